@@ -1,0 +1,35 @@
+"""Hybrid parallel training, taught with numbers that hold: schedules, costs, timelines.
+
+A schedule is an order. Costs are time. A timeline is both.
+
+>>> timeline = simulate(build("1f1b", devices=4, microbatches=8), Costs.per_device(forward=1, backward=2))
+>>> timeline.makespan, timeline.bubble_ratio
+(33.0, 0.2727272727272727)
+"""
+
+from hybridlab import formulas
+from hybridlab.costs import Costs
+from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, UnsupportedSize
+from hybridlab.ops import Kind, Op
+from hybridlab.schedule import Schedule
+from hybridlab.schedules import REGISTRY, build, register
+from hybridlab.timeline import Timeline, simulate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "REGISTRY",
+    "Costs",
+    "Deadlock",
+    "HybridLabError",
+    "InvalidSchedule",
+    "Kind",
+    "Op",
+    "Schedule",
+    "Timeline",
+    "UnsupportedSize",
+    "build",
+    "formulas",
+    "register",
+    "simulate",
+]

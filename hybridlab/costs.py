@@ -1,0 +1,118 @@
+"""How long each operation takes: the only table of times in the library."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hybridlab.errors import HybridLabError
+from hybridlab.inputs import Floats, shown, times, whole_number
+from hybridlab.ops import CODE, Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Times of one microbatch on one device, all its chunks together, in the caller's unit.
+
+    Make it with :meth:`per_device`. ``forward``, ``backward`` and ``weight_gradient`` have the devices on their
+    last axis (length 1: the same on every device) and settings on the axes before it; ``p2p``, the latency between
+    two devices, has the settings alone. The input gradient is the rest of the full backward.
+    """
+
+    forward: Floats
+    backward: Floats
+    weight_gradient: Floats
+    p2p: Floats
+
+    @classmethod
+    def per_device(cls, forward: Any, backward: Any, weight_share: Any = 0.5, p2p: Any = 0.0) -> "Costs":
+        """Return the costs of a pipeline, each value a scalar or one a device.
+
+        ``forward`` and ``backward`` (full backward: input gradient plus weight gradient) are times; ``weight_share`` is the
+        weight gradient's part of the backward, from 0 to 1. Axes before the last are a batch of settings, broadcast against
+        each other; ``p2p`` is a number, or an array of the batch's shape. Raises :class:`HybridLabError` for values that
+        are negative, not finite, ragged, or of shapes that do not fit together.
+
+        >>> costs = Costs.per_device(forward=10, backward=[20, 30], p2p=1)
+        >>> costs.duration("W", device=1)
+        15.0
+        """
+        fields = {"forward": times(forward, "forward"), "backward": times(backward, "backward")}
+        share = times(weight_share, "weight_share")
+        if (share > 1).any():
+            raise HybridLabError(f"weight_share is a part of the backward, from 0 to 1, not {share.max()}")
+        fields = {name: np.atleast_1d(value) for name, value in (fields | {"weight_share": share}).items()}
+        latency = times(p2p, "p2p")
+        _fit({name: value.shape for name, value in fields.items()}, latency.shape)
+        weight_gradient = fields["backward"] * fields["weight_share"]
+        arrays = (fields["forward"], fields["backward"], weight_gradient, latency)
+        for array in arrays:
+            array.setflags(write=False)
+        return cls(*arrays)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Shape of the settings: () for one."""
+        per_device = np.broadcast_shapes(self.forward.shape, self.backward.shape, self.weight_gradient.shape)
+        return np.broadcast_shapes(per_device[:-1], self.p2p.shape)
+
+    @property
+    def devices(self) -> int | None:
+        """Number of devices the costs name, None if every device costs the same."""
+        longest = max(field.shape[-1] for field in (self.forward, self.backward, self.weight_gradient))
+        return longest if longest > 1 else None
+
+    def table(self, devices: int, chunks: int = 1) -> Floats:
+        """Return the time of one chunk's operation, shape (4 kinds in the order F, B, I, W; devices; settings).
+
+        >>> Costs.per_device(forward=[[1], [2]], backward=4).table(devices=1)[:, 0].tolist()
+        [[1.0, 2.0], [4.0, 4.0], [2.0, 2.0], [2.0, 2.0]]
+        """
+        if self.devices not in (None, devices):
+            wanted = f"one value, or one for each of the {devices} devices"
+            raise HybridLabError(f"the costs are for {self.devices} devices but the schedule has {devices}: give {wanted}")
+        shape = (*self.batch, devices)
+        kinds = (self.forward, self.backward, self.backward - self.weight_gradient, self.weight_gradient)
+        return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) / chunks for kind in kinds])
+
+    def duration(self, kind: Kind | str, device: int, chunks: int = 1) -> Any:
+        """Return the time of one operation of ``kind`` on ``device``: a float, or an array over the settings."""
+        device = whole_number(device, "device", at_least=0)
+        chunks = whole_number(chunks, "chunks")
+        if kind not in CODE:
+            raise HybridLabError(f"{shown(kind)} is no kind of operation: use F, B, I or W")
+        if device >= (self.devices or device + 1):
+            raise HybridLabError(f"the costs are for devices 0 to {(self.devices or 1) - 1}, not {device}")
+        value = self.table(self.devices or device + 1, chunks)[CODE[Kind(kind)], device]
+        return value if self.batch else float(value)
+
+    def slower(self, devices: Iterable[int], factor: float, of: int | None = None) -> "Costs":
+        """Return costs in which the operations of ``devices`` take ``factor`` times as long.
+
+        ``of`` is the number of devices, needed where the costs name none.
+
+        >>> Costs.per_device(forward=[10, 10], backward=20).slower([1], 1.5).forward
+        array([10., 15.])
+        """
+        number = self.devices if of is None else whole_number(of, "of")
+        if number is None:
+            raise HybridLabError("these costs are the same on every device: say of how many, as in slower([0], 1.5, of=4)")
+        scale = np.ones(number)
+        for device in devices:
+            scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = times(factor, "factor")
+        arrays = (self.forward * scale, self.backward * scale, self.weight_gradient * scale)
+        return Costs(*arrays, self.p2p)
+
+
+def _fit(shapes: dict[str, tuple[int, ...]], p2p: tuple[int, ...]) -> None:
+    """Raise unless the per-device shapes agree on the devices, and all on the settings."""
+    lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
+    told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+    if len(set(lengths.values())) > 1:
+        raise HybridLabError(f"the last axis is the devices and must agree, but has: {told}; for settings use an axis before it")
+    try:
+        np.broadcast_shapes(*(shape[:-1] for shape in shapes.values()), p2p)
+    except ValueError:
+        told = ", ".join(f"{name} {shape[:-1]}" for name, shape in shapes.items())
+        raise HybridLabError(f"the axes before the last are the settings and must agree, but are: {told}, p2p {p2p}") from None

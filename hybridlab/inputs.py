@@ -1,0 +1,95 @@
+"""Checks of what callers pass in, shared by every public function: one wording for one fault."""
+
+import difflib
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybridlab.errors import HybridLabError
+
+Floats = npt.NDArray[np.float64]
+
+# Rows of a schedule are counted with 64-bit integers and kept in memory: far below their limit, far above any cluster.
+LARGEST = 10**7
+
+
+def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LARGEST) -> int:
+    """Return ``value`` as an int, or refuse it by ``name``.
+
+    >>> whole_number(4, "devices")
+    4
+    >>> whole_number(2.5, "devices")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: devices must be a whole number of at least 1, not 2.5
+    """
+    wanted = f"{name} must be a whole number of at least {at_least}"
+    if isinstance(value, (bool, np.bool_)):
+        raise HybridLabError(f"{wanted}, not {value!r}")
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise HybridLabError(f"{wanted}, not {shown(value)}") from None
+    if number < at_least:
+        raise HybridLabError(f"{wanted}, not {number}")
+    if number > at_most:
+        raise HybridLabError(f"{name} must be at most {at_most:,}, not {shown(number)}")
+    return number
+
+
+def known_name(value: object, known: Iterable[str], what: str) -> str:
+    """Return ``value`` if it is one of ``known``, or refuse it and name the nearest.
+
+    >>> known_name("1f1B", ["gpipe", "1f1b"], "schedule")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: unknown schedule '1f1B': did you mean '1f1b'? Known: gpipe, 1f1b
+    """
+    names = list(known)
+    if isinstance(value, str) and value in names:
+        return value
+    lower = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(str(value).lower()[:80], list(lower), n=1, cutoff=0.4)
+    hint = f": did you mean {lower[close[0]]!r}?" if close else "."
+    raise HybridLabError(f"unknown {what} {shown(value)}{hint} Known: {', '.join(names)}")
+
+
+def times(value: Any, name: str) -> Floats:
+    """Return ``value`` as a float array of finite times of zero or more (a copy), or refuse it by ``name``.
+
+    >>> times([1, 2], "forward")
+    array([1., 2.])
+    >>> times([1, float("nan")], "forward")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: forward must be finite numbers of zero or more, but value 1 is nan
+    """
+    array = numbers(value, name)
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        place = int(np.flatnonzero(bad)[0])
+        where = f"value {place} is" if array.ndim else "it is"
+        raise HybridLabError(f"{name} must be finite numbers of zero or more, but {where} {array.reshape(-1)[place]}")
+    return array
+
+
+def numbers(value: Any, name: str) -> Floats:
+    """Return ``value`` as a float array (a copy), or refuse by ``name`` what is ragged, empty or no number."""
+    try:
+        array = np.array(value)
+    except (ValueError, TypeError):
+        raise HybridLabError(f"{name} is ragged: give one number, or rows of equal length") from None
+    if array.dtype.kind not in "iuf":
+        raise HybridLabError(f"{name} must be a number or an array of numbers, not {shown(value)}")
+    if array.size == 0:
+        raise HybridLabError(f"{name} is empty: give one number, or one for each device")
+    return array.astype(np.float64)
+
+
+def shown(value: object) -> str:
+    """Return a short ``repr`` for an error message, whatever the value is."""
+    try:
+        text = repr(value)
+    except (ValueError, TypeError, RecursionError):  # an int too long to print, or a broken __repr__
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,199 @@
+"""A schedule: the order in which each device runs its operations. It knows no time."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybridlab.errors import HybridLabError, InvalidSchedule
+from hybridlab.inputs import shown
+from hybridlab.ops import CODE, KINDS, Kind, Op
+from hybridlab.schedule_text import join_csv, join_text, split_csv, split_text
+from hybridlab.validation import input_of, slots_of
+
+Ints = npt.NDArray[np.intp]
+F, B, I, W = (CODE[kind] for kind in Kind)  # noqa: E741 - the field's letters
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Schedule:
+    """An order of operations for every device, known to be complete and free of deadlock.
+
+    ``Schedule(name, orders)`` takes one sequence a device of :class:`Op` or of texts like ``"2F0"``. Raises
+    :class:`InvalidSchedule` if an operation is missing, doubled or on two devices, :class:`Deadlock` if the devices would
+    wait for ever; the message shows the grid with the offending operations in brackets.
+
+    Arrays hold one row an operation, device by device in running order: ``kind`` (place in F, B, I, W), ``stage``,
+    ``microbatch``, ``device``, ``source`` (row whose output the operation needs, -1 for the first stage's
+    forwards) and ``slot`` (a number above that of the operation before it on the device and that of its source).
+
+    >>> schedule = Schedule("one stage", [["0F0", "0B0"]])
+    >>> schedule.orders
+    ((Op(kind=<Kind.F: 'F'>, stage=0, microbatch=0), Op(kind=<Kind.B: 'B'>, stage=0, microbatch=0)),)
+    >>> print(Schedule.parse("device 0: 0F0 0B0\\ndevice 1: 1F0 1B0"))
+    device 0: 0F0 0B0
+    device 1: 1F0 1B0
+    """
+
+    name: str
+    microbatches: int
+    device_of: tuple[int, ...]  # stage -> device
+    kind: Ints
+    stage: Ints
+    microbatch: Ints
+    device: Ints
+    source: Ints
+    slot: Ints
+
+    def __init__(self, name: str, orders: Iterable[Iterable[Op | str]]) -> None:
+        ops = _as_ops(orders)
+        slots = slots_of(name, ops)
+        place = {op.stage: device for device, order in enumerate(ops) for op in order}
+        grid = np.full((3, len(place), 1 + max(op.microbatch for op in slots)), -1)
+        planes = {Kind.F: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}
+        for op, slot in slots.items():
+            grid[planes[op.kind], op.stage, op.microbatch] = slot
+        self._fill(name, grid, tuple(place[stage] for stage in range(len(place))))
+
+    @classmethod
+    def from_slots(cls, name: str, slots: npt.ArrayLike, device_of: Sequence[int]) -> "Schedule":
+        """Return the schedule in which each device runs its operations in the order of their slots.
+
+        ``slots`` has shape (2 or 3, stages, microbatches): forwards, backwards and, where the backward is split, weight
+        gradients (-1 where it is not). Slots that respect every dependency prove that the order can run; others are checked op by op.
+
+        >>> print(Schedule.from_slots("gpipe", [[[0, 1]], [[2, 3]]], device_of=[0]))
+        device 0: 0F0 0F1 0B0 0B1
+        """
+        grid = np.asarray(slots, dtype=np.intp)
+        if grid.ndim != 3 or grid.shape[0] not in (2, 3) or not grid.size or len(device_of) != grid.shape[1]:
+            raise HybridLabError(f"slots must have shape (2 or 3, stages, microbatches) and one device a stage, not {grid.shape}")
+        made = object.__new__(cls)
+        made._fill(name, grid, tuple(map(int, device_of)))
+        places = np.flatnonzero(made.source >= 0)
+        proven = (made.slot[made.source[places]] < made.slot[places]).all()
+        alone = (np.diff(made.slot) > 0) | (np.diff(made.device) > 0)
+        if not (proven and alone.all() and (grid[:2] >= 0).all()):
+            return cls(name, made.orders)
+        return made
+
+    def _fill(self, name: str, slots: Ints, device_of: tuple[int, ...]) -> None:
+        """Set every array from a grid of slots: sort by device and slot, then look each source's row up."""
+        planes, stages, microbatches = slots.shape
+        chosen = np.flatnonzero(slots >= 0) if planes == 3 else np.arange(slots.size)
+        slot = slots.ravel()[chosen]
+        stage, microbatch = np.divmod(chosen % (stages * microbatches), microbatches)
+        device = np.array(device_of, dtype=np.intp)[stage]
+        # The rows come as a few sorted runs, which a stable sort merges in linear time.
+        rows = np.argsort(device * (slot.max(initial=0) + 1) + slot, kind="stable")
+        grid_place = chosen[rows]
+        row_of = np.full(3 * stages * microbatches, -1, dtype=np.intp)
+        row_of[grid_place] = np.arange(rows.size)
+        row_of = row_of.reshape(3, stages, microbatches)
+        source = np.full_like(row_of, -1)
+        source[0, 1:] = row_of[0, :-1]
+        source[1, :-1] = row_of[1, 1:]
+        source[1, -1] = row_of[0, -1]
+        source[2] = row_of[1]
+        codes = np.empty_like(row_of)
+        codes[0], codes[1], codes[2] = F, np.where(row_of[2] < 0, B, I), W
+        columns = {
+            "kind": codes.ravel()[grid_place],
+            "stage": stage[rows],
+            "microbatch": microbatch[rows],
+            "device": device[rows],
+            "source": source.ravel()[grid_place],
+            "slot": slot[rows],
+        }
+        for column, values in columns.items():
+            values.setflags(write=False)
+            object.__setattr__(self, column, values)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "microbatches", microbatches)
+        object.__setattr__(self, "device_of", device_of)
+
+    @property
+    def stages(self) -> int:
+        """Number of stages over all devices."""
+        return len(self.device_of)
+
+    @property
+    def devices(self) -> int:
+        """Number of devices."""
+        return 1 + max(self.device_of)
+
+    @property
+    def chunks(self) -> int:
+        """Number of stages a device holds (model chunks)."""
+        return self.stages // self.devices
+
+    @cached_property
+    def ops(self) -> tuple[Op, ...]:
+        """Every operation, in the order of the rows."""
+        columns = zip(self.kind.tolist(), self.stage.tolist(), self.microbatch.tolist(), strict=True)
+        return tuple(Op(KINDS[kind], stage, microbatch) for kind, stage, microbatch in columns)
+
+    @property
+    def orders(self) -> tuple[tuple[Op, ...], ...]:
+        """The operations of each device, in running order."""
+        ends = np.searchsorted(self.device, np.arange(self.devices + 1))
+        return tuple(self.ops[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True))
+
+    def needs(self, op: Op) -> tuple[Op, ...]:
+        """Return the operations that must have ended before ``op`` can start.
+
+        >>> [str(op) for op in Schedule.parse("0F0 0B0\\n1F0 1B0").needs(Op.parse("0B0"))]
+        ['0F0', '1B0']
+        """
+        if not isinstance(op, Op) or op not in self._known:
+            raise HybridLabError(f"{shown(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}")
+        split = {(op.stage + 1, op.microbatch): Op(Kind.I, op.stage + 1, op.microbatch) in self._known}
+        own = {Kind.B: Kind.F, Kind.I: Kind.F, Kind.W: Kind.I}.get(op.kind)
+        first = Op(own, op.stage, op.microbatch) if own else None
+        return tuple(dict.fromkeys(need for need in (first, input_of(op, self.stages, split)) if need is not None))
+
+    @cached_property
+    def _known(self) -> frozenset[Op]:
+        return frozenset(self.ops)
+
+    def __str__(self) -> str:
+        return join_text(self.orders)
+
+    def __repr__(self) -> str:
+        return f"<Schedule {self.name}: {self.devices} devices, {self.microbatches} microbatches, {self.chunks} chunks>"
+
+    def __eq__(self, other: object) -> bool:
+        """Two schedules are equal when name and orders are."""
+        return isinstance(other, Schedule) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.name, self.device_of, self.microbatches, self.kind.tobytes(), self.stage.tobytes(), self.microbatch.tobytes()
+
+    @classmethod
+    def parse(cls, text: str, name: str = "parsed") -> "Schedule":
+        """Return the schedule that ``text`` writes, one line a device: ``device 0: 0F0 0B0`` (the label may be left out)."""
+        return cls(name, split_text(text))
+
+    def to_csv(self) -> str:
+        """Return one line a device, operations apart by commas: the form torch.distributed.pipelining reads."""
+        return join_csv(self.orders)
+
+    @classmethod
+    def from_csv(cls, text: str, name: str = "parsed") -> "Schedule":
+        """Return the schedule that :meth:`to_csv` wrote."""
+        return cls(name, split_csv(text))
+
+
+def _as_ops(orders: Iterable[Iterable[Op | str]]) -> tuple[tuple[Op, ...], ...]:
+    """Return ``orders`` as tuples of Op, texts parsed; raise for anything else."""
+    try:
+        rows = [list(order) for order in orders]
+    except TypeError:
+        raise InvalidSchedule(f"orders must be one sequence of operations a device, not {shown(orders)}") from None
+    return tuple(tuple(op if isinstance(op, Op) and op.kind in CODE else Op.parse(op) for op in row) for row in rows)

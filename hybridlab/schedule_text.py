@@ -1,0 +1,65 @@
+"""Schedules as text and as CSV: reading says the line and column of what it cannot read."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from hybridlab.errors import HybridLabError, InvalidSchedule
+from hybridlab.inputs import shown
+from hybridlab.ops import Op
+
+Orders = tuple[tuple[Op, ...], ...]
+
+_LABEL = re.compile(r"\s*device\s+([0-9]{1,9})\s*:", re.IGNORECASE)
+
+
+def join_text(orders: Sequence[Sequence[Op]]) -> str:
+    """Return one line a device: ``device 0: 0F0 0B0``."""
+    return "\n".join(f"device {device}: {' '.join(map(str, order))}" for device, order in enumerate(orders))
+
+
+def join_csv(orders: Sequence[Sequence[Op]]) -> str:
+    """Return one line a device, operations apart by commas."""
+    return "".join(",".join(map(str, order)) + "\n" for order in orders)
+
+
+def split_text(text: str) -> Orders:
+    """Return the orders in ``text``, one line a device, with or without ``device N:`` in front.
+
+    >>> split_text("device 0: 0F0 0G0")
+    Traceback (most recent call last):
+    hybridlab.errors.InvalidSchedule: line 1, column 15: '0G0' is not an operation: write stage, kind (F, B, I or W) and microbatch, like 2F0
+    """
+    orders = []
+    for number, line in _lines(text):
+        label = _LABEL.match(line)
+        if label and int(label.group(1)) != len(orders):
+            raise InvalidSchedule(f"line {number}, column 1: this is the line of device {len(orders)}, not {label.group(1)}: devices come in order, from 0")
+        orders.append(_order(number, line, label.end() if label else 0, re.compile(r"\S+")))
+    return _some(orders)
+
+
+def split_csv(text: str) -> Orders:
+    """Return the orders in CSV ``text``: one line a device, operations apart by commas; empty cells are idle and left out."""
+    return _some([_order(number, line, 0, re.compile(r"[^\s,](?:[^,]*[^\s,])?")) for number, line in _lines(text)])
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    if not isinstance(text, str):
+        raise InvalidSchedule(f"a schedule's text must be a string, not {shown(text)}")
+    return ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
+
+
+def _order(number: int, line: str, start: int, word: re.Pattern[str]) -> tuple[Op, ...]:
+    ops = []
+    for match in word.finditer(line, start):
+        try:
+            ops.append(Op.parse(match.group()))
+        except HybridLabError as why:
+            raise InvalidSchedule(f"line {number}, column {match.start() + 1}: {why}") from None
+    return tuple(ops)
+
+
+def _some(orders: list[tuple[Op, ...]]) -> Orders:
+    if not orders:
+        raise InvalidSchedule("the text is empty: write one line a device, like: device 0: 0F0 0B0")
+    return tuple(orders)

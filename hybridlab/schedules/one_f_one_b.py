@@ -1,0 +1,25 @@
+"""1F1B: warm up with forwards, then one forward and one backward in turn."""
+
+import numpy as np
+
+from hybridlab.schedule import Ints
+from hybridlab.schedules.registry import register
+
+
+@register(
+    "1f1b",
+    title="1F1B",
+    summary="device d warms up with K-1-d forwards, then runs one forward and one backward in turn",
+    source="Narayanan et al., SC 2021, arXiv 2104.04473, fig. 4 (top); Narayanan et al., SOSP 2019 (PipeDream)",
+)
+def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
+    """Return the slots of 1F1B, shape (2, devices, microbatches).
+
+    Microbatches enter every second slot and each comes straight back from the last device; a device's K-1-d forwards of
+    warm-up are those that fit before the first backward reaches it, so fewer microbatches than that need no special case.
+
+    >>> one_f_one_b(2, 3, 1)[0].tolist(), one_f_one_b(2, 3, 1)[1].tolist()
+    ([[0, 2, 4], [1, 3, 5]], [[3, 5, 7], [2, 4, 6]])
+    """
+    device, microbatch = np.ogrid[:devices, :microbatches]
+    return np.stack([device + 2 * microbatch, 2 * devices - 1 - device + 2 * microbatch])

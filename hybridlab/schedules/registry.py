@@ -1,0 +1,116 @@
+"""What schedules there are, for which sizes, and how to build one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+
+from hybridlab.errors import HybridLabError, UnsupportedSize
+from hybridlab.inputs import known_name, whole_number
+from hybridlab.schedule import Ints, Schedule
+
+Rule = Callable[[int, int, int], Ints]
+Placement = Literal["looped", "folded"]
+
+MOST_OPS = 2**27  # about 10 GB of arrays: beyond any machine this runs on
+
+
+@dataclass(frozen=True)
+class Family:
+    """A named schedule: its rule, the sizes it supports, and where it was published.
+
+    ``rule(devices, microbatches, chunks)`` returns the slots of :meth:`Schedule.from_slots`. ``placement`` puts chunk c of
+    device d of D at stage c*D + d (looped), or at c*D + D-1-d where c is odd (folded). ``chunks`` are supported from ``fewest_chunks``
+    up in steps of ``chunk_step`` (0: that number alone).
+    """
+
+    name: str
+    title: str
+    rule: Rule
+    summary: str
+    source: str
+    placement: Placement = "looped"
+    fewest_chunks: int = 1
+    chunk_step: int = 0
+    whole_groups: bool = False  # microbatches must be a multiple of devices
+
+    def device_of(self, devices: int, chunks: int) -> tuple[int, ...]:
+        """Return the device of every stage.
+
+        >>> REGISTRY["hanayo"].device_of(devices=3, chunks=2)
+        (0, 1, 2, 2, 1, 0)
+        """
+        forth = np.tile(np.arange(devices), (chunks, 1))
+        if self.placement == "folded":
+            forth[1::2] = forth[1::2, ::-1]
+        return tuple(forth.ravel().tolist())
+
+    def refusal(self, devices: int, microbatches: int, chunks: int) -> str | None:
+        """Return why the size is not supported and what would work, None if it is.
+
+        >>> REGISTRY["interleaved"].refusal(devices=4, microbatches=6, chunks=2)
+        'interleaved needs microbatches divisible by devices: 6 is not divisible by 4; try 4 or 8'
+        """
+        fewest, step = self.fewest_chunks, self.chunk_step
+        if step == 0 and chunks != fewest:
+            return f"{self.name} has {fewest} chunk{'s' * (fewest > 1)} a device, not {chunks}; leave chunks out"
+        if step and (chunks < fewest or (chunks - fewest) % step):
+            examples = ", ".join(str(fewest + step * more) for more in range(3))
+            return f"{self.name} supports {examples}, ... chunks a device, not {chunks}"
+        if self.whole_groups and microbatches % devices:
+            below = microbatches - microbatches % devices
+            near = f"{below} or {below + devices}" if below else f"{devices}"
+            told = f"{microbatches} is not divisible by {devices}; try {near}"
+            return f"{self.name} needs microbatches divisible by devices: {told}"
+        if 3 * devices * chunks * microbatches > MOST_OPS:
+            return f"{devices} devices x {chunks} chunks x {microbatches} microbatches is more than {MOST_OPS:,} operations; try fewer microbatches"
+        return None
+
+
+_FAMILIES: dict[str, Family] = {}
+REGISTRY: Mapping[str, Family] = MappingProxyType(_FAMILIES)
+
+
+def register(
+    name: str,
+    *,
+    title: str,
+    summary: str,
+    source: str,
+    placement: Placement = "looped",
+    fewest_chunks: int = 1,
+    chunk_step: int = 0,
+    whole_groups: bool = False,
+) -> Callable[[Rule], Rule]:
+    """Return a decorator that adds a rule to the registry under ``name``; the other arguments are :class:`Family`'s."""
+    if name in _FAMILIES:
+        raise HybridLabError(f"a schedule named {name!r} is registered already: choose another name")
+
+    def add(rule: Rule) -> Rule:
+        _FAMILIES[name] = Family(
+            name, title, rule, summary, source, placement, fewest_chunks, chunk_step, whole_groups
+        )
+        return rule
+
+    return add
+
+
+def build(name: str, devices: int, microbatches: int, chunks: int | None = None) -> Schedule:
+    """Return the schedule ``name`` for these sizes; ``chunks`` None takes the fewest it supports.
+
+    Raises :class:`HybridLabError` for an unknown name, :class:`UnsupportedSize` for a size outside the schedule's rule.
+
+    >>> print(build("1f1b", devices=2, microbatches=3))
+    device 0: 0F0 0F1 0B0 0F2 0B1 0B2
+    device 1: 1F0 1B0 1F1 1B1 1F2 1B2
+    """
+    family = REGISTRY[known_name(name, REGISTRY, "schedule")]
+    devices = whole_number(devices, "devices")
+    microbatches = whole_number(microbatches, "microbatches")
+    chunks = family.fewest_chunks if chunks is None else whole_number(chunks, "chunks")
+    refusal = family.refusal(devices, microbatches, chunks)
+    if refusal:
+        raise UnsupportedSize(refusal)
+    return Schedule.from_slots(name, family.rule(devices, microbatches, chunks), family.device_of(devices, chunks))

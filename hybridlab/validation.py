@@ -1,0 +1,183 @@
+"""Can these orders run? Every fault found, as a sentence and as a mark in the printed grid."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import NamedTuple
+
+from hybridlab.errors import Deadlock, InvalidSchedule
+from hybridlab.ops import Kind, Op
+
+Orders = Sequence[Sequence[Op]]
+MOST_NAMED = 12  # more sentences of one sort help nobody
+WINDOW = 12  # operations of a device's line shown around a mark
+
+
+class Problem(NamedTuple):
+    """One fault: a ``sentence``, and the ``op`` at ``position`` on ``device`` where it shows (None: nowhere)."""
+
+    sentence: str
+    device: int | None = None
+    position: int | None = None
+    op: Op | None = None
+
+
+def slots_of(name: str, orders: Orders) -> dict[Op, int]:
+    """Return the unit-time slot of every op if ``orders`` can run, else raise.
+
+    A slot is one more than the later of two slots: that of the op before it on its device and that of the
+    op it waits for. Raises :class:`InvalidSchedule` for orders that are incomplete or inconsistent,
+    :class:`Deadlock` for complete ones that stop for ever.
+
+    >>> slots_of("two", [[Op.parse("0F0"), Op.parse("0B0")]])[Op.parse("0B0")]
+    1
+    """
+    device_of = {op.stage: device for device, order in enumerate(orders) for op in order}
+    faults = list(islice(_incomplete(orders, device_of), MOST_NAMED))
+    backwards = list(_too_early(orders))
+    if faults:
+        raise InvalidSchedule(_report(name, orders, faults + backwards), tuple(faults + backwards))
+    if backwards:
+        raise Deadlock(_report(name, orders, backwards), tuple(backwards))
+    slots, at = _run(orders, device_of)
+    stuck = tuple(_stuck(orders, device_of, at))
+    if stuck:
+        raise Deadlock(_report(name, orders, stuck), stuck)
+    return slots
+
+
+def input_of(op: Op, stages: int, split: Mapping[tuple[int, int], bool]) -> Op | None:
+    """Return the op whose output ``op`` is computed from, None for the first stage's forwards.
+
+    ``split`` tells for (stage, microbatch) whether its backward is an input gradient (I) and a weight gradient (W).
+    """
+    kind, stage, microbatch = op
+    if kind is Kind.F:
+        return Op(Kind.F, stage - 1, microbatch) if stage else None
+    if kind is Kind.W:
+        return Op(Kind.I, stage, microbatch)
+    if stage == stages - 1:
+        return Op(Kind.F, stage, microbatch)
+    return Op(Kind.I if split[stage + 1, microbatch] else Kind.B, stage + 1, microbatch)
+
+
+def _incomplete(orders: Orders, device_of: Mapping[int, int]) -> Iterator[Problem]:
+    """Yield what is missing, doubled, or on the wrong device."""
+    placed = [(op, device, position) for device, order in enumerate(orders) for position, op in enumerate(order)]
+    if not placed:
+        yield Problem("there is no operation in it: give each device an order such as 0F0 0B0")
+        return
+    stages, microbatches = max(device_of) + 1, max(op.microbatch for op, _, _ in placed) + 1
+    gap = next((number for number in range(stages) if number not in device_of), None)
+    if gap is not None:
+        yield Problem(f"no device runs stage {gap}, but stage {stages - 1} is there: number stages 0, 1, 2, ...")
+        return
+    seen = {op.microbatch for op, _, _ in placed}
+    if len(seen) < microbatches:
+        gap = next(number for number in range(microbatches) if number not in seen)
+        yield Problem(f"no op is of microbatch {gap}, but microbatch {microbatches - 1} is there: number them 0, 1, 2, ...")
+        return
+    for op, device, position in placed:
+        if device_of[op.stage] != device:
+            sentence = f"stage {op.stage} stands on device {device} ({op}) and on device {device_of[op.stage]}; a stage lives on one device"
+            yield Problem(sentence, device, position, op)
+            return
+    held = Counter(device_of.values())
+    if len({held[device] for device in range(len(orders))}) > 1:
+        counts = ", ".join(f"device {device} holds {held[device]}" for device in range(len(orders)))
+        yield Problem(f"every device must hold the same number of stages, but {counts}")
+    times = Counter(op for op, _, _ in placed)
+    for op, device, position in placed:
+        if times[op] > 1:
+            yield Problem(f"stage {op.stage} runs {_of(op)} {_often(times[op])}", device, position, op)
+            times[op] = 1
+    yield from _missing(times, stages, microbatches)
+
+
+def _missing(times: Counter[Op], stages: int, microbatches: int) -> Iterator[Problem]:
+    for stage, microbatch in product(range(stages), range(microbatches)):
+        forward, full, split, weight = (Op(kind, stage, microbatch) in times for kind in Kind)
+        where, what = f"stage {stage}", f"of microbatch {microbatch}"
+        if not forward:
+            yield Problem(f"{where} never runs the forward {what}")
+        if not (full or split or weight):
+            yield Problem(f"{where} never runs the backward {what}")
+        elif full and (split or weight):
+            yield Problem(f"{where} runs a full backward (B) {what} and a part of it (I or W) as well: one or the other")
+        elif not full and not weight:
+            yield Problem(f"{where} never runs the weight gradient {what}: its backward is I, so W must follow")
+        elif not full and not split:
+            yield Problem(f"{where} never runs the input gradient {what}, which its weight gradient needs")
+
+
+def _too_early(orders: Orders) -> Iterator[Problem]:
+    """Yield every op that stands before an op of its own stage which it needs."""
+    for device, order in enumerate(orders):
+        place: dict[Op, int] = {}
+        for position, op in enumerate(order):
+            place.setdefault(op, position)
+        for position, op in enumerate(order):
+            needed = Kind.I if op.kind is Kind.W else Kind.F
+            first = place.get(Op(needed, op.stage, op.microbatch), -1)
+            if op.kind is not Kind.F and first > position:
+                sentence = f"device {device} runs {op} before {order[first]}: {_of(op)} needs the {needed.words} first"
+                yield Problem(sentence, device, position, op)
+
+
+def _run(orders: Orders, device_of: Mapping[int, int]) -> tuple[dict[Op, int], list[int]]:
+    """Run every device as far as it goes; return the slots of what ran and the place each device reached."""
+    split = {(op.stage, op.microbatch): op.kind is Kind.I for order in orders for op in order if op.kind in "BI"}
+    slots: dict[Op, int] = {}
+    at, clock = [0] * len(orders), [-1] * len(orders)
+    waiting: dict[Op, int] = {}
+    ready = list(range(len(orders)))
+    while ready:
+        device = ready.pop()
+        for op in orders[device][at[device] :]:
+            needed = input_of(op, len(device_of), split)
+            if needed is not None and needed not in slots:
+                waiting[needed] = device
+                break
+            clock[device] = slots[op] = 1 + max(clock[device], slots[needed] if needed else -1)
+            at[device] += 1
+            if op in waiting:
+                ready.append(waiting.pop(op))
+    return slots, at
+
+
+def _stuck(orders: Orders, device_of: Mapping[int, int], at: Sequence[int]) -> Iterator[Problem]:
+    split = {(op.stage, op.microbatch): op.kind is Kind.I for order in orders for op in order if op.kind in "BI"}
+    for device, order in enumerate(orders):
+        if at[device] < len(order):
+            op = order[at[device]]
+            needed = input_of(op, len(device_of), split)
+            if needed is not None:
+                other = device_of[needed.stage]
+                behind = f"which is behind {orders[other][at[other]]} on device {other}"
+                yield Problem(f"device {device} stops at {op}: it waits for {needed}, {behind}", device, at[device], op)
+
+
+def _report(name: str, orders: Orders, problems: Sequence[Problem]) -> str:
+    """Return the message: what is wrong, one sentence a line, and the grid with the offending ops in brackets."""
+    told = [f"  {problem.sentence}" for problem in problems[: 2 * MOST_NAMED]]
+    if len(problems) > len(told):
+        told.append(f"  and {len(problems) - len(told)} more of the kind")
+    marks = {(problem.device, problem.position) for problem in problems}
+    grid = [_line(device, order, marks) for device, order in enumerate(orders)]
+    return "\n".join([f"schedule {name!r} cannot run:", *told, *grid])
+
+
+def _line(device: int, order: Sequence[Op], marks: set[tuple[int | None, int | None]]) -> str:
+    words = [f"[{op}]" if (device, position) in marks else str(op) for position, op in enumerate(order)]
+    first = next((place for place, word in enumerate(words) if word[0] == "["), 0)
+    start, stop = max(0, first - WINDOW), first + 2 * WINDOW
+    shown = ["..."] * (start > 0) + words[start:stop] + ["..."] * (stop < len(words))
+    return f"device {device}: {' '.join(shown)}"
+
+
+def _of(op: Op) -> str:
+    return f"the {op.kind.words} of microbatch {op.microbatch}"
+
+
+def _often(times: int) -> str:
+    return "twice" if times == 2 else f"{times} times"
