@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -83,29 +84,29 @@ class Schedule:
     def _fill(self, name: str, slots: Ints, device_of: tuple[int, ...]) -> None:
         """Set every array from a grid of slots: sort by device and slot, then look each source's row up."""
         planes, stages, microbatches = slots.shape
-        chosen = np.flatnonzero(slots >= 0) if planes == 3 else np.arange(slots.size)
-        slot = slots.ravel()[chosen]
-        stage, microbatch = np.divmod(chosen % (stages * microbatches), microbatches)
-        device = np.array(device_of, dtype=np.intp)[stage]
-        # The rows come as a few sorted runs, which a stable sort merges in linear time.
-        rows = np.argsort(device * (slot.max(initial=0) + 1) + slot, kind="stable")
-        grid_place = chosen[rows]
-        row_of = np.full(3 * stages * microbatches, -1, dtype=np.intp)
-        row_of[grid_place] = np.arange(rows.size)
-        row_of = row_of.reshape(3, stages, microbatches)
-        source = np.full_like(row_of, -1)
-        source[0, 1:] = row_of[0, :-1]
-        source[1, :-1] = row_of[1, 1:]
-        source[1, -1] = row_of[0, -1]
-        source[2] = row_of[1]
-        codes = np.empty_like(row_of)
-        codes[0], codes[1], codes[2] = F, np.where(row_of[2] < 0, B, I), W
+        line_device = np.tile(np.array(device_of, dtype=np.intp), planes)  # a line of the grid is one kind on one stage
+        place = np.flatnonzero(slots >= 0)
+        slot = slots.ravel()[place]
+        # The operations come as a few sorted runs, which a stable sort merges in linear time.
+        rows = np.argsort(line_device[place // microbatches] * (slot.max(initial=0) + 1) + slot, kind="stable")
+        place = place[rows]
+        line = place // microbatches
+        row_of = np.full(slots.size, -1, dtype=np.intp)
+        row_of[place] = np.arange(rows.size)
+        above, below, across = -microbatches, microbatches, -stages * microbatches
+        step = np.repeat([above, below, across], stages)[: planes * stages]
+        step[0], step[2 * stages - 1] = 0, across
+        source = row_of[place + step[line]]
+        source[line == 0] = -1
+        kind = np.repeat([F, B, W], stages)[line]
+        if planes == 3:
+            kind[source[kind == W]] = I
         columns = {
-            "kind": codes.ravel()[grid_place],
-            "stage": stage[rows],
-            "microbatch": microbatch[rows],
-            "device": device[rows],
-            "source": source.ravel()[grid_place],
+            "kind": kind,
+            "stage": line % stages,
+            "microbatch": place - line * microbatches,
+            "device": line_device[line],
+            "source": source,
             "slot": slot[rows],
         }
         for column, values in columns.items():
@@ -131,6 +132,17 @@ class Schedule:
         return self.stages // self.devices
 
     @cached_property
+    def first(self) -> Ints:
+        """The row where each device begins."""
+        return np.searchsorted(self.device, np.arange(self.devices))
+
+    @cached_property
+    def crosses(self) -> npt.NDArray[np.bool_]:
+        """Whether each operation's source runs on another device, so that a message must carry it."""
+        source_device = np.append(self.device, -1)[self.source]
+        return (source_device != self.device) & (self.source >= 0)
+
+    @cached_property
     def ops(self) -> tuple[Op, ...]:
         """Every operation, in the order of the rows."""
         columns = zip(self.kind.tolist(), self.stage.tolist(), self.microbatch.tolist(), strict=True)
@@ -139,8 +151,8 @@ class Schedule:
     @property
     def orders(self) -> tuple[tuple[Op, ...], ...]:
         """The operations of each device, in running order."""
-        ends = np.searchsorted(self.device, np.arange(self.devices + 1))
-        return tuple(self.ops[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True))
+        bounds = [*self.first.tolist(), self.kind.size]
+        return tuple(self.ops[start:stop] for start, stop in pairwise(bounds))
 
     def needs(self, op: Op) -> tuple[Op, ...]:
         """Return the operations that must have ended before ``op`` can start.
@@ -196,4 +208,4 @@ def _as_ops(orders: Iterable[Iterable[Op | str]]) -> tuple[tuple[Op, ...], ...]:
         rows = [list(order) for order in orders]
     except TypeError:
         raise InvalidSchedule(f"orders must be one sequence of operations a device, not {shown(orders)}") from None
-    return tuple(tuple(op if isinstance(op, Op) and op.kind in CODE else Op.parse(op) for op in row) for row in rows)
+    return tuple(tuple(Op.parse(str(op) if isinstance(op, Op) else op) for op in row) for row in rows)

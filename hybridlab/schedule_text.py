@@ -29,7 +29,7 @@ def split_text(text: str) -> Orders:
     Traceback (most recent call last):
     hybridlab.errors.InvalidSchedule: line 1, column 15: '0G0' is not an operation: write stage, kind (F, B, I or W) and microbatch, like 2F0
     """
-    orders = []
+    orders: list[tuple[Op, ...]] = []
     for number, line in _lines(text):
         label = _LABEL.match(line)
         if label and int(label.group(1)) != len(orders):

@@ -8,9 +8,10 @@ import numpy as np
 
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, shown
-from hybridlab.ops import Op
+from hybridlab.inputs import Floats, numbers, shown, times
+from hybridlab.ops import KINDS, Op
 from hybridlab.schedule import F, I, Ints, Schedule
+from hybridlab.trace import chrome_trace
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,7 +28,10 @@ class Timeline:
 
     def __post_init__(self) -> None:
         for name in ("start", "end"):
-            array = numbers(getattr(self, name), name)
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.flags.writeable:
+                array = numbers(array, name)  # a copy of its own; what nobody can write to needs none
+                array.setflags(write=False)
             if array.shape[-1:] != self.schedule.kind.shape:
                 wanted = f"{self.schedule.kind.size} values on the last axis, one an operation"
                 raise HybridLabError(f"{name} must have {wanted}, not shape {array.shape}")
@@ -55,7 +59,7 @@ class Timeline:
     @property
     def device_span(self) -> Any:
         """The longest first-start-to-last-end of one device (the definition of Qi et al., arXiv 2401.10241)."""
-        first = np.searchsorted(self.device, np.arange(self.schedule.devices))
+        first = self.schedule.first
         starts = np.minimum.reduceat(self.start, first, axis=-1)
         ends = np.maximum.reduceat(self.end, first, axis=-1)
         return self._plain((ends - starts).max(axis=-1))
@@ -63,8 +67,8 @@ class Timeline:
     @property
     def busy(self) -> Floats:
         """Time each device computes, shape (settings..., devices)."""
-        first = np.searchsorted(self.device, np.arange(self.schedule.devices))
-        return np.add.reduceat(self.end - self.start, first, axis=-1)
+        busy: Floats = np.add.reduceat(self.end - self.start, self.schedule.first, axis=-1)
+        return busy
 
     @property
     def bubble_ratio(self) -> Any:
@@ -80,28 +84,25 @@ class Timeline:
         An activation is held from the start of its forward to the end of its full backward or of its weight gradient;
         that of one of v chunks counts 1/v. The order alone decides it.
         """
-        peak = np.maximum.reduceat(self._held, np.searchsorted(self.device, np.arange(self.schedule.devices)))
-        return np.broadcast_to(peak / self.schedule.chunks, (*self.start.shape[:-1], self.schedule.devices))
+        peak = np.maximum.reduceat(self.activations, self.schedule.first)
+        return np.broadcast_to(peak, (*self.start.shape[:-1], self.schedule.devices))
 
     @cached_property
-    def _held(self) -> Ints:
-        """Activations that each operation's device holds while it runs, in chunks."""
-        kind, device = self.schedule.kind, self.schedule.device
-        taken = np.cumsum(kind == F)
-        freed = np.cumsum((kind != F) & (kind != I)) - ((kind != F) & (kind != I))
-        first = np.searchsorted(device, np.arange(self.schedule.devices))
-        before = (taken - (kind == F) - freed)[first]
-        return taken - freed - before[device]
+    def activations(self) -> Floats:
+        """Activations that an operation's device holds while it runs, in microbatches of the whole device."""
+        taken, frees = self.schedule.kind == F, (self.schedule.kind != F) & (self.schedule.kind != I)
+        # Every device ends with none, so one running count serves them all.
+        held = np.cumsum(taken) - np.cumsum(frees) + frees
+        return held / self.schedule.chunks
 
     def waited_for(self) -> Ints:
         """Return for every operation the row of the one whose end let it start, -1 for those that waited for none.
 
         It is the operation's input where the device stood idle for it, else the operation before it on the device. One setting only.
         """
-        if self.start.ndim > 1:
-            raise HybridLabError(f"waited_for() reads one setting, but this timeline holds {self.start.shape[:-1]}: pick one with at()")
+        self._one_setting("waited_for")
         before = np.arange(self.start.size) - 1
-        before[np.searchsorted(self.device, np.arange(self.schedule.devices))] = -1
+        before[self.schedule.first] = -1
         free = np.where(before >= 0, self.end[before], self.start.min())
         return np.where(self.start > free, self.schedule.source, before)
 
@@ -112,6 +113,36 @@ class Timeline:
         except (IndexError, TypeError):
             raise HybridLabError(f"there is no setting {shown(setting)}: the settings have shape {self.start.shape[:-1]}") from None
         return Timeline(self.schedule, start, end)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return one dict an operation: device, op (text), kind, stage, microbatch, start, end, activations. One setting only."""
+        self._one_setting("to_rows")
+        columns = (self.schedule.device, self.schedule.kind, self.schedule.stage, self.schedule.microbatch)
+        values = zip(*(column.tolist() for column in (*columns, self.start, self.end, self.activations)), strict=True)
+        names = ("device", "op", "kind", "stage", "microbatch", "start", "end", "activations")
+        return [
+            dict(zip(names, (device, f"{stage}{KINDS[kind]}{microbatch}", KINDS[kind].value, stage, microbatch, *rest), strict=True))
+            for device, kind, stage, microbatch, *rest in values
+        ]
+
+    def to_chrome_trace(self, microseconds: float = 1000.0) -> dict[str, Any]:
+        """Return a trace that Perfetto (ui.perfetto.dev) opens once written with ``json.dump``. One setting only.
+
+        ``microseconds`` is the length of the timeline's unit: 1000 for times in ms.
+
+        >>> trace = simulate(Schedule("one", [["0F0", "0B0"]]), Costs.per_device(1, 2)).to_chrome_trace()
+        >>> [(event["name"], event["ts"], event["dur"]) for event in trace["traceEvents"] if event["ph"] == "X"]
+        [('0F0', 0.0, 1000.0), ('0B0', 1000.0, 2000.0)]
+        """
+        unit = times(microseconds, "microseconds")
+        if unit.ndim or unit == 0:
+            raise HybridLabError(f"microseconds is the length of one unit of time, such as 1000 for ms, not {shown(microseconds)}")
+        return chrome_trace(self.to_rows(), float(unit), self.schedule.name)
+
+    def _one_setting(self, method: str) -> None:
+        if self.start.ndim > 1:
+            settings = self.start.shape[:-1]
+            raise HybridLabError(f"{method}() reads one setting, but this timeline holds {settings}: pick one with at()")
 
     def _plain(self, value: Floats) -> Any:
         return float(value) if self.start.ndim == 1 else value
@@ -135,10 +166,8 @@ def simulate(schedule: Schedule, costs: Costs) -> Timeline:
         raise HybridLabError(f"simulate takes a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
     table = costs.table(schedule.devices, schedule.chunks).reshape(4 * schedule.devices, *costs.batch)
     rows, bounds, source, before = _in_slots(schedule)
-    crossing = source < rows.size
-    crossing[crossing] = schedule.device[rows[source[crossing]]] != schedule.device[rows[crossing]]
-    duration = table[schedule.kind[rows] * schedule.devices + schedule.device[rows]]
-    latency = np.multiply.outer(crossing, np.broadcast_to(costs.p2p, costs.batch))
+    duration = table[(schedule.kind * schedule.devices + schedule.device)[rows]]
+    latency = np.multiply.outer(schedule.crosses[rows], np.broadcast_to(costs.p2p, costs.batch))
     start = np.empty_like(duration)
     end = np.zeros((rows.size + 1, *costs.batch))  # the last entry is where the absent sources and predecessors point
     for low, high in zip(bounds[:-1], bounds[1:], strict=True):
@@ -147,19 +176,21 @@ def simulate(schedule: Schedule, costs: Costs) -> Timeline:
         arrival += latency[now]
         np.maximum(arrival, end.take(before[now], axis=0), out=start[now])
         np.add(start[now], duration[now], out=end[now])
-    back = np.empty_like(rows)
-    back[rows] = np.arange(rows.size)
-    return Timeline(schedule, *(np.moveaxis(times.take(back, axis=0), 0, -1) for times in (start, end)))
+    times = (np.empty_like(duration), np.empty_like(duration))
+    for by_slot, by_row in zip((start, end[:-1]), times, strict=True):
+        by_row[rows] = by_slot
+        by_row.setflags(write=False)
+    return Timeline(schedule, *(np.moveaxis(by_row, 0, -1) for by_row in times))
 
 
 def _in_slots(schedule: Schedule) -> tuple[Ints, list[int], Ints, Ints]:
     """Return the rows slot by slot, where each slot begins, and the places of each row's source and predecessor in that list."""
     rows = np.argsort(schedule.slot, kind="stable")
-    slot = schedule.slot[rows]
-    bounds = [0, *(np.flatnonzero(np.diff(slot)) + 1).tolist(), rows.size]
+    bounds = [0, *(np.flatnonzero(np.diff(schedule.slot[rows])) + 1).tolist(), rows.size]
     place = np.empty(rows.size + 1, dtype=np.intp)
     place[rows] = np.arange(rows.size)
     place[-1] = rows.size
-    first = np.diff(schedule.device, prepend=-1)[rows] > 0
-    before = np.where(first, rows.size, place[rows - 1])
-    return rows, bounds, place[schedule.source[rows]], before
+    before = np.empty_like(place)
+    before[1:] = place[:-1]
+    before[schedule.first] = rows.size
+    return rows, bounds, place[schedule.source[rows]], before[rows]
