@@ -8,12 +8,13 @@ A schedule is an order. Costs are time. A timeline is both.
 """
 
 from hybridlab import formulas
+from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, UnsupportedSize
 from hybridlab.ops import Kind, Op
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build, register
-from hybridlab.timeline import Timeline, simulate
+from hybridlab.timeline import Timeline
 
 __version__ = "0.1.0"
 

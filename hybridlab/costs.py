@@ -29,10 +29,11 @@ class Costs:
     def per_device(cls, forward: Any, backward: Any, weight_share: Any = 0.5, p2p: Any = 0.0) -> "Costs":
         """Return the costs of a pipeline, each value a scalar or one a device.
 
-        ``forward`` and ``backward`` (full backward: input gradient plus weight gradient) are times; ``weight_share`` is the
-        weight gradient's part of the backward, from 0 to 1. Axes before the last are a batch of settings, broadcast against
-        each other; ``p2p`` is a number, or an array of the batch's shape. Raises :class:`HybridLabError` for values that
-        are negative, not finite, ragged, or of shapes that do not fit together.
+        ``forward`` and ``backward`` (full backward: input gradient plus weight gradient) are times;
+        ``weight_share`` is the weight gradient's part of the backward, from 0 to 1. Axes before the last are a
+        batch of settings, broadcast against each other; ``p2p`` is a number, or an array of the batch's shape.
+        Raises :class:`HybridLabError` for values that are negative, not finite, ragged, or of shapes that do not
+        fit together.
 
         >>> costs = Costs.per_device(forward=10, backward=[20, 30], p2p=1)
         >>> costs.duration("W", device=1)
@@ -71,7 +72,9 @@ class Costs:
         """
         if self.devices not in (None, devices):
             wanted = f"one value, or one for each of the {devices} devices"
-            raise HybridLabError(f"the costs are for {self.devices} devices but the schedule has {devices}: give {wanted}")
+            raise HybridLabError(
+                f"the costs are for {self.devices} devices but the schedule has {devices}: give {wanted}"
+            )
         shape = (*self.batch, devices)
         kinds = (self.forward, self.backward, self.backward - self.weight_gradient, self.weight_gradient)
         return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) / chunks for kind in kinds])
@@ -97,7 +100,9 @@ class Costs:
         """
         number = self.devices if of is None else whole_number(of, "of")
         if number is None:
-            raise HybridLabError("these costs are the same on every device: say of how many, as in slower([0], 1.5, of=4)")
+            raise HybridLabError(
+                "these costs are the same on every device: say of how many, as in slower([0], 1.5, of=4)"
+            )
         scale = np.ones(number)
         for device in devices:
             scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = times(factor, "factor")
@@ -110,9 +115,13 @@ def _fit(shapes: dict[str, tuple[int, ...]], p2p: tuple[int, ...]) -> None:
     lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
     told = ", ".join(f"{name} {length}" for name, length in lengths.items())
     if len(set(lengths.values())) > 1:
-        raise HybridLabError(f"the last axis is the devices and must agree, but has: {told}; for settings use an axis before it")
+        raise HybridLabError(
+            f"the last axis is the devices and must agree, but has: {told}; for settings use an axis before it"
+        )
     try:
         np.broadcast_shapes(*(shape[:-1] for shape in shapes.values()), p2p)
     except ValueError:
         told = ", ".join(f"{name} {shape[:-1]}" for name, shape in shapes.items())
-        raise HybridLabError(f"the axes before the last are the settings and must agree, but are: {told}, p2p {p2p}") from None
+        raise HybridLabError(
+            f"the axes before the last are the settings and must agree, but are: {told}, p2p {p2p}"
+        ) from None

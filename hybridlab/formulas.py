@@ -1,7 +1,7 @@
 """Closed forms from the papers: what a timeline must equal. They share no code with the clock they judge.
 
-Letters of the book: D devices, M microbatches, v chunks a device, F and B the forward and the full backward of one microbatch
-on one device, W the weight gradient's part of B, C the latency between two devices. Stages are uniform.
+Letters of the book: D devices, M microbatches, v chunks a device, F and B the forward and the full backward of one
+microbatch on one device, W the weight gradient's part of B, C the latency between two devices. Stages are uniform.
 """
 
 from hybridlab.errors import UnsupportedSize
@@ -88,7 +88,9 @@ def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: fl
     if microbatches < devices:
         raise _outside("ZB-H1", f"at least as many microbatches as devices, not {microbatches} of {devices}")
     if 2 * weight_gradient > backward:
-        raise _outside("ZB-H1", f"a weight gradient of at most half the backward, {backward / 2:g}, not {weight_gradient:g}")
+        raise _outside(
+            "ZB-H1", f"a weight gradient of at most half the backward, {backward / 2:g}, not {weight_gradient:g}"
+        )
     return microbatches * (forward + backward) + (devices - 1) * (forward + backward - 2 * weight_gradient)
 
 
@@ -105,9 +107,9 @@ def bubble_ratio(devices: int, microbatches: int) -> float:
 def peak_activations(schedule: str, devices: int, microbatches: int, device: int = 0, chunks: int = 2) -> float:
     """Return the most activations ``device`` holds at once, in microbatches of the whole device.
 
-    GPipe M; 1F1B min(D-d, M) (Narayanan et al., arXiv 2104.04473, sec. 2.2.1); ZB-H1 min(D, M) on every device (Qi et al.,
-    arXiv 2401.10241, Table 2); interleaved on device 0 [2(D-1) + (v-1)D + 1]/v, at most M (Korthikanti et al., arXiv
-    2205.05198, sec. 4.2.3). ``chunks`` counts for interleaved alone.
+    GPipe M; 1F1B min(D-d, M) (Narayanan et al., arXiv 2104.04473, sec. 2.2.1); ZB-H1 min(D, M) on every device (Qi
+    et al., arXiv 2401.10241, Table 2); interleaved on device 0 [2(D-1) + (v-1)D + 1]/v, at most M (Korthikanti et
+    al., arXiv 2205.05198, sec. 4.2.3). ``chunks`` counts for interleaved alone.
 
     >>> peak_activations("1f1b", 4, 8), peak_activations("interleaved", 4, 8, chunks=2)
     (4.0, 5.5)

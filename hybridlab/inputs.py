@@ -14,6 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 # Rows of a schedule are counted with 64-bit integers and kept in memory: far below their limit, far above any cluster.
 LARGEST = 10**7
+MOST_CELLS = 2**27  # operations x settings that are timed at once: a few GB of arrays
 
 
 def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LARGEST) -> int:

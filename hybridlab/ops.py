@@ -66,12 +66,12 @@ class Op(NamedTuple):
 
         >>> Op.parse("F0")
         Traceback (most recent call last):
-        hybridlab.errors.HybridLabError: 'F0' is not an operation: write stage, kind (F, B, I or W) and microbatch, like 2F0
+        hybridlab.errors.HybridLabError: 'F0' is not an operation: write stage, kind (F, B, I, W), microbatch, like 2F0
         """
         match = _TEXT.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             raise HybridLabError(
-                f"{shown(text)} is not an operation: write stage, kind (F, B, I or W) and microbatch, like 2F0"
+                f"{shown(text)} is not an operation: write stage, kind (F, B, I, W), microbatch, like 2F0"
             )
         stage, kind, microbatch = match.groups()
         return cls(Kind(kind), int(stage), int(microbatch))

@@ -9,23 +9,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.errors import HybridLabError, InvalidSchedule
+from hybridlab.errors import HybridLabError
 from hybridlab.inputs import shown
-from hybridlab.ops import CODE, KINDS, Kind, Op
-from hybridlab.schedule_text import join_csv, join_text, split_csv, split_text
+from hybridlab.ops import KINDS, Kind, Op
+from hybridlab.rows import Ints, rows_of
+from hybridlab.schedule_text import join_csv, join_text, read_orders, split_csv, split_text
 from hybridlab.validation import input_of, slots_of
-
-Ints = npt.NDArray[np.intp]
-F, B, I, W = (CODE[kind] for kind in Kind)  # noqa: E741 - the field's letters
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Schedule:
-    """An order of operations for every device, known to be complete and free of deadlock.
+    r"""An order of operations for every device, known to be complete and free of deadlock.
 
     ``Schedule(name, orders)`` takes one sequence a device of :class:`Op` or of texts like ``"2F0"``. Raises
-    :class:`InvalidSchedule` if an operation is missing, doubled or on two devices, :class:`Deadlock` if the devices would
-    wait for ever; the message shows the grid with the offending operations in brackets.
+    :class:`InvalidSchedule` if an operation is missing, doubled or on two devices, :class:`Deadlock` if the
+    devices would wait for ever; the message shows the grid with the offending operations in brackets.
 
     Arrays hold one row an operation, device by device in running order: ``kind`` (place in F, B, I, W), ``stage``,
     ``microbatch``, ``device``, ``source`` (row whose output the operation needs, -1 for the first stage's
@@ -34,7 +32,7 @@ class Schedule:
     >>> schedule = Schedule("one stage", [["0F0", "0B0"]])
     >>> schedule.orders
     ((Op(kind=<Kind.F: 'F'>, stage=0, microbatch=0), Op(kind=<Kind.B: 'B'>, stage=0, microbatch=0)),)
-    >>> print(Schedule.parse("device 0: 0F0 0B0\\ndevice 1: 1F0 1B0"))
+    >>> print(Schedule.parse("device 0: 0F0 0B0\ndevice 1: 1F0 1B0"))
     device 0: 0F0 0B0
     device 1: 1F0 1B0
     """
@@ -50,7 +48,7 @@ class Schedule:
     slot: Ints
 
     def __init__(self, name: str, orders: Iterable[Iterable[Op | str]]) -> None:
-        ops = _as_ops(orders)
+        ops = read_orders(orders)
         slots = slots_of(name, ops)
         place = {op.stage: device for device, order in enumerate(ops) for op in order}
         grid = np.full((3, len(place), 1 + max(op.microbatch for op in slots)), -1)
@@ -64,14 +62,17 @@ class Schedule:
         """Return the schedule in which each device runs its operations in the order of their slots.
 
         ``slots`` has shape (2 or 3, stages, microbatches): forwards, backwards and, where the backward is split, weight
-        gradients (-1 where it is not). Slots that respect every dependency prove that the order can run; others are checked op by op.
+        gradients (-1 where it is not). Slots that respect every dependency prove that the order can run; others
+        are checked op by op.
 
         >>> print(Schedule.from_slots("gpipe", [[[0, 1]], [[2, 3]]], device_of=[0]))
         device 0: 0F0 0F1 0B0 0B1
         """
         grid = np.asarray(slots, dtype=np.intp)
         if grid.ndim != 3 or grid.shape[0] not in (2, 3) or not grid.size or len(device_of) != grid.shape[1]:
-            raise HybridLabError(f"slots must have shape (2 or 3, stages, microbatches) and one device a stage, not {grid.shape}")
+            raise HybridLabError(
+                f"slots must have shape (2 or 3, stages, microbatches) and one device a stage, not {grid.shape}"
+            )
         made = object.__new__(cls)
         made._fill(name, grid, tuple(map(int, device_of)))
         places = np.flatnonzero(made.source >= 0)
@@ -83,37 +84,14 @@ class Schedule:
 
     def _fill(self, name: str, slots: Ints, device_of: tuple[int, ...]) -> None:
         """Set every array from a grid of slots: sort by device and slot, then look each source's row up."""
-        planes, stages, microbatches = slots.shape
-        line_device = np.tile(np.array(device_of, dtype=np.intp), planes)  # a line of the grid is one kind on one stage
-        place = np.flatnonzero(slots >= 0)
-        slot = slots.ravel()[place]
-        # The operations come as a few sorted runs, which a stable sort merges in linear time.
-        rows = np.argsort(line_device[place // microbatches] * (slot.max(initial=0) + 1) + slot, kind="stable")
-        place = place[rows]
-        line = place // microbatches
-        row_of = np.full(slots.size, -1, dtype=np.intp)
-        row_of[place] = np.arange(rows.size)
-        above, below, across = -microbatches, microbatches, -stages * microbatches
-        step = np.repeat([above, below, across], stages)[: planes * stages]
-        step[0], step[2 * stages - 1] = 0, across
-        source = row_of[place + step[line]]
-        source[line == 0] = -1
-        kind = np.repeat([F, B, W], stages)[line]
-        if planes == 3:
-            kind[source[kind == W]] = I
-        columns = {
-            "kind": kind,
-            "stage": line % stages,
-            "microbatch": place - line * microbatches,
-            "device": line_device[line],
-            "source": source,
-            "slot": slot[rows],
-        }
+        if not isinstance(name, str):
+            raise HybridLabError(f"a schedule's name must be a string, not {shown(name)}")
+        columns = rows_of(slots, device_of)
         for column, values in columns.items():
             values.setflags(write=False)
             object.__setattr__(self, column, values)
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "microbatches", microbatches)
+        object.__setattr__(self, "microbatches", slots.shape[2])
         object.__setattr__(self, "device_of", device_of)
 
     @property
@@ -140,7 +118,8 @@ class Schedule:
     def crosses(self) -> npt.NDArray[np.bool_]:
         """Whether each operation's source runs on another device, so that a message must carry it."""
         source_device = np.append(self.device, -1)[self.source]
-        return (source_device != self.device) & (self.source >= 0)
+        crosses: npt.NDArray[np.bool_] = (source_device != self.device) & (self.source >= 0)
+        return crosses
 
     @cached_property
     def ops(self) -> tuple[Op, ...]:
@@ -155,13 +134,15 @@ class Schedule:
         return tuple(self.ops[start:stop] for start, stop in pairwise(bounds))
 
     def needs(self, op: Op) -> tuple[Op, ...]:
-        """Return the operations that must have ended before ``op`` can start.
+        r"""Return the operations that must have ended before ``op`` can start.
 
-        >>> [str(op) for op in Schedule.parse("0F0 0B0\\n1F0 1B0").needs(Op.parse("0B0"))]
+        >>> [str(op) for op in Schedule.parse("0F0 0B0\n1F0 1B0").needs(Op.parse("0B0"))]
         ['0F0', '1B0']
         """
         if not isinstance(op, Op) or op not in self._known:
-            raise HybridLabError(f"{shown(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}")
+            raise HybridLabError(
+                f"{shown(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}"
+            )
         split = {(op.stage + 1, op.microbatch): Op(Kind.I, op.stage + 1, op.microbatch) in self._known}
         own = {Kind.B: Kind.F, Kind.I: Kind.F, Kind.W: Kind.I}.get(op.kind)
         first = Op(own, op.stage, op.microbatch) if own else None
@@ -185,11 +166,18 @@ class Schedule:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        return self.name, self.device_of, self.microbatches, self.kind.tobytes(), self.stage.tobytes(), self.microbatch.tobytes()
+        return (
+            self.name,
+            self.device_of,
+            self.microbatches,
+            self.kind.tobytes(),
+            self.stage.tobytes(),
+            self.microbatch.tobytes(),
+        )
 
     @classmethod
     def parse(cls, text: str, name: str = "parsed") -> "Schedule":
-        """Return the schedule that ``text`` writes, one line a device: ``device 0: 0F0 0B0`` (the label may be left out)."""
+        """Return the schedule that ``text`` writes: lines like ``device 0: 0F0 0B0``, with or without the label."""
         return cls(name, split_text(text))
 
     def to_csv(self) -> str:
@@ -200,12 +188,3 @@ class Schedule:
     def from_csv(cls, text: str, name: str = "parsed") -> "Schedule":
         """Return the schedule that :meth:`to_csv` wrote."""
         return cls(name, split_csv(text))
-
-
-def _as_ops(orders: Iterable[Iterable[Op | str]]) -> tuple[tuple[Op, ...], ...]:
-    """Return ``orders`` as tuples of Op, texts parsed; raise for anything else."""
-    try:
-        rows = [list(order) for order in orders]
-    except TypeError:
-        raise InvalidSchedule(f"orders must be one sequence of operations a device, not {shown(orders)}") from None
-    return tuple(tuple(Op.parse(str(op) if isinstance(op, Op) else op) for op in row) for row in rows)

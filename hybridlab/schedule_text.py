@@ -1,7 +1,7 @@
 """Schedules as text and as CSV: reading says the line and column of what it cannot read."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.inputs import shown
@@ -10,6 +10,15 @@ from hybridlab.ops import Op
 Orders = tuple[tuple[Op, ...], ...]
 
 _LABEL = re.compile(r"\s*device\s+([0-9]{1,9})\s*:", re.IGNORECASE)
+
+
+def read_orders(orders: Iterable[Iterable[Op | str]]) -> Orders:
+    """Return ``orders``, one sequence of operations (Op or text) a device, as tuples of Op; raise for anything else."""
+    try:
+        rows = [list(order) for order in orders]
+    except TypeError:
+        raise InvalidSchedule(f"orders must be one sequence of operations a device, not {shown(orders)}") from None
+    return tuple(tuple(Op.parse(str(op) if isinstance(op, Op) else op) for op in row) for row in rows)
 
 
 def join_text(orders: Sequence[Sequence[Op]]) -> str:
@@ -27,19 +36,21 @@ def split_text(text: str) -> Orders:
 
     >>> split_text("device 0: 0F0 0G0")
     Traceback (most recent call last):
-    hybridlab.errors.InvalidSchedule: line 1, column 15: '0G0' is not an operation: write stage, kind (F, B, I or W) and microbatch, like 2F0
+    hybridlab.errors.InvalidSchedule: line 1, column 15: '0G0' is not an operation: write stage, kind (F, B, I, W), microbatch, like 2F0
     """
     orders: list[tuple[Op, ...]] = []
     for number, line in _lines(text):
         label = _LABEL.match(line)
         if label and int(label.group(1)) != len(orders):
-            raise InvalidSchedule(f"line {number}, column 1: this is the line of device {len(orders)}, not {label.group(1)}: devices come in order, from 0")
+            raise InvalidSchedule(
+                f"line {number}, column 1: the line of device {len(orders)} must come here, not that of {label.group(1)}"
+            )
         orders.append(_order(number, line, label.end() if label else 0, re.compile(r"\S+")))
     return _some(orders)
 
 
 def split_csv(text: str) -> Orders:
-    """Return the orders in CSV ``text``: one line a device, operations apart by commas; empty cells are idle and left out."""
+    """Return the orders in CSV ``text``: one line a device, operations apart by commas, empty cells left out."""
     return _some([_order(number, line, 0, re.compile(r"[^\s,](?:[^,]*[^\s,])?")) for number, line in _lines(text)])
 
 

@@ -1,4 +1,4 @@
-"""A timeline: when each operation ran, and what follows from it. And the clock that makes one from a schedule and costs."""
+"""A timeline: when each operation ran, and all that follows from it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, numbers, shown, times
 from hybridlab.ops import KINDS, Op
-from hybridlab.schedule import F, I, Ints, Schedule
+from hybridlab.rows import F, I, Ints
+from hybridlab.schedule import Schedule
 from hybridlab.trace import chrome_trace
 
 
@@ -18,8 +18,8 @@ from hybridlab.trace import chrome_trace
 class Timeline:
     """When each operation of ``schedule`` started and ended, simulated or measured.
 
-    ``start`` and ``end`` have shape (settings..., operations), the operations in the order of the schedule's rows: device by
-    device, as they ran. Times are in the caller's unit.
+    ``start`` and ``end`` have shape (settings..., operations), the operations in the order of the schedule's rows:
+    device by device, as they ran. Times are in the caller's unit.
     """
 
     schedule: Schedule
@@ -79,7 +79,7 @@ class Timeline:
 
     @property
     def peak_activations(self) -> Floats:
-        """Most activations each device holds at once, in microbatches of the whole device, shape (settings..., devices).
+        """Most activations each device holds at once, in microbatches of a whole device, shape (settings..., devices).
 
         An activation is held from the start of its forward to the end of its full backward or of its weight gradient;
         that of one of v chunks counts 1/v. The order alone decides it.
@@ -92,13 +92,14 @@ class Timeline:
         """Activations that an operation's device holds while it runs, in microbatches of the whole device."""
         taken, frees = self.schedule.kind == F, (self.schedule.kind != F) & (self.schedule.kind != I)
         # Every device ends with none, so one running count serves them all.
-        held = np.cumsum(taken) - np.cumsum(frees) + frees
-        return held / self.schedule.chunks
+        held: Floats = (np.cumsum(taken) - np.cumsum(frees) + frees) / self.schedule.chunks
+        return held
 
     def waited_for(self) -> Ints:
         """Return for every operation the row of the one whose end let it start, -1 for those that waited for none.
 
-        It is the operation's input where the device stood idle for it, else the operation before it on the device. One setting only.
+        It is the operation's input where the device stood idle for it, else the operation before it on the device.
+        One setting only.
         """
         self._one_setting("waited_for")
         before = np.arange(self.start.size) - 1
@@ -111,17 +112,25 @@ class Timeline:
         try:
             start, end = self.start[setting], self.end[setting]
         except (IndexError, TypeError):
-            raise HybridLabError(f"there is no setting {shown(setting)}: the settings have shape {self.start.shape[:-1]}") from None
+            raise HybridLabError(
+                f"there is no setting {shown(setting)}: the settings have shape {self.start.shape[:-1]}"
+            ) from None
         return Timeline(self.schedule, start, end)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return one dict an operation: device, op (text), kind, stage, microbatch, start, end, activations. One setting only."""
+        """Return a dict for each operation: device, op, kind, stage, microbatch, start, end, activations. One setting."""
         self._one_setting("to_rows")
         columns = (self.schedule.device, self.schedule.kind, self.schedule.stage, self.schedule.microbatch)
         values = zip(*(column.tolist() for column in (*columns, self.start, self.end, self.activations)), strict=True)
         names = ("device", "op", "kind", "stage", "microbatch", "start", "end", "activations")
         return [
-            dict(zip(names, (device, f"{stage}{KINDS[kind]}{microbatch}", KINDS[kind].value, stage, microbatch, *rest), strict=True))
+            dict(
+                zip(
+                    names,
+                    (device, f"{stage}{KINDS[kind]}{microbatch}", KINDS[kind].value, stage, microbatch, *rest),
+                    strict=True,
+                )
+            )
             for device, kind, stage, microbatch, *rest in values
         ]
 
@@ -130,19 +139,23 @@ class Timeline:
 
         ``microseconds`` is the length of the timeline's unit: 1000 for times in ms.
 
-        >>> trace = simulate(Schedule("one", [["0F0", "0B0"]]), Costs.per_device(1, 2)).to_chrome_trace()
+        >>> trace = Timeline(Schedule("one", [["0F0", "0B0"]]), start=[0, 1], end=[1, 3]).to_chrome_trace()
         >>> [(event["name"], event["ts"], event["dur"]) for event in trace["traceEvents"] if event["ph"] == "X"]
         [('0F0', 0.0, 1000.0), ('0B0', 1000.0, 2000.0)]
         """
         unit = times(microseconds, "microseconds")
         if unit.ndim or unit == 0:
-            raise HybridLabError(f"microseconds is the length of one unit of time, such as 1000 for ms, not {shown(microseconds)}")
+            raise HybridLabError(
+                f"microseconds is the length of one unit of time, such as 1000 for ms, not {shown(microseconds)}"
+            )
         return chrome_trace(self.to_rows(), float(unit), self.schedule.name)
 
     def _one_setting(self, method: str) -> None:
         if self.start.ndim > 1:
             settings = self.start.shape[:-1]
-            raise HybridLabError(f"{method}() reads one setting, but this timeline holds {settings}: pick one with at()")
+            raise HybridLabError(
+                f"{method}() reads one setting, but this timeline holds {settings}: pick one with at()"
+            )
 
     def _plain(self, value: Floats) -> Any:
         return float(value) if self.start.ndim == 1 else value
@@ -150,47 +163,3 @@ class Timeline:
     def __repr__(self) -> str:
         settings = f", settings {self.start.shape[:-1]}" if self.start.ndim > 1 else f", makespan {self.makespan:g}"
         return f"<Timeline of {self.schedule!r}{settings}>"
-
-
-def simulate(schedule: Schedule, costs: Costs) -> Timeline:
-    """Return when every operation runs: as soon as its device is free and its input has arrived.
-
-    An operation starts at max(end of the operation before it on its device, end of its source + latency if that ran on
-    another device). Leading axes of ``costs`` are settings, all timed in one pass; n operations take O(n) numpy work.
-
-    >>> pipeline = Schedule.parse("0F0 0B0\\n1F0 1B0")
-    >>> simulate(pipeline, Costs.per_device(forward=1, backward=2, p2p=0.5)).makespan
-    7.0
-    """
-    if not isinstance(schedule, Schedule) or not isinstance(costs, Costs):
-        raise HybridLabError(f"simulate takes a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
-    table = costs.table(schedule.devices, schedule.chunks).reshape(4 * schedule.devices, *costs.batch)
-    rows, bounds, source, before = _in_slots(schedule)
-    duration = table[(schedule.kind * schedule.devices + schedule.device)[rows]]
-    latency = np.multiply.outer(schedule.crosses[rows], np.broadcast_to(costs.p2p, costs.batch))
-    start = np.empty_like(duration)
-    end = np.zeros((rows.size + 1, *costs.batch))  # the last entry is where the absent sources and predecessors point
-    for low, high in zip(bounds[:-1], bounds[1:], strict=True):
-        now = slice(low, high)
-        arrival = end.take(source[now], axis=0)
-        arrival += latency[now]
-        np.maximum(arrival, end.take(before[now], axis=0), out=start[now])
-        np.add(start[now], duration[now], out=end[now])
-    times = (np.empty_like(duration), np.empty_like(duration))
-    for by_slot, by_row in zip((start, end[:-1]), times, strict=True):
-        by_row[rows] = by_slot
-        by_row.setflags(write=False)
-    return Timeline(schedule, *(np.moveaxis(by_row, 0, -1) for by_row in times))
-
-
-def _in_slots(schedule: Schedule) -> tuple[Ints, list[int], Ints, Ints]:
-    """Return the rows slot by slot, where each slot begins, and the places of each row's source and predecessor in that list."""
-    rows = np.argsort(schedule.slot, kind="stable")
-    bounds = [0, *(np.flatnonzero(np.diff(schedule.slot[rows])) + 1).tolist(), rows.size]
-    place = np.empty(rows.size + 1, dtype=np.intp)
-    place[rows] = np.arange(rows.size)
-    place[-1] = rows.size
-    before = np.empty_like(place)
-    before[1:] = place[:-1]
-    before[schedule.first] = rows.size
-    return rows, bounds, place[schedule.source[rows]], before[rows]

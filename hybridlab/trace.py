@@ -7,11 +7,12 @@ Row = Mapping[str, Any]
 
 
 def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[str, Any]:
-    """Return ``rows`` as a Chrome trace: one track a device, one slice an operation, one counter of activations a device.
+    """Return ``rows`` as a Chrome trace: a track a device, a slice an operation, a counter of activations a device.
 
     ``rows`` are those of ``Timeline.to_rows``; ``microseconds`` is the length of the caller's unit of time.
 
-    >>> row = {"device": 0, "op": "0F0", "kind": "F", "stage": 0, "microbatch": 0, "start": 0.0, "end": 2.0, "activations": 1.0}
+    >>> op = {"device": 0, "op": "0F0", "kind": "F", "stage": 0, "microbatch": 0}
+    >>> row = op | {"start": 0.0, "end": 2.0, "activations": 1.0}
     >>> [event["ph"] for event in chrome_trace([row], 1000.0, "tiny")["traceEvents"]]
     ['M', 'M', 'X', 'C']
     """

@@ -75,12 +75,14 @@ def _incomplete(orders: Orders, device_of: Mapping[int, int]) -> Iterator[Proble
     seen = {op.microbatch for op, _, _ in placed}
     if len(seen) < microbatches:
         gap = next(number for number in range(microbatches) if number not in seen)
-        yield Problem(f"no op is of microbatch {gap}, but microbatch {microbatches - 1} is there: number them 0, 1, 2, ...")
+        there = f"microbatch {microbatches - 1} is there: number them 0, 1, 2, ..."
+        yield Problem(f"no operation is of microbatch {gap}, but {there}")
         return
     for op, device, position in placed:
         if device_of[op.stage] != device:
-            sentence = f"stage {op.stage} stands on device {device} ({op}) and on device {device_of[op.stage]}; a stage lives on one device"
-            yield Problem(sentence, device, position, op)
+            first = device_of[op.stage]
+            sentence = f"stage {op.stage} stands on device {device} ({op}) and on device {first}"
+            yield Problem(f"{sentence}; a stage lives on one device", device, position, op)
             return
     held = Counter(device_of.values())
     if len({held[device] for device in range(len(orders))}) > 1:
@@ -103,7 +105,9 @@ def _missing(times: Counter[Op], stages: int, microbatches: int) -> Iterator[Pro
         if not (full or split or weight):
             yield Problem(f"{where} never runs the backward {what}")
         elif full and (split or weight):
-            yield Problem(f"{where} runs a full backward (B) {what} and a part of it (I or W) as well: one or the other")
+            yield Problem(
+                f"{where} runs a full backward (B) {what} and a part of it (I or W) as well: one or the other"
+            )
         elif not full and not weight:
             yield Problem(f"{where} never runs the weight gradient {what}: its backward is I, so W must follow")
         elif not full and not split:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hybridlab.schedule import Ints
+from hybridlab.rows import Ints
 from hybridlab.schedules.registry import register
 
 FORWARD, BACKWARD = 1, 2  # slots an operation takes while the order is planned, whatever its real cost
@@ -22,10 +22,11 @@ FREE, TAKEN = b"\0", b"\1"
 def hanayo(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of Hanayo with chunks / 2 waves, shape (2, chunks * devices, microbatches).
 
-    Microbatches are laid one at a time along their path, each operation in the first free slot after the one before it, a
-    backward in the first two. In a group of K the first microbatch is laid first and the slots it leaves idle before it
-    turns are closed. A group starts when the first microbatch of the group before has ended. Once a group lies like the
-    one before it, with the same slots taken ahead of it, all later ones do, and are copied.
+    Microbatches are laid one at a time along their path, each operation in the first free slot after the one
+    before it, a backward in the first two. In a group of K the first microbatch is laid first and the slots it
+    leaves idle before it turns are closed. A group starts when the first microbatch of the group before has ended.
+    Once a group lies like the one before it, with the same slots taken ahead of it, all later ones do, and are
+    copied.
 
     >>> hanayo(1, 1, 2)[0].tolist(), hanayo(1, 1, 2)[1].tolist()
     ([[0], [1]], [[4], [2]])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hybridlab.schedule import Ints
+from hybridlab.rows import Ints
 from hybridlab.schedules.registry import register
 
 
@@ -19,8 +19,9 @@ def interleaved(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of interleaved 1F1B, shape (2, chunks * devices, microbatches).
 
     A device counts its forwards 0, 1, 2, ... group by group, chunk by chunk within a group, and its backwards
-    likewise from the last chunk. Forwards take even slots and backwards odd ones, each two slots after the one before. The gap
-    between them gives device d a warm-up of 2(K-1-d) + (v-1)K forwards, or all of them if there are fewer.
+    likewise from the last chunk. Forwards take even slots and backwards odd ones, each two slots after the one
+    before. The gap between them gives device d a warm-up of 2(K-1-d) + (v-1)K forwards, or all of them if there
+    are fewer.
 
     >>> interleaved(1, 2, 2)[0].tolist(), interleaved(1, 2, 2)[1].tolist()
     ([[0, 4], [2, 6]], [[5, 9], [3, 7]])

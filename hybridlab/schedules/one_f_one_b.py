@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hybridlab.schedule import Ints
+from hybridlab.rows import Ints
 from hybridlab.schedules.registry import register
 
 
@@ -16,7 +16,8 @@ def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of 1F1B, shape (2, devices, microbatches).
 
     Microbatches enter every second slot and each comes straight back from the last device; a device's K-1-d forwards of
-    warm-up are those that fit before the first backward reaches it, so fewer microbatches than that need no special case.
+    warm-up are those that fit before the first backward reaches it, so fewer microbatches than that need no
+    special case.
 
     >>> one_f_one_b(2, 3, 1)[0].tolist(), one_f_one_b(2, 3, 1)[1].tolist()
     ([[0, 2, 4], [1, 3, 5]], [[3, 5, 7], [2, 4, 6]])

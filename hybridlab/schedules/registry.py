@@ -8,22 +8,21 @@ from typing import Literal
 import numpy as np
 
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.inputs import known_name, whole_number
-from hybridlab.schedule import Ints, Schedule
+from hybridlab.inputs import MOST_CELLS, known_name, whole_number
+from hybridlab.rows import Ints
+from hybridlab.schedule import Schedule
 
 Rule = Callable[[int, int, int], Ints]
 Placement = Literal["looped", "folded"]
-
-MOST_OPS = 2**27  # about 10 GB of arrays: beyond any machine this runs on
 
 
 @dataclass(frozen=True)
 class Family:
     """A named schedule: its rule, the sizes it supports, and where it was published.
 
-    ``rule(devices, microbatches, chunks)`` returns the slots of :meth:`Schedule.from_slots`. ``placement`` puts chunk c of
-    device d of D at stage c*D + d (looped), or at c*D + D-1-d where c is odd (folded). ``chunks`` are supported from ``fewest_chunks``
-    up in steps of ``chunk_step`` (0: that number alone).
+    ``rule(devices, microbatches, chunks)`` returns the slots of :meth:`Schedule.from_slots`. ``placement`` puts
+    chunk c of device d of D at stage c*D + d (looped), or at c*D + D-1-d where c is odd (folded). ``chunks`` are
+    supported from ``fewest_chunks`` up in steps of ``chunk_step`` (0: that number alone).
     """
 
     name: str
@@ -64,8 +63,9 @@ class Family:
             near = f"{below} or {below + devices}" if below else f"{devices}"
             told = f"{microbatches} is not divisible by {devices}; try {near}"
             return f"{self.name} needs microbatches divisible by devices: {told}"
-        if 3 * devices * chunks * microbatches > MOST_OPS:
-            return f"{devices} devices x {chunks} chunks x {microbatches} microbatches is more than {MOST_OPS:,} operations; try fewer microbatches"
+        if 3 * devices * chunks * microbatches > MOST_CELLS:
+            size = f"{devices} devices x {chunks} chunks x {microbatches} microbatches"
+            return f"{size} is more than the {MOST_CELLS // 3:,} that fit in memory; try fewer microbatches"
         return None
 
 
@@ -89,9 +89,7 @@ def register(
         raise HybridLabError(f"a schedule named {name!r} is registered already: choose another name")
 
     def add(rule: Rule) -> Rule:
-        _FAMILIES[name] = Family(
-            name, title, rule, summary, source, placement, fewest_chunks, chunk_step, whole_groups
-        )
+        _FAMILIES[name] = Family(name, title, rule, summary, source, placement, fewest_chunks, chunk_step, whole_groups)
         return rule
 
     return add

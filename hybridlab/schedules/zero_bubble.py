@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hybridlab.schedule import Ints
+from hybridlab.rows import Ints
 from hybridlab.schedules.one_f_one_b import one_f_one_b
 from hybridlab.schedules.registry import register
 
@@ -16,8 +16,9 @@ from hybridlab.schedules.registry import register
 def zb_h1(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of ZB-H1, shape (3, devices, microbatches).
 
-    Forwards and input gradients stand as in 1F1B. On device d the weight gradient of microbatch i comes right after the input
-    gradient of microbatch i + d, the slot where that one would stand if there were one: so the last d come at the end.
+    Forwards and input gradients stand as in 1F1B. On device d the weight gradient of microbatch i comes right
+    after the input gradient of microbatch i + d, the slot where that one would stand if there were one: so the
+    last d come at the end.
 
     >>> zb_h1(2, 2, 1)[1].tolist(), zb_h1(2, 2, 1)[2].tolist()
     ([[6, 10], [4, 8]], [[7, 11], [9, 13]])

@@ -1,0 +1,48 @@
+"""From a grid of slots to one row an operation: the arrays that every other part of the library reads."""
+
+import numpy as np
+import numpy.typing as npt
+
+from hybridlab.ops import CODE, Kind
+
+Ints = npt.NDArray[np.intp]
+F, B, I, W = (CODE[kind] for kind in Kind)  # noqa: E741 - the field's letters
+
+
+def rows_of(slots: Ints, device_of: tuple[int, ...]) -> dict[str, Ints]:
+    """Return the columns kind, stage, microbatch, device, source and slot, device by device in the order of the slots.
+
+    ``slots`` has shape (2 or 3, stages, microbatches): forwards, backwards, weight gradients; -1 for an operation
+    that is not there. A backward that has a weight gradient is an input gradient. ``source`` is the row whose
+    output an operation needs: the forward of the stage before, the backward of the stage after, or its own stage's
+    forward or input gradient; -1 for the first stage's forwards.
+
+    >>> rows_of(np.array([[[0, 1]], [[2, 3]]]), (0,))["source"].tolist()
+    [-1, -1, 0, 1]
+    """
+    planes, stages, microbatches = slots.shape
+    line_device = np.tile(np.array(device_of, dtype=np.intp), planes)  # a line of the grid is one kind on one stage
+    place = np.flatnonzero(slots >= 0)
+    slot = slots.ravel()[place]
+    # The operations come as a few sorted runs, which a stable sort merges in linear time.
+    rows = np.argsort(line_device[place // microbatches] * (slot.max(initial=0) + 1) + slot, kind="stable")
+    place = place[rows]
+    line = place // microbatches
+    row_of = np.full(slots.size, -1, dtype=np.intp)
+    row_of[place] = np.arange(rows.size)
+    above, below, across = -microbatches, microbatches, -stages * microbatches
+    step = np.repeat([above, below, across], stages)[: planes * stages]
+    step[0], step[2 * stages - 1] = 0, across
+    source = row_of[place + step[line]]
+    source[line == 0] = -1
+    kind = np.repeat([F, B, W], stages)[line]
+    if planes == 3:
+        kind[source[kind == W]] = I
+    return {
+        "kind": kind,
+        "stage": line % stages,
+        "microbatch": place - line * microbatches,
+        "device": line_device[line],
+        "source": source,
+        "slot": slot[rows],
+    }
