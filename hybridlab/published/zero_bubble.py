@@ -16,8 +16,38 @@ from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, shown
 from hybridlab.timeline import Timeline
 
+DEVICES = 8
+SAMPLES = {"1.5B": 6, "6.2B": 3}  # a microbatch
+
+# Table 9: model, microbatches, then T_F, T_B, T_W and T_comm in ms.
+TABLE_9 = (
+    ("1.5B", 24, 18.522, 18.086, 9.337, 0.601),
+    ("1.5B", 32, 18.513, 18.086, 9.331, 0.626),
+    ("1.5B", 64, 18.546, 18.097, 9.321, 0.762),
+    ("6.2B", 24, 29.718, 29.444, 19.927, 0.527),
+    ("6.2B", 32, 29.802, 29.428, 19.530, 0.577),
+    ("6.2B", 64, 29.935, 29.621, 19.388, 0.535),
+)
+# Table 5: bubble rates, a row for each of Table 9's.
 RATE_COLUMNS = ("1F1B", "1F1B-I", "ZB-H1", "ZB-H2", "ZB-1p", "ZB-2p")
+TABLE_5 = (
+    (0.2431, 0.1055, 0.1585, 0.1083, 0.1585, 0.0433),
+    (0.1985, 0.0818, 0.1242, 0.0837, 0.1242, 0.0039),
+    (0.1240, 0.0443, 0.0674, 0.0444, 0.0674, 0.0026),
+    (0.2347, 0.0808, 0.1323, 0.0698, 0.1323, 0.0029),
+    (0.1898, 0.0628, 0.1045, 0.0559, 0.1045, 0.0022),
+    (0.1091, 0.0320, 0.0554, 0.0294, 0.0554, 0.0010),
+)
+# Table 4: measured samples per GPU and second.
 THROUGHPUT_COLUMNS = ("ZB-2p", "ZB-1p", "1F1B", "1F1B-I")
+TABLE_4 = (
+    (14.5, 12.9, 11.8, 13.1),
+    (14.8, 13.4, 12.5, 13.4),
+    (14.9, 14.2, 13.6, 13.9),
+    (4.32, 3.88, 3.50, 4.01),
+    (4.35, 4.00, 3.70, 4.08),
+    (4.39, 4.20, 4.03, 4.19),
+)
 
 
 @dataclass(frozen=True)
@@ -60,30 +90,28 @@ def bubble_rate(timeline: Timeline) -> float:
 
     >>> from hybridlab import build, simulate
     >>> run = RUNS[0]
-    >>> round(bubble_rate(simulate(build("1f1b", run.devices, run.microbatches), run.costs())), 4), run.bubble_rate["1F1B"]
+    >>> timeline = simulate(build("1f1b", run.devices, run.microbatches), run.costs())
+    >>> round(bubble_rate(timeline), 4), run.bubble_rate["1F1B"]
     (0.2431, 0.2431)
     """
     if not isinstance(timeline, Timeline) or timeline.start.ndim != 1:
-        raise HybridLabError(f"bubble_rate takes the timeline of one setting, not {shown(timeline)}: pick one of a batch with at()")
+        raise HybridLabError(
+            f"bubble_rate takes the timeline of one setting, not {shown(timeline)}: pick one of a batch with at()"
+        )
     work: Floats = timeline.busy
     if not np.allclose(work, work[0], rtol=1e-9):
-        raise HybridLabError(f"this bubble rate is defined for equal stages, but the devices work {shown(work.tolist())}")
+        raise HybridLabError(
+            f"this bubble rate is defined for equal stages, but the devices work {shown(work.tolist())}"
+        )
     span = timeline.device_span
     return float((span - work[0]) / span) if span else 0.0
 
 
-def _run(model: str, microbatches: int, samples: int, times: tuple[float, ...], rates: tuple[float, ...], speeds:
-tuple[float, ...]) -> Run: by_rate = MappingProxyType(dict(zip(RATE_COLUMNS, rates, strict=True))) by_speed =
-MappingProxyType(dict(zip(THROUGHPUT_COLUMNS, speeds, strict=True))) return Run(model, 8, microbatches, samples,
-*times, by_rate, by_speed)
+def _named(columns: tuple[str, ...], row: tuple[float, ...]) -> Mapping[str, float]:
+    return MappingProxyType(dict(zip(columns, row, strict=True)))
 
 
-RUNS = (
-    _run("1.5B", 24, 6, (18.522, 18.086, 9.337, 0.601), (0.2431, 0.1055, 0.1585, 0.1083, 0.1585, 0.0433), (14.5,
-    12.9, 11.8, 13.1)), _run("1.5B", 32, 6, (18.513, 18.086, 9.331, 0.626), (0.1985, 0.0818, 0.1242, 0.0837,
-    0.1242, 0.0039), (14.8, 13.4, 12.5, 13.4)), _run("1.5B", 64, 6, (18.546, 18.097, 9.321, 0.762), (0.1240,
-    0.0443, 0.0674, 0.0444, 0.0674, 0.0026), (14.9, 14.2, 13.6, 13.9)), _run("6.2B", 24, 3, (29.718, 29.444,
-    19.927, 0.527), (0.2347, 0.0808, 0.1323, 0.0698, 0.1323, 0.0029), (4.32, 3.88, 3.50, 4.01)), _run("6.2B", 32,
-    3, (29.802, 29.428, 19.530, 0.577), (0.1898, 0.0628, 0.1045, 0.0559, 0.1045, 0.0022), (4.35, 4.00, 3.70,
-    4.08)), _run("6.2B", 64, 3, (29.935, 29.621, 19.388, 0.535), (0.1091, 0.0320, 0.0554, 0.0294, 0.0554, 0.0010),
-    (4.39, 4.20, 4.03, 4.19)), )
+RUNS = tuple(
+    Run(model, DEVICES, m, SAMPLES[model], f, b, w, comm, _named(RATE_COLUMNS, rate), _named(THROUGHPUT_COLUMNS, speed))
+    for (model, m, f, b, w, comm), rate, speed in zip(TABLE_9, TABLE_5, TABLE_4, strict=True)
+)
