@@ -34,16 +34,16 @@ def join_csv(orders: Sequence[Sequence[Op]]) -> str:
 def split_text(text: str) -> Orders:
     """Return the orders in ``text``, one line a device, with or without ``device N:`` in front.
 
-    >>> split_text("device 0: 0F0 0G0")
+    >>> split_text("device 0: 0F0 0G0")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    hybridlab.errors.InvalidSchedule: line 1, column 15: '0G0' is not an operation: write stage, kind (F, B, I, W), microbatch, like 2F0
+    hybridlab.errors.InvalidSchedule: line 1, column 15: '0G0' is not an operation: write ...
     """
     orders: list[tuple[Op, ...]] = []
     for number, line in _lines(text):
         label = _LABEL.match(line)
         if label and int(label.group(1)) != len(orders):
             raise InvalidSchedule(
-                f"line {number}, column 1: the line of device {len(orders)} must come here, not that of {label.group(1)}"
+                f"line {number}, column 1: device {len(orders)} must come here, not device {label.group(1)}"
             )
         orders.append(_order(number, line, label.end() if label else 0, re.compile(r"\S+")))
     return _some(orders)

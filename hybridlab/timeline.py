@@ -118,7 +118,7 @@ class Timeline:
         return Timeline(self.schedule, start, end)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a dict for each operation: device, op, kind, stage, microbatch, start, end, activations. One setting."""
+        """Return a dict an operation: device, op, kind, stage, microbatch, start, end, activations. One setting."""
         self._one_setting("to_rows")
         columns = (self.schedule.device, self.schedule.kind, self.schedule.stage, self.schedule.microbatch)
         values = zip(*(column.tolist() for column in (*columns, self.start, self.end, self.activations)), strict=True)
