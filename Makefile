@@ -1,0 +1,72 @@
+# Needs Python 3.11 or newer and make; everything else goes into .venv.
+#
+#   make lab            opens JupyterLab on the labs
+#   make test           runs every check
+#   make book           builds the site into _build/html
+#   make bench          prints operations per second
+#   make labs-refresh   runs the labs again and stores their outputs
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# the first of these that is 3.11 or newer; `make PYTHON=... lab` names another
+PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python,\
+	$(if $(shell $(name) -c 'import sys; print("new" if sys.version_info >= (3, 11) else "")' 2>/dev/null),$(name))))
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all --quiet
+# without a screen JupyterLab prints its address only; it refuses to run as root unless told
+LAB_FLAGS = $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),,--no-browser) \
+	$(if $(filter 0,$(shell id -u)),--allow-root)
+heading = @printf '\n== %s\n' $(1)
+
+.PHONY: setup lab test lint types unit labs-check book book-check bench labs-refresh clean
+.NOTPARALLEL:
+
+setup: $(STAMP)
+
+# made again when the locked versions or the package's own description change
+$(STAMP): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "hybridlab needs Python 3.11 or newer, and none was found on the path"; exit 1; }
+	@echo "Setting up $(VENV) (about a minute, once)"
+	@$(PYTHON) -m venv $(VENV) || { echo "Python cannot make a virtual environment; on Debian and Ubuntu install python3-venv"; exit 1; }
+	@$(PIP) install -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+lab: $(STAMP)
+	@$(BIN)/jupyter-lab labs $(LAB_FLAGS)
+
+test: lint types unit labs-check book-check
+	@printf '\nEvery check passed.\n'
+
+lint: $(STAMP)
+	$(call heading,"Style: ruff")
+	@$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(call heading,"Types: mypy --strict")
+	@$(BIN)/mypy --strict hybridlab
+
+unit: $(STAMP)
+	$(call heading,"Unit and property tests and doctests: pytest")
+	@$(BIN)/python -m pytest -q -n auto
+
+labs-check: $(STAMP)
+	$(call heading,"Stored outputs of the labs: nbval")
+	@$(BIN)/python -m pytest -q -n auto --dist loadfile --nbval --nbval-current-env labs
+
+book-check: $(STAMP)
+	$(call heading,"Book, warnings as errors: jupyter-book")
+	@$(BOOK)
+
+book: book-check
+	@echo "The site is in _build/html; open _build/html/index.html"
+
+bench: $(STAMP)
+	@$(BIN)/python -m pytest -q tests/benchmarks --benchmark-enable --benchmark-only
+
+labs-refresh: $(STAMP)
+	@$(BIN)/python tests/refresh_labs.py labs
+
+clean:
+	rm -rf $(VENV) _build
