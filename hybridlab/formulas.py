@@ -41,7 +41,7 @@ def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backwa
 def interleaved_makespan(
     devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0
 ) -> float:
-    """Return interleaved 1F1B's makespan, (M + (D-1)/v)(F + B) + 2(vD-1)C, for C below a chunk's forward F/v.
+    """Return interleaved 1F1B's makespan, (M + (D-1)/v)(F + B) + 2(vD-1)C, for C below a chunk's F/v and B/v.
 
     Narayanan et al., arXiv 2104.04473, sec. 2.2.2: the bubble is 1F1B's divided by v.
 
@@ -51,8 +51,10 @@ def interleaved_makespan(
     devices, microbatches = _sizes(devices, microbatches, whole_groups="interleaved 1F1B")
     chunks = whole_number(chunks, "chunks", at_least=2)
     forward, backward, p2p = _times(forward, backward, p2p)
-    if p2p and p2p >= forward / chunks:
-        raise _outside("interleaved 1F1B", f"a latency below one chunk's forward, {forward / chunks:g}, not {p2p:g}")
+    shortest = min(forward, backward) / chunks
+    if p2p and p2p >= shortest:
+        told = f"a latency below one chunk's forward and backward, {shortest:g}, not {p2p:g}"
+        raise _outside("interleaved 1F1B", told)
     messages = 2 * (chunks * devices - 1) if devices > 1 else 0
     return (microbatches + (devices - 1) / chunks) * (forward + backward) + messages * p2p
 
@@ -76,7 +78,7 @@ def hanayo_makespan(devices: int, microbatches: int, chunks: int, forward: float
 
 
 def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
-    """Return ZB-H1's makespan without latency, M(F + B) + (D-1)(F + B - 2W), for W at most half of B and M >= D.
+    """Return ZB-H1's makespan without latency, M(F + B) + (D-1)(F + B - 2W), for W <= B/2, W <= F, M >= D.
 
     Qi et al., arXiv 2401.10241, Table 2: the bubble is (D-1)(T_F + T_B - T_W) with T_B the input gradient, B - W here.
 
@@ -91,6 +93,9 @@ def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: fl
         raise _outside(
             "ZB-H1", f"a weight gradient of at most half the backward, {backward / 2:g}, not {weight_gradient:g}"
         )
+    if weight_gradient > forward:
+        told = f"a weight gradient no longer than the forward, {forward:g}, not {weight_gradient:g}"
+        raise _outside("ZB-H1", told)
     return microbatches * (forward + backward) + (devices - 1) * (forward + backward - 2 * weight_gradient)
 
 
