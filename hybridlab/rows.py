@@ -1,12 +1,45 @@
 """From a grid of slots to one row an operation: the arrays that every other part of the library reads."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
+from hybridlab.errors import HybridLabError
+from hybridlab.inputs import shown, whole_number
 from hybridlab.ops import CODE, Kind
 
 Ints = npt.NDArray[np.intp]
+LAST_SLOT = 2**35  # times the number of devices it stays within 64 bits
 F, B, I, W = (CODE[kind] for kind in Kind)  # noqa: E741 - the field's letters
+
+
+def grid_of(slots: npt.ArrayLike) -> Ints:
+    """Return ``slots`` as an integer array of shape (2 or 3, stages, microbatches), or refuse it.
+
+    >>> grid_of([[[0.5]], [[1]]])
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: slots must be whole numbers up to 34,359,738,368 (-1: no such operation)
+    """
+    try:
+        grid = np.asarray(slots)
+    except (ValueError, TypeError):
+        raise HybridLabError("slots is ragged: give rows of equal length") from None
+    if grid.ndim != 3 or grid.shape[0] not in (2, 3) or not grid.size:
+        raise HybridLabError(f"slots must have shape (2 or 3, stages, microbatches), not {grid.shape}")
+    if grid.dtype.kind not in "iu" or grid.max() > LAST_SLOT:
+        raise HybridLabError(f"slots must be whole numbers up to {LAST_SLOT:,} (-1: no such operation)")
+    return grid.astype(np.intp, copy=False)
+
+
+def devices_of(device_of: Iterable[int], stages: int) -> tuple[int, ...]:
+    """Return the device of every stage as a tuple of ints, or refuse what is not one device a stage."""
+    if not isinstance(device_of, Iterable):
+        raise HybridLabError(f"device_of must be one device a stage, not {shown(device_of)}")
+    devices = tuple(whole_number(device, "a stage's device", at_least=0, at_most=stages - 1) for device in device_of)
+    if len(devices) != stages:
+        raise HybridLabError(f"device_of must be one device a stage: {stages} stages, but {len(devices)} devices")
+    return devices
 
 
 def rows_of(slots: Ints, device_of: tuple[int, ...]) -> dict[str, Ints]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import shown
 from hybridlab.ops import KINDS, Kind, Op
-from hybridlab.rows import Ints, rows_of
+from hybridlab.rows import Ints, devices_of, grid_of, rows_of
 from hybridlab.schedule_text import join_csv, join_text, read_orders, split_csv, split_text
 from hybridlab.validation import input_of, slots_of
 
@@ -49,7 +49,7 @@ class Schedule:
 
     def __init__(self, name: str, orders: Iterable[Iterable[Op | str]]) -> None:
         ops = read_orders(orders)
-        slots = slots_of(name, ops)
+        slots = slots_of(_string(name), ops)
         place = {op.stage: device for device, order in enumerate(ops) for op in order}
         grid = np.full((3, len(place), 1 + max(op.microbatch for op in slots)), -1)
         planes = {Kind.F: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}
@@ -68,24 +68,20 @@ class Schedule:
         >>> print(Schedule.from_slots("gpipe", [[[0, 1]], [[2, 3]]], device_of=[0]))
         device 0: 0F0 0F1 0B0 0B1
         """
-        grid = np.asarray(slots, dtype=np.intp)
-        if grid.ndim != 3 or grid.shape[0] not in (2, 3) or not grid.size or len(device_of) != grid.shape[1]:
-            raise HybridLabError(
-                f"slots must have shape (2 or 3, stages, microbatches) and one device a stage, not {grid.shape}"
-            )
+        grid = grid_of(slots)
+        devices = devices_of(device_of, stages=grid.shape[1])
         made = object.__new__(cls)
-        made._fill(name, grid, tuple(map(int, device_of)))
+        made._fill(_string(name), grid, devices)
         places = np.flatnonzero(made.source >= 0)
         proven = (made.slot[made.source[places]] < made.slot[places]).all()
         alone = (np.diff(made.slot) > 0) | (np.diff(made.device) > 0)
-        if not (proven and alone.all() and (grid[:2] >= 0).all()):
+        held = np.bincount(devices)
+        if not (proven and alone.all() and (grid[:2] >= 0).all() and (held == held[0]).all()):
             return cls(name, made.orders)
         return made
 
     def _fill(self, name: str, slots: Ints, device_of: tuple[int, ...]) -> None:
         """Set every array from a grid of slots: sort by device and slot, then look each source's row up."""
-        if not isinstance(name, str):
-            raise HybridLabError(f"a schedule's name must be a string, not {shown(name)}")
         columns = rows_of(slots, device_of)
         for column, values in columns.items():
             values.setflags(write=False)
@@ -139,18 +135,23 @@ class Schedule:
         >>> [str(op) for op in Schedule.parse("0F0 0B0\n1F0 1B0").needs(Op.parse("0B0"))]
         ['0F0', '1B0']
         """
-        if not isinstance(op, Op) or op not in self._known:
+        try:
+            known = self._known.get(op) if isinstance(op, Op) else None
+        except TypeError:  # an Op of parts that cannot be hashed
+            known = None
+        if known is None:
             raise HybridLabError(
                 f"{shown(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}"
             )
+        op = known
         split = {(op.stage + 1, op.microbatch): Op(Kind.I, op.stage + 1, op.microbatch) in self._known}
         own = {Kind.B: Kind.F, Kind.I: Kind.F, Kind.W: Kind.I}.get(op.kind)
         first = Op(own, op.stage, op.microbatch) if own else None
         return tuple(dict.fromkeys(need for need in (first, input_of(op, self.stages, split)) if need is not None))
 
     @cached_property
-    def _known(self) -> frozenset[Op]:
-        return frozenset(self.ops)
+    def _known(self) -> dict[Op, Op]:
+        return {op: op for op in self.ops}
 
     def __str__(self) -> str:
         return join_text(self.orders)
@@ -188,3 +189,9 @@ class Schedule:
     def from_csv(cls, text: str, name: str = "parsed") -> "Schedule":
         """Return the schedule that :meth:`to_csv` wrote."""
         return cls(name, split_csv(text))
+
+
+def _string(name: str) -> str:
+    if not isinstance(name, str):
+        raise HybridLabError(f"a schedule's name must be a string, not {shown(name)}")
+    return name

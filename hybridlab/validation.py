@@ -6,6 +6,7 @@ from itertools import islice, product
 from typing import NamedTuple
 
 from hybridlab.errors import Deadlock, InvalidSchedule
+from hybridlab.inputs import shown
 from hybridlab.ops import Kind, Op
 
 Orders = Sequence[Sequence[Op]]
@@ -157,8 +158,11 @@ def _stuck(orders: Orders, device_of: Mapping[int, int], at: Sequence[int]) -> I
             needed = input_of(op, len(device_of), split)
             if needed is not None:
                 other = device_of[needed.stage]
-                behind = f"which is behind {orders[other][at[other]]} on device {other}"
-                yield Problem(f"device {device} stops at {op}: it waits for {needed}, {behind}", device, at[device], op)
+                there = orders[other][at[other]]
+                where = "where" if there == needed else f"which is behind {there} on"
+                stops = " stops too" if there == needed else ""
+                sentence = f"device {device} stops at {op}: it waits for {needed}, {where} device {other}{stops}"
+                yield Problem(sentence, device, at[device], op)
 
 
 def _report(name: str, orders: Orders, problems: Sequence[Problem]) -> str:
@@ -168,15 +172,15 @@ def _report(name: str, orders: Orders, problems: Sequence[Problem]) -> str:
         told.append(f"  and {len(problems) - len(told)} more of the kind")
     marks = {(problem.device, problem.position) for problem in problems}
     grid = [_line(device, order, marks) for device, order in enumerate(orders)]
-    return "\n".join([f"schedule {name!r} cannot run:", *told, *grid])
+    return "\n".join([f"schedule {shown(name)} cannot run:", *told, *grid])
 
 
 def _line(device: int, order: Sequence[Op], marks: set[tuple[int | None, int | None]]) -> str:
     words = [f"[{op}]" if (device, position) in marks else str(op) for position, op in enumerate(order)]
     first = next((place for place, word in enumerate(words) if word[0] == "["), 0)
     start, stop = max(0, first - WINDOW), first + 2 * WINDOW
-    shown = ["..."] * (start > 0) + words[start:stop] + ["..."] * (stop < len(words))
-    return f"device {device}: {' '.join(shown)}"
+    window = ["..."] * (start > 0) + words[start:stop] + ["..."] * (stop < len(words))
+    return f"device {device}: {' '.join(window)}"
 
 
 def _of(op: Op) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.inputs import MOST_CELLS, known_name, whole_number
+from hybridlab.inputs import MOST_CELLS, known_name, shown, whole_number
 from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
 
@@ -85,10 +85,20 @@ def register(
     whole_groups: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Return a decorator that adds a rule to the registry under ``name``; the other arguments are :class:`Family`'s."""
+    for what, text in {"name": name, "title": title, "summary": summary, "source": source}.items():
+        if not isinstance(text, str):
+            raise HybridLabError(f"a schedule's {what} must be a string, not {shown(text)}")
     if name in _FAMILIES:
         raise HybridLabError(f"a schedule named {name!r} is registered already: choose another name")
+    known_name(placement, get_args(Placement), "placement")
+    fewest_chunks = whole_number(fewest_chunks, "fewest_chunks")
+    chunk_step = whole_number(chunk_step, "chunk_step", at_least=0)
+    if not isinstance(whole_groups, bool):
+        raise HybridLabError(f"whole_groups must be True or False, not {shown(whole_groups)}")
 
     def add(rule: Rule) -> Rule:
+        if not callable(rule):
+            raise HybridLabError(f"a rule is a function of devices, microbatches and chunks, not {shown(rule)}")
         _FAMILIES[name] = Family(name, title, rule, summary, source, placement, fewest_chunks, chunk_step, whole_groups)
         return rule
 
@@ -111,4 +121,8 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     refusal = family.refusal(devices, microbatches, chunks)
     if refusal:
         raise UnsupportedSize(refusal)
-    return Schedule.from_slots(name, family.rule(devices, microbatches, chunks), family.device_of(devices, chunks))
+    slots = family.rule(devices, microbatches, chunks)
+    schedule = Schedule.from_slots(name, slots, family.device_of(devices, chunks))
+    if schedule.microbatches != microbatches:
+        raise HybridLabError(f"the rule of {name} gave {schedule.microbatches} microbatches, not {microbatches}")
+    return schedule
