@@ -83,11 +83,11 @@ class Costs:
         """Return the time of one operation of ``kind`` on ``device``: a float, or an array over the settings."""
         device = whole_number(device, "device", at_least=0)
         chunks = whole_number(chunks, "chunks")
-        if kind not in CODE:
+        if not (isinstance(kind, str) and kind in CODE):
             raise HybridLabError(f"{shown(kind)} is no kind of operation: use F, B, I or W")
         if device >= (self.devices or device + 1):
             raise HybridLabError(f"the costs are for devices 0 to {(self.devices or 1) - 1}, not {device}")
-        value = self.table(self.devices or device + 1, chunks)[CODE[Kind(kind)], device]
+        value = self.table(self.devices or 1, chunks)[CODE[Kind(kind)], device if self.devices else 0]
         return value if self.batch else float(value)
 
     def slower(self, devices: Iterable[int], factor: float, of: int | None = None) -> "Costs":
@@ -103,11 +103,22 @@ class Costs:
             raise HybridLabError(
                 "these costs are the same on every device: say of how many, as in slower([0], 1.5, of=4)"
             )
+        if self.devices not in (None, number):
+            raise HybridLabError(f"these costs are for {self.devices} devices, not {number}: leave of out")
+        if not isinstance(devices, Iterable):
+            raise HybridLabError(f"devices must be a list of devices, such as [0], not {shown(devices)}")
+        by = times(factor, "factor")
+        if by.ndim:
+            raise HybridLabError(f"factor must be one number for all the devices named, not {shown(factor)}")
         scale = np.ones(number)
         for device in devices:
-            scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = times(factor, "factor")
-        arrays = (self.forward * scale, self.backward * scale, self.weight_gradient * scale)
-        return Costs(*arrays, self.p2p)
+            scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = by
+        with np.errstate(over="ignore"):  # times() refuses what has become infinite
+            forward, backward = times(self.forward * scale, "forward"), times(self.backward * scale, "backward")
+        weight_gradient = self.weight_gradient * scale
+        for array in (forward, backward, weight_gradient):
+            array.setflags(write=False)
+        return Costs(forward, backward, weight_gradient, self.p2p)
 
 
 def _fit(shapes: dict[str, tuple[int, ...]], p2p: tuple[int, ...]) -> None:

@@ -14,6 +14,8 @@ Floats = npt.NDArray[np.float64]
 
 # Rows of a schedule are counted with 64-bit integers and kept in memory: far below their limit, far above any cluster.
 LARGEST = 10**7
+LONGEST = 1e200  # one time, in any unit
+LATEST = 1e250  # a sum of times: beyond that of any schedule, so that a timeline's times stay finite
 MOST_CELLS = 2**27  # operations x settings that are timed at once: a few GB of arrays
 
 
@@ -28,13 +30,13 @@ def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LAR
     """
     wanted = f"{name} must be a whole number of at least {at_least}"
     if isinstance(value, (bool, np.bool_)):
-        raise HybridLabError(f"{wanted}, not {value!r}")
+        raise HybridLabError(f"{wanted}, not {shown(value)}")
     try:
         number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, ValueError):
         raise HybridLabError(f"{wanted}, not {shown(value)}") from None
     if number < at_least:
-        raise HybridLabError(f"{wanted}, not {number}")
+        raise HybridLabError(f"{wanted}, not {shown(number)}")
     if number > at_most:
         raise HybridLabError(f"{name} must be at most {at_most:,}, not {shown(number)}")
     return number
@@ -51,7 +53,8 @@ def known_name(value: object, known: Iterable[str], what: str) -> str:
     if isinstance(value, str) and value in names:
         return value
     lower = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(str(value).lower()[:80], list(lower), n=1, cutoff=0.4)
+    text = value if isinstance(value, str) else shown(value)
+    close = difflib.get_close_matches(text.lower()[:80], list(lower), n=1, cutoff=0.4)
     hint = f": did you mean {lower[close[0]]!r}?" if close else "."
     raise HybridLabError(f"unknown {what} {shown(value)}{hint} Known: {', '.join(names)}")
 
@@ -71,6 +74,8 @@ def times(value: Any, name: str) -> Floats:
         place = int(np.flatnonzero(bad)[0])
         where = f"value {place} is" if array.ndim else "it is"
         raise HybridLabError(f"{name} must be finite numbers of zero or more, but {where} {array.reshape(-1)[place]}")
+    if (array > LONGEST).any():
+        raise HybridLabError(f"{name} must be at most {LONGEST:g}, not {array.max():g}: choose a larger unit of time")
     return array
 
 
@@ -84,13 +89,14 @@ def numbers(value: Any, name: str) -> Floats:
         raise HybridLabError(f"{name} must be a number or an array of numbers, not {shown(value)}")
     if array.size == 0:
         raise HybridLabError(f"{name} is empty: give one number, or one for each device")
-    return array.astype(np.float64)
+    with np.errstate(over="ignore"):  # a longer float beyond float64 becomes inf, which no caller lets through
+        return array.astype(np.float64)
 
 
 def shown(value: object) -> str:
     """Return a short ``repr`` for an error message, whatever the value is."""
     try:
         text = repr(value)
-    except (ValueError, TypeError, RecursionError):  # an int too long to print, or a broken __repr__
+    except Exception:  # whatever a broken __repr__ raises, or an int too long to print: the fault to tell of is another
         text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."

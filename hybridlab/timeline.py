@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, numbers, shown, times
+from hybridlab.inputs import LATEST, Floats, numbers, shown, times
 from hybridlab.ops import KINDS, Op
 from hybridlab.rows import F, I, Ints
 from hybridlab.schedule import Schedule
@@ -27,9 +27,12 @@ class Timeline:
     end: Floats
 
     def __post_init__(self) -> None:
+        if not isinstance(self.schedule, Schedule):
+            raise HybridLabError(f"a timeline is of a Schedule, not of {shown(self.schedule)}")
         for name in ("start", "end"):
             array = getattr(self, name)
-            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.flags.writeable:
+            fixed = isinstance(array, np.ndarray) and array.dtype == np.float64 and not array.flags.writeable
+            if not (fixed and array.size):
                 array = numbers(array, name)  # a copy of its own; what nobody can write to needs none
                 array.setflags(write=False)
             if array.shape[-1:] != self.schedule.kind.shape:
@@ -38,8 +41,10 @@ class Timeline:
             object.__setattr__(self, name, array)
         if self.start.shape != self.end.shape:
             raise HybridLabError(f"start and end must have one shape, not {self.start.shape} and {self.end.shape}")
-        if not (np.isfinite(self.end).all() and (self.end >= self.start).all()):
-            raise HybridLabError("every operation must end at a finite time, not before it starts")
+        if not (self.start.min() >= -LATEST and self.end.max() <= LATEST):  # false for NaN as well
+            raise HybridLabError(f"every operation must start and end at a finite time, within {LATEST:g} of 0")
+        if not (self.end >= self.start).all():
+            raise HybridLabError("no operation can end before it starts")
 
     @property
     def ops(self) -> tuple[Op, ...]:
@@ -74,7 +79,7 @@ class Timeline:
     def bubble_ratio(self) -> Any:
         """Idle share of all device time, 1 - sum(busy) / (devices * makespan); 0 where nothing takes any time."""
         total = np.asarray(self.makespan) * self.schedule.devices
-        idle = total - self.busy.sum(axis=-1)
+        idle = np.maximum(total - self.busy.sum(axis=-1), 0.0)  # rounding can leave it just below
         return self._plain(np.divide(idle, total, out=np.zeros_like(total), where=total > 0))
 
     @property
@@ -109,13 +114,14 @@ class Timeline:
 
     def at(self, *setting: int) -> "Timeline":
         """Return the timeline of one setting of a batch."""
-        try:
-            start, end = self.start[setting], self.end[setting]
-        except (IndexError, TypeError):
-            raise HybridLabError(
-                f"there is no setting {shown(setting)}: the settings have shape {self.start.shape[:-1]}"
-            ) from None
-        return Timeline(self.schedule, start, end)
+        shape = self.start.shape[:-1]
+        known = len(setting) <= len(shape) and all(
+            isinstance(place, (int, np.integer)) and not isinstance(place, bool) and -length <= place < length
+            for place, length in zip(setting, shape, strict=False)
+        )
+        if not known:
+            raise HybridLabError(f"there is no setting {shown(setting)}: the settings have shape {shape}")
+        return Timeline(self.schedule, self.start[setting], self.end[setting])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a dict an operation: device, op, kind, stage, microbatch, start, end, activations. One setting."""
