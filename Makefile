@@ -31,6 +31,9 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV) || { echo "Python cannot make a virtual environment; on Debian and Ubuntu install python3-venv"; exit 1; }
 	@$(PIP) install -r requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@mkdir -p $(VENV)/etc/ipython
+	@echo 'c.IPKernelApp.log_level = "ERROR"  # else each kernel warns that it speaks TCP to this very machine' \
+		> $(VENV)/etc/ipython/ipython_kernel_config.py
 	@touch $(STAMP)
 
 lab: $(STAMP)
