@@ -1,0 +1,309 @@
+"""The two published timelines: equal to what was printed, and wrong in the ways we say. The report's figures."""
+
+import re
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from hybridlab import HybridLabError, InvalidSchedule, Op, Schedule, build
+from hybridlab.published import Event, event_log, lost_forwards, report, step_grid
+
+DATA = Path(__file__).parent / "data"
+SOURCES = Path(__file__).parents[2] / "shared" / "sources"
+SIZES = [*product((1, 2, 3, 5), (1, 3), (1, 2, 4, 7)), (4, 2, 24), (8, 1, 3)]  # M < K, K = 1, M = 1, D = 1 among them
+
+needs_sources = pytest.mark.skipif(not SOURCES.is_dir(), reason="needs ../shared/sources beside the repository")
+
+
+def figures(name: str) -> list[list[str]]:
+    """The rows of a data file, each cut at blanks; its first line names the source."""
+    first, *rows = (DATA / name).read_text().splitlines()
+    assert first.startswith("# ")
+    return [row.split() for row in rows]
+
+
+def printed_below(document: str, header: str) -> list[str]:
+    """What the document prints below the line that starts with ``header``, up to the closing rule, cut at blanks."""
+    lines = (SOURCES / document).read_text().splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(header))
+    end = next(number for number in range(start, len(lines)) if lines[number].startswith("====="))
+    return [word for line in lines[start + 1 : end] for word in line.split() if set(word) != {"-"} or word == "-"]
+
+
+# The figures
+
+
+@needs_sources
+def test_the_stored_grid_is_the_published_one() -> None:
+    words = printed_below("hybrid-report.txt", "Step\tR0(S0)")
+    assert words == [word for row in figures("published_step_grid.txt") for word in row]
+
+
+@needs_sources
+def test_the_stored_log_is_the_published_one() -> None:
+    words = printed_below("event-timeline.txt", "Time\tRank")
+    assert words == [word for row in figures("published_event_log.txt") for word in row]
+
+
+def test_the_grid_equals_the_figures_cell_by_cell() -> None:
+    printed = figures("published_step_grid.txt")
+    grid = step_grid()
+    assert [int(row[0]) for row in printed] == list(range(8))
+    for step, row in enumerate(printed):
+        for rank, cell in enumerate(row[1:]):
+            assert grid.cells[step][rank] == cell, (step, rank)
+    assert [len(row) for row in grid.cells] == [12] * 8
+
+
+def test_the_log_equals_the_figures_row_by_row() -> None:
+    printed = figures("published_event_log.txt")
+    for row, (time, rank, stage, event) in zip(event_log().rows, printed, strict=True):
+        assert row == Event(int(time), int(rank), int(stage), event)
+
+
+def test_the_grid_prints_as_the_program_does() -> None:
+    header, rule, *rows = str(step_grid()).split("\n")
+    assert header == (
+        "Step | R0(S0) | R1(S1) | R2(S2) | R3(S0) | R4(S1) | R5(S2) | R6(S0) | R7(S1) | R8(S2) | R9(S0) | R10(S1) | R11(S2)"
+    )
+    assert rule == "-" * 114
+    replica = "    F0     |     -      |     B0     | "  # ten columns, centred, and a bar; the last one too
+    assert rows[0] == "0    | " + 4 * replica
+    assert [len(row) for row in rows] == [7 + 12 * 13] * 8
+    assert [row.replace("|", " ").split() for row in rows] == figures("published_step_grid.txt")
+
+
+def test_the_log_prints_as_the_program_does() -> None:
+    header, rule, *rows = str(event_log()).split("\n")
+    assert header == "Time   | Rank   | Stage  | Event"
+    assert rule == "-" * 32
+    assert rows[0] == "0      | 0      | 0      | F0"
+    assert rows[143] == "143    | 11     | 2      | OPT"
+    assert [row.replace("|", " ").split() for row in rows] == figures("published_event_log.txt")
+
+
+# What is wrong with them
+
+
+def test_eight_steps_are_too_few_for_twelve_operations_a_device() -> None:
+    assert len(step_grid().cells) == 8
+    assert build("1f1b", 3, 6).slot.max() + 1 == 16
+
+
+def test_the_log_has_132_operations_and_12_optimizer_steps() -> None:
+    counts = Counter(row.event[0] for row in event_log().rows)
+    assert counts == {"F": 60, "B": 72, "O": 12}
+
+
+def test_the_grid_shows_2_of_18_forwards() -> None:
+    cells = Counter(cell[0] for row in step_grid().cells for cell in row[:3])
+    assert (cells["F"], cells["B"]) == (2, 18)
+    lost = lost_forwards()
+    assert len(lost.by_bound) + len(lost.by_overwriting) == 16
+
+
+def test_the_log_loses_the_last_forwards_of_the_later_stages() -> None:
+    assert lost_forwards().by_bound == ((1, 5), (2, 4), (2, 5))
+
+
+def test_the_last_stage_starts_with_a_backward() -> None:
+    assert event_log().rows[1] == Event(1, 2, 2, "B0")
+    assert step_grid().cells[0][2] == "B0"
+    assert event_log().rows[28] == Event(28, 2, 2, "F0")
+
+
+def test_the_validator_names_what_the_log_violates() -> None:
+    with pytest.raises(InvalidSchedule) as refusal:
+        Schedule.parse(event_log().orders(), name="event log")
+    sentences = [problem.sentence for problem in refusal.value.problems]
+    for stage, microbatch in lost_forwards().by_bound:
+        assert f"stage {stage} never runs the forward of microbatch {microbatch}" in sentences
+    early = [problem.op for problem in refusal.value.problems if problem.op is not None]
+    assert early == [Op.parse(f"2B{microbatch}") for microbatch in range(4)]
+    assert "device 2: [2B0] [2B1] 2F0 [2B2] 2F1 [2B3] 2F2 2B4 2F3 2B5" in str(refusal.value)
+
+
+def test_the_validator_names_every_input_that_comes_late_in_the_log() -> None:
+    logged = {row.op: row.time for row in event_log().rows if row.rank < 3 and row.op is not None}
+    needs = build("1f1b", 3, 6).needs
+    late = {str(op) for op, time in logged.items() for need in needs(op) if logged.get(need, -1) > time}
+    assert late == {"2B0", "2B1", "2B2", "2B3"}
+
+
+def test_the_validator_refuses_the_grid_for_its_missing_forwards() -> None:
+    with pytest.raises(InvalidSchedule, match="stage 0 never runs the forward of microbatch 2"):
+        Schedule.parse(step_grid().orders())
+    assert step_grid().orders() == (
+        "device 0: 0F0 0F1 0B0 0B1 0B2 0B3 0B4 0B5\n"
+        "device 1: 1B0 1B1 1B2 1B3 1B4 1B5\n"
+        "device 2: 2B0 2B1 2B2 2B3 2B4 2B5"
+    )
+
+
+# Any size
+
+
+def test_two_stages_and_one_microbatch_by_hand() -> None:
+    assert step_grid(2, 1, 1).cells == (("F0", "B0"), ("B0", "-"))
+    assert [row[1:] for row in event_log(2, 1, 1).rows] == [
+        (0, 0, "F0"), (1, 1, "B0"), (0, 0, "B0"), (0, 0, "OPT"), (1, 1, "OPT"),
+    ]  # fmt: skip
+    assert lost_forwards(2, 1) == (((1, 0),), ())
+
+
+@pytest.mark.parametrize(("stages", "replicas", "microbatches"), SIZES)
+def test_every_backward_runs_once_and_lost_forwards_are_those_missing(
+    stages: int, replicas: int, microbatches: int
+) -> None:
+    grid, log = step_grid(stages, replicas, microbatches), event_log(stages, replicas, microbatches)
+    by_bound, by_overwriting = (set(pairs) for pairs in lost_forwards(stages, microbatches))
+    every = set(product(range(stages), range(microbatches)))
+    assert len(grid.cells) == microbatches + stages - 1
+    assert len(by_bound) == sum(min(stage, microbatches) for stage in range(stages))
+    assert not by_bound & by_overwriting
+    for rank in range(stages * replicas):
+        for order, lost in ((log.order(rank), by_bound), (grid.order(rank), by_bound | by_overwriting)):
+            stage = rank % stages
+            assert [op.microbatch for op in order if op.kind == "B"] == list(range(microbatches))
+            forwards = [(op.stage, op.microbatch) for op in order if op.kind == "F"]
+            assert forwards == sorted(pair for pair in every - lost if pair[0] == stage)
+    counts = Counter(row.event == "OPT" for row in log.rows)
+    assert counts == {True: stages * replicas, False: replicas * (2 * len(every) - len(by_bound))}
+    assert [row.time for row in log.rows] == list(range(len(log.rows)))
+
+
+@pytest.mark.parametrize(("stages", "replicas", "microbatches"), SIZES)
+def test_only_the_log_of_a_single_stage_can_run(stages: int, replicas: int, microbatches: int) -> None:
+    text = event_log(stages, replicas, microbatches).orders()
+    if stages == 1:
+        assert Schedule.parse(text).orders == build("1f1b", 1, microbatches).orders
+    else:
+        with pytest.raises(InvalidSchedule, match="never runs the forward"):
+            Schedule.parse(text)
+    with pytest.raises(InvalidSchedule, match="never runs the forward"):
+        Schedule.parse(step_grid(stages, replicas, microbatches).orders())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "sentence"),
+    [
+        ({"stages": 0}, "stages must be a whole number of at least 1, not 0"),
+        ({"microbatches": -6}, "microbatches must be a whole number of at least 1, not -6"),
+        ({"stages": 2.5}, "stages must be a whole number of at least 1, not 2.5"),
+        ({"microbatches": float("nan")}, "microbatches must be a whole number of at least 1, not nan"),
+        ({"microbatches": "6"}, "microbatches must be a whole number of at least 1, not '6'"),
+        ({"stages": 2000, "microbatches": 2000}, "more than 1,000,000 cells"),
+    ],
+)
+def test_sizes_that_make_no_table_are_refused(sizes: dict[str, int], sentence: str) -> None:
+    for table in (step_grid, event_log, lost_forwards):
+        with pytest.raises(HybridLabError, match=re.escape(sentence)):
+            table(**sizes)
+
+
+def test_replicas_and_ranks_that_do_not_exist_are_refused() -> None:
+    for table in (step_grid, event_log):
+        with pytest.raises(HybridLabError, match="replicas must be a whole number of at least 1, not 0"):
+            table(replicas=0)
+        for rank in (-1, 12, 0.5, None):
+            with pytest.raises(HybridLabError, match="rank must be"):
+                table().order(rank)  # type: ignore[arg-type]
+
+
+# The report
+
+
+def numbers(*patterns: str) -> list[tuple[float, ...]]:
+    """The numbers in the report's text that each pattern finds, which must be there once."""
+    text = (SOURCES / "hybrid-report.txt").read_text()
+    found = [re.findall(pattern, text) for pattern in patterns]
+    assert [len(hits) for hits in found] == [1] * len(patterns), found
+    return [tuple(float(n) for n in (hits[0] if isinstance(hits[0], tuple) else hits)) for hits in found]
+
+
+@needs_sources
+def test_the_claims_are_what_the_report_prints() -> None:
+    gpipe_from, gpipe_to, low, high = numbers(r"Pipeline Bubbles\s+~(\d+)-(\d+)%\s+~(\d+)-(\d+)%")[0]
+    assert report.GPIPE_BUBBLE.printed == (gpipe_from, gpipe_to)
+    assert report.ONE_F_ONE_B_BUBBLE.printed == (low, high)
+    assert numbers(r"Number of micro-batches: (\d+)") == [report.MICROBATCH_COUNT.printed]
+    assert numbers(r"= 8 \\times 130 = (\d+)", r"\*\*Total AR Time:\*\* \$2 \\times 20 = (\d+)") == [
+        report.COMPUTE.printed,
+        report.ALL_REDUCE.printed,
+    ]
+    assert numbers(r"1 \\times 50 = (\d+)", r"1 \\times 80 = (\d+)", r"Total Pipeline Overhead:\*\* (\d+)") == [
+        report.WARM_UP.printed,
+        report.COOL_DOWN.printed,
+        report.OVERHEAD.printed,
+    ]
+    assert numbers(r"= 1040 \+ 40 \+ 130 = (\d+)") == [report.TOTAL.printed]
+    assert numbers(r"8 \\times 10 = (\d+)\$? units", r"Peak of ~(\d+) units", r"\(80-20\)/80 = (\d+)") == [
+        report.MEMORY_WITHOUT.printed,
+        report.MEMORY_PEAK.printed,
+        report.MEMORY_SAVING.printed,
+    ]
+
+
+@needs_sources
+def test_the_setting_is_the_reports() -> None:
+    assert numbers(r"Global batch size: (\d+)", r"Micro-batch size: (\d+)") == [
+        (report.GLOBAL_BATCH,),
+        (report.MICROBATCH_SIZE,),
+    ]
+    assert numbers(r"Forward Pass:\*\* (\d+) ms", r"Backward Pass:\*\* (\d+) ms", r"Per-step Time:\*\* (\d+) ms") == [
+        (report.FORWARD,),
+        (report.BACKWARD,),
+        (report.RING_STEP,),
+    ]
+
+
+@needs_sources
+def test_the_phases_of_rank_0_are_cut_as_the_report_cuts_them() -> None:
+    text = (SOURCES / "hybrid-report.txt").read_text()
+    section = text[text.index("Rank 0 (Stage 0):") : text.index("Rank 1 (Stage 1):")]
+    parts = re.split(r"Warmup|Steady State|Cooldown|All-Reduce", section)[1:4]
+    printed = [" ".join(f"0{kind}{number}" for kind, number in re.findall(r"([FB])\((\d)\)", part)) for part in parts]
+    assert printed == list(report.PHASES[0])
+
+
+def test_the_reports_rules_give_its_figures() -> None:
+    parts = report.estimate()
+    assert (parts.compute,) == report.COMPUTE.printed
+    assert (parts.all_reduce,) == report.ALL_REDUCE.printed
+    assert (parts.warm_up,) == report.WARM_UP.printed
+    assert (parts.cool_down,) == report.COOL_DOWN.printed
+    assert (parts.overhead,) == report.OVERHEAD.printed
+    assert (parts.total,) == report.TOTAL.printed
+    assert (report.microbatch_count(),) == report.MICROBATCH_COUNT.printed
+    assert (100 * report.memory_saving(),) == report.MEMORY_SAVING.printed
+    assert report.MEMORY_WITHOUT.printed == (report.MICROBATCHES * report.ACTIVATION,)
+
+
+def test_the_reports_order_is_1f1b_and_its_labels_are_not() -> None:
+    labelled = Schedule.parse("\n".join(phases.order for phases in report.PHASES))
+    assert labelled.orders == build("1f1b", report.STAGES, report.MICROBATCHES).orders
+    warm_up = [min(report.STAGES - 1 - rank, report.MICROBATCHES) for rank in range(report.STAGES)]
+    right = [(ahead, 2 * (report.MICROBATCHES - ahead), ahead) for ahead in warm_up]
+    assert right == [(1, 14, 1), (0, 16, 0)]
+    assert [phases.lengths for phases in report.PHASES] == [(1, 12, 3), (1, 14, 1)]
+    assert report.PHASES[0].order.startswith(report.TEST_1_ORDER)
+
+
+def test_the_reports_rules_refuse_what_they_cannot_take() -> None:
+    with pytest.raises(HybridLabError, match="a global batch of 100 is not a multiple of 32: try 96 or 128"):
+        report.microbatch_count(100, 32)
+    with pytest.raises(HybridLabError, match="stages must be"):
+        report.estimate(stages=0)
+    with pytest.raises(HybridLabError, match="forward must be finite"):
+        report.estimate(forward=float("inf"))
+    with pytest.raises(HybridLabError, match="backward must be one number"):
+        report.estimate(backward=[80.0, 80.0])  # type: ignore[arg-type]
+    with pytest.raises(HybridLabError, match="nothing to save"):
+        report.memory_saving(activation=0)
+
+
+def test_a_claim_reads_as_a_line() -> None:
+    assert str(report.TOTAL) == "section 5.3: one step of the whole system: 1210 ms"
+    assert len({str(claim) for claim in report.CLAIMS}) == len(report.CLAIMS) == 12
