@@ -14,6 +14,7 @@ from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, Unsuppor
 from hybridlab.ops import Kind, Op
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build, register
+from hybridlab.tasks import check
 from hybridlab.timeline import Timeline
 
 __version__ = "0.1.0"
@@ -30,6 +31,7 @@ __all__ = [
     "Timeline",
     "UnsupportedSize",
     "build",
+    "check",
     "formulas",
     "register",
     "simulate",
