@@ -7,7 +7,7 @@ A schedule is an order. Costs are time. A timeline is both.
 (33.0, 0.2727272727272727)
 """
 
-from hybridlab import formulas
+from hybridlab import formulas, published
 from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, UnsupportedSize
@@ -33,6 +33,7 @@ __all__ = [
     "build",
     "check",
     "formulas",
+    "published",
     "register",
     "simulate",
 ]
