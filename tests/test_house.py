@@ -1,0 +1,145 @@
+"""The house: imports point down only, files stay short, labs and book use public names only."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from importlib import import_module
+from pathlib import Path
+
+import nbformat
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = ROOT / "hybridlab"
+FLOORS = {
+    "errors": 0,
+    "inputs": 0,
+    "ops": 1,
+    "rows": 1,
+    "costs": 2,
+    "schedule": 2,
+    "schedule_text": 2,
+    "trace": 2,
+    "validation": 2,
+    "clock": 3,
+    "formulas": 3,
+    "schedules": 3,
+    "timeline": 3,
+    "palette": 4,
+    "published": 4,
+    "plot": 5,
+    "tasks": 5,
+    "widgets": 5,
+}
+BESIDES_NUMPY = {"plot": {"matplotlib"}, "widgets": {"anywidget", "traitlets"}}
+PUBLIC = {"formulas", "plot", "published", "schedules", "tasks", "widgets"}
+SOURCES = sorted(LIBRARY.rglob("*.py"))
+PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md"))
+each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_of(path) for path in SOURCES}
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Every (module, name) that a file imports, wherever in it; the name is empty for a plain import."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports name the whole module"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+def modules_imported(path: Path) -> set[str]:
+    """The modules a file imports; `from package import module` counts as the module."""
+    pairs = imported(ast.parse(path.read_text(encoding="utf-8")))
+    return {f"{module}.{name}" if f"{module}.{name}" in MODULES else module for module, name in pairs}
+
+
+def room(module: str) -> str:
+    """The part of the library a module belongs to: `schedules` for hybridlab.schedules.gpipe."""
+    return module.removeprefix("hybridlab").lstrip(".").split(".")[0]
+
+
+@each_source
+def test_imports_point_down(path: Path) -> None:
+    here = room(module_of(path))
+    if not here:
+        return  # hybridlab/__init__.py stands on top of the house
+    for module in modules_imported(path):
+        if module.split(".")[0] == "hybridlab":
+            assert room(module), f"{path.name} imports the whole house"
+            assert FLOORS[room(module)] <= FLOORS[here], f"{here} is below {module}"
+
+
+@each_source
+def test_each_floor_needs_only_what_is_allowed_there(path: Path) -> None:
+    allowed = {"hybridlab", "numpy"} | BESIDES_NUMPY.get(room(module_of(path)), set())
+    outside = {module.split(".")[0] for module in modules_imported(path)} - set(sys.stdlib_module_names)
+    assert outside <= allowed
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    graph = {module_of(path): modules_imported(path) & MODULES for path in SOURCES}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the detour
+
+
+def test_closed_forms_share_nothing_with_the_clock_they_judge() -> None:
+    reached, found = ["hybridlab.formulas"], set()
+    paths = {module_of(path): path for path in SOURCES}
+    while reached:
+        module = reached.pop()
+        if module not in found:
+            found.add(module)
+            reached += modules_imported(paths[module]) & MODULES
+    assert not found & {"hybridlab.clock", "hybridlab.timeline", "hybridlab.schedule", "hybridlab.costs"}
+
+
+@each_source
+def test_files_stay_short(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 200
+
+
+def test_importing_the_library_loads_numpy_and_nothing_else_from_outside() -> None:
+    code = "import sys, numpy; before = set(sys.modules); import hybridlab; print(*set(sys.modules) - before)"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    outside = {module.split(".")[0] for module in loaded} - set(sys.stdlib_module_names)
+    assert outside == {"hybridlab"} or outside == {"hybridlab", "numpy"}
+
+
+def code_of(path: Path) -> Iterator[ast.Module]:
+    """The code that a lab or a page of the book runs."""
+    if path.suffix == ".ipynb":
+        cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    else:
+        blocks = path.read_text(encoding="utf-8").split("```{code-cell}")[1:]
+        cells = [block.split("```")[0].split("\n", 1)[1] for block in blocks]
+    for cell in cells:
+        yield ast.parse(TransformerManager().transform_cell(cell))
+
+
+@each_page
+def test_labs_and_book_use_public_names_only(path: Path) -> None:
+    for tree in code_of(path):
+        for module, name in imported(tree):
+            if module.split(".")[0] != "hybridlab":
+                continue
+            assert not room(module) or room(module) in PUBLIC, f"{module} is not public"
+            public = getattr(import_module(module), "__all__", None)
+            assert not name or public is None or name in public or f"{module}.{name}" in MODULES, f"{module}.{name} is not public"
+        hidden = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
+        assert not hidden, f"{hidden} is not public"
+
+
+def test_nothing_imports_from_labs_or_book() -> None:
+    for path in SOURCES + sorted((ROOT / "tests").rglob("*.py")):
+        assert not {module.split(".")[0] for module in modules_imported(path)} & {"labs", "book"}, path

@@ -1,0 +1,147 @@
+"""The labs are stored with outputs that nbval really compares, in the form that `make labs-refresh` gives them."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from refresh_labs import WIDGET_VIEW, normalised
+
+ROOT = Path(__file__).resolve().parents[1]
+LABS = sorted((ROOT / "labs").glob("*.ipynb"))
+# an address in memory, or a folder of somebody's machine
+UNSTABLE = re.compile(r"\b0x[0-9a-f]{6,}|(?<![\w.])/(?:home|root|tmp|Users|usr|var)/|[A-Z]:\\")
+each_lab = pytest.mark.parametrize("path", LABS, ids=lambda path: path.stem)
+
+
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def code_cells(lab: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in lab.cells if cell.cell_type == "code"]
+
+
+def texts(output: NotebookNode) -> Iterator[str]:
+    """All text that a reader of the stored output sees."""
+    yield output.get("text", "")
+    yield output.get("evalue", "")
+    yield from (value for kind, value in output.get("data", {}).items() if kind.startswith("text/"))
+
+
+def test_there_are_labs() -> None:
+    assert LABS
+
+
+@each_lab
+def test_every_cell_is_stored_as_run_from_top_to_bottom(path: Path) -> None:
+    # nbval passes over a cell without a count, so a lab with cleared outputs would be all green
+    counts = [cell.execution_count for cell in code_cells(read(path))]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@each_lab
+def test_stored_outputs_are_in_normal_form(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == nbformat.writes(normalised(read(path))) + "\n", "run make labs-refresh"
+
+
+@each_lab
+def test_nothing_is_stored_that_another_machine_would_store_differently(path: Path) -> None:
+    for cell in code_cells(read(path)):
+        for output in cell.outputs:
+            assert output.get("name") != "stderr", cell.source
+            assert not any(UNSTABLE.search(text) for text in texts(output)), cell.source
+
+
+@each_lab
+def test_every_output_is_compared(path: Path) -> None:
+    for cell in read(path).cells:
+        tags = {tag.replace("_", "-").lower() for tag in cell.metadata.get("tags", [])}
+        assert not tags & {"nbval-skip", "nbval-ignore-output"}, cell.source
+        assert "NBVAL_" not in cell.source
+    for cell in code_cells(read(path)):
+        assert not cell.source.rstrip().endswith(";"), f"nbval does not hide what ';' hides: {cell.source}"
+        assert ("raises-exception" in cell.metadata.get("tags", [])) == any(out.output_type == "error" for out in cell.outputs)
+
+
+@each_lab
+def test_most_cells_print_what_they_found(path: Path) -> None:
+    cells = code_cells(read(path))
+    assert sum(any(any(texts(output)) for output in cell.outputs) for cell in cells) > len(cells) / 2
+
+
+def nbval(path: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-c", str(ROOT / "pyproject.toml"), "--nbval", "--nbval-current-env", str(path)]
+    return subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+
+
+def with_one_digit_changed(lab: NotebookNode) -> NotebookNode:
+    """The lab with the last digit of its last printed number changed."""
+    changed = nbformat.from_dict(lab)
+    for cell in reversed(code_cells(changed)):
+        for output in reversed(cell.outputs):
+            holder, key = (output, "text") if "text" in output else (output.get("data", {}), "text/plain")
+            digits = list(re.finditer(r"\d", holder.get(key, "")))
+            if digits:
+                place, text = digits[-1].start(), holder[key]
+                holder[key] = text[:place] + str((int(text[place]) + 1) % 10) + text[place + 1 :]
+                return changed
+    raise AssertionError("no lab without a number in its outputs")
+
+
+def test_one_changed_digit_turns_nbval_red(tmp_path: Path) -> None:
+    smallest = min(LABS, key=lambda path: len(code_cells(read(path))))
+    tampered = tmp_path / smallest.name
+    nbformat.write(with_one_digit_changed(read(smallest)), tampered)
+    result = nbval(tampered)
+    assert result.returncode == 1, result.stdout
+    assert re.search(r"\b1 failed, \d+ passed", result.stdout), result.stdout
+    assert "Cell outputs differ" in result.stdout
+
+
+def noisy(count: int, model: str, seconds: str, folder: str) -> NotebookNode:
+    """A lab as one machine ran it: the same content whatever the arguments."""
+    view = {WIDGET_VIEW: {"model_id": model}, "text/plain": "<Explorer>"}
+    error = new_output("error", ename="Refused", evalue="why", traceback=[f"File {folder}/cell.py", "Refused: why"])
+    first = new_code_cell("explorer", execution_count=count, metadata={"execution": {"iopub.status.busy": seconds}, "tags": ["bet"]})
+    first.outputs = [
+        new_output("stream", name="stdout", text="one\n"),
+        new_output("stream", name="stdout", text="two\n"),
+        new_output("execute_result", data=view, execution_count=count),
+    ]
+    second = new_code_cell("refused", execution_count=count + 2, metadata={"scrolled": True}, outputs=[error])
+    lab = new_notebook(cells=[new_markdown_cell("# Lab"), first, second])
+    for number, cell in enumerate(lab.cells):
+        cell.id = f"cell-{number}"
+    lab.metadata = NotebookNode(language_info={"name": "python", "version": seconds}, widgets={"state": {model: {}}})
+    return lab
+
+
+def test_two_runs_on_two_machines_have_one_normal_form() -> None:
+    here = normalised(noisy(3, "aaaa", "12:00", "here"))
+    assert here == normalised(noisy(7, "bbbb", "13:00", "there"))
+    assert here == normalised(here)
+
+
+def test_the_normal_form_keeps_what_is_compared_and_counts_from_one() -> None:
+    lab = normalised(noisy(3, "aaaa", "12:00", "here"))
+    nbformat.validate(lab)
+    first, second = code_cells(lab)
+    assert [output.output_type for output in first.outputs] == ["stream", "execute_result"]
+    assert first.outputs[0].text == "one\ntwo\n"
+    assert first.outputs[1].data == {"text/plain": "<Explorer>"}
+    assert first.metadata == {"tags": ["bet"]}
+    assert (first.execution_count, first.outputs[1].execution_count, second.execution_count) == (1, 1, 2)
+    assert second.outputs[0].traceback == ["Refused: why"]
+    assert not {"aaaa", "12:00", "here"} & set(re.findall(r"[\w:]+", nbformat.writes(lab)))
+
+
+def test_a_cell_that_never_ran_is_not_stored_as_run() -> None:
+    lab = noisy(3, "aaaa", "12:00", "here")
+    lab.cells[1].execution_count = None
+    assert [cell.execution_count for cell in code_cells(normalised(lab))] == [None, 1]
