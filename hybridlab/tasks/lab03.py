@@ -1,0 +1,218 @@
+"""Lab 3, bubbles and memory: the tasks and what each says to an answer."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from hybridlab import formulas
+from hybridlab.clock import simulate
+from hybridlab.costs import Costs
+from hybridlab.errors import HybridLabError
+from hybridlab.inputs import known_name, shown
+from hybridlab.published import report, zero_bubble
+from hybridlab.schedules import build
+from hybridlab.tasks.checking import Feedback, a_number, a_text, right, some_numbers, task, wrong
+from hybridlab.timeline import Timeline
+
+Mistakes = Iterable[tuple[float, str]]  # a number that a known mistake leads to, and the sentence about it
+
+
+@task(
+    "lab03.t1",
+    title="Read a bubble ratio",
+    prompt="read makespan and busy times off the picture and give the bubble ratio, a number between 0 and 1",
+)
+def read_a_bubble_ratio(answer: object) -> Feedback:
+    """Judge the bubble ratio of 1F1B on 3 devices with 4 microbatches, the last device 1.5 times as slow; two decimals."""
+    ratio = a_number(answer, "a bubble ratio")
+    timeline = simulate(build("1f1b", 3, 4), Costs.per_device(forward=[10, 10, 15], backward=[20, 20, 30]))
+    truth = timeline.bubble_ratio
+    if _near(ratio, truth, 0.0051):
+        return right("that is the idle share of all device time; the formula for equal stages would have said 0.33")
+    idle = timeline.makespan - timeline.busy
+    mistakes = [
+        (100 * truth, f"a bubble ratio lies between 0 and 1: {ratio:g} % is written {ratio / 100:g}"),
+        (1 - truth, "this is the busy share of all device time: the bubble ratio is the idle share"),
+        (
+            idle.sum() / timeline.busy.sum(),
+            "this is idle / ideal, the field's other number: divide by all device time, devices x makespan",
+        ),
+        (
+            formulas.bubble_ratio(3, 4),
+            "this is (D-1)/(M+D-1), which holds for equal stages: device 2 is slower, so read the times",
+        ),
+        (idle[0] / timeline.makespan, "this is the idle share of device 0 alone: take all three devices"),
+        (idle[2] / timeline.makespan, "this is the idle share of device 2 alone: take all three devices"),
+    ]
+    if not 0 <= ratio <= 1:
+        return wrong(_first(ratio, mistakes, 0.6) or f"a bubble ratio lies between 0 and 1, it cannot be {ratio:g}")
+    hint = "all device time is 3 x makespan; a device is busy for the sum of the lengths of its boxes"
+    return wrong(_first(ratio, mistakes, 0.0051) or f"the devices are not idle for {ratio:g} of their time: {hint}")
+
+
+@task(
+    "lab03.t2",
+    title="Enough microbatches",
+    prompt="give the smallest number of microbatches for which 1F1B on 8 devices has a bubble ratio of at most 0.10",
+)
+def enough_microbatches(answer: object) -> Feedback:
+    """Judge the smallest number of microbatches for 8 devices and a bubble ratio of 0.10."""
+    devices, most = 8, 0.10
+    count = _a_count(answer)
+    ratio = formulas.bubble_ratio(devices, count)
+    told = f"with {count} microbatch{'es' * (count > 1)} the bubble ratio is {ratio:.4f}"
+    if ratio <= most < formulas.bubble_ratio(devices, max(count - 1, 1)):
+        return right(f"{told}, and with one fewer it is above {most:.2f}")
+    mistakes = [
+        (70, "70 comes from (D-1)/M, which is idle / ideal: the bubble ratio is (D-1)/(M+D-1)"),
+        (72, "72 comes from D/(M+D): the fill takes D-1 forwards, because the last device is not waited for"),
+        (80, "80 comes from D/M: filling takes D-1 forwards, and the bubble ratio divides by M+D-1"),
+        (27, "27 microbatches are enough for 4 devices: this pipeline has 8"),
+    ]
+    off = f"{told}: enough, but fewer are enough too" if ratio <= most else f"{told}: above {most:.2f}, take more"
+    return wrong(_first(count, mistakes, 0) or off)
+
+
+@task(
+    "lab03.t3",
+    title="The peaks of a short pipeline",
+    prompt="give the peak activations of devices 0 to 5 of 1F1B on 6 devices with 4 microbatches, as a list",
+)
+def peaks_of_a_short_pipeline(answer: object) -> Feedback:
+    """Judge the six peak activations of 1F1B with fewer microbatches than devices."""
+    devices, microbatches = 6, 4
+    peaks = some_numbers(answer, devices, "peak activations of a device")
+    truth = _timeline("1f1b", devices, microbatches).peak_activations.tolist()
+    if peaks == truth:
+        return right("min(D-d, M): with fewer microbatches than devices, the first devices hold them all")
+    known = [
+        ([devices - d for d in range(devices)], "device 0 cannot hold 6 activations: there are only 4 microbatches"),
+        ([microbatches] * devices, "this is GPipe: in 1F1B device 5 runs every backward right after its forward"),
+        (truth[::-1], "this is the right list from its end: device 0 waits longest for its first backward, so it holds most"),
+        (
+            [min(devices - 1 - d, microbatches) for d in range(devices)],
+            "this is the warm-up alone: one more forward runs before the first backward",
+        ),
+    ]
+    for values, sentence in known:
+        if peaks == values:
+            return wrong(sentence)
+    return wrong(_at_first_difference(peaks, truth, "activations", f"of {microbatches} microbatches"))
+
+
+@task(
+    "lab03.t4",
+    title="Thirty milliseconds",
+    prompt="give the time in ms by which fill and drain lengthen the run of 2 stages, 8 microbatches, 50 and 80 ms a stage",
+)
+def thirty_milliseconds(answer: object) -> Feedback:
+    """Judge the fill and drain, in ms, of the report's pipeline, which its section 7.2.2 puts at 30 ms."""
+    time = a_number(answer, "a fill and drain in ms")
+    costs = Costs.per_device(report.FORWARD, report.BACKWARD)
+    timeline = simulate(build("1f1b", report.STAGES, report.MICROBATCHES), costs)
+    truth = timeline.makespan - timeline.busy[0]
+    if _near(time, truth, 0.5):
+        return right("(D-1)F to fill and (D-1)B to drain, as the report itself has it in section 5.3; 30 would be B - F")
+    mistakes = [
+        (30, "30 ms is the printed figure: a step of 1040 + 30 ms leaves no time for the first forward and the last backward"),
+        (50, "50 ms is the fill, while device 1 waits for its first forward: the drain comes on top"),
+        (80, "80 ms is the drain, while device 0 waits for its last backward: the fill comes on top"),
+        (2 * truth, "this adds up the idle time of both devices: they idle side by side, so the run gets longer by one of them"),
+        (truth / 2, "this halves the times: 50 and 80 ms are the times of one stage here"),
+        (timeline.makespan, "this is the makespan: take away what a device that never waits needs"),
+        (timeline.busy[0], "this is the busy time of a device: the question is what waiting adds to it"),
+        (truth + 40, "this holds the all-reduce too: it comes after the drain and is no part of it"),
+        (truth / 1000, "this is in seconds: give ms"),
+    ]
+    hint = "when does device 1 start, and how long after its last backward does device 0 end?"
+    return wrong(_first(time, mistakes, 0.001) or f"fill and drain do not lengthen the run by {time:g} ms: {hint}")
+
+
+@task(
+    "lab03.t5",
+    title="A schedule that fits",
+    prompt="give the name of the schedule and the GiB that it needs on each of the 8 devices, as (name, [eight numbers])",
+    points=2,
+)
+def a_schedule_that_fits(answer: object) -> Feedback:
+    """Judge the schedule of lowest bubble ratio that fits 16 GiB on devices 0 to 6 and 8 GiB on device 7."""
+    gib, names = 1.5, ("gpipe", "1f1b", "zb-h1")
+    if not isinstance(answer, list) or len(answer) != 2:
+        raise HybridLabError(f"the answer is a name and a list, such as ('gpipe', [1.5, ...]), not {shown(answer)}")
+    name = known_name(a_text(answer[0], "the name of a schedule", "gpipe").strip().lower(), names, "schedule to choose")
+    room = np.array([16.0] * 7 + [8.0])
+    need = {each: gib * _timeline(each, 8, 32).peak_activations for each in names}
+    over = np.flatnonzero(need[name] > room)
+    if over.size:
+        least = " although its bubble ratio is the lowest" if name == "zb-h1" else ""
+        told = f"{need[name][over[0]]:g} GiB, but it has {room[over[0]]:g}"
+        return wrong(f"{name} does not fit{least}: device {over[0]} would need {told}")
+    values = some_numbers(answer[1], 8, "GiB that a device needs")
+    if np.allclose(values, need[name], atol=0.01):
+        return right("it fits everywhere; zb-h1 idles less, but holds 8 activations on device 7, which has room for 5")
+    if np.allclose(values, need[name] / gib, atol=0.01):
+        return wrong("these are microbatches: one microbatch takes 1.5 GiB on a device")
+    if np.allclose(values, need[name][::-1], atol=0.01):
+        return wrong("these are the right numbers from the last device to the first: device 0 comes first")
+    return wrong(_at_first_difference(values, need[name].tolist(), "GiB", f"with {name}"))
+
+
+@task(
+    "lab03.t6",
+    title="The price of messages",
+    prompt="give the time in ms by which messages lengthen the 1F1B step of the last measured run, RUNS[-1]",
+    points=2,
+)
+def the_price_of_messages(answer: object) -> Feedback:
+    """Judge the ms that latency adds to 1F1B's makespan in the measured run of 6.2B parameters and 64 microbatches."""
+    time = a_number(answer, "a time in ms")
+    run = zero_bubble.RUNS[-1]
+    truth = _price(run)
+    if _near(time, truth, 0.06):
+        return right("the makespan with messages less the one without; [2(D-1)M/D + 2(D-2)]C gives the same")
+    steps = [simulate(build("1f1b", 8, 64), run.costs(latency)).makespan for latency in (True, False)]
+    others = [(_price(each), f"this is the price for {each.model} with {each.microbatches}") for each in zero_bubble.RUNS[:-1]]
+    mistakes = [
+        (14 * run.latency, "this is what messages cost GPipe, 2(D-1)C: in 1F1B they come back every D microbatches"),
+        (112 * run.latency, "this lacks the longer fill and drain, 2(D-2)C"),
+        (run.latency, "this is one message: a step waits for many, one after the other"),
+        (truth / 1000, "this is in seconds: give ms"),
+        (steps[0], "this is the whole step with messages: take away the step without them"),
+        (steps[1], "this is the whole step without messages: take it away from the step with them"),
+        *((price, f"{told} microbatches: RUNS[-1] is 6.2B with 64") for price, told in others),
+    ]
+    hint = "simulate run.costs() and run.costs(latency=False) and compare the makespans"
+    return wrong(_first(time, mistakes, 0.06) or f"messages do not lengthen the step by {time:g} ms: {hint}")
+
+
+def _timeline(name: str, devices: int, microbatches: int) -> Timeline:
+    return simulate(build(name, devices, microbatches), Costs.per_device(forward=10, backward=20))
+
+
+def _price(run: zero_bubble.Run) -> float:
+    schedule = build("1f1b", run.devices, run.microbatches)
+    with_messages, without = (simulate(schedule, run.costs(latency)).makespan for latency in (True, False))
+    return float(with_messages - without)
+
+
+def _near(value: float, truth: float, within: float) -> bool:
+    return abs(value - truth) <= within
+
+
+def _first(value: float, mistakes: Mistakes, within: float) -> str | None:
+    """Return the sentence about the nearest mistake that leads to ``value``, None if none does."""
+    hits = sorted((abs(value - known), sentence) for known, sentence in mistakes if _near(value, known, within))
+    return hits[0][1] if hits else None
+
+
+def _at_first_difference(values: list[float], truth: list[float], unit: str, of: str) -> str:
+    device = next(place for place, (value, true) in enumerate(zip(values, truth, strict=True)) if not _near(value, true, 0.01))
+    side = "less" if values[device] > truth[device] else "more"
+    return f"device {device} holds {side} than {values[device]:g} {unit} {of}: count from its first forward to its first backward"
+
+
+def _a_count(answer: object) -> int:
+    number = a_number(answer, "a number of microbatches")
+    if number != int(number) or not 1 <= number <= 10**6:
+        raise HybridLabError(f"a number of microbatches is a whole number of at least 1 and at most a million, not {number:g}")
+    return int(number)
