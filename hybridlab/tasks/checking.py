@@ -130,7 +130,7 @@ def plain(answer: Any, depth: int = 0) -> Any:
             return {plain(name, DEEPEST): plain(value, depth + 1) for name, value in answer.items()}
         values = answer.tolist() if type(answer) is np.ndarray else answer
         return [plain(value, depth + 1) for value in values] if isinstance(values, (list, tuple)) else plain(values, depth + 1)
-    raise HybridLabError(f"an answer is text, a number, or a list or dict of them, not {a_kind_of(answer)}")
+    raise HybridLabError(f"an answer is text, a number, or a list or dict of them, not of type {type(answer).__name__[:40]}")
 
 
 def is_empty(value: Any) -> bool:
@@ -184,16 +184,6 @@ def some_numbers(value: Any, count: int, what: str) -> list[float]:
 def close(value: float, truth: float) -> bool:
     """Whether a number handed in is the true one, up to the rounding of a calculator (one part in a thousand)."""
     return math.isclose(value, truth, rel_tol=1e-3, abs_tol=1e-9)
-
-
-def a_kind_of(value: object) -> str:
-    """Return the name of a value's type with its article.
-
-    >>> a_kind_of({1, 2}), a_kind_of(1j)
-    ('a set', 'a complex')
-    """
-    name = type(value).__name__[:40]
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _wrapped(line: str) -> list[str]:
