@@ -1,0 +1,88 @@
+"""The library against values it did not make: orders op for op, 540 simulated times, published bubble rates."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybridlab import REGISTRY, Costs, Schedule, Timeline, build, simulate
+from hybridlab.published.zero_bubble import RUNS, Run
+
+DATA = Path(__file__).parent / "data"
+REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
+
+ORDERS: dict[str, list[str]] = json.loads((DATA / "orders.json").read_text())["orders"]
+POINTS: list[dict[str, Any]] = json.loads((DATA / "sweeps.json").read_text())["points"]
+OURS = [key for key in ORDERS if key.split("|")[0] in REGISTRY]
+SWEEPS = sorted({(point["sweep"], point["schedule"]) for point in POINTS})
+
+
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="needs ../shared/reference beside the repository")
+@pytest.mark.parametrize("name", ["orders.json", "sweeps.json"])
+def test_the_copies_equal_the_reference(name: str) -> None:
+    assert json.loads((DATA / name).read_text()) == json.loads((REFERENCE / name).read_text())
+
+
+def test_the_reference_covers_the_five_schedules() -> None:
+    assert len(POINTS) == 540
+    five = {"gpipe", "1f1b", "interleaved", "hanayo", "zb-h1"}
+    assert {point["schedule"] for point in POINTS} == five
+    assert {key.split("|")[0] for key in OURS} >= five
+
+
+@pytest.mark.parametrize("key", OURS)
+def test_orders_equal_the_reference_op_for_op(key: str) -> None:
+    name, *sizes = key.split("|")
+    schedule = build(name, *map(int, sizes))
+    assert [" ".join(map(str, order)) for order in schedule.orders] == ORDERS[key]
+    assert str(schedule) == "\n".join(f"device {device}: {line}" for device, line in enumerate(ORDERS[key]))
+    assert Schedule(name, [line.split() for line in ORDERS[key]]) == schedule
+
+
+def run(point: dict[str, Any]) -> Timeline:
+    schedule = build(point["schedule"], point["devices"], point["microbatches"], point["chunks"])
+    if "backward" in point:
+        costs = Costs.per_device(point["forward"], point["backward"], p2p=point["p2p"])
+    else:
+        backward = point["input_grad"] + point["weight_grad"]
+        costs = Costs.per_device(point["forward"], backward, point["weight_grad"] / backward, point["p2p"])
+    return simulate(schedule, costs)
+
+
+@pytest.mark.parametrize(("sweep", "schedule"), SWEEPS)
+def test_every_point_of_the_sweeps_comes_out(sweep: str, schedule: str) -> None:
+    points = [point for point in POINTS if (point["sweep"], point["schedule"]) == (sweep, schedule)]
+    for point in points:
+        timeline = run(point)
+        assert timeline.makespan == pytest.approx(point["total_time"], rel=1e-9, abs=0), point
+        assert timeline.bubble_ratio == pytest.approx(point["bubble_ratio"], rel=1e-9, abs=1e-12), point
+
+
+@pytest.mark.parametrize(
+    ("name", "chunks", "makespan"),
+    [
+        ("gpipe", 1, 4554.5),
+        ("1f1b", 1, 6506.5),
+        ("interleaved", 2, 5720),
+        ("hanayo", 2, 8544),
+        ("hanayo", 4, 12578.125),
+        ("zb-h1", 1, 5356.5),
+    ],
+)
+def test_latency_that_cannot_be_hidden(name: str, chunks: int, makespan: float) -> None:
+    """32 devices, 64 microbatches, forward 12.5, backward 25, latency 16."""
+    costs = Costs.per_device(forward=12.5, backward=25, p2p=16)
+    assert simulate(build(name, 32, 64, chunks), costs).makespan == makespan
+
+
+@pytest.mark.parametrize("measured", RUNS, ids=lambda run: f"{run.model}-{run.microbatches}")
+@pytest.mark.parametrize(("name", "column"), [("1f1b", "1F1B"), ("zb-h1", "ZB-H1")])
+def test_measured_times_give_the_published_bubble_rates(measured: Run, name: str, column: str) -> None:
+    """Qi et al., arXiv 2401.10241, Table 5 from Table 9: the idle share of the longest device span, four decimals."""
+    backward = measured.input_gradient + measured.weight_gradient
+    share = measured.weight_gradient / backward
+    costs = Costs.per_device(measured.forward, backward, share, p2p=measured.latency)
+    span = simulate(build(name, measured.devices, measured.microbatches), costs).device_span
+    work = measured.microbatches * (measured.forward + backward)
+    assert f"{(span - work) / span:.4f}" == f"{measured.bubble_rate[column]:.4f}"
