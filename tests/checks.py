@@ -1,0 +1,227 @@
+"""What must be true of every schedule and every timeline: plain functions that raise AssertionError.
+
+The property tests run them over the registry; the tests of planted bugs run them over a broken library and expect them to fail.
+"""
+
+import json
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import oracle
+from oracle import Node, Setting, Span
+
+from hybridlab import Schedule, Timeline
+
+FOLDED = {"hanayo", "zb-v", "v-half", "v-min", "dualpipe-v"}  # written down here a second time, from their papers
+TOLERANCE = Fraction(1, 10**12)  # of the makespan
+
+
+def spans(timeline: Timeline) -> dict[Node, Span]:
+    """Start and end of every operation, exact fractions of the floats."""
+    keys = ((op.kind.value, op.stage, op.microbatch) for op in timeline.ops)
+    times = zip(timeline.start.tolist(), timeline.end.tolist(), strict=True)
+    return {key: (Fraction(start), Fraction(end)) for key, (start, end) in zip(keys, times, strict=True)}
+
+
+def small(timeline: Timeline) -> Fraction:
+    """The rounding error allowed in this timeline's times."""
+    return TOLERANCE * Fraction(timeline.makespan)
+
+
+# Of a schedule
+
+
+def has_the_size_asked_for(schedule: Schedule, devices: int, microbatches: int, chunks: int) -> None:
+    asked = (devices, microbatches, chunks, devices * chunks)
+    assert (schedule.devices, schedule.microbatches, schedule.chunks, schedule.stages) == asked
+
+
+def runs_everything_once(schedule: Schedule) -> None:
+    counts = Counter(node for order in oracle.nodes(schedule) for node in order)
+    for stage in range(schedule.stages):
+        for microbatch in range(schedule.microbatches):
+            runs = tuple(counts.pop((kind, stage, microbatch), 0) for kind in "FBIW")
+            assert runs in {(1, 1, 0, 0), (1, 0, 1, 1)}, (stage, microbatch, runs)
+    assert not counts, counts
+
+
+def stages_are_where_they_belong(schedule: Schedule) -> None:
+    """Chunk c of device d is stage cK + d; folded, cK + K-1-d for odd c."""
+    folded = schedule.name in FOLDED
+    for device, order in enumerate(oracle.nodes(schedule)):
+        belong = set()
+        for chunk in range(schedule.chunks):
+            place = schedule.devices - 1 - device if folded and chunk % 2 else device
+            belong.add(chunk * schedule.devices + place)
+        assert {stage for _, stage, _ in order} == belong, (device, belong)
+        assert all(schedule.device_of[stage] == device for stage in belong)
+
+
+def knows_what_operations_need(schedule: Schedule) -> None:
+    every = {node for order in oracle.nodes(schedule) for node in order}
+    for op in schedule.ops:
+        needed = {(need.kind.value, need.stage, need.microbatch) for need in schedule.needs(op)}
+        assert needed == set(oracle.inputs((op.kind.value, op.stage, op.microbatch), schedule.stages, every)), op
+
+
+def slots_prove_that_it_can_run(schedule: Schedule) -> None:
+    sourced = schedule.source >= 0
+    assert (schedule.slot[schedule.source[sourced]] < schedule.slot[sourced]).all()
+    same_device = np.diff(schedule.device) == 0
+    assert (np.diff(schedule.slot)[same_device] > 0).all()
+    assert oracle.can_run(oracle.nodes(schedule))
+
+
+def survives_writing_and_reading(schedule: Schedule) -> None:
+    for again in (
+        Schedule.parse(str(schedule), name=schedule.name),
+        Schedule.from_csv(schedule.to_csv(), name=schedule.name),
+        Schedule(schedule.name, schedule.orders),
+        Schedule(schedule.name, [[str(op) for op in order] for order in schedule.orders]),
+    ):
+        assert again == schedule
+        assert hash(again) == hash(schedule)
+        assert again.orders == schedule.orders
+
+
+SCHEDULE_CHECKS = (
+    runs_everything_once,
+    stages_are_where_they_belong,
+    knows_what_operations_need,
+    slots_prove_that_it_can_run,
+    survives_writing_and_reading,
+)
+
+
+# Of a timeline of one setting
+
+
+def starts_at_zero(timeline: Timeline, setting: Setting) -> None:
+    assert timeline.start.min() == 0
+
+
+def nothing_starts_before_its_input(timeline: Timeline, setting: Setting) -> None:
+    schedule, when, slack = timeline.schedule, spans(timeline), small(timeline)
+    for node, (start, _) in when.items():
+        for needed in oracle.inputs(node, schedule.stages, when):
+            crosses = schedule.device_of[needed[1]] != schedule.device_of[node[1]]
+            arrival = when[needed][1] + (Fraction(setting.p2p) if crosses else 0)
+            assert start >= arrival - slack, (node, float(start), needed, float(arrival))
+
+
+def a_device_runs_one_operation_at_a_time(timeline: Timeline, setting: Setting) -> None:
+    when = spans(timeline)
+    for order in oracle.nodes(timeline.schedule):
+        for before, after in pairwise(order):
+            assert when[after][0] >= when[before][1], (before, after)
+
+
+def every_operation_takes_its_time(timeline: Timeline, setting: Setting) -> None:
+    schedule, slack = timeline.schedule, small(timeline)
+    for (kind, stage, microbatch), (start, end) in spans(timeline).items():
+        takes = setting.duration(kind, schedule.device_of[stage], schedule.chunks)
+        assert abs(end - start - takes) <= slack, (kind, stage, microbatch, float(end - start), float(takes))
+
+
+def work_is_conserved(timeline: Timeline, setting: Setting) -> None:
+    """Every device computes microbatches x (forward + full backward), however the schedule cuts them up."""
+    slack = small(timeline)
+    for device, busy in enumerate(timeline.busy.tolist()):
+        once = Fraction(setting.forward[device]) + Fraction(setting.backward[device])
+        assert abs(Fraction(busy) - timeline.schedule.microbatches * once) <= slack, (device, busy)
+
+
+def makespan_covers_the_busiest_device(timeline: Timeline, setting: Setting) -> None:
+    slack = small(timeline)
+    assert Fraction(timeline.makespan) + slack >= max(
+        oracle.works(oracle.nodes(timeline.schedule), setting, timeline.schedule.chunks)
+    )
+    assert timeline.makespan * (1 + 1e-12) >= timeline.device_span >= timeline.busy.max() * (1 - 1e-12)
+
+
+def makespan_covers_the_critical_path(timeline: Timeline, setting: Setting) -> None:
+    path = oracle.critical_path(oracle.nodes(timeline.schedule), setting, timeline.schedule.chunks)
+    assert Fraction(timeline.makespan) + small(timeline) >= path, (timeline.makespan, float(path))
+
+
+def equals_the_longest_paths(timeline: Timeline, setting: Setting) -> None:
+    expected = oracle.times(oracle.nodes(timeline.schedule), setting, timeline.schedule.chunks)
+    when, slack = spans(timeline), TOLERANCE * max(end for _, end in expected.values())
+    assert when.keys() == expected.keys()
+    for node, (start, end) in when.items():
+        assert abs(start - expected[node][0]) <= slack, (node, float(start), float(expected[node][0]))
+        assert abs(end - expected[node][1]) <= slack, (node, float(end), float(expected[node][1]))
+
+
+def bubble_ratio_is_idle_over_all(timeline: Timeline, setting: Setting) -> None:
+    orders, schedule = oracle.nodes(timeline.schedule), timeline.schedule
+    whole = schedule.devices * max(end for _, end in oracle.times(orders, setting, schedule.chunks).values())
+    idle = 1 - sum(oracle.works(orders, setting, schedule.chunks)) / whole if whole else Fraction(0)
+    assert abs(Fraction(timeline.bubble_ratio) - idle) <= 1e-12
+    assert 0 <= timeline.bubble_ratio <= 1
+
+
+def peaks_equal_a_walk_through_the_order(timeline: Timeline, setting: Setting) -> None:
+    expected = [float(peak) for peak in oracle.peaks(oracle.nodes(timeline.schedule), timeline.schedule.chunks)]
+    np.testing.assert_allclose(timeline.peak_activations, expected, rtol=1e-15)
+
+
+def peaks_equal_a_sweep_through_time(timeline: Timeline, setting: Setting) -> None:
+    """Held from the start of F to the end of B or W; counted at every instant at which a forward starts."""
+    schedule, when = timeline.schedule, spans(timeline)
+    if not (timeline.end > timeline.start).all():
+        return  # where operations take no time, only their order tells what is held
+    for device in range(schedule.devices):
+        held = []
+        for (kind, stage, microbatch), (start, _) in when.items():
+            if kind == "F" and schedule.device_of[stage] == device:
+                release = when.get(("B", stage, microbatch)) or when["W", stage, microbatch]
+                held.append((start, release[1]))
+        most = max(sum(start <= now < end for start, end in held) for now, _ in held)
+        assert abs(timeline.peak_activations[device] - most / schedule.chunks) < 1e-12, device
+
+
+def waits_are_explained(timeline: Timeline, setting: Setting) -> None:
+    """The operation an operation waited for ends, latency added, exactly when that one starts."""
+    schedule = timeline.schedule
+    for row, other in enumerate(timeline.waited_for().tolist()):
+        if other < 0:
+            assert timeline.start[row] == 0
+            continue
+        crosses = schedule.device[other] != schedule.device[row]
+        arrival = timeline.end[other] + (setting.p2p if crosses else 0.0)
+        assert timeline.start[row] == arrival, (str(timeline.ops[row]), str(timeline.ops[other]))
+
+
+def rows_and_trace_tell_the_same(timeline: Timeline, setting: Setting) -> None:
+    rows = timeline.to_rows()
+    assert [row["op"] for row in rows] == [str(op) for op in timeline.ops]
+    assert [row["start"] for row in rows] == timeline.start.tolist()
+    assert [row["end"] for row in rows] == timeline.end.tolist()
+    trace = json.loads(json.dumps(timeline.to_chrome_trace(microseconds=1.0), allow_nan=False))
+    slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert len(slices) == len(rows)
+    for row, event in zip(rows, slices, strict=True):
+        assert (event["name"], event["cat"], event["tid"]) == (row["op"], row["kind"], row["device"])
+        assert event["ts"] == row["start"]
+        assert event["dur"] >= 0
+        assert abs(event["ts"] + event["dur"] - row["end"]) <= 1e-12 * timeline.makespan
+
+
+TIMELINE_CHECKS = (
+    starts_at_zero,
+    nothing_starts_before_its_input,
+    a_device_runs_one_operation_at_a_time,
+    every_operation_takes_its_time,
+    work_is_conserved,
+    makespan_covers_the_busiest_device,
+    makespan_covers_the_critical_path,
+    equals_the_longest_paths,
+    bubble_ratio_is_idle_over_all,
+    peaks_equal_a_walk_through_the_order,
+    peaks_equal_a_sweep_through_time,
+    waits_are_explained,
+    rows_and_trace_tell_the_same,
+)

@@ -1,0 +1,192 @@
+"""Hypothesis strategies: sizes from the registry's own data, costs, orders that can run, and junk."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from oracle import Node, Setting, inputs, nodes
+
+from hybridlab import REGISTRY, Costs, Op, Schedule, build
+
+MOST_DEVICES = 6
+MOST_OPS = 400  # so that one example stays in milliseconds
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size that a schedule of the registry supports."""
+
+    name: str
+    devices: int
+    microbatches: int
+    chunks: int
+
+    def build(self) -> Schedule:
+        return build(self.name, self.devices, self.microbatches, self.chunks)
+
+
+@st.composite
+def sizes(draw: st.DrawFn, name: str | None = None) -> Size:
+    """A supported size: one device, one microbatch, fewer microbatches than devices among them."""
+    name = draw(st.sampled_from(sorted(REGISTRY))) if name is None else name
+    family = REGISTRY[name]
+    devices = draw(st.integers(1, MOST_DEVICES))
+    chunks = family.fewest_chunks + family.chunk_step * draw(st.integers(0, 2 if family.chunk_step else 0))
+    most = max(1, MOST_OPS // (3 * devices * chunks))
+    if family.whole_groups:
+        microbatches = devices * draw(st.integers(1, max(1, min(3, most // devices))))
+    else:
+        microbatches = draw(st.integers(1, min(12, most)))
+    return Size(name, devices, microbatches, chunks)
+
+
+# Quarters of whole numbers: sums of them are exact in binary, so that times can be compared bit for bit.
+quarters = st.integers(0, 200).map(lambda number: number / 4)
+eighths = st.integers(0, 8).map(lambda number: number / 8)
+decimals = st.floats(0, 1000, allow_subnormal=False).map(lambda number: round(number, 6))
+shares = st.floats(0, 1, allow_subnormal=False).map(lambda number: round(number, 6))
+
+
+@st.composite
+def settings_of(draw: st.DrawFn, devices: int, exact: bool = False) -> Setting:
+    """Costs that differ from device to device or not; zero included."""
+    time, share = (quarters, eighths) if exact else (decimals, shares)
+    if draw(st.booleans()):
+        forward, backward, part = draw(time), draw(time), draw(share)
+        return Setting((forward,) * devices, (backward,) * devices, (part,) * devices, draw(time))
+    row = st.lists(time, min_size=devices, max_size=devices).map(tuple)
+    parts = st.lists(share, min_size=devices, max_size=devices).map(tuple)
+    return Setting(draw(row), draw(row), draw(parts), draw(time))
+
+
+@st.composite
+def legal_orders(draw: st.DrawFn) -> Schedule:
+    """The operations of a schedule in another order that can run: any operation whose inputs are done comes next."""
+    schedule = draw(sizes()).build()
+    rng = draw(st.randoms(use_true_random=False))
+    left: list[list[Node]] = [list(order) for order in nodes(schedule)]
+    every = {node for order in left for node in order}
+    done: set[Node] = set()
+    orders: list[list[str]] = [[] for _ in left]
+    while any(left):
+        ready = [
+            (device, node)
+            for device, order in enumerate(left)
+            for node in order
+            if done.issuperset(inputs(node, schedule.stages, every))
+        ]
+        device, node = rng.choice(ready)
+        left[device].remove(node)
+        done.add(node)
+        orders[device].append(f"{node[1]}{node[0]}{node[2]}")
+    return Schedule("shuffled", orders)
+
+
+@st.composite
+def any_orders(draw: st.DrawFn) -> list[list[Node]]:
+    """The operations of a small schedule, each device's in random order or with two neighbours exchanged; few can run."""
+    devices, microbatches = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    name = draw(st.sampled_from(["1f1b", "zb-h1"]))
+    rng = draw(st.randoms(use_true_random=False))
+    orders = nodes(build(name, devices, microbatches))
+    if draw(st.booleans()):
+        for order in orders:
+            rng.shuffle(order)
+    else:
+        for _ in range(draw(st.integers(1, 3))):
+            order = rng.choice(orders)
+            place = rng.randrange(len(order) - 1)
+            order[place], order[place + 1] = order[place + 1], order[place]
+    return orders
+
+
+@st.composite
+def batches(draw: st.DrawFn, devices: int) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """A batch's shape and the arguments of ``Costs.per_device``, each with some of its axes, or length 1 in some of them."""
+    shape = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+
+    def cut(axes: tuple[int, ...]) -> tuple[int, ...]:
+        kept = axes[draw(st.integers(0, len(axes))) :]
+        return tuple(length if draw(st.booleans()) else 1 for length in kept)
+
+    def values(axes: tuple[int, ...]) -> Any:
+        return rng.integers(0, 40, axes) / 8 if axes else float(rng.integers(0, 40)) / 8
+
+    per_device = {name: values((*cut(shape), draw(st.sampled_from([1, devices])))) for name in ("forward", "backward")}
+    share = values((*cut(shape), draw(st.sampled_from([1, devices])))) / 5
+    # One argument carries every axis, so that the batch's shape is known.
+    p2p = rng.integers(0, 40, shape) / 8
+    return shape, {**per_device, "weight_share": share, "p2p": p2p}
+
+
+def one_by_one(
+    shape: tuple[int, ...], devices: int, arguments: dict[str, Any]
+) -> Iterator[tuple[tuple[int, ...], Costs]]:
+    """The costs of every setting of a batch, made separately."""
+    whole = {name: np.broadcast_to(value, (*shape, devices)) for name, value in arguments.items() if name != "p2p"}
+    for setting in np.ndindex(shape):
+        rows = {name: value[setting].tolist() for name, value in whole.items()}
+        yield setting, Costs.per_device(**rows, p2p=float(arguments["p2p"][setting]))
+
+
+# Junk
+
+
+class BrokenRepr:
+    """An object that cannot even be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+    __str__ = __repr__
+
+
+class BrokenIndex:
+    """An object that claims to be a whole number and is not."""
+
+    def __index__(self) -> int:
+        raise ValueError("no index")
+
+
+def _circle() -> list[Any]:
+    circle: list[Any] = []
+    circle.append(circle)
+    return circle
+
+
+_NOT_OPS: list[Any] = [("F", 0, 0), (None, None, None), ([], 0, 0), ("F", 0.5, [0])]
+ODD_OPS = [Op._make(parts) for parts in _NOT_OPS]  # an Op does not check its parts
+
+ODD: list[Any] = [
+    None, True, False, 0, -1, 1, 2, 3, 10**6, 10**7 + 1, 2**62, 2**63, 2**64, -(2**63), 10**400, -(10**5000),
+    10**5000, 0.0, -0.0, 0.5, 1.0, -1.0, 1e-320, 1e308, float("nan"), float("inf"), float("-inf"), 1j, 2.5, "", " ",
+    "F", "B", "0F0", "1f1b", "gpipe", "1F1B", "device 0:", "0F0 0B0", "\x00", "\ud800", "٣F٣", "²", "nan", "9" * 5000,
+    b"", b"0F0", bytearray(b"1"), memoryview(b"ab"), [], [[]], [[], []], (), {}, set(), {"0F0"}, {0: 1}, [None],
+    [1, [2, 3]], [[1, 2], [3]], [1.0, float("nan")], [[1], [2, 3]], ["0F0", "0B0"], [["0F0", "0B0"]],
+    [["0F0"], "0B0"], [[b"0F0"]], [[("F", 0, 0)]], [[1, 2]], range(3), range(0), iter([1, 2]), object(), object, type,
+    len, Ellipsis, NotImplemented, slice(None), BrokenRepr(), [BrokenRepr()], BrokenIndex(), [BrokenIndex()],
+    _circle(), np.nan, np.inf, np.array([]), np.zeros((0, 3)), np.zeros((2, 0)), np.array(3), np.array([3]),
+    np.array(3.0), np.array([1, 2, 3]), np.array([[1.0, 2.0], [3.0, 4.0]]), np.array(["1", "2"]), np.array([b"1"]),
+    np.array([None, 1]), np.array([True]), np.array([1j]), np.array(["2020-01-01"], dtype="datetime64[D]"),
+    np.array([1], dtype="timedelta64[s]"), np.float16(1), np.float32("nan"), np.float16("inf"),
+    np.longdouble("1e4000"), np.uint64(2**64 - 1), np.int8(-3), np.bool_(True), np.str_("gpipe"), np.bytes_(b"x"),
+    np.zeros(2, dtype=[("a", int), ("b", float)]), np.void(b"xx"), np.zeros((1,) * 30), np.zeros((2, 3, 4)),
+    np.full((2, 2), -1), np.array([[[0, 1]], [[2, 3]]]), np.array([[[0, 1]], [[2, 2**62]]]),
+    np.array([[[0.5, 1]], [[2, 3]]]), Op.parse("0F0"), *ODD_OPS,
+    build("1f1b", 2, 2), Costs.per_device(1, 2), Costs,
+]  # fmt: skip
+
+junk: st.SearchStrategy[Any] = st.one_of(
+    st.sampled_from(ODD),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.text(max_size=12),
+    st.binary(max_size=6),
+    st.lists(st.one_of(st.sampled_from(ODD), st.floats(), st.integers(-5, 5)), max_size=4),
+    st.lists(st.lists(st.one_of(st.integers(-3, 9), st.floats(), st.none()), max_size=3), max_size=3),
+    st.recursive(st.none() | st.booleans() | st.integers(-2, 12) | st.text(max_size=3), st.lists, max_leaves=6),
+    st.dictionaries(st.text(max_size=2), st.integers(), max_size=2),
+)

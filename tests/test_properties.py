@@ -1,0 +1,176 @@
+"""Properties that hold for every schedule of the registry at every size, and for any order that can run."""
+
+import checks
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import Setting
+from strategies import Size, any_orders, batches, legal_orders, one_by_one, settings_of, sizes
+
+from hybridlab import REGISTRY, Costs, Deadlock, Schedule, Timeline, simulate
+
+names = pytest.mark.parametrize("name", sorted(REGISTRY))
+
+
+def run(schedule: Schedule, setting: Setting) -> Timeline:
+    return simulate(schedule, setting.costs())
+
+
+@names
+@settings(max_examples=50)
+@given(data=st.data())
+def test_every_schedule_is_complete_and_can_run(name: str, data: st.DataObject) -> None:
+    size = data.draw(sizes(name))
+    schedule = size.build()
+    checks.has_the_size_asked_for(schedule, size.devices, size.microbatches, size.chunks)
+    for check in checks.SCHEDULE_CHECKS:
+        check(schedule)
+
+
+@names
+@settings(max_examples=50)
+@given(data=st.data())
+def test_every_timeline_obeys_its_inputs_devices_and_costs(name: str, data: st.DataObject) -> None:
+    schedule = data.draw(sizes(name)).build()
+    setting = data.draw(settings_of(schedule.devices))
+    timeline = run(schedule, setting)
+    for check in checks.TIMELINE_CHECKS:
+        check(timeline, setting)
+
+
+@names
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 2), (2, 1), (4, 4), (5, 1), (6, 2), (3, 7)], ids=str)
+def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int]) -> None:
+    family = REGISTRY[name]
+    devices, microbatches = sizes
+    chunks = family.fewest_chunks + family.chunk_step
+    if family.refusal(devices, microbatches, chunks):
+        microbatches = devices
+    schedule = Size(name, devices, microbatches, chunks).build()
+    checks.has_the_size_asked_for(schedule, devices, microbatches, chunks)
+    for check in checks.SCHEDULE_CHECKS:
+        check(schedule)
+    for setting in (oracle.uniform(devices, 1, 2, 0.5, 0.25), oracle.uniform(devices, 0, 0)):
+        for timeline_check in checks.TIMELINE_CHECKS:
+            timeline_check(run(schedule, setting), setting)
+
+
+@settings(max_examples=120)
+@given(size=sizes(), data=st.data())
+def test_times_are_exact_where_binary_fractions_are(size: Size, data: st.DataObject) -> None:
+    schedule = size.build()
+    if schedule.chunks & (schedule.chunks - 1):
+        return  # a third is no binary fraction
+    setting = data.draw(settings_of(schedule.devices, exact=True))
+    timeline = run(schedule, setting)
+    assert checks.spans(timeline) == oracle.times(oracle.nodes(schedule), setting, schedule.chunks)
+
+
+@settings(max_examples=80)
+@given(size=sizes(), data=st.data())
+def test_doubling_every_cost_doubles_every_time(size: Size, data: st.DataObject) -> None:
+    schedule = size.build()
+    setting = data.draw(settings_of(schedule.devices))
+    forward, backward = (tuple(2 * time for time in row) for row in (setting.forward, setting.backward))
+    once, twice = run(schedule, setting), run(schedule, Setting(forward, backward, setting.share, 2 * setting.p2p))
+    assert np.array_equal(twice.start, 2 * once.start)
+    assert np.array_equal(twice.end, 2 * once.end)
+    assert twice.makespan == 2 * once.makespan
+    assert twice.bubble_ratio == once.bubble_ratio
+
+
+@settings(max_examples=80)
+@given(size=sizes(), data=st.data())
+def test_a_dearer_cost_makes_nothing_earlier(size: Size, data: st.DataObject) -> None:
+    schedule = size.build()
+    setting = data.draw(settings_of(schedule.devices, exact=True))
+    device = data.draw(st.integers(0, schedule.devices - 1))
+    quick, slow = (
+        simulate(schedule, setting.costs()),
+        simulate(schedule, setting.costs().slower([device], 1.5, of=schedule.devices)),
+    )
+    assert (slow.end >= quick.end - 1e-9).all()
+    assert slow.busy[device] == pytest.approx(1.5 * quick.busy[device])
+
+
+@settings(max_examples=100)
+@given(schedule=legal_orders(), data=st.data())
+def test_any_order_that_can_run_is_accepted_and_never_beats_the_critical_path(
+    schedule: Schedule, data: st.DataObject
+) -> None:
+    checks.runs_everything_once(schedule)
+    checks.knows_what_operations_need(schedule)
+    checks.slots_prove_that_it_can_run(schedule)
+    checks.survives_writing_and_reading(schedule)
+    setting = data.draw(settings_of(schedule.devices))
+    timeline = run(schedule, setting)
+    for check in checks.TIMELINE_CHECKS:
+        check(timeline, setting)
+
+
+@settings(max_examples=300)
+@given(orders=any_orders())
+def test_an_order_is_refused_exactly_if_its_devices_would_wait_in_a_circle(orders: list[list[oracle.Node]]) -> None:
+    written = [[f"{stage}{kind}{microbatch}" for kind, stage, microbatch in order] for order in orders]
+    if oracle.can_run(orders):
+        assert oracle.nodes(Schedule("any", written)) == orders
+    else:
+        with pytest.raises(Deadlock, match=r"cannot run:[\s\S]*\[[0-9]+[FBIW][0-9]+\]"):
+            Schedule("any", written)
+
+
+@settings(max_examples=80)
+@given(size=sizes(), data=st.data())
+def test_a_batch_equals_its_settings_one_by_one(size: Size, data: st.DataObject) -> None:
+    schedule = size.build()
+    shape, arguments = data.draw(batches(schedule.devices))
+    batch = simulate(schedule, Costs.per_device(**arguments))
+    assert batch.start.shape == batch.end.shape == (*shape, len(schedule.ops))
+    for quantity in (batch.makespan, batch.device_span, batch.bubble_ratio):
+        assert quantity.shape == shape
+    assert batch.busy.shape == batch.peak_activations.shape == (*shape, schedule.devices)
+    for setting, costs in one_by_one(shape, schedule.devices, arguments):
+        alone, picked = simulate(schedule, costs), batch.at(*setting)
+        for timeline in (alone, picked):
+            assert np.array_equal(batch.start[setting], timeline.start)
+            assert np.array_equal(batch.end[setting], timeline.end)
+            assert np.array_equal(batch.busy[setting], timeline.busy)
+            assert np.array_equal(batch.peak_activations[setting], timeline.peak_activations)
+            assert batch.makespan[setting] == timeline.makespan
+            assert batch.device_span[setting] == timeline.device_span
+            assert batch.bubble_ratio[setting] == timeline.bubble_ratio
+        assert np.array_equal(picked.waited_for(), alone.waited_for())
+        assert picked.to_rows() == alone.to_rows()
+
+
+@settings(max_examples=40)
+@given(size=sizes(), data=st.data())
+def test_arguments_are_never_changed_nor_kept(size: Size, data: st.DataObject) -> None:
+    schedule = size.build()
+    _, arguments = data.draw(batches(schedule.devices))
+    before = {name: np.copy(value) for name, value in arguments.items()}
+    columns = {
+        name: getattr(schedule, name).copy() for name in ("kind", "stage", "microbatch", "device", "source", "slot")
+    }
+    costs = Costs.per_device(**arguments)
+    timeline = simulate(schedule, costs)
+    start = timeline.start.copy()
+    for name, value in arguments.items():
+        assert np.array_equal(value, before[name]), name
+        if isinstance(value, np.ndarray):
+            value += 1  # the caller's arrays stay the caller's
+    assert np.array_equal(simulate(schedule, costs).start, start)
+    for name, values in columns.items():
+        assert np.array_equal(getattr(schedule, name), values), name
+
+
+@names
+def test_splitting_the_backward_in_one_schedule_changes_no_work(name: str) -> None:
+    """A full backward is its two parts: the busy time of a device does not depend on how the backward is cut."""
+    schedule = REGISTRY[name]
+    chunks = schedule.fewest_chunks
+    setting = oracle.uniform(4, 3, 7, share=0.25, p2p=1)
+    timeline = run(Size(name, 4, 8, chunks).build(), setting)
+    assert timeline.busy.tolist() == [80.0] * 4
