@@ -1,0 +1,250 @@
+"""Six bugs that programs of this field had, planted in the library one at a time: the checks must find each."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import checks
+import numpy as np
+import oracle
+import pytest
+from oracle import Setting
+
+from hybridlab import Costs, HybridLabError, Schedule, Timeline, build, clock, formulas, simulate
+from hybridlab.inputs import Floats
+from hybridlab.rows import rows_of
+from hybridlab.schedules import registry
+
+SIZES = {"gpipe": (4, 6, 1), "1f1b": (4, 6, 1), "interleaved": (4, 8, 2), "hanayo": (4, 8, 2), "zb-h1": (4, 6, 1)}
+FEW = {"gpipe": (4, 2, 1), "1f1b": (4, 2, 1), "zb-h1": (4, 2, 1)}  # fewer microbatches than devices
+SETTING = Setting((2.0, 3.0, 2.5, 2.0), (4.0, 5.0, 4.5, 4.0), (0.5, 0.25, 0.5, 0.375), 0.75)
+
+
+def timelines() -> Iterator[tuple[str, Timeline]]:
+    """A run of every schedule, with its size checked on the way."""
+    for sizes in (SIZES, FEW):
+        for name, size in sizes.items():
+            schedule = build(name, *size)
+            checks.has_the_size_asked_for(schedule, *size)
+            yield name, simulate(schedule, SETTING.costs())
+
+
+def every_check() -> None:
+    """What the property tests run."""
+    for _, timeline in timelines():
+        for schedule_check in checks.SCHEDULE_CHECKS:
+            schedule_check(timeline.schedule)
+        for check in checks.TIMELINE_CHECKS:
+            check(timeline, SETTING)
+
+
+def memory_within_the_closed_form() -> None:
+    """What the tests of the closed forms run, in short."""
+    for name, timeline in timelines():
+        if name in ("gpipe", "1f1b", "zb-h1"):
+            schedule = timeline.schedule
+            for device, peak in enumerate(timeline.peak_activations.tolist()):
+                assert peak == formulas.peak_activations(name, schedule.devices, schedule.microbatches, device)
+
+
+def makespan_equal_to_the_closed_form() -> None:
+    uniform = Costs.per_device(2, 4, 0.5)
+    for name, formula in {
+        "zb-h1": formulas.zb_h1_makespan(4, 6, 2, 4, 2),
+        "1f1b": formulas.one_f_one_b_makespan(4, 6, 2, 4),
+    }.items():
+        assert simulate(build(name, *SIZES[name]), uniform).makespan == pytest.approx(formula)
+
+
+def only(check: Callable[..., None]) -> Callable[[], None]:
+    """One check of :mod:`checks` over every timeline."""
+
+    def run() -> None:
+        for _, timeline in timelines():
+            check(*((timeline.schedule,) if check in checks.SCHEDULE_CHECKS else (timeline, SETTING)))
+
+    return run
+
+
+@pytest.fixture
+def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Replace fields of a registered family."""
+
+    def change(name: str, **fields: Any) -> None:
+        monkeypatch.setitem(registry._FAMILIES, name, replace(registry._FAMILIES[name], **fields))
+
+    return change
+
+
+def caught(*checks: Callable[[], None]) -> None:
+    for check in checks:
+        with pytest.raises((AssertionError, HybridLabError)):
+            check()
+
+
+def test_nothing_is_found_where_nothing_is_planted() -> None:
+    every_check()
+    memory_within_the_closed_form()
+    makespan_equal_to_the_closed_form()
+
+
+def test_lost_weight_gradient_in_the_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full backward that takes the time of its input gradient alone."""
+    whole = Costs.table
+
+    def table(self: Costs, devices: int, chunks: int = 1) -> Floats:
+        times = whole(self, devices, chunks)
+        times[1] = times[2]
+        return times
+
+    monkeypatch.setattr(Costs, "table", table)
+    caught(
+        only(checks.work_is_conserved),
+        only(checks.every_operation_takes_its_time),
+        only(checks.equals_the_longest_paths),
+    )
+    caught(only(checks.makespan_covers_the_busiest_device), makespan_equal_to_the_closed_form)
+
+
+def test_lost_weight_gradient_in_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A split backward whose last weight gradients never run."""
+
+    def forgetful(slots: Any, device_of: Any) -> Any:
+        columns = rows_of(slots, device_of)
+        kept = ~((columns["kind"] == 3) & (columns["microbatch"] == slots.shape[2] - 1))
+        place = np.append(np.cumsum(kept) - 1, -1)
+        return {name: column[kept] for name, column in columns.items()} | {"source": place[columns["source"][kept]]}
+
+    monkeypatch.setattr("hybridlab.schedule.rows_of", forgetful)
+    caught(only(checks.work_is_conserved), only(checks.runs_everything_once))
+
+
+def test_a_lost_weight_gradient_is_missed_in_written_orders_too() -> None:
+    orders = [[op for op in order if str(op) != "2W3"] for order in build("zb-h1", 4, 6).orders]
+    with pytest.raises(HybridLabError, match="stage 2 never runs the weight gradient of microbatch 3"):
+        Schedule("forgetful", orders)
+
+
+def test_ignored_latency(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message between two devices that takes no time."""
+    monkeypatch.setattr(Schedule, "crosses", property(lambda self: np.zeros(self.kind.size, dtype=bool)))
+    caught(only(checks.nothing_starts_before_its_input), only(checks.equals_the_longest_paths))
+
+
+def test_latency_on_the_way_forth_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Activations take time to travel, gradients do not."""
+    monkeypatch.setattr(Schedule, "crosses", property(lambda self: (self.kind == 0) & (self.stage > 0)))
+    caught(only(checks.nothing_starts_before_its_input), only(checks.equals_the_longest_paths))
+
+
+def unclamped(devices: int, microbatches: int, chunks: int) -> Any:
+    """1F1B from its text: warm-up, pairs, the rest; the warm-up does not look at the number of microbatches."""
+    most = max(microbatches, devices - 1)
+    slots = np.full((2, devices, most), -1)
+    for device in range(devices):
+        warmup = devices - 1 - device
+        order = [(0, microbatch) for microbatch in range(warmup)]
+        for microbatch in range(microbatches - warmup):
+            order += [(0, warmup + microbatch), (1, microbatch)]
+        order += [(1, microbatch) for microbatch in range(max(0, microbatches - warmup), microbatches)]
+        for slot, (kind, microbatch) in enumerate(order):
+            slots[kind, device, microbatch] = slot
+    return slots
+
+
+def test_unclamped_warm_up(plant: Callable[..., None]) -> None:
+    """A warm-up of K-1-d forwards where there are fewer microbatches."""
+    rule = registry._FAMILIES["1f1b"].rule
+    right, wrong = (Schedule.from_slots("1f1b", make(4, 6, 1), range(4)) for make in (rule, unclamped))
+    assert wrong.orders == right.orders, "where there are enough microbatches the bug does not show"
+    plant("1f1b", rule=unclamped)
+    caught(every_check)
+
+
+def test_warm_up_one_too_long(plant: Callable[..., None]) -> None:
+    """K-d forwards of warm-up: as fast, but it holds one activation more."""
+    rule = registry._FAMILIES["1f1b"].rule
+
+    def eager(devices: int, microbatches: int, chunks: int) -> Any:
+        forward, backward = rule(devices, microbatches, chunks)
+        return np.stack([forward, backward + 2])
+
+    plant("1f1b", rule=eager)
+    caught(memory_within_the_closed_form)
+
+
+@pytest.mark.parametrize("late", [4, 10**4], ids=["one microbatch later", "all at the end"])
+def test_late_weight_gradient(plant: Callable[..., None], late: int) -> None:
+    """Weight gradients later than the rule says: nothing waits for them, but activations are held longer."""
+    rule = registry._FAMILIES["zb-h1"].rule
+
+    def lazy(devices: int, microbatches: int, chunks: int) -> Any:
+        slots = rule(devices, microbatches, chunks)
+        slots[2] += late
+        return slots
+
+    plant("zb-h1", rule=lazy)
+    caught(memory_within_the_closed_form)
+
+
+def test_activation_released_at_the_input_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory counted as if the weight gradient did not need its activation."""
+
+    def early(self: Timeline) -> Floats:
+        kind = self.schedule.kind
+        frees = (kind == 1) | (kind == 2)
+        held: Floats = (np.cumsum(kind == 0) - np.cumsum(frees) + frees) / self.schedule.chunks
+        return held
+
+    monkeypatch.setattr(Timeline, "activations", property(early))
+    caught(only(checks.peaks_equal_a_walk_through_the_order), only(checks.peaks_equal_a_sweep_through_time))
+
+
+@pytest.mark.parametrize(("name", "placement"), [("interleaved", "folded"), ("hanayo", "looped")])
+def test_chunks_on_the_wrong_device(plant: Callable[..., None], name: str, placement: str) -> None:
+    """Interleaved chunks placed as if they were folded, and the other way round."""
+    plant(name, placement=placement)
+    caught(only(checks.stages_are_where_they_belong))
+
+
+def test_backward_through_the_chunks_in_forward_order(plant: Callable[..., None]) -> None:
+    rule = registry._FAMILIES["interleaved"].rule
+
+    def wrong_way(devices: int, microbatches: int, chunks: int) -> Any:
+        forward, backward = rule(devices, microbatches, chunks).reshape(2, chunks, devices, microbatches)
+        return np.stack([forward, backward[::-1]]).reshape(2, chunks * devices, microbatches)
+
+    plant("interleaved", rule=wrong_way)
+    caught(only(checks.slots_prove_that_it_can_run))
+
+
+def test_a_chunk_that_takes_the_time_of_the_whole_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Costs.table
+    monkeypatch.setattr(Costs, "table", lambda self, devices, chunks=1: whole(self, devices, 1))
+    caught(only(checks.work_is_conserved), only(checks.every_operation_takes_its_time))
+
+
+def test_a_message_to_the_same_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Latency counted from stage to stage, also where both stages are on one device (Hanayo's turn)."""
+    monkeypatch.setattr(Schedule, "crosses", property(lambda self: (self.kind != 3) & (self.source >= 0)))
+    caught(only(checks.equals_the_longest_paths))
+
+
+def test_overlapping_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that starts an operation as soon as its input is there, whatever else it runs."""
+    in_slots = clock._in_slots
+
+    def overlapping(schedule: Schedule) -> Any:
+        rows, bounds, source, before = in_slots(schedule)
+        return rows, bounds, source, np.full_like(before, rows.size)
+
+    monkeypatch.setattr(clock, "_in_slots", overlapping)
+    caught(only(checks.a_device_runs_one_operation_at_a_time), only(checks.equals_the_longest_paths))
+    caught(only(checks.makespan_covers_the_busiest_device))
+
+
+def test_the_oracle_itself_finds_an_order_that_cannot_run() -> None:
+    assert oracle.can_run(oracle.nodes(build("zb-h1", 3, 4)))
+    assert not oracle.can_run(
+        [[("F", 0, 0), ("B", 0, 0), ("F", 0, 1), ("B", 0, 1)], [("F", 1, 1), ("B", 1, 1), ("F", 1, 0), ("B", 1, 0)]]
+    )
