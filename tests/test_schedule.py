@@ -1,0 +1,187 @@
+"""Schedules: building, reading, writing, comparing, and what they tell of themselves."""
+
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from strategies import Size, sizes
+
+from hybridlab import REGISTRY, HybridLabError, Kind, Op, Schedule, build, register
+from hybridlab.schedules import registry
+
+TWO = "device 0: 0F0 0F1 0B0 0B1\ndevice 1: 1F0 1B0 1F1 1B1"
+
+
+def test_a_schedule_is_written_one_line_a_device() -> None:
+    assert str(build("1f1b", 2, 2)) == TWO
+    assert build("1f1b", 2, 2).to_csv() == "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n"
+    assert str(build("gpipe", 1, 1)) == "device 0: 0F0 0B0"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TWO,
+        TWO + "\n",
+        TWO.replace("\n", "\r\n"),
+        TWO.replace(" ", "\t"),
+        TWO.replace(" ", "   "),
+        TWO.upper().replace("DEVICE", "Device"),
+        "\n\n" + TWO.replace("\n", "\n\n \n"),
+        TWO.replace("device 0:", "").replace("device 1:", ""),
+        TWO.replace("device 0:", "device 0 :").replace("device 1: ", "  device 01:"),
+        TWO.replace("0F0", "00F000"),
+        TWO.replace(" ", "\u00a0"),
+    ],
+)
+def test_text_may_be_laid_out_as_one_likes(text: str) -> None:
+    assert Schedule.parse(text, name="1f1b") == build("1f1b", 2, 2)
+
+
+@pytest.mark.parametrize(
+    "csv",
+    [
+        "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1",
+        "0F0,0F1,,0B0,,0B1\r\n,1F0,1B0,1F1,1B1,\r\n",
+        " 0F0 , 0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n\n",
+    ],
+)
+def test_csv_may_hold_idle_cells(csv: str) -> None:
+    assert Schedule.from_csv(csv, name="1f1b") == build("1f1b", 2, 2)
+
+
+def test_a_schedule_equals_another_of_the_same_name_and_orders() -> None:
+    schedule, again = build("1f1b", 3, 4), build("1f1b", 3, 4)
+    assert schedule == again
+    assert hash(schedule) == hash(again)
+    assert len({schedule, again, build("1f1b", 3, 5), build("gpipe", 3, 4)}) == 3
+    assert schedule != Schedule("other name", schedule.orders)
+    assert schedule != build("1f1b", 4, 4)
+    assert schedule != str(schedule)
+    assert build("gpipe", 1, 1) != build("1f1b", 1, 1)
+
+
+def test_one_microbatch_on_one_device_is_the_same_in_every_schedule() -> None:
+    assert build("gpipe", 1, 1).orders == build("1f1b", 1, 1).orders
+    assert str(build("zb-h1", 1, 1)) == "device 0: 0F0 0I0 0W0"
+
+
+def test_orders_of_a_student_are_read_as_written() -> None:
+    orders: list[list[Op | str]] = [["0F0", Op(Kind.B, 0, 0)]]
+    schedule = Schedule("mine", (iter(order) for order in orders))
+    assert schedule.orders == ((Op(Kind.F, 0, 0), Op(Kind.B, 0, 0)),)
+    mixed = Schedule.parse("0F0 0F1 0I0 0B1 0W0")
+    assert [op.kind for op in mixed.ops] == [Kind.F, Kind.F, Kind.I, Kind.B, Kind.W]
+    assert mixed.needs(Op.parse("0W0")) == (Op.parse("0I0"),)
+
+
+def test_where_stages_are() -> None:
+    assert build("interleaved", 2, 2, 3).device_of == (0, 1, 0, 1, 0, 1)
+    assert build("hanayo", 3, 3, 4).device_of == (0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0)
+    assert Schedule.parse("1F0 1B0\n0F0 0B0").device_of == (1, 0)
+    schedule = build("interleaved", 2, 4, 3)
+    assert (schedule.devices, schedule.microbatches, schedule.chunks, schedule.stages) == (2, 4, 3, 6)
+    assert repr(schedule) == "<Schedule interleaved: 2 devices, 4 microbatches, 3 chunks>"
+
+
+def test_what_an_operation_needs() -> None:
+    schedule = build("zb-h1", 3, 2)
+    needs = {text: " ".join(map(str, schedule.needs(Op.parse(text)))) for text in ("0F1", "2F0", "2I0", "1I1", "0W1")}
+    assert needs == {"0F1": "", "2F0": "1F0", "2I0": "2F0", "1I1": "1F1 2I1", "0W1": "0I1"}
+    assert [str(need) for need in build("1f1b", 3, 2).needs(Op.parse("1B1"))] == ["1F1", "2B1"]
+    for other in (Op.parse("3F0"), Op.parse("0F2"), Op.parse("0B0"), "0F0", ("F", 0, 0)):
+        with pytest.raises(HybridLabError, match="is not an operation of schedule 'zb-h1': its first is 0F0"):
+            schedule.needs(other)  # type: ignore[arg-type]
+
+
+def test_an_operation_with_a_plain_letter_is_the_same_operation() -> None:
+    schedule = build("zb-h1", 2, 2)
+    for op in schedule.ops:
+        assert schedule.needs(Op(op.kind.value, op.stage, op.microbatch)) == schedule.needs(op)  # type: ignore[arg-type]
+
+
+def test_nothing_in_a_schedule_can_be_changed() -> None:
+    schedule = build("1f1b", 2, 2)
+    for name in ("kind", "stage", "microbatch", "device", "source", "slot"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(schedule, name)[0] = 7
+    with pytest.raises(FrozenInstanceError):
+        schedule.name = "other"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        REGISTRY["mine"] = REGISTRY["1f1b"]  # type: ignore[index]
+
+
+@settings(max_examples=20)
+@given(size=sizes())
+def test_a_schedule_survives_pickling(size: Size) -> None:
+    schedule = size.build()
+    assert pickle.loads(pickle.dumps(schedule)) == schedule  # noqa: S301 - our own bytes
+
+
+def test_slots_need_not_be_the_earliest() -> None:
+    """Only their order counts."""
+    slots = np.array([[[0, 7], [1, 30]], [[100, 200], [50, 60]]])
+    assert str(Schedule.from_slots("mine", slots, [0, 1])) == "device 0: 0F0 0F1 0B0 0B1\ndevice 1: 1F0 1F1 1B0 1B1"
+    assert str(Schedule.from_slots("mine", slots, [1, 0])).startswith("device 0: 1F0")
+
+
+def test_slots_that_prove_nothing_are_checked_operation_by_operation() -> None:
+    """The backward stands in an earlier slot than its source, and yet the order can run."""
+    slots = np.array([[[0], [1]], [[2], [9]]])
+    assert str(Schedule.from_slots("mine", slots, [0, 1])) == "device 0: 0F0 0B0\ndevice 1: 1F0 1B0"
+    with pytest.raises(HybridLabError, match=r"device 0: \[0B0\] 0F0"):
+        Schedule.from_slots("mine", [[[1]], [[0]]], [0])
+    with pytest.raises(HybridLabError, match="never runs the backward of microbatch 1"):
+        Schedule.from_slots("mine", [[[0, 1]], [[2, -1]]], [0])
+
+
+@pytest.mark.parametrize(
+    ("slots", "device_of", "sentence"),
+    [
+        ([[[0]], [[1]]], [1], "a stage's device must be at most 0, not 1"),
+        ([[[0]], [[1]]], [-1], "a stage's device must be a whole number of at least 0, not -1"),
+        ([[[0]], [[1]]], [0, 0], "one device a stage"),
+        ([[[0], [1], [2]], [[5], [4], [3]]], [0, 0, 1], "device 0 holds 2, device 1 holds 1"),
+        ([[[0], [1], [2]], [[5], [4], [3]]], [0, 2, 2], "every device must hold the same number of stages"),
+        ([[0], [1]], [0], "slots must have shape (2 or 3, stages, microbatches), not (2, 1)"),
+        ([[[0.5]], [[1.5]]], [0], "slots must be whole numbers"),
+        ([[[0]], [[2**60]]], [0], "slots must be whole numbers up to"),
+        ([[[0]], [[1, 2]]], [0], "slots is ragged"),
+    ],
+)
+def test_slots_and_devices_that_make_no_schedule(slots: list[object], device_of: list[int], sentence: str) -> None:
+    with pytest.raises(HybridLabError) as why:
+        Schedule.from_slots("mine", slots, device_of)  # type: ignore[arg-type]
+    assert sentence in str(why.value)
+
+
+def test_a_schedule_of_ones_own_joins_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_FAMILIES", families := dict(registry._FAMILIES))
+    monkeypatch.setattr(registry, "REGISTRY", families)
+
+    @register("one by one", title="One by one", summary="no microbatch enters before the last has left", source="here")
+    def one_by_one(devices: int, microbatches: int, chunks: int) -> np.ndarray:
+        device, microbatch = np.ogrid[:devices, :microbatches]
+        begin = 2 * devices * microbatch
+        return np.stack([begin + device, begin + 2 * devices - 1 - device])
+
+    assert str(build("one by one", 2, 2)) == "device 0: 0F0 0B0 0F1 0B1\ndevice 1: 1F0 1B0 1F1 1B1"
+    with pytest.raises(HybridLabError, match="did you mean 'one by one'"):
+        build("one-by-one", 2, 2)
+
+
+def test_the_fewest_chunks_are_taken_where_none_are_asked_for() -> None:
+    assert {name: build(name, 2, 4).chunks for name in REGISTRY} == {
+        name: family.fewest_chunks for name, family in REGISTRY.items()
+    }
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_every_family_says_what_it_is_and_where_it_is_from(name: str) -> None:
+    family = REGISTRY[name]
+    assert family.name == name
+    assert family.title
+    assert family.summary
+    assert "arXiv" in family.source
