@@ -15,8 +15,13 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 py
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all --quiet
 # without a screen JupyterLab prints its address only; it refuses to run as root unless told
-LAB_FLAGS = $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),,--no-browser) \
+LAB_FLAGS = $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),,--no-browser) --log-level=WARN \
 	$(if $(filter 0,$(shell id -u)),--allow-root)
+# settings inside .venv: kernels do not each warn that they speak TCP to this very machine, JupyterLab does not ask about news
+QUIETLY = mkdir -p $(VENV)/etc/ipython $(VENV)/share/jupyter/lab/settings && \
+	echo 'c.IPKernelApp.log_level = "ERROR"' >$(VENV)/etc/ipython/ipython_kernel_config.py && \
+	echo '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}' \
+		>$(VENV)/share/jupyter/lab/settings/overrides.json
 heading = @printf '\n== %s\n' $(1)
 
 .PHONY: setup lab test lint types unit labs-check book book-check bench labs-refresh clean
@@ -31,9 +36,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV) || { echo "Python cannot make a virtual environment; on Debian and Ubuntu install python3-venv"; exit 1; }
 	@$(PIP) install -r requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
-	@mkdir -p $(VENV)/etc/ipython
-	@echo 'c.IPKernelApp.log_level = "ERROR"  # else each kernel warns that it speaks TCP to this very machine' \
-		> $(VENV)/etc/ipython/ipython_kernel_config.py
+	@$(QUIETLY)
 	@touch $(STAMP)
 
 lab: $(STAMP)
