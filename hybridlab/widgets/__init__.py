@@ -1,0 +1,5 @@
+"""Interactive views for notebooks and pages: each a few traits and one plain JavaScript file."""
+
+from hybridlab.widgets.explorer import TimelineExplorer
+
+__all__ = ["TimelineExplorer"]
