@@ -106,7 +106,8 @@ def test_closed_forms_share_nothing_with_the_clock_they_judge() -> None:
 
 @each_source
 def test_files_stay_short(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 200
+    length = len(path.read_text(encoding="utf-8").splitlines())
+    assert length <= 200
 
 
 def test_importing_the_library_loads_numpy_and_nothing_else_from_outside() -> None:
