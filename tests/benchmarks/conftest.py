@@ -1,0 +1,65 @@
+"""Prints what was measured as operations per second; without --benchmark-enable every benchmark runs once, small."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+Run = Callable[[], Any]
+
+
+@dataclass
+class Lines:
+    """The printed lines, section by section."""
+
+    sections: dict[str, list[str]]
+
+    def add(self, section: str, line: str) -> None:
+        self.sections.setdefault(section, []).append(line)
+
+
+LINES = pytest.StashKey[Lines]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LINES] = Lines({})
+
+
+@pytest.hookimpl(trylast=True)  # after the table of pytest-benchmark, so that it is what one reads
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    for section, lines in config.stash[LINES].sections.items():
+        terminalreporter.section(section, sep="-")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def tell(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Callable[[str, str], None]:
+    """Add a line to the summary, where benchmarks measure."""
+
+    def add(section: str, line: str) -> None:
+        if not benchmark.disabled:
+            request.config.stash[LINES].add(section, line)
+
+    return add
+
+
+@pytest.fixture
+def rate(benchmark: BenchmarkFixture, tell: Callable[[str, str], None]) -> Callable[..., float]:
+    """Time ``run`` over ``count`` operations; print and return operations per second, of the quickest round."""
+
+    def measure(section: str, name: str, count: int, run: Run, rounds: int = 15, target: float | None = None) -> float:
+        benchmark.pedantic(run, rounds=rounds, warmup_rounds=min(rounds - 1, 2))  # type: ignore[no-untyped-call]
+        if benchmark.disabled or benchmark.stats is None:
+            return 0.0
+        best, median = benchmark.stats.stats.min, benchmark.stats.stats.median
+        benchmark.extra_info["operations"] = count
+        benchmark.extra_info["operations_per_second"] = count / best
+        wanted = f"   at least {target / 1e6:g} wanted" if target else ""
+        line = f"{name:<34} {count:>11,} ops {best * 1e3:>9.2f} ms {count / best / 1e6:>8.2f} M ops/s"
+        tell(section, f"{line}   median {count / median / 1e6:.2f}{wanted}")
+        return float(count / best)
+
+    return measure

@@ -1,0 +1,153 @@
+"""How many operations a second are built and simulated, and how many could be if memory were the only limit."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from hybridlab import Costs, Timeline, build, simulate
+
+COSTS = Costs.per_device(forward=1, backward=2, p2p=0.1)
+FIVE = [("gpipe", 1), ("1f1b", 1), ("interleaved", 4), ("hanayo", 2), ("zb-h1", 1)]
+TARGETS = {"1f1b": 4e6, "interleaved": 3e6}
+
+# What no arrangement of these arrays can avoid, in bytes of 8-byte columns. Building writes the slots, reads them, and
+# writes kind, stage, microbatch, device, source and slot. Simulating reads kind, device, source and slot, reads the end
+# of the source and of the operation before, and writes start and end.
+BYTES_BUILT, BYTES_TIMED = 8 * (1 + 1 + 6), 8 * (4 + 2 + 2)
+BYTES_A_SETTING = 8 * (2 + 2)  # the two ends, start and end; the rest is read once for all settings
+
+
+def run(name: str, devices: int, microbatches: int, chunks: int = 1) -> Timeline:
+    return simulate(build(name, devices, microbatches, chunks), COSTS)
+
+
+def size_of(benchmark: BenchmarkFixture, devices: int, microbatches: int) -> tuple[int, int]:
+    """The size to measure at, or a small one where nothing is measured."""
+    return (4, 8) if benchmark.disabled else (devices, microbatches)
+
+
+@pytest.fixture(scope="session")
+def copied() -> float:
+    """Bytes read and written per second by the best of a few copies of 256 MiB."""
+    source = np.ones(2**25)
+    target = np.empty_like(source)
+    best = float("inf")
+    for _ in range(5):
+        begin = time.perf_counter()
+        np.copyto(target, source)
+        best = min(best, time.perf_counter() - begin)
+    return 2 * source.nbytes / best
+
+
+def bound(copied: float, nbytes: int, reached: float) -> str:
+    most = copied / nbytes
+    moved = f"{nbytes} bytes an operation at {copied / 1e9:.1f} GB/s copied"
+    return f"{'':<34} bound: {moved} = {most / 1e6:.0f} M ops/s; reached {reached / most:.0%} of it"
+
+
+@pytest.mark.parametrize(("name", "chunks"), FIVE, ids=lambda value: str(value))
+def test_build_and_simulate(
+    benchmark: BenchmarkFixture,
+    rate: Callable[..., float],
+    tell: Callable[[str, str], None],
+    request: pytest.FixtureRequest,
+    name: str,
+    chunks: int,
+) -> None:
+    devices, microbatches = size_of(benchmark, 64, 512)
+    section = f"build and simulate, {devices} devices, {microbatches} microbatches"
+    schedule = build(name, devices, microbatches, chunks)
+    label = f"{name}, {chunks} chunks" if chunks > 1 else name
+    work = lambda: run(name, devices, microbatches, chunks)  # noqa: E731 - one line to time
+    reached = rate(section, label, schedule.kind.size, work, target=TARGETS.get(name))
+    if not benchmark.disabled and name in TARGETS:
+        tell(section, bound(request.getfixturevalue("copied"), BYTES_BUILT + BYTES_TIMED, reached))
+        slots = len(np.unique(schedule.slot))
+        tell(section, f"{'':<34} {slots} slots, each a few numpy calls on {schedule.kind.size / slots:.0f} operations")
+
+
+@pytest.mark.parametrize("microbatches", [64, 128, 256, 512, 1024])
+@pytest.mark.parametrize(("name", "chunks"), [("1f1b", 1), ("interleaved", 4)], ids=["1f1b", "interleaved"])
+def test_scaling(
+    benchmark: BenchmarkFixture, rate: Callable[..., float], name: str, chunks: int, microbatches: int
+) -> None:
+    """No worse than linear: the rate must not fall as microbatches double."""
+    devices, microbatches = size_of(benchmark, 64, microbatches)
+    count = 2 * devices * microbatches * chunks
+    rate(
+        f"{name}: doubling the microbatches",
+        f"64 devices, {microbatches} microbatches",
+        count,
+        lambda: run(name, devices, microbatches, chunks),
+    )
+
+
+@pytest.mark.parametrize("part", ["build", "simulate"])
+@pytest.mark.parametrize(("name", "chunks"), FIVE, ids=lambda value: str(value))
+def test_parts(benchmark: BenchmarkFixture, rate: Callable[..., float], name: str, chunks: int, part: str) -> None:
+    devices, microbatches = size_of(benchmark, 64, 512)
+    schedule = build(name, devices, microbatches, chunks)
+    parts: dict[str, Callable[[], Any]] = {
+        "build": lambda: build(name, devices, microbatches, chunks),
+        "simulate": lambda: simulate(schedule, COSTS),
+    }
+    rate(f"{part} alone, {devices} devices, {microbatches} microbatches", name, schedule.kind.size, parts[part])
+
+
+@pytest.mark.parametrize(("name", "chunks"), [("1f1b", 1), ("interleaved", 4)], ids=["1f1b", "interleaved"])
+def test_64_settings_at_once(
+    benchmark: BenchmarkFixture,
+    rate: Callable[..., float],
+    tell: Callable[[str, str], None],
+    request: pytest.FixtureRequest,
+    name: str,
+    chunks: int,
+) -> None:
+    devices, microbatches = size_of(benchmark, 64, 512)
+    schedule = build(name, devices, microbatches, chunks)
+    costs = Costs.per_device(
+        forward=np.linspace(1, 2, 64)[:, None], backward=np.linspace(2, 4, 64)[:, None], p2p=np.linspace(0, 1, 64)
+    )
+    section = "64 settings of costs in one call, operations x settings"
+    reached = rate(section, name, 64 * schedule.kind.size, lambda: simulate(schedule, costs), rounds=5, target=40e6)
+    if not benchmark.disabled:
+        tell(section, bound(request.getfixturevalue("copied"), BYTES_A_SETTING, reached))
+
+
+def test_1024_devices_4096_microbatches(benchmark: BenchmarkFixture, rate: Callable[..., float]) -> None:
+    devices, microbatches = size_of(benchmark, 1024, 4096)
+    section = "1f1b at 1024 devices, 4096 microbatches"
+    rate(
+        section, "build and simulate", 2 * devices * microbatches, lambda: run("1f1b", devices, microbatches), rounds=2
+    )
+
+
+@pytest.mark.parametrize("devices", [1, 2, 8])
+def test_few_devices(benchmark: BenchmarkFixture, rate: Callable[..., float], devices: int) -> None:
+    """The slots then hold an operation or two each, and the clock ticks for every one of them."""
+    devices, microbatches = size_of(benchmark, devices, 2048)
+    section = "1f1b on few devices"
+    rate(
+        section,
+        f"{devices} devices, {microbatches} microbatches",
+        2 * devices * microbatches,
+        lambda: run("1f1b", devices, microbatches),
+    )
+
+
+def test_reading_text(benchmark: BenchmarkFixture, rate: Callable[..., float]) -> None:
+    """Written by hand, so checked operation by operation, in Python."""
+    devices, microbatches = size_of(benchmark, 16, 128)
+    schedule = build("1f1b", devices, microbatches)
+    text = str(schedule)
+    rate(
+        "read and check a schedule's text",
+        f"{devices} devices, {microbatches} microbatches",
+        schedule.kind.size,
+        lambda: type(schedule).parse(text),
+        rounds=5,
+    )
