@@ -210,6 +210,7 @@ function plotOf(timeline, frame, hatch) {
   const behind = make("g", { "aria-hidden": "true" }, make("defs", {}, pattern), ...axis.lines);
   for (let device = 0; device < timeline.devices; device++) {
     const [y, height, fill] = [device * frame.pitch, frame.bar, `url(#${hatch})`];
+    behind.append(make("rect", { class: "paper", x: 0, y, width: round(timeline.makespan * frame.scale), height }));
     for (const [from, to] of gapsOf(timeline, device)) {
       const [x, width] = [round(from * frame.scale), round((to - from) * frame.scale)];
       behind.append(make("rect", { class: "idle", x, y, width, height, fill }));
@@ -240,7 +241,8 @@ function panelOf(timeline, frame, hatch, pick, data) {
   const title = make("p", { class: "title" }, make("strong", {}, timeline.title), `, ${timeline.sizes}`);
   if (!timeline.refusal) {
     const tracks = make("div", { class: "tracks" }, namesOf(timeline, frame), plotOf(timeline, frame, hatch));
-    return make("div", { class: "panel" }, title, tracks);
+    timeline.told = make("p", { class: "told" });
+    return make("div", { class: "panel" }, title, tracks, timeline.told);
   }
   const sentence = make("p", {}, `${timeline.refusal[0].toUpperCase()}${timeline.refusal.slice(1)}.`);
   const buttons = remedies(data, timeline.setting).map(({ name, value }) => {
@@ -264,6 +266,17 @@ function neighbour(ops, op, key) {
   const middle = (each) => Math.abs(each.start + each.end - op.start - op.end);
   const there = ops.filter((each) => each.line === op.line + step);
   return there.reduce((best, each) => (middle(each) < middle(best) ? each : best), there[0] ?? op);
+}
+
+// Says below each timeline what is pointed at in it; below the first, while that is nothing, how to use the picture.
+function tell(timelines, op) {
+  timelines.filter((timeline) => timeline.told).forEach((timeline, place) => {
+    const here = op && timeline.ops.includes(op);
+    timeline.told.classList.toggle("hint", !here);
+    if (!here) return timeline.told.replaceChildren(place === 0 ? HINT : "");
+    const words = `${named(timeline, op)} ${reason(timeline, op)}`.slice(op.text.length);
+    timeline.told.replaceChildren(make("strong", {}, op.text), words);
+  });
 }
 
 function arrowTo(op, frame) {
@@ -293,7 +306,9 @@ function legendOf(timelines) {
   const hatch = make("path", { class: "hatch", d: "M1 11L9 1M4 17L18 1M13 17L25 3M22 17L25 13" });
   items.push(item([make("rect", { class: "idle", x: 0.5, y: 0.5, width: 25, height: 17, rx: 2, fill: "none" }), hatch], "idle"));
   items.push(item([make("path", { class: "memory", d: "M0 17V12H6V7H13V2H19V9H25V17Z" })], "activations held"));
-  if (drawn.some((timeline) => timeline.chunks > 1)) items.push(make("li", {}, "lighter: a later chunk of the device"));
+  const shades = kinds.F.colours[most(drawn.map((timeline) => timeline.chunks))];
+  const steps = shades.map((fill, chunk) => make("rect", { x: (26 / shades.length) * chunk, width: 26 / shades.length, height: 18, fill }));
+  if (shades.length > 1) items.push(item(steps, "first to last chunk of a device"));
   return items;
 }
 
@@ -382,8 +397,8 @@ function changed(data, setting, name, value) {
   return { ...next, chunks: chunks.includes(setting.chunks) ? setting.chunks : chunks[0] };
 }
 
-// The picture as one stop of the Tab key: `draw(timelines)` shows them, `tell` receives the operation pointed at, or null.
-function pictureOf(id, root, tell, pick, data) {
+// The picture, one stop of the Tab key; `draw(timelines)` shows them.
+function pictureOf(id, pick, data) {
   const box = make("div", { class: "picture" });
   let [timelines, frame, ops, width, current] = [[], null, [], 0, null];
 
@@ -396,7 +411,7 @@ function pictureOf(id, root, tell, pick, data) {
       each.bar.classList.toggle("now", each === op);
     }
     if (op?.late) op.bar.parentNode.append(arrowTo(op, frame));
-    tell(op);
+    tell(timelines, op);
   };
   const opAt = (target) => ops.find((op) => op.bar === target.closest?.(".op"));
   const rest = () => mark(box.matches(":focus-within") ? current : null);
@@ -408,11 +423,12 @@ function pictureOf(id, root, tell, pick, data) {
   const draw = (given = timelines) => {
     const focused = ops.includes(current) && box.matches(":focus-within");
     const before = current;
-    [timelines, width] = [given, root.clientWidth];
+    [timelines, width] = [given, box.clientWidth];
+    box.style.setProperty("--hl-width", width ? `${width}px` : "100%");
     frame = frameOf(timelines, width || 640);
     let lines = 0;
     timelines.forEach((timeline, panel) => {
-      for (const op of timeline.ops) Object.assign(op, { panel, line: lines + op.device, timeline });
+      for (const op of timeline.ops) Object.assign(op, { panel, line: lines + op.device });
       lines += timeline.refusal ? 0 : timeline.devices;
     });
     ops = timelines.flatMap((timeline) => timeline.ops);
@@ -440,23 +456,13 @@ function pictureOf(id, root, tell, pick, data) {
     if (!to) return;
     event.preventDefault();
     to.bar.focus();
+    timelines[to.panel].told.scrollIntoView({ block: "nearest" });
   });
   const observer = new ResizeObserver(() => {
-    if (root.clientWidth && root.clientWidth !== width) draw();
+    if (box.clientWidth && box.clientWidth !== width) draw();
   });
-  observer.observe(root);
+  observer.observe(box);
   return { element: box, draw, stop: () => observer.disconnect() };
-}
-
-function tellIn(told) {
-  return (op) => {
-    told.classList.toggle("telling", Boolean(op));
-    if (!op) return told.replaceChildren(HINT);
-    const [name, ...words] = named(op.timeline, op).split(":");
-    told.replaceChildren(make("strong", {}, `${name}:`), `${words.join(":")} ${reason(op.timeline, op)}`);
-    const covered = op.bar.matches(":focus") && op.bar.getBoundingClientRect().bottom > told.getBoundingClientRect().top;
-    if (covered) op.bar.scrollIntoView({ block: "center", inline: "nearest" });
-  };
 }
 
 function render({ model, el }) {
@@ -473,16 +479,15 @@ function render({ model, el }) {
     if (focus) controls[name].input.focus();
   };
   const controls = controlsOf(data, id, pick);
-  const told = make("p", { class: "told" }, HINT);
   const live = make("p", { class: "unseen", "aria-live": "polite" });
   const [table, legend] = [make("table"), make("ul", { class: "legend" })];
-  const picture = pictureOf(id, root, tellIn(told), pick, data);
+  const picture = pictureOf(id, pick, data);
   const fields = make("div", { class: "fields", role: "group", "aria-label": "Setting" });
   fields.append(...Object.values(controls).map((control) => control.element));
   root.addEventListener("keydown", (event) => {
     if (plain(event)) event.stopPropagation(); // a notebook would take the arrow keys, and letters, for its cells
   });
-  root.append(fields, table, legend, picture.element, told, live);
+  root.append(fields, table, legend, picture.element, live);
 
   const show = () => {
     const now = setting();
