@@ -70,6 +70,7 @@ class Costs:
         >>> Costs.per_device(forward=[[1], [2]], backward=4).table(devices=1)[:, 0].tolist()
         [[1.0, 2.0], [4.0, 4.0], [2.0, 2.0], [2.0, 2.0]]
         """
+        devices, chunks = whole_number(devices, "devices"), whole_number(chunks, "chunks")
         if self.devices not in (None, devices):
             wanted = f"one value, or one for each of the {devices} devices"
             raise HybridLabError(
@@ -82,7 +83,6 @@ class Costs:
     def duration(self, kind: Kind | str, device: int, chunks: int = 1) -> Any:
         """Return the time of one operation of ``kind`` on ``device``: a float, or an array over the settings."""
         device = whole_number(device, "device", at_least=0)
-        chunks = whole_number(chunks, "chunks")
         if not (isinstance(kind, str) and kind in CODE):
             raise HybridLabError(f"{shown(kind)} is no kind of operation: use F, B, I or W")
         if device >= (self.devices or device + 1):

@@ -15,9 +15,13 @@ _LABEL = re.compile(r"\s*device\s+([0-9]{1,9})\s*:", re.IGNORECASE)
 def read_orders(orders: Iterable[Iterable[Op | str]]) -> Orders:
     """Return ``orders``, one sequence of operations (Op or text) a device, as tuples of Op; raise for anything else."""
     try:
-        rows = [list(order) for order in orders]
+        rows = [order if isinstance(order, (str, Op)) else list(order) for order in orders]
     except TypeError:
         raise InvalidSchedule(f"orders must be one sequence of operations a device, not {shown(orders)}") from None
+    for row in rows:
+        if not isinstance(row, list):
+            wanted = 'a device\'s order is a sequence of operations, such as ["0F0", "0B0"]'
+            raise InvalidSchedule(f"{wanted}, not {shown(str(row))}; Schedule.parse reads text")
     return tuple(tuple(Op.parse(str(op) if isinstance(op, Op) else op) for op in row) for row in rows)
 
 
@@ -57,7 +61,8 @@ def split_csv(text: str) -> Orders:
 def _lines(text: str) -> Iterator[tuple[int, str]]:
     if not isinstance(text, str):
         raise InvalidSchedule(f"a schedule's text must be a string, not {shown(text)}")
-    return ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
+    lines = text.removeprefix("\ufeff").split("\n")  # the mark that Windows programs put before text
+    return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
 
 
 def _order(number: int, line: str, start: int, word: re.Pattern[str]) -> tuple[Op, ...]:

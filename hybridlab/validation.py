@@ -11,6 +11,7 @@ from hybridlab.ops import Kind, Op
 
 Orders = Sequence[Sequence[Op]]
 MOST_NAMED = 12  # more sentences of one sort help nobody
+MOST_LINES = 32  # devices printed; of more, those with a mark
 WINDOW = 12  # operations of a device's line shown around a mark
 
 
@@ -171,7 +172,12 @@ def _report(name: str, orders: Orders, problems: Sequence[Problem]) -> str:
     if len(problems) > len(told):
         told.append(f"  and {len(problems) - len(told)} more of the kind")
     marks = {(problem.device, problem.position) for problem in problems}
-    grid = [_line(device, order, marks) for device, order in enumerate(orders)]
+    devices: Sequence[int] = range(len(orders))
+    if len(devices) > MOST_LINES:
+        devices = sorted({device for device, _ in marks if device is not None} or devices)[:MOST_LINES]
+    grid = [_line(device, orders[device], marks) for device in devices]
+    if len(grid) < len(orders):
+        grid.append(f"and {len(orders) - len(grid)} devices more")
     return "\n".join([f"schedule {shown(name)} cannot run:", *told, *grid])
 
 

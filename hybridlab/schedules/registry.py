@@ -41,6 +41,7 @@ class Family:
         >>> REGISTRY["hanayo"].device_of(devices=3, chunks=2)
         (0, 1, 2, 2, 1, 0)
         """
+        devices, chunks = whole_number(devices, "devices"), whole_number(chunks, "chunks")
         forth = np.tile(np.arange(devices), (chunks, 1))
         if self.placement == "folded":
             forth[1::2] = forth[1::2, ::-1]
@@ -52,6 +53,8 @@ class Family:
         >>> REGISTRY["interleaved"].refusal(devices=4, microbatches=6, chunks=2)
         'interleaved needs microbatches divisible by devices: 6 is not divisible by 4; try 4 or 8'
         """
+        devices, microbatches = whole_number(devices, "devices"), whole_number(microbatches, "microbatches")
+        chunks = whole_number(chunks, "chunks")
         fewest, step = self.fewest_chunks, self.chunk_step
         if step == 0 and chunks != fewest:
             return f"{self.name} has {fewest} chunk{'s' * (fewest > 1)} a device, not {chunks}; leave chunks out"
