@@ -533,6 +533,35 @@ def test_the_message_of_a_long_schedule_stays_short() -> None:
     assert len(str(why.value)) < 1000
 
 
+def test_the_message_of_a_schedule_on_many_devices_stays_short() -> None:
+    text = str(build("1f1b", 1000, 3))
+    with pytest.raises(InvalidSchedule) as why:
+        Schedule.parse(text.replace(" 500B1", " 500B1 500B1"))
+    assert str(why.value).splitlines()[1:] == [
+        "  stage 500 runs the backward of microbatch 1 twice",
+        "device 500: 500F0 500F1 500F2 500B0 [500B1] 500B1 500B2",
+        "and 999 devices more",
+    ]
+    with pytest.raises(InvalidSchedule, match="stage 500 never runs the backward of microbatch 1") as why:
+        Schedule.parse(text.replace(" 500B1", ""))
+    assert len(str(why.value).splitlines()) == 35
+
+
+@pytest.mark.parametrize("orders", ["0F0 0B0", ["0F0 0B0"], ["0F0", "0B0"], [Op.parse("0F0")], [["0F0", "0B0"], "1F0"]])
+def test_a_text_in_place_of_a_list_of_operations_is_told_of_parse(orders: Any) -> None:
+    with pytest.raises(InvalidSchedule, match=r"a device's order is a sequence .*; Schedule.parse reads text"):
+        Schedule("mine", orders)
+
+
+@settings(max_examples=100)
+@given(devices=small, microbatches=small, chunks=small, name=st.sampled_from(sorted(REGISTRY)))
+def test_sizes_asked_of_a_family(devices: Any, microbatches: Any, chunks: Any, name: str) -> None:
+    why = outcome(REGISTRY[name].refusal, devices, microbatches, chunks)
+    assert why is None or isinstance(why, str)
+    table = outcome(Costs.per_device(1, 2).table, devices, chunks)
+    assert table is None or np.isfinite(table).all()
+
+
 def test_timelines_must_fit_their_schedule() -> None:
     refused(
         HybridLabError,

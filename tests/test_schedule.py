@@ -34,6 +34,7 @@ def test_a_schedule_is_written_one_line_a_device() -> None:
         TWO.replace("device 0:", "device 0 :").replace("device 1: ", "  device 01:"),
         TWO.replace("0F0", "00F000"),
         TWO.replace(" ", "\u00a0"),
+        "\ufeff" + TWO,
     ],
 )
 def test_text_may_be_laid_out_as_one_likes(text: str) -> None:
@@ -46,6 +47,7 @@ def test_text_may_be_laid_out_as_one_likes(text: str) -> None:
         "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1",
         "0F0,0F1,,0B0,,0B1\r\n,1F0,1B0,1F1,1B1,\r\n",
         " 0F0 , 0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n\n",
+        "\ufeff0F0,0F1,0B0,0B1\r\n1F0,1B0,1F1,1B1\r\n",
     ],
 )
 def test_csv_may_hold_idle_cells(csv: str) -> None:
