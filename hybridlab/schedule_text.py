@@ -15,14 +15,17 @@ _LABEL = re.compile(r"\s*device\s+([0-9]{1,9})\s*:", re.IGNORECASE)
 def read_orders(orders: Iterable[Iterable[Op | str]]) -> Orders:
     """Return ``orders``, one sequence of operations (Op or text) a device, as tuples of Op; raise for anything else."""
     try:
-        rows = [order if isinstance(order, (str, Op)) else list(order) for order in orders]
+        rows = [_operations(order) for order in orders]
     except TypeError:
         raise InvalidSchedule(f"orders must be one sequence of operations a device, not {shown(orders)}") from None
-    for row in rows:
-        if not isinstance(row, list):
-            wanted = 'a device\'s order is a sequence of operations, such as ["0F0", "0B0"]'
-            raise InvalidSchedule(f"{wanted}, not {shown(str(row))}; Schedule.parse reads text")
     return tuple(tuple(Op.parse(str(op) if isinstance(op, Op) else op) for op in row) for row in rows)
+
+
+def _operations(order: Iterable[Op | str]) -> list[Op | str]:
+    if isinstance(order, (str, Op)):
+        wanted = 'a device\'s order is a sequence of operations, such as ["0F0", "0B0"]'
+        raise InvalidSchedule(f"{wanted}, not {shown(str(order))}; Schedule.parse reads text")
+    return list(order)
 
 
 def join_text(orders: Sequence[Sequence[Op]]) -> str:
