@@ -10,26 +10,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import BrokenIndex, BrokenRepr, junk
+from strategies import junk
 
 import hybridlab
 from hybridlab import (
     REGISTRY,
     Costs,
-    Deadlock,
     HybridLabError,
-    InvalidSchedule,
     Op,
     Schedule,
     Timeline,
-    UnsupportedSize,
     build,
     formulas,
     register,
     simulate,
 )
 from hybridlab.schedules import registry
-from hybridlab.validation import Problem
 
 SCHEDULE = build("1f1b", 2, 2)
 COSTS = Costs.per_device(forward=[1, 2], backward=[2, 3], p2p=1)
@@ -283,276 +279,6 @@ def test_the_junk_tests_reach_every_closed_form() -> None:
     assert len(FORMULAS) >= 7
 
 
-# The sentences
-
-
-def refused(
-    error: type[HybridLabError], sentence: str, function: Callable[..., Any], *arguments: Any, **named: Any
-) -> None:
-    with pytest.raises(HybridLabError) as why:
-        function(*arguments, **named)
-    assert type(why.value) is error
-    assert sentence in str(why.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "nearest"),
-    [
-        ("1f1B", "1f1b"),
-        ("1F1B", "1f1b"),
-        ("g-pipe", "gpipe"),
-        ("interleave", "interleaved"),
-        ("hanyo", "hanayo"),
-        ("zbh1", "zb-h1"),
-        ("ZB_H1", "zb-h1"),
-    ],
-)
-def test_an_unknown_schedule_is_answered_with_the_nearest(name: str, nearest: str) -> None:
-    known = ", ".join(REGISTRY)
-    refused(HybridLabError, f"unknown schedule {name!r}: did you mean {nearest!r}? Known: {known}", build, name, 2, 2)
-
-
-@pytest.mark.parametrize(
-    "name", ["", "xyzzy", None, 3, b"1f1b", ["1f1b"], BrokenRepr()], ids=lambda name: type(name).__name__
-)
-def test_a_schedule_name_that_resembles_nothing_lists_all(name: Any) -> None:
-    with pytest.raises(HybridLabError, match=r"unknown schedule .*Known: .*gpipe.*zb-h1"):
-        build(name, 2, 2)
-
-
-def test_sizes_that_a_rule_does_not_support_say_what_would_work() -> None:
-    refused(
-        UnsupportedSize,
-        "interleaved needs microbatches divisible by devices: 6 is not divisible by 4; try 4 or 8",
-        build,
-        "interleaved",
-        4,
-        6,
-        2,
-    )
-    refused(
-        UnsupportedSize,
-        "hanayo needs microbatches divisible by devices: 3 is not divisible by 4; try 4",
-        build,
-        "hanayo",
-        4,
-        3,
-    )
-    refused(UnsupportedSize, "hanayo supports 2, 4, 6, ... chunks a device, not 3", build, "hanayo", 4, 4, 3)
-    refused(UnsupportedSize, "interleaved supports 2, 3, 4, ... chunks a device, not 1", build, "interleaved", 4, 4, 1)
-    refused(UnsupportedSize, "1f1b has 1 chunk a device, not 2; leave chunks out", build, "1f1b", 4, 4, 2)
-
-
-@pytest.mark.parametrize(
-    "size",
-    [0, -1, 2.5, "4", None, True, math.nan, math.inf, [4], BrokenRepr(), BrokenIndex()],
-    ids=lambda size: type(size).__name__,
-)
-def test_devices_and_microbatches_are_whole_numbers_of_at_least_one(size: Any) -> None:
-    refused(HybridLabError, "devices must be a whole number of at least 1, not", build, "1f1b", size, 4)
-    refused(HybridLabError, "microbatches must be a whole number of at least 1, not", build, "1f1b", 4, size)
-
-
-@pytest.mark.parametrize(
-    "sizes", [(10**400, 1), (1, 10**9), (10**6, 10**6), (10**7, 10**7)], ids=["digits", "many", "square", "most"]
-)
-@pytest.mark.parametrize("name", sorted(REGISTRY))
-def test_huge_sizes_are_refused_before_memory_is_taken(name: str, sizes: tuple[int, int]) -> None:
-    with pytest.raises(HybridLabError, match=r"must be at most 10,000,000|fit in memory"):
-        build(name, *sizes)
-
-
-def test_huge_batches_are_refused_before_memory_is_taken() -> None:
-    costs = Costs.per_device(forward=np.ones((10_000, 1, 1)), backward=np.ones((1, 10_000, 1)), p2p=1)
-    with pytest.raises(HybridLabError, match="simulate fewer settings at a time"):
-        simulate(SCHEDULE, costs)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"forward": -1}, "forward must be finite numbers of zero or more, but it is -1"),
-        ({"forward": math.nan}, "forward must be finite numbers of zero or more, but it is nan"),
-        ({"backward": [1, math.inf]}, "backward must be finite numbers of zero or more, but value 1 is inf"),
-        ({"p2p": -0.5}, "p2p must be finite numbers of zero or more, but it is -0.5"),
-        ({"forward": []}, "forward is empty: give one number, or one for each device"),
-        ({"forward": [[1], [2, 3]]}, "forward is ragged: give one number, or rows of equal length"),
-        ({"forward": "10"}, "forward must be a number or an array of numbers, not '10'"),
-        ({"forward": None}, "forward must be a number or an array of numbers, not None"),
-        ({"forward": True}, "forward must be a number or an array of numbers, not True"),
-        ({"forward": 1j}, "forward must be a number or an array of numbers, not 1j"),
-        ({"weight_share": 1.5}, "weight_share is a part of the backward, from 0 to 1, not 1.5"),
-        (
-            {"forward": [1, 2], "backward": [1, 2, 3]},
-            "the last axis is the devices and must agree, but has: forward 2, backward 3",
-        ),
-        (
-            {"forward": [[1], [2]], "p2p": [1, 2, 3]},
-            "the axes before the last are the settings and must agree, but are: forward (2,)",
-        ),
-    ],
-)
-def test_costs_that_are_no_times_are_refused_by_name(arguments: dict[str, Any], sentence: str) -> None:
-    refused(HybridLabError, sentence, Costs.per_device, **({"forward": 1, "backward": 2} | arguments))
-
-
-def test_costs_for_another_number_of_devices_are_refused() -> None:
-    sentence = "the costs are for 3 devices but the schedule has 2: give one value, or one for each of the 2 devices"
-    refused(HybridLabError, sentence, simulate, SCHEDULE, Costs.per_device([1, 2, 3], 2))
-
-
-def test_slower_says_which_devices_there_are() -> None:
-    refused(HybridLabError, "say of how many, as in slower([0], 1.5, of=4)", Costs.per_device(1, 2).slower, [0], 1.5)
-    refused(HybridLabError, "device must be at most 1, not 2", COSTS.slower, [2], 1.5)
-    refused(HybridLabError, "factor must be finite numbers of zero or more", COSTS.slower, [0], -1)
-    refused(HybridLabError, "2 devices", COSTS.slower, [0], 1.5, of=3)
-
-
-def test_operations_are_refused_with_an_example() -> None:
-    for text in ("F0", "0G0", "0f0", "-1F0", "0F-1", " 0F0", "0F0 ", "0F0\n", "٣F٣", "²F0", "0FB0", "9999999999F0", ""):
-        refused(
-            HybridLabError,
-            f"{text!r} is not an operation: write stage, kind (F, B, I, W), microbatch, like 2F0",
-            Op.parse,
-            text,
-        )
-
-
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("0F0 0G0", "line 1, column 5: '0G0' is not an operation"),
-        ("device 0: 0F0 0B0\ndevice 1: 1F0 1b0", "line 2, column 15: '1b0' is not an operation"),
-        ("device 0:\t0F0\t0X0", "line 1, column 15: '0X0' is not an operation"),
-        ("\n\n  0F0 ?", "line 3, column 7: '?' is not an operation"),
-        ("0F0 0B0\r\n1F0 1B\r\n", "line 2, column 5: '1B' is not an operation"),
-        ("# my schedule\n0F0 0B0", "line 1, column 1: '#' is not an operation"),
-        ("device 1: 0F0 0B0", "line 1, column 1: device 0 must come here, not device 1"),
-        ("device 0: 0F0 0B0\ndevice 0: 1F0 1B0", "line 2, column 1: device 1 must come here, not device 0"),
-        ("device zero: 0F0", "line 1, column 1: 'device' is not an operation"),
-        ("", "the text is empty: write one line a device, like: device 0: 0F0 0B0"),
-        (" \n\t\n", "the text is empty"),
-    ],
-)
-def test_malformed_text_is_refused_with_line_and_column(text: str, place: str) -> None:
-    refused(InvalidSchedule, place, Schedule.parse, text)
-
-
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("0F0,0G0", "line 1, column 5: '0G0' is not an operation"),
-        ("0F0,0B0\n1F0, 1B0 x\n", "line 2, column 6: '1B0 x' is not an operation"),
-        ("0F0,0B0\r\n1F0;1B0\r\n", "line 2, column 1: '1F0;1B0' is not an operation"),
-        ("\n", "the text is empty"),
-    ],
-)
-def test_malformed_csv_is_refused_with_line_and_column(text: str, place: str) -> None:
-    refused(InvalidSchedule, place, Schedule.from_csv, text)
-
-
-def problems(why: InvalidSchedule) -> list[Problem]:
-    return [problem for problem in why.problems if isinstance(problem, Problem)]
-
-
-def test_what_is_missing_or_twice_is_said_in_words_of_the_field() -> None:
-    good = str(build("1f1b", 4, 8))
-
-    def without(*removed: str) -> str:
-        return " ".join(word for word in good.replace("\n", " \n ").split(" ") if word not in removed)
-
-    for text, sentence in (
-        (without("2B7"), "stage 2 never runs the backward of microbatch 7"),
-        (without("3F0"), "stage 3 never runs the forward of microbatch 0"),
-        (good.replace("2B7", "2I7"), "stage 2 never runs the weight gradient of microbatch 7"),
-        (good.replace("2B7", "2W7"), "stage 2 never runs the input gradient of microbatch 7"),
-        (good.replace("2B7", "2B7 2B7"), "stage 2 runs the backward of microbatch 7 twice"),
-        (good.replace("2B7", "2B7 2B7 2B7"), "stage 2 runs the backward of microbatch 7 3 times"),
-        (good.replace("2B7", "2B7 2W7"), "stage 2 runs a full backward (B) of microbatch 7 and a part of it"),
-        (good.replace("2B7", "3B7"), "stage 3 stands on device"),
-        ("0F0 0B0\n2F0 2B0", "no device runs stage 1, but stage 2 is there: number stages 0, 1, 2, ..."),
-        ("0F0 0F2 0B0 0B2", "no operation is of microbatch 1, but microbatch 2 is there: number them 0, 1, 2, ..."),
-        (
-            "0F0 1F0 1B0 0B0\n2F0 2B0",
-            "every device must hold the same number of stages, but device 0 holds 2, device 1 holds 1",
-        ),
-    ):
-        refused(InvalidSchedule, sentence, Schedule.parse, text)
-    with pytest.raises(InvalidSchedule) as why:
-        Schedule.parse(good.replace("2B7", "2B7 2B7"))
-    assert "device 2: ... " in str(why.value)
-    assert "[2B7]" in str(why.value)
-    problem = problems(why.value)[0]
-    assert (problem.device, str(problem.op)) == (2, "2B7")
-
-
-def test_a_deadlock_prints_the_grid_with_the_operation_in_brackets() -> None:
-    with pytest.raises(Deadlock) as why:
-        Schedule.parse("0F0 0B0 0F1 0B1\n1F1 1B1 1F0 1B0", name="mine")
-    assert str(why.value).splitlines() == [
-        "schedule 'mine' cannot run:",
-        "  device 0 stops at 0B0: it waits for 1B0, which is behind 1F1 on device 1",
-        "  device 1 stops at 1F1: it waits for 0F1, which is behind 0B0 on device 0",
-        "device 0: 0F0 [0B0] 0F1 0B1",
-        "device 1: [1F1] 1B1 1F0 1B0",
-    ]
-    assert [(problem.device, problem.position, str(problem.op)) for problem in problems(why.value)] == [
-        (0, 1, "0B0"),
-        (1, 0, "1F1"),
-    ]
-
-
-def test_a_backward_before_its_forward_is_a_deadlock_of_one_device() -> None:
-    with pytest.raises(Deadlock) as why:
-        Schedule.parse("0B0 0F0")
-    assert "device 0 runs 0B0 before 0F0: the backward of microbatch 0 needs the forward first" in str(why.value)
-    assert str(why.value).endswith("device 0: [0B0] 0F0")
-
-
-def test_a_device_that_waits_for_an_operation_of_its_own_is_told_so() -> None:
-    """Two stages on one device, the later one first."""
-    with pytest.raises(
-        Deadlock, match=r"device 0 stops at 1F0: it waits for 0F0.*\n(.*\n)*device 0: \[1F0\] 0F0 1B0 0B0"
-    ):
-        Schedule.parse("1F0 0F0 1B0 0B0")
-
-
-def test_nobody_is_said_to_be_behind_itself() -> None:
-    """Device 1 stops at the very operation that device 0 waits for."""
-    with pytest.raises(Deadlock) as why:
-        Schedule.parse("0F0 0B0 0F1 0B1\n1F0 1B0 1F1 1B1\n2F1 2B1 2F0 2B0")
-    assert problems(why.value)
-    for problem in problems(why.value):
-        assert "waits for 1B0, which is behind 1B0" not in problem.sentence
-
-
-def test_the_message_of_a_long_schedule_stays_short() -> None:
-    text = str(build("gpipe", 2, 500))
-    with pytest.raises(InvalidSchedule) as why:
-        Schedule.parse(text.replace(" 1B499", "").replace(" 1B400 ", " "))
-    assert len(str(why.value)) < 1000
-
-
-def test_the_message_of_a_schedule_on_many_devices_stays_short() -> None:
-    text = str(build("1f1b", 1000, 3))
-    with pytest.raises(InvalidSchedule) as why:
-        Schedule.parse(text.replace(" 500B1", " 500B1 500B1"))
-    assert str(why.value).splitlines()[1:] == [
-        "  stage 500 runs the backward of microbatch 1 twice",
-        "device 500: 500F0 500F1 500F2 500B0 [500B1] 500B1 500B2",
-        "and 999 devices more",
-    ]
-    with pytest.raises(InvalidSchedule, match="stage 500 never runs the backward of microbatch 1") as why:
-        Schedule.parse(text.replace(" 500B1", ""))
-    assert len(str(why.value).splitlines()) == 35
-
-
-@pytest.mark.parametrize("orders", ["0F0 0B0", ["0F0 0B0"], ["0F0", "0B0"], [Op.parse("0F0")], [["0F0", "0B0"], "1F0"]])
-def test_a_text_in_place_of_a_list_of_operations_is_told_of_parse(orders: Any) -> None:
-    with pytest.raises(InvalidSchedule, match=r"a device's order is a sequence .*; Schedule.parse reads text"):
-        Schedule("mine", orders)
-
-
 @settings(max_examples=100)
 @given(devices=small, microbatches=small, chunks=small, name=st.sampled_from(sorted(REGISTRY)))
 def test_sizes_asked_of_a_family(devices: Any, microbatches: Any, chunks: Any, name: str) -> None:
@@ -560,43 +286,6 @@ def test_sizes_asked_of_a_family(devices: Any, microbatches: Any, chunks: Any, n
     assert why is None or isinstance(why, str)
     table = outcome(Costs.per_device(1, 2).table, devices, chunks)
     assert table is None or np.isfinite(table).all()
-
-
-def test_timelines_must_fit_their_schedule() -> None:
-    refused(
-        HybridLabError,
-        "start must have 8 values on the last axis, one an operation, not shape (3,)",
-        Timeline,
-        SCHEDULE,
-        [1, 2, 3],
-        [1, 2, 3],
-    )
-    refused(HybridLabError, "start and end must have one shape", Timeline, SCHEDULE, [0] * 8, [[1] * 8])
-    refused(HybridLabError, "no operation can end before it starts", Timeline, SCHEDULE, [1] * 8, [0] * 8)
-    refused(HybridLabError, "finite", Timeline, SCHEDULE, [-math.inf] * 8, [0] * 8)
-    refused(HybridLabError, "finite", Timeline, SCHEDULE, [0] * 8, [math.nan] * 8)
-    refused(HybridLabError, "there is no setting (2,): the settings have shape (2,)", BATCH.at, 2)
-    for method in ("waited_for", "to_rows", "to_chrome_trace"):
-        refused(
-            HybridLabError,
-            "reads one setting, but this timeline holds (2,): pick one with at()",
-            getattr(BATCH, method),
-        )
-
-
-@pytest.mark.parametrize("argument", ["forward", "backward", "p2p"])
-def test_times_that_would_overflow_are_refused(argument: str) -> None:
-    sentence = f"{argument} must be at most 1e+200, not 1e+201: choose a larger unit of time"
-    refused(HybridLabError, sentence, Costs.per_device, **({"forward": 1, "backward": 2} | {argument: 1e201}))
-    refused(HybridLabError, "at most 1e+200", COSTS.slower, [0], 1e200)
-    timeline = simulate(SCHEDULE, Costs.per_device(1e200, 1e200, p2p=1e200))
-    assert math.isfinite(timeline.makespan)
-    assert timeline.bubble_ratio == pytest.approx(simulate(SCHEDULE, Costs.per_device(1, 1, p2p=1)).bubble_ratio)
-
-
-def test_a_name_is_registered_once() -> None:
-    with pytest.raises(HybridLabError, match="a schedule named '1f1b' is registered already: choose another name"):
-        register("1f1b", title="", summary="", source="")
 
 
 def test_every_public_function_is_thrown_junk_at() -> None:
