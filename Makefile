@@ -62,7 +62,7 @@ labs-check: $(STAMP)
 	@$(BIN)/python -m pytest -q -n auto --dist loadfile --nbval --nbval-current-env labs
 
 book-check: $(STAMP)
-	$(call heading,"Book, warnings as errors: jupyter-book")
+	$(call heading,"Book with warnings as errors: jupyter-book")
 	@$(BOOK)
 
 book: book-check
