@@ -59,7 +59,7 @@ unit: $(STAMP)
 
 labs-check: $(STAMP)
 	$(call heading,"Stored outputs of the labs: nbval")
-	@$(BIN)/python -m pytest -q -n auto --dist loadfile --nbval --nbval-current-env labs
+	@$(BIN)/python -m pytest -q -n auto --dist loadfile --nbval --nbval-current-env --color=$$(test -t 1 && echo yes || echo no) labs
 
 book-check: $(STAMP)
 	$(call heading,"Book with warnings as errors: jupyter-book")
