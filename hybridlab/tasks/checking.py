@@ -13,7 +13,7 @@ import numpy as np
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import known_name, shown, whole_number
 
-WIDTH = 92  # columns of the printed feedback
+WIDTH = 72  # columns of the printed feedback, as wide as a page of the book
 LONGEST_TEXT = 20_000  # characters of an answer
 MOST_VALUES = 1_000  # in one list or dict of an answer
 DEEPEST = 4  # lists within lists

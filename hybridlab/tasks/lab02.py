@@ -130,9 +130,7 @@ def short_warmup(answer: Any) -> Feedback:
     if odd is not None:
         return wrong(f"a warm-up is a number of forwards, 0, 1, 2, ..., not {odd:g}")
     if values == truth:
-        return right(
-            "with 3 microbatches devices 0, 1 and 2 run all their forwards before they ever alternate: there 1F1B's order is GPipe's"
-        )
+        return right("on devices 0, 1 and 2 the 3 microbatches are all warm-up: no pair is left, and the order there is GPipe's")
     if values == truth[::-1]:
         return wrong("the other way round: the backward of microbatch 0 comes last to device 0, so device 0 warms up longest")
     if values == [min(devices - device, microbatches) for device in range(devices)]:
@@ -153,7 +151,7 @@ def short_warmup(answer: Any) -> Feedback:
 @task(
     "lab02.t4",
     title="Open a deadlock",
-    prompt="give the new line of one device, with which the order runs, holds no more microbatches than 1F1B, and ends as soon",
+    prompt="give the new line of one device with which the order runs, within the memory and the makespan of 1F1B",
     points=3,
 )
 def open_deadlock(answer: Any) -> Feedback:
@@ -174,8 +172,7 @@ def open_deadlock(answer: Any) -> Feedback:
     soonest = one_f_one_b_makespan(timeline.schedule.devices, timeline.schedule.microbatches, 1, 2)
     if timeline.makespan > soonest:
         return wrong(
-            f"this order runs, but with a forward of 1 and a backward of 2 it ends at {timeline.makespan:g}; "
-            f"1F1B ends at {soonest:g}"
+            f"this order runs, but with a forward of 1 and a backward of 2 it ends at {timeline.makespan:g}; 1F1B ends at {soonest:g}"
         )
     return right(f"the order runs and ends at {soonest:g}, as 1F1B does: device {device} was the one to change")
 
