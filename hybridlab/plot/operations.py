@@ -1,0 +1,125 @@
+"""Operations as bars: a colour and a mark for the kind, a number for the microbatch."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+
+from hybridlab.inputs import Floats
+from hybridlab.ops import KINDS
+from hybridlab.palette import chunk_colour
+from hybridlab.plot.picture import text_width, write
+from hybridlab.rows import W
+from hybridlab.timeline import Timeline
+
+IDLE: dict[str, Any] = {"facecolor": "#F8F9FA", "edgecolor": "#B4BBC4", "linewidth": 0.0, "hatch": "/////"}
+SMALLEST = 6.0  # points
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Operations of one kind as rectangles: times from the first start on, inches from the top, colours."""
+
+    kind: str
+    start: Floats
+    end: Floats
+    top: Floats
+    height: float
+    colours: npt.NDArray[np.str_]
+
+
+def corners(start: Floats, end: Floats, top: Floats, height: float) -> Floats:
+    """Return the corners of rectangles, shape (rectangles, 4, 2)."""
+    bottom = top + height
+    return np.stack([np.stack(pair, -1) for pair in ((start, top), (end, top), (end, bottom), (start, bottom))], 1)
+
+
+def draw_idle(axes: Axes, start: Floats, end: Floats, top: Floats, height: float) -> None:
+    """Hatch rectangles in which nothing runs; operations are drawn over them."""
+    hatched = PolyCollection(list(corners(start, end, top, height)), gid="idle", **IDLE)
+    hatched.set_hatch_linewidth(0.6)
+    axes.add_collection(hatched, autolim=False)
+
+
+def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
+    """Draw operations of one kind with the mark that tells it apart without colour; a unit of x is ``points`` long.
+
+    The mark is a line near the bottom for B, a dotted one for I, a line near the top for W, nothing for F.
+    """
+    wide = (bars.end - bars.start) * points
+    narrowest = float(wide[wide > 0].min(initial=72.0))
+    edges = np.where(wide > 0, "#FFFFFF", bars.colours)  # what takes no time is a stroke of its own colour
+    style: dict[str, Any] = {"facecolors": bars.colours, "edgecolors": edges, "linewidths": min(0.9, 0.2 * narrowest)}
+    body = PolyCollection(list(corners(bars.start, bars.end, bars.top, bars.height)), gid=f"operations {bars.kind}", **style)
+    axes.add_collection(body, autolim=False)
+    if bars.kind == "F":
+        return
+    thick = min(7.3 * bars.height, max(0.35 * narrowest, 0.8))  # points
+    inside = 0.012 + thick / 100
+    y = bars.top + (inside if bars.kind == "W" else bars.height - inside)
+    margin = np.minimum(1.2 / points, (bars.end - bars.start) / 6)
+    ends = np.stack([np.stack([bars.start + margin, y], -1), np.stack([bars.end - margin, y], -1)], 1)
+    dashes = (0, (0.7, 0.7)) if bars.kind == "I" else "solid"
+    marks = LineCollection(list(ends), gid=f"marks {bars.kind}", colors="black", alpha=0.6, linewidths=thick, linestyles=[dashes])
+    marks.set_capstyle("butt")
+    axes.add_collection(marks, autolim=False)
+
+
+def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
+    """Return the operations of a timeline, kind by kind; a device's row is ``pitch`` inches below the one before."""
+    schedule, first = timeline.schedule, timeline.start.min()
+    chunk_of = np.array([schedule.device_of[:stage].count(device) for stage, device in enumerate(schedule.device_of)])
+    colours = np.array([[chunk_colour(kind, chunk, schedule.chunks) for chunk in range(schedule.chunks)] for kind in KINDS])
+    made = []
+    for code in np.unique(schedule.kind).tolist():
+        rows = np.flatnonzero(schedule.kind == code)
+        times = timeline.start[rows] - first, timeline.end[rows] - first
+        top = schedule.device[rows].astype(np.float64) * pitch
+        made.append(Bars(KINDS[code].value, *times, top, height, colours[code, chunk_of[schedule.stage[rows]]]))
+    return made
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is written into the bars: the kind's letter or not, at which size (points), and into which rows."""
+
+    letter: bool
+    size: float
+    rows: npt.NDArray[np.bool_]
+
+
+def numbers_for(timeline: Timeline, height: float, inches: float) -> Numbers:
+    """Return the largest writing that fits the most bars; a unit of time is ``inches`` long.
+
+    Of the operations of one kind on one device all get their number or none.
+    """
+    schedule = timeline.schedule
+    wide = (timeline.end - timeline.start) * inches
+    group = schedule.kind * schedule.devices + schedule.device
+    narrowest = np.full(int(group.max()) + 1, np.inf)
+    np.minimum.at(narrowest, group, np.where(wide > 0, wide, np.inf))
+    largest = max(min(8.5, 35 * height), SMALLEST)
+    last = str(schedule.microbatches - 1)
+    widest = "W" if (schedule.kind == W).any() else "B"
+    best = Numbers(False, SMALLEST, np.zeros(wide.size, dtype=bool))
+    for letter in (True, False):
+        for size in np.arange(largest, SMALLEST + letter - 0.01, -0.5).tolist():
+            rows = (narrowest[group] > text_width(widest * letter + last, size) + 0.032) & (wide > 0)
+            if rows.sum() > best.rows.sum():
+                best = Numbers(letter, size, rows)
+    return best
+
+
+def write_numbers(axes: Axes, timeline: Timeline, numbers: Numbers, pitch: float, height: float) -> None:
+    """Write into every chosen bar its microbatch, a little off the mark of its kind."""
+    schedule = timeline.schedule
+    middle = (timeline.start + timeline.end) / 2 - timeline.start.min()
+    aside = {"F": 0.0, "B": -0.02, "I": -0.02, "W": 0.04}
+    for row in np.flatnonzero(numbers.rows).tolist():
+        kind = KINDS[schedule.kind[row]].value
+        text = f"{kind if numbers.letter else ''}{schedule.microbatch[row]}"
+        y = schedule.device[row] * pitch + height * (0.5 + aside[kind])
+        write(axes, middle[row], y, text, size=numbers.size, color="black", ha="center", va="center_baseline")

@@ -1,0 +1,20 @@
+"""Draw the picture of README and of the book's introduction again: `python tests/first_screen.py`."""
+
+from pathlib import Path
+
+from hybridlab import REGISTRY, Costs, build, plot, simulate
+
+PICTURE = Path(__file__).parents[1] / "book/_assets/first_screen.png"
+
+
+def first_screen() -> bytes:
+    """Return GPipe above 1F1B as a PNG: 4 devices, 8 microbatches, a backward twice as long as a forward."""
+    costs = Costs.per_device(forward=1, backward=2)
+    timelines = {REGISTRY[name].title: simulate(build(name, devices=4, microbatches=8), costs) for name in ("gpipe", "1f1b")}
+    png, _ = plot.compare(timelines)._repr_png_()
+    return png
+
+
+if __name__ == "__main__":
+    PICTURE.parent.mkdir(exist_ok=True)
+    PICTURE.write_bytes(first_screen())
