@@ -124,6 +124,7 @@ def code_of(path: Path) -> Iterator[ast.Module]:
     else:
         blocks = path.read_text(encoding="utf-8").split("```{code-cell}")[1:]
         cells = [block.split("```")[0].split("\n", 1)[1] for block in blocks]
+        cells = [cell.split("\n---\n")[-1] for cell in cells]  # options of a cell stand above it, between lines of dashes
     for cell in cells:
         yield ast.parse(TransformerManager().transform_cell(cell))
 
