@@ -54,7 +54,7 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     box = (LEFT / WIDTH, 1 - (top + HEIGHT) / whole, (WIDTH - LEFT - RIGHT) / WIDTH, HEIGHT / whole)
     axes = figure.add_axes(box, facecolor="white")
     for (name, values), style in zip(curves.items(), STYLES, strict=False):
-        axes.plot(places, values, label=name, clip_on=False, zorder=3, **style)
+        axes.plot(places, values, label=name, clip_on=False, zorder=3, solid_capstyle="butt", **style)
     _scale(axes, places, np.stack(list(curves.values())))
     return figure
 
@@ -91,7 +91,7 @@ def _even(places: Floats) -> bool:
 def _legend(axes: Axes, y: float, names: list[str]) -> None:
     x = MARGIN
     for name, style in zip(names, STYLES, strict=False):
-        axes.add_artist(Line2D([x, x + 0.22, x + 0.44], [y] * 3, **style, markevery=[1]))
+        axes.add_artist(Line2D([x, x + 0.22, x + 0.44], [y] * 3, solid_capstyle="butt", markevery=[1], **style))
         write(axes, x + 0.52, y, name, va="center_baseline")
         x += 0.52 + text_width(name, 9) + 0.3
 

@@ -95,7 +95,7 @@ def _curve(axes: Axes, x: float, y: float) -> None:
     steps = x + SWATCH[0] / 4 * np.arange(5)
     height = y + SWATCH[1] - np.array([0.04, 0.09, 0.14, 0.07, 0.07])
     axes.fill_between(steps, y + SWATCH[1], height, step="post", color=HELD, linewidth=0)
-    axes.step(steps, height, where="post", color=HELD_LINE, linewidth=0.9)
+    axes.step(steps, height, where="post", color=HELD_LINE, linewidth=0.9, solid_capstyle="butt")
     axes.plot(steps[2], height[2], color=INK, marker="o", markersize=3.2, markeredgewidth=0)
 
 
@@ -113,12 +113,14 @@ def ticks_for(span: float) -> list[float]:
 
 def draw_axis(axes: Axes, y: float, frame: Frame, ticks: list[float], ends: list[float], unit: str) -> None:
     """Write the numbers of the time axis: every end in bold, and the ticks that keep clear of them."""
-    write(axes, LEFT - 0.14, y, f"time, {unit}" if unit else "time", size=SIZE, color=MUTED, ha="right")
+    name = f"time, {unit}" if unit else "time"
+    room = LEFT - 0.14  # a longer unit stands with the makespan only
+    write(axes, room, y, name if text_width(name, SIZE) < room else "time", size=SIZE, color=MUTED, ha="right")
     taken: list[tuple[float, float]] = []
     bold = [(end, {"weight": "bold"}) for end in sorted(set(ends), reverse=True)]
     for time, style in [*bold, *((tick, {"color": MUTED}) for tick in ticks)]:
         half = text_width(number(time), SIZE, "weight" in style) / 2
         x = min(LEFT + time / frame.span * AXIS, WIDTH - 0.04 - half)
-        if all(abs(x - other) > half + room for other, room in taken):
+        if all(abs(x - other) > half + reach for other, reach in taken):
             write(axes, x, y, number(time), size=SIZE, ha="center", **style)
             taken.append((x, half + 0.08))

@@ -60,6 +60,7 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
     """
     height = frame.height(timeline)
     axes = sheet(figure, LEFT, top, AXIS, height, frame.span)
+    axes.set_gid("timeline")
     devices = np.arange(timeline.schedule.devices, dtype=float)
     axes.vlines(ticks, -0.02, height + 0.04, color=RULE, linewidth=0.7, zorder=0, clip_on=False)
     draw_idle(axes, 0 * devices, 0 * devices + timeline.makespan, devices * frame.pitch, frame.bar)
@@ -70,7 +71,8 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
         _name(axes, device, peak, frame)
         if frame.memory:
             _memory(axes, timeline, device, frame)
-    axes.vlines(others, -0.02, height + 0.05, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), clip_on=False)
+    before = axes.vlines(others, -0.02, height + 0.05, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), clip_on=False)
+    before.set_gid("makespans above")
     end = axes.vlines([timeline.makespan], -0.04, height + 0.05, color=INK, linewidth=1.2, clip_on=False, zorder=3)
     end.set_gid("makespan")
 

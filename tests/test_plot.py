@@ -1,0 +1,406 @@
+"""Figures against the timelines they show: what is drawn, what is written, what is said, what is refused."""
+
+import sys
+from collections.abc import Callable
+from io import BytesIO
+from itertools import combinations
+
+import matplotlib as mpl
+import matplotlib.style
+import numpy as np
+import numpy.typing as npt
+import pytest
+from first_screen import PICTURE, first_screen
+from IPython.core.formatters import DisplayFormatter
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+
+from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, plot, simulate
+from hybridlab.palette import KIND_COLOURS, chunk_colour
+from hybridlab.plot.picture import INK, MUTED
+
+COSTS = Costs.per_device(forward=1, backward=2)
+
+
+def made(name: str, devices: int, microbatches: int, chunks: int | None = None, **costs: float | list[float]) -> Timeline:
+    times = {"forward": 1, "backward": 2} | costs
+    return simulate(build(name, devices, microbatches, chunks), Costs.per_device(**times))
+
+
+TIMELINES = {
+    **{f"{name}, 4 devices": made(name, 4, 8) for name in REGISTRY},
+    **{f"{name}, 1 device": made(name, 1, 1) for name in REGISTRY},
+    "1f1b, fewer microbatches than devices": made("1f1b", 6, 2),
+    "1f1b, a slow device and latency": made("1f1b", 4, 8, forward=[6.7, 6.7, 8.71, 6.7], backward=13.1, p2p=5.0),
+    "hanayo, 2 waves": made("hanayo", 4, 8, 4),
+    "zb-h1, weight gradients that take no time": made("zb-h1", 3, 5, weight_share=0.0),
+    "1f1b, nothing takes any time": made("1f1b", 2, 3, forward=0, backward=0),
+    "1f1b, very long times": made("1f1b", 2, 12, forward=123456.7, backward=234567.8),
+    "gpipe, 16 devices, 64 microbatches": made("gpipe", 16, 64),
+}
+each_timeline = pytest.mark.parametrize("timeline", TIMELINES.values(), ids=TIMELINES)
+
+
+def panels(figure: plot.Picture) -> list[Axes]:
+    return [axes for axes in figure.axes if axes.get_gid() == "timeline"]
+
+
+def of(axes: Axes, gid: str) -> PolyCollection | LineCollection:
+    (found,) = [each for each in axes.collections if each.get_gid() == gid]
+    return found
+
+
+def rectangles(drawn: PolyCollection) -> list[tuple[float, float, float, float]]:
+    """Left, right, top and bottom of each: times, and inches below the top of the panel."""
+    corners = np.array([path.vertices[:4] for path in drawn.get_paths()])
+    return np.concatenate([corners.min(1), corners.max(1)], 1)[:, [0, 2, 1, 3]]
+
+
+def rows(timeline: Timeline) -> list[dict]:
+    first = timeline.start.min()
+    return [row | {"start": row["start"] - first, "end": row["end"] - first} for row in timeline.to_rows()]
+
+
+def png(figure: plot.Picture) -> bytes:
+    return DisplayFormatter().format(figure, include=["image/png"])[0]["image/png"]
+
+
+@each_timeline
+def test_every_operation_is_a_bar_from_its_start_to_its_end_in_the_row_of_its_device(timeline: Timeline) -> None:
+    (axes,) = panels(plot.timeline(timeline))
+    row_tops = rectangles(of(axes, "idle"))[:, 2]
+    for kind in {row["kind"] for row in rows(timeline)}:
+        drawn = rectangles(of(axes, f"operations {kind}"))
+        found = [(int(np.flatnonzero(row_tops == top)[0]), left, right) for left, right, top, _ in drawn]
+        assert found == [(row["device"], row["start"], row["end"]) for row in rows(timeline) if row["kind"] == kind]
+
+
+@each_timeline
+def test_bars_have_the_colour_of_their_kind_and_chunk(timeline: Timeline) -> None:
+    (axes,) = panels(plot.timeline(timeline))
+    devices, chunks = timeline.schedule.devices, timeline.schedule.chunks
+    for kind in {row["kind"] for row in rows(timeline)}:
+        colours = of(axes, f"operations {kind}").get_facecolor()
+        wanted = [chunk_colour(kind, row["stage"] // devices, chunks) for row in rows(timeline) if row["kind"] == kind]
+        assert np.allclose(colours[:, :3], [to_rgb(colour) for colour in wanted])
+
+
+@each_timeline
+def test_idle_time_is_hatched_from_the_first_start_to_the_makespan(timeline: Timeline) -> None:
+    idle = of(panels(plot.timeline(timeline))[0], "idle")
+    assert idle.get_hatch()
+    assert [tuple(each[:2]) for each in rectangles(idle)] == [(0, timeline.makespan)] * timeline.schedule.devices
+
+
+@each_timeline
+def test_the_number_in_a_bar_is_its_microbatch_and_stays_within_the_bar(timeline: Timeline) -> None:
+    figure = plot.timeline(timeline)
+    (axes,) = panels(figure)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    bars = {}
+    for kind in {row["kind"] for row in rows(timeline)}:
+        own = [row for row in rows(timeline) if row["kind"] == kind]
+        for row, (left, right, top, bottom) in zip(own, rectangles(of(axes, f"operations {kind}")), strict=True):
+            bars[row["device"], row["op"]] = (left, right, top, bottom, row)
+    written = [text for text in axes.texts if text.get_color() == "black"]
+    for text in written:
+        x, y = text.get_position()
+        (row,) = [row for left, right, top, bottom, row in bars.values() if left < x < right and top < y < bottom]
+        assert text.get_text() in (str(row["microbatch"]), f"{row['kind']}{row['microbatch']}")
+        box = text.get_window_extent(renderer).transformed(axes.transData.inverted())
+        assert row["start"] <= box.x0 < box.x1 <= row["end"]
+    shown = {text.get_text() for text in figure.axes[0].texts}
+    if len(written) == len(bars):
+        assert "number: microbatch" in shown
+    else:
+        assert f"microbatches 0 to {timeline.schedule.microbatches - 1}: narrow bars have no number" in shown
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_figure_of_usual_size_numbers_every_bar(name: str) -> None:
+    timeline = made(name, 4, 8)
+    (axes,) = panels(plot.timeline(timeline))
+    assert sum(text.get_color() == "black" for text in axes.texts) == len(timeline.ops)
+
+
+@each_timeline
+def test_the_activation_curve_reaches_the_peak_and_holds_every_microbatch_for_its_time(timeline: Timeline) -> None:
+    (axes,) = panels(plot.timeline(timeline))
+    curves = [line for line in axes.lines if line.get_gid() == "activations"]
+    dots = [line for line in axes.lines if line.get_gid() == "peak"]
+    assert [line.get_ydata().max() for line in curves] == timeline.peak_activations.tolist()
+    assert [float(line.get_ydata()[0]) for line in dots] == timeline.peak_activations.tolist()
+    begun = {(row["stage"], row["microbatch"]): row["start"] for row in rows(timeline) if row["kind"] == "F"}
+    held = np.zeros(timeline.schedule.devices)
+    for row in rows(timeline):
+        if row["kind"] in "BW":
+            held[row["device"]] += (row["end"] - begun[row["stage"], row["microbatch"]]) / timeline.schedule.chunks
+    areas = [float(np.sum(np.diff(line.get_xdata()) * line.get_ydata()[:-1])) for line in curves]
+    assert np.allclose(areas, held)
+    names = [text.get_text() for text in axes.texts if text.get_text().startswith("peak")]
+    assert names == [f"peak {peak:g}" for peak in timeline.peak_activations]
+
+
+def test_activations_can_be_left_out() -> None:
+    figure = plot.timeline(made("1f1b", 4, 8), activations=False)
+    assert not panels(figure)[0].lines
+    assert figure.get_figheight() < plot.timeline(made("1f1b", 4, 8)).get_figheight()
+    assert "activations, peak" not in {text.get_text() for text in figure.axes[0].texts}
+
+
+def test_overlapping_measured_operations_still_peak_where_the_order_says() -> None:
+    simulated = made("1f1b", 3, 4)
+    measured = Timeline(simulated.schedule, simulated.start - 0.3, simulated.end + 0.3)
+    (axes,) = panels(plot.timeline(measured))
+    curves = [line for line in axes.lines if line.get_gid() == "activations"]
+    assert [line.get_ydata().max() for line in curves] == [3, 2, 1]
+    assert all((np.diff(line.get_xdata()) >= 0).all() for line in curves)
+
+
+def test_time_starts_at_the_first_start() -> None:
+    timeline = made("1f1b", 3, 4)
+    later = Timeline(timeline.schedule, timeline.start + 64, timeline.end + 64)
+    assert png(plot.timeline(later)) == png(plot.timeline(timeline))
+
+
+def test_kinds_differ_without_colour_by_a_mark() -> None:
+    two_kinds = Schedule("both", [["0F0", "0I0", "0W0", "0F1", "0B1"]])
+    (axes,) = panels(plot.timeline(simulate(two_kinds, COSTS)))
+    bar = rectangles(of(axes, "idle"))[0]
+    marks = {}
+    for kind in "BIW":
+        mark = of(axes, f"marks {kind}")
+        height = mark.get_segments()[0][0, 1]
+        marks[kind] = ("low" if height > bar[3] / 2 else "high", mark.get_linestyles()[0][1] is None)
+    assert marks == {"B": ("low", True), "I": ("low", False), "W": ("high", True)}
+    assert not [each for each in axes.collections if each.get_gid() == "marks F"]
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance (WCAG 2.2)."""
+    linear = np.where((rgb := np.array(to_rgb(colour))) <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 5])
+@pytest.mark.parametrize("kind", KIND_COLOURS)
+def test_black_text_is_readable_on_every_bar(kind: str, chunks: int) -> None:
+    assert min(contrast("#000000", chunk_colour(kind, chunk, chunks)) for chunk in range(chunks)) >= 4.5
+
+
+@pytest.mark.parametrize("colour", [INK, MUTED])
+def test_text_is_readable_on_white(colour: str) -> None:
+    assert contrast(colour, "#FFFFFF") >= 4.5
+
+
+# From RGB to what dichromats see: Viénot, Brettel and Mollon (1999), on linear RGB.
+DICHROMATS = {
+    "protan": [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
+    "deutan": [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
+}
+
+
+@pytest.mark.parametrize("seen", DICHROMATS.values(), ids=DICHROMATS)
+@pytest.mark.parametrize(("one", "other"), list(combinations(KIND_COLOURS, 2)))
+def test_kinds_differ_for_the_colour_blind(one: str, other: str, seen: list[list[float]]) -> None:
+    def lab(kind: str) -> npt.NDArray[np.float64]:
+        rgb = np.array(to_rgb(KIND_COLOURS[kind]))
+        linear = np.clip(np.array(seen) @ np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4), 0, 1)
+        to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+        x, y, z = np.cbrt(to_xyz @ linear / [0.9505, 1, 1.089])
+        return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+    assert np.linalg.norm(lab(one) - lab(other)) > 15  # CIE 1976; 2.3 is just noticeable
+
+
+FIGURES = {
+    **{name: (lambda timeline=timeline: plot.timeline(timeline)) for name, timeline in TIMELINES.items()},
+    "long title and unit": lambda: plot.timeline(made("1f1b", 2, 4), title="cost $5, then $6; " * 9, unit="20 characters' unit."),
+    "compare": lambda: plot.compare({name: made(name, 4, 8) for name in ("1f1b", "zb-h1", "interleaved")}, title="Three", unit="ms"),
+    "near ends": lambda: plot.compare({"one": made("gpipe", 2, 9, forward=1.01), "two": made("gpipe", 2, 9)}),
+    "lines": lambda: plot.lines([1, 2, 4, 8], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, x_label="x", y_label="y", title="t"),
+}
+
+
+@pytest.mark.parametrize("make", FIGURES.values(), ids=FIGURES)
+def test_texts_stay_on_the_page_and_clear_of_each_other(make: Callable[[], plot.Picture]) -> None:
+    figure = make()
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    ticks = [tick for axes in figure.axes if axes.axison for tick in (*axes.get_xticklabels(), *axes.get_yticklabels())]
+    texts = [text for axes in figure.axes for text in axes.texts] + ticks
+    boxes = np.array([text.get_window_extent(renderer).extents for text in texts if text.get_text()])
+    width, height = renderer.get_canvas_width_height()
+    assert (boxes[:, :2] >= 0).all()
+    assert (boxes[:, 2] <= width).all()
+    assert (boxes[:, 3] <= height).all()
+    x0, y0, x1, y1 = (boxes[:, [place]] for place in range(4))
+    wide = np.minimum(x1, x1.T) - np.maximum(x0, x0.T)
+    high = np.minimum(y1, y1.T) - np.maximum(y0, y0.T)
+    overlaps = (np.minimum(wide, high) > 1) & ~np.eye(len(boxes), dtype=bool)  # a pixel of two empty corners may meet
+    assert not overlaps.any()
+
+
+def test_compared_timelines_share_one_time_axis_on_which_each_ends_with_a_line() -> None:
+    timelines = {name: made(name, 4, 8) for name in ("gpipe", "zb-h1", "1f1b")}
+    figure = plot.compare(timelines)
+    drawn = panels(figure)
+    assert {axes.get_xlim() for axes in drawn} == {(0, 33)}
+    assert len({(axes.get_position().x0, axes.get_position().x1) for axes in drawn}) == 1
+    assert [of(axes, "makespan").get_segments()[0][0, 0] for axes in drawn] == [33, 27, 33]
+    assert [[line[0, 0] for line in of(axes, "makespans above").get_segments()] for axes in drawn] == [[], [33], [33, 27]]
+    bold = [text.get_text() for text in figure.axes[0].texts if text.get_weight() == "bold"]
+    assert bold == ["gpipe", "zb-h1", "1f1b", "33", "27"]
+
+
+def test_a_figure_writes_makespan_and_bubble_ratio() -> None:
+    texts = {text.get_text() for text in plot.timeline(made("1f1b", 4, 8), unit="ms").axes[0].texts}
+    assert {"makespan 33 ms, bubble ratio 0.273", "time, ms", "1F1B, 4 devices, 8 microbatches"} <= texts
+
+
+def test_alt_text_states_the_numbers() -> None:
+    assert plot.alt_text(made("1f1b", 4, 8), unit="ms") == (
+        "Timeline of 1F1B, 4 devices, 8 microbatches: makespan 33 ms, bubble ratio 0.273, "
+        "peak activations, in microbatches by device: 4, 3, 2, 1."
+    )
+    assert plot.alt_text(made("1f1b", 1, 1)).endswith(
+        "1 device, 1 microbatch: makespan 3, bubble ratio 0.000, peak activations, in microbatches: 1."
+    )
+    assert "2 chunks a device" in plot.alt_text(made("interleaved", 2, 2))
+    assert plot.alt_text(made("1f1b", 20, 40)).endswith("in microbatches: from 1 on device 19 to 20 on device 0.")
+
+
+def test_a_figure_says_what_it_shows() -> None:
+    timeline = made("gpipe", 4, 8)
+    assert plot.timeline(timeline).alt_text == plot.alt_text(timeline)
+    assert repr(plot.timeline(timeline)) == f"<Figure: {plot.alt_text(timeline)}>"
+    assert plot.compare({"GPipe": timeline}, unit="ms").alt_text == (
+        "1 timeline on one time axis. GPipe (4 devices, 8 microbatches): makespan 33 ms, bubble ratio 0.273, "
+        "peak activations, in microbatches: 8 on every device."
+    )
+
+
+def test_a_notebook_shows_a_figure_as_a_picture_and_in_words() -> None:
+    data, metadata = DisplayFormatter().format(plot.timeline(made("1f1b", 2, 2)))
+    assert set(data) == {"image/png", "text/plain"}
+    assert data["text/plain"].startswith("<Figure: Timeline of 1F1B, 2 devices")
+    assert imread(BytesIO(data["image/png"])).shape[1] > metadata["image/png"]["width"] == 720
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background", "ggplot", "fivethirtyeight"])
+def test_a_figure_is_the_same_whatever_the_settings_of_matplotlib_and_changes_none(style: str) -> None:
+    def drawn() -> list[bytes]:
+        curves = plot.lines([1, 2, 4, 8], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, x_label="x", y_label="y")
+        return [png(plot.timeline(made("zb-h1", 2, 4))), png(plot.compare({"GPipe": made("gpipe", 2, 4)})), png(curves)]
+
+    usual = drawn()
+    with mpl.style.context(style):
+        mpl.get_backend()  # found out when first asked for
+        before = mpl.rcParams.copy()
+        assert drawn() == usual
+        assert mpl.rcParams == before
+
+
+def test_no_figure_stays_open() -> None:
+    plot.timeline(made("1f1b", 2, 2))
+    assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+
+
+def test_the_picture_of_readme_is_the_one_the_library_draws() -> None:
+    stored, drawn = imread(PICTURE), imread(BytesIO(first_screen()))
+    assert stored.shape == drawn.shape
+    assert np.abs(stored - drawn).mean() < 0.005, "run python tests/first_screen.py"
+
+
+def test_the_largest_figure_can_be_drawn() -> None:
+    figure = plot.timeline(made("gpipe", 64, 64))
+    assert len(rectangles(of(panels(figure)[0], "operations F"))) == 64 * 64
+
+
+BATCH = simulate(build("1f1b", 2, 2), Costs.per_device(forward=[[1], [2]], backward=2))
+REFUSED = {
+    "a batch": (lambda: plot.timeline(BATCH), "a figure shows one setting, but this timeline holds (2,): pick one with .at()"),
+    "a batch in words": (lambda: plot.alt_text(BATCH), "a figure shows one setting, but this timeline holds (2,): pick one with .at()"),
+    "a schedule": (
+        lambda: plot.timeline(build("1f1b", 1, 1)),
+        "a figure shows a Timeline, such as simulate() returns, not <Schedule 1f1b: 1 devices, 1 microbatches, 1 chunks>",
+    ),
+    "many operations": (
+        lambda: plot.timeline(made("1f1b", 2, 501)),
+        "2 devices with up to 1,002 operations each are more than a figure can show (64 devices and 1,000 operations a device): "
+        "draw fewer microbatches or devices",
+    ),
+    "many devices": (
+        lambda: plot.timeline(made("1f1b", 65, 1)),
+        "65 devices with up to 2 operations each are more than a figure can show (64 devices and 1,000 operations a device): "
+        "draw fewer microbatches or devices",
+    ),
+    "many devices in all": (
+        lambda: plot.compare({name: made("1f1b", 33, 1) for name in "ab"}),
+        "66 devices in all are more than a figure can show: compare at most 64",
+    ),
+    "a list to compare": (
+        lambda: plot.compare([made("1f1b", 1, 1)]),
+        'compare takes timelines by title, such as {"GPipe": ...}, not [<Timeline of <Schedule 1f1b: 1 devices, 1 microbatches, ...',
+    ),
+    "nothing to compare": (lambda: plot.compare({}), 'compare takes timelines by title, such as {"GPipe": ...}, not {}'),
+    "a title that is no text": (lambda: plot.timeline(made("1f1b", 1, 1), title=3), "title must be a string, not 3"),
+    "a key that is no text": (lambda: plot.compare({1: made("1f1b", 1, 1)}), "the title of a timeline must be a string, not 1"),
+    "a long unit": (
+        lambda: plot.timeline(made("1f1b", 1, 1), unit="milliseconds of wall time"),
+        "unit is the short name of the unit of time, such as 'ms', not 'milliseconds of wall time'",
+    ),
+    "no curve": (
+        lambda: plot.lines([1], {}, x_label="x", y_label="y"),
+        'series must be one to 6 curves by name, such as {"GPipe": [0.75, 0.6]}, not {}',
+    ),
+    "too few values": (
+        lambda: plot.lines([1, 2], {"a": [1]}, x_label="x", y_label="y"),
+        "series 'a' has 1 values for 2 of x: give one for each",
+    ),
+    "a value that is none": (
+        lambda: plot.lines([1, 2], {"a": [1, float("nan")]}, x_label="x", y_label="y"),
+        "series 'a' must be finite numbers in a row, at most 1e100, not [1, nan]",
+    ),
+    "x that shrinks": (lambda: plot.lines([2, 1], {"a": [1, 2]}, x_label="x", y_label="y"), "x must grow from value to value, not [2, 1]"),
+    "a label that is no text": (lambda: plot.lines([1], {"a": [1]}, x_label=None, y_label="y"), "x_label must be a string, not None"),
+}
+
+
+@pytest.mark.parametrize(("call", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_drawn_is_refused_with_what_can(call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(HybridLabError) as refused:
+        call()
+    assert str(refused.value) == sentence
+
+
+def test_curves_pass_through_their_values_and_differ_in_more_than_colour() -> None:
+    x = [1, 2, 4, 8]
+    series = {name: np.arange(4) + place for place, name in enumerate("abcdef")}
+    (axes,) = [axes for axes in plot.lines(x, series, x_label="x", y_label="y").axes if axes.axison]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [x] * 6
+    assert [line.get_ydata().tolist() for line in axes.lines] == [values.tolist() for values in series.values()]
+    assert len({line.get_marker() for line in axes.lines}) == 6
+    assert len({line.get_color() for line in axes.lines}) == 6
+    assert all(contrast(line.get_color(), "#FFFFFF") >= 3 for line in axes.lines)  # WCAG 2.2, graphics
+
+
+@pytest.mark.parametrize(("x", "scale"), [([1, 2, 4, 8], "log"), ([1, 2, 3, 4], "linear"), ([0, 1, 2, 4], "linear"), ([1, 2], "linear")])
+def test_values_that_grow_by_one_factor_are_spaced_evenly(x: list[int], scale: str) -> None:
+    (axes,) = [axes for axes in plot.lines(x, {"a": x}, x_label="x", y_label="y").axes if axes.axison]
+    assert axes.get_xscale() == scale
+    if scale == "log":
+        assert axes.get_xticks().tolist() == x
+
+
+def test_curves_in_words() -> None:
+    figure = plot.lines([1, 8], {"GPipe": [0.75, 3 / 11]}, x_label="microbatches", y_label="bubble ratio", title="4 devices")
+    assert figure.alt_text == "4 devices: bubble ratio against microbatches from 1 to 8. GPipe: from 0.75 to 0.272727."
