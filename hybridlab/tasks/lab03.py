@@ -19,35 +19,31 @@ Mistakes = Iterable[tuple[float, str]]  # a number that a known mistake leads to
 
 @task(
     "lab03.t1",
-    title="Read a bubble ratio",
-    prompt="read makespan and busy times off the picture and give the bubble ratio, a number between 0 and 1",
+    title="The other number",
+    prompt="give idle / ideal of the picture: the idle time of all devices over the busy time of all devices",
 )
-def read_a_bubble_ratio(answer: object) -> Feedback:
-    """Judge the bubble ratio of 1F1B on 3 devices with 4 microbatches, the last device 1.5 times as slow; two decimals."""
-    ratio = a_number(answer, "a bubble ratio")
+def the_other_number(answer: object) -> Feedback:
+    """Judge idle / ideal of 1F1B on 3 devices with 4 microbatches, the last device 1.5 times as slow; two decimals."""
+    value = a_number(answer, "idle / ideal")
     timeline = simulate(build("1f1b", 3, 4), Costs.per_device(forward=[10, 10, 15], backward=[20, 20, 30]))
-    truth = timeline.bubble_ratio
-    if _near(ratio, truth, 0.0051):
-        return right("that is the idle share of all device time; the formula for equal stages would have said 0.33")
-    idle = timeline.makespan - timeline.busy
+    busy, ratio = timeline.busy, timeline.bubble_ratio
+    idle = timeline.makespan - busy
+    truth = idle.sum() / busy.sum()
+    if _near(value, truth, 0.0061):
+        return right(f"300 / 420: and with r = 0.714 the bubble ratio is r / (1 + r) = {ratio:.3f}, as the picture states")
     mistakes = [
-        (100 * truth, f"a bubble ratio lies between 0 and 1: {ratio:g} % is written {ratio / 100:g}"),
-        (1 - truth, "this is the busy share of all device time: the bubble ratio is the idle share"),
-        (
-            idle.sum() / timeline.busy.sum(),
-            "this is idle / ideal, the field's other number: divide by all device time, devices x makespan",
-        ),
-        (
-            formulas.bubble_ratio(3, 4),
-            "this is (D-1)/(M+D-1), which holds for equal stages: device 2 is slower, so read the times",
-        ),
-        (idle[0] / timeline.makespan, "this is the idle share of device 0 alone: take all three devices"),
-        (idle[2] / timeline.makespan, "this is the idle share of device 2 alone: take all three devices"),
+        (ratio, "this is the bubble ratio, which divides by all device time: divide by the busy time of all devices"),
+        (1 - ratio, "this is the busy share of all device time: the question is idle / ideal"),
+        (1 / truth, "this is ideal / idle: it is the other way round"),
+        (1 - 1 / truth, "this is 1 - ideal / idle: take idle / ideal"),
+        ((3 - 1) / 4, "this is (K-1)/M, which holds for equal stages: device 2 is slower, so read the times"),
+        (idle[0] / busy[0], "this is the number of device 0 alone: take all three devices"),
+        (idle[2] / busy[2], "this is the number of device 2 alone, or (K-1)/(M+K-1): take the times of all three devices"),
     ]
-    if not 0 <= ratio <= 1:
-        return wrong(_first(ratio, mistakes, 0.6) or f"a bubble ratio lies between 0 and 1, it cannot be {ratio:g}")
-    hint = "all device time is 3 x makespan; a device is busy for the sum of the lengths of its boxes"
-    return wrong(_first(ratio, mistakes, 0.0051) or f"the devices are not idle for {ratio:g} of their time: {hint}")
+    if _near(value, 100 * truth, 0.61):
+        return wrong(f"the lab asks for a share of one: write {value:g} % as {value / 100:g}")
+    hint = "the idle time is 3 x makespan less the busy time; a device is busy for the sum of the lengths of its boxes"
+    return wrong(_first(value, mistakes, 0.0061) or f"idle / ideal is not {value:g}: {hint}")
 
 
 @task(
@@ -64,9 +60,9 @@ def enough_microbatches(answer: object) -> Feedback:
     if ratio <= most < formulas.bubble_ratio(devices, max(count - 1, 1)):
         return right(f"{told}, and with one fewer it is above {most:.2f}")
     mistakes = [
-        (70, "70 comes from (D-1)/M, which is idle / ideal: the bubble ratio is (D-1)/(M+D-1)"),
-        (72, "72 comes from D/(M+D): the fill takes D-1 forwards, because the last device is not waited for"),
-        (80, "80 comes from D/M: filling takes D-1 forwards, and the bubble ratio divides by M+D-1"),
+        (70, "70 comes from (K-1)/M, which is idle / ideal: the bubble ratio is (K-1)/(M+K-1)"),
+        (72, "72 comes from K/(M+K): the fill takes K-1 forwards, because the last device is not waited for"),
+        (80, "80 comes from K/M: filling takes K-1 forwards, and the bubble ratio divides by M+K-1"),
         (27, "27 microbatches are enough for 4 devices: this pipeline has 8"),
     ]
     off = f"{told}: enough, but fewer are enough too" if ratio <= most else f"{told}: above {most:.2f}, take more"
@@ -84,7 +80,7 @@ def peaks_of_a_short_pipeline(answer: object) -> Feedback:
     peaks = some_numbers(answer, devices, "peak activations of a device")
     truth = _timeline("1f1b", devices, microbatches).peak_activations.tolist()
     if peaks == truth:
-        return right("min(D-d, M): with fewer microbatches than devices, the first devices hold them all")
+        return right("min(K-d, M): with fewer microbatches than devices, the first devices hold them all")
     known = [
         ([devices - d for d in range(devices)], "device 0 cannot hold 6 activations: there are only 4 microbatches"),
         ([microbatches] * devices, "this is GPipe: in 1F1B device 5 runs every backward right after its forward"),
@@ -112,7 +108,7 @@ def thirty_milliseconds(answer: object) -> Feedback:
     timeline = simulate(build("1f1b", report.STAGES, report.MICROBATCHES), costs)
     truth = timeline.makespan - timeline.busy[0]
     if _near(time, truth, 0.5):
-        return right("(D-1)F to fill and (D-1)B to drain, as the report itself has it in section 5.3; 30 would be B - F")
+        return right("(K-1)F to fill and (K-1)B to drain, as the report itself has it in section 5.3; 30 would be B - F")
     mistakes = [
         (30, "30 ms is the printed figure: a step of 1040 + 30 ms leaves no time for the first forward and the last backward"),
         (50, "50 ms is the fill, while device 1 waits for its first forward: the drain comes on top"),
@@ -160,28 +156,30 @@ def a_schedule_that_fits(answer: object) -> Feedback:
 @task(
     "lab03.t6",
     title="The price of messages",
-    prompt="give the time in ms by which messages lengthen the 1F1B step of the last measured run, RUNS[-1]",
+    prompt="give the time in ms by which messages lengthen the 1F1B step on 16 devices with the times of RUNS[-1]",
     points=2,
 )
 def the_price_of_messages(answer: object) -> Feedback:
-    """Judge the ms that latency adds to 1F1B's makespan in the measured run of 6.2B parameters and 64 microbatches."""
+    """Judge the ms that latency adds to 1F1B's makespan: the times of 6.2B with 64 microbatches, on 16 devices."""
     time = a_number(answer, "a time in ms")
-    run = zero_bubble.RUNS[-1]
-    truth = _price(run)
+    run, devices = zero_bubble.RUNS[-1], 16
+    truth = _price(run, devices)
     if _near(time, truth, 0.06):
-        return right("the makespan with messages less the one without; [2(D-1)M/D + 2(D-2)]C gives the same")
-    steps = [simulate(build("1f1b", 8, 64), run.costs(latency)).makespan for latency in (True, False)]
-    others = [(_price(each), f"this is the price for {each.model} with {each.microbatches}") for each in zero_bubble.RUNS[:-1]]
+        return right("the makespan with messages less the one without; [2(K-1)M/K + 2(K-2)]C gives the same")
+    schedule = build("1f1b", devices, run.microbatches)
+    steps = [simulate(schedule, run.costs(latency)).makespan for latency in (True, False)]
+    others = [(_price(each, devices), f"with {each.model} and {each.microbatches}") for each in zero_bubble.RUNS[:-1]]
     mistakes = [
-        (14 * run.latency, "this is what messages cost GPipe, 2(D-1)C: in 1F1B they come back every D microbatches"),
-        (112 * run.latency, "this lacks the longer fill and drain, 2(D-2)C"),
+        (_price(run, run.devices), "this is the price on 8 devices: here the pipeline has 16"),
+        (30 * run.latency, "this is what messages cost GPipe, 2(K-1)C: in 1F1B they come back every K microbatches"),
+        (120 * run.latency, "this lacks the longer fill and drain, 2(K-2)C"),
         (run.latency, "this is one message: a step waits for many, one after the other"),
         (truth / 1000, "this is in seconds: give ms"),
         (steps[0], "this is the whole step with messages: take away the step without them"),
         (steps[1], "this is the whole step without messages: take it away from the step with them"),
-        *((price, f"{told} microbatches: RUNS[-1] is 6.2B with 64") for price, told in others),
+        *((price, f"this is the price {told} microbatches: RUNS[-1] is 6.2B with 64") for price, told in others),
     ]
-    hint = "simulate run.costs() and run.costs(latency=False) and compare the makespans"
+    hint = "simulate 16 devices with run.costs() and with run.costs(latency=False), and compare the makespans"
     return wrong(_first(time, mistakes, 0.06) or f"messages do not lengthen the step by {time:g} ms: {hint}")
 
 
@@ -189,8 +187,8 @@ def _timeline(name: str, devices: int, microbatches: int) -> Timeline:
     return simulate(build(name, devices, microbatches), Costs.per_device(forward=10, backward=20))
 
 
-def _price(run: zero_bubble.Run) -> float:
-    schedule = build("1f1b", run.devices, run.microbatches)
+def _price(run: zero_bubble.Run, devices: int) -> float:
+    schedule = build("1f1b", devices, run.microbatches)
     with_messages, without = (simulate(schedule, run.costs(latency)).makespan for latency in (True, False))
     return float(with_messages - without)
 

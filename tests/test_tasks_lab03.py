@@ -1,0 +1,188 @@
+"""Lab 3's tasks: the worked solutions pass, and every typical wrong answer gets a sentence of its own."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from solutions import handed_in, task_cells
+
+import hybridlab
+from hybridlab import Costs, build, formulas, simulate
+from hybridlab.published.zero_bubble import RUNS
+from hybridlab.tasks import TASKS, check
+
+KEYS = [f"lab03.t{number}" for number in range(1, 7)]
+
+# What the cells before a solution define and the solutions use.
+NAMES = {
+    "np": np,
+    "build": build,
+    "formulas": formulas,
+    "simulate": simulate,
+    "RUNS": RUNS,
+    "costs": Costs.per_device(forward=10, backward=20),
+}
+SOLUTIONS = {key: answer for key, answer, _ in (handed_in(solution.source, NAMES) for _, solution in task_cells("lab03"))}
+
+
+def test_the_lab_has_a_solution_for_each_of_its_tasks() -> None:
+    assert list(SOLUTIONS) == KEYS == [key for key in TASKS if key.startswith("lab03.")]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_solution_passes(key: str) -> None:
+    assert check(key, SOLUTIONS[key]).passed
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_solution_of_another_task_does_not_pass(key: str) -> None:
+    assert not any(check(key, answer).passed for other, answer in SOLUTIONS.items() if other != key)
+
+
+def test_what_the_lab_leaves_open_is_nothing_handed_in() -> None:
+    for cell, _ in task_cells("lab03"):
+        _, _, feedback = handed_in(cell.source, NAMES)
+        assert feedback.messages[0].startswith("nothing handed in yet")
+
+
+class EqualToAll(float):
+    """A number that claims to be whatever it is compared with."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __sub__(self, other: object) -> "EqualToAll":
+        return EqualToAll(0)
+
+    __hash__ = float.__hash__
+
+
+NAN = float("nan")
+CHEATS: list[Any] = [
+    EqualToAll(1),
+    [EqualToAll(1)] * 6,
+    ("1f1b", [EqualToAll(1)] * 8),
+    [NAN] * 6,
+    ("1f1b", [NAN] * 8),
+    ("1f1b", [True] * 8),
+    ("1f1b", [100.0] * 8),
+    ("gpipe", "1f1b"),
+    [4, 4, 4, 3, 2, "1"],
+    {"schedule": "1f1b"},
+    1e308,
+    -1e-300,
+    0.0,
+    list(range(1000)),
+    ["1f1b", "zb-h1", "gpipe"],
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("place", range(len(CHEATS)))
+def test_cheating_gets_a_sentence_and_does_not_pass(key: str, place: int) -> None:
+    feedback = check(key, CHEATS[place])
+    assert not feedback.passed
+    assert all(len(message) > 20 for message in feedback.messages)
+
+
+ONE_F_ONE_B_GIB = [1.5 * (8 - device) for device in range(8)]
+
+STEP = [simulate(build("1f1b", 16, 64), RUNS[-1].costs(latency)).makespan for latency in (True, False)]
+
+# Task, wrong answer, what its sentence must say.
+WRONG: list[tuple[str, Any, str]] = [
+    ("lab03.t1", 71.4, "write 71.4 % as 0.714"),
+    ("lab03.t1", 0.417, "divides by all device time"),
+    ("lab03.t1", 0.583, "busy share"),
+    ("lab03.t1", 1.4, "other way round"),
+    ("lab03.t1", 0.5, "(K-1)/M"),
+    ("lab03.t1", 1, "device 0 alone"),
+    ("lab03.t1", 1 / 3, "device 2 alone"),
+    ("lab03.t1", 0.1, "sum of the lengths"),
+    ("lab03.t1", -0.4, "is not -0.4"),
+    ("lab03.t1", "0.71", "a number such as"),
+    ("lab03.t1", [0.71], "a number such as"),
+    ("lab03.t2", 70, "(K-1)/M"),
+    ("lab03.t2", 72, "K/(M+K)"),
+    ("lab03.t2", 80, "K/M"),
+    ("lab03.t2", 27, "4 devices"),
+    ("lab03.t2", 62, "above 0.10"),
+    ("lab03.t2", 64, "fewer are enough"),
+    ("lab03.t2", 1, "with 1 microbatch the"),
+    ("lab03.t2", 62.5, "whole number"),
+    ("lab03.t2", 0, "at least 1"),
+    ("lab03.t3", [6, 5, 4, 3, 2, 1], "only 4 microbatches"),
+    ("lab03.t3", [4] * 6, "GPipe"),
+    ("lab03.t3", [1, 2, 3, 4, 4, 4], "from its end"),
+    ("lab03.t3", [4, 4, 3, 2, 1, 0], "warm-up alone"),
+    ("lab03.t3", [4, 4, 4, 4, 2, 1], "device 3 holds less than 4"),
+    ("lab03.t3", [4, 4, 4, 3, 1, 1], "device 4 holds more than 1"),
+    ("lab03.t3", [4, 4, 4, 3, 2], "list of 6 numbers"),
+    ("lab03.t4", 30, "printed figure"),
+    ("lab03.t4", 50, "the drain comes on top"),
+    ("lab03.t4", 80, "the fill comes on top"),
+    ("lab03.t4", 260, "both devices"),
+    ("lab03.t4", 65, "halves the times"),
+    ("lab03.t4", 1170, "the makespan"),
+    ("lab03.t4", 1040, "the busy time"),
+    ("lab03.t4", 170, "all-reduce"),
+    ("lab03.t4", 0.13, "give ms"),
+    ("lab03.t4", 100, "when does device 1 start"),
+    ("lab03.t5", ("gpipe", [48] * 8), "gpipe does not fit: device 0 would need 48 GiB, but it has 16"),
+    ("lab03.t5", ("zb-h1", [12] * 8), "lowest: device 7 would need 12 GiB, but it has 8"),
+    ("lab03.t5", ("1f1b", list(range(8, 0, -1))), "these are microbatches"),
+    ("lab03.t5", ("1f1b", ONE_F_ONE_B_GIB[::-1]), "device 0 comes first"),
+    ("lab03.t5", ("1f1b", [12] * 8), "device 1 holds less than 12 GiB"),
+    ("lab03.t5", ("1f1b", []), "list of 8 numbers"),
+    ("lab03.t5", ("1F1B!", ONE_F_ONE_B_GIB), "did you mean '1f1b'"),
+    ("lab03.t5", "1f1b", "a name and a list"),
+    ("lab03.t6", 66.3, "on 8 devices"),
+    ("lab03.t6", 30 * 0.535, "GPipe"),
+    ("lab03.t6", 120 * 0.535, "fill and drain"),
+    ("lab03.t6", 0.535, "one message"),
+    ("lab03.t6", 0.0792, "give ms"),
+    ("lab03.t6", STEP[0], "the whole step with messages"),
+    ("lab03.t6", STEP[1], "the whole step without messages"),
+    ("lab03.t6", 148 * 0.762, "with 1.5B and 64 microbatches"),
+    ("lab03.t6", 10, "compare the makespans"),
+]
+
+
+@pytest.mark.parametrize(("key", "answer", "says"), WRONG)
+def test_a_wrong_answer_gets_its_own_sentence(key: str, answer: Any, says: str) -> None:
+    feedback = check(key, answer)
+    assert not feedback.passed
+    assert any(says in message for message in feedback.messages), feedback.messages
+
+
+def test_sentences_about_wrong_answers_differ() -> None:
+    for key in KEYS:
+        sentences = [check(task, answer).messages for task, answer, _ in WRONG if task == key]
+        assert len(set(sentences)) >= len(sentences) - 2  # junk of two types may share one
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [
+        ("lab03.t1", 0.71),
+        ("lab03.t1", 0.72),  # from the bubble ratio as the picture rounds it
+        ("lab03.t1", np.float32(0.7143)),
+        ("lab03.t2", 63.0),
+        ("lab03.t2", np.int64(63)),
+        ("lab03.t3", (4, 4, 4, 3, 2, 1)),
+        ("lab03.t3", np.array([4.0, 4, 4, 3, 2, 1])),
+        ("lab03.t4", 130.0),
+        ("lab03.t5", ["1F1B", ONE_F_ONE_B_GIB]),
+        ("lab03.t5", ("1f1b", np.array(ONE_F_ONE_B_GIB))),
+        ("lab03.t6", 79.2),
+        ("lab03.t6", 79.18),
+    ],
+)
+def test_another_way_to_write_the_right_answer_passes(key: str, answer: Any) -> None:
+    assert check(key, answer).passed
+
+
+def test_no_solution_can_be_imported() -> None:
+    values = [value for module in (hybridlab.tasks.lab03, hybridlab.tasks) for value in vars(module).values()]
+    for key in KEYS:
+        assert not any(check(key, value).passed for value in values)
