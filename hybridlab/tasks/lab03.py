@@ -35,7 +35,6 @@ def the_other_number(answer: object) -> Feedback:
         (ratio, "this is the bubble ratio, which divides by all device time: divide by the busy time of all devices"),
         (1 - ratio, "this is the busy share of all device time: the question is idle / ideal"),
         (1 / truth, "this is ideal / idle: it is the other way round"),
-        (1 - 1 / truth, "this is 1 - ideal / idle: take idle / ideal"),
         ((3 - 1) / 4, "this is (K-1)/M, which holds for equal stages: device 2 is slower, so read the times"),
         (idle[0] / busy[0], "this is the number of device 0 alone: take all three devices"),
         (idle[2] / busy[2], "this is the number of device 2 alone, or (K-1)/(M+K-1): take the times of all three devices"),
