@@ -109,7 +109,7 @@ def thirty_milliseconds(answer: object) -> Feedback:
     if _near(time, truth, 0.5):
         return right("(K-1)F to fill and (K-1)B to drain, as the report itself has it in section 5.3; 30 would be B - F")
     mistakes = [
-        (30, "30 ms is the printed figure: a step of 1040 + 30 ms leaves no time for the first forward and the last backward"),
+        (30, "30 ms is the printed figure, but the first forward alone keeps device 1 waiting for 50 ms"),
         (50, "50 ms is the fill, while device 1 waits for its first forward: the drain comes on top"),
         (80, "80 ms is the drain, while device 0 waits for its last backward: the fill comes on top"),
         (2 * truth, "this adds up the idle time of both devices: they idle side by side, so the run gets longer by one of them"),
