@@ -1,13 +1,15 @@
 """Schedules as text and as CSV: reading says the line and column of what it cannot read."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.inputs import shown
 from hybridlab.ops import Op
 
 Orders = tuple[tuple[Op, ...], ...]
+MOST_LINES = 32  # devices of a marked grid; of more, those with a mark
+WINDOW = 12  # operations of a device's line shown around a mark
 
 _LABEL = re.compile(r"\s*device\s+([0-9]{1,9})\s*:", re.IGNORECASE)
 
@@ -31,6 +33,29 @@ def _operations(order: Iterable[Op | str]) -> list[Op | str]:
 def join_text(orders: Sequence[Sequence[Op]]) -> str:
     """Return one line a device: ``device 0: 0F0 0B0``."""
     return "\n".join(f"device {device}: {' '.join(map(str, order))}" for device, order in enumerate(orders))
+
+
+def join_marked(orders: Sequence[Sequence[Op]], marks: Container[tuple[int | None, int | None]]) -> str:
+    """Return the lines of :func:`join_text`, operations at ``marks`` (device, position) in brackets.
+
+    Of a long line the part around its first mark is shown, and of many devices those with a mark.
+
+    >>> print(join_marked([[Op.parse("0B0"), Op.parse("0F0")]], marks={(0, 0)}))
+    device 0: [0B0] 0F0
+    """
+    lines = []
+    marked = []
+    for device, order in enumerate(orders):
+        words = [f"[{op}]" if (device, position) in marks else str(op) for position, op in enumerate(order)]
+        first = next((place for place, word in enumerate(words) if word[0] == "["), None)
+        start, stop = max(0, (first or 0) - WINDOW), (first or 0) + 2 * WINDOW
+        window = ["..."] * (start > 0) + words[start:stop] + ["..."] * (stop < len(words))
+        lines.append(f"device {device}: {' '.join(window)}")
+        marked += [lines[-1]] * (first is not None)
+    if len(lines) > MOST_LINES:
+        shown_lines = (marked or lines)[:MOST_LINES]
+        return "\n".join([*shown_lines, f"and {len(lines) - len(shown_lines)} devices more"])
+    return "\n".join(lines)
 
 
 def join_csv(orders: Sequence[Sequence[Op]]) -> str:

@@ -2,17 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import islice
 from typing import NamedTuple
 
 from hybridlab.errors import Deadlock, InvalidSchedule
 from hybridlab.inputs import shown
 from hybridlab.ops import Kind, Op
+from hybridlab.schedule_text import join_marked
 
 Orders = Sequence[Sequence[Op]]
-MOST_NAMED = 12  # more sentences of one sort help nobody
-MOST_LINES = 32  # devices printed; of more, those with a mark
-WINDOW = 12  # operations of a device's line shown around a mark
+MOST_NAMED = 12  # microbatches in one sentence
+MOST_FAULTS = 24  # sentences; more help nobody
 
 
 class Problem(NamedTuple):
@@ -35,7 +35,7 @@ def slots_of(name: str, orders: Orders) -> dict[Op, int]:
     1
     """
     device_of = {op.stage: device for device, order in enumerate(orders) for op in order}
-    faults = list(islice(_incomplete(orders, device_of), MOST_NAMED))
+    faults = list(islice(_incomplete(orders, device_of), MOST_FAULTS))
     backwards = list(_too_early(orders))
     if faults:
         raise InvalidSchedule(_report(name, orders, faults + backwards), tuple(faults + backwards))
@@ -99,21 +99,31 @@ def _incomplete(orders: Orders, device_of: Mapping[int, int]) -> Iterator[Proble
 
 
 def _missing(times: Counter[Op], stages: int, microbatches: int) -> Iterator[Problem]:
-    for stage, microbatch in product(range(stages), range(microbatches)):
-        forward, full, split, weight = (Op(kind, stage, microbatch) in times for kind in Kind)
-        where, what = f"stage {stage}", f"of microbatch {microbatch}"
-        if not forward:
-            yield Problem(f"{where} never runs the forward {what}")
-        if not (full or split or weight):
-            yield Problem(f"{where} never runs the backward {what}")
-        elif full and (split or weight):
-            yield Problem(
-                f"{where} runs a full backward (B) {what} and a part of it (I or W) as well: one or the other"
-            )
-        elif not full and not weight:
-            yield Problem(f"{where} never runs the weight gradient {what}: its backward is I, so W must follow")
-        elif not full and not split:
-            yield Problem(f"{where} never runs the input gradient {what}, which its weight gradient needs")
+    """Yield a sentence for each stage and each sort of operation that it lacks, or has in two forms."""
+    for stage in range(stages):
+        lacking: dict[str, list[int]] = {}
+        for microbatch in range(microbatches):
+            forward, full, split, weight = (Op(kind, stage, microbatch) in times for kind in Kind)
+            faults = {
+                "never runs the forward {}": not forward,
+                "never runs the backward {}": not (full or split or weight),
+                "runs a full backward (B) {} and a part of it (I or W) as well: one or the other": full
+                and (split or weight),
+                "never runs the weight gradient {}: its backward is I, so W must follow": split and not (full or weight),
+                "never runs the input gradient {}, which its weight gradient needs": weight and not (full or split),
+            }
+            for sentence in (each for each, found in faults.items() if found):
+                lacking.setdefault(sentence, []).append(microbatch)
+        for sentence, found_in in lacking.items():
+            yield Problem(f"stage {stage} {sentence.format(_of_microbatches(found_in))}")
+
+
+def _of_microbatches(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"of microbatch {numbers[0]}"
+    if len(numbers) <= MOST_NAMED:
+        return f"of microbatches {', '.join(map(str, numbers))}"
+    return f"of {len(numbers)} microbatches, {numbers[0]}, {numbers[1]}, ... {numbers[-1]}"
 
 
 def _too_early(orders: Orders) -> Iterator[Problem]:
@@ -126,13 +136,13 @@ def _too_early(orders: Orders) -> Iterator[Problem]:
             needed = Kind.I if op.kind is Kind.W else Kind.F
             first = place.get(Op(needed, op.stage, op.microbatch), -1)
             if op.kind is not Kind.F and first > position:
-                sentence = f"device {device} runs {op} before {order[first]}: {_of(op)} needs the {needed.words} first"
+                sentence = f"device {device} runs {op} before {order[first]}, the {needed.words} that it needs"
                 yield Problem(sentence, device, position, op)
 
 
 def _run(orders: Orders, device_of: Mapping[int, int]) -> tuple[dict[Op, int], list[int]]:
     """Run every device as far as it goes; return the slots of what ran and the place each device reached."""
-    split = {(op.stage, op.microbatch): op.kind is Kind.I for order in orders for op in order if op.kind in "BI"}
+    split = _split(orders)
     slots: dict[Op, int] = {}
     at, clock = [0] * len(orders), [-1] * len(orders)
     waiting: dict[Op, int] = {}
@@ -152,7 +162,7 @@ def _run(orders: Orders, device_of: Mapping[int, int]) -> tuple[dict[Op, int], l
 
 
 def _stuck(orders: Orders, device_of: Mapping[int, int], at: Sequence[int]) -> Iterator[Problem]:
-    split = {(op.stage, op.microbatch): op.kind is Kind.I for order in orders for op in order if op.kind in "BI"}
+    split = _split(orders)
     for device, order in enumerate(orders):
         if at[device] < len(order):
             op = order[at[device]]
@@ -168,25 +178,16 @@ def _stuck(orders: Orders, device_of: Mapping[int, int], at: Sequence[int]) -> I
 
 def _report(name: str, orders: Orders, problems: Sequence[Problem]) -> str:
     """Return the message: what is wrong, one sentence a line, and the grid with the offending ops in brackets."""
-    told = [f"  {problem.sentence}" for problem in problems[: 2 * MOST_NAMED]]
-    if len(problems) > len(told):
-        told.append(f"  and {len(problems) - len(told)} more of the kind")
+    told = [f"  {problem.sentence}" for problem in problems[:MOST_FAULTS]]
+    if len(told) == MOST_FAULTS:
+        told.append("  and perhaps more")
     marks = {(problem.device, problem.position) for problem in problems}
-    devices: Sequence[int] = range(len(orders))
-    if len(devices) > MOST_LINES:
-        devices = sorted({device for device, _ in marks if device is not None} or devices)[:MOST_LINES]
-    grid = [_line(device, orders[device], marks) for device in devices]
-    if len(grid) < len(orders):
-        grid.append(f"and {len(orders) - len(grid)} devices more")
-    return "\n".join([f"schedule {shown(name)} cannot run:", *told, *grid])
+    return "\n".join([f"schedule {shown(name)} cannot run:", *told, join_marked(orders, marks)])
 
 
-def _line(device: int, order: Sequence[Op], marks: set[tuple[int | None, int | None]]) -> str:
-    words = [f"[{op}]" if (device, position) in marks else str(op) for position, op in enumerate(order)]
-    first = next((place for place, word in enumerate(words) if word[0] == "["), 0)
-    start, stop = max(0, first - WINDOW), first + 2 * WINDOW
-    window = ["..."] * (start > 0) + words[start:stop] + ["..."] * (stop < len(words))
-    return f"device {device}: {' '.join(window)}"
+def _split(orders: Orders) -> dict[tuple[int, int], bool]:
+    """Return for (stage, microbatch) whether its backward is split into I and W."""
+    return {(op.stage, op.microbatch): op.kind is Kind.I for order in orders for op in order if op.kind in "BI"}
 
 
 def _of(op: Op) -> str:

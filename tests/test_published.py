@@ -118,8 +118,10 @@ def test_the_validator_names_what_the_log_violates() -> None:
     with pytest.raises(InvalidSchedule) as refusal:
         Schedule.parse(event_log().orders(), name="event log")
     sentences = [problem.sentence for problem in refusal.value.problems]
-    for stage, microbatch in lost_forwards().by_bound:
-        assert f"stage {stage} never runs the forward of microbatch {microbatch}" in sentences
+    assert sentences[:2] == [
+        "stage 1 never runs the forward of microbatch 5",
+        "stage 2 never runs the forward of microbatches 4, 5",
+    ]
     early = [problem.op for problem in refusal.value.problems if problem.op is not None]
     assert early == [Op.parse(f"2B{microbatch}") for microbatch in range(4)]
     assert "device 2: [2B0] [2B1] 2F0 [2B2] 2F1 [2B3] 2F2 2B4 2F3 2B5" in str(refusal.value)
@@ -133,8 +135,13 @@ def test_the_validator_names_every_input_that_comes_late_in_the_log() -> None:
 
 
 def test_the_validator_refuses_the_grid_for_its_missing_forwards() -> None:
-    with pytest.raises(InvalidSchedule, match="stage 0 never runs the forward of microbatch 2"):
+    with pytest.raises(InvalidSchedule) as refusal:
         Schedule.parse(step_grid().orders())
+    assert [problem.sentence for problem in refusal.value.problems] == [
+        "stage 0 never runs the forward of microbatches 2, 3, 4, 5",
+        "stage 1 never runs the forward of microbatches 0, 1, 2, 3, 4, 5",
+        "stage 2 never runs the forward of microbatches 0, 1, 2, 3, 4, 5",
+    ]
     assert step_grid().orders() == (
         "device 0: 0F0 0F1 0B0 0B1 0B2 0B3 0B4 0B5\n"
         "device 1: 1B0 1B1 1B2 1B3 1B4 1B5\n"

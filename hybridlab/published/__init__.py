@@ -1,6 +1,6 @@
 """What was published before this course, kept apart from what is right: rules and printed numbers, reproduced as they are.
 
-``timelines`` has the rule behind two printed timelines of "1F1B", ``report`` the figures and the arithmetic of a report
+``timelines`` has two printed timelines of "1F1B" and ``rule`` the rule behind both, ``report`` the figures and the arithmetic of a report
 on the same program, ``zero_bubble`` measured times and the rates computed from them. Nothing else in the library uses
 these modules.
 
@@ -13,15 +13,8 @@ Step | R0(S0) | R1(S1)
 """
 
 from hybridlab.published import report, zero_bubble
-from hybridlab.published.timelines import (
-    Event,
-    EventLog,
-    LostForwards,
-    StepGrid,
-    event_log,
-    lost_forwards,
-    step_grid,
-)
+from hybridlab.published.rule import LostForwards, lost_forwards
+from hybridlab.published.timelines import Event, EventLog, StepGrid, event_log, step_grid
 
 __all__ = [
     "Event",

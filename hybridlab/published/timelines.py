@@ -1,29 +1,16 @@
-"""The rule behind two published timelines, a step grid and an event log, for any size. It is called 1F1B and is not.
-
-K stages, D replicas, M microbatches; rank = replica x K + stage. The rule knows a step and a stage and nothing else: in
-each of M + K-1 steps, stage s runs the forward of microbatch step - s if s <= step < M, then the backward of microbatch
-step - (K-1-s) if there is such a microbatch. No operation waits for another. So the last stage starts with a backward,
-and the bound step < M, where step < M + s is meant, drops the last forwards of every stage but the first. The grid has
-one cell for a rank in a step: a backward overwrites the forward of its step.
-"""
+"""Two published timelines, a step grid and an event log, for any size, as their common rule makes them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from hybridlab.errors import HybridLabError
 from hybridlab.inputs import whole_number
 from hybridlab.ops import Kind, Op
+from hybridlab.published.rule import running, sizes_of
 from hybridlab.schedule_text import join_text
 
-Microbatches = npt.NDArray[np.int64]  # (steps, stages): the microbatch that runs, -1 for none
-
 IDLE = "-"
-MOST_CELLS = 10**6  # steps x ranks: the tables are for reading
 
 
 class Event(NamedTuple):
@@ -42,13 +29,6 @@ class Event(NamedTuple):
         '2B0'
         """
         return None if self.event == "OPT" else Op.parse(f"{self.stage}{self.event}")
-
-
-class LostForwards(NamedTuple):
-    """Forwards of one replica that never show, as pairs (stage, microbatch): why they are lost is the field's name."""
-
-    by_bound: tuple[tuple[int, int], ...]
-    by_overwriting: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -117,7 +97,7 @@ class EventLog:
         Traceback (most recent call last):
         hybridlab.errors.InvalidSchedule: schedule 'event log' cannot run:
           stage 1 never runs the forward of microbatch 1
-          device 1 runs 1B0 before 1F0: the backward of microbatch 0 needs the forward first
+          device 1 runs 1B0 before 1F0, the forward that it needs
         device 0: 0F0 0F1 0B0 0B1
         device 1: [1B0] 1F0 1B1
         """
@@ -133,8 +113,8 @@ def step_grid(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> Step
     >>> step_grid().cells[0]
     ('F0', '-', 'B0', 'F0', '-', 'B0', 'F0', '-', 'B0', 'F0', '-', 'B0')
     """
-    stages, replicas, microbatches = _sizes(stages, replicas, microbatches)
-    forward, backward = _rule(stages, microbatches)
+    stages, replicas, microbatches = sizes_of(stages, replicas, microbatches)
+    forward, backward = running(stages, microbatches)
     one_replica = (
         tuple(_cell(f, b) for f, b in zip(*row, strict=True))
         for row in zip(forward.tolist(), backward.tolist(), strict=True)
@@ -152,47 +132,9 @@ def event_log(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> Even
     >>> len(log.rows), log.rows[1]
     (144, Event(time=1, rank=2, stage=2, event='B0'))
     """
-    stages, replicas, microbatches = _sizes(stages, replicas, microbatches)
+    stages, replicas, microbatches = sizes_of(stages, replicas, microbatches)
     rows = tuple(Event(time, *row) for time, row in enumerate(_events(stages, replicas, microbatches)))
     return EventLog(stages, replicas, microbatches, rows)
-
-
-def lost_forwards(stages: int = 3, microbatches: int = 6) -> LostForwards:
-    """Return the forwards of one replica that never show, as pairs (stage, microbatch).
-
-    ``by_bound``: dropped by step < M, missing from the log and from the grid. ``by_overwriting``: in the log, but
-    overwritten in the grid by the backward of their step. Raises :class:`HybridLabError` as :func:`step_grid` does.
-
-    >>> lost_forwards().by_bound
-    ((1, 5), (2, 4), (2, 5))
-    >>> len(lost_forwards().by_overwriting)
-    13
-    """
-    stages, _, microbatches = _sizes(stages, 1, microbatches)
-    forward, backward = _rule(stages, microbatches)
-    logged = _pairs(forward)
-    left = _pairs(np.where(backward < 0, forward, -1))
-    every = product(range(stages), range(microbatches))
-    return LostForwards(tuple(pair for pair in every if pair not in logged), tuple(sorted(logged - left)))
-
-
-def _sizes(stages: int, replicas: int, microbatches: int) -> tuple[int, int, int]:
-    stages, replicas = whole_number(stages, "stages"), whole_number(replicas, "replicas")
-    microbatches = whole_number(microbatches, "microbatches")
-    cells = (microbatches + stages - 1) * stages * replicas
-    if cells > MOST_CELLS:
-        size = f"{microbatches + stages - 1:,} steps of {stages * replicas:,} ranks"
-        raise HybridLabError(f"{size} make a table of more than {MOST_CELLS:,} cells: try fewer of either")
-    return stages, replicas, microbatches
-
-
-def _rule(stages: int, microbatches: int) -> tuple[Microbatches, Microbatches]:
-    """Return the microbatch of the forward and of the backward, (steps, stages), -1 for none."""
-    step = np.arange(microbatches + stages - 1)[:, None]
-    stage = np.arange(stages)
-    reached = step - (stages - 1 - stage)
-    forward = np.where((stage <= step) & (step < microbatches), step - stage, -1)
-    return forward, np.where((reached >= 0) & (reached < microbatches), reached, -1)
 
 
 def _cell(forward: int, backward: int) -> str:
@@ -204,16 +146,10 @@ def _cell(forward: int, backward: int) -> str:
 
 def _events(stages: int, replicas: int, microbatches: int) -> Iterator[tuple[int, int, str]]:
     """Yield rank, stage and event, in the order of the log."""
-    for rows in zip(*(table.tolist() for table in _rule(stages, microbatches)), strict=True):
+    for rows in zip(*(table.tolist() for table in running(stages, microbatches)), strict=True):
         for replica, stage in product(range(replicas), range(stages)):
             for kind, row in zip((Kind.F, Kind.B), rows, strict=True):
                 if row[stage] >= 0:
                     yield replica * stages + stage, stage, f"{kind}{row[stage]}"
     for stage, replica in product(range(stages), range(replicas)):
         yield replica * stages + stage, stage, "OPT"
-
-
-def _pairs(running: Microbatches) -> set[tuple[int, int]]:
-    """Return (stage, microbatch) of every operation in ``running``."""
-    steps, stages = np.nonzero(running >= 0)
-    return set(zip(stages.tolist(), running[steps, stages].tolist(), strict=True))

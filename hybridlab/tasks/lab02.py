@@ -10,7 +10,8 @@ from hybridlab.errors import HybridLabError
 from hybridlab.formulas import one_f_one_b_makespan, peak_activations
 from hybridlab.ops import Kind, Op
 from hybridlab.schedule import Schedule
-from hybridlab.tasks.checking import Feedback, a_number, a_text, close, right, some_numbers, task, wrong
+from hybridlab.tasks.answers import a_number, a_text, mistake_behind, near, some_numbers
+from hybridlab.tasks.checking import Feedback, right, task, wrong
 
 EXAMPLE = "device 0: 0F0 0F1 0B0 0B1"
 BROKEN = (
@@ -90,7 +91,7 @@ def predict_makespan(answer: Any) -> Feedback:
     devices, microbatches, forward, backward = 6, 10, 3, 5
     work = microbatches * (forward + backward)
     value = a_number(answer, "a makespan")
-    if close(value, one_f_one_b_makespan(devices, microbatches, forward, backward)):
+    if near(value, one_f_one_b_makespan(devices, microbatches, forward, backward), within=0.1):
         bubble = value - work
         return right(
             f"{value:g} ms: the last device works for {work} ms without a pause, and stands idle for {bubble:g} ms: "
@@ -107,9 +108,9 @@ def predict_makespan(answer: Any) -> Feedback:
         2 * (microbatches + devices - 1): "that is the number of unit slots; a forward takes 3 ms and a backward 5 ms",
         microbatches + devices - 1: "that is the number of forward and backward pairs, not yet ms",
     }
-    for slip, sentence in slips.items():
-        if close(value, slip):
-            return wrong(sentence)
+    slip = mistake_behind(value, slips.items(), within=0.1)
+    if slip:
+        return wrong(slip)
     if value < work:
         return wrong(f"{value:g} ms is less than the work of one device, {microbatches} x ({forward} + {backward}) = {work} ms")
     return wrong(f"not {value:g} ms: follow the last device. When does it start, how long does it work, what is left to do then?")

@@ -1,7 +1,5 @@
 """Lab 3, bubbles and memory: the tasks and what each says to an answer."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from hybridlab import formulas
@@ -11,10 +9,9 @@ from hybridlab.errors import HybridLabError
 from hybridlab.inputs import known_name, shown
 from hybridlab.published import report, zero_bubble
 from hybridlab.schedules import build
-from hybridlab.tasks.checking import Feedback, a_number, a_text, right, some_numbers, task, wrong
+from hybridlab.tasks.answers import a_number, a_text, mistake_behind, near, some_numbers
+from hybridlab.tasks.checking import Feedback, right, task, wrong
 from hybridlab.timeline import Timeline
-
-Mistakes = Iterable[tuple[float, str]]  # a number that a known mistake leads to, and the sentence about it
 
 
 @task(
@@ -29,7 +26,7 @@ def the_other_number(answer: object) -> Feedback:
     busy, ratio = timeline.busy, timeline.bubble_ratio
     idle = timeline.makespan - busy
     truth = idle.sum() / busy.sum()
-    if _near(value, truth, 0.0061):
+    if near(value, truth, 0.0061):
         return right(f"300 / 420: and with r = 0.714 the bubble ratio is r / (1 + r) = {ratio:.3f}, as the picture states")
     mistakes = [
         (ratio, "this is the bubble ratio, which divides by all device time: divide by the busy time of all devices"),
@@ -39,10 +36,10 @@ def the_other_number(answer: object) -> Feedback:
         (idle[0] / busy[0], "this is the number of device 0 alone: take all three devices"),
         (idle[2] / busy[2], "this is the number of device 2 alone, or (K-1)/(M+K-1): take the times of all three devices"),
     ]
-    if _near(value, 100 * truth, 0.61):
+    if near(value, 100 * truth, 0.61):
         return wrong(f"the lab asks for a share of one: write {value:g} % as {value / 100:g}")
     hint = "the idle time is 3 x makespan less the busy time; a device is busy for the sum of the lengths of its boxes"
-    return wrong(_first(value, mistakes, 0.0061) or f"idle / ideal is not {value:g}: {hint}")
+    return wrong(mistake_behind(value, mistakes, 0.0061) or f"idle / ideal is not {value:g}: {hint}")
 
 
 @task(
@@ -65,7 +62,7 @@ def enough_microbatches(answer: object) -> Feedback:
         (27, "27 microbatches are enough for 4 devices: this pipeline has 8"),
     ]
     off = f"{told}: enough, but fewer are enough too" if ratio <= most else f"{told}: above {most:.2f}, take more"
-    return wrong(_first(count, mistakes, 0) or off)
+    return wrong(mistake_behind(count, mistakes, 0) or off)
 
 
 @task(
@@ -80,14 +77,12 @@ def peaks_of_a_short_pipeline(answer: object) -> Feedback:
     truth = _timeline("1f1b", devices, microbatches).peak_activations.tolist()
     if peaks == truth:
         return right("min(K-d, M): with fewer microbatches than devices, the first devices hold them all")
+    warm_up = [min(devices - 1 - d, microbatches) for d in range(devices)]
     known = [
         ([devices - d for d in range(devices)], "device 0 cannot hold 6 activations: there are only 4 microbatches"),
         ([microbatches] * devices, "this is GPipe: in 1F1B device 5 runs every backward right after its forward"),
         (truth[::-1], "this is the right list from its end: device 0 waits longest for its first backward, so it holds most"),
-        (
-            [min(devices - 1 - d, microbatches) for d in range(devices)],
-            "this is the warm-up alone: one more forward runs before the first backward",
-        ),
+        (warm_up, "this is the warm-up alone: one more forward runs before the first backward"),
     ]
     for values, sentence in known:
         if peaks == values:
@@ -106,7 +101,7 @@ def thirty_milliseconds(answer: object) -> Feedback:
     costs = Costs.per_device(report.FORWARD, report.BACKWARD)
     timeline = simulate(build("1f1b", report.STAGES, report.MICROBATCHES), costs)
     truth = timeline.makespan - timeline.busy[0]
-    if _near(time, truth, 0.5):
+    if near(time, truth, 0.5):
         return right("(K-1)F to fill and (K-1)B to drain, as the report itself has it in section 5.3; 30 would be B - F")
     mistakes = [
         (30, "30 ms is the printed figure, but the first forward alone keeps device 1 waiting for 50 ms"),
@@ -120,7 +115,7 @@ def thirty_milliseconds(answer: object) -> Feedback:
         (truth / 1000, "this is in seconds: give ms"),
     ]
     hint = "when does device 1 start, and how long after its last backward does device 0 end?"
-    return wrong(_first(time, mistakes, 0.001) or f"fill and drain do not lengthen the run by {time:g} ms: {hint}")
+    return wrong(mistake_behind(time, mistakes, 0.001) or f"fill and drain do not lengthen the run by {time:g} ms: {hint}")
 
 
 @task(
@@ -163,10 +158,8 @@ def the_price_of_messages(answer: object) -> Feedback:
     time = a_number(answer, "a time in ms")
     run, devices = zero_bubble.RUNS[-1], 16
     truth = _price(run, devices)
-    if _near(time, truth, 0.06):
+    if near(time, truth, 0.06):
         return right("the makespan with messages less the one without; [2(K-1)M/K + 2(K-2)]C gives the same")
-    schedule = build("1f1b", devices, run.microbatches)
-    steps = [simulate(schedule, run.costs(latency)).makespan for latency in (True, False)]
     others = [(_price(each, devices), f"with {each.model} and {each.microbatches}") for each in zero_bubble.RUNS[:-1]]
     mistakes = [
         (_price(run, run.devices), "this is the price on 8 devices: here the pipeline has 16"),
@@ -174,36 +167,28 @@ def the_price_of_messages(answer: object) -> Feedback:
         (120 * run.latency, "this lacks the longer fill and drain, 2(K-2)C"),
         (run.latency, "this is one message: a step waits for many, one after the other"),
         (truth / 1000, "this is in seconds: give ms"),
-        (steps[0], "this is the whole step with messages: take away the step without them"),
-        (steps[1], "this is the whole step without messages: take it away from the step with them"),
+        (_step(run, devices, True), "this is the whole step with messages: take away the step without them"),
+        (_step(run, devices, False), "this is the whole step without messages: take it away from the step with them"),
         *((price, f"this is the price {told} microbatches: RUNS[-1] is 6.2B with 64") for price, told in others),
     ]
     hint = "simulate 16 devices with run.costs() and with run.costs(latency=False), and compare the makespans"
-    return wrong(_first(time, mistakes, 0.06) or f"messages do not lengthen the step by {time:g} ms: {hint}")
+    return wrong(mistake_behind(time, mistakes, 0.06) or f"messages do not lengthen the step by {time:g} ms: {hint}")
 
 
 def _timeline(name: str, devices: int, microbatches: int) -> Timeline:
     return simulate(build(name, devices, microbatches), Costs.per_device(forward=10, backward=20))
 
 
+def _step(run: zero_bubble.Run, devices: int, latency: bool) -> float:
+    return float(simulate(build("1f1b", devices, run.microbatches), run.costs(latency)).makespan)
+
+
 def _price(run: zero_bubble.Run, devices: int) -> float:
-    schedule = build("1f1b", devices, run.microbatches)
-    with_messages, without = (simulate(schedule, run.costs(latency)).makespan for latency in (True, False))
-    return float(with_messages - without)
-
-
-def _near(value: float, truth: float, within: float) -> bool:
-    return abs(value - truth) <= within
-
-
-def _first(value: float, mistakes: Mistakes, within: float) -> str | None:
-    """Return the sentence about the nearest mistake that leads to ``value``, None if none does."""
-    hits = sorted((abs(value - known), sentence) for known, sentence in mistakes if _near(value, known, within))
-    return hits[0][1] if hits else None
+    return _step(run, devices, True) - _step(run, devices, False)
 
 
 def _at_first_difference(values: list[float], truth: list[float], unit: str, of: str) -> str:
-    device = next(place for place, (value, true) in enumerate(zip(values, truth, strict=True)) if not _near(value, true, 0.01))
+    device = next(place for place, (value, true) in enumerate(zip(values, truth, strict=True)) if not near(value, true, 0.01))
     side = "less" if values[device] > truth[device] else "more"
     return f"device {device} holds {side} than {values[device]:g} {unit} {of}: count from its first forward to its first backward"
 
