@@ -25,6 +25,17 @@ class Costs:
     weight_gradient: Floats
     p2p: Floats
 
+    def __post_init__(self) -> None:
+        for name in ("forward", "backward", "weight_gradient", "p2p"):
+            array = times(getattr(self, name), name)
+            array = array if name == "p2p" else np.atleast_1d(array)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        fields = {name: getattr(self, name).shape for name in ("forward", "backward", "weight_gradient")}
+        _fit(fields, self.p2p.shape)
+        if (self.weight_gradient > self.backward).any():
+            raise HybridLabError("the weight gradient is a part of the backward and cannot take longer")
+
     @classmethod
     def per_device(cls, forward: Any, backward: Any, weight_share: Any = 0.5, p2p: Any = 0.0) -> "Costs":
         """Return the costs of a pipeline, each value a scalar or one a device.
@@ -40,17 +51,11 @@ class Costs:
         15.0
         """
         fields = {"forward": times(forward, "forward"), "backward": times(backward, "backward")}
-        share = times(weight_share, "weight_share")
+        fields["weight_share"] = share = times(weight_share, "weight_share")
         if (share > 1).any():
             raise HybridLabError(f"weight_share is a part of the backward, from 0 to 1, not {share.max()}")
-        fields = {name: np.atleast_1d(value) for name, value in (fields | {"weight_share": share}).items()}
-        latency = times(p2p, "p2p")
-        _fit({name: value.shape for name, value in fields.items()}, latency.shape)
-        weight_gradient = fields["backward"] * fields["weight_share"]
-        arrays = (fields["forward"], fields["backward"], weight_gradient, latency)
-        for array in arrays:
-            array.setflags(write=False)
-        return cls(*arrays)
+        _fit({name: np.atleast_1d(value).shape for name, value in fields.items()}, times(p2p, "p2p").shape)
+        return cls(fields["forward"], fields["backward"], fields["backward"] * share, p2p)
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -113,12 +118,8 @@ class Costs:
         scale = np.ones(number)
         for device in devices:
             scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = by
-        with np.errstate(over="ignore"):  # times() refuses what has become infinite
-            forward, backward = times(self.forward * scale, "forward"), times(self.backward * scale, "backward")
-        weight_gradient = self.weight_gradient * scale
-        for array in (forward, backward, weight_gradient):
-            array.setflags(write=False)
-        return Costs(forward, backward, weight_gradient, self.p2p)
+        with np.errstate(over="ignore"):  # what becomes infinite is refused
+            return Costs(self.forward * scale, self.backward * scale, self.weight_gradient * scale, self.p2p)
 
 
 def _fit(shapes: dict[str, tuple[int, ...]], p2p: tuple[int, ...]) -> None:

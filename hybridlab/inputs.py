@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 LARGEST = 10**7
 LONGEST = 1e200  # one time, in any unit
 LATEST = 1e250  # a sum of times: beyond that of any schedule, so that a timeline's times stay finite
-MOST_CELLS = 2**27  # operations x settings that are timed at once: a few GB of arrays
+MOST_CELLS = 2**26  # operations x settings that are timed at once: up to 8 GB of arrays, at about 120 bytes each
 
 
 def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LARGEST) -> int:

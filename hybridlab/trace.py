@@ -19,13 +19,16 @@ def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[s
     devices = sorted({row["device"] for row in rows})
     events: list[dict[str, Any]] = [_named("process_name", 0, title)]
     events += [_named("thread_name", device, f"device {device}") for device in devices]
+    chunk = min((row["activations"] for row in rows if row["kind"] == "F"), default=0.0)  # a device's first forward
     for row in rows:
         start, end = row["start"] * microseconds, row["end"] * microseconds
         track = {"pid": 0, "tid": row["device"], "ts": start}
         details = {"stage": row["stage"], "microbatch": row["microbatch"]}
         events.append({"ph": "X", "name": row["op"], "cat": row["kind"], **track, "dur": end - start, "args": details})
-        counter = f"activations of device {row['device']}"
-        events.append({"ph": "C", "name": counter, **track, "args": {"microbatches": row["activations"]}})
+        counter = {"ph": "C", "name": f"activations of device {row['device']}", **track}
+        events.append({**counter, "args": {"microbatches": row["activations"]}})
+        if row["kind"] in "BW":
+            events.append({**counter, "ts": end, "args": {"microbatches": row["activations"] - chunk}})
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 

@@ -113,3 +113,12 @@ def test_whole_numbers_of_any_type_are_times() -> None:
         costs = Costs.per_device(np.array([1, 2], dtype=dtype), 2)
         assert costs.forward.dtype == np.float64
         assert costs.forward.tolist() == [1, 2]
+
+
+def test_costs_made_without_per_device_are_checked_too() -> None:
+    with pytest.raises(HybridLabError, match="weight gradient is a part of the backward"):
+        Costs([1], [2], [3], 0)  # type: ignore[arg-type]
+    with pytest.raises(HybridLabError, match="p2p must be finite"):
+        Costs([1], [2], [1], float("nan"))  # type: ignore[arg-type]
+    with pytest.raises(HybridLabError, match="last axis is the devices"):
+        Costs([1, 2, 3], [2, 2], [1], 0)  # type: ignore[arg-type]

@@ -209,6 +209,8 @@ def test_a_trace_opens_in_perfetto() -> None:
         for device in range(4)
     }
     assert list(most.values()) == timeline.peak_activations.tolist()
+    last_of = {event["name"]: event["args"]["microbatches"] for event in sorted(counters, key=lambda e: e["ts"])}
+    assert list(last_of.values()) == [0] * 4, "after the step no activation is held"
 
 
 def test_a_trace_in_seconds() -> None:
