@@ -9,7 +9,8 @@ from sphinx.config import Config
 
 
 def without_thebe(app: Sphinx, config: Config) -> None:
-    """Disconnect what sphinx_thebe does to pages; jupyter-book loads it whatever the configuration says."""
+    """Disconnect what sphinx_thebe does to pages, its styles included; jupyter-book loads it whatever the configuration says."""
+    app.registry.css_files = [css for css in app.registry.css_files if "thebe" not in css[0]]
     for event, listeners in app.events.listeners.items():
         app.events.listeners[event] = [each for each in listeners if not each.handler.__module__.startswith("sphinx_thebe")]
 
