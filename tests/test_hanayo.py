@@ -46,7 +46,7 @@ def planned(devices: int, microbatches: int, chunks: int) -> list[list[str]]:
     return orders
 
 
-@pytest.mark.parametrize(("devices", "groups", "chunks"), product(range(1, 7), (1, 2, 3, 5), (2, 4, 6)))
+@pytest.mark.parametrize(("devices", "groups", "chunks"), list(product(range(1, 7), (1, 2, 3, 5), (2, 4, 6))))
 def test_every_group_lies_where_the_rule_puts_it(devices: int, groups: int, chunks: int) -> None:
     schedule = build("hanayo", devices, groups * devices, chunks)
     assert [[str(op) for op in order] for order in schedule.orders] == planned(devices, groups * devices, chunks)
