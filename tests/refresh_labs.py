@@ -21,6 +21,7 @@ from nbformat import NotebookNode
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 KEPT_OF_A_LAB = ("mystnb",)
 KEPT_OF_A_CELL = ("tags", "mystnb", "jupyter")
+KEPT_OF_AN_OUTPUT = ("image/png",)  # the width that a figure is shown at
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 SECONDS_A_CELL = 120
 
@@ -83,7 +84,7 @@ def _outputs(outputs: Iterable[NotebookNode], count: int | None) -> list[Noteboo
             kept.append(NotebookNode(output, traceback=[last_line]))
         else:
             data = {kind: value for kind, value in output.data.items() if kind != WIDGET_VIEW}
-            result = NotebookNode(output, data=NotebookNode(data), metadata=NotebookNode())
+            result = NotebookNode(output, data=NotebookNode(data), metadata=_only(output.metadata, KEPT_OF_AN_OUTPUT))
             if output.output_type == "execute_result":
                 result.execution_count = count
             kept.append(result)

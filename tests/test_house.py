@@ -34,7 +34,7 @@ FLOORS = {
     "tasks": 5,
     "widgets": 5,
 }
-BESIDES_NUMPY = {"plot": {"matplotlib"}, "widgets": {"anywidget", "traitlets"}}
+BESIDES_NUMPY = {"plot": {"matplotlib", "PIL"}, "widgets": {"anywidget", "traitlets"}}
 PUBLIC = {"formulas", "plot", "published", "schedules", "tasks", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md"))
