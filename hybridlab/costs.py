@@ -77,10 +77,9 @@ class Costs:
         """
         devices, chunks = whole_number(devices, "devices"), whole_number(chunks, "chunks")
         if self.devices not in (None, devices):
-            wanted = f"one value, or one for each of the {devices} devices"
-            raise HybridLabError(
-                f"the costs are for {self.devices} devices but the schedule has {devices}: give {wanted}"
-            )
+            told = f"the costs are for {self.devices} devices but the schedule has {devices}"
+            wanted = f"one value, or one for each of the {devices} devices; settings go on an axis before them"
+            raise HybridLabError(f"{told}: give {wanted}")
         shape = (*self.batch, devices)
         kinds = (self.forward, self.backward, self.backward - self.weight_gradient, self.weight_gradient)
         return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) / chunks for kind in kinds])
