@@ -1,4 +1,4 @@
-"""Checks of what callers pass in, shared by every public function: one wording for one fault."""
+"""Checks of what callers pass in, shared by every public function: one wording for one fault, one for one count."""
 
 import difflib
 import operator
@@ -100,3 +100,13 @@ def shown(value: object) -> str:
     except Exception:  # whatever a broken __repr__ raises, or an int too long to print: the fault to tell of is another
         text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a count and its noun.
+
+    >>> counted(1, "device"), counted(8, "microbatch")
+    ('1 device', '8 microbatches')
+    """
+    ending = "" if count == 1 else "es" if thing.endswith("ch") else "s"
+    return f"{count:,} {thing}{ending}"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import shown
+from hybridlab.inputs import counted, shown
 from hybridlab.ops import KINDS, Kind, Op
 from hybridlab.rows import Ints, devices_of, grid_of, rows_of
 from hybridlab.schedule_text import join_csv, join_text, read_orders, split_csv, split_text
@@ -157,7 +157,8 @@ class Schedule:
         return join_text(self.orders)
 
     def __repr__(self) -> str:
-        return f"<Schedule {self.name}: {self.devices} devices, {self.microbatches} microbatches, {self.chunks} chunks>"
+        sizes = (counted(self.devices, "device"), counted(self.microbatches, "microbatch"), counted(self.chunks, "chunk"))
+        return f"<Schedule {self.name}: {', '.join(sizes)}>"
 
     def __eq__(self, other: object) -> bool:
         """Two schedules are equal when name and orders are."""

@@ -331,7 +331,7 @@ REFUSED = {
     "a batch in words": (lambda: plot.alt_text(BATCH), "a figure shows one setting, but this timeline holds (2,): pick one with .at()"),
     "a schedule": (
         lambda: plot.timeline(build("1f1b", 1, 1)),
-        "a figure shows a Timeline, such as simulate() returns, not <Schedule 1f1b: 1 devices, 1 microbatches, 1 chunks>",
+        "a figure shows a Timeline, such as simulate() returns, not <Schedule 1f1b: 1 device, 1 microbatch, 1 chunk>",
     ),
     "many operations": (
         lambda: plot.timeline(made("1f1b", 2, 501)),
@@ -349,7 +349,7 @@ REFUSED = {
     ),
     "a list to compare": (
         lambda: plot.compare([made("1f1b", 1, 1)]),
-        'compare takes timelines by title, such as {"GPipe": ...}, not [<Timeline of <Schedule 1f1b: 1 devices, 1 microbatches, ...',
+        'compare takes timelines by title, such as {"GPipe": ...}, not [<Timeline of <Schedule 1f1b: 1 device, 1 microbatch, 1 c...',
     ),
     "nothing to compare": (lambda: plot.compare({}), 'compare takes timelines by title, such as {"GPipe": ...}, not {}'),
     "a title that is no text": (lambda: plot.timeline(made("1f1b", 1, 1), title=3), "title must be a string, not 3"),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import shown
+from hybridlab.inputs import counted, shown
 from hybridlab.schedules import REGISTRY
 from hybridlab.timeline import Timeline
 
@@ -21,16 +21,6 @@ def number(value: float) -> str:
     ('33', '0.3')
     """
     return f"{value:.6g}"
-
-
-def counted(count: int, thing: str) -> str:
-    """Return a count and its noun.
-
-    >>> counted(1, "device"), counted(8, "microbatch")
-    ('1 device', '8 microbatches')
-    """
-    ending = "" if count == 1 else "es" if thing.endswith("ch") else "s"
-    return f"{count:,} {thing}{ending}"
 
 
 def title_of(timeline: Timeline) -> str:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.inputs import MOST_CELLS, known_name, shown, whole_number
+from hybridlab.inputs import MOST_CELLS, counted, known_name, shown, whole_number
 from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
 
@@ -57,7 +57,7 @@ class Family:
         chunks = whole_number(chunks, "chunks")
         fewest, step = self.fewest_chunks, self.chunk_step
         if step == 0 and chunks != fewest:
-            return f"{self.name} has {fewest} chunk{'s' * (fewest > 1)} a device, not {chunks}; leave chunks out"
+            return f"{self.name} has {counted(fewest, 'chunk')} a device, not {chunks}; leave chunks out"
         if step and (chunks < fewest or (chunks - fewest) % step):
             examples = ", ".join(str(fewest + step * more) for more in range(3))
             return f"{self.name} supports {examples}, ... chunks a device, not {chunks}"

@@ -8,6 +8,7 @@ from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.formulas import one_f_one_b_makespan, peak_activations
+from hybridlab.inputs import counted
 from hybridlab.ops import Kind, Op
 from hybridlab.schedule import Schedule
 from hybridlab.tasks.answers import a_number, a_text, mistake_behind, near, some_numbers
@@ -77,7 +78,7 @@ def _faults_of_device(device: int, order: Sequence[Op], devices: int) -> Iterato
 def _forwards(number: int, all_of: int) -> str:
     if number == all_of > 1:
         return f"all its {number} forwards, as GPipe does"
-    return f"{number} forward{'s' * (number != 1)}"
+    return counted(number, "forward")
 
 
 @task(
@@ -144,8 +145,8 @@ def short_warmup(answer: Any) -> Feedback:
         return wrong(f"device {device} is the last: it runs the backward of microbatch 0 right after its forward, in one pair")
     after = devices - 1 - device
     return wrong(
-        f"device {device}: {values[device]:g} is not right. After its forward a microbatch passes {after} "
-        f"device{'s' * (after > 1)} more; what has device {device} to run until it is back, and is there as much?"
+        f"device {device}: {values[device]:g} is not right. After its forward a microbatch passes "
+        f"{counted(after, 'device')} more; what has device {device} to run until it is back, and is there as much?"
     )
 
 

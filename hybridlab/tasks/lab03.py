@@ -6,7 +6,7 @@ from hybridlab import formulas
 from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown
+from hybridlab.inputs import counted, known_name, shown
 from hybridlab.published import report, zero_bubble
 from hybridlab.schedules import build
 from hybridlab.tasks.answers import a_number, a_text, mistake_behind, near, some_numbers
@@ -52,7 +52,7 @@ def enough_microbatches(answer: object) -> Feedback:
     devices, most = 8, 0.10
     count = _a_count(answer)
     ratio = formulas.bubble_ratio(devices, count)
-    told = f"with {count} microbatch{'es' * (count > 1)} the bubble ratio is {ratio:.4f}"
+    told = f"with {counted(count, 'microbatch')} the bubble ratio is {ratio:.4f}"
     if ratio <= most < formulas.bubble_ratio(devices, max(count - 1, 1)):
         return right(f"{told}, and with one fewer it is above {most:.2f}")
     mistakes = [

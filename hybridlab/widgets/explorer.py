@@ -12,7 +12,7 @@ import traitlets
 from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown
+from hybridlab.inputs import counted, known_name, shown
 from hybridlab.schedules import build
 from hybridlab.timeline import Timeline
 from hybridlab.widgets.grid import Data, digest, grid_data
@@ -98,7 +98,8 @@ class TimelineExplorer(anywidget.AnyWidget):
         """Return the same text for the same grid and setting, whatever the run: stored outputs are compared by it."""
         pipelines = self.data["pipelines"].values()
         settings = len(self.data["p2p"]) * sum("refusal" not in entry for entry in pipelines)
-        counts = (_count(getattr(self, name), name) for name in SETTING[1:4])
+        sizes = {"device": self.devices, "microbatch": self.microbatches, "chunk": self.chunks}
+        counts = (counted(number, name) for name, number in sizes.items())
         compared = f" against {self.compare}" if self.compare else ""
         shows = ", ".join((f"{self.schedule}{compared}", *counts, f"latency {self.p2p:g}"))
         return f"<TimelineExplorer: {settings} settings, data {self._digest}; {shows}>"
@@ -146,7 +147,3 @@ def names_of(data: Data) -> list[str]:
 
 def _chunks_of(data: Data, name: str) -> list[int]:
     return next(schedule["chunks"] for schedule in data["schedules"] if schedule["name"] == name)
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number} {name if number != 1 else name[:-1]}"

@@ -1,0 +1,69 @@
+"""Junk at figures and at published results: a valid result, or a HybridLabError that says what would work."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import junk
+from test_bad_input import BATCH, TIMELINE, outcome, sensible, small
+
+from hybridlab import plot, published
+
+timeline = sensible(junk, [TIMELINE, BATCH])
+words = sensible(junk, ["", "ms"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(timeline=timeline, title=sensible(junk, [None, "mine"]), unit=words, activations=sensible(junk, [True, False]))
+def test_plot_timeline(timeline: Any, title: Any, unit: Any, activations: Any) -> None:
+    picture = outcome(plot.timeline, timeline, title=title, unit=unit, activations=activations)
+    assert picture is None or picture.alt_text
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    timelines=sensible(junk, [{}, {"a": TIMELINE}, {"a": TIMELINE, "b": BATCH}, [TIMELINE]]),
+    title=sensible(junk, [None, "mine"]),
+    unit=words,
+)
+def test_plot_compare(timelines: Any, title: Any, unit: Any) -> None:
+    picture = outcome(plot.compare, timelines, title=title, unit=unit)
+    assert picture is None or picture.alt_text
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    x=sensible(junk, [[1, 2, 4], []]),
+    series=sensible(junk, [{}, {"a": [1, 2, 3]}, {"a": [1, 2]}, {"a": [1, float("nan"), 3]}, {1: [1, 2, 3]}]),
+    label=words,
+)
+def test_plot_lines(x: Any, series: Any, label: Any) -> None:
+    picture = outcome(plot.lines, x, series, x_label=label, y_label="y")
+    assert picture is None or picture.alt_text
+
+
+@given(timeline=timeline, unit=words)
+def test_alt_text(timeline: Any, unit: Any) -> None:
+    text = outcome(plot.alt_text, timeline, unit)
+    assert text is None or "devices" in text
+
+
+@given(stages=small, replicas=small, microbatches=small)
+def test_published_timelines(stages: Any, replicas: Any, microbatches: Any) -> None:
+    for table in (published.step_grid, published.event_log):
+        made = outcome(table, stages, replicas, microbatches)
+        assert made is None or (made.stages, made.replicas) == (stages, replicas)
+    outcome(published.lost_forwards, stages, microbatches)
+
+
+@given(values=st.lists(sensible(junk, [1, 2, 50.0]), min_size=6, max_size=6))
+def test_the_reports_arithmetic(values: list[Any]) -> None:
+    outcome(published.report.estimate, *values)
+    outcome(published.report.microbatch_count, *values[:2])
+    outcome(published.report.memory_saving, *values[:3])
+
+
+@given(timeline=timeline)
+def test_bubble_rate(timeline: Any) -> None:
+    rate = outcome(published.zero_bubble.bubble_rate, timeline)
+    assert rate is None or 0 <= rate < 1
