@@ -69,7 +69,7 @@ book: book-check
 	@echo "The site is in _build/html; open _build/html/index.html"
 
 bench: $(STAMP)
-	@$(BIN)/python -m pytest -q tests/benchmarks --benchmark-enable --benchmark-only
+	@$(BIN)/python -m pytest -q tests/benchmarks --benchmark-enable --benchmark-only --benchmark-quiet
 
 labs-refresh: $(STAMP)
 	@$(BIN)/python tests/refresh_labs.py labs

@@ -1,35 +1,21 @@
 """Prints what was measured as operations per second; without --benchmark-enable every benchmark runs once, small."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 Run = Callable[[], Any]
-
-
-@dataclass
-class Lines:
-    """The printed lines, section by section."""
-
-    sections: dict[str, list[str]]
-
-    def add(self, section: str, line: str) -> None:
-        self.sections.setdefault(section, []).append(line)
-
-
-LINES = pytest.StashKey[Lines]()
+LINES = pytest.StashKey[dict[str, list[str]]]()  # printed lines, section by section
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[LINES] = Lines({})
+    config.stash[LINES] = {}
 
 
-@pytest.hookimpl(trylast=True)  # after the table of pytest-benchmark, so that it is what one reads
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    for section, lines in config.stash[LINES].sections.items():
+    for section, lines in config.stash[LINES].items():
         terminalreporter.section(section, sep="-")
         for line in lines:
             terminalreporter.write_line(line)
@@ -41,7 +27,7 @@ def tell(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Callabl
 
     def add(section: str, line: str) -> None:
         if not benchmark.disabled:
-            request.config.stash[LINES].add(section, line)
+            request.config.stash[LINES].setdefault(section, []).append(line)
 
     return add
 
