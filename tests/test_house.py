@@ -110,11 +110,22 @@ def test_files_stay_short(path: Path) -> None:
     assert length <= 200
 
 
-def test_importing_the_library_loads_numpy_and_nothing_else_from_outside() -> None:
-    code = "import sys, numpy; before = set(sys.modules); import hybridlab; print(*set(sys.modules) - before)"
-    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    outside = {module.split(".")[0] for module in loaded} - set(sys.stdlib_module_names)
-    assert outside == {"hybridlab"} or outside == {"hybridlab", "numpy"}
+def loaded_by(statement: str) -> set[str]:
+    """Top-level names of the modules that ``statement`` loads in a fresh interpreter."""
+    program = f"import sys; {statement}; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    run = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_importing_the_library_loads_numpy_alone() -> None:
+    beyond_numpy = loaded_by("import hybridlab") - loaded_by("import numpy")
+    assert {name for name in beyond_numpy - set(sys.stdlib_module_names) if not name.startswith("_")} == {"hybridlab"}
+
+
+def test_simulating_loads_nothing_more() -> None:
+    use = "import hybridlab as h; h.simulate(h.build('1f1b', 2, 4), h.Costs.per_device(1, 2)).to_chrome_trace()"
+    heavy = {"matplotlib", "ipywidgets", "anywidget", "IPython", "traitlets", "scipy", "pandas"}
+    assert not loaded_by(use) & heavy
 
 
 def code_of(path: Path) -> Iterator[ast.Module]:
