@@ -2,7 +2,6 @@
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,13 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import junk
+from misuse import BATCH, COSTS, SCHEDULE, TIMELINE, junk, outcome, sensible, small
 
 import hybridlab
 from hybridlab import (
     REGISTRY,
     Costs,
-    HybridLabError,
     Op,
     Schedule,
     Timeline,
@@ -27,24 +25,6 @@ from hybridlab import (
 )
 from hybridlab.schedules import registry
 
-SCHEDULE = build("1f1b", 2, 2)
-COSTS = Costs.per_device(forward=[1, 2], backward=[2, 3], p2p=1)
-TIMELINE = simulate(SCHEDULE, COSTS)
-BATCH = simulate(SCHEDULE, Costs.per_device(forward=[[1], [2]], backward=2))
-
-
-def outcome(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """The result, or None for a refusal; anything but a HybridLabError with a sentence goes through, warnings included."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            return function(*arguments, **named)
-        except HybridLabError as why:
-            sentence = str(why)
-    assert len(sentence) > 15, "a refusal says what is wrong"
-    assert len(sentence) < 3000, "a refusal is read by people"
-    return None
-
 
 def times_are_sound(timeline: Timeline) -> None:
     assert np.isfinite(timeline.start).all()
@@ -52,11 +32,6 @@ def times_are_sound(timeline: Timeline) -> None:
     assert (timeline.end >= timeline.start).all()
 
 
-def sensible(value: Any, usual: list[Any]) -> st.SearchStrategy[Any]:
-    return st.one_of(st.sampled_from(usual), value)
-
-
-small = sensible(junk, [1, 2, 3, 4])
 cost = sensible(junk, [1.0, 2, [1, 2], [[1], [2]]])
 
 
@@ -219,16 +194,6 @@ def test_chrome_trace(microseconds: Any) -> None:
     assert trace is None or len(trace["traceEvents"]) > len(SCHEDULE.ops)
 
 
-@pytest.fixture
-def known() -> Any:
-    """The registry, put back as it was afterwards."""
-    before = dict(registry._FAMILIES)
-    yield
-    registry._FAMILIES.clear()
-    registry._FAMILIES.update(before)
-
-
-@pytest.mark.usefixtures("known")
 @settings(max_examples=300)
 @given(
     name=sensible(junk, ["mine", "1f1b"]),

@@ -4,8 +4,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import junk
-from test_bad_input import BATCH, TIMELINE, outcome, sensible, small
+from misuse import BATCH, TIMELINE, junk, outcome, sensible, small
 
 from hybridlab import plot, published
 
@@ -13,14 +12,14 @@ timeline = sensible(junk, [TIMELINE, BATCH])
 words = sensible(junk, ["", "ms"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(timeline=timeline, title=sensible(junk, [None, "mine"]), unit=words, activations=sensible(junk, [True, False]))
 def test_plot_timeline(timeline: Any, title: Any, unit: Any, activations: Any) -> None:
     picture = outcome(plot.timeline, timeline, title=title, unit=unit, activations=activations)
     assert picture is None or picture.alt_text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     timelines=sensible(junk, [{}, {"a": TIMELINE}, {"a": TIMELINE, "b": BATCH}, [TIMELINE]]),
     title=sensible(junk, [None, "mine"]),
@@ -31,7 +30,7 @@ def test_plot_compare(timelines: Any, title: Any, unit: Any) -> None:
     assert picture is None or picture.alt_text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     x=sensible(junk, [[1, 2, 4], []]),
     series=sensible(junk, [{}, {"a": [1, 2, 3]}, {"a": [1, 2]}, {"a": [1, float("nan"), 3]}, {1: [1, 2, 3]}]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from strategies import BrokenIndex, BrokenRepr
+from misuse import BATCH, COSTS, SCHEDULE, BrokenIndex, BrokenRepr
 
 from hybridlab import (
     REGISTRY,
@@ -23,10 +23,6 @@ from hybridlab import (
     simulate,
 )
 from hybridlab.validation import Problem
-
-SCHEDULE = build("1f1b", 2, 2)
-COSTS = Costs.per_device(forward=[1, 2], backward=[2, 3], p2p=1)
-BATCH = simulate(SCHEDULE, Costs.per_device(forward=[[1], [2]], backward=2))
 
 
 def refused(

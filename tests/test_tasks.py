@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from misuse import CIRCLE, BrokenRepr, junk
 from nbformat import NotebookNode
 from solutions import LABS, cells_of, handed_in, is_solution, task_cells
-from strategies import junk, legal_orders
+from strategies import legal_orders
 
 import hybridlab
 from hybridlab import HybridLabError, InvalidSchedule, Schedule, build, published
@@ -45,17 +46,9 @@ class Text(str):
     __hash__ = str.__hash__
 
 
-class Broken:
-    def __repr__(self) -> str:
-        raise RuntimeError("no name")
-
-
-LOOP: list[Any] = []
-LOOP.append(LOOP)
-
 NOTHING = [None, ..., "", " \n ", "...", "device 0: ...\ndevice 1:", [], (), {}, [...], [None, ""], {"gpipe": ...}, np.array([])]
-CHEATS = [AlwaysEqual(), Text(), Broken(), [AlwaysEqual()] * 6, {"answer": Text()}, check, Feedback(True, ("passed",)), True, [True] * 6]
-JUNK = [float("nan"), float("inf"), 10**400, -1, 1j, b"", {1, 2}, "x" * 10**6, [0] * 10**6, LOOP, {None: AlwaysEqual()}, range(3), object]
+CHEATS = [AlwaysEqual(), Text(), BrokenRepr(), [AlwaysEqual()] * 6, {"answer": Text()}, check, Feedback(True, ("passed",)), True, [True] * 6]
+JUNK = [float("nan"), float("inf"), 10**400, -1, 1j, b"", {1, 2}, "x" * 10**6, [0] * 10**6, CIRCLE, {None: AlwaysEqual()}, range(3), object]
 
 
 def named(value: object) -> str:
