@@ -1,16 +1,26 @@
-"""The worked solutions of the labs, taken from their cells tagged `solution`; and what a student finds before them."""
+"""The worked solutions of the labs, taken from their cells tagged `solution`, and the cells before them."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 from nbformat import NotebookNode
 
-from hybridlab.tasks import Feedback, check
+from hybridlab import Costs, build, formulas, simulate
+from hybridlab.published.zero_bubble import RUNS
 
 LABS = Path(__file__).resolve().parents[1] / "labs"
-Call = tuple[str, Any, Feedback]  # key, answer, feedback
+# What the cells before a solution define and the solutions use.
+NAMES: dict[str, Any] = {
+    "np": np,
+    "build": build,
+    "formulas": formulas,
+    "simulate": simulate,
+    "RUNS": RUNS,
+    "costs": Costs.per_device(forward=10, backward=20),
+}
 
 
 def cells_of(lab: str) -> list[NotebookNode]:
@@ -24,22 +34,22 @@ def is_solution(cell: NotebookNode) -> bool:
     return "solution" in cell.metadata.get("tags", [])
 
 
-def handed_in(source: str, names: dict[str, Any] | None = None) -> Call:
-    """What a cell hands to ``check``, which it does once; ``names`` are those it takes from the cells before it."""
-    calls: list[Call] = []
-
-    def recorded(key: str, answer: Any = None) -> Feedback:
-        calls.append((key, answer, check(key, answer)))
-        return calls[-1][2]
-
-    exec(source, {**(names or {}), "check": recorded})  # noqa: S102 - a cell of our own lab
-    (call,) = calls
-    return call
-
-
 def task_cells(lab: str) -> Iterator[tuple[NotebookNode, NotebookNode]]:
     """The cell in which a student answers and the cell after it, with the solution, task by task."""
     cells = cells_of(lab)
     for place, cell in enumerate(cells):
         if is_solution(cell):
             yield cells[place - 1], cell
+
+
+def handed_in(source: str) -> tuple[str, Any]:
+    """The task's key and the answer that a cell hands to ``check``, which it does once."""
+    calls: list[tuple[str, Any]] = []
+    exec(source, {**NAMES, "check": lambda key, answer: calls.append((key, answer))})  # noqa: S102 - a cell of our own lab
+    (call,) = calls
+    return call
+
+
+SOLUTIONS = dict(
+    handed_in(solution.source) for path in sorted(LABS.glob("lab*.ipynb")) for _, solution in task_cells(path.name[:5])
+)

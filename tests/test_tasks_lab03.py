@@ -1,89 +1,13 @@
-"""Lab 3's tasks: the worked solutions pass, and every typical wrong answer gets a sentence of its own."""
+"""Lab 3's tasks: every way to write the right answer passes, and every typical wrong answer gets a sentence of its own."""
 
 from typing import Any
 
 import numpy as np
 import pytest
-from solutions import handed_in, task_cells
 
-import hybridlab
-from hybridlab import Costs, build, formulas, simulate
+from hybridlab import build, simulate
 from hybridlab.published.zero_bubble import RUNS
-from hybridlab.tasks import TASKS, check
-
-KEYS = [f"lab03.t{number}" for number in range(1, 7)]
-
-# What the cells before a solution define and the solutions use.
-NAMES = {
-    "np": np,
-    "build": build,
-    "formulas": formulas,
-    "simulate": simulate,
-    "RUNS": RUNS,
-    "costs": Costs.per_device(forward=10, backward=20),
-}
-SOLUTIONS = {key: answer for key, answer, _ in (handed_in(solution.source, NAMES) for _, solution in task_cells("lab03"))}
-
-
-def test_the_lab_has_a_solution_for_each_of_its_tasks() -> None:
-    assert list(SOLUTIONS) == KEYS == [key for key in TASKS if key.startswith("lab03.")]
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_the_solution_passes(key: str) -> None:
-    assert check(key, SOLUTIONS[key]).passed
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_the_solution_of_another_task_does_not_pass(key: str) -> None:
-    assert not any(check(key, answer).passed for other, answer in SOLUTIONS.items() if other != key)
-
-
-def test_what_the_lab_leaves_open_is_nothing_handed_in() -> None:
-    for cell, _ in task_cells("lab03"):
-        _, _, feedback = handed_in(cell.source, NAMES)
-        assert feedback.messages[0].startswith("nothing handed in yet")
-
-
-class EqualToAll(float):
-    """A number that claims to be whatever it is compared with."""
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __sub__(self, other: object) -> "EqualToAll":
-        return EqualToAll(0)
-
-    __hash__ = float.__hash__
-
-
-NAN = float("nan")
-CHEATS: list[Any] = [
-    EqualToAll(1),
-    [EqualToAll(1)] * 6,
-    ("1f1b", [EqualToAll(1)] * 8),
-    [NAN] * 6,
-    ("1f1b", [NAN] * 8),
-    ("1f1b", [True] * 8),
-    ("1f1b", [100.0] * 8),
-    ("gpipe", "1f1b"),
-    [4, 4, 4, 3, 2, "1"],
-    {"schedule": "1f1b"},
-    1e308,
-    -1e-300,
-    0.0,
-    list(range(1000)),
-    ["1f1b", "zb-h1", "gpipe"],
-]
-
-
-@pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("place", range(len(CHEATS)))
-def test_cheating_gets_a_sentence_and_does_not_pass(key: str, place: int) -> None:
-    feedback = check(key, CHEATS[place])
-    assert not feedback.passed
-    assert all(len(message) > 20 for message in feedback.messages)
-
+from hybridlab.tasks import check
 
 ONE_F_ONE_B_GIB = [1.5 * (8 - device) for device in range(8)]
 
@@ -156,7 +80,7 @@ def test_a_wrong_answer_gets_its_own_sentence(key: str, answer: Any, says: str) 
 
 
 def test_sentences_about_wrong_answers_differ() -> None:
-    for key in KEYS:
+    for key in {key for key, _, _ in WRONG}:
         sentences = [check(task, answer).messages for task, answer, _ in WRONG if task == key]
         assert len(set(sentences)) >= len(sentences) - 2  # junk of two types may share one
 
@@ -180,9 +104,3 @@ def test_sentences_about_wrong_answers_differ() -> None:
 )
 def test_another_way_to_write_the_right_answer_passes(key: str, answer: Any) -> None:
     assert check(key, answer).passed
-
-
-def test_no_solution_can_be_imported() -> None:
-    values = [value for module in (hybridlab.tasks.lab03, hybridlab.tasks) for value in vars(module).values()]
-    for key in KEYS:
-        assert not any(check(key, value).passed for value in values)
