@@ -5,6 +5,7 @@
 #   make book           builds the site into _build/html
 #   make bench          prints operations per second
 #   make labs-refresh   runs the labs again and stores their outputs
+#   make clean          removes .venv, the site and all caches
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -75,4 +76,4 @@ labs-refresh: $(STAMP)
 	@$(BIN)/python tests/refresh_labs.py labs
 
 clean:
-	rm -rf $(VENV) _build
+	rm -rf $(VENV) _build .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
