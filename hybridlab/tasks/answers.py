@@ -67,8 +67,8 @@ def a_text(value: Any, what: str, example: str) -> str:
     return value
 
 
-def a_number(value: Any, what: str) -> float:
-    """Return ``value`` as a float if it is a finite number, or refuse it as ``what``.
+def a_number(value: Any, what: str, example: str = "12.5") -> float:
+    """Return ``value`` as a float if it is a finite number, or refuse it as ``what``, written like ``example``.
 
     >>> a_number("57", "a makespan")
     Traceback (most recent call last):
@@ -76,7 +76,7 @@ def a_number(value: Any, what: str) -> float:
     """
     known = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not known or (isinstance(value, float) and not math.isfinite(value)) or abs(value) > 1e15:
-        raise HybridLabError(f"{what} is a number such as 12.5, not {shown(value)}")
+        raise HybridLabError(f"{what} is a number such as {example}, not {shown(value)}")
     return float(value)
 
 

@@ -93,11 +93,7 @@ def predict_makespan(answer: Any) -> Feedback:
     work = microbatches * (forward + backward)
     value = a_number(answer, "a makespan")
     if near(value, one_f_one_b_makespan(devices, microbatches, forward, backward), within=0.1):
-        bubble = value - work
-        return right(
-            f"{value:g} ms: the last device works for {work} ms without a pause, and stands idle for {bubble:g} ms: "
-            f"{devices - 1} forwards before it starts and {devices - 1} backwards after it ends"
-        )
+        return right("the forwards before the last device starts, its work without a pause, and the backwards after it ends")
     slips = {
         work: f"{work} ms is the work of one device; the last device cannot start at once, nor is it the last to end",
         work + (devices - 1) * forward: "you have counted the wait before the last device starts, but not the backwards after it ends",
@@ -132,7 +128,7 @@ def short_warmup(answer: Any) -> Feedback:
     if odd is not None:
         return wrong(f"a warm-up is a number of forwards, 0, 1, 2, ..., not {odd:g}")
     if values == truth:
-        return right("on devices 0, 1 and 2 the 3 microbatches are all warm-up: no pair is left, and the order there is GPipe's")
+        return right("where the warm-up takes all 3 microbatches, no pair is left, and the order there is GPipe's")
     if values == truth[::-1]:
         return wrong("the other way round: the backward of microbatch 0 comes last to device 0, so device 0 warms up longest")
     if values == [min(devices - device, microbatches) for device in range(devices)]:
@@ -166,7 +162,6 @@ def open_deadlock(answer: Any) -> Feedback:
     if len(changed) > 1:
         return wrong(f"you have changed devices {', '.join(map(str, changed))}; the order of one device is enough")
     timeline = _run(Schedule.parse("\n".join(lines), name="yours"))
-    device = changed[0]
     for other, peak in enumerate(timeline.peak_activations):
         most = peak_activations("1f1b", timeline.schedule.devices, timeline.schedule.microbatches, other)
         if peak > most:
@@ -176,16 +171,18 @@ def open_deadlock(answer: Any) -> Feedback:
         return wrong(
             f"this order runs, but with a forward of 1 and a backward of 2 it ends at {timeline.makespan:g}; 1F1B ends at {soonest:g}"
         )
-    return right(f"the order runs and ends at {soonest:g}, as 1F1B does: device {device} was the one to change")
+    return right(f"the order runs and ends at {soonest:g}, as 1F1B does: one operation in the wrong place had stopped all devices")
 
 
 def _with_line(given: Sequence[str]) -> list[str]:
     """Return the broken order with one line of it replaced, whichever device the line names."""
     lines = list(BROKEN)
-    named = [line.partition(":")[0].lower() for line in given]
+    named = [line.partition(":")[0].strip().lower() for line in given]
     labels = [line.partition(":")[0] for line in BROKEN]
     if len(given) != 1 or named[0] not in labels:
         raise HybridLabError(f"hand in one line with its device in front, such as: {BROKEN[2]}")
+    for word in given[0].partition(":")[2].split():
+        Op.parse(word)  # refused here, because the student has handed in no line 2
     lines[labels.index(named[0])] = f"{named[0]}:{given[0].partition(':')[2]}"
     return lines
 

@@ -21,13 +21,13 @@ from hybridlab.timeline import Timeline
 )
 def the_other_number(answer: object) -> Feedback:
     """Judge idle / ideal of 1F1B on 3 devices with 4 microbatches, the last device 1.5 times as slow; two decimals."""
-    value = a_number(answer, "idle / ideal")
+    value = a_number(answer, "idle / ideal", "0.25")
     timeline = simulate(build("1f1b", 3, 4), Costs.per_device(forward=[10, 10, 15], backward=[20, 20, 30]))
     busy, ratio = timeline.busy, timeline.bubble_ratio
     idle = timeline.makespan - busy
     truth = idle.sum() / busy.sum()
     if near(value, truth, 0.0061):
-        return right(f"300 / 420: and with r = 0.714 the bubble ratio is r / (1 + r) = {ratio:.3f}, as the picture states")
+        return right(f"with this r the bubble ratio is r / (1 + r) = {ratio:.3f}, as the picture states")
     mistakes = [
         (ratio, "this is the bubble ratio, which divides by all device time: divide by the busy time of all devices"),
         (1 - ratio, "this is the busy share of all device time: the question is idle / ideal"),
@@ -54,7 +54,7 @@ def enough_microbatches(answer: object) -> Feedback:
     ratio = formulas.bubble_ratio(devices, count)
     told = f"with {counted(count, 'microbatch')} the bubble ratio is {ratio:.4f}"
     if ratio <= most < formulas.bubble_ratio(devices, max(count - 1, 1)):
-        return right(f"{told}, and with one fewer it is above {most:.2f}")
+        return right(f"the bubble ratio is {ratio:.4f}, and with one microbatch fewer it is above {most:.2f}")
     mistakes = [
         (70, "70 comes from (K-1)/M, which is idle / ideal: the bubble ratio is (K-1)/(M+K-1)"),
         (72, "72 comes from K/(M+K): the fill takes K-1 forwards, because the last device is not waited for"),
@@ -139,7 +139,7 @@ def a_schedule_that_fits(answer: object) -> Feedback:
         return wrong(f"{name} does not fit{least}: device {over[0]} would need {told}")
     values = some_numbers(answer[1], 8, "GiB that a device needs")
     if np.allclose(values, need[name], atol=0.01):
-        return right("it fits everywhere; zb-h1 idles less, but holds 8 activations on device 7, which has room for 5")
+        return right("it fits everywhere, and of those that fit it idles least")
     if np.allclose(values, need[name] / gib, atol=0.01):
         return wrong("these are microbatches: one microbatch takes 1.5 GiB on a device")
     if np.allclose(values, need[name][::-1], atol=0.01):
@@ -194,7 +194,7 @@ def _at_first_difference(values: list[float], truth: list[float], unit: str, of:
 
 
 def _a_count(answer: object) -> int:
-    number = a_number(answer, "a number of microbatches")
+    number = a_number(answer, "a number of microbatches", "12")
     if number != int(number) or not 1 <= number <= 10**6:
         raise HybridLabError(f"a number of microbatches is a whole number of at least 1 and at most a million, not {number:g}")
     return int(number)
