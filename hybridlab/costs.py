@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from hybridlab.errors import HybridLabError
+from hybridlab.fixed import Fixed, fixed
 from hybridlab.inputs import Floats, shown, times, whole_number
 from hybridlab.ops import CODE, Kind
 
 
 @dataclass(frozen=True, eq=False)
-class Costs:
+class Costs(Fixed):
     """Times of one microbatch on one device, all its chunks together, in the caller's unit.
 
     Make it with :meth:`per_device`. ``forward``, ``backward`` and ``weight_gradient`` have the devices on their
@@ -29,8 +30,7 @@ class Costs:
         for name in ("forward", "backward", "weight_gradient", "p2p"):
             array = times(getattr(self, name), name)
             array = array if name == "p2p" else np.atleast_1d(array)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, fixed(array))
         fields = {name: getattr(self, name).shape for name in ("forward", "backward", "weight_gradient")}
         _fit(fields, self.p2p.shape)
         if (self.weight_gradient > self.backward).any():

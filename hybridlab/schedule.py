@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybridlab.errors import HybridLabError
+from hybridlab.fixed import Fixed, fixed
 from hybridlab.inputs import counted, shown
 from hybridlab.ops import KINDS, Kind, Op
 from hybridlab.rows import Ints, devices_of, grid_of, rows_of
@@ -18,7 +19,7 @@ from hybridlab.validation import input_of, slots_of
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Schedule:
+class Schedule(Fixed):
     r"""An order of operations for every device, known to be complete and free of deadlock.
 
     ``Schedule(name, orders)`` takes one sequence a device of :class:`Op` or of texts like ``"2F0"``. Raises
@@ -84,8 +85,7 @@ class Schedule:
         """Set every array from a grid of slots: sort by device and slot, then look each source's row up."""
         columns = rows_of(slots, device_of)
         for column, values in columns.items():
-            values.setflags(write=False)
-            object.__setattr__(self, column, values)
+            object.__setattr__(self, column, fixed(values))
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "microbatches", slots.shape[2])
         object.__setattr__(self, "device_of", device_of)
@@ -108,14 +108,14 @@ class Schedule:
     @cached_property
     def first(self) -> Ints:
         """The row where each device begins."""
-        return np.searchsorted(self.device, np.arange(self.devices))
+        return fixed(np.searchsorted(self.device, np.arange(self.devices)))
 
     @cached_property
     def crosses(self) -> npt.NDArray[np.bool_]:
         """Whether each operation's source runs on another device, so that a message must carry it."""
         source_device = np.append(self.device, -1)[self.source]
         crosses: npt.NDArray[np.bool_] = (source_device != self.device) & (self.source >= 0)
-        return crosses
+        return fixed(crosses)
 
     @cached_property
     def ops(self) -> tuple[Op, ...]:

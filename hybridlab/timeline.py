@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.errors import HybridLabError
+from hybridlab.fixed import Fixed, fixed
 from hybridlab.inputs import LATEST, Floats, numbers, shown, times
 from hybridlab.ops import KINDS, Op
 from hybridlab.rows import F, I, Ints
@@ -15,7 +16,7 @@ from hybridlab.trace import chrome_trace
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Timeline:
+class Timeline(Fixed):
     """When each operation of ``schedule`` started and ended, simulated or measured.
 
     ``start`` and ``end`` have shape (settings..., operations), the operations in the order of the schedule's rows:
@@ -31,10 +32,9 @@ class Timeline:
             raise HybridLabError(f"a timeline is of a Schedule, not of {shown(self.schedule)}")
         for name in ("start", "end"):
             array = getattr(self, name)
-            fixed = isinstance(array, np.ndarray) and array.dtype == np.float64 and not array.flags.writeable
-            if not (fixed and array.size):
-                array = numbers(array, name)  # a copy of its own; what nobody can write to needs none
-                array.setflags(write=False)
+            kept = isinstance(array, np.ndarray) and array.dtype == np.float64 and not array.flags.writeable
+            if not (kept and array.size):
+                array = fixed(numbers(array, name))  # a copy of its own; what nobody can write to needs none
             if array.shape[-1:] != self.schedule.kind.shape:
                 wanted = f"{self.schedule.kind.size} values on the last axis, one an operation"
                 raise HybridLabError(f"{name} must have {wanted}, not shape {array.shape}")
@@ -98,7 +98,7 @@ class Timeline:
         taken, frees = self.schedule.kind == F, (self.schedule.kind != F) & (self.schedule.kind != I)
         # Every device ends with none, so one running count serves them all.
         held: Floats = (np.cumsum(taken) - np.cumsum(frees) + frees) / self.schedule.chunks
-        return held
+        return fixed(held)
 
     def waited_for(self) -> Ints:
         """Return for every operation the row of the one whose end let it start, -1 for those that waited for none.

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "hybridlab"
 FLOORS = {
     "errors": 0,
+    "fixed": 0,
     "inputs": 0,
     "ops": 1,
     "rows": 1,

@@ -106,7 +106,7 @@ def test_an_operation_with_a_plain_letter_is_the_same_operation() -> None:
 
 def test_nothing_in_a_schedule_can_be_changed() -> None:
     schedule = build("1f1b", 2, 2)
-    for name in ("kind", "stage", "microbatch", "device", "source", "slot"):
+    for name in ("kind", "stage", "microbatch", "device", "source", "slot", "first", "crosses"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(schedule, name)[0] = 7
     with pytest.raises(FrozenInstanceError):

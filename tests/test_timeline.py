@@ -1,6 +1,9 @@
 """Timelines: hand-computed ones, measured ones, and what is read off them."""
 
+import copy
 import json
+import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -133,6 +136,25 @@ def test_a_timeline_keeps_its_own_times() -> None:
     for array in (timeline.start, timeline.end, simulate(ONE, Costs.per_device(1, 2)).end):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7
+
+
+def arrays_of(value: object) -> dict[str, np.ndarray]:
+    return {name: array for name, array in vars(value).items() if isinstance(array, np.ndarray)}
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])  # noqa: S301 - our own bytes
+def test_copies_cannot_be_changed_either(again: Callable[[object], object]) -> None:
+    costs = Costs.per_device([1, 2], [2, 3], p2p=1)
+    timeline = simulate(TWO, costs)
+    before = timeline.peak_activations.tolist(), timeline.makespan
+    for value in (TWO, costs, timeline):
+        for name, array in (arrays_of(value) | arrays_of(again(value))).items():
+            assert not array.flags.writeable, name
+        assert arrays_of(again(value)).keys() == arrays_of(value).keys() != set()
+    alike = again(timeline)
+    assert isinstance(alike, Timeline)
+    assert (alike.peak_activations.tolist(), alike.makespan) == before
+    assert alike.schedule == TWO
 
 
 def test_a_batch_of_settings() -> None:
