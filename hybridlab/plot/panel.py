@@ -13,7 +13,7 @@ from hybridlab.inputs import Floats
 from hybridlab.plot.operations import bars_of, draw_bars, draw_idle, numbers_for, write_numbers
 from hybridlab.plot.picture import INK, MUTED, RULE, WIDTH, Picture, sheet, write
 from hybridlab.plot.words import number
-from hybridlab.rows import B, F, W
+from hybridlab.rows import F, I
 from hybridlab.timeline import Timeline
 
 LEFT, RIGHT = 0.76, 0.14  # inches beside the time axis: the names of the devices, half a number
@@ -97,11 +97,11 @@ def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
     ([0.0, 0.0, 1.0, 4.0, 6.0, 6.0], [0.0, 1.0, 2.0, 1.0, 0.0, 0.0])
     """
     schedule = timeline.schedule
-    rows = np.flatnonzero(schedule.device == device)
-    change = (schedule.kind[rows] == F).astype(int) - np.isin(schedule.kind[rows], (B, W))
-    when = np.where(change > 0, timeline.start[rows], timeline.end[rows])[change != 0] - timeline.start.min()
+    rows = np.flatnonzero((schedule.device == device) & (schedule.kind != I))
+    takes = schedule.kind[rows] == F
+    when = np.where(takes, timeline.start[rows], timeline.end[rows]) - timeline.start.min()
     when = np.maximum.accumulate(when)  # measured operations can overlap: their order decides what is held
-    held = np.cumsum(change[change != 0]) / schedule.chunks
+    held = timeline.activations[rows] - ~takes / schedule.chunks
     refilled = (np.diff(when) == 0) & (np.diff(held) > 0)  # freed and taken at one moment
     kept = np.append(~refilled, True)
     return np.concatenate([[0.0], when[kept], [timeline.makespan]]), np.concatenate([[0.0], held[kept], [0.0]])
