@@ -17,10 +17,10 @@ _LABEL = re.compile(r"\s*device\s+([0-9]{1,9})\s*:", re.IGNORECASE)
 def read_orders(orders: Iterable[Iterable[Op | str]]) -> Orders:
     """Return ``orders``, one sequence of operations (Op or text) a device, as tuples of Op; raise for anything else."""
     try:
-        rows = [_operations(order) for order in orders]
+        rows = [_operations(order) for order in ([orders] if isinstance(orders, str) else orders)]
     except TypeError:
         raise InvalidSchedule(f"orders must be one sequence of operations a device, not {shown(orders)}") from None
-    return tuple(tuple(Op.parse(str(op) if isinstance(op, Op) else op) for op in row) for row in rows)
+    return tuple(tuple(_read(op, device, position) for position, op in enumerate(row)) for device, row in enumerate(rows))
 
 
 def _operations(order: Iterable[Op | str]) -> list[Op | str]:
@@ -28,6 +28,13 @@ def _operations(order: Iterable[Op | str]) -> list[Op | str]:
         wanted = 'a device\'s order is a sequence of operations, such as ["0F0", "0B0"]'
         raise InvalidSchedule(f"{wanted}, not {shown(str(order))}; Schedule.parse reads text")
     return list(order)
+
+
+def _read(op: Op | str, device: int, position: int) -> Op:
+    try:
+        return Op.parse(str(op) if isinstance(op, Op) else op)
+    except HybridLabError as why:
+        raise InvalidSchedule(f"device {device}, position {position}: {why}") from None
 
 
 def join_text(orders: Sequence[Sequence[Op]]) -> str:

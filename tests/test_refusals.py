@@ -292,6 +292,17 @@ def test_a_text_in_place_of_a_list_of_operations_is_told_of_parse(orders: Any) -
         Schedule("mine", orders)
 
 
+def test_a_text_is_shown_whole() -> None:
+    refused(InvalidSchedule, "not '0F0 0B0'; Schedule.parse reads text", Schedule, "mine", "0F0 0B0")
+
+
+@pytest.mark.parametrize("wrong", ["0X0", 3, None, ("F", 0, 0), Op("Q", 0, 0)])  # type: ignore[arg-type]
+def test_an_order_says_where_it_holds_no_operation(wrong: Any) -> None:
+    sentence = r"device 1, position 2: .* is not an operation: write stage, kind"
+    with pytest.raises(InvalidSchedule, match=sentence):
+        Schedule("mine", [["0F0", "0B0"], ["1F0", "1B0", wrong]])
+
+
 def test_timelines_must_fit_their_schedule() -> None:
     refused(
         HybridLabError,
