@@ -9,20 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from misuse import BATCH, COSTS, SCHEDULE, TIMELINE, junk, outcome, sensible, small
+from misuse import BATCH, COSTS, SCHEDULE, TIMELINE, junk, outcome, small, usual_or_junk
 
 import hybridlab
-from hybridlab import (
-    REGISTRY,
-    Costs,
-    Op,
-    Schedule,
-    Timeline,
-    build,
-    formulas,
-    register,
-    simulate,
-)
+from hybridlab import REGISTRY, Costs, Op, Schedule, Timeline, build, formulas, register, simulate
 from hybridlab.schedules import registry
 
 
@@ -32,11 +22,11 @@ def times_are_sound(timeline: Timeline) -> None:
     assert (timeline.end >= timeline.start).all()
 
 
-cost = sensible(junk, [1.0, 2, [1, 2], [[1], [2]]])
+cost = usual_or_junk([1.0, 2, [1, 2], [[1], [2]]])
 
 
 @settings(max_examples=300)
-@given(name=sensible(junk, list(REGISTRY)), devices=small, microbatches=small, chunks=small)
+@given(name=usual_or_junk(list(REGISTRY)), devices=small, microbatches=small, chunks=small)
 def test_build(name: Any, devices: Any, microbatches: Any, chunks: Any) -> None:
     if all(isinstance(size, int) and 0 < size <= 10**6 for size in (devices, microbatches, chunks)):
         devices, microbatches, chunks = (min(size, 8) for size in (devices, microbatches, chunks))
@@ -46,41 +36,23 @@ def test_build(name: Any, devices: Any, microbatches: Any, chunks: Any) -> None:
 
 
 @settings(max_examples=400)
-@given(name=sensible(junk, ["mine"]), orders=sensible(junk, [[["0F0", "0B0"]], [["0F0", "0B0"], ["1F0", "1B0"]]]))
+@given(name=usual_or_junk(["mine"]), orders=usual_or_junk([[["0F0", "0B0"]], [["0F0", "0B0"], ["1F0", "1B0"]]]))
 def test_schedule(name: Any, orders: Any) -> None:
     schedule = outcome(Schedule, name, orders)
     if schedule is not None:
         assert Schedule.parse(str(schedule), name=schedule.name) == schedule
 
 
-words = st.sampled_from(
-    [
-        "0F0",
-        "0B0",
-        "1F0",
-        "1B0",
-        "0I0",
-        "0W0",
-        "0f0",
-        "F",
-        "device 0:",
-        "device 1:",
-        "\t",
-        " ",
-        "\n",
-        "\r\n",
-        ",",
-        "-",
-        "٣F٣",
-        "0F99999999999",
-    ]
-)
+words = st.sampled_from([
+    "0F0", "0B0", "1F0", "1B0", "0I0", "0W0", "0f0", "F", "٣F٣", "0F99999999999", "device 0:", "device 1:",
+    "\t", " ", "\n", "\r\n", ",", "-",
+])  # fmt: skip
 
 
 @settings(max_examples=400)
 @given(
-    text=sensible(st.one_of(junk, st.lists(words, max_size=8).map("".join), st.text()), ["0F0 0B0"]),
-    name=sensible(junk, ["mine"]),
+    text=usual_or_junk(["0F0 0B0"]) | st.lists(words, max_size=8).map("".join) | st.text(),
+    name=usual_or_junk(["mine"]),
 )
 def test_reading_text_and_csv(text: Any, name: Any) -> None:
     for read in (Schedule.parse, Schedule.from_csv):
@@ -91,12 +63,10 @@ def test_reading_text_and_csv(text: Any, name: Any) -> None:
 
 @settings(max_examples=400)
 @given(
-    name=sensible(junk, ["mine"]),
-    slots=sensible(
-        st.one_of(junk, st.lists(st.lists(st.lists(st.integers(-2, 9), max_size=2), max_size=2), max_size=3)),
-        [[[[0, 1]], [[2, 3]]]],
-    ),
-    device_of=sensible(junk, [[0], [0, 1], [0, 0], [1, 0], [0, 2], [-1], [1]]),
+    name=usual_or_junk(["mine"]),
+    slots=usual_or_junk([[[[0, 1]], [[2, 3]]]])
+    | st.lists(st.lists(st.lists(st.integers(-2, 9), max_size=2), max_size=2), max_size=3),
+    device_of=usual_or_junk([[0], [0, 1], [0, 0], [1, 0], [0, 2], [-1], [1]]),
 )
 def test_from_slots(name: Any, slots: Any, device_of: Any) -> None:
     schedule = outcome(Schedule.from_slots, name, slots, device_of)
@@ -121,7 +91,7 @@ def test_needs(op: Any) -> None:
 
 
 @settings(max_examples=400)
-@given(forward=cost, backward=cost, share=sensible(junk, [0.5, 0, 1]), p2p=cost)
+@given(forward=cost, backward=cost, share=usual_or_junk([0.5, 0, 1]), p2p=cost)
 def test_costs_and_simulate(forward: Any, backward: Any, share: Any, p2p: Any) -> None:
     costs = outcome(Costs.per_device, forward, backward, share, p2p)
     if costs is not None and math.prod(costs.batch) < 1000:
@@ -132,7 +102,7 @@ def test_costs_and_simulate(forward: Any, backward: Any, share: Any, p2p: Any) -
 
 
 @settings(max_examples=300)
-@given(kind=sensible(junk, ["F", "B", "I", "W"]), device=small, chunks=small)
+@given(kind=usual_or_junk(["F", "B", "I", "W"]), device=small, chunks=small)
 def test_duration(kind: Any, device: Any, chunks: Any) -> None:
     duration = outcome(COSTS.duration, kind, device, chunks)
     assert duration is None or duration >= 0
@@ -140,9 +110,9 @@ def test_duration(kind: Any, device: Any, chunks: Any) -> None:
 
 @settings(max_examples=300)
 @given(
-    devices=sensible(junk, [[0], [0, 1], []]),
-    factor=sensible(junk, [1.5, 0]),
-    of=sensible(junk, [None, 2]),
+    devices=usual_or_junk([[0], [0, 1], []]),
+    factor=usual_or_junk([1.5, 0]),
+    of=usual_or_junk([None, 2]),
     named=st.booleans(),
 )
 def test_slower(devices: Any, factor: Any, of: Any, named: bool) -> None:
@@ -153,7 +123,7 @@ def test_slower(devices: Any, factor: Any, of: Any, named: bool) -> None:
 
 
 @settings(max_examples=200)
-@given(schedule=sensible(junk, [SCHEDULE]), costs=sensible(junk, [COSTS]))
+@given(schedule=usual_or_junk([SCHEDULE]), costs=usual_or_junk([COSTS]))
 def test_simulate(schedule: Any, costs: Any) -> None:
     timeline = outcome(simulate, schedule, costs)
     if timeline is not None:
@@ -165,9 +135,9 @@ eight = st.lists(st.one_of(st.floats(-5, 5), st.floats(), st.integers(-2, 9)), m
 
 @settings(max_examples=300)
 @given(
-    schedule=sensible(junk, [SCHEDULE]),
-    start=sensible(st.one_of(junk, eight), [[0] * 8]),
-    end=sensible(st.one_of(junk, eight), [[9] * 8, [0] * 8]),
+    schedule=usual_or_junk([SCHEDULE]),
+    start=usual_or_junk([[0] * 8]) | eight,
+    end=usual_or_junk([[9] * 8, [0] * 8]) | eight,
 )
 def test_timeline(schedule: Any, start: Any, end: Any) -> None:
     timeline = outcome(Timeline, schedule, start, end)
@@ -179,7 +149,7 @@ def test_timeline(schedule: Any, start: Any, end: Any) -> None:
 
 
 @settings(max_examples=200)
-@given(setting=st.lists(sensible(junk, [0, 1]), max_size=3), batched=st.booleans())
+@given(setting=st.lists(usual_or_junk([0, 1]), max_size=3), batched=st.booleans())
 def test_at(setting: list[Any], batched: bool) -> None:
     timeline = outcome((BATCH if batched else TIMELINE).at, *setting)
     if timeline is not None:
@@ -188,7 +158,7 @@ def test_at(setting: list[Any], batched: bool) -> None:
 
 
 @settings(max_examples=200)
-@given(microseconds=sensible(junk, [1000]))
+@given(microseconds=usual_or_junk([1000]))
 def test_chrome_trace(microseconds: Any) -> None:
     trace = outcome(TIMELINE.to_chrome_trace, microseconds)
     assert trace is None or len(trace["traceEvents"]) > len(SCHEDULE.ops)
@@ -196,13 +166,13 @@ def test_chrome_trace(microseconds: Any) -> None:
 
 @settings(max_examples=300)
 @given(
-    name=sensible(junk, ["mine", "1f1b"]),
-    texts=st.tuples(*[sensible(junk, ["text"])] * 3),
-    placement=sensible(junk, ["looped", "folded"]),
+    name=usual_or_junk(["mine", "1f1b"]),
+    texts=st.tuples(*[usual_or_junk(["text"])] * 3),
+    placement=usual_or_junk(["looped", "folded"]),
     fewest=small,
     step=small,
-    groups=sensible(junk, [True, False]),
-    slots=sensible(junk, [np.array([[[0, 1]], [[2, 3]]])]),
+    groups=usual_or_junk([True, False]),
+    slots=usual_or_junk([np.array([[[0, 1]], [[2, 3]]])]),
 )
 def test_register(name: Any, texts: Any, placement: Any, fewest: Any, step: Any, groups: Any, slots: Any) -> None:
     title, summary, source = texts
@@ -233,7 +203,7 @@ FORMULAS = [
 def test_formulas(formula: Callable[..., Any], data: st.DataObject) -> None:
     usual = {"schedule": ["gpipe", "1f1b", "interleaved", "zb-h1"]}
     arguments = [
-        data.draw(sensible(junk, usual.get(name, [1, 2, 3, 4])), label=name)
+        data.draw(usual_or_junk(usual.get(name, [1, 2, 3, 4])), label=name)
         for name in inspect.signature(formula).parameters
     ]
     value = outcome(formula, *arguments)

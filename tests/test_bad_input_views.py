@@ -4,16 +4,16 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from misuse import BATCH, TIMELINE, junk, outcome, sensible, small
+from misuse import BATCH, TIMELINE, outcome, small, usual_or_junk
 
 from hybridlab import plot, published
 
-timeline = sensible(junk, [TIMELINE, BATCH])
-words = sensible(junk, ["", "ms"])
+timeline = usual_or_junk([TIMELINE, BATCH])
+words = usual_or_junk(["", "ms"])
 
 
 @settings(max_examples=60)
-@given(timeline=timeline, title=sensible(junk, [None, "mine"]), unit=words, activations=sensible(junk, [True, False]))
+@given(timeline=timeline, title=usual_or_junk([None, "mine"]), unit=words, activations=usual_or_junk([True, False]))
 def test_plot_timeline(timeline: Any, title: Any, unit: Any, activations: Any) -> None:
     picture = outcome(plot.timeline, timeline, title=title, unit=unit, activations=activations)
     assert picture is None or picture.alt_text
@@ -21,8 +21,8 @@ def test_plot_timeline(timeline: Any, title: Any, unit: Any, activations: Any) -
 
 @settings(max_examples=60)
 @given(
-    timelines=sensible(junk, [{}, {"a": TIMELINE}, {"a": TIMELINE, "b": BATCH}, [TIMELINE]]),
-    title=sensible(junk, [None, "mine"]),
+    timelines=usual_or_junk([{}, {"a": TIMELINE}, {"a": TIMELINE, "b": BATCH}, [TIMELINE]]),
+    title=usual_or_junk([None, "mine"]),
     unit=words,
 )
 def test_plot_compare(timelines: Any, title: Any, unit: Any) -> None:
@@ -32,8 +32,8 @@ def test_plot_compare(timelines: Any, title: Any, unit: Any) -> None:
 
 @settings(max_examples=100)
 @given(
-    x=sensible(junk, [[1, 2, 4], []]),
-    series=sensible(junk, [{}, {"a": [1, 2, 3]}, {"a": [1, 2]}, {"a": [1, float("nan"), 3]}, {1: [1, 2, 3]}]),
+    x=usual_or_junk([[1, 2, 4], []]),
+    series=usual_or_junk([{}, {"a": [1, 2, 3]}, {"a": [1, 2]}, {"a": [1, float("nan"), 3]}, {1: [1, 2, 3]}]),
     label=words,
 )
 def test_plot_lines(x: Any, series: Any, label: Any) -> None:
@@ -55,7 +55,7 @@ def test_published_timelines(stages: Any, replicas: Any, microbatches: Any) -> N
     outcome(published.lost_forwards, stages, microbatches)
 
 
-@given(values=st.lists(sensible(junk, [1, 2, 50.0]), min_size=6, max_size=6))
+@given(values=st.lists(usual_or_junk([1, 2, 50.0]), min_size=6, max_size=6))
 def test_the_reports_arithmetic(values: list[Any]) -> None:
     outcome(published.report.estimate, *values)
     outcome(published.report.microbatch_count, *values[:2])
