@@ -8,7 +8,7 @@ import numpy as np
 
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed, fixed
-from hybridlab.inputs import Floats, shown, times, whole_number
+from hybridlab.inputs import Floats, each_of, shown, times, whole_number
 from hybridlab.ops import CODE, Kind
 
 
@@ -109,13 +109,11 @@ class Costs(Fixed):
             )
         if self.devices not in (None, number):
             raise HybridLabError(f"these costs are for {self.devices} devices, not {number}: leave of out")
-        if not isinstance(devices, Iterable):
-            raise HybridLabError(f"devices must be a list of devices, such as [0], not {shown(devices)}")
         by = times(factor, "factor")
         if by.ndim:
             raise HybridLabError(f"factor must be one number for all the devices named, not {shown(factor)}")
         scale = np.ones(number)
-        for device in devices:
+        for device in each_of(devices, "devices must be a list of devices, such as [0]"):
             scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = by
         with np.errstate(over="ignore"):  # what becomes infinite is refused
             return Costs(self.forward * scale, self.backward * scale, self.weight_gradient * scale, self.p2p)

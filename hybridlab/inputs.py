@@ -2,7 +2,7 @@
 
 import difflib
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,19 @@ def numbers(value: Any, name: str) -> Floats:
         raise HybridLabError(f"{name} is empty: give one number, or one for each device")
     with np.errstate(over="ignore"):  # a longer float beyond float64 becomes inf, which no caller lets through
         return array.astype(np.float64)
+
+
+def each_of(value: Any, wanted: str) -> Iterator[Any]:
+    """Return an iterator over ``value``, or refuse what has no elements with the sentence of what is ``wanted``.
+
+    >>> each_of(3, "devices must be a list")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: devices must be a list, not 3
+    """
+    try:
+        return iter(value)
+    except TypeError:  # an array without axes has __iter__ too, and refuses only when it is called
+        raise HybridLabError(f"{wanted}, not {shown(value)}") from None
 
 
 def shown(value: object) -> str:

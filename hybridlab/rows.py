@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import shown, whole_number
+from hybridlab.inputs import each_of, whole_number
 from hybridlab.ops import CODE, Kind
 
 Ints = npt.NDArray[np.intp]
@@ -34,9 +34,8 @@ def grid_of(slots: npt.ArrayLike) -> Ints:
 
 def devices_of(device_of: Iterable[int], stages: int) -> tuple[int, ...]:
     """Return the device of every stage as a tuple of ints, or refuse what is not one device a stage."""
-    if not isinstance(device_of, Iterable):
-        raise HybridLabError(f"device_of must be one device a stage, not {shown(device_of)}")
-    devices = tuple(whole_number(device, "a stage's device", at_least=0, at_most=stages - 1) for device in device_of)
+    each = each_of(device_of, "device_of must be one device a stage")
+    devices = tuple(whole_number(device, "a stage's device", at_least=0, at_most=stages - 1) for device in each)
     if len(devices) != stages:
         raise HybridLabError(f"device_of must be one device a stage: {stages} stages, but {len(devices)} devices")
     return devices

@@ -147,6 +147,13 @@ def test_slower_says_which_devices_there_are() -> None:
     refused(HybridLabError, "2 devices", COSTS.slower, [0], 1.5, of=3)
 
 
+@pytest.mark.parametrize("devices", [0, None, np.array(0)])
+def test_what_is_no_list_of_devices_is_refused(devices: Any) -> None:
+    refused(HybridLabError, "devices must be a list of devices, such as [0], not", COSTS.slower, devices, 1.5)
+    sentence = "device_of must be one device a stage, not"
+    refused(HybridLabError, sentence, Schedule.from_slots, "mine", [[[0]], [[1]]], devices)
+
+
 def test_operations_are_refused_with_an_example() -> None:
     for text in ("F0", "0G0", "0f0", "-1F0", "0F-1", " 0F0", "0F0 ", "0F0\n", "٣F٣", "²F0", "0FB0", "9999999999F0", ""):
         refused(
