@@ -1,5 +1,6 @@
 """How long each operation takes: the only table of times in the library."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed, fixed
-from hybridlab.inputs import Floats, each_of, shown, times, whole_number
+from hybridlab.inputs import MOST_CELLS, Floats, counted, each_of, shown, times, whole_number
 from hybridlab.ops import CODE, Kind
 
 
@@ -81,6 +82,9 @@ class Costs(Fixed):
             wanted = f"one value, or one for each of the {devices} devices; settings go on an axis before them"
             raise HybridLabError(f"{told}: give {wanted}")
         shape = (*self.batch, devices)
+        if math.prod(shape) > MOST_CELLS:
+            told = f"{math.prod(self.batch):,} settings of {counted(devices, 'device')} are more than {MOST_CELLS:,} values"
+            raise HybridLabError(f"{told} and do not fit in memory; take fewer settings at a time")
         kinds = (self.forward, self.backward, self.backward - self.weight_gradient, self.weight_gradient)
         return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) / chunks for kind in kinds])
 

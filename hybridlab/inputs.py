@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float64]
 LARGEST = 10**7
 LONGEST = 1e200  # one time, in any unit
 LATEST = 1e250  # a sum of times: beyond that of any schedule, so that a timeline's times stay finite
+MOST_AXES = 24  # of a batch of settings: numpy has functions that stop at 32, and arrays get a few axes more
 MOST_CELLS = 2**26  # operations x settings that are timed at once: up to 8 GB of arrays, at about 120 bytes each
 
 
@@ -87,6 +88,8 @@ def numbers(value: Any, name: str) -> Floats:
         raise HybridLabError(f"{name} is ragged: give one number, or rows of equal length") from None
     if array.dtype.kind not in "iuf":
         raise HybridLabError(f"{name} must be a number or an array of numbers, not {shown(value)}")
+    if array.ndim > MOST_AXES:
+        raise HybridLabError(f"{name} must have at most {MOST_AXES} axes, not {array.ndim}")
     if array.size == 0:
         raise HybridLabError(f"{name} is empty: give one number, or one for each device")
     with np.errstate(over="ignore"):  # a longer float beyond float64 becomes inf, which no caller lets through

@@ -154,6 +154,8 @@ class Timeline(Fixed):
             raise HybridLabError(
                 f"microseconds is the length of one unit of time, such as 1000 for ms, not {shown(microseconds)}"
             )
+        if np.abs([self.start, self.end]).max() > LATEST / float(unit):
+            raise HybridLabError(f"the trace's times must stay within {LATEST:g} microseconds: choose a smaller unit")
         return chrome_trace(self.to_rows(), float(unit), self.schedule.name)
 
     def _one_setting(self, method: str) -> None:

@@ -1,5 +1,6 @@
 """The sentences of refusals: what is wrong, in words of the field, and what would work."""
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -105,6 +106,19 @@ def test_huge_batches_are_refused_before_memory_is_taken() -> None:
     costs = Costs.per_device(forward=np.ones((10_000, 1, 1)), backward=np.ones((1, 10_000, 1)), p2p=1)
     with pytest.raises(HybridLabError, match="simulate fewer settings at a time"):
         simulate(SCHEDULE, costs)
+    with pytest.raises(HybridLabError, match="take fewer settings at a time"):
+        costs.duration("F", 0)
+
+
+@pytest.mark.parametrize("argument", ["forward", "backward", "weight_share", "p2p"])
+def test_more_axes_than_arrays_can_have_are_refused(argument: str) -> None:
+    def shaped(axes: int) -> dict[str, Any]:
+        return {"forward": 1, "backward": 2, argument: np.ones((1,) * axes)}
+
+    timeline = simulate(SCHEDULE, Costs.per_device(**shaped(24)))
+    assert timeline.device_span.size == timeline.bubble_ratio.size == 1
+    for axes in (25, 31, 32, 64):
+        refused(HybridLabError, f"{argument} must have at most 24 axes, not {axes}", Costs.per_device, **shaped(axes))
 
 
 @pytest.mark.parametrize(
@@ -340,6 +354,12 @@ def test_times_that_would_overflow_are_refused(argument: str) -> None:
     timeline = simulate(SCHEDULE, Costs.per_device(1e200, 1e200, p2p=1e200))
     assert math.isfinite(timeline.makespan)
     assert timeline.bubble_ratio == pytest.approx(simulate(SCHEDULE, Costs.per_device(1, 1, p2p=1)).bubble_ratio)
+
+
+def test_a_trace_holds_finite_times_alone() -> None:
+    timeline = simulate(SCHEDULE, Costs.per_device(1e200, 1e200))
+    refused(HybridLabError, "within 1e+250 microseconds", timeline.to_chrome_trace, 1e200)
+    json.dumps(timeline.to_chrome_trace(1e40), allow_nan=False)
 
 
 def test_a_name_is_registered_once() -> None:
