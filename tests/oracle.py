@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from hybridlab import Costs, Schedule
 
@@ -59,10 +60,13 @@ def placement(orders: Orders) -> dict[int, int]:
     return {stage: device for device, order in enumerate(orders) for _, stage, _ in order}
 
 
-def times(orders: Orders, setting: Setting, chunks: int) -> dict[Node, Span]:
-    """Start and end of every operation: the longest path to it through inputs, messages and the order of its device."""
+def times(orders: Orders, setting: Setting, chunks: int, in_order: bool = True) -> dict[Node, Span]:
+    """Start and end of every operation: the longest path to it through inputs, messages and the order of its device.
+
+    Without ``in_order`` as if every operation had a device of its own.
+    """
     device_of = placement(orders)
-    before = {node: earlier for order in orders for earlier, node in zip([None, *order], order)}  # noqa: B905 - one shorter
+    before = {node: earlier if in_order else None for order in orders for earlier, node in pairwise([None, *order])}
     known: dict[Node, Span] = {}
 
     def end(node: Node) -> Fraction:
@@ -101,22 +105,8 @@ def can_run(orders: Orders) -> bool:
 
 
 def critical_path(orders: Orders, setting: Setting, chunks: int) -> Fraction:
-    """Longest chain of inputs and messages, as if every operation had a device of its own: no order can be faster."""
-    device_of = placement(orders)
-    every = {node for order in orders for node in order}
-    known: dict[Node, Fraction] = {}
-
-    def end(node: Node) -> Fraction:
-        if node not in known:
-            kind, stage, _ = node
-            arrivals = [Fraction(0)]
-            for needed in inputs(node, len(device_of), every):
-                hop = Fraction(setting.p2p) if device_of[needed[1]] != device_of[stage] else Fraction(0)
-                arrivals.append(end(needed) + hop)
-            known[node] = max(arrivals) + setting.duration(kind, device_of[stage], chunks)
-        return known[node]
-
-    return max(end(node) for node in every)
+    """Longest chain of inputs and messages: no order can be faster."""
+    return max(end for _, end in times(orders, setting, chunks, in_order=False).values())
 
 
 def works(orders: Orders, setting: Setting, chunks: int) -> Iterator[Fraction]:

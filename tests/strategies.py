@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from oracle import Node, Setting, inputs, nodes
+from oracle import Node, Setting, inputs, nodes, uniform
 
 from hybridlab import REGISTRY, Costs, Schedule, build
 
@@ -55,7 +55,7 @@ def settings_of(draw: st.DrawFn, devices: int, exact: bool = False) -> Setting:
     time, share = (quarters, eighths) if exact else (decimals, shares)
     if draw(st.booleans()):
         forward, backward, part = draw(time), draw(time), draw(share)
-        return Setting((forward,) * devices, (backward,) * devices, (part,) * devices, draw(time))
+        return uniform(devices, forward, backward, part, draw(time))
     row = st.lists(time, min_size=devices, max_size=devices).map(tuple)
     parts = st.lists(share, min_size=devices, max_size=devices).map(tuple)
     return Setting(draw(row), draw(row), draw(parts), draw(time))

@@ -1,4 +1,4 @@
-"""Six bugs that programs of this field had, planted in the library one at a time: the checks must find each."""
+"""Bugs that programs of this field had, planted in the library one at a time: the checks must find each."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ from oracle import Setting
 
 from hybridlab import Costs, HybridLabError, Schedule, Timeline, build, clock, formulas, simulate
 from hybridlab.inputs import Floats
-from hybridlab.rows import rows_of
+from hybridlab.rows import B, F, I, W, rows_of
 from hybridlab.schedules import registry
 
 SIZES = {"gpipe": (4, 6, 1), "1f1b": (4, 6, 1), "interleaved": (4, 8, 2), "hanayo": (4, 8, 2), "zb-h1": (4, 6, 1)}
@@ -94,7 +94,7 @@ def test_lost_weight_gradient_in_the_costs(monkeypatch: pytest.MonkeyPatch) -> N
 
     def table(self: Costs, devices: int, chunks: int = 1) -> Floats:
         times = whole(self, devices, chunks)
-        times[1] = times[2]
+        times[B] = times[I]
         return times
 
     monkeypatch.setattr(Costs, "table", table)
@@ -111,7 +111,7 @@ def test_lost_weight_gradient_in_the_order(monkeypatch: pytest.MonkeyPatch) -> N
 
     def forgetful(slots: Any, device_of: Any) -> Any:
         columns = rows_of(slots, device_of)
-        kept = ~((columns["kind"] == 3) & (columns["microbatch"] == slots.shape[2] - 1))
+        kept = ~((columns["kind"] == W) & (columns["microbatch"] == slots.shape[2] - 1))
         place = np.append(np.cumsum(kept) - 1, -1)
         return {name: column[kept] for name, column in columns.items()} | {"source": place[columns["source"][kept]]}
 
@@ -133,7 +133,7 @@ def test_ignored_latency(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_latency_on_the_way_forth_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Activations take time to travel, gradients do not."""
-    monkeypatch.setattr(Schedule, "crosses", property(lambda self: (self.kind == 0) & (self.stage > 0)))
+    monkeypatch.setattr(Schedule, "crosses", property(lambda self: (self.kind == F) & (self.stage > 0)))
     caught(only(checks.nothing_starts_before_its_input), only(checks.equals_the_longest_paths))
 
 
@@ -180,7 +180,7 @@ def test_late_weight_gradient(plant: Callable[..., None], late: int) -> None:
 
     def lazy(devices: int, microbatches: int, chunks: int) -> Any:
         slots = rule(devices, microbatches, chunks)
-        slots[2] += late
+        slots[-1] += late
         return slots
 
     plant("zb-h1", rule=lazy)
@@ -192,8 +192,8 @@ def test_activation_released_at_the_input_gradient(monkeypatch: pytest.MonkeyPat
 
     def early(self: Timeline) -> Floats:
         kind = self.schedule.kind
-        frees = (kind == 1) | (kind == 2)
-        held: Floats = (np.cumsum(kind == 0) - np.cumsum(frees) + frees) / self.schedule.chunks
+        frees = (kind == B) | (kind == I)
+        held: Floats = (np.cumsum(kind == F) - np.cumsum(frees) + frees) / self.schedule.chunks
         return held
 
     monkeypatch.setattr(Timeline, "activations", property(early))
@@ -226,7 +226,7 @@ def test_a_chunk_that_takes_the_time_of_the_whole_device(monkeypatch: pytest.Mon
 
 def test_a_message_to_the_same_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Latency counted from stage to stage, also where both stages are on one device (Hanayo's turn)."""
-    monkeypatch.setattr(Schedule, "crosses", property(lambda self: (self.kind != 3) & (self.source >= 0)))
+    monkeypatch.setattr(Schedule, "crosses", property(lambda self: (self.kind != W) & (self.source >= 0)))
     caught(only(checks.equals_the_longest_paths))
 
 
