@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,9 @@ def size_of(benchmark: BenchmarkFixture, devices: int, microbatches: int) -> tup
     return (4, 8) if benchmark.disabled else (devices, microbatches)
 
 
-@pytest.fixture(scope="session")
-def copied() -> float:
-    """Bytes read and written per second by the best of a few copies of 256 MiB."""
+@cache
+def copied_per_second() -> float:
+    """Bytes read and written in a second by the best of a few copies of 256 MiB."""
     source = np.ones(2**25)
     target = np.empty_like(source)
     best = float("inf")
@@ -43,31 +44,27 @@ def copied() -> float:
     return 2 * source.nbytes / best
 
 
-def bound(copied: float, nbytes: int, reached: float) -> str:
-    most = copied / nbytes
-    moved = f"{nbytes} bytes an operation at {copied / 1e9:.1f} GB/s copied"
+def bound(nbytes: int, reached: float) -> str:
+    """The line that compares a rate with that of memory, which moves ``nbytes`` an operation."""
+    most = copied_per_second() / nbytes
+    moved = f"{nbytes} bytes an operation at {copied_per_second() / 1e9:.1f} GB/s copied"
     return f"{'':<34} bound: {moved} = {most / 1e6:.0f} M ops/s; reached {reached / most:.0%} of it"
 
 
-@pytest.mark.parametrize(("name", "chunks"), FIVE, ids=lambda value: str(value))
+@pytest.mark.parametrize(("name", "chunks"), FIVE, ids=str)
 def test_build_and_simulate(
-    benchmark: BenchmarkFixture,
-    rate: Callable[..., float],
-    tell: Callable[[str, str], None],
-    request: pytest.FixtureRequest,
-    name: str,
-    chunks: int,
+    benchmark: BenchmarkFixture, rate: Callable[..., float], tell: Callable[[str, str], None], name: str, chunks: int
 ) -> None:
     devices, microbatches = size_of(benchmark, 64, 512)
     section = f"build and simulate, {devices} devices, {microbatches} microbatches"
     schedule = build(name, devices, microbatches, chunks)
     label = f"{name}, {chunks} chunks" if chunks > 1 else name
-    work = lambda: run(name, devices, microbatches, chunks)  # noqa: E731 - one line to time
-    reached = rate(section, label, schedule.kind.size, work, target=TARGETS.get(name))
+    operations, target = schedule.kind.size, TARGETS.get(name)
+    reached = rate(section, label, operations, lambda: run(name, devices, microbatches, chunks), target=target)
     if not benchmark.disabled and name in TARGETS:
-        tell(section, bound(request.getfixturevalue("copied"), BYTES_BUILT + BYTES_TIMED, reached))
+        tell(section, bound(BYTES_BUILT + BYTES_TIMED, reached))
         slots = len(np.unique(schedule.slot))
-        tell(section, f"{'':<34} {slots} slots, each a few numpy calls on {schedule.kind.size / slots:.0f} operations")
+        tell(section, f"{'':<34} {slots} slots, each a few numpy calls on {operations / slots:.0f} operations")
 
 
 @pytest.mark.parametrize("microbatches", [64, 128, 256, 512, 1024])
@@ -87,7 +84,7 @@ def test_scaling(
 
 
 @pytest.mark.parametrize("part", ["build", "simulate"])
-@pytest.mark.parametrize(("name", "chunks"), FIVE, ids=lambda value: str(value))
+@pytest.mark.parametrize(("name", "chunks"), FIVE, ids=str)
 def test_parts(benchmark: BenchmarkFixture, rate: Callable[..., float], name: str, chunks: int, part: str) -> None:
     devices, microbatches = size_of(benchmark, 64, 512)
     schedule = build(name, devices, microbatches, chunks)
@@ -100,12 +97,7 @@ def test_parts(benchmark: BenchmarkFixture, rate: Callable[..., float], name: st
 
 @pytest.mark.parametrize(("name", "chunks"), [("1f1b", 1), ("interleaved", 4)], ids=["1f1b", "interleaved"])
 def test_64_settings_at_once(
-    benchmark: BenchmarkFixture,
-    rate: Callable[..., float],
-    tell: Callable[[str, str], None],
-    request: pytest.FixtureRequest,
-    name: str,
-    chunks: int,
+    benchmark: BenchmarkFixture, rate: Callable[..., float], tell: Callable[[str, str], None], name: str, chunks: int
 ) -> None:
     devices, microbatches = size_of(benchmark, 64, 512)
     schedule = build(name, devices, microbatches, chunks)
@@ -115,7 +107,7 @@ def test_64_settings_at_once(
     section = "64 settings of costs in one call, operations x settings"
     reached = rate(section, name, 64 * schedule.kind.size, lambda: simulate(schedule, costs), rounds=5, target=40e6)
     if not benchmark.disabled:
-        tell(section, bound(request.getfixturevalue("copied"), BYTES_A_SETTING, reached))
+        tell(section, bound(BYTES_A_SETTING, reached))
 
 
 def test_1024_devices_4096_microbatches(benchmark: BenchmarkFixture, rate: Callable[..., float]) -> None:
