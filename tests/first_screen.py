@@ -16,5 +16,4 @@ def first_screen() -> bytes:
 
 
 if __name__ == "__main__":
-    PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_bytes(first_screen())
