@@ -41,6 +41,13 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, unit
 
     A solid line marks the end of each timeline, a dashed one carries it on through those below, so that they can be compared. The
     rest is as in :func:`timeline`, with at most 64 devices in all.
+
+    >>> from hybridlab import Costs, build, simulate
+    >>> costs = Costs.per_device(forward=1, backward=2)
+    >>> compare({name: simulate(build(name, 1, 2), costs) for name in ("gpipe", "1f1b")}, unit="ms")
+    <Figure: 2 timelines on one time axis.
+    gpipe (1 device, 2 microbatches): makespan 6 ms, bubble ratio 0.000, peak activations, in microbatches: 2.
+    1f1b (1 device, 2 microbatches): makespan 6 ms, bubble ratio 0.000, peak activations, in microbatches: 1.>
     """
     if not isinstance(timelines, Mapping) or not timelines:
         raise HybridLabError(f'compare takes timelines by title, such as {{"GPipe": ...}}, not {shown(timelines)}')
