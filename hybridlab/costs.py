@@ -33,6 +33,10 @@ class Costs(Fixed):
             array = array if name == "p2p" else np.atleast_1d(array)
             object.__setattr__(self, name, fixed(array))
         fields = {name: getattr(self, name).shape for name in ("forward", "backward", "weight_gradient")}
+        _fit(fields, ())
+        settings = np.broadcast_shapes(*(shape[:-1] for shape in fields.values()))
+        if settings and self.p2p.shape == (*settings, 1):  # written like the other costs, with an axis for the devices
+            object.__setattr__(self, "p2p", fixed(self.p2p[..., 0]))
         _fit(fields, self.p2p.shape)
         if (self.weight_gradient > self.backward).any():
             raise HybridLabError("the weight gradient is a part of the backward and cannot take longer")
@@ -43,7 +47,8 @@ class Costs(Fixed):
 
         ``forward`` and ``backward`` (full backward: input gradient plus weight gradient) are times;
         ``weight_share`` is the weight gradient's part of the backward, from 0 to 1. Axes before the last are a
-        batch of settings, broadcast against each other; ``p2p`` is a number, or an array of the batch's shape.
+        batch of settings, broadcast against each other; ``p2p`` is a number, or an array of the batch's shape
+        (followed or not by an axis of length 1, as the other costs have for the devices).
         Raises :class:`HybridLabError` for values that are negative, not finite, ragged, or of shapes that do not
         fit together.
 
@@ -55,7 +60,7 @@ class Costs(Fixed):
         fields["weight_share"] = share = times(weight_share, "weight_share")
         if (share > 1).any():
             raise HybridLabError(f"weight_share is a part of the backward, from 0 to 1, not {share.max()}")
-        _fit({name: np.atleast_1d(value).shape for name, value in fields.items()}, times(p2p, "p2p").shape)
+        _fit({name: np.atleast_1d(value).shape for name, value in fields.items()}, ())
         return cls(fields["forward"], fields["backward"], fields["backward"] * share, p2p)
 
     @property

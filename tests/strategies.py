@@ -115,11 +115,10 @@ def batches(draw: st.DrawFn, devices: int) -> tuple[tuple[int, ...], dict[str, A
     def values(axes: tuple[int, ...]) -> Any:
         return rng.integers(0, 40, axes) / 8 if axes else float(rng.integers(0, 40)) / 8
 
-    per_device = {name: values((*cut(shape), draw(st.sampled_from([1, devices])))) for name in ("forward", "backward")}
-    share = values((*cut(shape), draw(st.sampled_from([1, devices])))) / 5
     # One argument carries every axis, so that the batch's shape is known.
-    p2p = rng.integers(0, 40, shape) / 8
-    return shape, {**per_device, "weight_share": share, "p2p": p2p}
+    forward = values((*shape, draw(st.sampled_from([1, devices]))))
+    backward, share = (values((*cut(shape), draw(st.sampled_from([1, devices])))) for _ in range(2))
+    return shape, {"forward": forward, "backward": backward, "weight_share": share / 5, "p2p": values(cut(shape))}
 
 
 def one_by_one(
@@ -127,6 +126,7 @@ def one_by_one(
 ) -> Iterator[tuple[tuple[int, ...], Costs]]:
     """The costs of every setting of a batch, made separately."""
     whole = {name: np.broadcast_to(value, (*shape, devices)) for name, value in arguments.items() if name != "p2p"}
+    latency = np.broadcast_to(arguments["p2p"], shape)
     for setting in np.ndindex(shape):
         rows = {name: value[setting].tolist() for name, value in whole.items()}
-        yield setting, Costs.per_device(**rows, p2p=float(arguments["p2p"][setting]))
+        yield setting, Costs.per_device(**rows, p2p=float(latency[setting]))

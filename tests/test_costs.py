@@ -122,3 +122,11 @@ def test_costs_made_without_per_device_are_checked_too() -> None:
         Costs([1], [2], [1], float("nan"))  # type: ignore[arg-type]
     with pytest.raises(HybridLabError, match="last axis is the devices"):
         Costs([1, 2, 3], [2, 2], [1], 0)  # type: ignore[arg-type]
+
+
+def test_a_latency_may_be_written_with_an_axis_for_the_devices() -> None:
+    forward = [[1], [2], [3]]
+    for p2p in ([4, 5, 6], [[4], [5], [6]]):
+        assert Costs.per_device(forward, 2, p2p=p2p).p2p.tolist() == [4, 5, 6]
+    assert Costs.per_device(1, 2, p2p=[4]).batch == (1,)
+    assert Costs.per_device(forward, 2, p2p=[[4], [5]]).batch == (2, 3), "each latency with each forward"
