@@ -70,8 +70,9 @@ class Op(NamedTuple):
         """
         match = _TEXT.fullmatch(text) if isinstance(text, str) else None
         if match is None:
-            raise HybridLabError(
-                f"{shown(text)} is not an operation: write stage, kind (F, B, I, W), microbatch, like 2F0"
-            )
+            wanted = "write stage, kind (F, B, I, W), microbatch, like 2F0"
+            if isinstance(text, str) and _TEXT.fullmatch(text.upper()):
+                wanted = f"the kind is a capital letter, as in {text.upper()}"
+            raise HybridLabError(f"{shown(text)} is not an operation: {wanted}")
         stage, kind, microbatch = match.groups()
         return cls(Kind(kind), int(stage), int(microbatch))

@@ -11,7 +11,7 @@ Orders = tuple[tuple[Op, ...], ...]
 MOST_LINES = 32  # devices of a marked grid; of more, those with a mark
 WINDOW = 12  # operations of a device's line shown around a mark
 
-_LABEL = re.compile(r"\s*device\s+([0-9]{1,9})\s*:", re.IGNORECASE)
+_LABEL = re.compile(r"\s*device\s+([0-9]{1,9})(?:\s*:|(?=\s|$))", re.IGNORECASE)
 
 
 def read_orders(orders: Iterable[Iterable[Op | str]]) -> Orders:

@@ -187,3 +187,12 @@ def test_every_family_says_what_it_is_and_where_it_is_from(name: str) -> None:
     assert family.title
     assert family.summary
     assert "arXiv" in family.source
+
+
+def test_the_colon_after_a_device_may_be_forgotten() -> None:
+    assert Schedule.parse("device 0 0F0 0B0\nDevice 1 : 1F0 1B0") == Schedule.parse("0F0 0B0\n1F0 1B0")
+
+
+def test_a_small_letter_is_told_from_a_wrong_one() -> None:
+    with pytest.raises(HybridLabError, match=r"line 1, column 11: '0f0' .* a capital letter, as in 0F0"):
+        Schedule.parse("device 0: 0f0 0B0")

@@ -23,7 +23,7 @@ class Event(NamedTuple):
 
     @property
     def op(self) -> Op | None:
-        """The operation of a forward or a backward, None for the optimizer's OPT.
+        """The operation of a forward or a backward, None for the optimiser's OPT.
 
         >>> str(Event(1, 2, 2, "B0").op)
         '2B0'
@@ -68,7 +68,7 @@ class StepGrid:
 
 @dataclass(frozen=True)
 class EventLog:
-    """The printed event log: ``rows`` of :class:`Event`, optimizer included. ``str()`` is the table as printed."""
+    """The printed event log: ``rows`` of :class:`Event`, optimiser included. ``str()`` is the table as printed."""
 
     stages: int
     replicas: int
