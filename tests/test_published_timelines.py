@@ -92,7 +92,7 @@ def test_eight_steps_are_too_few_for_twelve_operations_a_device() -> None:
     assert build("1f1b", 3, 6).slot.max() + 1 == 16
 
 
-def test_the_log_has_132_operations_and_12_optimizer_steps() -> None:
+def test_the_log_has_132_operations_and_12_optimiser_steps() -> None:
     counts = Counter(row.event[0] for row in event_log().rows)
     assert counts == {"F": 60, "B": 72, "O": 12}
 
