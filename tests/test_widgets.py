@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,10 @@ from hybridlab.palette import KIND_COLOURS, chunk_colour
 from hybridlab.widgets import TimelineExplorer, grid
 from hybridlab.widgets.explorer import SETTING
 from hybridlab.widgets.grid import grid_data
+from hybridlab.widgets.view import with_shared
 
-FOLDER = Path(__file__).parent.parent / "hybridlab" / "widgets"
-SCRIPT = (FOLDER / "timeline_explorer.js").read_text(encoding="utf-8")
-STYLE = (FOLDER / "timeline_explorer.css").read_text(encoding="utf-8")
+SCRIPT = with_shared("timeline_explorer.js")
+STYLE = with_shared("timeline_explorer.css")
 
 TIMES: dict[str, Any] = {"forward": 1.1, "backward": 2.3, "weight_share": 0.4}
 AXES: dict[str, Any] = {"devices": (1, 2, 4), "microbatches": (1, 4, 6), "chunks": (2, 4), "p2p": (0, 0.3, 1)}

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from itertools import product
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -16,8 +15,8 @@ from hybridlab.inputs import counted, known_name, shown
 from hybridlab.schedules import build
 from hybridlab.timeline import Timeline
 from hybridlab.widgets.grid import Data, digest, grid_data
+from hybridlab.widgets.view import with_shared
 
-HERE = Path(__file__).parent
 SETTING = ("schedule", "devices", "microbatches", "chunks", "p2p", "compare")
 
 
@@ -49,8 +48,8 @@ class TimelineExplorer(anywidget.AnyWidget):
     21.0
     """
 
-    _esm = HERE / "timeline_explorer.js"
-    _css = HERE / "timeline_explorer.css"
+    _esm = with_shared("timeline_explorer.js")
+    _css = with_shared("timeline_explorer.css")
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     schedule = Held().tag(sync=True)

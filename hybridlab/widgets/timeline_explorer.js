@@ -1,8 +1,7 @@
 // Draws one setting of a grid of finished timelines, or two schedules on one time axis.
 // It computes no order and no time: those are in the trait `data`, whose shape hybridlab/widgets/grid.py describes.
+// `view.js` stands above this file: make, number, plain, counted, field, DAMAGED.
 
-const SVG = "http://www.w3.org/2000/svg"; // the name of the format; nothing is asked for it
-const SVG_TAGS = new Set(["svg", "g", "rect", "path", "line", "circle", "text", "defs", "pattern"]);
 const SETTING = ["schedule", "devices", "microbatches", "chunks", "p2p", "compare"];
 const LABELS = 54; // px: the column of device names
 const LEFT = 5; // px: room for the first number of the time axis
@@ -10,19 +9,9 @@ const RIGHT = 16; // px: and for the last
 const NARROWEST = 7.5; // px: a shorter operation makes the picture scroll in its box
 const WIDEST = 8000; // px
 
-function make(tag, attributes = {}, ...children) {
-  const element = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
-
 const round = (value) => Math.round(value * 100) / 100; // px
-const number = (value) => String(Number(value.toPrecision(6)));
-const plain = (event) => !event.ctrlKey && !event.altKey && !event.metaKey && !event.shiftKey;
 const least = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
 const most = (values) => values.reduce((high, value) => Math.max(high, value), 0);
-const counted = (count, thing) => `${count} ${thing}${count === 1 ? "" : "s"}`;
 
 // ---- reading the data ----
 
@@ -325,12 +314,6 @@ function figuresOf(timelines) {
   return [make("thead", {}, head), make("tbody", {}, ...rows)];
 }
 
-function field(id, label, input, ...more) {
-  const element = make("div", { class: "field" }, make("label", { for: id }, label), ...more, input);
-  input.id = id;
-  return element;
-}
-
 function selectOf(id, label, optionsOf, pick) {
   const select = make("select");
   const element = field(id, label, select);
@@ -381,8 +364,6 @@ function controlsOf(data, id, pick) {
 }
 
 // ---- the widget ----
-
-const DAMAGED = "The data of this picture are missing or damaged, so it cannot be drawn. Reload the page, or run the cell again.";
 
 function whole(data) {
   const lists = ["schedules", "devices", "microbatches", "chunks", "p2p"];
@@ -466,7 +447,7 @@ function pictureOf(id, pick, data) {
 }
 
 function render({ model, el }) {
-  const root = make("div", { class: "hybridlab-explorer" });
+  const root = make("div", { class: "hybridlab-view hybridlab-explorer" });
   el.append(root);
   const data = model.get("data");
   if (!whole(data)) return root.append(make("p", { class: "damaged", role: "alert" }, DAMAGED));
