@@ -60,6 +60,18 @@ def known_name(value: object, known: Iterable[str], what: str) -> str:
     raise HybridLabError(f"unknown {what} {shown(value)}{hint} Known: {', '.join(names)}")
 
 
+def checked_text(value: object, name: str) -> str:
+    """Return ``value`` if it is a string, or refuse it by ``name``.
+
+    >>> checked_text(3, "title")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: title must be a string, not 3
+    """
+    if not isinstance(value, str):
+        raise HybridLabError(f"{name} must be a string, not {shown(value)}")
+    return value
+
+
 def times(value: Any, name: str) -> Floats:
     """Return ``value`` as a float array of finite times of zero or more (a copy), or refuse it by ``name``.
 

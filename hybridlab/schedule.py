@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed, fixed
-from hybridlab.inputs import counted, shown
+from hybridlab.inputs import checked_text, counted, shown
 from hybridlab.ops import KINDS, Kind, Op
 from hybridlab.rows import Ints, devices_of, grid_of, rows_of
 from hybridlab.schedule_text import join_csv, join_text, read_orders, split_csv, split_text
 from hybridlab.validation import input_of, slots_of
+
+NAME = "a schedule's name"
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -50,7 +52,7 @@ class Schedule(Fixed):
 
     def __init__(self, name: str, orders: Iterable[Iterable[Op | str]]) -> None:
         ops = read_orders(orders)
-        slots = slots_of(_string(name), ops)
+        slots = slots_of(checked_text(name, NAME), ops)
         place = {op.stage: device for device, order in enumerate(ops) for op in order}
         grid = np.full((3, len(place), 1 + max(op.microbatch for op in slots)), -1)
         planes = {Kind.F: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}
@@ -72,7 +74,7 @@ class Schedule(Fixed):
         grid = grid_of(slots)
         devices = devices_of(device_of, stages=grid.shape[1])
         made = object.__new__(cls)
-        made._fill(_string(name), grid, devices)
+        made._fill(checked_text(name, NAME), grid, devices)
         places = np.flatnonzero(made.source >= 0)
         proven = (made.slot[made.source[places]] < made.slot[places]).all()
         alone = (np.diff(made.slot) > 0) | (np.diff(made.device) > 0)
@@ -116,6 +118,15 @@ class Schedule(Fixed):
         source_device = np.append(self.device, -1)[self.source]
         crosses: npt.NDArray[np.bool_] = (source_device != self.device) & (self.source >= 0)
         return fixed(crosses)
+
+    @cached_property
+    def messages(self) -> Ints:
+        r"""Messages each device sends, shape (devices,): one for each output that an operation on another device needs.
+
+        >>> Schedule.parse("0F0 0F1 0B0 0B1\n1F0 1F1 1B0 1B1").messages
+        array([2, 2])
+        """
+        return fixed(np.bincount(self.device[self.source[self.crosses]], minlength=self.devices))
 
     @cached_property
     def ops(self) -> tuple[Op, ...]:
@@ -168,14 +179,8 @@ class Schedule(Fixed):
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        return (
-            self.name,
-            self.device_of,
-            self.microbatches,
-            self.kind.tobytes(),
-            self.stage.tobytes(),
-            self.microbatch.tobytes(),
-        )
+        columns = (self.kind, self.stage, self.microbatch)
+        return (self.name, self.device_of, self.microbatches, *(column.tobytes() for column in columns))
 
     @classmethod
     def parse(cls, text: str, name: str = "parsed") -> "Schedule":
@@ -190,9 +195,3 @@ class Schedule(Fixed):
     def from_csv(cls, text: str, name: str = "parsed") -> "Schedule":
         """Return the schedule that :meth:`to_csv` wrote."""
         return cls(name, split_csv(text))
-
-
-def _string(name: str) -> str:
-    if not isinstance(name, str):
-        raise HybridLabError(f"a schedule's name must be a string, not {shown(name)}")
-    return name

@@ -104,9 +104,47 @@ def test_an_operation_with_a_plain_letter_is_the_same_operation() -> None:
         assert schedule.needs(Op(op.kind.value, op.stage, op.microbatch)) == schedule.needs(op)  # type: ignore[arg-type]
 
 
+BY_HAND = {  # sent by each device: the forwards and the gradients of every boundary between stages of two devices
+    "gpipe, 4 devices, 8 microbatches": ([8, 16, 16, 8], ("gpipe", 4, 8)),
+    "1f1b, 4 devices, 8 microbatches": ([8, 16, 16, 8], ("1f1b", 4, 8)),
+    "1f1b, fewer microbatches than devices": ([2, 4, 4, 4, 2], ("1f1b", 5, 2)),
+    "zb-h1: nobody waits for a weight gradient": ([8, 16, 16, 8], ("zb-h1", 4, 8)),
+    "interleaved, 2 chunks": ([24, 32, 32, 24], ("interleaved", 4, 8, 2)),
+    "interleaved, 3 chunks": ([20, 20], ("interleaved", 2, 4, 3)),
+    "hanayo, 1 wave: none where the last device turns round": ([16, 32, 32, 16], ("hanayo", 4, 8, 2)),
+    "hanayo, 2 waves: nor where the first does": ([32, 64, 64, 32], ("hanayo", 4, 8, 4)),
+    "hanayo, one device": ([0], ("hanayo", 1, 8, 4)),
+    "1f1b, one device": ([0], ("1f1b", 1, 8)),
+}
+
+
+@pytest.mark.parametrize(("sent", "size"), BY_HAND.values(), ids=BY_HAND)
+def test_messages_are_those_counted_by_hand(sent: list[int], size: tuple) -> None:
+    assert build(*size).messages.tolist() == sent
+
+
+@given(size=sizes())
+def test_a_message_for_every_output_that_another_device_needs(size: Size) -> None:
+    schedule = size.build()
+    sent = [0] * schedule.devices
+    for op in schedule.ops:
+        for need in schedule.needs(op):
+            if schedule.device_of[need.stage] != schedule.device_of[op.stage]:
+                sent[schedule.device_of[need.stage]] += 1
+    assert schedule.messages.tolist() == sent
+
+
+@pytest.mark.parametrize("chunks", [2, 3, 4])
+def test_chunks_in_a_loop_send_one_message_each_way_at_every_boundary_of_stages(chunks: int) -> None:
+    """About v times those of 1F1B, as Narayanan et al., arXiv 2104.04473, sec. 2.2.2, say: (vD - 1)/(D - 1) times."""
+    total = int(build("interleaved", 4, 8, chunks).messages.sum())
+    assert total == 2 * 8 * (chunks * 4 - 1)
+    assert chunks <= total / build("1f1b", 4, 8).messages.sum() == (chunks * 4 - 1) / 3
+
+
 def test_nothing_in_a_schedule_can_be_changed() -> None:
     schedule = build("1f1b", 2, 2)
-    for name in ("kind", "stage", "microbatch", "device", "source", "slot", "first", "crosses"):
+    for name in ("kind", "stage", "microbatch", "device", "source", "slot", "first", "crosses", "messages"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(schedule, name)[0] = 7
     with pytest.raises(FrozenInstanceError):

@@ -10,9 +10,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, numbers, shown
+from hybridlab.inputs import Floats, checked_text, numbers, shown
 from hybridlab.plot.picture import FONT, MARGIN, MUTED, RULE, WIDTH, Picture, page, text_width, write
-from hybridlab.plot.words import checked_text, number
+from hybridlab.plot.words import number
 
 # Colours of Okabe and Ito, the lighter ones darkened for white paper. Where curves coincide, a later and thinner one
 # lies on an earlier one, whose marker is larger and hollow.

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import shown
+from hybridlab.inputs import checked_text, shown
 from hybridlab.plot.legend import LEGEND_LINE, draw_axis, draw_legend, entries_for, ticks_for
 from hybridlab.plot.operations import numbers_for
 from hybridlab.plot.panel import AXIS, RIGHT, draw_panel, frame_for
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, text_width, write
-from hybridlab.plot.words import MOST_DEVICES, alt_text, checked, checked_text, comparison, results_of, title_of
+from hybridlab.plot.words import MOST_DEVICES, alt_text, checked, comparison, results_of, title_of
 from hybridlab.timeline import Timeline
 
 BETWEEN = 0.16  # inches from one timeline to the head of the next

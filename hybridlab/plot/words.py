@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, shown
+from hybridlab.inputs import checked_text, counted, shown
 from hybridlab.schedules import REGISTRY
 from hybridlab.timeline import Timeline
 
@@ -89,10 +89,3 @@ def checked(timeline: object, unit: object) -> None:
         size = f"{counted(timeline.schedule.devices, 'device')} with up to {counted(busiest, 'operation')} each"
         most = f"{MOST_DEVICES} devices and {MOST_OPS:,} operations a device"
         raise HybridLabError(f"{size} are more than a figure can show ({most}): draw fewer microbatches or devices")
-
-
-def checked_text(text: object, what: str) -> str:
-    """Return a text for a figure, or refuse by name what is none."""
-    if not isinstance(text, str):
-        raise HybridLabError(f"{what} must be a string, not {shown(text)}")
-    return text
