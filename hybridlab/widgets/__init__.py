@@ -1,5 +1,6 @@
 """Interactive views for notebooks and pages: each a few traits and one plain JavaScript file."""
 
+from hybridlab.widgets.bet import Bet, Revealed
 from hybridlab.widgets.explorer import TimelineExplorer
 
-__all__ = ["TimelineExplorer"]
+__all__ = ["Bet", "Revealed", "TimelineExplorer"]
