@@ -12,10 +12,17 @@ timeline = usual_or_junk([TIMELINE, BATCH])
 words = usual_or_junk(["", "ms"])
 
 
-@settings(max_examples=60)
-@given(timeline=timeline, title=usual_or_junk([None, "mine"]), unit=words, activations=usual_or_junk([True, False]))
-def test_plot_timeline(timeline: Any, title: Any, unit: Any, activations: Any) -> None:
-    picture = outcome(plot.timeline, timeline, title=title, unit=unit, activations=activations)
+@settings(max_examples=100)
+@given(
+    timeline=timeline,
+    title=usual_or_junk([None, "mine"]),
+    unit=words,
+    activations=usual_or_junk([True, False]),
+    span=usual_or_junk([None, 100.0]),
+    room=usual_or_junk([None, 8]),
+)
+def test_plot_timeline(timeline: Any, title: Any, unit: Any, activations: Any, span: Any, room: Any) -> None:
+    picture = outcome(plot.timeline, timeline, title=title, unit=unit, activations=activations, span=span, room=room)
     assert picture is None or picture.alt_text
 
 

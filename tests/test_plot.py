@@ -261,6 +261,37 @@ def test_compared_timelines_share_one_time_axis_on_which_each_ends_with_a_line()
     assert bold == ["gpipe", "zb-h1", "1f1b", "33", "27"]
 
 
+def test_figures_with_one_span_and_one_room_have_the_same_scales() -> None:
+    timelines = {name: made(name, 4, 8) for name in ("gpipe", "zb-h1", "1f1b")}
+    figures = {name: panels(plot.timeline(each, span=33, room=8))[0] for name, each in timelines.items()}
+    tallest = heights(figures["gpipe"])[0]
+    for name, axes in figures.items():
+        assert axes.get_xlim() == (0, 33)
+        assert of(axes, "makespan").get_segments()[0][0, 0] == timelines[name].makespan
+        assert heights(axes) == pytest.approx(tallest * timelines[name].peak_activations / 8)
+
+
+def heights(axes: Axes) -> list[float]:
+    """How high each activation curve rises, in inches."""
+    curves = [line for line in axes.lines if line.get_gid() == "activations"]
+    tops = [(line.get_transform() - axes.transData).transform([[0, line.get_ydata().max()], [0, 0]]) for line in curves]
+    return [bottom[1] - top[1] for top, bottom in tops]
+
+
+def test_a_longer_span_leaves_the_end_of_the_axis_empty() -> None:
+    figure = plot.timeline(made("1f1b", 2, 2), span=50)
+    (axes,) = panels(figure)
+    assert {tuple(each[:2]) for each in rectangles(of(axes, "idle"))} == {(0, 9)}
+    shown = {text.get_text() for text in figure.axes[0].texts}
+    assert {"9", "40"} <= shown  # the timeline's end, and a tick beyond it
+    assert figure.alt_text == plot.alt_text(made("1f1b", 2, 2))
+
+
+def test_a_printed_makespan_is_span_enough() -> None:
+    timeline = made("1f1b", 3, 5, forward=1 / 3, backward=1 / 7)
+    assert plot.timeline(timeline, span=float(f"{timeline.makespan:.10g}")).axes[1].get_xlim()[1] == timeline.makespan
+
+
 def test_a_figure_writes_makespan_and_bubble_ratio() -> None:
     texts = {text.get_text() for text in plot.timeline(made("1f1b", 4, 8), unit="ms").axes[0].texts}
     assert {"makespan 33 ms, bubble ratio 0.273", "time, ms", "1F1B, 4 devices, 8 microbatches"} <= texts
@@ -357,6 +388,26 @@ REFUSED = {
     "a long unit": (
         lambda: plot.timeline(made("1f1b", 1, 1), unit="milliseconds of wall time"),
         "unit is the short name of the unit of time, such as 'ms', not 'milliseconds of wall time'",
+    ),
+    "a short span": (
+        lambda: plot.timeline(made("1f1b", 2, 2), span=8),
+        "span must be one number, at least the makespan, 9, not 8",
+    ),
+    "several spans": (
+        lambda: plot.timeline(made("1f1b", 2, 2), span=[9, 10]),
+        "span must be one number, at least the makespan, 9, not [9, 10]",
+    ),
+    "an endless span": (
+        lambda: plot.timeline(made("1f1b", 2, 2), span=float("inf")),
+        "span must be finite numbers of zero or more, but it is inf",
+    ),
+    "a small room": (
+        lambda: plot.timeline(made("1f1b", 2, 2), room=1.5),
+        "room must be one number, at least the most activations that a device holds, 2, not 1.5",
+    ),
+    "a room that is no number": (
+        lambda: plot.timeline(made("1f1b", 2, 2), room="large"),
+        "room must be a number or an array of numbers, not 'large'",
     ),
     "no curve": (
         lambda: plot.lines([1], {}, x_label="x", y_label="y"),

@@ -8,7 +8,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.inputs import checked_text, shown
 from hybridlab.plot.legend import LEGEND_LINE, draw_axis, draw_legend, entries_for, ticks_for
 from hybridlab.plot.operations import numbers_for
-from hybridlab.plot.panel import AXIS, RIGHT, draw_panel, frame_for
+from hybridlab.plot.panel import AXIS, RIGHT, Frame, draw_panel, frame_for
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, text_width, write
 from hybridlab.plot.words import MOST_DEVICES, alt_text, checked, comparison, results_of, title_of
 from hybridlab.timeline import Timeline
@@ -17,14 +17,26 @@ BETWEEN = 0.16  # inches from one timeline to the head of the next
 LINE, TITLE = 0.19, 0.26  # inches that a line of text takes
 
 
-def timeline(timeline: Timeline, *, title: str | None = None, unit: str = "", activations: bool = True) -> Picture:
+def timeline(
+    timeline: Timeline,
+    *,
+    title: str | None = None,
+    unit: str = "",
+    activations: bool = True,
+    span: float | None = None,
+    room: float | None = None,
+) -> Picture:
     """Return a figure of one timeline: a row a device, operations coloured by kind, idle time hatched.
 
     The number in a bar is its microbatch. Below each row stand the activations that the device holds, in microbatches of the
     whole device, all rows to one scale, with a dot where the peak is first reached; ``activations`` False leaves
     them out. Time starts at the first start; ``unit`` names its unit. ``title`` None takes the schedule's name and sizes.
 
-    Raises :class:`HybridLabError` for a batch of settings, more than 64 devices, or more than 1,000 operations on one.
+    The time axis ends with the timeline, and the activations fill their strips, unless ``span`` says how much time and ``room``
+    how many activations there is space for: figures with the same two have the same scales.
+
+    Raises :class:`HybridLabError` for a batch of settings, more than 64 devices, more than 1,000 operations on one, and for
+    a span or a room that is too small.
 
     >>> from hybridlab import Costs, build, simulate
     >>> timeline(simulate(build("gpipe", 2, 2), Costs.per_device(forward=1, backward=2)))
@@ -33,7 +45,8 @@ def timeline(timeline: Timeline, *, title: str | None = None, unit: str = "", ac
     """
     checked(timeline, unit)
     head = title_of(timeline) if title is None else checked_text(title, "title")
-    return _stacked({head: timeline}, "", unit, activations, alt_text(timeline, unit))
+    frame = frame_for([timeline], activations, span, room)
+    return _stacked({head: timeline}, "", unit, frame, alt_text(timeline, unit))
 
 
 def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, unit: str = "", activations: bool = True) -> Picture:
@@ -58,16 +71,16 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, unit
     if devices > MOST_DEVICES:
         raise HybridLabError(f"{devices} devices in all are more than a figure can show: compare at most {MOST_DEVICES}")
     above = "" if title is None else checked_text(title, "title")
-    return _stacked(timelines, above, unit, activations, comparison(timelines, unit))
+    frame = frame_for(list(timelines.values()), activations)
+    return _stacked(timelines, above, unit, frame, comparison(timelines, unit))
 
 
-def _stacked(timelines: Mapping[str, Timeline], title: str, unit: str, activations: bool, words: str) -> Picture:
+def _stacked(timelines: Mapping[str, Timeline], title: str, unit: str, frame: Frame, words: str) -> Picture:
     """Draw the title, every timeline under its head, the time axis, the legend."""
     drawn = list(timelines.values())
-    frame = frame_for(drawn, activations)
     heads = [_head(head, results_of(each, unit)) for head, each in timelines.items()]
     numbered = all(numbers_for(each, frame.bar, AXIS / frame.span).rows.all() for each in drawn)
-    legend = entries_for(drawn, activations, numbered)
+    legend = entries_for(drawn, bool(frame.memory), numbered)
     above = textwrap.wrap(title, 60)
     top = MARGIN + TITLE * len(above)
     heights = [LINE * len(head) + 0.06 + frame.height(each) for head, each in zip(heads, drawn, strict=True)]

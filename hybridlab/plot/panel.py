@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Affine2D, blended_transform_factory
 
-from hybridlab.inputs import Floats
+from hybridlab.errors import HybridLabError
+from hybridlab.inputs import Floats, shown, times
 from hybridlab.plot.operations import bars_of, draw_bars, draw_idle, numbers_for, write_numbers
 from hybridlab.plot.picture import INK, MUTED, RULE, WIDTH, Picture, sheet, write
 from hybridlab.plot.words import number
@@ -44,13 +45,27 @@ class Frame:
         return self.pitch * timeline.schedule.devices - self.gap
 
 
-def frame_for(timelines: Sequence[Timeline], activations: bool) -> Frame:
-    """Return a frame that holds all the timelines: the more devices, the lower their rows."""
-    span = max(timeline.makespan for timeline in timelines)
+def frame_for(timelines: Sequence[Timeline], activations: bool, span: Any = None, room: Any = None) -> Frame:
+    """Return a frame that holds all the timelines: the more devices, the lower their rows.
+
+    ``span`` and ``room`` are the time and the activations it has space for, None as much as the timelines need.
+    """
+    longest = max(timeline.makespan for timeline in timelines)
     devices = sum(timeline.schedule.devices for timeline in timelines)
     bar, memory, gap = (0.26, 0.21, 0.1) if devices <= 8 else (0.21, 0.16, 0.07) if devices <= 20 else (0.16, 0.11, 0.05)
     most = max(float(timeline.peak_activations.max()) for timeline in timelines)
-    return Frame(span or 1.0, bar, memory if activations else 0.0, gap, most)
+    held = _space(most, room, "room", "the most activations that a device holds")
+    return Frame(_space(longest, span, "span", "the makespan") or 1.0, bar, memory if activations else 0.0, gap, held)
+
+
+def _space(needed: float, given: Any, name: str, what: str) -> float:
+    """Return what is given, at least ``needed``, which a missing one is; refuse by ``name`` what is too small."""
+    if given is None:
+        return needed
+    space = times(given, name)
+    if space.ndim or space < needed * (1 - 1e-9):  # a makespan as it is printed will do
+        raise HybridLabError(f"{name} must be one number, at least {what}, {number(needed)}, not {shown(given)}")
+    return max(needed, float(space))
 
 
 def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ticks: list[float], others: list[float]) -> None:
