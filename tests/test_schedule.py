@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import FrozenInstanceError
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from strategies import Size, sizes
 
 from hybridlab import REGISTRY, HybridLabError, Kind, Op, Schedule, build, register
-from hybridlab.schedules import registry
+from hybridlab.schedules import Family, registry
 
 TWO = "device 0: 0F0 0F1 0B0 0B1\ndevice 1: 1F0 1B0 1F1 1B1"
 
@@ -234,3 +235,15 @@ def test_the_colon_after_a_device_may_be_forgotten() -> None:
 def test_a_small_letter_is_told_from_a_wrong_one() -> None:
     with pytest.raises(HybridLabError, match=r"line 1, column 11: '0f0' .* a capital letter, as in 0F0"):
         Schedule.parse("device 0: 0f0 0B0")
+
+
+@pytest.mark.parametrize("family", REGISTRY.values(), ids=REGISTRY)
+def test_sizes_in_words_are_those_that_are_not_refused(family: Family) -> None:
+    about_numbers, _, about_chunks = family.sizes.partition("; ")
+    counts = [int(each) for each in about_chunks.split(" chunk")[0].split(", ") if each != "..."]
+    step = counts[1] - counts[0] if "..." in about_chunks else 0
+    allowed = set(range(counts[0], 9, step)) if step else set(counts)
+    for devices, microbatches, chunks in product(range(1, 7), range(1, 13), range(1, 9)):
+        fits = about_numbers == "any numbers of devices and microbatches" or microbatches % devices == 0
+        refused = family.refusal(devices, microbatches, chunks) is not None
+        assert refused != (fits and chunks in allowed), (devices, microbatches, chunks)

@@ -47,6 +47,23 @@ class Family:
             forth[1::2] = forth[1::2, ::-1]
         return tuple(forth.ravel().tolist())
 
+    @property
+    def sizes(self) -> str:
+        """The sizes it supports, in words.
+
+        >>> REGISTRY["1f1b"].sizes, REGISTRY["hanayo"].sizes
+        ('any numbers of devices and microbatches; 1 chunk a device',
+         'any number of devices, microbatches divisible by it; 2, 4, 6, ... chunks a device')
+        """
+        several = "any number of devices, microbatches divisible by it"
+        chunks = f"{self._chunk_counts} chunks" if self.chunk_step else counted(self.fewest_chunks, "chunk")
+        return f"{several if self.whole_groups else 'any numbers of devices and microbatches'}; {chunks} a device"
+
+    @property
+    def _chunk_counts(self) -> str:
+        """The first numbers of chunks it supports, where it supports several."""
+        return ", ".join(str(self.fewest_chunks + self.chunk_step * more) for more in range(3)) + ", ..."
+
     def refusal(self, devices: int, microbatches: int, chunks: int) -> str | None:
         """Return why the size is not supported and what would work, None if it is.
 
@@ -59,8 +76,7 @@ class Family:
         if step == 0 and chunks != fewest:
             return f"{self.name} has {counted(fewest, 'chunk')} a device, not {chunks}; leave chunks out"
         if step and (chunks < fewest or (chunks - fewest) % step):
-            examples = ", ".join(str(fewest + step * more) for more in range(3))
-            return f"{self.name} supports {examples}, ... chunks a device, not {chunks}"
+            return f"{self.name} supports {self._chunk_counts} chunks a device, not {chunks}"
         if self.whole_groups and microbatches % devices:
             below = microbatches - microbatches % devices
             near = f"{below} or {below + devices}" if below else f"{devices}"
