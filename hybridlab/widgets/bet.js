@@ -160,7 +160,7 @@ function formOf(question, place) {
     input.addEventListener("input", () => complain(""));
   }
   const asked = make("fieldset", {}, make("legend", {}, question.question), ...fields.elements);
-  const element = make("form", { novalidate: "" }, asked, wrong, make("button", { type: "submit" }, "Place the bet"));
+  const element = make("form", { class: "box", novalidate: "" }, asked, wrong, make("button", { type: "submit" }, "Place the bet"));
   element.addEventListener("submit", (event) => {
     event.preventDefault();
     const { value, wrong: sentence = "" } = fields.read();
@@ -182,7 +182,7 @@ function ask(model, question, root) {
   const note = make("p", { class: "note" }, NOT_KEPT);
   const change = make("button", { type: "button" }, "Change the bet");
   const head = make("p", { class: "question" }, question.question);
-  const placed = make("div", { class: "placed" }, head, make("p", {}, "Your bet: ", answered), note, change);
+  const placed = make("div", { class: "box" }, head, make("p", {}, "Your bet: ", answered), note, change);
   let now; // undefined before it is shown for the first time, which is nothing to announce
 
   const open = (asking) => {
@@ -251,7 +251,7 @@ function lookBack(model, question, truth, root) {
     show(now);
   });
   back.addEventListener("click", () => (told.textContent = goTo(question.name) ? "" : ELSEWHERE));
-  root.append(make("p", { class: "question" }, question.question), unplaced, answerPart);
+  root.append(make("div", { class: "box" }, make("p", { class: "question" }, question.question), unplaced, answerPart));
   return follow(model, question, show).stop;
 }
 
