@@ -1,1 +1,105 @@
-"""Build JupyterLite into `_build/html/lite`: the labs in a browser, with nothing installed and no server behind them."""
+"""Build JupyterLite into `_build/html/lite`: the labs in a browser, with nothing installed and no server behind them.
+
+`python book/lite.py`, after the book. It takes nothing from the network: JupyterLite and its widgets come out of the
+installed packages, and the library's own wheel is built here. The reader's browser fetches Python when a lab is opened.
+`lite/lab/index.html?path=NAME.ipynb` opens a lab.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "_build/html"
+TITLE = "Hybrid parallel training"
+KERNEL = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
+# Pyodide has its own build of these. The widgets must be of the versions whose JavaScript is in the site.
+COMPILED = ("matplotlib", "pillow")
+WIDGETS = ("anywidget", "ipywidgets")
+WORDS = """\
+**This copy of the lab runs in your browser.** Run the next cell first, and wait until its number appears: a minute or two on
+the first visit. Your browser fetches Python, NumPy and Matplotlib from a public server (a content delivery network) and the
+packages for widgets from the Python Package Index, about 20 MB in all. The library of the course comes from this site.
+
+No output is stored here: run the cells one after the other with Shift+Enter. What you write is kept in this browser only;
+*File > Download* saves a copy."""
+
+
+class LiteError(Exception):
+    """JupyterLite cannot be built; the message is the sentence to print."""
+
+
+def prepared(lab: dict[str, Any], requirements: list[str]) -> dict[str, Any]:
+    """Return a lab as a browser runs it: no outputs, Pyodide's kernel, and first the installation with its words."""
+    first = [
+        {"cell_type": "markdown", "id": "lite-words", "metadata": {}, "source": WORDS},
+        code_cell("lite-install", {"tags": ["lite"]}, f"%pip install -q {' '.join(requirements)}"),
+    ]
+    cells = [code_cell(cell["id"], cell["metadata"], cell["source"]) if cell["cell_type"] == "code" else cell for cell in lab["cells"]]
+    return lab | {"cells": first + cells, "metadata": lab["metadata"] | {"kernelspec": KERNEL}}
+
+
+def code_cell(name: str, metadata: dict[str, Any], source: str | list[str]) -> dict[str, Any]:
+    """Return a code cell that has not run."""
+    return {"cell_type": "code", "execution_count": None, "id": name, "metadata": metadata, "outputs": [], "source": source}
+
+
+def run(what: str, *command: str, folder: Path) -> None:
+    """Run a Python module in ``folder``, silently.
+
+    Raises:
+        LiteError: it failed; the last lines it printed say why.
+    """
+    done = subprocess.run(  # noqa: S603 - a module of this environment
+        [sys.executable, "-m", *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if done.returncode:
+        raise LiteError(f"{what} failed; its last lines:\n" + "\n".join(done.stdout.splitlines()[-20:]))
+
+
+def build(work: Path) -> Path:
+    """Build the site in the empty folder ``work``; return the folder that holds it."""
+    wheels, files, output = work / "pypi", work / "files", work / "lite"
+    run("Building the library's wheel", "hatchling", "build", "--target", "wheel", "--directory", str(wheels), folder=ROOT)
+    (wheel,) = wheels.glob("*.whl")
+    name, number = wheel.name.split("-")[:2]
+    requirements = [f"{name}=={number}", *(f"{package}=={version(package)}" for package in WIDGETS), *COMPILED]
+    labs = sorted((ROOT / "labs").glob("*.ipynb"))
+    files.mkdir()
+    for path in labs:
+        lab = prepared(json.loads(path.read_text(encoding="utf-8")), requirements)
+        (files / path.name).write_text(json.dumps(lab, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    (work / "jupyter-lite.json").write_text(json.dumps({"jupyter-lite-schema-version": 0, "jupyter-config-data": {"appName": TITLE}}))
+    newest = max(int(path.stat().st_mtime) for path in labs)
+    run(
+        "Building JupyterLite",
+        *("jupyterlite_core", "build", "--lite-dir", str(work), "--output-dir", str(output), "--apps", "lab"),
+        *("--no-sourcemaps", "--no-unused-shared-packages", "--source-date-epoch", os.environ.get("SOURCE_DATE_EPOCH", str(newest))),
+        folder=work,
+    )
+    return output
+
+
+def main() -> None:
+    """Put a new JupyterLite in the place of the old one."""
+    if not (SITE / "index.html").is_file():
+        raise LiteError("There is no book in _build/html that JupyterLite could be put beside: run make book.")
+    with tempfile.TemporaryDirectory() as work:
+        built = build(Path(work))
+        for path in built.rglob("*"):
+            path.touch()  # a browser keeps a file the longer, the older it is said to be; some come with a date of 1985
+        shutil.rmtree(SITE / "lite", ignore_errors=True)
+        shutil.move(built, SITE / "lite")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except LiteError as error:
+        sys.exit(str(error))
