@@ -1,0 +1,113 @@
+"""A browser, a server and pages that record what they ask for: used by the tests of the built site and by its benchmark."""
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
+
+SITE = Path(__file__).resolve().parents[1] / "_build/html"
+NO_SITE = "there is no site in _build/html: run make book first"
+NO_CHROMIUM = "no Chromium on the path: install chromium or Chrome, or set CHROMIUM to the program's path"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # the network is cut: no name is ever looked up
+]
+VIEWS = 'script[type="application/vnd.jupyter.widget-view+json"]'
+WIDGETS_DRAWN = f"() => [...document.querySelectorAll('{VIEWS}')].every((script) => script.nextElementSibling?.textContent.trim())"
+
+
+def program() -> str | None:
+    """Return the path of Chromium: that of the environment variable CHROMIUM, or the first on the path; None if there is none."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def page_names(site: Path = SITE) -> list[str]:
+    """Return every page of the built site, ``labs/lab02.html``; those of JupyterLite, which is another's program, are left out."""
+    names = (path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    return sorted(name for name in names if not name.startswith("lite/"))
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium with a fresh profile and no network but this machine's."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program(), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files, keeps connections open as public servers do, and prints nothing."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a page that was closed while it was served."""
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """A local web server of ``folder``: its address, with a slash at the end."""
+    with Server(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def record(context: BrowserContext, faults: list[str], roots: tuple[str, ...]) -> None:
+    """Add a sentence to ``faults`` for whatever is wrong with the context's pages from now on.
+
+    Wrong are a request that is not below ``roots`` (nor for the page's own data), one that failed, an error or a warning on the
+    console, and an error that nothing caught.
+    """
+
+    def asked(request: Request) -> None:
+        if not request.url.startswith((*roots, "data:", "blob:", "about:")):
+            faults.append(f"a request outside the site: {request.url}")
+
+    def answered(response: Response) -> None:
+        if response.status >= 400:
+            faults.append(f"a request that failed: {response.url} ({response.status})")
+
+    def failed(request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # the page was left, or the file downloaded
+            faults.append(f"a request that failed: {request.url} ({request.failure})")
+
+    def said(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            faults.append(f"console {message.type}: {message.text}")
+
+    context.on("request", asked)
+    context.on("response", answered)
+    context.on("requestfailed", failed)
+    context.on("console", said)
+    context.on("weberror", lambda error: faults.append(f"an error that nothing caught: {error.error}"))
+
+
+def open_page(context: BrowserContext, url: str) -> Page:
+    """Return the page at ``url``, loaded, its widgets drawn."""
+    page = context.new_page()
+    page.goto(url)
+    page.wait_for_function(WIDGETS_DRAWN, timeout=10_000)
+    return page

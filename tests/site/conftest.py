@@ -1,0 +1,80 @@
+"""The built site in a real browser. What the tests here can ask for:
+
+`site`      the folder of the built site (pathlib.Path); the tests fail where it was not built
+`server`    address of a local web server of that folder, "http://127.0.0.1:.../", with a slash at the end
+`files`     address of the same folder as files, "file:///.../", with a slash at the end
+`browser`   a headless Chromium, one a worker; the tests are skipped where there is none (in CI that is an error)
+`new_page`  new_page(url, *, width=1280, scheme="light", **context) -> playwright's Page in a context of its own, loaded,
+            its widgets drawn. `context` are further arguments of Browser.new_context, such as has_touch=True.
+`faults`    what was wrong with these pages: requests outside the site, requests that failed, errors and warnings on the
+            console, errors that nothing caught. A test whose pages have any fails at its end; one that wants them
+            looks at the list and clears it.
+`page_name` each page of the site in turn: "labs/lab02_one_f_one_b.html"
+`lab`       each lab's page in turn
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import NO_CHROMIUM, NO_SITE, SITE, chromium, open_page, page_names, program, record, serving
+from playwright.sync_api import Browser, Page
+
+NewPage = Callable[..., Page]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    names = page_names() or ["index.html"]  # a site that was not built fails in `site`
+    if "page_name" in metafunc.fixturenames:
+        metafunc.parametrize("page_name", names)
+    if "lab" in metafunc.fixturenames:
+        metafunc.parametrize("lab", [name for name in names if name.startswith("labs/")] or ["labs"])
+
+
+@pytest.fixture(scope="session")
+def site() -> Path:
+    if not (SITE / "index.html").is_file():
+        pytest.fail(NO_SITE, pytrace=False)
+    return SITE
+
+
+@pytest.fixture(scope="session")
+def server(site: Path) -> Iterator[str]:
+    with serving(site) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def files(site: Path) -> str:
+    return f"{site.as_uri()}/"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if program() is None:
+        pytest.skip(NO_CHROMIUM)
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def faults() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def new_page(browser: Browser, server: str, files: str, faults: list[str]) -> Iterator[NewPage]:
+    opened = []
+
+    def opening(url: str, *, width: int = 1280, scheme: str = "light", **context: Any) -> Page:
+        settings = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "reduced_motion": "reduce", **context}
+        made = browser.new_context(**settings)
+        opened.append(made)
+        record(made, faults, (server, files))
+        return open_page(made, url)
+
+    yield opening
+    for each in opened:
+        each.close()
+    assert not faults, "\n".join(dict.fromkeys(faults))
