@@ -1,0 +1,56 @@
+"""Fills the gallery from the registry while the book is built, so that a schedule is on the page once it is registered.
+
+In `book/gallery.md` this puts Markdown in the place of `{{ size }}`, `{{ findings }}`, `{{ table }}` and `{{ schedules }}`
+before the page is read: headings, cells that draw the figures, links to the glossary are then those of any other page.
+"""
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from gallery.entries import QUANTITIES, entries
+from gallery.sections import section
+from gallery.table import findings, size_in_words, table
+
+PAGE = "book/gallery"
+MARKS = re.compile(r"\{\{ (\w+) \}\}")
+
+
+def fill(text: str, bibliography: str = "") -> str:
+    """Return the page with the marks replaced; ``bibliography`` is BibTeX, whose entries name their arXiv number."""
+    shown = entries()
+    span, room = (max(map(QUANTITIES[name], shown)) for name in ("makespan", "peak"))
+    keys = {number: key for key, number in re.findall(r"@\w+\{([^,]+),[^@]*?arXiv (\d{4}\.\d{5})", bibliography)}
+    parts = {
+        "size": size_in_words(),
+        "findings": findings(shown),
+        "table": table(shown),
+        "schedules": "\n".join(section(entry, span, room, keys) for entry in shown),
+    }
+    return MARKS.sub(lambda mark: parts.get(mark[1], mark[0]), text)
+
+
+def read_page(app: Sphinx, docname: str, source: list[str]) -> None:
+    if docname == PAGE:
+        source[0] = fill(source[0], bibliography=(Path(app.srcdir) / "book/references.bib").read_text(encoding="utf-8"))
+
+
+def own_anchors_first(app: Sphinx, document: nodes.document) -> None:
+    """Let a section's own link and the table of contents lead to `#schedule-1f1b`, not to a name made from the title."""
+    if app.env.docname == PAGE:
+        for part in document.findall(nodes.section):
+            part["ids"].sort(key=lambda anchor: not anchor.startswith("schedule-"))
+
+
+def add_style(app: Sphinx, pagename: str, *_: object) -> None:
+    if pagename == PAGE:
+        app.add_css_file("gallery.css")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("source-read", read_page)
+    app.connect("doctree-read", own_anchors_first, priority=100)  # before the table of contents is gathered
+    app.connect("html-page-context", add_style)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

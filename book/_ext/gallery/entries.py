@@ -1,0 +1,69 @@
+"""The schedules of the gallery: each of the registry at the common size, or at the nearest that it supports."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from docutils import nodes
+
+from gallery.words import counted
+from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, simulate
+from hybridlab.schedules import Family
+
+DEVICES, MICROBATCHES = 4, 8
+TIMES = {"forward": 1.0, "backward": 2.0}
+WEIGHT_GRADIENT = 1.0  # of the backward
+COSTS = Costs.per_device(**TIMES, weight_share=WEIGHT_GRADIENT / TIMES["backward"])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A schedule of the registry at the common size, or, where it refuses that with ``refusal``, at the nearest it supports."""
+
+    family: Family
+    timeline: Timeline
+    refusal: str | None
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.timeline.schedule
+
+    @property
+    def anchor(self) -> str:
+        return nodes.make_id(f"schedule-{self.family.name}")
+
+    @property
+    def size(self) -> str:
+        return f"{counted(self.schedule.devices, 'device')}, {counted(self.schedule.microbatches, 'microbatch')}"
+
+
+def entries() -> list[Entry]:
+    """Return what the page shows of each schedule, in the order of the registry."""
+    made = []
+    for name, family in REGISTRY.items():
+        devices, microbatches = nearest_size(family)
+        timeline = simulate(build(name, devices, microbatches), COSTS)
+        made.append(Entry(family, timeline, family.refusal(DEVICES, MICROBATCHES, family.fewest_chunks)))
+    return made
+
+
+def nearest_size(family: Family) -> tuple[int, int]:
+    """Return the devices and microbatches nearest to the common ones that a schedule supports, with its fewest chunks."""
+
+    def distance(size: tuple[int, int]) -> tuple[int, int, int]:
+        devices, microbatches = size
+        return abs(devices - DEVICES), abs(microbatches - MICROBATCHES), -microbatches
+
+    sizes = product(range(1, 4 * DEVICES + 1), range(1, 4 * MICROBATCHES + 1))
+    for devices, microbatches in sorted(sizes, key=distance):
+        if family.refusal(devices, microbatches, family.fewest_chunks) is None:
+            return devices, microbatches
+    raise HybridLabError(f"the gallery finds no size near {DEVICES} devices and {MICROBATCHES} microbatches for {family.name}")
+
+
+QUANTITIES: Mapping[str, Callable[[Entry], float]] = {
+    "makespan": lambda entry: float(entry.timeline.makespan),
+    "bubble ratio": lambda entry: float(entry.timeline.bubble_ratio),
+    "peak": lambda entry: float(entry.timeline.peak_activations.max()),
+    "messages": lambda entry: int(entry.schedule.messages.sum()),
+}

@@ -1,0 +1,105 @@
+"""What stands at the top of the gallery: the common size, the best of each quantity, the table that compares all."""
+
+import math
+from html import escape
+
+from gallery.entries import DEVICES, MICROBATCHES, QUANTITIES, TIMES, WEIGHT_GRADIENT, Entry
+from gallery.words import by_device, counted, escaped, listed
+from hybridlab import Timeline
+from hybridlab.palette import chunk_colour
+
+
+def size_in_words() -> str:
+    """Return the size and the costs of all figures."""
+    forward, backward = TIMES.values()
+    return (
+        f"*D* = {DEVICES} {{term}}`devices <device>` and *M* = {MICROBATCHES} {{term}}`microbatches <microbatch>`; one microbatch "
+        f"on one device takes {forward:g} forward and {backward:g} backward, of which the {{term}}`weight gradient` takes "
+        f"{WEIGHT_GRADIENT:g}; no {{term}}`latency`. So every device computes for {MICROBATCHES * (forward + backward):g}, and the "
+        "rest of the {term}`makespan` is {term}`bubble`"
+    )
+
+
+def findings(shown: list[Entry]) -> str:
+    """Return a list that names the schedules with the least of each quantity, among those at the common size."""
+    same = [entry for entry in shown if entry.refusal is None]
+    if not same:
+        return ""
+    least = {name: min(map(quantity, same)) for name, quantity in QUANTITIES.items()}
+    first = {
+        name: listed(f"[{escaped(entry.family.title)}](#{entry.anchor})" for entry in same if math.isclose(quantity(entry), least[name]))
+        for name, quantity in QUANTITIES.items()
+    }
+    held = counted(least["peak"], "microbatch")
+    return (
+        f"- **Shortest:** {first['makespan']}, with a makespan of {least['makespan']:g}.\n"
+        f"- **Least memory:** {first['peak']}, with the {{term}}`activations <activation>` of at most {held} on a device.\n"
+        f"- **Fewest messages:** {first['messages']}, with {least['messages']:g} in all."
+    )
+
+
+def table(shown: list[Entry]) -> str:
+    """Return the comparison as an HTML table: Markdown has neither captions nor headers of rows."""
+    span = max(entry.timeline.makespan for entry in shown)
+    least = {name: min((quantity(each) for each in shown if each.refusal is None), default=-1) for name, quantity in QUANTITIES.items()}
+
+    def cell(entry: Entry, name: str, form: str = "g", below: str = "") -> str:
+        value = QUANTITIES[name](entry)
+        best = entry.refusal is None and math.isclose(value, least[name])
+        number = f"<strong>{value:{form}}</strong>" if best else f"{value:{form}}"
+        return f"<td>{number}{below and f'<small>{below}</small>'}</td>"
+
+    rows = [
+        f'<tr><th scope="row"><a href="#{entry.anchor}">{escape(entry.family.title)}</a>'
+        f"{''.join(f'<small>{note}</small>' for note in notes(entry))}</th>"
+        f"<td>{thumbnail(entry.timeline, span)}</td>{cell(entry, 'makespan')}{cell(entry, 'bubble ratio', '.3f')}"
+        f"{cell(entry, 'peak', below=by_device(entry.timeline.peak_activations))}"
+        f"{cell(entry, 'messages', below=by_device(entry.schedule.messages))}</tr>"
+        for entry in shown
+    ]
+    heads = "".join(
+        f'<th scope="col">{head}{below and f"<small>{below}</small>"}</th>'
+        for head, below in (
+            ("schedule", ""),
+            ("timeline", f"0 to {span:g}"),
+            ("makespan", ""),
+            ("bubble ratio", ""),
+            ("peak activations", "by device"),
+            ("messages", "by device"),
+        )
+    )
+    caption = (
+        f"Every schedule with {DEVICES} devices and {MICROBATCHES} microbatches: the largest peak and all messages, "
+        "and below them those of each device. Bold: the least of its column."
+    )
+    if any(entry.refusal for entry in shown):
+        caption += " A schedule with a size below its name does not run at the common one, and is not compared."
+    body = "\n".join(rows)
+    return (
+        '<div class="gallery-table" role="region" aria-label="Comparison of the schedules" tabindex="0">\n'
+        f"<table>\n<caption><span>{caption}</span></caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
+    )
+
+
+def notes(entry: Entry) -> list[str]:
+    """Return what is to be said below the name of a schedule."""
+    several = [f"{entry.schedule.chunks} chunks"] if entry.schedule.chunks > 1 else []
+    return several + ([] if entry.refusal is None else [f"with {entry.size}"])
+
+
+def thumbnail(timeline: Timeline, span: float) -> str:
+    """Return a timeline as a small drawing, a row a device; the figure further down is the one that is described in words."""
+    schedule = timeline.schedule
+    paths: dict[str, str] = {}
+    for row in timeline.to_rows():
+        chunk = schedule.device_of[: row["stage"]].count(row["device"])
+        colour = chunk_colour(row["kind"], chunk, schedule.chunks)
+        left, wide = row["start"], row["end"] - row["start"]
+        paths[colour] = f"{paths.get(colour, '')}M{left:g} {row['device']}h{wide:g}v.8h{-wide:g}z"
+    idle = "".join(f"M0 {device}h{timeline.makespan:g}v.8H0z" for device in range(schedule.devices))
+    drawn = "".join(f'<path fill="{colour}" d="{path}"/>' for colour, path in paths.items())
+    box = f"0 0 {span:g} {schedule.devices - 0.2:g}"
+    return (
+        f'<svg viewBox="{box}" preserveAspectRatio="none" style="height: {0.6 * schedule.devices:g}em" aria-hidden="true">'
+        f'<path class="idle" d="{idle}"/>{drawn}</svg>'
+    )

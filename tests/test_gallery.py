@@ -1,0 +1,293 @@
+"""The gallery: every schedule of the registry is on the page, with the numbers of the clock and at a stable address."""
+
+import dataclasses
+import re
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from docutils import nodes
+from docutils.utils import new_document
+
+from hybridlab import REGISTRY, Costs, HybridLabError, build, formulas, plot, register, simulate
+from hybridlab.schedules import Family, registry
+from hybridlab.schedules.one_f_one_b import one_f_one_b
+
+BOOK = Path(__file__).parents[1] / "book"
+sys.path.append(str(BOOK / "_ext"))
+gallery = import_module("gallery")
+sys.path.remove(str(BOOK / "_ext"))
+
+TEXT = (BOOK / "gallery.md").read_text(encoding="utf-8")
+REFERENCES = (BOOK / "references.bib").read_text(encoding="utf-8")
+COSTS = Costs.per_device(forward=1, backward=2)
+ANCHORS = {name: f"schedule-{name}" for name in REGISTRY}
+
+
+def page() -> str:
+    return gallery.fill(TEXT, REFERENCES)
+
+
+def sections(filled: str) -> dict[str, str]:
+    """The text of each schedule's section by its anchor."""
+    parts = re.split(r"^\(([\w-]+)\)=\n", filled, flags=re.M)
+    return {anchor: part for anchor, part in zip(parts[1::2], parts[2::2], strict=True) if anchor.startswith("schedule-")}
+
+
+class Table(HTMLParser):
+    """The rows of a table as lists of texts, its links, and the scopes of its headers."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.links: list[str] = []
+        self.scopes: list[str | None] = []
+        self.bold: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag == "th":
+            self.scopes.append(dict(attrs).get("scope"))
+        if tag == "a":
+            self.links.append(dict(attrs)["href"] or "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Nothing inside: a path of a drawing."""
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and "tr" in self.open:
+            self.rows[-1][-1] += ("|" if "small" in self.open else "") + data
+            if "strong" in self.open:
+                self.bold.append(f"{self.rows[-1][0].split('|')[0]}: {data}")
+
+
+def table(filled: str) -> Table:
+    return Table(filled[filled.index("<table>") : filled.index("</table>") + 8])
+
+
+def wrong_rows(filled: str) -> list[str]:
+    """The titles whose row in the table says something else than the clock and the order."""
+    wrong = []
+    for name, row in zip(REGISTRY, table(filled).rows[1:], strict=True):
+        schedule = build(name, 4, 8)
+        timeline = simulate(schedule, COSTS)
+        peaks, messages = timeline.peak_activations.tolist(), schedule.messages.tolist()
+        wanted = [
+            f"{timeline.makespan:g}",
+            f"{timeline.bubble_ratio:.3f}",
+            f"{max(peaks):g}|" + ", ".join(f"{peak:g}" for peak in peaks),
+            f"{sum(messages)}|" + ", ".join(map(str, messages)),
+        ]
+        if row[0].split("|")[0] != REGISTRY[name].title or row[2:] != wanted:
+            wrong.append(REGISTRY[name].title)
+    return wrong
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Callable[[Family], None]:
+    """A way to put a schedule into the registry for one test."""
+    return lambda family: monkeypatch.setitem(registry._FAMILIES, family.name, family)
+
+
+def test_every_schedule_has_a_row_a_section_and_a_figure() -> None:
+    filled = page()
+    assert table(filled).links == [f"#{anchor}" for anchor in ANCHORS.values()]
+    assert list(sections(filled)) == list(ANCHORS.values())
+    for name, part in zip(REGISTRY, sections(filled).values(), strict=True):
+        assert part.startswith(f"## {REGISTRY[name].title}\n")
+        assert part.count("plot.timeline(") == 1
+        assert f'build("{name}", devices=4, microbatches=8' in part
+        assert f"```text\n{build(name, 4, 8)}\n```" in part
+
+
+def test_the_table_says_what_clock_and_order_say() -> None:
+    assert wrong_rows(page()) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("<td>28.5</td>", "<td>28</td>"), ("5.5, 4.5, 3.5, 2.5", "5.5, 4.5, 3.5, 3.5"), ("24, 32, 32, 24", "16, 16, 16, 16")],
+)
+def test_a_wrong_row_would_be_noticed(right: str, wrong: str) -> None:
+    assert right in page()
+    assert wrong_rows(page().replace(right, wrong, 1)) == ["Interleaved 1F1B"]
+
+
+def test_the_table_is_one_for_screen_readers() -> None:
+    filled = page()
+    made = table(filled)
+    assert made.open == []
+    assert made.scopes == ["col"] * 6 + ["row"] * len(REGISTRY)
+    assert {len(row) for row in made.rows} == {6}
+    assert "<caption>" in filled
+    assert 'role="region" aria-label="Comparison of the schedules" tabindex="0"' in filled
+
+
+def test_the_least_of_each_column_is_bold() -> None:
+    assert set(table(page()).bold) >= {"ZB-H1: 27", "ZB-H1: 0.111", "1F1B: 4", "ZB-H1: 4", "GPipe: 48", "1F1B: 48"}
+    assert "GPipe: 33" not in table(page()).bold
+
+
+def test_findings_name_all_that_share_the_first_place() -> None:
+    timelines = {name: simulate(build(name, 4, 8), COSTS) for name in REGISTRY}
+    shortest = min(timeline.makespan for timeline in timelines.values())
+    line = next(line for line in page().splitlines() if line.startswith("- **Shortest:**"))
+    assert f"with a makespan of {shortest:g}." in line
+    assert [name for name in REGISTRY if f"(#schedule-{name})" in line] == [
+        name for name, timeline in timelines.items() if timeline.makespan == shortest
+    ]
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_section_states_the_numbers_of_the_clock(name: str) -> None:
+    part, timeline = sections(page())[ANCHORS[name]], simulate(build(name, 4, 8), COSTS)
+    assert f"- **Makespan:** {timeline.makespan:g}" in part
+    assert f"bubble ratio {timeline.bubble_ratio:.3f}." in part
+    assert f"; {timeline.schedule.messages.sum()} in all." in part
+    assert f'alt: "{plot.alt_text(timeline)}"' in part
+    assert f"- **Sizes:** {REGISTRY[name].sizes}." in part
+
+
+CLOSED_FORMS = {
+    "gpipe": formulas.gpipe_makespan(4, 8, 1, 2),
+    "1f1b": formulas.one_f_one_b_makespan(4, 8, 1, 2),
+    "interleaved": formulas.interleaved_makespan(4, 8, 2, 1, 2),
+    "hanayo": formulas.hanayo_makespan(4, 8, 2, 1),
+    "zb-h1": formulas.zb_h1_makespan(4, 8, 1, 2, 1),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+def test_a_closed_form_stands_beside_the_clock_and_agrees(name: str) -> None:
+    found = re.search(r"Makespan:\*\* (\S+) by the clock, (\S+) by the closed form", sections(page())[ANCHORS[name]])
+    assert found
+    assert float(found[1]) == float(found[2]) == CLOSED_FORMS[name]
+
+
+def test_all_figures_share_one_time_axis_and_one_scale_of_activations() -> None:
+    scales = set(re.findall(r"plot\.timeline\(.*, span=(\S+), room=(\S+)\)", page()))
+    timelines = [simulate(build(name, 4, 8), COSTS) for name in REGISTRY]
+    most = max(float(timeline.peak_activations.max()) for timeline in timelines)
+    assert [(float(span), float(room)) for span, room in scales] == [(max(timeline.makespan for timeline in timelines), most)]
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_the_call_of_a_figure_draws_what_its_words_say(name: str) -> None:
+    part = sections(page())[ANCHORS[name]]
+    names: dict[str, Any] = {"plot": plot, "simulate": simulate, "build": build, "costs": COSTS}
+    figure = eval(re.search(r"^plot\.timeline\(.*\)$", part, re.M)[0], names)  # type: ignore[index]  # noqa: S307
+    assert f'alt: "{figure.alt_text}"' in part
+
+
+def test_papers_lead_to_the_bibliography() -> None:
+    keys = set(re.findall(r"@\w+\{([^,]+),", REFERENCES))
+    for name, part in sections(page()).items():
+        cited = re.search(r"\*\*Source:.*\{cite\}`([^`]+)`\.$", part, re.M)
+        assert cited, name
+        assert set(cited[1].split(",")) <= keys
+
+
+def test_placement_gives_each_stage_its_device() -> None:
+    parts = sections(page())
+    assert "- **Placement:** stage *s* on device *s*." in parts["schedule-gpipe"]
+    assert "- **Placement:** stages 0 to 7 on devices 0, 1, 2, 3, 0, 1, 2, 3." in parts["schedule-interleaved"]
+    assert "- **Placement:** stages 0 to 7 on devices 0, 1, 2, 3, 3, 2, 1, 0." in parts["schedule-hanayo"]
+
+
+def test_a_schedule_registered_later_is_on_the_page(fresh: Callable[[Family], None]) -> None:
+    fresh(Family("new_one v2", "New *one*", one_f_one_b, "device d waits D-1-d turns <for> [nothing], in-place", "A paper"))
+    filled = page()
+    assert table(filled).rows[-1][:1] == ["New *one*"]
+    assert table(filled).links[-1] == "#schedule-new-one-v2"
+    part = sections(filled)["schedule-new-one-v2"]
+    assert part.startswith(
+        "## New \\*one\\*\n\nDevice *d* waits *D*\N{MINUS SIGN}1\N{MINUS SIGN}*d* turns \\<for\\> \\[nothing\\], in-place.\n"
+    )
+    assert "- **Makespan:** 33 by the clock, 33 by the closed form" in part  # the rule is that of 1F1B
+    assert part.count("A paper.") == 1
+
+
+def test_a_schedule_made_by_register_is_on_the_page_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._FAMILIES, "mine", None)  # remembered, so that it is taken out again
+    del registry._FAMILIES["mine"]
+    register("mine", title="Mine", summary="as 1F1B", source="nowhere")(lambda *size: one_f_one_b(*size))
+    part = sections(page())["schedule-mine"]
+    assert "- **Makespan:** 33; bubble ratio 0.273." in part  # no closed form bears its name
+    assert "{cite}" not in part
+
+
+@dataclasses.dataclass(frozen=True)
+class Odd(Family):
+    """A family that runs on odd numbers of devices alone."""
+
+    most: int = 100
+
+    def refusal(self, devices: int, microbatches: int, chunks: int) -> str | None:
+        if devices % 2 and devices <= self.most:
+            return super().refusal(devices, microbatches, chunks)
+        return f"{self.name} needs an odd number of devices, not {devices}"
+
+
+def test_a_schedule_that_refuses_the_common_size_is_shown_at_the_nearest_and_says_so(fresh: Callable[[Family], None]) -> None:
+    fresh(Odd("odd", "Odd", one_f_one_b, "as 1F1B", "nowhere"))
+    filled = page()
+    part = sections(filled)["schedule-odd"]
+    assert "Odd needs an odd number of devices, not 4. So it is shown with 3 devices, 8 microbatches." in part
+    assert 'plot.timeline(simulate(build("odd", devices=3, microbatches=8), costs), span=33, room=8)' in part
+    assert table(filled).rows[-1][0] == "Odd|with 3 devices, 8 microbatches"
+    assert table(filled).rows[-1][2] == "30"
+    assert "does not run at the common one" in filled
+    assert "(#schedule-odd)" not in filled[: filled.index("<table>")]  # it is not compared with the others
+    assert not [line for line in table(filled).bold if line.startswith("Odd")]
+
+
+def test_a_schedule_without_any_size_nearby_is_told_by_name(fresh: Callable[[Family], None]) -> None:
+    fresh(Odd("none", "None", one_f_one_b, "as 1F1B", "nowhere", most=0))
+    with pytest.raises(HybridLabError, match="the gallery finds no size near 4 devices and 8 microbatches for none"):
+        page()
+
+
+def test_only_marks_are_replaced() -> None:
+    assert gallery.fill("a {{ other }} b {{ size }}").startswith("a {{ other }} b *D* = 4 ")
+    assert "{{" not in page()
+    assert re.findall(r"\{\{ (\w+) \}\}", TEXT) == ["size", "findings", "table", "schedules"]
+
+
+def test_nothing_written_by_hand_names_a_schedule() -> None:
+    for family in REGISTRY.values():
+        assert family.title not in TEXT
+        assert f'"{family.name}"' not in TEXT
+
+
+def test_anchors_come_before_names_made_from_titles() -> None:
+    document = new_document("gallery")
+    document += nodes.section(ids=["f1b", "schedule-1f1b"])
+    app: Any = type("App", (), {"env": type("Env", (), {"docname": gallery.PAGE})})
+    gallery.own_anchors_first(app, document)
+    assert document[0]["ids"] == ["schedule-1f1b", "f1b"]
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_thumbnail_fills_the_time_that_a_device_is_busy(name: str) -> None:
+    timeline = simulate(build(name, 4, 8), COSTS)
+    row = page().split("<tr>")[2 + list(REGISTRY).index(name)]
+    idle, *drawn = re.findall(r'd="([^"]+)"', row)
+    bars = np.array([re.findall(r"M(\S+) (\S+)h(\S+?)v", path)[place] for path in drawn for place in range(path.count("M"))], dtype=float)
+    busy = [bars[bars[:, 1] == device, 2].sum() for device in range(4)]
+    assert busy == timeline.busy.tolist()
+    assert (bars[:, 0] + bars[:, 2]).max() == timeline.makespan
+    assert re.findall(r"h(\S+?)v", idle) == [f"{timeline.makespan:g}"] * 4
