@@ -1,10 +1,12 @@
 // Draws the widgets of a page that has no kernel. The page holds the state that the widgets had when the book was built;
 // an anywidget's state holds its own code and styles too, so nothing else is needed and nothing is asked from outside.
-// Widgets of other kinds (sliders that call Python) can only say that they need a notebook.
+// Widgets of other kinds (sliders that call Python) can only say that they need a notebook. What cannot be drawn says so in
+// its place, and keeps no other widget from drawing.
 
 (() => {
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
+  const DAMAGED = "The data of this widget are missing or damaged, so it cannot be drawn. Reload the page.";
 
   // The part of the Jupyter widget model that a view uses; changes reach this page's listeners and go no further.
   class Model {
@@ -34,8 +36,14 @@
       for (const [each, listener] of [...this.listeners]) if (each === event) listener(this, ...values);
     }
     save_changes() {} // nobody to save them for
-    send() {}
+    send() {} // nobody answers, from which a view knows that it stands on a page
   }
+
+  // What anywidget hands a view besides its model. A page ends all its views at once, so the signal never comes.
+  const rest = () => ({
+    signal: new AbortController().signal,
+    experimental: { invoke: () => Promise.reject(new Error("there is no kernel behind this page")) },
+  });
 
   const loaded = new Map(); // code -> promise of its module: two widgets of one class load it once
   const styles = new Set();
@@ -59,42 +67,59 @@
   }
 
   async function initialised(state) {
+    addStyles(state._css);
     if (!loaded.has(state._esm)) loaded.set(state._esm, moduleOf(state._esm));
     const module = await loaded.get(state._esm);
     const model = new Model(state);
-    await module.initialize?.({ model });
+    await module.initialize?.({ model, ...rest() });
     return { module, model };
   }
 
-  function say(box, sentence) {
-    box.className = "live-widget-note";
-    box.textContent = sentence;
+  function say(box, ...words) {
+    const note = document.createElement("p");
+    note.className = "live-widget-note";
+    note.append(...words);
+    box.replaceChildren(note);
+  }
+
+  function needsNotebook() {
+    const link = document.createElement("a");
+    link.href = `${document.documentElement.dataset.content_root ?? ""}book/start.html`;
+    link.textContent = "How to start one";
+    return ["This control needs a running notebook. ", link, "."];
+  }
+
+  // what a damaged script holds is as good as nothing
+  function parsed(script) {
+    try {
+      return JSON.parse(script.textContent) ?? {};
+    } catch {
+      return {};
+    }
+  }
+
+  async function draw(view, states, widgets) {
+    const box = document.createElement("div");
+    box.className = "live-widget";
+    view.after(box);
+    const id = parsed(view).model_id;
+    const entry = states[id];
+    if (entry?.model_module && entry.model_module !== "anywidget") return say(box, ...needsNotebook());
+    try {
+      if (!entry?.state?._esm) throw new Error("its state is not on the page");
+      if (!widgets.has(id)) widgets.set(id, initialised(entry.state)); // one model behind all its views, as in a notebook
+      const { module, model } = await widgets.get(id);
+      await module.render?.({ model, el: box, ...rest() });
+    } catch (error) {
+      console.warn("widget", id, error);
+      say(box, DAMAGED);
+    }
   }
 
   function main() {
-    const script = document.querySelector(STATE);
-    const states = script ? JSON.parse(script.textContent).state : {};
-    const widgets = new Map(); // model id -> promise: one model behind all its views, as in a notebook
-    for (const view of document.querySelectorAll(VIEW)) {
-      const id = JSON.parse(view.textContent).model_id;
-      const state = states[id]?.state;
-      const box = document.createElement("div");
-      box.className = "live-widget";
-      view.after(box);
-      if (!state?._esm) {
-        say(box, "This control works in a running notebook only.");
-        continue;
-      }
-      addStyles(state._css);
-      if (!widgets.has(id)) widgets.set(id, initialised(state));
-      widgets
-        .get(id)
-        .then(({ module, model }) => module.render?.({ model, el: box }))
-        .catch((error) => {
-          say(box, "This picture could not be drawn in this browser.");
-          console.error(error);
-        });
-    }
+    const states = Object.assign({}, ...[...document.querySelectorAll(STATE)].map((script) => parsed(script).state));
+    const widgets = new Map(); // model id -> promise of its module and model
+    for (const view of document.querySelectorAll(VIEW)) draw(view, states, widgets);
   }
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", main);

@@ -1,0 +1,38 @@
+"""The bar below a lab's title: run the notebook in the browser, download it, read how to run it."""
+
+from pathlib import PurePosixPath
+from typing import Any
+
+from sphinx.application import Sphinx
+
+BAR = """
+<nav class="lab-bar" aria-label="This lab as a notebook">
+<ul>
+<li><a class="lab-bar-run" href="{run}" aria-describedby="lab-bar-outside">Run in the browser</a></li>
+<li><a href="{notebook}" download="{name}">Download the notebook</a></li>
+<li><a href="{start}">How to run it</a></li>
+</ul>
+<p id="lab-bar-outside">Running in the browser fetches Python from a CDN, a content delivery network outside this site.</p>
+<p class="lab-bar-refusal" role="status"></p>
+</nav>
+"""
+
+
+def bar(notebook: str, root: str) -> str:
+    """Return the bar of the lab with this notebook, ``labs/lab02.ipynb``; ``root`` leads from the page to the site's top."""
+    name = PurePosixPath(notebook).name
+    run = f"{root}lite/lab/index.html?path={name}"
+    return BAR.format(run=run, notebook=f"{root}_sources/{notebook}", name=name, start=f"{root}book/start.html")
+
+
+def add_bar(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    """Put the bar below the title of a page that is written as a notebook in `labs/`."""
+    source = context.get("sourcename", "")
+    if pagename.startswith("labs/") and source.endswith(".ipynb"):
+        context["body"] = context["body"].replace("</h1>", "</h1>" + bar(source, context["content_root"]), 1)
+        app.add_js_file("lab_bar.js", loading_method="defer")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("html-page-context", add_bar)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
