@@ -1,0 +1,349 @@
+"""Bets on the built pages: placed, changed, kept, refused and looked back on, without a kernel and from files."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from hybridlab.widgets import Bet
+from hybridlab.widgets.view import with_shared
+
+AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
+LAB2 = "labs/lab02_one_f_one_b.html"
+LAB3 = "labs/lab03_bubbles_and_memory.html"
+NAME = "lab02.sooner"
+KEY = f"hybridlab.bet.{NAME}"
+REFUSING = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('refused', 'SecurityError'); } });"
+MOUNT = """async ([code, state]) => {
+  const { default: { render } } = await import(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+  const listeners = [];
+  const model = {
+    saved: 0,
+    listeners,
+    get: (name) => state[name],
+    set: (name, value) => {
+      if (state[name] === value) return;
+      state[name] = value;
+      for (const [event, listener] of [...listeners]) if (event === `change:${name}`) listener();
+    },
+    on: (event, listener) => listeners.push([event, listener]),
+    off: (event, listener) => listeners.splice(listeners.findIndex((each) => each[0] === event && each[1] === listener), 1),
+    save_changes: () => model.saved++,
+  };
+  const el = document.createElement("div");
+  el.id = "mounted";
+  document.getElementById("mounted")?.remove();
+  document.querySelector("main").append(el); // below the page's own
+  window.mounted = { model, stop: render({ model, el }) };
+}"""  # a view on a model of its own, as in a notebook
+
+
+def mount(page: Page, state: dict[str, Any]) -> Locator:
+    """The view of a widget with this state, drawn on the page beside those that it has."""
+    page.evaluate(MOUNT, [with_shared("bet.js"), state])
+    return page.locator("#mounted")
+
+
+def question(page: Page) -> Locator:
+    return page.locator(".hybridlab-bet").first
+
+
+def look_back(page: Page) -> Locator:
+    return page.locator(".hybridlab-revealed").first
+
+
+def place(view: Locator, choice: str) -> None:
+    view.get_by_label(choice, exact=True).check()
+    view.get_by_role("button", name="Place the bet").click()
+
+
+def reload(page: Page) -> None:
+    page.reload()
+    question(page).locator(".box").first.wait_for(state="attached")
+
+
+def says(view: Locator, text: str) -> None:
+    """Wait until the view shows the text to a reader who looks."""
+    expect(view.get_by_text(text, exact=True).and_(view.locator(":not(.unseen)"))).to_be_visible()
+
+
+def test_a_bet_is_placed_with_the_keyboard_alone(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    bet = question(page)
+    bet.locator("xpath=preceding::summary").last.focus()
+    page.keyboard.press("Tab")
+    expect(bet.get_by_label("GPipe")).to_be_focused()
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    expect(bet.get_by_label("1F1B")).to_be_checked()
+    page.keyboard.press("Tab")
+    expect(bet.get_by_role("button", name="Place the bet")).to_be_focused()
+    page.keyboard.press("Enter")
+    says(bet, "Your bet: 1F1B")
+    expect(bet.get_by_role("button", name="Change the bet")).to_be_focused()
+    expect(bet.locator("[aria-live]")).to_have_text("Bet placed: 1F1B.")
+
+
+def test_a_bet_survives_a_reload_and_stands_beside_the_answer(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    place(question(page), "1F1B")
+    for again in (False, True):
+        if again:
+            reload(page)
+        says(question(page), "Your bet: 1F1B")
+        expect(look_back(page).locator("dt")).to_have_text(["Your bet", "The answer"])
+        expect(look_back(page).locator("dd")).to_have_text(["1F1B", "neither"])
+        says(look_back(page), "Your bet was wrong.")
+    assert page.evaluate("key => localStorage.getItem(key)", KEY) == '"1F1B"'
+    expect(question(page).locator("[aria-live]")).to_be_empty()  # what was there before is no news
+
+
+def test_a_bet_can_be_changed(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    bet = question(page)
+    place(bet, "GPipe")
+    bet.get_by_role("button", name="Change the bet").press("Enter")
+    expect(bet.get_by_label("GPipe")).to_be_focused()
+    expect(bet.get_by_label("GPipe")).to_be_checked()
+    expect(look_back(page).locator("dd").first).to_have_text("GPipe")  # it counts until another is placed
+    place(bet, "neither")
+    says(bet, "Your bet: neither")
+    says(look_back(page), "Your bet was right.")
+    bet.get_by_role("button", name="Change the bet").click()
+    bet.get_by_role("button", name="Place the bet").click()
+    says(bet, "Your bet: neither")
+
+
+def test_without_a_choice_nothing_is_placed(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    bet = question(page)
+    bet.get_by_role("button", name="Place the bet").click()
+    expect(bet.get_by_role("alert")).to_have_text("Choose one of the answers first.")
+    expect(bet.get_by_label("GPipe")).to_be_focused()
+    expect(bet.get_by_label("GPipe")).to_have_accessible_description("Choose one of the answers first.")
+    bet.get_by_label("GPipe").check()
+    expect(bet.get_by_role("alert")).to_be_empty()
+
+
+def test_without_a_bet_the_answer_is_folded(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    back = look_back(page)
+    says(back, "You have not placed a bet on this question yet.")
+    expect(back.locator("dl")).to_be_hidden()
+    back.get_by_role("button", name="Go to the question").press("Enter")
+    expect(question(page).get_by_label("GPipe")).to_be_focused()
+    expect(question(page).get_by_label("GPipe")).to_be_in_viewport()
+    back.get_by_role("button", name="Show the answer without betting").press("Enter")
+    expect(back.locator("dt")).to_have_text(["The answer"])
+    expect(back.locator("dd")).to_have_text(["neither"])
+    expect(back.locator(".answer")).to_be_focused()
+    place(question(page), "neither")
+    says(back, "Your bet was right.")
+
+
+def test_a_look_back_whose_question_is_not_there_says_so(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    page.evaluate("document.querySelector('.hybridlab-bet').remove()")
+    look_back(page).get_by_role("button", name="Go to the question").click()
+    expect(look_back(page).get_by_role("status")).to_contain_text("Scroll up to it")
+
+
+NUMBERS = [  # written, placed, judged
+    ("10", "10 microbatches", "Your bet was too low by 17."),
+    (" 27.0 ", "27 microbatches", "Your bet was exactly right."),
+    ("1", "1 microbatch", "Your bet was too low by 26."),
+    ("27,5", "27.5 microbatches", "Your bet was too high by 0.5."),
+    ("-3 microbatches", "-3 microbatches", "Your bet was too low by 30."),
+    ("1e3", "1000 microbatches", "Your bet was too high by 973."),
+]
+
+
+def test_a_number_can_be_placed(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB3)
+    bet = question(page)
+    for written, placed, judged in NUMBERS:
+        bet.get_by_label("Your bet, microbatches").fill(written)
+        page.keyboard.press("Enter")
+        says(bet, f"Your bet: {placed}")
+        expect(look_back(page).locator("dd")).to_have_text([placed, "27 microbatches"])
+        says(look_back(page), judged)
+        bet.get_by_role("button", name="Change the bet").click()
+        expect(bet.get_by_label("Your bet, microbatches")).to_be_focused()
+
+
+NO_NUMBERS = [  # written, sentence
+    ("", "Write a number first."),
+    ("many", '"many" is not a number. Write one in digits, such as 12 or 0.5.'),
+    ("1/2", '"1/2" is not a number.'),
+    ("1,000", "Write 1,000 without a comma between thousands: 1000."),
+    ("1e999", "1e999 is too large. Write a smaller number."),
+    ("NaN", '"NaN" is not a number.'),
+    ("0x10", '"0x10" is not a number.'),
+]
+
+
+def test_what_is_no_number_is_not_placed(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB3)
+    bet = question(page)
+    number = bet.get_by_label("Your bet, microbatches")
+    for written, sentence in NO_NUMBERS:
+        number.fill(written)
+        number.press("Enter")
+        expect(bet.get_by_role("alert")).to_contain_text(sentence)
+        expect(number).to_be_focused()
+        expect(number).to_have_attribute("aria-invalid", "true")
+        says(look_back(page), "You have not placed a bet on this question yet.")
+    number.fill("12")
+    expect(bet.get_by_role("alert")).to_be_empty()
+    page.keyboard.press("Enter")
+    says(bet, "Your bet: 12 microbatches")
+
+
+def test_a_browser_that_stores_nothing_is_told_and_goes_on(new_page: Any, files: str, faults: list[str]) -> None:
+    page = new_page(files + "index.html")
+    page.context.add_init_script(REFUSING)
+    page.goto(files + LAB2)
+    bet = question(page)
+    place(bet, "neither")
+    says(bet, "Your bet: neither")
+    says(bet, "This browser does not store anything for this page: your bet will not survive a reload.")
+    says(look_back(page), "Your bet was right.")
+    later = mount(page, Bet(NAME, "Which?", choices=("GPipe", "1F1B", "neither")).get_state())
+    says(later, "Your bet: neither")  # a view that comes later hears of it too
+    reload(page)
+    says(look_back(page), "You have not placed a bet on this question yet.")
+    faults.clear()  # the theme's scripts do not guard what they store
+
+
+def test_a_browser_that_stores_says_nothing_of_it(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    place(question(page), "neither")
+    expect(question(page).locator(".note")).to_be_hidden()
+
+
+JUNK = ["no JSON", '"3F1B"', "27", '{"answer": "GPipe"}', '["GPipe"]', "null", "", f'"{"GPipe" * 10**5}"']
+
+
+def test_junk_in_the_store_is_no_bet(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    for junk in JUNK:
+        page.evaluate("([key, text]) => localStorage.setItem(key, text)", [KEY, junk])
+        reload(page)
+        expect(question(page).get_by_role("button", name="Place the bet")).to_be_visible()
+        says(look_back(page), "You have not placed a bet on this question yet.")
+    place(question(page), "GPipe")
+    reload(page)
+    says(question(page), "Your bet: GPipe")
+
+
+def test_bets_are_told_apart_by_their_names(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB3)
+    first, second, third = (page.locator(".hybridlab-bet").nth(place) for place in range(3))
+    place(second, "the same")
+    third.get_by_label("Your bet, %").fill("23%")
+    page.keyboard.press("Enter")
+    says(second, "Your bet: the same")
+    says(third, "Your bet: 23 %")
+    expect(first.get_by_role("button", name="Place the bet")).to_be_visible()
+    judged = [page.locator(".hybridlab-revealed").nth(place) for place in range(3)]
+    says(judged[0], "You have not placed a bet on this question yet.")
+    says(judged[1], "Your bet was right.")
+    says(judged[2], "Your bet was exactly right.")
+
+
+def test_two_views_of_one_bet_agree(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    other = mount(page, Bet(NAME, "Which of the two?", choices=("GPipe", "1F1B", "neither")).get_state())
+    place(question(page), "GPipe")
+    says(other, "Your bet: GPipe")
+    other.get_by_role("button", name="Change the bet").click()
+    place(other, "neither")
+    says(question(page), "Your bet: neither")
+    says(look_back(page), "Your bet was right.")
+
+
+def test_another_tab_follows(new_page: Any, server: str) -> None:
+    page = new_page(server + LAB2)
+    other = page.context.new_page()
+    other.goto(server + LAB2)
+    place(question(page), "GPipe")
+    says(question(other), "Your bet: GPipe")
+    page.evaluate("localStorage.clear()")
+    expect(question(other).get_by_role("button", name="Place the bet")).to_be_visible()
+
+
+def test_a_kernel_hears_of_the_bet_and_can_set_it(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    view = mount(page, Bet("a.b", "How many?", unit="ms").get_state())
+    view.get_by_label("Your bet, ms").fill("2,5")
+    page.keyboard.press("Enter")
+    assert page.evaluate("[mounted.model.get('answer'), mounted.model.saved]") == [2.5, 1]
+    page.evaluate("mounted.model.set('answer', 3)")
+    says(view, "Your bet: 3 ms")
+    assert page.evaluate("localStorage.getItem('hybridlab.bet.a.b')") == "3"
+    page.evaluate("mounted.model.set('answer', null)")
+    expect(view.get_by_label("Your bet, ms")).to_be_empty()
+    assert page.evaluate("localStorage.getItem('hybridlab.bet.a.b')") is None
+
+
+def test_what_python_has_set_goes_before_what_the_page_kept(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    place(question(page), "GPipe")
+    bet = Bet(NAME, "Which of the two?", choices=("GPipe", "1F1B", "neither"))
+    bet.answer = "neither"
+    view = mount(page, bet.get_state())
+    says(view, "Your bet: neither")
+    says(question(page), "Your bet: neither")
+
+
+def test_a_view_that_is_taken_away_stops_listening(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    mount(page, Bet(NAME, "Which of the two?", choices=("GPipe", "1F1B", "neither")).get_state())
+    page.evaluate("mounted.stop()")
+    place(question(page), "GPipe")
+    assert page.evaluate("[mounted.model.listeners.length, mounted.model.get('answer')]") == [0, None]
+
+
+def test_damaged_data_say_so(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    bet = Bet(NAME, "Which?", choices=("GPipe", "1F1B"))
+    damage: dict[str, list[Any]] = {"name": [3, ""], "question": [None, ""], "choices": [None, ["one"], [1, 2]], "unit": [None]}
+    states = [bet.get_state() | {name: value} for name, values in damage.items() for value in values]
+    states += [bet.reveal("GPipe").get_state() | {"truth": truth} for truth in (None, "3F1B", 27)]
+    for state in states:
+        expect(mount(page, state).get_by_role("alert")).to_contain_text("The data of this question are missing or damaged")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_bets_are_accessible_before_and_after(new_page: Any, files: str, scheme: str, width: int) -> None:
+    page = new_page(files + LAB3, scheme=scheme, width=width)
+    page.add_script_tag(path=AXE)
+    for step in ("asked", "wrong", "placed"):
+        if step == "wrong":
+            question(page).get_by_role("button", name="Place the bet").click()
+        if step == "placed":
+            question(page).get_by_label("Your bet, microbatches").fill("10")
+            page.keyboard.press("Enter")
+            place(page.locator(".hybridlab-bet").nth(1), "larger")
+        found = page.evaluate("axe.run({ include: [['.hybridlab-bet'], ['.hybridlab-revealed']] }, { preload: false })")
+        assert not [each["help"] for each in found["violations"] if each["impact"] in ("serious", "critical")], step
+        sizes = page.evaluate(
+            """() => [...document.querySelectorAll(".hybridlab-bet, .hybridlab-revealed")]
+              .flatMap((view) => [...view.querySelectorAll("button, .choice, input[type=text]")])
+              .map((each) => each.getBoundingClientRect().height).filter((height) => height)"""
+        )
+        assert sizes
+        assert min(sizes) >= 44
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_on_paper_the_answers_stand_without_buttons(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB2)
+    place(question(page), "GPipe")
+    page.emulate_media(media="print")
+    says(question(page), "Your bet: GPipe")
+    says(look_back(page), "Your bet was wrong.")
+    for view in (question(page), look_back(page)):
+        expect(view.get_by_role("button")).to_have_count(0)
