@@ -7,6 +7,7 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -273,12 +274,13 @@ def test_nothing_written_by_hand_names_a_schedule() -> None:
         assert f'"{family.name}"' not in TEXT
 
 
-def test_anchors_come_before_names_made_from_titles() -> None:
+def test_a_section_is_known_by_its_anchor_not_by_a_name_made_from_its_title() -> None:
     document = new_document("gallery")
-    document += nodes.section(ids=["f1b", "schedule-1f1b"])
-    app: Any = type("App", (), {"env": type("Env", (), {"docname": gallery.PAGE})})
-    gallery.own_anchors_first(app, document)
+    document += nodes.section("", nodes.title(text="1F1B"), ids=["f1b", "schedule-1f1b"])
+    env = SimpleNamespace(docname=gallery.PAGE, metadata={gallery.PAGE: {}})
+    gallery.own_anchors(SimpleNamespace(env=env), document)
     assert document[0]["ids"] == ["schedule-1f1b", "f1b"]
+    assert env.metadata[gallery.PAGE]["myst_slugs"]["schedule-1f1b"][1:] == ("schedule-1f1b", "1F1B")
 
 
 @pytest.mark.parametrize("name", REGISTRY)

@@ -37,11 +37,17 @@ def read_page(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = fill(source[0], bibliography=(Path(app.srcdir) / "book/references.bib").read_text(encoding="utf-8"))
 
 
-def own_anchors_first(app: Sphinx, document: nodes.document) -> None:
-    """Let a section's own link and the table of contents lead to `#schedule-1f1b`, not to a name made from the title."""
-    if app.env.docname == PAGE:
-        for part in document.findall(nodes.section):
-            part["ids"].sort(key=lambda anchor: not anchor.startswith("schedule-"))
+def own_anchors(app: Sphinx, document: nodes.document) -> None:
+    """Let a section be known as `#schedule-1f1b`, not by a name made from its title.
+
+    Its own link and the table of contents lead there, and other pages may write `[1F1B](gallery.md#schedule-1f1b)`.
+    """
+    if app.env.docname != PAGE:
+        return
+    known = app.env.metadata[PAGE].setdefault("myst_slugs", {})
+    for part in document.findall(nodes.section):
+        part["ids"].sort(key=lambda anchor: not anchor.startswith("schedule-"))
+        known[part["ids"][0]] = (part.line, part["ids"][0], part.next_node(nodes.title).astext())
 
 
 def add_style(app: Sphinx, pagename: str, *_: object) -> None:
@@ -51,6 +57,6 @@ def add_style(app: Sphinx, pagename: str, *_: object) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", read_page)
-    app.connect("doctree-read", own_anchors_first, priority=100)  # before the table of contents is gathered
+    app.connect("doctree-read", own_anchors, priority=100)  # before the table of contents is gathered
     app.connect("html-page-context", add_style)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
