@@ -15,15 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import junk
+from strategies import Size, sizes
 
-from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, simulate
+from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, formulas, simulate
 from hybridlab.palette import KIND_COLOURS, chunk_colour
-from hybridlab.widgets import TimelineExplorer, grid
-from hybridlab.widgets.explorer import SETTING
-from hybridlab.widgets.grid import grid_data
+from hybridlab.widgets import TimelineExplorer, grid, pipeline
+from hybridlab.widgets.explorer import SCRIPTS, SETTING
+from hybridlab.widgets.grid import grid_data, setting_data
 from hybridlab.widgets.view import with_shared
 
-SCRIPT = with_shared("timeline_explorer.js")
+SCRIPT = with_shared(*SCRIPTS)
 STYLE = with_shared("timeline_explorer.css")
 
 TIMES: dict[str, Any] = {"forward": 1.1, "backward": 2.3, "weight_share": 0.4}
@@ -171,27 +172,208 @@ def test_the_timeline_of_a_refused_setting_is_refused() -> None:
         _ = explorer.timeline
 
 
+# ---- any setting ----
+
+
+def only(entries: dict[str, Entry]) -> Entry:
+    (entry,) = entries.values()
+    return entry
+
+
+@given(size=sizes(), latency=st.sampled_from([0, 0.25, 1]))
+def test_a_setting_outside_the_grid_is_computed(size: Size, latency: float) -> None:
+    explorer = small(p2p=3, **TIMES)  # no setting of this grid has such a latency
+    explorer.schedule, explorer.devices, explorer.microbatches = size.name, size.devices, size.microbatches
+    explorer.chunks, explorer.p2p = size.chunks, latency
+    timeline = simulate(size.build(), Costs.per_device(**TIMES, p2p=latency))
+    entry = only(explorer.extra["pipelines"])
+    assert entry["orders"] == [" ".join(map(str, order)) for order in timeline.schedule.orders]
+    assert entry["start"] == [pytest.approx(timeline.start, rel=1e-8)]
+    assert entry["makespan"] == [pytest.approx(timeline.makespan, rel=1e-8)]
+    assert entry["bubble"] == [pytest.approx(timeline.bubble_ratio, rel=1e-8)]
+    assert entry["peak"] == pytest.approx(timeline.peak_activations, rel=1e-8)
+    assert explorer.timeline.makespan == timeline.makespan
+
+
+@given(devices=st.integers(1, 12), microbatches=st.integers(1, 12))
+def test_its_figures_are_those_of_the_closed_forms(devices: int, microbatches: int) -> None:
+    explorer = TimelineExplorer("gpipe", devices=20, microbatches=1)
+    explorer.set_state({"schedule": "1f1b", "devices": devices, "microbatches": microbatches, "compare": "gpipe"})
+    one, other = explorer.extra["pipelines"].values()
+    bubble = formulas.bubble_ratio(devices, microbatches)
+    assert one["bubble"] == other["bubble"] == [pytest.approx(bubble, rel=1e-8)]
+    assert one["peak"] == [formulas.peak_activations("1f1b", devices, microbatches, device) for device in range(devices)]
+    assert other["peak"] == [microbatches] * devices
+
+
+def test_what_is_computed_has_the_shape_of_the_grid() -> None:
+    for name, entry in DATA["pipelines"].items():
+        schedule, *numbers = name.split("/")
+        devices, microbatches, chunks = map(int, numbers)
+        setting = {"schedule": schedule, "devices": devices, "microbatches": microbatches, "chunks": chunks, "p2p": 0.3, "compare": ""}
+        extra = setting_data(setting, TIMES, "ms")
+        same = {key: [value[1]] if key in ("start", "late", "makespan", "bubble") else value for key, value in entry.items()}
+        assert extra.keys() == DATA.keys()
+        assert extra["pipelines"] == {name: same}
+        assert [each["title"] for each in extra["schedules"]] == [REGISTRY[schedule].title]
+        if "refusal" not in entry:
+            assert {kind: each["colours"][str(chunks)] for kind, each in extra["kinds"].items()} == {
+                kind: each["colours"][str(chunks)] for kind, each in DATA["kinds"].items()
+            }
+
+
+def test_only_one_setting_is_carried_beside_the_grid_and_only_while_it_is_shown() -> None:
+    explorer = small()
+    assert explorer.extra == {}
+    explorer.devices = 12
+    assert list(explorer.extra["pipelines"]) == ["gpipe/12/2/1"]
+    explorer.compare = "hanayo"
+    assert list(explorer.extra["pipelines"]) == ["gpipe/12/2/1", "hanayo/12/2/2"]
+    explorer.compare, explorer.devices = "", 3
+    assert explorer.extra == {}
+
+
+def test_several_changes_in_one_message_are_computed_once() -> None:
+    explorer = small()
+    seen: list[list[str]] = []
+    explorer.observe(lambda change: seen.append(list(change["new"]["pipelines"])), "extra")
+    explorer.set_state({"schedule": "zb-h1", "devices": 5, "microbatches": 7})
+    assert seen == [["zb-h1/5/7/1"]]
+
+
+def test_an_explorer_can_begin_outside_the_grid() -> None:
+    explorer = small(show={"schedule": "hanayo", "devices": 4, "microbatches": 8})
+    assert (explorer.schedule, explorer.devices, explorer.chunks) == ("hanayo", 4, 2)
+    assert explorer.get_state()["extra"]["pipelines"].keys() == {"hanayo/4/8/2"}
+
+
+def test_a_new_schedule_keeps_its_chunks_or_takes_some_that_it_supports() -> None:
+    explorer = TimelineExplorer(("gpipe", "interleaved"), devices=2, microbatches=4, chunks=(3, 4))
+    explorer.schedule = "interleaved"
+    assert explorer.chunks == 3  # the grid's first
+    explorer.schedule = "hanayo"
+    assert explorer.chunks == 2  # its fewest
+    explorer.chunks, explorer.schedule = 6, "interleaved"
+    assert explorer.chunks == 6
+
+
+def test_what_cannot_be_drawn_is_told_in_the_picture() -> None:
+    explorer = small(forward=[1, 2, 3], devices=3)
+    explorer.devices = 4
+    told = "the costs are for 3 devices but the schedule has 4"
+    assert told in only(explorer.extra["pipelines"])["refusal"]
+    explorer.schedule = "interleaved"  # with 2 microbatches, which its rule refuses
+    assert only(explorer.extra["pipelines"])["refusal"].startswith("interleaved needs microbatches divisible by devices")
+
+
+@pytest.mark.parametrize("size", [(10**7, 1, 1), (1, 10**7, 1), (1, 1, 10**7), (64, 98, 1), (65, 1, 98)])
+def test_more_operations_than_can_be_drawn_are_refused_at_once(size: tuple[int, int, int]) -> None:
+    devices, microbatches, chunks = size
+    explorer = small()
+    schedule = "interleaved" if chunks > 1 else "gpipe"
+    explorer.set_state({"schedule": schedule, "devices": devices, "microbatches": devices * microbatches if chunks > 1 else microbatches})
+    explorer.chunks = chunks
+    sentence = only(explorer.extra["pipelines"])["refusal"]
+    assert re.search("more operations than the 12,500 that can be drawn; try fewer microbatches|that fit in memory", sentence)
+
+
+def test_the_most_that_can_be_drawn_is_less_than_a_page_can_carry() -> None:
+    explorer = small(forward=1 / 3, backward=1e5 / 7, show={"schedule": "zb-h1", "compare": "1f1b", "p2p": 1 / 7})
+    explorer.set_state({"devices": 64, "microbatches": pipeline.MOST_OPS // 3 // 64})
+    assert all("refusal" not in entry for entry in explorer.extra["pipelines"].values())
+    assert len(json.dumps(explorer.extra)) < grid.MOST_BYTES / 2
+    explorer.microbatches += 1
+    first, second = explorer.extra["pipelines"].values()
+    assert "more operations than" in first["refusal"]
+    assert "refusal" not in second  # its backwards are whole
+
+
+def test_the_text_of_a_setting_outside_the_grid() -> None:
+    explorer = small()
+    before = repr(explorer)
+    explorer.devices, explorer.schedule = 12, "zb-h1"
+    assert repr(explorer) == before.replace("gpipe, 2 devices", "zb-h1, 12 devices")
+
+
 @pytest.mark.parametrize(
     ("trait", "value", "sentence"),
     [
         ("schedule", "1f1", "did you mean '1f1b'?"),
-        ("schedule", None, "unknown schedule of this grid None"),
-        ("schedule", "hanayo", "Known: gpipe, 1f1b"),
+        ("schedule", None, "unknown schedule None"),
         ("compare", "gipe", "did you mean 'gpipe'?"),
-        ("devices", 5, "devices of this explorer can be 2, 3, not 5"),
-        ("devices", "two", "devices of this explorer can be 2, 3, not 'two'"),
-        ("microbatches", True, "microbatches of this explorer can be 2, 4, not True"),
-        ("chunks", 2, "chunks of this explorer can be 1, not 2"),
-        ("p2p", math.nan, "p2p of this explorer can be 0, not nan"),
+        ("devices", 0, "devices must be a whole number of at least 1, not 0"),
+        ("devices", "two", "devices must be a whole number of at least 1, not 'two'"),
+        ("microbatches", True, "microbatches must be a whole number of at least 1, not True"),
+        ("microbatches", 10**8, "microbatches must be at most 10,000,000, not 100000000"),
+        ("chunks", 2.5, "chunks must be a whole number of at least 1, not 2.5"),
+        ("p2p", math.nan, "p2p must be finite numbers of zero or more, but it is nan"),
+        ("p2p", -1, "p2p must be finite numbers of zero or more, but it is -1"),
+        ("p2p", [1], "p2p of an explorer is one number, not [1]"),
     ],
 )
-def test_a_setting_outside_the_grid_is_refused_and_changes_nothing(trait: str, value: Any, sentence: str) -> None:
+def test_what_the_library_does_not_have_is_refused_and_changes_nothing(trait: str, value: Any, sentence: str) -> None:
     explorer = small()
     before = repr(explorer)
     with pytest.raises(HybridLabError) as why:
         setattr(explorer, trait, value)
     assert sentence in str(why.value)
     assert repr(explorer) == before
+
+
+# ---- what is said to a view ----
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What explorers send from now on."""
+    messages: list[dict[str, Any]] = []
+    monkeypatch.setattr(TimelineExplorer, "_send", lambda self, message, buffers=None: messages.append(message))
+    return messages
+
+
+def ask(explorer: TimelineExplorer, content: Any) -> None:
+    explorer._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
+
+
+def test_a_kernel_answers_with_every_schedule_of_the_registry(sent: list[dict[str, Any]]) -> None:
+    ask(small(), {"ask": "live"})
+    (message,) = (each["content"] for each in sent if each["method"] == "custom")
+    assert message["live"] is True
+    assert [each["name"] for each in message["schedules"]] == list(REGISTRY)
+    for each in message["schedules"]:
+        refusals = [REGISTRY[each["name"]].refusal(1, 1, chunks) for chunks in range(1, 9)]
+        assert each["fewest"] == refusals.index(None) + 1
+        assert each["step"] == (refusals[each["fewest"] :].index(None) + 1 if refusals.count(None) > 1 else 0)
+
+
+@pytest.mark.parametrize("content", [{}, {"ask": "else"}, {"live": True}, None, "live", [1]])
+def test_other_messages_are_not_answered(sent: list[dict[str, Any]], content: Any) -> None:
+    ask(small(), content)
+    assert not [each for each in sent if each["method"] == "custom"]
+
+
+def test_a_message_that_is_refused_is_told_to_the_view(sent: list[dict[str, Any]]) -> None:
+    explorer = small()
+    with pytest.raises(HybridLabError, match="devices must be a whole number"):
+        explorer.set_state({"devices": -1})
+    assert sent[-1]["content"] == {"refused": "devices must be a whole number of at least 1, not -1"}
+    assert sent[-2]["state"] == {name: getattr(explorer, name) for name in SETTING}
+    assert explorer.devices == 2
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(SETTING), junk, max_size=3))
+def test_junk_from_a_view_is_refused_or_drawn(state: dict[str, Any]) -> None:
+    explorer = small()
+    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
+        state = json.loads(json.dumps(state))
+        with contextlib.suppress(HybridLabError):
+            explorer.set_state(state)
+    json.dumps(explorer.get_state(["data", "extra", *SETTING]), allow_nan=False)
+    repr(explorer)
+
+
+# ---- wrong grids ----
 
 
 @pytest.mark.parametrize(
@@ -212,7 +394,8 @@ def test_a_setting_outside_the_grid_is_refused_and_changes_nothing(trait: str, v
         ({"unit": 3}, "unit is the short name"),
         ({"show": "1f1b"}, "show is a setting to begin with"),
         ({"show": {"device": 2}}, "did you mean 'devices'?"),
-        ({"show": {"devices": 7}}, "devices of this explorer can be 2, 3, not 7"),
+        ({"show": {"devices": 7.5}}, "devices must be a whole number of at least 1, not 7.5"),
+        ({"show": {"schedule": "hanayo", "devices": 7}}, "cannot begin there: hanayo needs microbatches divisible by devices"),
         (
             {"schedules": ("gpipe", "interleaved"), "chunks": 2, "show": {"schedule": "gpipe", "chunks": 2}},
             "cannot begin there: gpipe has 1 chunk a device, not 2",
@@ -246,6 +429,15 @@ def test_the_limit_is_two_megabytes_of_json(monkeypatch: pytest.MonkeyPatch) -> 
 def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
     with contextlib.suppress(HybridLabError):
         json.dumps(small(**arguments).data, allow_nan=False)
+
+
+def test_a_setting_of_a_grid_with_too_many_operations_is_a_refused_one() -> None:
+    explorer = TimelineExplorer("gpipe", devices=1, microbatches=(1, pipeline.MOST_OPS // 2, pipeline.MOST_OPS // 2 + 1))
+    refusals = ["refusal" in entry for entry in explorer.data["pipelines"].values()]
+    assert refusals == [False, False, True]
+
+
+# ---- the scripts ----
 
 
 def test_script_and_style_ask_no_other_host() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from itertools import product
-from numbers import Real
 from typing import Any
 
 import anywidget
@@ -11,20 +10,22 @@ import traitlets
 from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, known_name, shown
-from hybridlab.schedules import build
+from hybridlab.inputs import counted, known_name, shown, times, whole_number
+from hybridlab.schedules import REGISTRY, build
 from hybridlab.timeline import Timeline
-from hybridlab.widgets.grid import Data, digest, grid_data
+from hybridlab.widgets.grid import chunks_near, digest, grid_data, holds, setting_data
+from hybridlab.widgets.pipeline import Data, short
 from hybridlab.widgets.view import with_shared
 
 SETTING = ("schedule", "devices", "microbatches", "chunks", "p2p", "compare")
+SCRIPTS = [f"timeline_{part}.js" for part in ("data", "words", "picture", "moving", "controls", "explorer")]
 
 
-class Held(traitlets.TraitType[Any, Any]):
-    """A trait that takes what the explorer's grid holds, and refuses the rest in this library's words."""
+class Checked(traitlets.TraitType[Any, Any]):
+    """A trait of a setting: it takes what the library takes, and refuses the rest in this library's words."""
 
     def validate(self, obj: Any, value: Any) -> Any:
-        return held(obj.data, str(self.name), value)
+        return checked(str(self.name), value)
 
 
 class TimelineExplorer(anywidget.AnyWidget):
@@ -37,27 +38,29 @@ class TimelineExplorer(anywidget.AnyWidget):
 
     The finished timelines of all combinations are in ``data``, so the picture answers without a kernel. The traits
     ``schedule``, ``devices``, ``microbatches``, ``chunks``, ``p2p`` and ``compare`` (a second schedule drawn below, or "") follow
-    the controls and can be observed and set. Raises :class:`HybridLabError` for values the library or the grid does not
-    have, an empty grid, and one of more than 2 MB.
+    the controls and can be observed and set. They take any value: what is not in ``data`` is computed into ``extra``, and where there
+    is nothing to draw the picture says why. In a running notebook the controls take any value too. Raises
+    :class:`HybridLabError` for values that the library does not have, an empty grid, and one of more than 2 MB.
 
     >>> explorer = TimelineExplorer(devices=(2, 4), microbatches=(4, 8), show={"devices": 4})
     >>> explorer  # doctest: +ELLIPSIS
     <TimelineExplorer: 8 settings, data ...; gpipe, 4 devices, 4 microbatches, 1 chunk, latency 0>
-    >>> explorer.schedule = "1f1b"
+    >>> explorer.schedule, explorer.devices = "1f1b", 5
     >>> explorer.timeline.makespan
-    21.0
+    24.0
     """
 
-    _esm = with_shared("timeline_explorer.js")
+    _esm = with_shared(*SCRIPTS)
     _css = with_shared("timeline_explorer.css")
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
-    schedule = Held().tag(sync=True)
-    devices = Held().tag(sync=True)
-    microbatches = Held().tag(sync=True)
-    chunks = Held().tag(sync=True)
-    p2p = Held().tag(sync=True)
-    compare = Held().tag(sync=True)
+    extra = traitlets.Dict(read_only=True).tag(sync=True)  # the same for the current setting where `data` lacks it, else empty
+    schedule = Checked().tag(sync=True)
+    devices = Checked().tag(sync=True)
+    microbatches = Checked().tag(sync=True)
+    chunks = Checked().tag(sync=True)
+    p2p = Checked().tag(sync=True)
+    compare = Checked().tag(sync=True)
 
     def __init__(
         self,
@@ -80,6 +83,7 @@ class TimelineExplorer(anywidget.AnyWidget):
         self._digest = digest(data)
         self.set_trait("data", data)
         super().__init__(**setting)
+        self.on_msg(self._answer)
 
     @property
     def timeline(self) -> Timeline:
@@ -87,11 +91,37 @@ class TimelineExplorer(anywidget.AnyWidget):
         schedule = build(self.schedule, self.devices, self.microbatches, self.chunks)
         return simulate(schedule, Costs.per_device(**self._times, p2p=self.p2p))
 
-    @traitlets.observe("schedule")
-    def _take_chunks_it_supports(self, change: Any) -> None:
-        supported = _chunks_of(self.data, change["new"])
-        if self.chunks not in supported:
-            self.chunks = supported[0]
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take what a view sends. An error in it would be seen by nobody, so the view is told, and what holds now."""
+        try:
+            super().set_state(sync_data)
+        except Exception as why:
+            self.send_state(SETTING)
+            self.send({"refused": str(why)})
+            raise
+
+    @traitlets.observe(*SETTING)
+    def _follow(self, change: Any) -> None:
+        """Give a new schedule chunks that it supports, and compute what the grid lacks."""
+        setting = {name: getattr(self, name) for name in SETTING}
+        if change["name"] == "schedule":
+            chunks = _chunks_for(self.data, change["new"], self.chunks)
+            if chunks != self.chunks:
+                self.chunks = chunks  # observed in turn
+                return
+        if holds(self.data, setting):
+            self.set_trait("extra", {})
+        elif not holds(self.extra, setting):
+            self.set_trait("extra", setting_data(setting, self._times, self.data["unit"]))
+
+    def _answer(self, _: Any, content: Any, __: Any) -> None:
+        """Tell a view that asks that a kernel runs here, and which schedules it can compute."""
+        if content == {"ask": "live"}:
+            schedules = [
+                {"name": family.name, "title": family.title, "fewest": family.fewest_chunks, "step": family.chunk_step}
+                for family in REGISTRY.values()
+            ]
+            self.send({"live": True, "schedules": schedules})
 
     def __repr__(self) -> str:
         """Return the same text for the same grid and setting, whatever the run: stored outputs are compared by it."""
@@ -105,7 +135,7 @@ class TimelineExplorer(anywidget.AnyWidget):
 
 
 def first_setting(data: Data, show: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the setting to begin with: what ``show`` says, and for the rest the first values that run.
+    """Return the setting to begin with: what ``show`` says, and for the rest the first values of the grid that run.
 
     >>> axes = {"devices": [2, 4], "microbatches": [2, 4], "chunks": None, "p2p": 0}
     >>> data = grid_data("interleaved", axes, {"forward": 1, "backward": 2})
@@ -115,34 +145,42 @@ def first_setting(data: Data, show: Mapping[str, Any] | None = None) -> dict[str
     if not isinstance(show, Mapping | None):
         raise HybridLabError(f'show is a setting to begin with, such as {{"devices": 4}}, not {shown(show)}')
     asked = {known_name(name, SETTING, "part of a setting"): value for name, value in (show or {}).items()}
-    asked = {name: held(data, name, value) for name, value in asked.items()}
-    choices = {"schedule": names_of(data), "compare": [""], **{name: data[name] for name in SETTING[1:5]}}
+    asked = {name: checked(name, value) for name, value in asked.items()}
+    names = [schedule["name"] for schedule in data["schedules"]]
+    choices = {"schedule": names, "compare": [""], **{name: data[name] for name in SETTING[1:5]}}
+    if "schedule" in asked:
+        choices["chunks"] = _chunks_in(data, asked["schedule"]) or [REGISTRY[asked["schedule"]].fewest_chunks]
     choices |= {name: [value] for name, value in asked.items()}
     refusals = []
     for values in product(*(choices[name] for name in SETTING)):
-        entry = data["pipelines"]["/".join(map(str, values[:4]))]
-        if "refusal" not in entry:
+        refusal = REGISTRY[values[0]].refusal(*values[1:4])
+        if refusal is None:
             return dict(zip(SETTING, values, strict=True))
-        refusals.append(entry["refusal"])
+        refusals.append(refusal)
     raise HybridLabError(f"the explorer cannot begin there: {refusals[0]}")
 
 
-def held(data: Data, name: str, value: Any) -> Any:
-    """Return ``value`` of the trait ``name`` as the grid holds it, or refuse it and say what the grid holds."""
+def checked(name: str, value: Any) -> Any:
+    """Return ``value`` for the part ``name`` of a setting, or refuse it.
+
+    >>> checked("devices", 12), checked("p2p", 0.5), checked("compare", None)
+    (12, 0.5, '')
+    """
     if name in ("schedule", "compare"):
-        return "" if name == "compare" and value in ("", None) else known_name(value, names_of(data), "schedule of this grid")
-    number = type(value) is not bool and isinstance(value, Real)
-    for each in data[name]:
-        if number and value == each:
-            return each
-    values = ", ".join(f"{each:g}" for each in data[name])
-    raise HybridLabError(f"{name} of this explorer can be {values}, not {shown(value)}: put it into the grid to see it")
+        return "" if name == "compare" and value in ("", None) else known_name(value, REGISTRY, "schedule")
+    if name != "p2p":
+        return whole_number(value, name)
+    latency = times(value, name)
+    if latency.ndim:
+        raise HybridLabError(f"p2p of an explorer is one number, not {shown(value)}")
+    return short([float(latency)])[0]
 
 
-def names_of(data: Data) -> list[str]:
-    """Return the names of the grid's schedules."""
-    return [schedule["name"] for schedule in data["schedules"]]
+def _chunks_for(data: Data, name: str, chunks: int) -> int:
+    """Return the number of chunks if the schedule supports it, else its first in the grid, else its fewest."""
+    near, in_grid = chunks_near(name, chunks), _chunks_in(data, name)
+    return near if near == chunks or not in_grid else in_grid[0]
 
 
-def _chunks_of(data: Data, name: str) -> list[int]:
-    return next(schedule["chunks"] for schedule in data["schedules"] if schedule["name"] == name)
+def _chunks_in(data: Data, name: str) -> list[int]:
+    return next((schedule["chunks"] for schedule in data["schedules"] if schedule["name"] == name), [])

@@ -1,26 +1,22 @@
 """The finished timelines of a grid of settings as plain data, from which JavaScript alone can draw any of them."""
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from itertools import islice, product
 from typing import Any
 
 import numpy as np
 
-from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import known_name, shown, times, whole_number
-from hybridlab.ops import KINDS
-from hybridlab.palette import chunk_colour
-from hybridlab.schedules import REGISTRY, build
+from hybridlab.schedules import REGISTRY
+from hybridlab.widgets.pipeline import Data, key, kinds, packed, pipeline, pipeline_or_why_not, short
 
 MOST_BYTES = 2_000_000  # what a page can carry for one picture
 MOST_VALUES = 1_000  # on one axis of the grid
 SIZES = ("devices", "microbatches", "chunks")
 
-Data = dict[str, Any]
 Axes = Mapping[str, list[Any]]
 
 
@@ -36,7 +32,8 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any],
     none), ``duration`` (kind -> one time a device), ``peak`` (activations, one a device) and, with one entry a latency, ``start``
     (one time a row), ``late`` (rows whose device stood idle for their input), ``makespan`` and ``bubble``.
 
-    Raises :class:`HybridLabError` for wrong values, for a grid where nothing runs, and for more than 2 MB of data.
+    Refused are sizes that a schedule does not support or that have more operations than can be drawn. Raises
+    :class:`HybridLabError` for wrong values, for a grid where nothing runs, and for more than 2 MB of data.
 
     >>> axes = {"devices": 1, "microbatches": [1, 2], "chunks": None, "p2p": 0}
     >>> pipeline = grid_data("gpipe", axes, {"forward": 1, "backward": 2})["pipelines"]["gpipe/1/2/1"]
@@ -53,16 +50,64 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any],
     wanted = None if axes["chunks"] is None else _whole_numbers(axes["chunks"], "chunks")
     chunks = {name: _chunks_of(name, wanted or [], values) for name in names}
     values["chunks"] = sorted(set().union(*chunks.values()))
+    pipelines = _pipelines(names, values, _costs(costs, values["p2p"]))
     data = {
         "unit": unit,
-        "kinds": {kind.value: {"words": kind.words, "colours": _colours(kind, values["chunks"])} for kind in KINDS},
-        "schedules": [{"name": name, "title": REGISTRY[name].title, "chunks": chunks[name]} for name in names],
+        "kinds": kinds(values["chunks"]),
+        "schedules": _schedules(chunks),
         **{name: short(axis) for name, axis in values.items()},
-        "pipelines": _pipelines(names, values, _costs(costs, values["p2p"])),
+        "pipelines": pipelines,
     }
-    if len(_json(data)) > MOST_BYTES:
+    if len(packed(data)) > MOST_BYTES:
         raise HybridLabError(_too_much(values))
     return data
+
+
+def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any], unit: str = "") -> Data:
+    """Return what :func:`grid_data` returns, for one setting and the schedule it is compared with.
+
+    ``setting`` holds schedule, devices, microbatches, chunks, p2p and compare ("" for none). Nothing is raised for what the library
+    cannot do: such an entry holds the sentence ``refusal``.
+
+    >>> setting = {"schedule": "gpipe", "devices": 1, "microbatches": 2, "chunks": 1, "p2p": 0, "compare": "interleaved"}
+    >>> data = setting_data(setting, {"forward": 1, "backward": 2})
+    >>> {name: entry["makespan"] for name, entry in data["pipelines"].items()}
+    {'gpipe/1/2/1': [6], 'interleaved/1/2/2': [6]}
+    """
+    size = setting["devices"], setting["microbatches"]
+    chunks = {setting["schedule"]: setting["chunks"]}
+    if setting["compare"]:
+        chunks.setdefault(setting["compare"], chunks_near(setting["compare"], setting["chunks"]))
+    priced = _costs(costs, [setting["p2p"]])
+    entries = {key(name, *size, count): pipeline_or_why_not(name, *size, count, priced) for name, count in chunks.items()}
+    drawn = [count for count, entry in zip(chunks.values(), entries.values(), strict=True) if "refusal" not in entry]
+    return {
+        "unit": unit,
+        "kinds": kinds(drawn),
+        "schedules": _schedules({name: [count] for name, count in chunks.items()}),
+        "devices": [setting["devices"]],
+        "microbatches": [setting["microbatches"]],
+        "p2p": [setting["p2p"]],
+        "chunks": sorted(set(chunks.values())),
+        "pipelines": entries,
+    }
+
+
+def holds(data: Mapping[str, Any], setting: Mapping[str, Any]) -> bool:
+    """Return whether the data have the timelines of a setting, or the sentence of why there is none."""
+    names = {schedule["name"] for schedule in data.get("schedules", ())}
+    compared = {setting["schedule"], setting["compare"]} - {""}
+    return compared <= names and all(setting[name] in data[name] for name in (*SIZES, "p2p"))
+
+
+def chunks_near(name: str, chunks: int) -> int:
+    """Return the number of chunks if the schedule supports it, else its fewest.
+
+    >>> chunks_near("hanayo", 4), chunks_near("hanayo", 3), chunks_near("gpipe", 4)
+    (4, 2, 1)
+    """
+    family = REGISTRY[name]
+    return chunks if family.refusal(1, 1, chunks) is None else family.fewest_chunks
 
 
 def digest(data: Data) -> str:
@@ -71,17 +116,7 @@ def digest(data: Data) -> str:
     >>> digest({"unit": "ms"})
     'b680e8fa'
     """
-    return hashlib.sha256(_json(data, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def short(values: Iterable[float]) -> list[float]:
-    """Return the numbers to nine digits, whole ones as ints.
-
-    >>> short([2.0, 1 / 3])
-    [2, 0.333333333]
-    """
-    floats = (float(f"{value:.9g}") for value in values)
-    return [int(value) if value.is_integer() and abs(value) < 1e15 else value for value in floats]
+    return hashlib.sha256(packed(data, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _pipelines(names: Iterable[str], axes: Axes, costs: Costs) -> Data:
@@ -89,13 +124,12 @@ def _pipelines(names: Iterable[str], axes: Axes, costs: Costs) -> Data:
     pipelines: Data = {}
     left = MOST_BYTES
     for name, devices, microbatches, chunks in product(names, *(axes[size] for size in SIZES)):
-        refusal = REGISTRY[name].refusal(devices, microbatches, chunks)
         at_least = 2 * devices * chunks * microbatches * (6 + 2 * len(axes["p2p"]))  # bytes, if every number had one digit
-        if refusal is None and at_least > left:
+        if at_least > left and REGISTRY[name].refusal(devices, microbatches, chunks) is None:
             raise HybridLabError(_too_much(axes))
-        entry = {"refusal": refusal} if refusal else _pipeline(name, devices, microbatches, chunks, costs)
-        pipelines[f"{name}/{devices}/{microbatches}/{chunks}"] = entry
-        left -= len(_json(entry))
+        entry = pipeline(name, devices, microbatches, chunks, costs)
+        pipelines[key(name, devices, microbatches, chunks)] = entry
+        left -= len(packed(entry))
         if left < 0:
             raise HybridLabError(_too_much(axes))
     if all("refusal" in entry for entry in pipelines.values()):
@@ -103,23 +137,8 @@ def _pipelines(names: Iterable[str], axes: Axes, costs: Costs) -> Data:
     return pipelines
 
 
-def _pipeline(name: str, devices: int, microbatches: int, chunks: int, costs: Costs) -> Data:
-    """Return one schedule's order, and its times at every latency."""
-    timeline = simulate(build(name, devices, microbatches, chunks), costs)
-    table = costs.table(devices, chunks)[..., 0]
-    settings = [timeline.at(place) for place in range(len(timeline.start))]
-    before = np.arange(timeline.start.shape[-1]) - 1
-    before[timeline.schedule.first] = -1
-    return {
-        "orders": [" ".join(map(str, order)) for order in timeline.schedule.orders],
-        "source": timeline.schedule.source.tolist(),
-        "duration": {kind.value: short(row) for kind, row in zip(KINDS, table, strict=True)},
-        "peak": short(timeline.peak_activations[0]),
-        "start": [short(at.start) for at in settings],
-        "late": [np.flatnonzero(at.waited_for() != before).tolist() for at in settings],
-        "makespan": short(timeline.makespan),
-        "bubble": short(timeline.bubble_ratio),
-    }
+def _schedules(chunks: Mapping[str, list[int]]) -> list[Data]:
+    return [{"name": name, "title": REGISTRY[name].title, "chunks": counts} for name, counts in chunks.items()]
 
 
 def _costs(arguments: Mapping[str, Any], p2p: list[float]) -> Costs:
@@ -127,11 +146,6 @@ def _costs(arguments: Mapping[str, Any], p2p: list[float]) -> Costs:
     if costs.batch:
         raise HybridLabError("the costs must be those of one setting: give each as one number, or one a device")
     return Costs(costs.forward, costs.backward, costs.weight_gradient, np.array(p2p))
-
-
-def _colours(kind: str, chunks: list[int]) -> dict[str, list[str]]:
-    """Return, for every number of chunks a device, the colour of each chunk."""
-    return {str(count): [chunk_colour(kind, chunk, count) for chunk in range(count)] for count in sorted({1, *chunks})}
 
 
 def _chunks_of(name: str, wanted: list[int], axes: Axes) -> list[int]:
@@ -171,7 +185,3 @@ def _too_much(axes: Axes) -> str:
         f"this grid is more than the {MOST_BYTES / 1e6:g} MB of data that a page can carry ({told}): "
         "give fewer values, or fewer microbatches"
     )
-
-
-def _json(data: Data, sort_keys: bool = False) -> str:
-    return json.dumps(data, sort_keys=sort_keys, separators=(",", ":"))

@@ -1,0 +1,139 @@
+// Draws timelines on one time axis: a line a device, a bar an operation, the activations held below.
+
+const LABELS = 54; // px: the column of device names
+const LEFT = 5; // px: room for the first number of the time axis
+const RIGHT = 16; // px: and for the last
+const NARROWEST = 7.5; // px: a shorter operation makes the picture scroll in its box
+const WIDEST = 8000; // px
+
+const round = (value) => Math.round(value * 100) / 100; // px
+
+function frameOf(timelines, width) {
+  const drawn = timelines.filter((timeline) => !timeline.refusal);
+  const span = most(drawn.map((timeline) => timeline.makespan));
+  const lengths = drawn.flatMap((timeline) => timeline.ops.map((op) => op.end - op.start));
+  const shortest = least(lengths.filter((length) => length > 0));
+  const room = Math.max(width - LABELS - LEFT - RIGHT, 120);
+  const pixels = span > 0 ? Math.min(Math.max(room, (NARROWEST * span) / shortest), WIDEST) : room;
+  const rows = drawn.reduce((sum, timeline) => sum + timeline.devices, 0);
+  const [bar, memory, gap] = rows > 8 ? [20, 12, 7] : [26, 18, 10];
+  const top = most(drawn.flatMap((timeline) => timeline.peak)) || 1;
+  const scale = span > 0 ? pixels / span : 0; // px a unit of time
+  return { pixels, scale, bar, memory, pitch: bar + memory + gap + 3, top, letters: shortest * scale >= 26, several: drawn.length > 1 };
+}
+
+// A mark that tells the kinds apart without colour: nothing for F, a line below for B, dashes below for I, a line above for W.
+function markOf(kind, x, y, width, height) {
+  if (kind === "F") return [];
+  const level = kind === "W" ? y + 2.5 : y + height - 2.5;
+  const path = `M${round(x + 1)} ${level}H${round(x + Math.max(width - 1, 1))}`;
+  return [make("path", { class: kind === "I" ? "mark dashes" : "mark", d: path })];
+}
+
+function barOf(timeline, op, frame) {
+  const [x, y] = [op.start * frame.scale, op.device * frame.pitch];
+  const width = Math.max((op.end - op.start) * frame.scale, 1);
+  const text = frame.letters ? `${op.kind}${op.microbatch}` : String(op.microbatch);
+  const label = make("text", { x: round(x + width / 2), y: y + frame.bar / 2 + 0.5 }, text);
+  const fill = timeline.kinds[op.kind].colours[timeline.chunks][op.chunk];
+  const body = make("rect", { x: round(x), y, width: round(width), height: frame.bar, rx: 2, fill });
+  const where = frame.several ? `${timeline.title}, ` : "";
+  const told = `${where}${named(timeline, op)} ${reason(timeline, op)}`;
+  const attributes = { class: "op", tabindex: -1, role: "img", "aria-label": told };
+  const fits = text.length * 6.4 <= width - 0.5;
+  return make("g", attributes, body, ...markOf(op.kind, x, y, width, frame.bar), ...(fits ? [label] : []));
+}
+
+// Activations held over time: one more when a forward starts, one fewer when a full backward or a weight gradient ends.
+function memoryOf(timeline, device, frame) {
+  const floor = device * frame.pitch + frame.bar + 3 + frame.memory;
+  const steps = new Map(); // px -> held from there on
+  let held = 0;
+  for (const op of timeline.ops.filter((each) => each.device === device)) {
+    if (op.kind === "F") steps.set(round(op.start * frame.scale), ++held);
+    if (op.kind === "B" || op.kind === "W") steps.set(round(op.end * frame.scale), --held);
+  }
+  const height = (count) => round(floor - (count / timeline.chunks / frame.top) * frame.memory);
+  const path = [...steps].map(([x, count]) => `H${x}V${height(count)}`).join("");
+  return make("path", { class: "memory", d: `M0 ${floor}${path}H${round(timeline.makespan * frame.scale)}V${floor}` });
+}
+
+function gapsOf(timeline, device) {
+  const gaps = [];
+  let free = 0;
+  for (const op of [...timeline.ops.filter((each) => each.device === device), { start: timeline.makespan }]) {
+    if (op.start > free) gaps.push([free, op.start]);
+    free = op.end;
+  }
+  return gaps;
+}
+
+function ticksOf(frame) {
+  if (!frame.scale) return [0];
+  const apart = 56 / frame.scale; // at least so much time between two numbers
+  const power = 10 ** Math.floor(Math.log10(apart));
+  const step = power * [1, 2, 5, 10].find((each) => each * power >= apart);
+  return Array.from({ length: Math.floor(frame.pixels / frame.scale / step + 1e-9) + 1 }, (_, place) => place * step);
+}
+
+function axisOf(timeline, frame, floor) {
+  const end = timeline.makespan * frame.scale;
+  const ticks = ticksOf(frame).map((tick) => [tick, tick * frame.scale]);
+  const lines = ticks.map(([, x]) => make("line", { class: "grid", x1: round(x), x2: round(x), y1: 0, y2: floor }));
+  const clear = ticks.filter(([, x]) => Math.abs(x - end) > 28);
+  const texts = clear.map(([tick, x]) => make("text", { class: "tick", x: round(x), y: floor + 13 }, number(tick)));
+  const last = make("line", { class: "end", x1: round(end), x2: round(end), y1: 0, y2: floor + 3 });
+  texts.push(make("text", { class: "tick last", x: round(end), y: floor + 13 }, number(timeline.makespan)));
+  return { lines, texts: [last, ...texts] };
+}
+
+function plotOf(timeline, frame, hatch) {
+  const floor = timeline.devices * frame.pitch - 4;
+  const lines = make("path", { class: "hatch", d: "M-1 7L7 -1M5 7L7 5M-1 1L1 -1" });
+  const pattern = make("pattern", { id: hatch, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, lines);
+  const axis = axisOf(timeline, frame, floor);
+  const behind = make("g", { "aria-hidden": "true" }, make("defs", {}, pattern), ...axis.lines);
+  for (let device = 0; device < timeline.devices; device++) {
+    const [y, height, fill] = [device * frame.pitch, frame.bar, `url(#${hatch})`];
+    behind.append(make("rect", { class: "paper", x: 0, y, width: round(timeline.makespan * frame.scale), height }));
+    for (const [from, to] of gapsOf(timeline, device)) {
+      const [x, width] = [round(from * frame.scale), round((to - from) * frame.scale)];
+      behind.append(make("rect", { class: "idle", x, y, width, height, fill }));
+    }
+    behind.append(memoryOf(timeline, device, frame));
+  }
+  for (const op of timeline.ops) op.bar = barOf(timeline, op, frame);
+  const front = make("g", { "aria-hidden": "true" }, ...axis.texts);
+  const [width, height] = [Math.ceil(LEFT + frame.pixels + RIGHT), floor + 18];
+  const box = { class: "plot", width, height, viewBox: `${-LEFT} -1 ${width} ${height}`, role: "presentation" };
+  return make("svg", box, behind, ...timeline.ops.map((op) => op.bar), front);
+}
+
+function namesOf(timeline, frame) {
+  const height = timeline.devices * frame.pitch + 14;
+  const names = make("svg", { class: "names", width: LABELS, height, viewBox: `0 -1 ${LABELS} ${height}`, "aria-hidden": "true" });
+  timeline.peak.forEach((peak, device) => {
+    const y = device * frame.pitch;
+    names.append(make("text", { x: 0, y: y + frame.bar / 2 + 4 }, `device ${device}`));
+    names.append(make("text", { class: "tick peak", x: 0, y: y + frame.bar + frame.memory + 1 }, `peak ${number(peak)}`));
+  });
+  const unit = timeline.unit ? `time, ${timeline.unit}` : "time";
+  names.append(make("text", { class: "tick peak", x: 0, y: timeline.devices * frame.pitch + 9 }, unit));
+  return names;
+}
+
+function panelOf(timeline, frame, hatch, pick) {
+  const title = make("p", { class: "title" }, make("strong", {}, timeline.title), `, ${timeline.sizes}`);
+  if (!timeline.refusal) {
+    const tracks = make("div", { class: "tracks" }, namesOf(timeline, frame), plotOf(timeline, frame, hatch));
+    timeline.told = make("p", { class: "told" });
+    return make("div", { class: "panel" }, title, tracks, timeline.told);
+  }
+  const sentence = make("p", {}, `${timeline.refusal[0].toUpperCase()}${timeline.refusal.slice(1)}.`);
+  const buttons = timeline.remedies.map(({ name, value }) => {
+    const button = make("button", { type: "button" }, `Show ${value} ${name}`);
+    button.addEventListener("click", () => pick(name, value, true));
+    return button;
+  });
+  return make("div", { class: "panel" }, title, make("div", { class: "refused" }, sentence, ...buttons));
+}
