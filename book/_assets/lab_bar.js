@@ -1,10 +1,29 @@
-// A page opened as a file cannot start JupyterLite, whose scripts ask for files by the network: say so instead of a dead page.
-for (const link of document.querySelectorAll(".lab-bar-run")) {
-  link.addEventListener("click", (event) => {
-    if (location.protocol !== "file:") return;
+// On a page opened as a file a browser runs no JupyterLite, whose scripts ask for files by the network, and shows a notebook's
+// text in place of saving it. There the first is told in words, and the second takes the notebook from a script beside it.
+if (location.protocol === "file:") {
+  const bar = document.querySelector(".lab-bar");
+
+  bar.querySelector(".lab-bar-run").addEventListener("click", (event) => {
     event.preventDefault();
-    link.closest(".lab-bar").querySelector(".lab-bar-refusal").textContent =
+    bar.querySelector(".lab-bar-refusal").textContent =
       "A browser runs notebooks only on pages that come from a server, and this page is a file. " +
       "Run “make serve” and open the address that it prints, or open the published site.";
+  });
+
+  const link = bar.querySelector("a[download]");
+  const save = () => {
+    const copy = document.createElement("a");
+    copy.href = URL.createObjectURL(new Blob([window.notebookText], { type: "application/x-ipynb+json" }));
+    copy.download = link.download;
+    copy.click();
+    setTimeout(() => URL.revokeObjectURL(copy.href), 60000); // ms: by then it is saved
+  };
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    if (window.notebookText) return save();
+    const script = document.createElement("script");
+    script.src = `${link.getAttribute("href")}.js`;
+    script.onload = save;
+    document.head.append(script);
   });
 }

@@ -67,10 +67,10 @@ def cut_font(font: bytes, characters: set[int]) -> tuple[bytes, set[int]]:
     return cut.getvalue(), present
 
 
-def cut_icons(site: Path, pages: Iterable[Path]) -> None:
+def cut_icons(site: Path, pages: Iterable[str]) -> None:
     """Cut the theme's style sheet and fonts in the built site; an icon that is used and not there is an ExtensionError."""
     (site / SCRIPT).unlink(missing_ok=True)
-    names = set().union(*(names_in_page(page.read_text(encoding="utf-8")) for page in pages))
+    names = set().union(*(names_in_page(page) for page in pages))
     for script in site.glob("_static/**/*.js"):
         names |= set(NAME.findall(script.read_text(encoding="utf-8")))
     sheet, characters = cut_sheet((site / SHEET).read_text(encoding="utf-8"), names)

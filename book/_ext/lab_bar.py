@@ -1,6 +1,7 @@
 """The bar below a lab's title: run the notebook in the browser, download it, read how to run it."""
 
-from pathlib import PurePosixPath
+import json
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -12,7 +13,8 @@ BAR = """
 <li><a href="{notebook}" download="{name}">Download the notebook</a></li>
 <li><a href="{start}">How to run it</a></li>
 </ul>
-<p id="lab-bar-outside">Running in the browser fetches Python from a CDN, a content delivery network outside this site.</p>
+<p id="lab-bar-outside">Running in the browser fetches Python, about 20 MB, from outside this site:
+a public server of files (a content delivery network, CDN).</p>
 <p class="lab-bar-refusal" role="status"></p>
 </nav>
 """
@@ -33,6 +35,14 @@ def add_bar(app: Sphinx, pagename: str, templatename: str, context: dict[str, An
         app.add_js_file("lab_bar.js", loading_method="defer")
 
 
+def write_texts(app: Sphinx, failed: Exception | None) -> None:
+    """Write each lab's notebook as a script too: a page opened as a file may not read it otherwise."""
+    for notebook in Path(app.outdir).glob("_sources/labs/*.ipynb"):
+        text = json.dumps(notebook.read_text(encoding="utf-8"))
+        notebook.with_name(f"{notebook.name}.js").write_text(f"window.notebookText = {text};\n", encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", add_bar)
+    app.connect("build-finished", write_texts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

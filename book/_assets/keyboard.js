@@ -1,0 +1,20 @@
+// For readers without a mouse.
+(() => {
+  // What scrolls sideways in its own box can be reached. The theme sees to code and tables, this to the rest.
+  const see = () => {
+    for (const box of document.querySelectorAll(".math-block, figure, .cell_output, .live-widget")) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  };
+  addEventListener("load", see);
+  addEventListener("resize", see);
+
+  // On a narrow page the sidebars are dialogs; closing one leads back to the button that opened it.
+  addEventListener("DOMContentLoaded", () => {
+    for (const side of ["primary", "secondary"]) {
+      const back = () => document.querySelector(`.${side}-toggle`)?.focus();
+      document.getElementById(`pst-${side}-sidebar-modal`)?.addEventListener("close", back);
+    }
+  });
+})();

@@ -1,0 +1,65 @@
+"""What is done to the site after Sphinx has written it: pages load only what they use, and some of the theme's HTML is mended.
+
+Nothing of the theme's is copied into this project: everything is cut and mended where it was built.
+"""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from icons import cut_icons
+from offline_search import texts_script
+from reachable import mended
+from sphinx.application import Sphinx
+
+# what the theme and its extensions put on every page, and the text that only a page with a use for it holds
+NEEDED_BY = {
+    "fontawesome.js": None,  # draws icons a second time; the font draws them already
+    "searchtools.js": 'id="search-results"',
+    "language_data.js": 'id="search-results"',
+    "searchindex.js": 'id="search-results"',
+    "sphinx-design.min.css": 'class="sd-',
+    "design-tabs.js": "sd-tab-set",
+}
+# for developers of the theme, for Thebe, and for sites in other languages
+UNUSED = ("_static/**/*.map", "_static/*macros.html", "_static/images/logo_*")
+SOURCE_MAP = re.compile(r"\s*(//# sourceMappingURL=\S+|/\*# sourceMappingURL=.*?\*/)\s*$")
+
+
+def lightened(page: str) -> str:
+    """Return the page without the tags that load what it does not use."""
+    for name, mark in NEEDED_BY.items():
+        if mark is None or mark not in page:
+            page = re.sub(rf'<(?:script|link)\b[^>]*["/]{re.escape(name)}[?"][^>]*>(?:</script>)?\s*', "", page)
+    return page
+
+
+def finish(app: Sphinx, failed: Exception | None) -> None:
+    """Cut and mend the built site: its pages, the icons, and files that nothing loads; write the texts that search quotes."""
+    if failed or app.builder.format != "html":
+        return
+    site = Path(app.outdir)
+    paths = [path for path in site.rglob("*.html") if path.relative_to(site).parts[0] not in {"_static", "lite"}]
+    pages = {path.relative_to(site).as_posix(): mended(lightened(path.read_text(encoding="utf-8"))) for path in paths}
+    for name, page in pages.items():
+        (site / name).write_text(page, encoding="utf-8")
+    (site / "_static/search_texts.js").write_text(texts_script(pages), encoding="utf-8")
+    for each in [path for pattern in UNUSED for path in site.glob(pattern)]:
+        each.unlink()
+    shutil.rmtree(site / "_static/locales", ignore_errors=True)
+    for each in [*site.glob("_static/*/*.js"), *site.glob("_static/*/*.css")]:
+        each.write_text(SOURCE_MAP.sub("\n", each.read_text(encoding="utf-8")), encoding="utf-8")
+    cut_icons(site, pages.values())
+
+
+def add_offline_search(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    """Give the search page the script that quotes pages where a browser may not fetch them."""
+    if pagename == "search":
+        app.add_js_file("offline_search.js")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("html-page-context", add_offline_search)
+    app.connect("build-finished", finish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
