@@ -109,7 +109,7 @@
       if (!entry?.state?._esm) throw new Error("its state is not on the page");
       if (!widgets.has(id)) widgets.set(id, initialised(entry.state)); // one model behind all its views, as in a notebook
       const { module, model } = await widgets.get(id);
-      await module.render?.({ model, el: box, ...rest() });
+      await module.render({ model, el: box, ...rest() });
     } catch (error) {
       console.warn("widget", id, error);
       say(box, DAMAGED);
