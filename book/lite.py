@@ -7,6 +7,7 @@ installed packages, and the library's own wheel is built here. The reader's brow
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,16 +19,22 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "_build/html"
 TITLE = "Hybrid parallel training"
+SETTINGS = {
+    "jupyter-lite-schema-version": 0,
+    "jupyter-config-data": {"appName": TITLE, "disabledExtensions": ["@jupyterlab/terminal-extension"]},
+}
+ICON = '<link rel="icon" href="favicon.ico"></head>'  # without it a browser asks the server's top folder for one
+BOOK_LINK = re.compile(r"\[([^\]]+)\]\(\.\./[^)]*\)")  # leads out of the labs, where JupyterLite finds nothing
 KERNEL = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
-# Pyodide has its own build of these. The widgets must be of the versions whose JavaScript is in the site.
+# Pyodide has its own build of the first two. The widgets must be of the versions whose JavaScript is in the site.
 COMPILED = ("matplotlib", "pillow")
 WIDGETS = ("anywidget", "ipywidgets")
 WORDS = """\
-**This copy of the lab runs in your browser.** Run the next cell first, and wait until its number appears: a minute or two on
-the first visit. Your browser fetches Python, NumPy and Matplotlib from a public server (a content delivery network) and the
-packages for widgets from the Python Package Index, about 20 MB in all. The library of the course comes from this site.
+**This copy of the lab runs in your browser.** Run the next cell first, and wait until a number stands before it: up to a minute
+on the first visit. Your browser fetches Python with NumPy and Matplotlib from a CDN (content delivery network) and the packages
+for widgets from the Python Package Index, about 25 MB in all. The library of the course comes from this site.
 
-No output is stored here: run the cells one after the other with Shift+Enter. What you write is kept in this browser only;
+No outputs are stored here: run the cells one after the other with Shift+Enter. What you write is kept in this browser only;
 *File > Download* saves a copy."""
 
 
@@ -39,9 +46,14 @@ def prepared(lab: dict[str, Any], requirements: list[str]) -> dict[str, Any]:
     """Return a lab as a browser runs it: no outputs, Pyodide's kernel, and first the installation with its words."""
     first = [
         {"cell_type": "markdown", "id": "lite-words", "metadata": {}, "source": WORDS},
-        code_cell("lite-install", {"tags": ["lite"]}, f"%pip install -q {' '.join(requirements)}"),
+        code_cell("lite-install", {}, f"%pip install -q {' '.join(requirements)}"),
     ]
-    cells = [code_cell(cell["id"], cell["metadata"], cell["source"]) if cell["cell_type"] == "code" else cell for cell in lab["cells"]]
+    cells = [
+        code_cell(cell["id"], cell["metadata"], cell["source"])
+        if cell["cell_type"] == "code"
+        else cell | {"source": BOOK_LINK.sub(r"\1", "".join(cell["source"]))}
+        for cell in lab["cells"]
+    ]
     return lab | {"cells": first + cells, "metadata": lab["metadata"] | {"kernelspec": KERNEL}}
 
 
@@ -75,7 +87,7 @@ def build(work: Path) -> Path:
     for path in labs:
         lab = prepared(json.loads(path.read_text(encoding="utf-8")), requirements)
         (files / path.name).write_text(json.dumps(lab, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    (work / "jupyter-lite.json").write_text(json.dumps({"jupyter-lite-schema-version": 0, "jupyter-config-data": {"appName": TITLE}}))
+    (work / "jupyter-lite.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
     newest = max(int(path.stat().st_mtime) for path in labs)
     run(
         "Building JupyterLite",
@@ -83,6 +95,8 @@ def build(work: Path) -> Path:
         *("--no-sourcemaps", "--no-unused-shared-packages", "--source-date-epoch", os.environ.get("SOURCE_DATE_EPOCH", str(newest))),
         folder=work,
     )
+    page = output / "lab/index.html"
+    page.write_text(page.read_text(encoding="utf-8").replace("</head>", ICON, 1), encoding="utf-8")
     return output
 
 
