@@ -31,6 +31,12 @@ CELLS = [
     'explorer.schedule, explorer.devices, explorer.compare, explorer.p2p = "gpipe", 12, "", 0.5',
 ]
 SHOWN, PRINTED, SET = range(3)
+CONNECTED = """async () => {
+  const { context, sessionContext } = jupyterapp.shell.currentWidget;
+  await context.ready;
+  await sessionContext.ready;
+  await sessionContext.session.kernel.info;
+}"""  # a cell that is run earlier is forgotten, or asks which kernel to start
 
 
 # ---- a notebook and its server ----
@@ -56,7 +62,7 @@ def jupyter(folder: Path) -> Iterator[str]:
         port = free.getsockname()[1]
     own = {f"JUPYTER{'' if name.startswith('LAB_') else '_'}{name}": str(folder / name) for name in FOLDERS}
     flags = [f"--ServerApp.port={port}", "--ServerApp.port_retries=0", f"--ServerApp.root_dir={folder / 'root'}", "--no-browser"]
-    flags += ["--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True", "--allow-root"]
+    flags += ["--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True", "--allow-root", "--LabApp.expose_app_in_browser=True"]
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *flags],
@@ -105,7 +111,8 @@ def notebook(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
         page = browser.new_page(viewport={"width": 1280, "height": 1600})
         page.on("console", lambda message: warnings.append(message.text))
         page.goto(f"{address}/doc/tree/live.ipynb")
-        page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').wait_for(timeout=STARTS_WITHIN * 1000)
+        page.locator(".jp-Notebook .jp-CodeCell").nth(SET).wait_for(timeout=STARTS_WITHIN * 1000)
+        page.evaluate(CONNECTED)
         run(page, SHOWN)
         yield page, address
         page.close()
