@@ -11,7 +11,7 @@ MENDED = (
     (re.compile(r' role="doc-(?:biblioentry|backlink)"'), ""),
     # title and search stand outside all regions of the page
     (re.compile(r'<div id="pst-primary-sidebar" '), '<div id="pst-primary-sidebar" role="region" aria-label="Site" '),
-    # a heading without words, of a printed form that jupyter-book no longer makes
+    # pages that Sphinx makes itself have no title to print
     (re.compile(r'<div id="jb-print-docs-body".*?<h1></h1>', re.DOTALL), lambda match: match[0].replace("<h1></h1>", "")),
 )
 
