@@ -1,0 +1,57 @@
+"""The workflows: they parse, use targets that exist, and may do no more than they need."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / ".github/workflows"
+WORKFLOWS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.yml"))}
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+EVENTS = True  # YAML 1.1 reads the key `on` as a truth value
+each_workflow = pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS)
+
+
+def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every step of every job."""
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+
+@each_workflow
+def test_every_make_target_exists(workflow: dict[str, Any]) -> None:
+    commands = [step["run"] for step in steps(workflow) if "run" in step]
+    targets = re.findall(r"^\s*make\s+(?:-\S+\s+)*([\w-]+)", "\n".join(commands), flags=re.MULTILINE)
+    assert targets, "a workflow does what make does, so that it can be tried anywhere"
+    assert set(targets) <= TARGETS
+
+
+@each_workflow
+def test_a_workflow_may_only_read(workflow: dict[str, Any]) -> None:
+    assert workflow["permissions"] == {"contents": "read"}
+    granted = {name: job["permissions"] for name, job in workflow["jobs"].items() if "permissions" in job}
+    assert granted in ({}, {"deploy": {"pages": "write", "id-token": "write"}})
+
+
+@each_workflow
+def test_every_action_is_of_github_itself_and_of_a_major_version(workflow: dict[str, Any]) -> None:
+    for action in (step["uses"] for step in steps(workflow) if "uses" in step):
+        assert re.fullmatch(r"actions/[\w-]+@v\d+", action), action
+
+
+@each_workflow
+def test_no_job_runs_for_ever(workflow: dict[str, Any]) -> None:
+    assert all(0 < job["timeout-minutes"] <= 30 for job in workflow["jobs"].values())
+
+
+def test_the_site_that_is_published_is_the_one_that_was_tested() -> None:
+    pages = WORKFLOWS["pages"]
+    assert pages[EVENTS] == {"push": {"branches": ["main"]}, "workflow_dispatch": None}
+    order = [step.get("run") or step["uses"].split("@")[0] for step in pages["jobs"]["build"]["steps"]]
+    assert order[-2:] == ["make test", "actions/upload-pages-artifact"]
+    assert pages["jobs"]["build"]["steps"][-1]["with"]["path"] == "_build/html"
+    assert pages["jobs"]["deploy"]["needs"] == "build"
+    assert "main" in pages["jobs"]["deploy"]["if"], "by hand, too, only the main branch is published"
+    assert pages["concurrency"]["cancel-in-progress"] is False
