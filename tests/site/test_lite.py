@@ -1,0 +1,190 @@
+"""JupyterLite beside the book: the labs as they are written, the library's wheel, and nothing asked outside before a lab is drawn."""
+
+import hashlib
+import importlib.util
+import json
+import re
+import time
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from browser import serving
+from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL, PYODIDE_PYTHON_VERSION
+from packaging.specifiers import SpecifierSet
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Request, Response
+
+import hybridlab
+
+ROOT = Path(__file__).resolve().parents[2]
+LABS = sorted((ROOT / "labs").glob("*.ipynb"))
+LIBRARY = ROOT / "hybridlab"
+PATIENCE = 30_000  # milliseconds that a page may take to draw a lab
+# notes when the notebook's panel is in the page, in milliseconds of the clock that Python has, too
+NOTES_WHEN_DRAWN = """
+new MutationObserver(() => {
+  if (!window.drawnAt && document.querySelector(".jp-NotebookPanel")) window.drawnAt = Date.now();
+}).observe(document, { childList: true, subtree: true });
+"""
+each_lab = pytest.mark.parametrize("path", LABS, ids=lambda path: path.stem)
+
+
+@pytest.fixture(scope="module")
+def lite(site: Path) -> Path:
+    folder = site / "lite"
+    assert (folder / "lab/index.html").is_file(), "JupyterLite was not built: run make book first"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("lite", ROOT / "book/lite.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module", params=["", "some/where/"], ids=["at the top", "below a folder"])
+def address(request: pytest.FixtureRequest, site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of the site, at the top of its server and below a folder there, as on GitHub Pages."""
+    top = tmp_path_factory.mktemp("server")
+    if request.param:
+        (top / request.param).parent.mkdir(parents=True)
+        (top / request.param.rstrip("/")).symlink_to(site)
+    with serving(top if request.param else site) as root:
+        yield root + request.param
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def written(cell: dict[str, Any]) -> tuple[str, str, dict[str, Any], str]:
+    """What an author wrote in a cell; a link out of the labs' folder is its text."""
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        source = re.sub(r"\[([^\]]*)\]\(\.\./\S*\)", r"\1", source)
+    return cell["id"], cell["cell_type"], cell["metadata"], source
+
+
+def test_it_holds_the_labs_and_nothing_else(lite: Path) -> None:
+    listed = [entry["path"] for entry in read(lite / "api/contents/all.json")["content"]]
+    assert sorted(listed) == [path.name for path in LABS]
+    assert sorted(path.name for path in (lite / "files").rglob("*")) == [path.name for path in LABS]
+    assert not list(lite.rglob("*.map")), "no source maps, which are larger than all the rest"
+
+
+@each_lab
+def test_a_lab_is_as_it_is_written_after_two_cells_that_install(lite: Path, path: Path) -> None:
+    lab = read(lite / "files" / path.name)
+    words, install, *cells = lab["cells"]
+    assert [written(cell) for cell in cells] == [written(cell) for cell in read(path)["cells"]]
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in lab["cells"] if cell["cell_type"] == "code")
+    assert lab["metadata"]["kernelspec"]["name"] == "python", "else JupyterLite asks which kernel to take"
+    assert words["cell_type"] == "markdown"
+    assert all(word in words["source"] for word in ("CDN", "MB", "kept in this browser"))
+    here = {name: version(name) for name in ("anywidget", "ipywidgets")}  # the versions of their JavaScript in the site
+    pinned = [f"hybridlab=={hybridlab.__version__}", *(f"{name}=={number}" for name, number in here.items())]
+    assert install["source"].split() == ["%pip", "install", "-q", *pinned, "matplotlib", "pillow"]
+
+
+def test_the_wheel_in_its_index_is_the_library(lite: Path) -> None:
+    (release,) = read(lite / "pypi/all.json")["hybridlab"]["releases"][hybridlab.__version__]
+    wheel = lite / "pypi" / release["url"]
+    assert hashlib.sha256(wheel.read_bytes()).hexdigest() == release["digests"]["sha256"]
+    assert f"{PYODIDE_PYTHON_VERSION}.0" in SpecifierSet(release["requires_python"])
+    sources = [path for path in LIBRARY.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    assert {path.suffix for path in sources} >= {".py", ".js", ".css"}
+    with zipfile.ZipFile(wheel) as archive:
+        inside = {name: archive.read(name) for name in archive.namelist() if name.startswith("hybridlab/")}
+    assert inside == {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sources}
+
+
+def test_the_wheel_is_in_the_index_that_the_kernel_reads(lite: Path) -> None:
+    settings = read(lite / "jupyter-lite.json")["jupyter-config-data"]["litePluginSettings"]
+    urls = settings["@jupyterlite/pyodide-kernel-extension:kernel"]["pipliteUrls"]
+    digest = hashlib.sha256((lite / "pypi/all.json").read_bytes()).hexdigest()
+    assert f"./pypi/all.json?sha256={digest}" in urls
+
+
+@pytest.mark.parametrize("name", ["@jupyter-widgets/jupyterlab-manager", "anywidget", "@jupyterlite/pyodide-kernel-extension"])
+def test_what_draws_widgets_and_runs_python_is_in_it(lite: Path, name: str) -> None:
+    extensions = read(lite / "jupyter-lite.json")["jupyter-config-data"]["federated_extensions"]
+    (load,) = [extension["load"] for extension in extensions if extension["name"] == name]
+    assert (lite / "extensions" / name / load).is_file()
+
+
+@each_lab
+def test_the_page_of_a_lab_leads_to_it(site: Path, path: Path) -> None:
+    page = (site / "labs" / path.name).with_suffix(".html").read_text(encoding="utf-8")
+    assert f'href="../lite/lab/index.html?path={path.name}"' in page
+
+
+def watched(context: BrowserContext, address: str) -> tuple[list[str], list[tuple[float, str]], list[str]]:
+    """What the context's pages ask of the site, what they ask of others and when, and what goes wrong but for the missing Python."""
+    inside: list[str] = []
+    outside: list[tuple[float, str]] = []
+    faults: list[str] = []
+
+    def asked(request: Request) -> None:
+        if request.url.startswith(address):
+            inside.append(request.url)
+        elif not request.url.startswith(("data:", "blob:")):
+            outside.append((time.time(), request.url))
+
+    def wrong(what: str) -> None:
+        if PYODIDE_CDN_URL not in what:
+            faults.append(what)
+
+    def said(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            wrong(f"{message.type}: {message.text} {message.location['url']}")
+
+    def answered(response: Response) -> None:
+        if response.status >= 400:
+            wrong(f"{response.status} {response.url}")
+
+    context.on("request", asked)
+    context.on("response", answered)
+    context.on("console", said)
+    context.on("weberror", lambda error: wrong(str(error.error)))
+    return inside, outside, faults
+
+
+def test_a_lab_opens_and_asks_outside_for_python_alone_and_only_then(browser: Browser, address: str) -> None:
+    """The network is cut, so the kernel's Python does not arrive: the notebook is there all the same."""
+    lab = LABS[0]
+    context = browser.new_context()
+    context.add_init_script(NOTES_WHEN_DRAWN)
+    inside, outside, faults = watched(context, address)
+    page = context.new_page()
+    page.goto(f"{address}lite/lab/index.html?path={lab.name}")
+    title = "".join(read(lab)["cells"][0]["source"]).splitlines()[0].lstrip("# ")
+    page.locator(".jp-Notebook h1", has_text=title).wait_for(timeout=PATIENCE)
+    page.locator(".jp-Notebook .jp-CodeCell", has_text="%pip install").wait_for(timeout=PATIENCE)
+    end = time.monotonic() + PATIENCE / 1000
+    while not outside and time.monotonic() < end:
+        page.wait_for_timeout(50)
+    drawn = page.evaluate("window.drawnAt") / 1000
+    context.close()
+    assert {url for _, url in outside} == {f"{PYODIDE_CDN_URL}/pyodide.mjs"}
+    assert all(when > drawn for when, _ in outside), "Python is fetched only when the notebook is drawn"
+    assert any("/extensions/anywidget/" in url for url in inside)
+    assert not faults, "\n".join(faults)
+
+
+def test_without_a_book_it_says_what_to_do(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "SITE", tmp_path)
+    with pytest.raises(script.LiteError, match="run make book"):
+        script.main()
+
+
+def test_a_failure_is_told_with_its_last_lines(script: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(script.LiteError, match=r"^Building the wheel failed; its last lines:\n.*no_such_module"):
+        script.run("Building the wheel", "no_such_module", folder=tmp_path)
