@@ -1,0 +1,53 @@
+"""Serve the built site on this machine until Ctrl+C: `python book/serve.py 8000`."""
+
+import signal
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+SITE = Path(__file__).resolve().parents[1] / "_build/html"
+
+
+class Fresh(SimpleHTTPRequestHandler):
+    """Serves files in silence; a browser asks again each time whether a file has changed, and sees every new build."""
+
+    def end_headers(self) -> None:
+        """Forbid a copy that is not asked about."""
+        self.send_header("Cache-Control", "no-cache")
+        super().end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def port(text: str) -> int:
+    """Return the port that is written as ``text``, or end the program with a sentence."""
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        sys.exit(f"A port is a number from 1 to 65535, not {text!r}: try make serve PORT=8000")
+    return int(text)
+
+
+def stop(*_: Any) -> None:
+    """End the program, on a line below the ^C that a terminal shows."""
+    print()
+    sys.exit()
+
+
+def main(number: int) -> None:
+    """Serve the site at ``number``."""
+    if not (SITE / "index.html").is_file():
+        sys.exit("There is no site yet: run make book first")
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", number), partial(Fresh, directory=str(SITE)))
+    except OSError as error:
+        sys.exit(f"Port {number} cannot be had ({error.strerror}): try another, make serve PORT={number % 65535 + 1}")
+    signal.signal(signal.SIGINT, stop)
+    print(f"The site is at http://localhost:{number} until you press Ctrl+C", flush=True)
+    with server:
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main(port(sys.argv[1] if len(sys.argv) > 1 else "8000"))

@@ -1,0 +1,62 @@
+"""`make serve`: the address it prints works, Ctrl+C ends it in silence, and what it cannot do is a sentence."""
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def taken() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening
+
+
+def serve(*arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, str(ROOT / "book/serve.py"), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def test_it_serves_the_site_until_it_is_interrupted(site: Path) -> None:
+    number = free_port()
+    with serve(str(number)) as server:
+        assert server.stdout
+        assert server.stdout.readline() == f"The site is at http://localhost:{number} until you press Ctrl+C\n"
+        with urllib.request.urlopen(f"http://127.0.0.1:{number}/index.html") as answer:
+            assert answer.read() == (site / "index.html").read_bytes()
+            assert answer.headers["Cache-Control"] == "no-cache", "else a browser shows the site of yesterday"
+        server.send_signal(signal.SIGINT)
+        said, complained = server.communicate(timeout=20)
+    assert (server.returncode, said.strip(), complained) == (0, "", "")
+
+
+def test_a_port_in_use_is_told_in_a_sentence(site: Path, taken: socket.socket) -> None:
+    number = taken.getsockname()[1]
+    with serve(str(number)) as server:
+        said, complained = server.communicate(timeout=20)
+    assert server.returncode == 1
+    assert said == ""
+    assert complained.startswith(f"Port {number} cannot be had")
+    assert "make serve PORT=" in complained
+    assert complained.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["0", "65536", "-1", "eight"])
+def test_what_is_no_port_is_refused(text: str) -> None:
+    with serve(text) as server:
+        _, complained = server.communicate(timeout=20)
+    assert server.returncode == 1
+    assert complained.startswith("A port is a number from 1 to 65535")
+    assert repr(text) in complained
