@@ -86,10 +86,8 @@ site-check: book-check $(AXE)
 book: book-check
 	@echo "The site is in _build/html; open _build/html/index.html, or run make serve"
 
-serve:
-	@test -f _build/html/index.html || { echo "There is no site yet: run make book first"; exit 1; }
-	@echo "The site is at http://localhost:$(PORT) until you press Ctrl+C"
-	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html >/dev/null 2>&1
+serve: $(STAMP)
+	@$(BIN)/python book/serve.py $(PORT)
 
 bench: $(STAMP)
 	@$(BIN)/python -m pytest -q tests/benchmarks --benchmark-enable --benchmark-only --benchmark-quiet

@@ -13,7 +13,7 @@ BAR = """
 <li><a href="{notebook}" download="{name}">Download the notebook</a></li>
 <li><a href="{start}">How to run it</a></li>
 </ul>
-<p id="lab-bar-outside">Running in the browser fetches Python, about 20 MB, from outside this site:
+<p id="lab-bar-outside">Running in the browser fetches Python, about 25 MB, from outside this site:
 a public server of files (a content delivery network, CDN).</p>
 <p class="lab-bar-refusal" role="status"></p>
 </nav>
