@@ -27,7 +27,8 @@ FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # the network is cut: no name is ever looked up
 ]
 VIEWS = 'script[type="application/vnd.jupyter.widget-view+json"]'
-WIDGETS_DRAWN = f"() => [...document.querySelectorAll('{VIEWS}')].every((script) => script.nextElementSibling?.textContent.trim())"
+READY = f"""() => !document.querySelector('[http-equiv="refresh"]') // which leads to another page
+  && [...document.querySelectorAll('{VIEWS}')].every((script) => script.nextElementSibling?.textContent.trim())"""
 
 
 def program() -> str | None:
@@ -106,8 +107,8 @@ def record(context: BrowserContext, faults: list[str], roots: tuple[str, ...]) -
 
 
 def open_page(context: BrowserContext, url: str) -> Page:
-    """Return the page at ``url``, loaded, its widgets drawn."""
+    """Return the page at ``url`` (or the one it leads to), loaded, its widgets drawn."""
     page = context.new_page()
     page.goto(url)
-    page.wait_for_function(WIDGETS_DRAWN, timeout=10_000)
+    page.wait_for_function(READY, timeout=10_000)
     return page

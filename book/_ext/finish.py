@@ -26,6 +26,17 @@ NEEDED_BY = {
 UNUSED = ("_static/**/*.map", "_static/*macros.html", "_static/images/logo_*")
 SOURCE_MAP = re.compile(r"\s*(//# sourceMappingURL=\S+|/\*# sourceMappingURL=.*?\*/)\s*$")
 
+# the site's address without a page leads to the first one; Sphinx's own leap there has no language, title or icon
+FRONT = """<!DOCTYPE html>
+<html lang="{language}">
+<head>
+<meta charset="utf-8"><title>{title}</title>
+<link rel="icon" href="{icon}"><meta http-equiv="refresh" content="0; url={first}">
+</head>
+<body><h1><a href="{first}">{title}</a></h1></body>
+</html>
+"""
+
 
 def lightened(page: str) -> str:
     """Return the page without the tags that load what it does not use."""
@@ -44,6 +55,10 @@ def finish(app: Sphinx, failed: Exception | None) -> None:
     pages = {path.relative_to(site).as_posix(): mended(lightened(path.read_text(encoding="utf-8"))) for path in paths}
     for name, page in pages.items():
         (site / name).write_text(page, encoding="utf-8")
+    first = f"{app.config.root_doc}.html"
+    icon = f"_static/{Path(app.config.html_favicon).name}"
+    front = FRONT.format(language=app.config.language, title=app.config.html_title or app.config.project, icon=icon, first=first)
+    (site / "index.html").write_text(front, encoding="utf-8")
     (site / "_static/search_texts.js").write_text(texts_script(pages), encoding="utf-8")
     for each in [path for pattern in UNUSED for path in site.glob(pattern)]:
         each.unlink()
