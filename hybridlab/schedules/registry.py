@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.inputs import MOST_CELLS, counted, known_name, shown, whole_number
+from hybridlab.inputs import MOST_CELLS, checked_text, counted, known_name, shown, whole_number
 from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
 
@@ -105,8 +105,7 @@ def register(
 ) -> Callable[[Rule], Rule]:
     """Return a decorator that adds a rule to the registry under ``name``; the other arguments are :class:`Family`'s."""
     for what, text in {"name": name, "title": title, "summary": summary, "source": source}.items():
-        if not isinstance(text, str):
-            raise HybridLabError(f"a schedule's {what} must be a string, not {shown(text)}")
+        checked_text(text, f"a schedule's {what}")
     if name in _FAMILIES:
         raise HybridLabError(f"a schedule named {name!r} is registered already: choose another name")
     known_name(placement, get_args(Placement), "placement")

@@ -10,7 +10,7 @@ import numpy as np
 import traitlets
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown
+from hybridlab.inputs import checked_text, known_name, shown
 from hybridlab.widgets.view import with_shared
 
 LONGEST_QUESTION = 600  # characters
@@ -160,9 +160,7 @@ def _choices(choices: Any) -> list[str]:
 
 def _text(value: Any, what: str, longest: int, *, may_be_empty: bool = False) -> str:
     """Return the text in one line; refuse what is none, empty, too long, or cannot be printed."""
-    if not isinstance(value, str):
-        raise HybridLabError(f"{what} must be a text, not {shown(value)}")
-    text = " ".join(value.split())
+    text = " ".join(checked_text(value, what).split())
     if not text and not may_be_empty:
         raise HybridLabError(f"{what} is empty: write at least a word")
     if len(text) > longest:
