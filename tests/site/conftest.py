@@ -4,8 +4,9 @@
 `server`    address of a local web server of that folder, "http://127.0.0.1:.../", with a slash at the end
 `files`     address of the same folder as files, "file:///.../", with a slash at the end
 `browser`   a headless Chromium, one a worker; the tests are skipped where there is none (in CI that is an error)
-`new_page`  new_page(url, *, width=1280, scheme="light", **context) -> playwright's Page in a context of its own, loaded,
-            its widgets drawn. `context` are further arguments of Browser.new_context, such as has_touch=True.
+`new_page`  new_page(url, *, width=1280, scheme="light", edit=None, **context) -> playwright's Page in a context of its
+            own, loaded, its widgets drawn. `edit` changes the text of a served page on its way to the browser; `context`
+            are further arguments of Browser.new_context, such as has_touch=True.
 `faults`    what was wrong with these pages: requests outside the site, requests that failed, errors and warnings on the
             console, errors that nothing caught. A test whose pages have any fails at its end; one that wants them
             looks at the list and clears it.
@@ -16,12 +17,15 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from browser import NO_CHROMIUM, NO_SITE, SITE, chromium, open_page, page_names, program, record, serving
 from playwright.sync_api import Browser, Page
 
 NewPage = Callable[..., Page]
+Edit = Callable[[str], str]
+PATIENCE = 10_000  # milliseconds
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -67,11 +71,16 @@ def faults() -> list[str]:
 def new_page(browser: Browser, server: str, files: str, faults: list[str]) -> Iterator[NewPage]:
     opened = []
 
-    def opening(url: str, *, width: int = 1280, scheme: str = "light", **context: Any) -> Page:
+    def opening(url: str, *, width: int = 1280, scheme: str = "light", edit: Edit | None = None, **context: Any) -> Page:
         settings = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "reduced_motion": "reduce", **context}
         made = browser.new_context(**settings)
+        made.set_default_timeout(PATIENCE)
         opened.append(made)
         record(made, faults, (server, files))
+        if edit:
+            with urlopen(url) as served:  # noqa: S310  # of this machine's own server
+                body = edit(served.read().decode())
+            made.route(url, lambda route: route.fulfill(body=body, content_type="text/html; charset=utf-8"))
         return open_page(made, url)
 
     yield opening

@@ -1,0 +1,148 @@
+"""A timeline explorer on a page: what it shows, read from the drawing, and whether that is what the library computes."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Locator, Page
+
+from hybridlab import REGISTRY, Costs, Timeline, build, simulate
+
+STATE = re.compile(r'(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
+VIEW = re.compile(r'<script type="application/vnd.jupyter.widget-view\+json">(.*?)</script>', re.DOTALL)
+NAMES = ("schedule", "compare", "devices", "microbatches", "chunks", "p2p")
+SPOKEN = re.compile(r"(?:[^,:]+, )?(\w+): the .*?, device (\d+), from ([\d.e+-]+) to ([\d.e+-]+?)(?: [^\d.]\S*)?\. (.*)")
+CAUSE = re.compile(r"for its input (\w+)|its device, which ran (\w+)|(for nothing)")
+PIXELS = 0.011  # the drawing rounds to hundredths of a pixel
+SHOWN = """(root) => {
+  const numbers = (element, ...names) => names.map((name) => Number(element.getAttribute(name)));
+  const panels = [...root.querySelectorAll(".panel")].map((panel) => ({
+    refusal: panel.querySelector(".refused p")?.textContent ?? "",
+    end: panel.querySelector("line.end") ? numbers(panel.querySelector("line.end"), "x1")[0] : 0,
+    bars: [...panel.querySelectorAll(".op")].map((op) =>
+      [op.getAttribute("aria-label"), ...numbers(op.querySelector("rect"), "x", "y", "width")]),
+  }));
+  const rows = [...root.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
+  const fields = [...root.querySelectorAll("select, input[type=range]")];
+  const value = (field) => field.tagName === "SELECT" ? field.value : Number(field.getAttribute("aria-valuetext"));
+  return { panels, rows, setting: Object.fromEntries(fields.map((field) => [field.id.split("-").pop(), value(field)])) };
+}"""
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """A view on a page and the data that the page holds for it."""
+
+    view: Locator
+    data: Mapping[str, Any]
+
+    def shown(self) -> Any:
+        """Return what is drawn: the panels' bars (words, x, y, width), the rows of the table, the setting of the controls."""
+        return self.view.evaluate(SHOWN)
+
+    def control(self, name: str) -> Locator:
+        return self.view.locator(f"select[id$=-{name}], input[type=range][id$=-{name}]")
+
+    def choose(self, **setting: Any) -> None:
+        for name, value in setting.items():
+            control = self.control(name)
+            if name in ("schedule", "compare"):
+                control.select_option(value)
+            elif control.is_visible():  # where there is one value only, there is no slider
+                values = self.chunks(self.shown()["setting"]["schedule"]) if name == "chunks" else self.data[name]
+                control.fill(str(values.index(value)))
+
+    def chunks(self, schedule: str) -> list[int]:
+        return next(list(each["chunks"]) for each in self.data["schedules"] if each["name"] == schedule)
+
+    def refused(self) -> list[str]:
+        """Return the settings that the controls can be set to and that the library refuses, "schedule/devices/microbatches/chunks"."""
+        keys = (key for key, entry in self.data["pipelines"].items() if "refusal" in entry)
+        return [key for key in keys if int(key.split("/")[3]) in self.chunks(key.split("/")[0])]
+
+    def timelines(self, setting: Mapping[str, Any]) -> list[Timeline | str]:
+        """Return what the library says of a setting: the timeline of each schedule, or the sentence that refuses it."""
+        said: list[Timeline | str] = []
+        for name in filter(None, (setting["schedule"], setting["compare"])):
+            size = setting["devices"], setting["microbatches"]
+            count = setting["chunks"] if setting["chunks"] in self.chunks(name) else self.chunks(name)[0]
+            refusal = REGISTRY[name].refusal(*size, count)
+            said.append(refusal or simulate(build(name, *size, count), self.costs(name, *size, count, setting["p2p"])))
+        return said
+
+    def costs(self, name: str, devices: int, microbatches: int, chunks: int, p2p: float) -> Costs:
+        """Return the costs behind the data: those of a chunk times the chunks."""
+        chunk = self.data["pipelines"][f"{name}/{devices}/{microbatches}/{chunks}"]["duration"]
+        forward, backward, weight = (np.array(chunk[kind], dtype=float) for kind in "FBW")
+        return Costs.per_device(forward=forward * chunks, backward=backward * chunks, weight_share=weight / backward, p2p=p2p)
+
+
+def data_of(html: str) -> list[Any]:
+    """Return the data of a page's explorers, in the order of their views; ``html`` is its text."""
+    states = state_of(html)["state"]
+    shown = (states[json.loads(match[1])["model_id"]]["state"] for match in VIEW.finditer(html))
+    return [state["data"] for state in shown if "data" in state]
+
+
+def explorers_of(page: Page, html: str) -> list[Explorer]:
+    views = page.locator(".hybridlab-explorer").all()
+    return [Explorer(view, data) for view, data in zip(views, data_of(html), strict=True)]
+
+
+def state_of(html: str) -> Any:
+    match = STATE.search(html)
+    assert match, "the page holds no state of widgets"
+    return json.loads(match[2])
+
+
+def with_state(html: str, change: Callable[[Any], Any]) -> str:
+    """Return the page after ``change`` has altered the states of its widgets (model id -> state) in place."""
+    whole = state_of(html)
+    change({name: entry["state"] for name, entry in whole["state"].items()})
+    return STATE.sub(lambda match: match[1] + json.dumps(whole).replace("</", "<\\/") + match[3], html)
+
+
+def is_right(explorer: Explorer) -> None:
+    """Raise AssertionError unless all that is drawn, told and tabulated is what the library computes for the controls' setting."""
+    shown = explorer.shown()
+    said = explorer.timelines(shown["setting"])
+    assert len(shown["panels"]) == len(shown["rows"]) == len(said)
+    scales = set()
+    for panel, row, expected in zip(shown["panels"], shown["rows"], said, strict=True):
+        if isinstance(expected, str):
+            assert panel["refusal"].rstrip(".").lower() == expected.lower()
+            assert not panel["bars"]
+            continue
+        peaks = ", ".join(f"{each:.6g}" for each in expected.peak_activations)
+        assert row[1:] == [f"{expected.makespan:.6g}", f"{expected.bubble_ratio:.3f}", peaks]
+        bars_are_right(panel, expected)
+        scales.add(round(panel["end"] / expected.makespan, 2))
+    assert len(scales) <= 1, "both timelines share one axis of time"
+
+
+def bars_are_right(panel: Any, expected: Timeline) -> None:
+    """Raise AssertionError unless a panel's bars stand, and are told, where and when the operations run."""
+    scale = panel["end"] / expected.makespan  # px a unit of time
+    ops = [str(op) for op in expected.ops]
+    waited = [ops[row] if row >= 0 else "nothing" for row in expected.waited_for().tolist()]
+    spoken = [SPOKEN.fullmatch(words) for words, *_ in panel["bars"]]
+    assert all(spoken), "an operation is not told in words"
+    told = [match.groups() for match in spoken if match]
+    assert [text for text, *_ in told] == ops
+    assert [int(device) for _, device, *_ in told] == expected.device.tolist()
+    assert [(start, end) for _, _, start, end, _ in told] == [
+        (f"{start:.6g}", f"{end:.6g}") for start, end in zip(expected.start, expected.end, strict=True)
+    ]
+    causes = [CAUSE.search(words) for *_, words in told]
+    assert [match and (match[1] or match[2] or "nothing") for match in causes] == waited
+    x, y, width = np.array([numbers for _, *numbers in panel["bars"]]).T
+    tolerance = PIXELS * (1 + expected.end / expected.makespan)  # of the bar, and of the axis that gives the scale
+    assert np.all(np.abs(x - expected.start * scale) <= tolerance)
+    assert np.all(np.abs(width - np.maximum((expected.end - expected.start) * scale, 1)) <= 2 * PIXELS)
+    levels = sorted(set(y))
+    assert [levels.index(each) for each in y] == expected.device.tolist()
+    assert len({round(below - above, 6) for above, below in pairwise(levels)}) <= 1

@@ -1,0 +1,172 @@
+"""Every timeline explorer of the site, by keyboard and by pointer: its controls change the picture, and what is drawn is right."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import page_names
+from explorers import NAMES, Explorer, explorers_of, is_right, with_state
+from playwright.sync_api import Locator, Page
+
+from hybridlab import Timeline
+
+NewPage = Any
+FOCUSED = "document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.id"
+
+
+def with_explorers() -> list[str]:
+    """The pages that hold the code of a timeline explorer."""
+    site = Path(__file__).resolve().parents[2] / "_build/html"
+    return [name for name in page_names(site) if "hybridlab-explorer" in (site / name).read_text(encoding="utf-8")]
+
+
+@pytest.fixture(params=with_explorers() or ["labs"])
+def explorers(request: pytest.FixtureRequest, new_page: NewPage, files: str, site: Path) -> list[Explorer]:
+    html = (site / request.param).read_text(encoding="utf-8")
+    found = explorers_of(new_page(files + request.param), html)
+    assert found
+    return found
+
+
+def timeline_of(explorer: Explorer) -> Timeline:
+    (timeline,) = explorer.timelines(explorer.shown()["setting"])
+    assert isinstance(timeline, Timeline)
+    return timeline
+
+
+def enter(view: Locator) -> None:
+    """Put the focus where a reader's Tab key would leave it just before the view."""
+    view.evaluate("""(root) => {
+        const before = Object.assign(document.createElement("span"), { tabIndex: 0 });
+        root.before(before);
+        before.focus();
+        before.addEventListener("blur", () => before.remove());
+    }""")
+
+
+def test_there_are_explorers_to_test() -> None:
+    assert set(with_explorers()) >= {"book/gallery.html", "labs/lab02_one_f_one_b.html", "labs/lab03_bubbles_and_memory.html"}
+
+
+def test_every_control_works_by_keyboard_alone_and_changes_the_picture_and_the_figures(explorers: list[Explorer]) -> None:
+    for explorer in explorers:
+        page: Page = explorer.view.page
+        enter(explorer.view)
+        visible = [name for name in NAMES if explorer.control(name).is_visible()]
+        assert len(visible) >= 3
+        is_right(explorer)
+        for name in visible:
+            page.keyboard.press("Tab")
+            control = explorer.control(name)
+            assert control.evaluate("each => each === document.activeElement"), f"Tab does not reach {name}"
+            page.keyboard.press("Home")
+            count = control.evaluate("each => each.options?.length ?? Number(each.max) + 1")
+            assert count >= 2
+            drawn = [explorer.shown()]
+            for _ in range(count - 1):
+                page.keyboard.press("ArrowDown" if name in ("schedule", "compare") else "ArrowRight")
+                is_right(explorer)
+                drawn.append(explorer.shown())
+            different = {str((each["panels"], each["rows"])) for each in drawn}
+            assert len(different) == count, f"two values of {name} look the same"
+        explorer.control("compare").select_option("")
+        explorer.control(visible[-1]).focus()
+        page.keyboard.press("Tab")
+        assert page.evaluate("Boolean(document.activeElement.closest('.picture .op'))"), "Tab leads on to the picture"
+
+
+def test_what_is_drawn_is_right_all_over_the_grid(explorers: list[Explorer]) -> None:
+    chosen = random.Random(1)  # noqa: S311  # a choice of settings, the same in every run
+    for explorer in explorers:
+        names = [each["name"] for each in explorer.data["schedules"]]
+        for _ in range(10):
+            schedule, compare = chosen.sample(names, 2)
+            sizes = {name: chosen.choice(explorer.data[name]) for name in ("devices", "microbatches", "p2p")}
+            explorer.choose(compare="", schedule=schedule)
+            explorer.choose(**sizes, chunks=chosen.choice(explorer.chunks(schedule)), compare=chosen.choice(["", compare]))
+            is_right(explorer)
+
+
+def test_a_click_on_a_slider_changes_the_picture(explorers: list[Explorer]) -> None:
+    for explorer in explorers:
+        slider = explorer.control("microbatches")
+        for place, index in ((0.99, -1), (0.01, 0)):
+            box = slider.bounding_box()
+            assert box
+            slider.click(position={"x": place * box["width"], "y": box["height"] / 2})
+            assert explorer.shown()["setting"]["microbatches"] == explorer.data["microbatches"][index]
+            is_right(explorer)
+
+
+def test_pointing_at_an_operation_says_what_it_is(explorers: list[Explorer]) -> None:
+    for explorer in explorers:
+        for bar in (explorer.view.locator(".op").nth(place) for place in (0, 3)):
+            bar.hover(force=True)
+            told = explorer.view.locator(".panel .told:not(.hint)").first.inner_text()
+            assert (bar.get_attribute("aria-label") or "").endswith(told)
+            assert "now" in (bar.get_attribute("class") or "")
+
+
+def test_arrow_keys_move_in_the_picture_and_enter_goes_to_what_was_waited_for(explorers: list[Explorer]) -> None:
+    for explorer in explorers:
+        explorer.choose(compare="")
+        page, timeline = explorer.view.page, timeline_of(explorer)
+        ops, waited = [str(op) for op in timeline.ops], timeline.waited_for().tolist()
+        on_device = [[ops[row] for row in (timeline.device == device).nonzero()[0]] for device in range(timeline.schedule.devices)]
+
+        def press(key: str, page: Page = page) -> str:
+            page.keyboard.press(key)
+            return str(page.evaluate(FOCUSED)).split(":")[0]
+
+        explorer.view.locator('.op[tabindex="0"]').focus()
+        assert press("Home") == on_device[0][0]
+        assert [press("ArrowRight"), press("ArrowRight"), press("ArrowLeft")] == [*on_device[0][1:3], on_device[0][1]]
+        assert press("ArrowDown") in on_device[1]
+        assert press("ArrowUp") in on_device[0]
+        here = ops.index(press("End"))
+        assert ops[here] == on_device[0][-1]
+        while waited[here] >= 0:  # back along the critical path to the first operation
+            here = waited[here]
+            assert press("Enter") == ops[here]
+        assert page.evaluate(FOCUSED).endswith(explorer.view.locator(".panel .told:not(.hint)").first.inner_text())
+
+
+def test_a_size_that_a_schedule_refuses_is_told_and_its_buttons_lead_to_one_that_runs(explorers: list[Explorer]) -> None:
+    if "gallery" in explorers[0].view.page.url:
+        assert explorers[0].refused(), "the gallery offers every schedule, and some refuse some sizes"
+    for explorer in explorers:
+        for key in explorer.refused()[:3]:
+            name, *sizes = key.split("/")
+            explorer.choose(compare="", schedule=name)
+            explorer.choose(**dict(zip(("devices", "microbatches", "chunks"), map(int, sizes), strict=True)))
+            assert explorer.view.locator(".refused").is_visible()
+            is_right(explorer)
+            button = explorer.view.locator(".refused button").first
+            button.focus()
+            explorer.view.page.keyboard.press("Enter")
+            is_right(explorer)
+            assert explorer.view.locator(".refused").count() == 0
+            assert explorer.view.page.evaluate(FOCUSED), "the focus goes to the control that changed"
+
+
+@pytest.mark.parametrize("planted", ["start", "makespan", "peak", "bubble", "orders"])
+def test_a_planted_fault_in_the_data_is_seen(new_page: NewPage, server: str, site: Path, planted: str) -> None:
+    name = with_explorers()[0]
+    html = (site / name).read_text(encoding="utf-8")
+
+    def plant(states: Any) -> None:
+        (state,) = (each for each in states.values() if "data" in each)
+        for entry in (each for each in state["data"]["pipelines"].values() if "orders" in each):
+            if planted == "start":
+                entry["start"] = [[*times[:-1], times[-1] - 0.2] for times in entry["start"]]
+            elif planted == "orders":
+                first, second, *rest = entry["orders"][0].split()
+                entry["orders"][0] = " ".join([second, first, *rest])
+            else:
+                entry[planted][0] += 1
+
+    page = new_page(server + name, edit=lambda text: with_state(text, plant))
+    (explorer,) = explorers_of(page, html)
+    with pytest.raises(AssertionError):
+        is_right(explorer)
