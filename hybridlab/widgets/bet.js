@@ -1,11 +1,10 @@
 // A question that is asked before its answer is seen, and the look back that shows the two side by side.
 // Both follow one answer: the trait `answer`, which the page keeps under the name of the bet.
-// `view.js` stands above this file: make, plain, field.
+// `view.js` stands above this file.
 
 const KEPT = "hybridlab.bet."; // and the name of the bet: where the browser keeps the answer
 const LONGEST = 400; // characters of a kept answer; hybridlab/widgets/bet.py allows fewer
 const PLACED = "hybridlab-bet"; // the event by which the views of one page tell each other
-const UNREADABLE = "The data of this question are missing or damaged, so it cannot be asked. Reload the page, or run the cell again.";
 const NOT_KEPT = "This browser does not store anything for this page: your bet will not survive a reload.";
 const ELSEWHERE = "The question is not on the visible part of this page. Scroll up to it; if it is not there, run its cell.";
 
@@ -146,7 +145,7 @@ function numberField({ unit }, id) {
 }
 
 function formOf(question, place) {
-  const id = `hybridlab-${Math.random().toString(36).slice(2, 10)}`;
+  const id = freshId();
   const fields = question.choices.length ? choiceFields(question, id) : numberField(question, id);
   const wrong = make("p", { class: "wrong", id: `${id}-wrong`, role: "alert" });
   const complain = (sentence) => {
@@ -257,15 +256,11 @@ function lookBack(model, question, truth, root) {
 
 function render({ model, el }) {
   const truth = model.get("truth"); // a bet has none
-  const root = make("div", { class: `hybridlab-view hybridlab-${truth === undefined ? "bet" : "revealed"}` });
-  el.append(root);
-  root.addEventListener("keydown", (event) => {
-    if (plain(event)) event.stopPropagation(); // a notebook would take letters, digits and arrow keys for its cells
-  });
+  const root = rootIn(el, truth === undefined ? "bet" : "revealed");
   const question = questionOf(model);
   if (question && truth === undefined) return ask(model, question, root);
   if (question && answerTo(question, truth) !== null) return lookBack(model, question, truth, root);
-  return root.append(make("p", { class: "damaged", role: "alert" }, UNREADABLE));
+  return sayDamaged(root, "question", "asked");
 }
 
 export default { render };

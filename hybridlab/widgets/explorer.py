@@ -13,11 +13,11 @@ from hybridlab.errors import HybridLabError
 from hybridlab.inputs import counted, known_name, shown, times, whole_number
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.timeline import Timeline
-from hybridlab.widgets.grid import chunks_near, digest, grid_data, holds, setting_data
+from hybridlab.widgets.grid import AXES, chunks_near, digest, grid_data, holds, setting_data
 from hybridlab.widgets.pipeline import Data, short
 from hybridlab.widgets.view import with_shared
 
-SETTING = ("schedule", "devices", "microbatches", "chunks", "p2p", "compare")
+SETTING = ("schedule", *AXES, "compare")
 SCRIPTS = [f"timeline_{part}.js" for part in ("data", "words", "picture", "moving", "controls", "explorer")]
 
 
@@ -147,7 +147,7 @@ def first_setting(data: Data, show: Mapping[str, Any] | None = None) -> dict[str
     asked = {known_name(name, SETTING, "part of a setting"): value for name, value in (show or {}).items()}
     asked = {name: checked(name, value) for name, value in asked.items()}
     names = [schedule["name"] for schedule in data["schedules"]]
-    choices = {"schedule": names, "compare": [""], **{name: data[name] for name in SETTING[1:5]}}
+    choices = {"schedule": names, "compare": [""], **{name: data[name] for name in AXES}}
     if "schedule" in asked:
         choices["chunks"] = _chunks_in(data, asked["schedule"]) or [REGISTRY[asked["schedule"]].fewest_chunks]
     choices |= {name: [value] for name, value in asked.items()}

@@ -16,8 +16,9 @@ from hybridlab.widgets.pipeline import Data, key, kinds, packed, pipeline, pipel
 MOST_BYTES = 2_000_000  # what a page can carry for one picture
 MOST_VALUES = 1_000  # on one axis of the grid
 SIZES = ("devices", "microbatches", "chunks")
+AXES = (*SIZES, "p2p")
 
-Axes = Mapping[str, list[Any]]
+Values = Mapping[str, list[Any]]  # by axis
 
 
 def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any], unit: str = "") -> Data:
@@ -97,7 +98,7 @@ def holds(data: Mapping[str, Any], setting: Mapping[str, Any]) -> bool:
     """Return whether the data have the timelines of a setting, or the sentence of why there is none."""
     names = {schedule["name"] for schedule in data.get("schedules", ())}
     compared = {setting["schedule"], setting["compare"]} - {""}
-    return compared <= names and all(setting[name] in data[name] for name in (*SIZES, "p2p"))
+    return compared <= names and all(setting[name] in data[name] for name in AXES)
 
 
 def chunks_near(name: str, chunks: int) -> int:
@@ -119,19 +120,19 @@ def digest(data: Data) -> str:
     return hashlib.sha256(packed(data, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def _pipelines(names: Iterable[str], axes: Axes, costs: Costs) -> Data:
+def _pipelines(names: Iterable[str], values: Values, costs: Costs) -> Data:
     """Return the entry of every combination; refuse as soon as they are too much for a page."""
     pipelines: Data = {}
     left = MOST_BYTES
-    for name, devices, microbatches, chunks in product(names, *(axes[size] for size in SIZES)):
-        at_least = 2 * devices * chunks * microbatches * (6 + 2 * len(axes["p2p"]))  # bytes, if every number had one digit
+    for name, devices, microbatches, chunks in product(names, *(values[size] for size in SIZES)):
+        at_least = 2 * devices * chunks * microbatches * (6 + 2 * len(values["p2p"]))  # bytes, if every number had one digit
         if at_least > left and REGISTRY[name].refusal(devices, microbatches, chunks) is None:
-            raise HybridLabError(_too_much(axes))
+            raise HybridLabError(_too_much(values))
         entry = pipeline(name, devices, microbatches, chunks, costs)
         pipelines[key(name, devices, microbatches, chunks)] = entry
         left -= len(packed(entry))
         if left < 0:
-            raise HybridLabError(_too_much(axes))
+            raise HybridLabError(_too_much(values))
     if all("refusal" in entry for entry in pipelines.values()):
         raise HybridLabError(f"no setting of this grid can run: {next(iter(pipelines.values()))['refusal']}")
     return pipelines
@@ -148,10 +149,10 @@ def _costs(arguments: Mapping[str, Any], p2p: list[float]) -> Costs:
     return Costs(costs.forward, costs.backward, costs.weight_gradient, np.array(p2p))
 
 
-def _chunks_of(name: str, wanted: list[int], axes: Axes) -> list[int]:
+def _chunks_of(name: str, wanted: list[int], values: Values) -> list[int]:
     """Return those of the wanted chunks that the schedule supports at some size of the grid, or else its fewest."""
     family = REGISTRY[name]
-    sizes = list(product(axes["devices"], axes["microbatches"]))
+    sizes = list(product(values["devices"], values["microbatches"]))
     held = [chunks for chunks in wanted if any(family.refusal(*size, chunks) is None for size in sizes)]
     return held or [family.fewest_chunks]
 
@@ -179,8 +180,8 @@ def _scalars(value: Any, name: str) -> list[Any]:
     return values
 
 
-def _too_much(axes: Axes) -> str:
-    told = ", ".join(f"{len(axis)} of {name}" for name, axis in axes.items())
+def _too_much(values: Values) -> str:
+    told = ", ".join(f"{len(axis)} of {name}" for name, axis in values.items())
     return (
         f"this grid is more than the {MOST_BYTES / 1e6:g} MB of data that a page can carry ({told}): "
         "give fewer values, or fewer microbatches"

@@ -1,7 +1,7 @@
 // Reads the data of a timeline explorer: what there is to choose from, and the timeline of a setting.
 // It computes no order and no time: those are in the data, whose shape hybridlab/widgets/grid.py describes.
 
-const SIZES = ["devices", "microbatches", "chunks", "p2p"];
+const AXES = ["devices", "microbatches", "chunks", "p2p"];
 const SETTING = ["schedule", "devices", "microbatches", "chunks", "p2p", "compare"];
 
 const least = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
@@ -11,7 +11,7 @@ const sorted = (values) => [...new Set(values)].sort((a, b) => a - b);
 // ---- the grid, and what was computed beside it ----
 
 function whole(data) {
-  const lists = ["schedules", ...SIZES];
+  const lists = ["schedules", ...AXES];
   return Boolean(data?.pipelines && data.kinds && lists.every((name) => Array.isArray(data[name]) && data[name].length));
 }
 
@@ -25,7 +25,7 @@ function sourcesOf(model) {
 function holds(source, setting) {
   const named = (name) => source.schedules.some((each) => each.name === name);
   const schedules = [setting.schedule, setting.compare].filter(Boolean);
-  return schedules.every(named) && SIZES.every((name) => source[name].includes(setting[name]));
+  return schedules.every(named) && AXES.every((name) => source[name].includes(setting[name]));
 }
 
 // The values to choose from; `live` is what a kernel answered that can compute others, else null.
@@ -35,7 +35,7 @@ function offersOf(sources, live) {
     schedules.set(name, { name, title, chunks: sorted([...(schedules.get(name)?.chunks ?? []), ...chunks]) });
   }
   for (const rule of live?.schedules ?? []) schedules.set(rule.name, { chunks: [], ...schedules.get(rule.name), ...rule });
-  const values = SIZES.map((name) => [name, sorted(sources.flatMap((source) => source[name]))]);
+  const values = AXES.map((name) => [name, sorted(sources.flatMap((source) => source[name]))]);
   return { live: Boolean(live), schedules, ...Object.fromEntries(values) };
 }
 
@@ -67,7 +67,7 @@ function timelinesOf(sources, setting) {
 
 function aboutOf(source, setting, title) {
   const { devices, microbatches, chunks } = setting;
-  const sizes = [counted(devices, "device"), counted(microbatches, "microbatch").replace("chs", "ches")];
+  const sizes = [counted(devices, "device"), counted(microbatches, "microbatch")];
   if (chunks > 1) sizes.push(`${chunks} chunks a device`);
   return { setting, title, sizes: sizes.join(", "), unit: source.unit, kinds: source.kinds };
 }

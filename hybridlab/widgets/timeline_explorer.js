@@ -69,9 +69,8 @@ function shownIn(root, id, pick) {
 }
 
 function render({ model, el }) {
-  const root = make("div", { class: "hybridlab-view hybridlab-explorer" });
-  el.append(root);
-  const id = `hybridlab-${Math.random().toString(36).slice(2, 10)}`;
+  const root = rootIn(el, "explorer");
+  const id = freshId();
   const setting = () => Object.fromEntries(SETTING.map((name) => [name, model.get(name)]));
   const pick = (name, value, focus = false) => {
     const next = changed(offers, setting(), name, value);
@@ -82,9 +81,6 @@ function render({ model, el }) {
   const controls = controlsOf(id, model.get("data")?.unit, pick);
   root.append(controls.element);
   const below = shownIn(root, id, pick);
-  root.addEventListener("keydown", (event) => {
-    if (plain(event)) event.stopPropagation(); // a notebook would take the arrow keys, and letters, for its cells
-  });
   let [answer, offers, drawn] = [null, null, null]; // what the kernel said, what there is to choose, the setting in the picture
 
   const show = () => {
@@ -103,7 +99,7 @@ function render({ model, el }) {
     } catch (error) {
       console.warn("timeline explorer:", error);
       stop();
-      root.replaceChildren(make("p", { class: "damaged", role: "alert" }, DAMAGED));
+      sayDamaged(root, "picture", "drawn");
     }
   };
   let due = false; // several traits change at once: draw once

@@ -2,7 +2,6 @@
 
 const SVG = "http://www.w3.org/2000/svg"; // the name of the format; nothing is asked for it
 const SVG_TAGS = new Set(["svg", "g", "rect", "path", "line", "circle", "text", "defs", "pattern"]);
-const DAMAGED = "The data of this picture are missing or damaged, so it cannot be drawn. Reload the page, or run the cell again.";
 
 function make(tag, attributes = {}, ...children) {
   const element = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
@@ -13,7 +12,24 @@ function make(tag, attributes = {}, ...children) {
 
 const number = (value) => String(Number(value.toPrecision(6)));
 const plain = (event) => !event.ctrlKey && !event.altKey && !event.metaKey && !event.shiftKey;
-const counted = (count, thing) => `${count} ${thing}${count === 1 ? "" : "s"}`;
+const counted = (count, thing) => `${count} ${thing}${count === 1 ? "" : thing.endsWith("ch") ? "es" : "s"}`;
+const freshId = () => `hybridlab-${Math.random().toString(36).slice(2, 10)}`; // each view of a page has its own
+
+// The element that holds all of a view; `name` is the class of its kind.
+function rootIn(el, name) {
+  const root = make("div", { class: `hybridlab-view hybridlab-${name}` });
+  root.addEventListener("keydown", (event) => {
+    if (plain(event)) event.stopPropagation(); // a notebook would take letters, digits and arrow keys for its cells
+  });
+  el.append(root);
+  return root;
+}
+
+// In place of a view that its data are not enough for, such as a "picture" that cannot be "drawn".
+function sayDamaged(root, thing, done) {
+  const why = `The data of this ${thing} are missing or damaged, so it cannot be ${done}.`;
+  root.replaceChildren(make("p", { class: "damaged", role: "alert" }, `${why} Reload the page, or run the cell again.`));
+}
 
 function field(id, label, input, ...more) {
   const element = make("div", { class: "field" }, make("label", { for: id }, label), ...more, input);
