@@ -6,10 +6,8 @@ Nothing of the theme's is copied into this project: everything is cut and mended
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 from icons import cut_icons
-from offline_search import texts_script
 from reachable import mended
 from sphinx.application import Sphinx
 
@@ -47,7 +45,7 @@ def lightened(page: str) -> str:
 
 
 def finish(app: Sphinx, failed: Exception | None) -> None:
-    """Cut and mend the built site: its pages, the icons, and files that nothing loads; write the texts that search quotes."""
+    """Cut and mend the built site: its pages, the icons, and files that nothing loads."""
     if failed or app.builder.format != "html":
         return
     site = Path(app.outdir)
@@ -59,7 +57,6 @@ def finish(app: Sphinx, failed: Exception | None) -> None:
     icon = f"_static/{Path(app.config.html_favicon).name}"
     front = FRONT.format(language=app.config.language, title=app.config.html_title or app.config.project, icon=icon, first=first)
     (site / "index.html").write_text(front, encoding="utf-8")
-    (site / "_static/search_texts.js").write_text(texts_script(pages), encoding="utf-8")
     for each in [path for pattern in UNUSED for path in site.glob(pattern)]:
         each.unlink()
     shutil.rmtree(site / "_static/locales", ignore_errors=True)
@@ -68,13 +65,6 @@ def finish(app: Sphinx, failed: Exception | None) -> None:
     cut_icons(site, pages.values())
 
 
-def add_offline_search(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
-    """Give the search page the script that quotes pages where a browser may not fetch them."""
-    if pagename == "search":
-        app.add_js_file("offline_search.js")
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("html-page-context", add_offline_search)
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
