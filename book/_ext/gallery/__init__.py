@@ -38,16 +38,13 @@ def read_page(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def own_anchors(app: Sphinx, document: nodes.document) -> None:
-    """Let a section be known as `#schedule-1f1b`, not by a name made from its title.
+    """Let a section's own link and the table of contents lead to `#schedule-1f1b`, not to a name made from its title.
 
-    Its own link and the table of contents lead there, and other pages may write `[1F1B](gallery.md#schedule-1f1b)`.
+    Other pages write `[1F1B](#schedule-1f1b)`.
     """
-    if app.env.docname != PAGE:
-        return
-    known = app.env.metadata[PAGE].setdefault("myst_slugs", {})
-    for part in document.findall(nodes.section):
-        part["ids"].sort(key=lambda anchor: not anchor.startswith("schedule-"))
-        known[part["ids"][0]] = (part.line, part["ids"][0], part.next_node(nodes.title).astext())
+    if app.env.docname == PAGE:
+        for part in document.findall(nodes.section):
+            part["ids"].sort(key=lambda anchor: not anchor.startswith("schedule-"))
 
 
 def add_style(app: Sphinx, pagename: str, *_: object) -> None:

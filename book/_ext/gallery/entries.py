@@ -1,5 +1,6 @@
 """The schedules of the gallery: each of the registry at the common size, or at the nearest that it supports."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -67,3 +68,10 @@ QUANTITIES: Mapping[str, Callable[[Entry], float]] = {
     "peak": lambda entry: float(entry.timeline.peak_activations.max()),
     "messages": lambda entry: int(entry.schedule.messages.sum()),
 }
+
+
+def best(shown: list[Entry]) -> dict[str, list[Entry]]:
+    """Return for each quantity the schedules with the least of it, among those at the common size."""
+    same = [entry for entry in shown if entry.refusal is None]
+    least = {name: min(map(quantity, same), default=math.nan) for name, quantity in QUANTITIES.items()}
+    return {name: [entry for entry in same if math.isclose(quantity(entry), least[name])] for name, quantity in QUANTITIES.items()}

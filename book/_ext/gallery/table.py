@@ -1,9 +1,8 @@
 """What stands at the top of the gallery: the common size, the best of each quantity, the table that compares all."""
 
-import math
 from html import escape
 
-from gallery.entries import DEVICES, MICROBATCHES, QUANTITIES, TIMES, WEIGHT_GRADIENT, Entry
+from gallery.entries import DEVICES, MICROBATCHES, QUANTITIES, TIMES, WEIGHT_GRADIENT, Entry, best
 from gallery.words import by_device, counted, escaped, listed
 from hybridlab import Timeline
 from hybridlab.palette import chunk_colour
@@ -22,14 +21,11 @@ def size_in_words() -> str:
 
 def findings(shown: list[Entry]) -> str:
     """Return a list that names the schedules with the least of each quantity, among those at the common size."""
-    same = [entry for entry in shown if entry.refusal is None]
-    if not same:
+    leaders = best(shown)
+    if not any(leaders.values()):
         return ""
-    least = {name: min(map(quantity, same)) for name, quantity in QUANTITIES.items()}
-    first = {
-        name: listed(f"[{escaped(entry.family.title)}](#{entry.anchor})" for entry in same if math.isclose(quantity(entry), least[name]))
-        for name, quantity in QUANTITIES.items()
-    }
+    first = {name: listed(f"[{escaped(entry.family.title)}](#{entry.anchor})" for entry in same) for name, same in leaders.items()}
+    least = {name: QUANTITIES[name](same[0]) for name, same in leaders.items()}
     held = counted(least["peak"], "microbatch")
     return (
         f"- **Shortest:** {first['makespan']}, with a makespan of {least['makespan']:g}.\n"
@@ -41,12 +37,11 @@ def findings(shown: list[Entry]) -> str:
 def table(shown: list[Entry]) -> str:
     """Return the comparison as an HTML table: Markdown has neither captions nor headers of rows."""
     span = max(entry.timeline.makespan for entry in shown)
-    least = {name: min((quantity(each) for each in shown if each.refusal is None), default=-1) for name, quantity in QUANTITIES.items()}
+    leaders = best(shown)
 
     def cell(entry: Entry, name: str, form: str = "g", below: str = "") -> str:
         value = QUANTITIES[name](entry)
-        best = entry.refusal is None and math.isclose(value, least[name])
-        number = f"<strong>{value:{form}}</strong>" if best else f"{value:{form}}"
+        number = f"<strong>{value:{form}}</strong>" if entry in leaders[name] else f"{value:{form}}"
         return f"<td>{number}{below and f'<small>{below}</small>'}</td>"
 
     rows = [
