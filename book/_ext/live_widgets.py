@@ -26,8 +26,8 @@ class SayWithoutScripts(SphinxPostTransform):
     default_priority = 3  # before myst_nb keeps one form of an output and drops the others, its text among them
 
     def run(self, **kwargs: Any) -> None:
-        for bundle in list(self.document.findall(lambda node: getattr(node, "get", {}.get)("nb_element") == "mime_bundle")):
-            forms = {form["mime_type"]: form for form in bundle.children}
+        for bundle in list(self.document.findall(nodes.container)):
+            forms = {form["mime_type"]: form for form in bundle.children} if bundle.get("nb_element") == "mime_bundle" else {}
             if VIEW in forms:
                 text = forms["text/plain"].astext() if "text/plain" in forms else "nothing"
                 forms[VIEW] += nodes.raw("", WITHOUT_SCRIPTS.format(escape(text)), format="html")
