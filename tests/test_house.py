@@ -1,6 +1,7 @@
 """The house: imports point down only, files stay short, labs and book use public names only."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,11 +37,11 @@ FLOORS = {
     "widgets": 5,
 }
 BESIDES_NUMPY = {"plot": {"matplotlib", "PIL"}, "widgets": {"anywidget", "traitlets"}}
-PUBLIC = {"formulas", "plot", "published", "schedules", "tasks", "widgets"}
+PUBLIC = {"formulas", "palette", "plot", "published", "schedules", "tasks", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
-PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md"))
+PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
-each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 
 
 def module_of(path: Path) -> str:
@@ -130,7 +131,10 @@ def test_simulating_loads_nothing_more() -> None:
 
 
 def code_of(path: Path) -> Iterator[ast.Module]:
-    """The code that a lab or a page of the book runs."""
+    """The code that a lab, a page of the book or an extension of it runs."""
+    if path.suffix == ".py":
+        yield ast.parse(path.read_text(encoding="utf-8"))
+        return
     if path.suffix == ".ipynb":
         cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
     else:
@@ -150,7 +154,7 @@ def test_labs_and_book_use_public_names_only(path: Path) -> None:
             assert not room(module) or room(module) in PUBLIC, f"{module} is not public"
             public = getattr(import_module(module), "__all__", None)
             assert not name or public is None or name in public or f"{module}.{name}" in MODULES, f"{module}.{name} is not public"
-        hidden = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
+        hidden = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and re.match("_(?!_)", node.attr)}
         assert not hidden, f"{hidden} is not public"
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from misuse import junk
 from strategies import Size, sizes
 
-from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, formulas, simulate
+from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, formulas, simulate, widgets
 from hybridlab.palette import KIND_COLOURS, chunk_colour
 from hybridlab.widgets import TimelineExplorer, grid, pipeline
 from hybridlab.widgets.explorer import SCRIPTS, SETTING
@@ -440,9 +440,11 @@ def test_a_setting_of_a_grid_with_too_many_operations_is_a_refused_one() -> None
 # ---- the scripts ----
 
 
-def test_script_and_style_ask_no_other_host() -> None:
-    code = SCRIPT.replace('const SVG = "http://www.w3.org/2000/svg";', "")
-    for text in (code, STYLE):
+@pytest.mark.parametrize("name", widgets.__all__)
+def test_script_and_style_ask_no_other_host(name: str) -> None:
+    made = getattr(widgets, name)
+    code = made._esm.replace('const SVG = "http://www.w3.org/2000/svg";', "")
+    for text in (code, made._css):
         assert "//" not in re.sub(r"(^|\s)// .*", "", text)
         assert not re.search(r"https?:|import\s|import\(|fetch\(|XMLHttp|@import|url\((?!#)", text)
     assert code.rstrip().endswith("export default { render };")
