@@ -19,10 +19,9 @@ from misuse import junk, outcome, usual_or_junk
 from hybridlab import HybridLabError
 from hybridlab.widgets import Bet, Revealed
 from hybridlab.widgets.bet import LONGEST_CHOICE, answer_to
-from hybridlab.widgets.view import with_shared
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPT = with_shared("bet.js")
+SCRIPT = str(Bet._esm)
 CHOICES = ("GPipe", "1F1B", "neither")
 
 

@@ -39,6 +39,7 @@ FLOORS = {
 BESIDES_NUMPY = {"plot": {"matplotlib", "PIL"}, "widgets": {"anywidget", "traitlets"}}
 PUBLIC = {"formulas", "palette", "plot", "published", "schedules", "tasks", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
+SCRIPTS = sorted(LIBRARY.rglob("*.js"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
 each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -106,7 +107,7 @@ def test_closed_forms_share_nothing_with_the_clock_they_judge() -> None:
     assert not found & {"hybridlab.clock", "hybridlab.timeline", "hybridlab.schedule", "hybridlab.costs"}
 
 
-@each_source
+@pytest.mark.parametrize("path", SOURCES + SCRIPTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_files_stay_short(path: Path) -> None:
     length = len(path.read_text(encoding="utf-8").splitlines())
     assert length <= 200

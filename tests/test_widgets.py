@@ -20,12 +20,10 @@ from strategies import Size, sizes
 from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, formulas, simulate, widgets
 from hybridlab.palette import KIND_COLOURS, chunk_colour
 from hybridlab.widgets import TimelineExplorer, grid, pipeline
-from hybridlab.widgets.explorer import SCRIPTS, SETTING
+from hybridlab.widgets.explorer import SETTING
 from hybridlab.widgets.grid import grid_data, setting_data
-from hybridlab.widgets.view import with_shared
 
-SCRIPT = with_shared(*SCRIPTS)
-STYLE = with_shared("timeline_explorer.css")
+SCRIPT, STYLE = str(TimelineExplorer._esm), str(TimelineExplorer._css)
 
 TIMES: dict[str, Any] = {"forward": 1.1, "backward": 2.3, "weight_share": 0.4}
 AXES: dict[str, Any] = {"devices": (1, 2, 4), "microbatches": (1, 4, 6), "chunks": (2, 4), "p2p": (0, 0.3, 1)}

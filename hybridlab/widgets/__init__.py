@@ -1,4 +1,4 @@
-"""Interactive views for notebooks and pages: each a few traits and one plain JavaScript file."""
+"""Interactive views for notebooks and pages: each a few traits and plain JavaScript, with no build step."""
 
 from hybridlab.widgets.bet import Bet, Revealed
 from hybridlab.widgets.explorer import TimelineExplorer

@@ -32,7 +32,7 @@ class Placed(traitlets.TraitType[Any, Any]):
 class Asked(anywidget.AnyWidget):
     """What a bet and the look back at it share: the question, and the answer that was placed."""
 
-    _esm = with_shared("bet.js")
+    _esm = with_shared("bet_answer.js", "bet.js")
     _css = with_shared("bet.css")
 
     name = traitlets.Unicode(read_only=True).tag(sync=True)

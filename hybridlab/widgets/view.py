@@ -6,6 +6,12 @@ HERE = Path(__file__).parent
 
 
 def with_shared(*names: str) -> str:
-    """Return the text of a widget's own files below the text that all views share, such as ``with_shared("bet.js")``."""
+    """Return the text of a widget's own files, one below the other, below the text that all views share.
+
+    The ending of the first name, ``.js`` or ``.css``, is that of all.
+
+    >>> with_shared("bet.css").startswith(with_shared("timeline_explorer.css")[:1000])
+    True
+    """
     shared = f"view{Path(names[0]).suffix}"
     return "\n".join((HERE / name).read_text(encoding="utf-8") for name in (shared, *names))

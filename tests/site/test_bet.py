@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from hybridlab.widgets import Bet
-from hybridlab.widgets.view import with_shared
 
 AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
 LAB2 = "labs/lab02_one_f_one_b.html"
@@ -41,7 +40,7 @@ MOUNT = """async ([code, state]) => {
 
 def mount(page: Page, state: dict[str, Any]) -> Locator:
     """The view of a widget with this state, drawn on the page beside those that it has."""
-    page.evaluate(MOUNT, [with_shared("bet.js"), state])
+    page.evaluate(MOUNT, [Bet._esm, state])
     return page.locator("#mounted")
 
 
