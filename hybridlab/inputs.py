@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float64]
 LARGEST = 10**7
 LONGEST = 1e200  # one time, in any unit
 LATEST = 1e250  # a sum of times: beyond that of any schedule, so that a timeline's times stay finite
+LONGEST_UNIT = 20  # characters of its name
 MOST_AXES = 24  # of a batch of settings: numpy has functions that stop at 32, and arrays get a few axes more
 MOST_CELLS = 2**26  # operations x settings that are timed at once: up to 8 GB of arrays, at about 120 bytes each
 
@@ -69,6 +70,17 @@ def checked_text(value: object, name: str) -> str:
     """
     if not isinstance(value, str):
         raise HybridLabError(f"{name} must be a string, not {shown(value)}")
+    return value
+
+
+def unit_of_time(value: object) -> str:
+    """Return ``value`` if it is a name short enough to stand in a figure, or refuse it.
+
+    >>> unit_of_time("ms")
+    'ms'
+    """
+    if not isinstance(value, str) or len(value) > LONGEST_UNIT:
+        raise HybridLabError(f"unit is the short name of the unit of time, such as 'ms', not {shown(value)}")
     return value
 
 

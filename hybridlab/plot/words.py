@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import checked_text, counted, shown
+from hybridlab.inputs import counted, shown, unit_of_time
 from hybridlab.schedules import REGISTRY
 from hybridlab.timeline import Timeline
 
@@ -79,8 +79,7 @@ def checked(timeline: object, unit: object) -> None:
     """Refuse what a figure cannot show, and say what it can."""
     if not isinstance(timeline, Timeline):
         raise HybridLabError(f"a figure shows a Timeline, such as simulate() returns, not {shown(timeline)}")
-    if len(checked_text(unit, "unit")) > 20:
-        raise HybridLabError(f"unit is the short name of the unit of time, such as 'ms', not {shown(unit)}")
+    unit_of_time(unit)
     if timeline.start.ndim > 1:
         settings = timeline.start.shape[:-1]
         raise HybridLabError(f"a figure shows one setting, but this timeline holds {settings}: pick one with .at()")

@@ -9,7 +9,7 @@ import numpy as np
 
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown, times, whole_number
+from hybridlab.inputs import known_name, shown, times, unit_of_time, whole_number
 from hybridlab.schedules import REGISTRY
 from hybridlab.widgets.pipeline import Data, key, kinds, packed, pipeline, pipeline_or_why_not, short
 
@@ -41,8 +41,7 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any],
     >>> pipeline["orders"], pipeline["start"], pipeline["makespan"]
     (['0F0 0F1 0B0 0B1'], [[0, 1, 2, 4]], [6])
     """
-    if not isinstance(unit, str) or len(unit) > 20:
-        raise HybridLabError(f"unit is the short name of the unit of time, such as 'ms', not {shown(unit)}")
+    unit = unit_of_time(unit)
     names = list(dict.fromkeys(known_name(name, REGISTRY, "schedule") for name in _several(schedules, "schedules")))
     if isinstance(schedules, (set, frozenset)):  # their order differs from run to run
         names.sort(key=list(REGISTRY).index)
