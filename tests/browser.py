@@ -1,5 +1,6 @@
 """A browser, a server and pages that record what they ask for: used by the tests of the built site and by its benchmark."""
 
+import gzip
 import os
 import shutil
 import threading
@@ -9,6 +10,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
 
@@ -26,6 +28,7 @@ FLAGS = [
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # the network is cut: no name is ever looked up
 ]
+TEXTS = {".css", ".html", ".ipynb", ".js", ".json", ".svg", ".txt"}  # what public servers compress on the way
 VIEWS = 'script[type="application/vnd.jupyter.widget-view+json"]'
 READY = f"""() => !document.querySelector('[http-equiv="refresh"]') // which leads to another page
   && [...document.querySelectorAll('{VIEWS}')].every((script) => script.nextElementSibling?.textContent.trim())"""
@@ -112,3 +115,15 @@ def open_page(context: BrowserContext, url: str) -> Page:
     page.goto(url)
     page.wait_for_function(READY, timeout=10_000)
     return page
+
+
+def weight_of(page: Page, site: Path, server: str) -> dict[str, int]:
+    """Return the bytes of each file that the page at ``server`` asked for: texts gzipped, pictures and fonts as they are."""
+    asked = page.evaluate("[location.href, ...performance.getEntriesByType('resource').map((each) => each.name)]")
+    names = {urlsplit(url).path.removeprefix("/") for url in asked if url.startswith(server)}
+    return {name: sent(site / name) for name in names}
+
+
+def sent(path: Path) -> int:
+    content = path.read_bytes()
+    return len(gzip.compress(content, 6)) if path.suffix in TEXTS else len(content)

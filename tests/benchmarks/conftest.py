@@ -1,6 +1,7 @@
 """Prints what was measured as operations per second; without --benchmark-enable every benchmark runs once, small."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,11 @@ LINES = pytest.StashKey[dict[str, list[str]]]()  # printed lines, section by sec
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LINES] = {}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the pages out where nothing is measured: they need a site that has been built, and are tested in tests/site."""
+    return True if collection_path.name == "test_pages.py" and not config.getoption("benchmark_enable") else None
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -1,0 +1,157 @@
+"""What a reader does on the pages: search, copy, open a solution, go from page to page, change the colours, take a lab along."""
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import nbformat
+import pytest
+import yaml
+from playwright.sync_api import Page, expect
+
+ROOT = Path(__file__).resolve().parents[2]
+LAB = "labs/lab02_one_f_one_b.html"
+each_way = pytest.mark.parametrize("way", ["server", "files"])
+# a page opened as a file may not use the clipboard in every browser: what the button hands over is noted
+CLIPBOARD = """Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { window.copied = text; } } });
+document.execCommand = () => { window.copied = String(getSelection()) || document.activeElement.value; return true; };"""
+
+
+def pages_in_order() -> list[str]:
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return [f"{name}.html" for name in [toc["root"], *(each["file"] for part in toc["parts"] for each in part["chapters"])]]
+
+
+@each_way
+def test_search_finds_a_word_and_quotes_the_page_it_leads_to(new_page: Any, request: Any, way: str) -> None:
+    page = new_page(request.getfixturevalue(way) + "book/intro.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("hanayo")
+    page.keyboard.press("Enter")
+    results = page.locator("#search-results li")
+    expect(results.first).to_be_visible()
+    expect(page.locator("#search-results .search-summary")).to_contain_text("found")
+    gallery = results.filter(has=page.locator("a[href*='book/gallery.html']")).first
+    expect(gallery).to_contain_text(re.compile("hanayo", re.IGNORECASE))
+    gallery.get_by_role("link").first.click()
+    expect(page.locator("article h1")).to_contain_text("Gallery")
+
+
+@each_way
+def test_search_says_when_it_finds_nothing(new_page: Any, request: Any, way: str) -> None:
+    page = new_page(request.getfixturevalue(way) + "search.html?q=zzyzx")
+    expect(page.locator("#search-results")).to_contain_text("did not match any documents")
+
+
+def test_the_copy_button_copies_the_code_of_its_cell(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB)
+    page.evaluate(CLIPBOARD)
+    cell = page.locator(".cell_input .highlight:visible").first
+    code = cell.locator("pre").inner_text().strip()
+    cell.hover()
+    cell.locator(".copybtn").click()
+    expect(cell.locator(".copybtn")).to_have_class(re.compile("success"))
+    assert page.evaluate("window.copied").strip() == code
+
+
+@each_way
+def test_solutions_are_folded_and_open_by_keyboard(new_page: Any, request: Any, lab: str, way: str) -> None:
+    page: Page = new_page(request.getfixturevalue(way) + lab)
+    solutions = page.locator(".tag_solution details, details.hide")
+    assert solutions.count() >= 2
+    for fold in solutions.all():
+        assert fold.get_attribute("open") is None
+        code = fold.locator("pre").first
+        assert not code.is_visible()
+        fold.locator("summary").focus()
+        page.keyboard.press("Enter")
+        assert code.is_visible()
+        page.keyboard.press("Space")
+        assert not code.is_visible()
+
+
+def test_previous_and_next_lead_through_all_pages_in_order(new_page: Any, files: str) -> None:
+    names = pages_in_order()
+    page = new_page(files + "index.html")
+    for place, name in enumerate(names):
+        expect(page).to_have_url(files + name)
+        expect(page.locator(".left-prev")).to_have_count(int(place > 0))
+        if place < len(names) - 1:
+            page.locator(".right-next").click()
+    expect(page.locator(".right-next")).to_have_count(0)
+    for name in reversed(names[:-1]):
+        page.locator(".left-prev").click()
+        expect(page).to_have_url(files + name)
+
+
+def test_the_contents_beside_every_page_list_all_pages(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB)
+    contents = page.locator(".bd-docs-nav")
+    assert contents.is_visible()
+    assert contents.locator("a").evaluate_all("links => links.map((link) => link.href.replace(/#$/, ''))") == [
+        files + name for name in pages_in_order()
+    ]
+    contents.get_by_text("Glossary").click()
+    expect(page).to_have_url(files + "book/glossary.html")
+    expect(contents.locator(".current.active")).to_have_text("Glossary")
+
+
+def test_on_a_phone_the_contents_open_from_a_button(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB, width=360, is_mobile=True, has_touch=True)
+    contents = page.locator(".bd-docs-nav").first
+    assert not contents.is_visible()
+    page.locator(".primary-toggle").first.tap()
+    link = page.locator(".bd-docs-nav:visible").get_by_text("Glossary")
+    expect(link).to_be_in_viewport()
+    link.tap()
+    expect(page).to_have_url(files + "book/glossary.html")
+
+
+@each_way
+def test_the_switch_changes_the_colours_and_they_stay(new_page: Any, request: Any, way: str) -> None:
+    page = new_page(request.getfixturevalue(way) + LAB)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    picture = "getComputedStyle(document.querySelector('.hybridlab-explorer .tick')).fill"
+    seen = set()
+    for _ in range(3):  # light, dark, as the system has it
+        page.locator(".theme-switch-button:visible").click()
+        theme = page.evaluate("document.documentElement.dataset.theme")
+        seen.add((theme, page.evaluate(ground), page.evaluate(picture)))
+    assert {theme for theme, *_ in seen} == {"light", "dark"}
+    assert len(seen) == 2, "text and picture follow"
+    while page.evaluate("document.documentElement.dataset.mode") != "dark":
+        page.locator(".theme-switch-button:visible").click()
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_the_notebook_of_a_lab_can_be_downloaded(new_page: Any, server: str, lab: str, tmp_path: Path) -> None:
+    page = new_page(server + lab)
+    with page.expect_download() as download:
+        page.locator("nav.lab-bar").get_by_role("link", name="Download the notebook").click()
+    name = Path(lab).with_suffix(".ipynb").name
+    assert download.value.suggested_filename == name
+    download.value.save_as(tmp_path / name)
+    notebook = nbformat.read(tmp_path / name, as_version=4)
+    nbformat.validate(notebook)
+    source = nbformat.read(ROOT / "labs" / name, as_version=4)
+    assert [cell.source for cell in notebook.cells] == [cell.source for cell in source.cells]
+
+
+def test_a_lab_leads_to_its_notebook_in_the_browser_and_to_how_to_run_it(new_page: Any, server: str, site: Path, lab: str) -> None:
+    bar = new_page(server + lab).locator("nav.lab-bar")
+    run = urlsplit(bar.get_by_role("link", name="Run in the browser").evaluate("link => link.href"))
+    assert run.path == "/lite/lab/index.html"
+    assert (site / run.path.lstrip("/")).is_file()
+    assert parse_qs(run.query)["path"] == [Path(lab).with_suffix(".ipynb").name]
+    assert "CDN" in bar.inner_text()
+    bar.get_by_role("link", name="How to run it").click()
+    expect(bar.page).to_have_url(server + "book/start.html")
+
+
+def test_a_page_opened_as_a_file_says_why_the_notebook_cannot_run_there(new_page: Any, files: str, lab: str) -> None:
+    page = new_page(files + lab)
+    page.locator("nav.lab-bar").get_by_role("link", name="Run in the browser").click()
+    expect(page).to_have_url(files + lab)
+    expect(page.locator("nav.lab-bar").get_by_role("status")).to_contain_text("make serve")

@@ -1,0 +1,17 @@
+"""What a first visit of a lab transfers: every file that the browser asks for, as a public server would send it."""
+
+from pathlib import Path
+from typing import Any
+
+from browser import weight_of
+
+MOST = 1_000_000  # bytes
+
+
+def test_a_lab_weighs_at_most_a_megabyte(new_page: Any, server: str, site: Path, lab: str) -> None:
+    page = new_page(server + lab)
+    page.wait_for_load_state("networkidle")
+    sizes = weight_of(page, site, server)
+    assert {".css", ".html", ".js", ".png", ".woff2"} <= {Path(name).suffix for name in sizes}
+    heaviest = ", ".join(f"{name} {size / 1e3:.0f} kB" for name, size in sorted(sizes.items(), key=lambda each: -each[1])[:6])
+    assert sum(sizes.values()) <= MOST, f"{sum(sizes.values()) / 1e3:.0f} kB: {heaviest}"
