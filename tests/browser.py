@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 
 SITE = Path(__file__).resolve().parents[1] / "_build/html"
 NO_SITE = "there is no site in _build/html: run make book first"
-NO_CHROMIUM = "no Chromium on the path: install chromium or Chrome, or set CHROMIUM to the program's path"
+NO_CHROMIUM = "no Chromium on the path: install chromium or Chrome, or name its program in CHROMIUM"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
     "--no-sandbox",
@@ -35,8 +35,9 @@ READY = f"""() => !document.querySelector('[http-equiv="refresh"]') // which lea
 
 
 def program() -> str | None:
-    """Return the path of Chromium: that of the environment variable CHROMIUM, or the first on the path; None if there is none."""
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    """Return the path of Chromium: the program that the environment variable CHROMIUM names, or the first on the path, or None."""
+    named = os.environ.get("CHROMIUM")
+    return next(filter(None, map(shutil.which, [named] if named else NAMES)), None)
 
 
 def page_names(site: Path = SITE) -> list[str]:
