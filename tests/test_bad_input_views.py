@@ -18,11 +18,11 @@ words = usual_or_junk(["", "ms"])
     title=usual_or_junk([None, "mine"]),
     unit=words,
     activations=usual_or_junk([True, False]),
-    span=usual_or_junk([None, 100.0]),
-    room=usual_or_junk([None, 8]),
+    end=usual_or_junk([None, 100.0]),
+    peak=usual_or_junk([None, 8]),
 )
-def test_plot_timeline(timeline: Any, title: Any, unit: Any, activations: Any, span: Any, room: Any) -> None:
-    picture = outcome(plot.timeline, timeline, title=title, unit=unit, activations=activations, span=span, room=room)
+def test_plot_timeline(timeline: Any, title: Any, unit: Any, activations: Any, end: Any, peak: Any) -> None:
+    picture = outcome(plot.timeline, timeline, title=title, unit=unit, activations=activations, end=end, peak=peak)
     assert picture is None or picture.alt_text
 
 

@@ -180,10 +180,10 @@ def test_a_closed_form_stands_beside_the_clock_and_agrees(name: str) -> None:
 
 
 def test_all_figures_share_one_time_axis_and_one_scale_of_activations() -> None:
-    scales = set(re.findall(r"plot\.timeline\(.*, span=(\S+), room=(\S+)\)", page()))
+    scales = set(re.findall(r"plot\.timeline\(.*, end=(\S+), peak=(\S+)\)", page()))
     timelines = [simulate(build(name, 4, 8), COSTS) for name in REGISTRY]
     most = max(float(timeline.peak_activations.max()) for timeline in timelines)
-    assert [(float(span), float(room)) for span, room in scales] == [(max(timeline.makespan for timeline in timelines), most)]
+    assert [(float(end), float(peak)) for end, peak in scales] == [(max(timeline.makespan for timeline in timelines), most)]
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -249,7 +249,7 @@ def test_a_schedule_that_refuses_the_common_size_is_shown_at_the_nearest_and_say
     filled = page()
     part = sections(filled)["schedule-odd"]
     assert "Odd needs an odd number of devices, not 4. So it is shown with 3 devices, 8 microbatches." in part
-    assert 'plot.timeline(simulate(build("odd", devices=3, microbatches=8), costs), span=33, room=8)' in part
+    assert 'plot.timeline(simulate(build("odd", devices=3, microbatches=8), costs), end=33, peak=8)' in part
     assert table(filled).rows[-1][0] == "Odd|with 3 devices, 8 microbatches"
     assert table(filled).rows[-1][2] == "30"
     assert "does not run at the common one" in filled

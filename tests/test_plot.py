@@ -263,7 +263,7 @@ def test_compared_timelines_share_one_time_axis_on_which_each_ends_with_a_line()
 
 def test_figures_with_one_span_and_one_room_have_the_same_scales() -> None:
     timelines = {name: made(name, 4, 8) for name in ("gpipe", "zb-h1", "1f1b")}
-    figures = {name: panels(plot.timeline(each, span=33, room=8))[0] for name, each in timelines.items()}
+    figures = {name: panels(plot.timeline(each, end=33, peak=8))[0] for name, each in timelines.items()}
     tallest = heights(figures["gpipe"])[0]
     for name, axes in figures.items():
         assert axes.get_xlim() == (0, 33)
@@ -279,7 +279,7 @@ def heights(axes: Axes) -> list[float]:
 
 
 def test_a_longer_span_leaves_the_end_of_the_axis_empty() -> None:
-    figure = plot.timeline(made("1f1b", 2, 2), span=50)
+    figure = plot.timeline(made("1f1b", 2, 2), end=50)
     (axes,) = panels(figure)
     assert {tuple(each[:2]) for each in rectangles(of(axes, "idle"))} == {(0, 9)}
     shown = {text.get_text() for text in figure.axes[0].texts}
@@ -289,7 +289,7 @@ def test_a_longer_span_leaves_the_end_of_the_axis_empty() -> None:
 
 def test_a_printed_makespan_is_span_enough() -> None:
     timeline = made("1f1b", 3, 5, forward=1 / 3, backward=1 / 7)
-    assert plot.timeline(timeline, span=float(f"{timeline.makespan:.10g}")).axes[1].get_xlim()[1] == timeline.makespan
+    assert plot.timeline(timeline, end=float(f"{timeline.makespan:.10g}")).axes[1].get_xlim()[1] == timeline.makespan
 
 
 def test_a_figure_writes_makespan_and_bubble_ratio() -> None:
@@ -390,24 +390,24 @@ REFUSED = {
         "unit is the short name of the unit of time, such as 'ms', not 'milliseconds of wall time'",
     ),
     "a short span": (
-        lambda: plot.timeline(made("1f1b", 2, 2), span=8),
-        "span must be one number, at least the makespan, 9, not 8",
+        lambda: plot.timeline(made("1f1b", 2, 2), end=8),
+        "end must be one number, at least the makespan, 9, not 8",
     ),
     "several spans": (
-        lambda: plot.timeline(made("1f1b", 2, 2), span=[9, 10]),
-        "span must be one number, at least the makespan, 9, not [9, 10]",
+        lambda: plot.timeline(made("1f1b", 2, 2), end=[9, 10]),
+        "end must be one number, at least the makespan, 9, not [9, 10]",
     ),
     "an endless span": (
-        lambda: plot.timeline(made("1f1b", 2, 2), span=float("inf")),
-        "span must be finite numbers of zero or more, but it is inf",
+        lambda: plot.timeline(made("1f1b", 2, 2), end=float("inf")),
+        "end must be finite numbers of zero or more, but it is inf",
     ),
-    "a small room": (
-        lambda: plot.timeline(made("1f1b", 2, 2), room=1.5),
-        "room must be one number, at least the most activations that a device holds, 2, not 1.5",
+    "a small peak": (
+        lambda: plot.timeline(made("1f1b", 2, 2), peak=1.5),
+        "peak must be one number, at least the most activations that a device holds, 2, not 1.5",
     ),
-    "a room that is no number": (
-        lambda: plot.timeline(made("1f1b", 2, 2), room="large"),
-        "room must be a number or an array of numbers, not 'large'",
+    "a peak that is no number": (
+        lambda: plot.timeline(made("1f1b", 2, 2), peak="large"),
+        "peak must be a number or an array of numbers, not 'large'",
     ),
     "no curve": (
         lambda: plot.lines([1], {}, x_label="x", y_label="y"),

@@ -23,8 +23,8 @@ def timeline(
     title: str | None = None,
     unit: str = "",
     activations: bool = True,
-    span: float | None = None,
-    room: float | None = None,
+    end: float | None = None,
+    peak: float | None = None,
 ) -> Picture:
     """Return a figure of one timeline: a row a device, operations coloured by kind, idle time hatched.
 
@@ -32,11 +32,11 @@ def timeline(
     whole device, all rows to one scale, with a dot where the peak is first reached; ``activations`` False leaves
     them out. Time starts at the first start; ``unit`` names its unit. ``title`` None takes the schedule's name and sizes.
 
-    The time axis ends with the timeline, and the activations fill their strips, unless ``span`` says how much time and ``room``
-    how many activations there is space for: figures with the same two have the same scales.
+    The time axis ends with the timeline and the activations fill their strips, unless ``end`` says where the axis ends and
+    ``peak`` how many activations fill a strip: figures with the same two have the same scales.
 
     Raises :class:`HybridLabError` for a batch of settings, more than 64 devices, more than 1,000 operations on one, and for
-    a span or a room that is too small.
+    an end or a peak that is too small.
 
     >>> from hybridlab import Costs, build, simulate
     >>> timeline(simulate(build("gpipe", 2, 2), Costs.per_device(forward=1, backward=2)))
@@ -45,7 +45,7 @@ def timeline(
     """
     checked(timeline, unit)
     head = title_of(timeline) if title is None else checked_text(title, "title")
-    frame = frame_for([timeline], activations, span, room)
+    frame = frame_for([timeline], activations, end, peak)
     return _stacked({head: timeline}, "", unit, frame, alt_text(timeline, unit))
 
 

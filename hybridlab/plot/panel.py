@@ -45,17 +45,17 @@ class Frame:
         return self.pitch * timeline.schedule.devices - self.gap
 
 
-def frame_for(timelines: Sequence[Timeline], activations: bool, span: Any = None, room: Any = None) -> Frame:
+def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None, peak: Any = None) -> Frame:
     """Return a frame that holds all the timelines: the more devices, the lower their rows.
 
-    ``span`` and ``room`` are the time and the activations it has space for, None as much as the timelines need.
+    ``end`` is where the time axis ends, ``peak`` the activations that fill a strip; None is what the timelines need.
     """
     longest = max(timeline.makespan for timeline in timelines)
     devices = sum(timeline.schedule.devices for timeline in timelines)
     bar, memory, gap = (0.26, 0.21, 0.1) if devices <= 8 else (0.21, 0.16, 0.07) if devices <= 20 else (0.16, 0.11, 0.05)
     most = max(float(timeline.peak_activations.max()) for timeline in timelines)
-    held = _space(most, room, "room", "the most activations that a device holds")
-    return Frame(_space(longest, span, "span", "the makespan") or 1.0, bar, memory if activations else 0.0, gap, held)
+    held = _space(most, peak, "peak", "the most activations that a device holds")
+    return Frame(_space(longest, end, "end", "the makespan") or 1.0, bar, memory if activations else 0.0, gap, held)
 
 
 def _space(needed: float, given: Any, name: str, what: str) -> float:

@@ -21,13 +21,13 @@ MARKS = re.compile(r"\{\{ (\w+) \}\}")
 def fill(text: str, bibliography: str = "") -> str:
     """Return the page with the marks replaced; ``bibliography`` is BibTeX, whose entries name their arXiv number."""
     shown = entries()
-    span, room = (max(map(QUANTITIES[name], shown)) for name in ("makespan", "peak"))
+    end, peak = (max(map(QUANTITIES[name], shown)) for name in ("makespan", "peak"))
     keys = {number: key for key, number in re.findall(r"@\w+\{([^,]+),[^@]*?arXiv (\d{4}\.\d{5})", bibliography)}
     parts = {
         "size": size_in_words(),
         "findings": findings(shown),
         "table": table(shown),
-        "schedules": "\n".join(section(entry, span, room, keys) for entry in shown),
+        "schedules": "\n".join(section(entry, end, peak, keys) for entry in shown),
     }
     return MARKS.sub(lambda mark: parts.get(mark[1], mark[0]), text)
 

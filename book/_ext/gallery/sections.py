@@ -10,8 +10,8 @@ from gallery.words import by_device, each_device, escaped, listed, upper_first
 from hybridlab import Kind, Schedule, UnsupportedSize, formulas, plot
 
 
-def section(entry: Entry, span: float, room: float, keys: Mapping[str, str]) -> str:
-    """Return the section of one schedule; ``span`` and ``room`` are the scales of all figures, ``keys`` tell papers by arXiv number."""
+def section(entry: Entry, end: float, peak: float, keys: Mapping[str, str]) -> str:
+    """Return the section of one schedule; ``end`` and ``peak`` are the scales of all figures, ``keys`` tell papers by arXiv number."""
     family, schedule, timeline = entry.family, entry.schedule, entry.timeline
     kinds = {op.kind for op in schedule.ops}
     facts = {
@@ -26,19 +26,19 @@ def section(entry: Entry, span: float, room: float, keys: Mapping[str, str]) -> 
     }
     elsewhere = "" if entry.refusal is None else f"{escaped(upper_first(entry.refusal))}. So it is shown with {entry.size}.\n\n"
     return (
-        f"({entry.anchor})=\n## {escaped(family.title)}\n\n{rule(family.summary)}.\n\n{elsewhere}{figure(entry, span, room)}\n\n"
+        f"({entry.anchor})=\n## {escaped(family.title)}\n\n{rule(family.summary)}.\n\n{elsewhere}{figure(entry, end, peak)}\n\n"
         + "\n".join(f"- **{name}:** {fact}." for name, fact in facts.items())
         + '\n\n<details class="gallery-order"><summary>Order of every device as text</summary>\n\n'
         + f"```text\n{schedule}\n```\n\n</details>\n"
     )
 
 
-def figure(entry: Entry, span: float, room: float) -> str:
+def figure(entry: Entry, end: float, peak: float) -> str:
     """Return the cell that draws the timeline."""
     alt = json.dumps(plot.alt_text(entry.timeline), ensure_ascii=False)
     return (
         f"```{{code-cell}} python3\n---\ntags: [remove-input]\nmystnb:\n  image:\n    alt: {alt}\n    width: 100%\n---\n"
-        f"plot.timeline(simulate({call(entry)}, costs), span={span:.10g}, room={room:.10g})\n```"
+        f"plot.timeline(simulate({call(entry)}, costs), end={end:.10g}, peak={peak:.10g})\n```"
     )
 
 
