@@ -109,6 +109,11 @@ def test_a_page_loads_what_it_uses(body: str, loaded: list[str]) -> None:
     assert page.endswith(body)
 
 
+def test_a_theme_whose_pages_have_changed_stops_the_build() -> None:
+    with pytest.raises(ExtensionError, match=r"the theme's pages have changed; .*fontawesome.*Toggle hidden content"):
+        finish.check_theme(["<p>words</p>"])
+
+
 def test_the_bar_of_a_lab_leads_to_its_notebook() -> None:
     bar = lab_bar.bar("labs/lab02.ipynb", "../")
     assert 'href="../lite/lab/index.html?path=lab02.ipynb"' in bar

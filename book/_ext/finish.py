@@ -5,11 +5,13 @@ Nothing of the theme's is copied into this project: everything is cut and mended
 
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from icons import cut_icons
-from reachable import mended
+from reachable import MENDED, mended
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
 # what the theme and its extensions put on every page, and the text that only a page with a use for it holds
 NEEDED_BY = {
@@ -36,12 +38,26 @@ FRONT = """<!DOCTYPE html>
 """
 
 
+def tag_of(name: str) -> re.Pattern[str]:
+    """Return the pattern of the tag that loads a file of this name."""
+    return re.compile(rf'<(?:script|link)\b[^>]*["/]{re.escape(name)}[?"][^>]*>(?:</script>)?\s*')
+
+
 def lightened(page: str) -> str:
     """Return the page without the tags that load what it does not use."""
     for name, mark in NEEDED_BY.items():
         if mark is None or mark not in page:
-            page = re.sub(rf'<(?:script|link)\b[^>]*["/]{re.escape(name)}[?"][^>]*>(?:</script>)?\s*', "", page)
+            page = tag_of(name).sub("", page)
     return page
+
+
+def check_theme(pages: Iterable[str]) -> None:
+    """Refuse with an ExtensionError pages in which a tag or a fault is nowhere to be found: another theme wrote them."""
+    whole = "\n".join(pages)
+    missing = [each.pattern for each in (*map(tag_of, NEEDED_BY), *(fault for fault, _ in MENDED)) if not each.search(whole)]
+    if missing:
+        told = "the theme's pages have changed; compare book/_ext/finish.py and reachable.py with them, which look for"
+        raise ExtensionError(f"{told}: {'; '.join(missing)}")
 
 
 def finish(app: Sphinx, failed: Exception | None) -> None:
@@ -50,9 +66,11 @@ def finish(app: Sphinx, failed: Exception | None) -> None:
         return
     site = Path(app.outdir)
     paths = [path for path in site.rglob("*.html") if path.relative_to(site).parts[0] not in {"_static", "lite"}]
-    pages = {path.relative_to(site).as_posix(): mended(lightened(path.read_text(encoding="utf-8"))) for path in paths}
-    for name, page in pages.items():
-        (site / name).write_text(page, encoding="utf-8")
+    written = {path: path.read_text(encoding="utf-8") for path in paths}
+    check_theme(written.values())
+    pages = {path: mended(lightened(page)) for path, page in written.items()}
+    for path, page in pages.items():
+        path.write_text(page, encoding="utf-8")
     first = f"{app.config.root_doc}.html"
     icon = f"_static/{Path(app.config.html_favicon).name}"
     front = FRONT.format(language=app.config.language, title=app.config.html_title or app.config.project, icon=icon, first=first)
