@@ -121,7 +121,7 @@ def open_page(context: BrowserContext, url: str) -> Page:
 def weight_of(page: Page, site: Path, server: str) -> dict[str, int]:
     """Return the bytes of each file that the page at ``server`` asked for: texts gzipped, pictures and fonts as they are."""
     asked = page.evaluate("[location.href, ...performance.getEntriesByType('resource').map((each) => each.name)]")
-    names = {urlsplit(url).path.removeprefix("/") for url in asked if url.startswith(server)}
+    names = {urlsplit(url.removeprefix(server)).path for url in asked if url.startswith(server)}
     return {name: sent(site / name) for name in names}
 
 

@@ -1,7 +1,8 @@
 """The built site in a real browser. What the tests here can ask for:
 
 `site`      the folder of the built site (pathlib.Path); the tests fail where it was not built
-`server`    address of a local web server of that folder, "http://127.0.0.1:.../", with a slash at the end
+`server`    address of that folder on a local web server, below a folder there as on GitHub Pages:
+            "http://127.0.0.1:.../course/", with a slash at the end; what is asked for above it is a fault
 `files`     address of the same folder as files, "file:///.../", with a slash at the end
 `browser`   a headless Chromium, one a worker; the tests are skipped where there is none (in CI that is an error)
 `new_page`  new_page(url, *, width=1280, scheme="light", edit=None, **context) -> playwright's Page in a context of its
@@ -52,9 +53,11 @@ def site() -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(site: Path) -> Iterator[str]:
-    with serving(site) as address:
-        yield address
+def server(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    top = tmp_path_factory.mktemp("server")
+    (top / "course").symlink_to(site)
+    with serving(top) as address:
+        yield f"{address}course/"
 
 
 @pytest.fixture(scope="session")
