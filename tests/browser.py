@@ -30,7 +30,7 @@ FLAGS = [
 ]
 TEXTS = {".css", ".html", ".ipynb", ".js", ".json", ".svg", ".txt"}  # what public servers compress on the way
 VIEWS = 'script[type="application/vnd.jupyter.widget-view+json"]'
-READY = f"""() => !document.querySelector('[http-equiv="refresh"]') // which leads to another page
+READY = f"""() => document.readyState === "complete" && !document.querySelector('[http-equiv="refresh"]') // which leads to another page
   && [...document.querySelectorAll('{VIEWS}')].every((script) => script.nextElementSibling?.textContent.trim())"""
 
 

@@ -96,6 +96,8 @@ def test_the_page_fits_a_phone(new_page: Any, request: Any, page_name: str, way:
 
 def test_the_page_prints_on_white_paper_without_controls(new_page: Any, files: str, page_name: str) -> None:
     page = new_page(files + page_name, width=A4, scheme="dark")
+    for slider in page.locator(".hybridlab-explorer [type=range]:visible").all():
+        slider.press("End")  # the widest picture
     plots = page.locator(".hybridlab-view svg.plot").count()
     page.emulate_media(media="print")
     page.evaluate(ON_PAPER, [CUT, CONTROLS])
