@@ -81,7 +81,7 @@ $(AXE): tests/site/package-lock.json $(STAMP)
 
 site-check: book-check $(AXE)
 	$(call heading,"The built site in a browser: playwright")
-	@$(BIN)/python -m pytest -q -n auto tests/site
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup tests/site
 
 book: book-check
 	@echo "The site is in _build/html; open _build/html/index.html, or run make serve"

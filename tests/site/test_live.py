@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from hybridlab import Costs, Timeline, build, formulas, simulate
 from hybridlab.widgets import TimelineExplorer
 
+pytestmark = pytest.mark.xdist_group("live")  # one JupyterLab for all
 AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
 STARTS_WITHIN = 60  # seconds: a server, a notebook or a kernel on a busy machine
 FOLDERS = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "LAB_SETTINGS_DIR", "LAB_WORKSPACES_DIR")
