@@ -317,9 +317,8 @@ def test_damaged_data_say_so(new_page: Any, files: str) -> None:
         expect(mount(page, state).get_by_role("alert")).to_contain_text("The data of this question are missing or damaged")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
-def test_bets_are_accessible_before_and_after(new_page: Any, files: str, scheme: str, width: int) -> None:
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
+def test_bets_are_accessible_before_and_after(new_page: Any, files: str, width: int, scheme: str) -> None:
     page = new_page(files + LAB3, scheme=scheme, width=width)
     page.add_script_tag(path=AXE)
     for step in ("asked", "wrong", "placed"):
