@@ -1,18 +1,11 @@
 """Every page, light and dark, from files and from a server: it loads whole, is accessible, fits a phone and prints on white paper."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
+from accessibility import violations
 from playwright.sync_api import Page
 
-AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
-NO_AXE = "axe-core is not installed: run make site-check, or npm ci in tests/site"
-VIOLATIONS = """async () => {
-  const { violations } = await axe.run(document, { iframes: false, preload: false, resultTypes: ["violations"] });
-  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-  return serious.map(({ id, help, nodes }) => [`${id}: ${help}`, ...nodes.map(({ target }) => target.join(" "))].join("\\n    "));
-}"""
 # texts that reach beyond the page, or beyond a box that hides what does not fit; what scrolls in a box of its own may be wider
 CUT = """(wide) => {
   const cut = new Set();
@@ -63,14 +56,6 @@ A4 = 718  # px: 210 mm less two margins of 1 cm
 
 def has_its_colours(page: Page, scheme: str) -> bool:
     return bool(page.evaluate("document.documentElement.dataset.theme") == scheme)
-
-
-def violations(page: Page) -> list[str]:
-    """What axe-core finds serious or critical, each with the elements concerned."""
-    if not AXE.is_file():
-        pytest.skip(NO_AXE)
-    page.add_script_tag(path=AXE)
-    return list(page.evaluate(VIOLATIONS))
 
 
 @pytest.mark.parametrize(("way", "scheme"), [("files", "light"), ("server", "dark")])
