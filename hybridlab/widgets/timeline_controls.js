@@ -31,7 +31,7 @@ function selectOf(id, label, pick) {
 // A slider over the values at hand; with `live`, below a field that takes any.
 function quantityOf(id, label, read, pick) {
   const slider = make("input", { type: "range", min: 0, step: 1 });
-  const output = make("output", { for: id });
+  const output = make("output", { for: id, "aria-live": "off" }); // the slider itself says its value
   const typed = make("input", { type: "number", id: `${id}-any`, "aria-describedby": `${id}-fault` });
   const fault = make("p", { class: "fault", id: `${id}-fault`, role: "alert" });
   const element = field(id, label, slider, output);

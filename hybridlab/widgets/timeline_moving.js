@@ -1,7 +1,7 @@
 // The picture as a whole: drawn, pointed at, and walked through with the arrow keys.
 
 const HINT =
-  "Point at an operation to read what it waited for. From the keyboard: Tab to the picture, arrow keys to move, " +
+  "Point at an operation, or tap it, to read what it waited for. From the keyboard: Tab to the picture, arrow keys to move, " +
   "Enter to go to what the operation waited for.";
 
 function neighbour(ops, op, key) {

@@ -115,7 +115,7 @@ function namesOf(timeline, frame) {
   timeline.peak.forEach((peak, device) => {
     const y = device * frame.pitch;
     names.append(make("text", { x: 0, y: y + frame.bar / 2 + 4 }, `device ${device}`));
-    names.append(make("text", { class: "tick peak", x: 0, y: y + frame.bar + frame.memory + 1 }, `peak ${number(peak)}`));
+    names.append(make("text", { class: "tick peak", x: 0, y: y + frame.bar + frame.memory + 1 }, `peak ${Number(peak.toFixed(2))}`));
   });
   const unit = timeline.unit ? `time, ${timeline.unit}` : "time";
   names.append(make("text", { class: "tick peak", x: 0, y: timeline.devices * frame.pitch + 9 }, unit));

@@ -60,7 +60,7 @@ def table(shown: list[Entry]) -> str:
             ("makespan", ""),
             ("bubble ratio", ""),
             ("peak activations", "by device"),
-            ("messages", "by device"),
+            ("messages", "sent by device"),
         )
     )
     caption = (
