@@ -243,7 +243,8 @@ def test_a_large_setting_is_drawn(explorer: Locator) -> None:
     explorer.get_by_label("Schedule").select_option("1f1b")
     fill(explorer, "Devices", "64")
     fill(explorer, "Microbatches", "64")
-    expect(rows(explorer)).to_have_text([re.compile(f"^1F1B{formulas.one_f_one_b_makespan(64, 64, 1, 2):.6g}")])
+    large = re.compile(f"^1F1B{formulas.one_f_one_b_makespan(64, 64, 1, 2):.6g}")
+    expect(rows(explorer)).to_have_text([large], timeout=STARTS_WITHIN * 1000)
     expect(explorer.locator(".op")).to_have_count(2 * 64 * 64)
     fill(explorer, "Devices", "4")
 
