@@ -241,6 +241,7 @@ def test_a_size_that_a_schedule_refuses_is_told_in_the_picture(explorer: Locator
 def test_a_large_setting_is_drawn(explorer: Locator) -> None:
     explorer.get_by_label("Compare with").select_option("")
     explorer.get_by_label("Schedule").select_option("1f1b")
+    fill(explorer, "Latency, ms", "0")
     fill(explorer, "Devices", "64")
     fill(explorer, "Microbatches", "64")
     large = re.compile(f"^1F1B{formulas.one_f_one_b_makespan(64, 64, 1, 2):.6g}")
