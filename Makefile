@@ -20,7 +20,8 @@ PORT ?= 8000
 # axe-core, which the tests of the site ask about accessibility; npm comes from PyPI where there is none
 AXE := tests/site/node_modules/.package-lock.json
 NPM := $(if $(shell command -v npm 2>/dev/null),npm,$(BIN)/npm)
-# without a screen JupyterLab prints its address only; it refuses to run as root unless told
+# JupyterLab has the whole project at hand, so that links from a lab to the book work, and its windows are those of no other project;
+# without a screen it prints its address only; it refuses to run as root unless told
 LAB_FLAGS = $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),,--no-browser) --log-level=WARN \
 	$(if $(filter 0,$(shell id -u)),--allow-root)
 # settings inside .venv: kernels do not each warn that they speak TCP to this very machine, JupyterLab does not ask about news
@@ -48,7 +49,8 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $(STAMP)
 
 lab: $(STAMP)
-	@$(BIN)/jupyter-lab labs $(LAB_FLAGS)
+	@JUPYTERLAB_WORKSPACES_DIR="$(CURDIR)/$(VENV)/share/jupyter/lab/workspaces" \
+		$(BIN)/jupyter-lab --LabApp.default_url=/lab/tree/labs $(LAB_FLAGS)
 
 test: lint types unit labs-check book-check site-check
 	@printf '\nEvery check passed.\n'
@@ -80,8 +82,8 @@ $(AXE): tests/site/package-lock.json $(STAMP)
 	@touch $(AXE)
 
 site-check: book-check $(AXE)
-	$(call heading,"The built site in a browser: playwright")
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup tests/site
+	$(call heading,"The built site in a browser: playwright; what fails may try once more, and is counted")
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --reruns 1 tests/site
 
 book: book-check
 	@echo "The site is in _build/html; open _build/html/index.html, or run make serve"

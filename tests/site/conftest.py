@@ -22,11 +22,12 @@ from urllib.request import urlopen
 
 import pytest
 from browser import NO_CHROMIUM, NO_SITE, SITE, chromium, open_page, page_names, program, record, serving
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 NewPage = Callable[..., Page]
 Edit = Callable[[str], str]
 PATIENCE = 10_000  # milliseconds
+expect.set_options(timeout=PATIENCE)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -43,6 +44,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if "browser" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.skip(reason=NO_CHROMIUM))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Cut from a failure what playwright adds to it, the text of the whole page: what was looked for comes first."""
+    try:
+        return (yield)
+    except AssertionError as error:
+        error.args = (str(error).partition("\nAria snapshot:")[0].rstrip(),)
+        raise
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ LAB3 = "labs/lab03_bubbles_and_memory.html"
 NAME = "lab02.sooner"
 KEY = f"hybridlab.bet.{NAME}"
 REFUSING = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('refused', 'SecurityError'); } });"
+KEPT = "() => { try { return { ...localStorage }; } catch (refusal) { return String(refusal); } }"
 MOUNT = """async ([code, state]) => {
   const { default: { render } } = await import(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
   const listeners = [];
@@ -63,7 +64,11 @@ def reload(page: Page) -> None:
 
 def says(view: Locator, text: str) -> None:
     """Wait until the view shows the text to a reader who looks."""
-    expect(view.get_by_text(text, exact=True).and_(view.locator(":not(.unseen)"))).to_be_visible()
+    try:
+        expect(view.get_by_text(text, exact=True).and_(view.locator(":not(.unseen)"))).to_be_visible()
+    except AssertionError as error:
+        error.add_note(f"The view shows {view.inner_text()!r}; the browser keeps {view.evaluate(KEPT)}.")
+        raise
 
 
 def test_a_bet_is_placed_with_the_keyboard_alone(new_page: Any, files: str) -> None:

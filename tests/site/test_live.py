@@ -334,6 +334,22 @@ def test_a_page_says_what_it_does_not_hold(mount: Mount) -> None:
     expect(rows(view)).to_have_text([re.compile(f"^GPipe{formulas.gpipe_makespan(4, 8, 1, 2):.6g}")])
 
 
+@pytest.mark.parametrize("compare", ["1f1b", "interleaved"])
+def test_titles_and_names_stay_in_sight_to_the_end_of_a_long_picture(mount: Mount, compare: str) -> None:
+    view = mount(TimelineExplorer(("gpipe", compare), devices=4, microbatches=50, show={"compare": compare}).get_state())
+    assert view.locator(".refused").count() == (compare == "interleaved")  # which refuses 50 microbatches on 4 devices
+    left = view.evaluate("""root => {
+      const picture = root.querySelector(".picture");
+      picture.scrollLeft = picture.scrollWidth;
+      const from = picture.getBoundingClientRect().left;
+      const lefts = [".title", ".names", ".refused", ".told"].flatMap((part) => [...root.querySelectorAll(part)])
+        .map((part) => part.getBoundingClientRect().left - from);
+      return { lefts, scrolled: picture.scrollLeft / picture.clientWidth };
+    }""")
+    assert left["scrolled"] > 2
+    assert left["lefts"] == pytest.approx([0] * len(left["lefts"]), abs=1)
+
+
 DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "text": lambda extra: "damaged",
     "no latencies": lambda extra: extra | {"p2p": []},
