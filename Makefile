@@ -82,7 +82,7 @@ $(AXE): tests/site/package-lock.json $(STAMP)
 	@touch $(AXE)
 
 site-check: book-check $(AXE)
-	$(call heading,"The built site in a browser: playwright; what fails may try once more, and is counted")
+	$(call heading,"The built site in a browser: playwright (a test that fails may try once more)")
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --reruns 1 tests/site
 
 book: book-check
