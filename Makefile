@@ -82,8 +82,8 @@ $(AXE): tests/site/package-lock.json $(STAMP)
 	@touch $(AXE)
 
 site-check: book-check $(AXE)
-	$(call heading,"The built site in a browser: playwright (a test that fails may try once more)")
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --reruns 1 tests/site
+	$(call heading,"The built site in a browser: playwright")
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup tests/site
 
 book: book-check
 	@echo "The site is in _build/html; open _build/html/index.html, or run make serve"

@@ -118,6 +118,19 @@ def open_page(context: BrowserContext, url: str) -> Page:
     return page
 
 
+def reload(page: Page, kept: str) -> None:
+    """Load the page again, its widgets drawn, until the expression ``kept`` is true there; five times at most.
+
+    A busy browser now and then shows a page as it was stored before the last change, and the change after another reload:
+    the new page has read the store before it heard of what the old one wrote.
+    """
+    for _ in range(5):
+        page.reload()
+        page.wait_for_function(READY)
+        if page.evaluate(kept):
+            return
+
+
 def weight_of(page: Page, site: Path, server: str) -> dict[str, int]:
     """Return the bytes of each file that the page at ``server`` asked for: texts gzipped, pictures and fonts as they are."""
     asked = page.evaluate("[location.href, ...performance.getEntriesByType('resource').map((each) => each.name)]")

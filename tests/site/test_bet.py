@@ -1,9 +1,11 @@
 """Bets on the built pages: placed, changed, kept, refused and looked back on, without a kernel and from files."""
 
+import json
 from typing import Any
 
 import pytest
 from accessibility import violations
+from browser import reload
 from playwright.sync_api import Locator, Page, expect
 
 from hybridlab.widgets import Bet
@@ -12,6 +14,7 @@ LAB2 = "labs/lab02_one_f_one_b.html"
 LAB3 = "labs/lab03_bubbles_and_memory.html"
 NAME = "lab02.sooner"
 KEY = f"hybridlab.bet.{NAME}"
+PLACED = "!document.querySelector('.hybridlab-bet form').checkVisibility()"  # the first bet of the page
 REFUSING = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('refused', 'SecurityError'); } });"
 KEPT = "() => { try { return { ...localStorage }; } catch (refusal) { return String(refusal); } }"
 MOUNT = """async ([code, state]) => {
@@ -57,11 +60,6 @@ def place(view: Locator, choice: str) -> None:
     view.get_by_role("button", name="Place the bet").click()
 
 
-def reload(page: Page) -> None:
-    page.reload()
-    question(page).locator(".box").first.wait_for(state="attached")
-
-
 def says(view: Locator, text: str) -> None:
     """Wait until the view shows the text to a reader who looks."""
     try:
@@ -96,7 +94,7 @@ def test_a_bet_survives_a_reload_and_stands_beside_the_answer(new_page: Any, fil
     place(question(page), "1F1B")
     for again in (False, True):
         if again:
-            reload(page)
+            reload(page, PLACED)
         says(question(page), "Your bet: 1F1B")
         expect(look_back(page).locator("dt")).to_have_text(["Your bet", "The answer"])
         expect(look_back(page).locator("dd")).to_have_text(["1F1B", "neither"])
@@ -217,7 +215,7 @@ def test_a_browser_that_stores_nothing_is_told_and_goes_on(new_page: Any, files:
     says(look_back(page), "Your bet was right.")
     later = mount(page, Bet(NAME, "Which?", choices=("GPipe", "1F1B", "neither")).get_state())
     says(later, "Your bet: neither")  # a view that comes later hears of it too
-    reload(page)
+    reload(page, kept="true")
     says(look_back(page), "You have not placed a bet on this question yet.")
     faults.clear()  # the theme's scripts do not guard what they store
 
@@ -235,11 +233,11 @@ def test_junk_in_the_store_is_no_bet(new_page: Any, files: str) -> None:
     page = new_page(files + LAB2)
     for junk in JUNK:
         page.evaluate("([key, text]) => localStorage.setItem(key, text)", [KEY, junk])
-        reload(page)
+        reload(page, f"localStorage.getItem({json.dumps(KEY)}) === {json.dumps(junk)}")
         expect(question(page).get_by_role("button", name="Place the bet")).to_be_visible()
         says(look_back(page), "You have not placed a bet on this question yet.")
     place(question(page), "GPipe")
-    reload(page)
+    reload(page, PLACED)
     says(question(page), "Your bet: GPipe")
 
 

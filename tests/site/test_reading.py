@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import nbformat
 import pytest
 import yaml
+from browser import reload
 from playwright.sync_api import expect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,10 +119,7 @@ def test_the_switch_changes_the_colours_and_they_stay(new_page: Any, request: An
     assert len(seen) == 2, "text and picture follow"
     while page.evaluate("document.documentElement.dataset.mode") != "dark":
         page.locator(".theme-switch-button:visible").click()
-    for _ in range(5):  # a busy browser writes down what a page stores a moment later
-        page.reload()
-        if page.evaluate("document.documentElement.dataset.theme") == "dark":
-            break
+    reload(page, kept="document.documentElement.dataset.theme === 'dark'")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
