@@ -65,7 +65,7 @@ def says(view: Locator, text: str) -> None:
     try:
         expect(view.get_by_text(text, exact=True).and_(view.locator(":not(.unseen)"))).to_be_visible()
     except AssertionError as error:
-        error.add_note(f"The view shows {view.inner_text()!r}; the browser keeps {view.evaluate(KEPT)}.")
+        error.add_note(f"The view shows {view.inner_text()!r}; the browser keeps {str(view.evaluate(KEPT))[:300]}.")
         raise
 
 
