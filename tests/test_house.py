@@ -39,7 +39,7 @@ FLOORS = {
 BESIDES_NUMPY = {"plot": {"matplotlib", "PIL"}, "widgets": {"anywidget", "traitlets"}}
 PUBLIC = {"formulas", "palette", "plot", "published", "schedules", "tasks", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
-SCRIPTS = sorted(LIBRARY.rglob("*.js"))
+SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
 each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -51,7 +51,7 @@ class TimelineExplorer(anywidget.AnyWidget):
     """
 
     _esm = with_shared(*SCRIPTS)
-    _css = with_shared("timeline_explorer.css")
+    _css = with_shared("timeline_explorer.css", "timeline_picture.css")
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     extra = traitlets.Dict(read_only=True).tag(sync=True)  # the same for the current setting where `data` lacks it, else empty
