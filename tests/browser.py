@@ -40,9 +40,9 @@ def program() -> str | None:
     return next(filter(None, map(shutil.which, [named] if named else NAMES)), None)
 
 
-def page_names(site: Path = SITE) -> list[str]:
+def page_names() -> list[str]:
     """Return every page of the built site, ``labs/lab02.html``; those of JupyterLite, which is another's program, are left out."""
-    names = (path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    names = (path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
     return sorted(name for name in names if not name.startswith("lite/"))
 
 

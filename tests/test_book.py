@@ -1,20 +1,20 @@
 """The extensions of the book, held against the installed theme and small pages written here."""
 
 import io
-import sys
-from importlib import import_module
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import finish
+import icons
+import lab_bar
+import lite
+import offline_search
 import pydata_sphinx_theme
 import pytest
+import reachable
 from fontTools.ttLib import TTFont
 from sphinx.errors import ExtensionError
-
-EXTENSIONS = str(Path(__file__).parents[1] / "book/_ext")
-sys.path.append(EXTENSIONS)
-finish, icons, lab_bar, offline_search, reachable = map(import_module, ("finish", "icons", "lab_bar", "offline_search", "reachable"))
-sys.path.remove(EXTENSIONS)
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
 SHEET = (THEME / "styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
@@ -120,6 +120,12 @@ def test_the_bar_of_a_lab_leads_to_its_notebook() -> None:
     assert 'href="../_sources/labs/lab02.ipynb" download="lab02.ipynb"' in bar
     assert 'href="../book/start.html"' in bar
     assert "content delivery network" in bar
+
+
+def test_all_say_the_same_of_what_the_browser_fetches() -> None:
+    start = (Path(__file__).parents[1] / "book/start.md").read_text(encoding="utf-8")
+    told = [re.findall(r"about (\d+) MB", text) for text in (lab_bar.BAR, lite.WORDS, start)]
+    assert told == [["25"]] * 3
 
 
 def test_only_labs_have_a_bar() -> None:

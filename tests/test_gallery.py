@@ -2,14 +2,13 @@
 
 import dataclasses
 import re
-import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import gallery
 import numpy as np
 import pytest
 from docutils import nodes
@@ -20,9 +19,6 @@ from hybridlab.schedules import Family, registry
 from hybridlab.schedules.one_f_one_b import one_f_one_b
 
 BOOK = Path(__file__).parents[1] / "book"
-sys.path.append(str(BOOK / "_ext"))
-gallery = import_module("gallery")
-sys.path.remove(str(BOOK / "_ext"))
 
 TEXT = (BOOK / "gallery.md").read_text(encoding="utf-8")
 REFERENCES = (BOOK / "references.bib").read_text(encoding="utf-8")

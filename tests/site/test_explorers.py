@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import page_names
+from browser import SITE, page_names
 from explorers import NAMES, Explorer, explorers_of, is_right, with_state
 from playwright.sync_api import Locator, Page
 
@@ -17,8 +17,7 @@ FOCUSED = "document.activeElement?.getAttribute('aria-label') ?? document.active
 
 def with_explorers() -> list[str]:
     """The pages that hold the code of a timeline explorer."""
-    site = Path(__file__).resolve().parents[2] / "_build/html"
-    return [name for name in page_names(site) if "hybridlab-explorer" in (site / name).read_text(encoding="utf-8")]
+    return [name for name in page_names() if "hybridlab-explorer" in (SITE / name).read_text(encoding="utf-8")]
 
 
 @pytest.fixture(params=with_explorers() or ["labs"])

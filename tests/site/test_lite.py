@@ -1,7 +1,6 @@
 """JupyterLite beside the book: the labs as they are written, the library's wheel, and nothing asked outside before a lab is drawn."""
 
 import hashlib
-import importlib.util
 import json
 import re
 import time
@@ -9,9 +8,9 @@ import zipfile
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import lite
 import pytest
 from browser import serving
 from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL, PYODIDE_PYTHON_VERSION
@@ -34,20 +33,10 @@ each_lab = pytest.mark.parametrize("path", LABS, ids=lambda path: path.stem)
 
 
 @pytest.fixture(scope="module")
-def lite(site: Path) -> Path:
+def built(site: Path) -> Path:
     folder = site / "lite"
     assert (folder / "lab/index.html").is_file(), "JupyterLite was not built: run make book first"
     return folder
-
-
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("lite", ROOT / "book/lite.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module", params=["", "some/where/"], ids=["at the top", "below a folder"])
@@ -73,16 +62,16 @@ def written(cell: dict[str, Any]) -> tuple[str, str, dict[str, Any], str]:
     return cell["id"], cell["cell_type"], cell["metadata"], source
 
 
-def test_it_holds_the_labs_and_nothing_else(lite: Path) -> None:
-    listed = [entry["path"] for entry in read(lite / "api/contents/all.json")["content"]]
+def test_it_holds_the_labs_and_nothing_else(built: Path) -> None:
+    listed = [entry["path"] for entry in read(built / "api/contents/all.json")["content"]]
     assert sorted(listed) == [path.name for path in LABS]
-    assert sorted(path.name for path in (lite / "files").rglob("*")) == [path.name for path in LABS]
-    assert not list(lite.rglob("*.map")), "no source maps, which are larger than all the rest"
+    assert sorted(path.name for path in (built / "files").rglob("*")) == [path.name for path in LABS]
+    assert not list(built.rglob("*.map")), "no source maps, which are larger than all the rest"
 
 
 @each_lab
-def test_a_lab_is_as_it_is_written_after_two_cells_that_install(lite: Path, path: Path) -> None:
-    lab = read(lite / "files" / path.name)
+def test_a_lab_is_as_it_is_written_after_two_cells_that_install(built: Path, path: Path) -> None:
+    lab = read(built / "files" / path.name)
     words, install, *cells = lab["cells"]
     assert [written(cell) for cell in cells] == [written(cell) for cell in read(path)["cells"]]
     assert all(not cell["outputs"] and cell["execution_count"] is None for cell in lab["cells"] if cell["cell_type"] == "code")
@@ -94,9 +83,9 @@ def test_a_lab_is_as_it_is_written_after_two_cells_that_install(lite: Path, path
     assert install["source"].split() == ["%pip", "install", "-q", *pinned, "matplotlib", "pillow"]
 
 
-def test_the_wheel_in_its_index_is_the_library(lite: Path) -> None:
-    (release,) = read(lite / "pypi/all.json")["hybridlab"]["releases"][hybridlab.__version__]
-    wheel = lite / "pypi" / release["url"]
+def test_the_wheel_in_its_index_is_the_library(built: Path) -> None:
+    (release,) = read(built / "pypi/all.json")["hybridlab"]["releases"][hybridlab.__version__]
+    wheel = built / "pypi" / release["url"]
     assert hashlib.sha256(wheel.read_bytes()).hexdigest() == release["digests"]["sha256"]
     assert f"{PYODIDE_PYTHON_VERSION}.0" in SpecifierSet(release["requires_python"])
     sources = [path for path in LIBRARY.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
@@ -106,18 +95,18 @@ def test_the_wheel_in_its_index_is_the_library(lite: Path) -> None:
     assert inside == {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sources}
 
 
-def test_the_wheel_is_in_the_index_that_the_kernel_reads(lite: Path) -> None:
-    settings = read(lite / "jupyter-lite.json")["jupyter-config-data"]["litePluginSettings"]
+def test_the_wheel_is_in_the_index_that_the_kernel_reads(built: Path) -> None:
+    settings = read(built / "jupyter-lite.json")["jupyter-config-data"]["litePluginSettings"]
     urls = settings["@jupyterlite/pyodide-kernel-extension:kernel"]["pipliteUrls"]
-    digest = hashlib.sha256((lite / "pypi/all.json").read_bytes()).hexdigest()
+    digest = hashlib.sha256((built / "pypi/all.json").read_bytes()).hexdigest()
     assert f"./pypi/all.json?sha256={digest}" in urls
 
 
 @pytest.mark.parametrize("name", ["@jupyter-widgets/jupyterlab-manager", "anywidget", "@jupyterlite/pyodide-kernel-extension"])
-def test_what_draws_widgets_and_runs_python_is_in_it(lite: Path, name: str) -> None:
-    extensions = read(lite / "jupyter-lite.json")["jupyter-config-data"]["federated_extensions"]
+def test_what_draws_widgets_and_runs_python_is_in_it(built: Path, name: str) -> None:
+    extensions = read(built / "jupyter-lite.json")["jupyter-config-data"]["federated_extensions"]
     (load,) = [extension["load"] for extension in extensions if extension["name"] == name]
-    assert (lite / "extensions" / name / load).is_file()
+    assert (built / "extensions" / name / load).is_file()
 
 
 @each_lab
@@ -179,12 +168,12 @@ def test_a_lab_opens_and_asks_outside_for_python_alone_and_only_then(browser: Br
     assert not faults, "\n".join(faults)
 
 
-def test_without_a_book_it_says_what_to_do(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(script, "SITE", tmp_path)
-    with pytest.raises(script.LiteError, match="run make book"):
-        script.main()
+def test_without_a_book_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lite, "SITE", tmp_path)
+    with pytest.raises(lite.LiteError, match="run make book"):
+        lite.main()
 
 
-def test_a_failure_is_told_with_its_last_lines(script: ModuleType, tmp_path: Path) -> None:
-    with pytest.raises(script.LiteError, match=r"^Building the wheel failed; its last lines:\n.*no_such_module"):
-        script.run("Building the wheel", "no_such_module", folder=tmp_path)
+def test_a_failure_is_told_with_its_last_lines(tmp_path: Path) -> None:
+    with pytest.raises(lite.LiteError, match=r"^Building the wheel failed; its last lines:\n.*no_such_module"):
+        lite.run("Building the wheel", "no_such_module", folder=tmp_path)
