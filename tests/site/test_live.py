@@ -1,4 +1,4 @@
-"""The timeline explorer in a running notebook takes any setting, computed by the kernel; without a kernel it says what it lacks."""
+"""Widgets in a running notebook: an explorer takes any setting, a bet reaches Python; without a kernel an explorer says what it lacks."""
 
 import importlib.util
 import json
@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 from accessibility import violations
+from nbformat.v4 import new_code_cell, new_notebook
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from hybridlab import Costs, Timeline, build, formulas, simulate
@@ -30,8 +32,11 @@ CELLS = [
     f"from hybridlab.widgets import TimelineExplorer\nexplorer = {GRID}\nexplorer",
     f"print(*(getattr(explorer, name) for name in {SETTING}), explorer.timeline.makespan)",
     'explorer.schedule, explorer.devices, explorer.compare, explorer.p2p = "gpipe", 12, "", 0.5',
+    'from hybridlab.widgets import Bet\nbet = Bet("live.sooner", "Which is sooner?", choices=("GPipe", "1F1B", "neither"))\nbet',
+    'print(bet.answer)\nbet.reveal("neither")',
+    'bet.answer = "neither"',
 ]
-SHOWN, PRINTED, SET = range(3)
+SHOWN, PRINTED, SET, ASKED, REVEALED, ANSWERED = range(6)
 CONNECTED = """async () => {
   const { context, sessionContext } = jupyterapp.shell.currentWidget;
   await context.ready;
@@ -51,18 +56,13 @@ def ask(address: str, method: str = "GET", body: Any = None) -> Any:
 
 
 @contextmanager
-def jupyter(folder: Path) -> Iterator[str]:
-    """The address of a JupyterLab that knows no settings but its own, on a folder with the notebook live.ipynb."""
-    (folder / "root").mkdir()
-    cells = [{"cell_type": "code", "id": f"cell-{place}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
-             for place, source in enumerate(CELLS)]  # fmt: skip
-    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
-    (folder / "root/live.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+def jupyter(folder: Path, root: Path) -> Iterator[str]:
+    """The address of a JupyterLab on the folder ``root`` that knows no settings but its own, which it keeps in ``folder``."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     own = {f"JUPYTER{'' if name.startswith('LAB_') else '_'}{name}": str(folder / name) for name in FOLDERS}
-    flags = [f"--ServerApp.port={port}", "--ServerApp.port_retries=0", f"--ServerApp.root_dir={folder / 'root'}", "--no-browser"]
+    flags = [f"--ServerApp.port={port}", "--ServerApp.port_retries=0", f"--ServerApp.root_dir={root}", "--no-browser"]
     flags += ["--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True", "--allow-root", "--LabApp.expose_app_in_browser=True"]
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
@@ -72,8 +72,6 @@ def jupyter(folder: Path) -> Iterator[str]:
         try:
             address = f"http://127.0.0.1:{port}"
             until_it_answers(f"{address}/api/status", server, folder / "log")
-            kernel = {"path": "live.ipynb", "name": "live.ipynb", "type": "notebook", "kernel": {"name": "python3"}}
-            ask(f"{address}/api/sessions", "POST", kernel)  # so that the page asks nobody which kernel to start
             yield address
         finally:
             server.terminate()
@@ -108,11 +106,15 @@ def notebook(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
     if importlib.util.find_spec("jupyterlab") is None:
         pytest.skip("no live notebook is tried: JupyterLab is not installed (pip install jupyterlab)")
     warnings: list[str] = []
-    with jupyter(tmp_path_factory.mktemp("jupyter")) as address:
+    root = tmp_path_factory.mktemp("notebook")
+    (root / "live.ipynb").write_text(nbformat.writes(new_notebook(cells=[new_code_cell(source) for source in CELLS])), encoding="utf-8")
+    with jupyter(tmp_path_factory.mktemp("jupyter"), root) as address:
+        kernel = {"path": "live.ipynb", "name": "live.ipynb", "type": "notebook", "kernel": {"name": "python3"}}
+        ask(f"{address}/api/sessions", "POST", kernel)  # so that the page asks nobody which kernel to start
         page = browser.new_page(viewport={"width": 1280, "height": 1600})
         page.on("console", lambda message: warnings.append(message.text))
         page.goto(f"{address}/doc/tree/live.ipynb")
-        page.locator(".jp-Notebook .jp-CodeCell").nth(SET).wait_for(timeout=STARTS_WITHIN * 1000)
+        page.locator(".jp-Notebook .jp-CodeCell").nth(ANSWERED).wait_for(timeout=STARTS_WITHIN * 1000)
         page.evaluate(CONNECTED)
         run(page, SHOWN)
         yield page, address
@@ -250,6 +252,21 @@ def test_a_large_setting_is_drawn(explorer: Locator) -> None:
     fill(explorer, "Devices", "4")
 
 
+def test_a_bet_reaches_python_and_python_the_bet(notebook: tuple[Page, str]) -> None:
+    page = notebook[0]
+    bet = run(page, ASKED).locator(".hybridlab-bet")
+    bet.get_by_label("GPipe").check()
+    bet.get_by_role("button", name="Place the bet").click()
+    expect(bet.get_by_text("Your bet: GPipe", exact=True)).to_be_visible()
+    reveal = run(page, REVEALED)
+    expect(reveal.locator(".jp-OutputArea-output pre")).to_have_text("GPipe\n")
+    expect(reveal.locator("dd")).to_have_text(["GPipe", "neither"])
+    expect(reveal.locator(".verdict")).to_have_text("Your bet was wrong.")
+    run(page, ANSWERED)
+    expect(bet.get_by_text("Your bet: neither", exact=True)).to_be_visible()
+    expect(reveal.locator(".verdict")).to_have_text("Your bet was right.")
+
+
 def test_nothing_serious_is_wrong_with_its_accessibility(notebook: tuple[Page, str], explorer: Locator) -> None:
     fill(explorer, "Devices", "0")
     assert violations(notebook[0], ".hybridlab-explorer") == []
@@ -273,6 +290,19 @@ def test_the_grid_outlives_the_kernel(notebook: tuple[Page, str], explorer: Loca
     fill(explorer, "Devices", "4")
     expect(rows(explorer)).to_have_text([re.compile(f"^GPipe{formulas.gpipe_makespan(4, 4, 1, 2):.6g}")])
     expect(explorer.locator(".status")).to_have_text("")
+
+
+def test_a_lab_leads_to_the_pages_of_the_book(browser: Browser, tmp_path: Path) -> None:
+    """JupyterLab has the project at hand and shows the labs, as `make lab` starts it."""
+    root = Path(__file__).resolve().parents[2]
+    assert "jupyter-lab --LabApp.default_url=/lab/tree/labs " in (root / "Makefile").read_text(encoding="utf-8")
+    with jupyter(tmp_path, root) as address:
+        page = browser.new_page()
+        page.goto(f"{address}/lab/tree/labs")
+        page.locator(".jp-DirListing-item:visible", has_text="lab03").dblclick(timeout=STARTS_WITHIN * 1000)
+        page.get_by_role("link", name="notation table").click(timeout=STARTS_WITHIN * 1000)
+        expect(page.locator(".lm-TabBar-tabLabel", has_text="notation.md")).to_be_visible(timeout=STARTS_WITHIN * 1000)
+        page.close()
 
 
 # ---- without a kernel ----
