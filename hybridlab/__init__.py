@@ -11,25 +11,33 @@ from hybridlab import formulas, published
 from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, UnsupportedSize
+from hybridlab.mesh import Mesh
 from hybridlab.ops import Kind, Op
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build, register
 from hybridlab.tasks import check
 from hybridlab.timeline import Timeline
+from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BF16",
+    "FP16",
+    "FP32",
+    "INT8",
     "REGISTRY",
     "Costs",
     "Deadlock",
     "HybridLabError",
     "InvalidSchedule",
     "Kind",
+    "Mesh",
     "Op",
     "Schedule",
     "Timeline",
     "UnsupportedSize",
+    "WireFormat",
     "build",
     "check",
     "formulas",

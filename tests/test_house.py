@@ -19,11 +19,17 @@ FLOORS = {
     "errors": 0,
     "fixed": 0,
     "inputs": 0,
+    "int8": 1,
+    "mesh": 1,
     "ops": 1,
     "rows": 1,
+    "wire": 1,
+    "collectives": 2,
     "costs": 2,
+    "replicas": 2,
     "schedule": 2,
     "schedule_text": 2,
+    "spans": 2,
     "trace": 2,
     "validation": 2,
     "clock": 3,
@@ -32,12 +38,14 @@ FLOORS = {
     "timeline": 3,
     "palette": 4,
     "published": 4,
+    "step": 4,
+    "training": 4,
     "plot": 5,
     "tasks": 5,
     "widgets": 5,
 }
-BESIDES_NUMPY = {"plot": {"matplotlib", "PIL"}, "widgets": {"anywidget", "traitlets"}}
-PUBLIC = {"formulas", "palette", "plot", "published", "schedules", "tasks", "widgets"}
+BESIDES_NUMPY = {"plot": {"matplotlib", "PIL"}, "training": {"sklearn"}, "widgets": {"anywidget", "traitlets"}}
+PUBLIC = {"collectives", "formulas", "palette", "plot", "published", "schedules", "tasks", "training", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))
