@@ -47,7 +47,8 @@ def codes_of(numbers: Real, scales: npt.NDArray[Any], block: int | None, rng: np
         steps += rng.random(steps.size, dtype=steps.dtype.type)
         np.floor(steps, out=steps)
         np.clip(steps, -LEVELS, LEVELS, out=steps)  # 127 and nearly 1 more may be rounded to 128
-    return steps.astype(np.int8)
+    codes: npt.NDArray[np.int8] = steps.astype(np.int8)
+    return codes
 
 
 def numbers_of(codes: npt.NDArray[np.int8], scales: npt.NDArray[Any], block: int | None) -> Single:

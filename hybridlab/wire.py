@@ -125,8 +125,10 @@ class WireFormat:
         elif not isinstance(rng, np.random.Generator):
             raise HybridLabError(f"stochastic rounding draws random numbers: pass rng=numpy.random.default_rng(seed), not {shown(rng)}")
         scales = scales_of(numbers, self.block, SCALES[self.scale])
-        if not np.isfinite(scales).all():
-            raise _refusal(numbers, self, LEVELS * LARGEST[self.scale])
+        with np.errstate(over="ignore"):
+            carried = np.isfinite(scales.astype(np.float32) * LEVELS).all()
+        if not carried:
+            raise _refusal(numbers, self, min(LEVELS * LARGEST[self.scale], LARGEST["FP32"]))
         return Packet(self, fixed(codes_of(numbers, scales, self.block, rng)), fixed(scales))
 
 
@@ -174,4 +176,5 @@ def _refusal(numbers: Real, wire: WireFormat, largest: float) -> HybridLabError:
         return HybridLabError(f"a message must hold finite numbers, but value {broken[0]} is {numbers[broken[0]]}")
     place = int(np.argmax(np.abs(numbers)))
     told = f"{wire} carries numbers up to {largest:g}, but value {place} is {numbers[place]:g}"
-    return HybridLabError(f"{told}: scale the numbers down, or send a format of wider range, such as BF16 or FP32")
+    wider = ", or send BF16, which has the range of FP32" if largest < LARGEST["BF16"] else ""
+    return HybridLabError(f"{told}: scale the numbers down{wider}")

@@ -1,0 +1,82 @@
+"""Meshes: ranks are numbered once each, groups and pipelines cut the mesh both ways, rings close."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from misuse import outcome, small
+
+from hybridlab import HybridLabError, Mesh
+
+meshes = st.builds(Mesh, st.integers(1, 9), st.integers(1, 9))
+
+
+def test_the_published_layout() -> None:
+    """hybrid-simulator: for each replica, for each stage, the next rank; printed as R0(S0) R1(S1) R2(S2) R3(S0) ..."""
+    mesh = Mesh(stages=3, replicas=4)
+    assert [mesh.coordinates(rank).stage for rank in range(12)] == [0, 1, 2] * 4
+    assert [mesh.coordinates(rank).replica for rank in range(12)] == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
+    assert mesh.stage_group(0) == (0, 3, 6, 9)
+    assert mesh.pipeline(3) == (9, 10, 11)
+
+
+@given(mesh=meshes)
+def test_every_rank_has_one_place_and_every_place_one_rank(mesh: Mesh) -> None:
+    places = [mesh.coordinates(rank) for rank in range(mesh.size)]
+    assert len(set(places)) == mesh.size == mesh.stages * mesh.replicas
+    assert [mesh.rank(place.stage, place.replica) for place in places] == list(range(mesh.size))
+
+
+@given(mesh=meshes)
+def test_groups_and_pipelines_each_cover_the_mesh_once_and_cross_in_one_rank(mesh: Mesh) -> None:
+    groups = [mesh.stage_group(stage) for stage in range(mesh.stages)]
+    pipelines = [mesh.pipeline(replica) for replica in range(mesh.replicas)]
+    for parts in (groups, pipelines):
+        assert sorted(rank for part in parts for rank in part) == list(range(mesh.size))
+    for stage, group in enumerate(groups):
+        for replica, pipeline in enumerate(pipelines):
+            assert set(group) & set(pipeline) == {mesh.rank(stage, replica)}
+
+
+@given(mesh=meshes)
+def test_a_ring_visits_its_whole_group_and_comes_back(mesh: Mesh) -> None:
+    for stage in range(mesh.stages):
+        next_rank = dict(mesh.ring(stage))
+        if mesh.replicas == 1:
+            assert not next_rank
+            continue
+        rank, visited = mesh.rank(stage, 0), []
+        for _ in range(mesh.replicas):
+            visited.append(rank)
+            rank = next_rank[rank]
+        assert rank == mesh.rank(stage, 0)
+        assert tuple(visited) == mesh.stage_group(stage)
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda: Mesh(0, 2), "stages must be a whole number of at least 1, not 0"),
+        (lambda: Mesh(2, 2.5), "replicas must be a whole number of at least 1, not 2.5"),
+        (lambda: Mesh(10**4, 10**4), "10,000 stages x 10,000 replicas are 100,000,000 devices; a mesh has at most 10,000,000"),
+        (lambda: Mesh(3, 4).rank(3, 0), "there is no stage 3: the last one is 2"),
+        (lambda: Mesh(3, 4).rank(0, 4), "there is no replica 4: the last one is 3"),
+        (lambda: Mesh(3, 4).coordinates(12), "there is no rank 12: the last one is 11"),
+        (lambda: Mesh(3, 4).coordinates(-1), "rank must be a whole number of at least 0, not -1"),
+        (lambda: Mesh(3, 4).stage_group(True), "stage must be a whole number of at least 0, not True"),
+        (lambda: Mesh(3, 4).pipeline("0"), "replica must be a whole number of at least 0, not '0'"),
+        (lambda: Mesh(3, 4).ring(5), "there is no stage 5: the last one is 2"),
+    ],
+)
+def test_places_that_are_not_there(ask, sentence: str) -> None:
+    with pytest.raises(HybridLabError) as why:
+        ask()
+    assert str(why.value) == sentence
+
+
+@given(stages=small, replicas=small, place=small)
+def test_junk(stages: object, replicas: object, place: object) -> None:
+    mesh = outcome(Mesh, stages, replicas)
+    if mesh is not None and mesh.size < 10**4:
+        for method in (mesh.coordinates, mesh.stage_group, mesh.pipeline, mesh.ring):
+            outcome(method, place)
+        outcome(mesh.rank, place, place)
