@@ -56,7 +56,7 @@ class WireFormat:
 
     >>> INT8.nbytes(30), WireFormat("INT8", block=16, scale="FP16").nbytes(30), FP16.nbytes(30)
     (34, 34, 60)
-    >>> decode(INT8.encode([0.0, 127.0, -50.4]))
+    >>> INT8.decode(INT8.encode([0.0, 127.0, -50.4]))
     array([  0., 127., -50.], dtype=float32)
     """
 
@@ -119,6 +119,22 @@ class WireFormat:
             raise _refusal(numbers, self, LARGEST[self.name])
         return Packet(self, fixed(codes), _NONE)
 
+    def decode(self, packet: Packet) -> Single:
+        """Return the numbers that a message of this format carries, shape (n,): every receiver finds the same bits.
+
+        >>> BF16.decode(BF16.encode([1.0, 3.14159]))
+        array([1.      , 3.140625], dtype=float32)
+        """
+        if not isinstance(packet, Packet):
+            raise HybridLabError(f"decode takes the Packet that encode returned, not {shown(packet)}")
+        if packet.wire != self:
+            raise HybridLabError(f"this message was encoded as {packet.wire}; {self} cannot decode it")
+        if self.name == "BF16":
+            return (packet.codes.astype(np.uint32) << 16).view(np.float32)
+        if self.name == "INT8":
+            return numbers_of(packet.codes, packet.scales, self.block)
+        return packet.codes.astype(np.float32)
+
     def _quantised(self, numbers: Real, rng: np.random.Generator | None) -> Packet:
         if not self.stochastic:
             rng = None
@@ -134,21 +150,6 @@ class WireFormat:
 
 _NONE = fixed(np.empty(0, dtype=np.float32))
 FP32, FP16, BF16, INT8 = (WireFormat(name) for name in CODES)
-
-
-def decode(packet: Packet) -> Single:
-    """Return the numbers that a message carries, shape (n,), float32: every receiver finds the same bits.
-
-    >>> decode(BF16.encode([1.0, 3.14159]))
-    array([1.      , 3.140625], dtype=float32)
-    """
-    if not isinstance(packet, Packet):
-        raise HybridLabError(f"decode takes the Packet that encode returned, not {shown(packet)}")
-    if packet.wire.name == "BF16":
-        return (packet.codes.astype(np.uint32) << 16).view(np.float32)
-    if packet.wire.name == "INT8":
-        return numbers_of(packet.codes, packet.scales, packet.wire.block)
-    return packet.codes.astype(np.float32)
 
 
 def _numbers(values: npt.ArrayLike) -> Real:

@@ -260,7 +260,7 @@ def test_a_schedule_without_any_size_nearby_is_told_by_name(fresh: Callable[[Fam
 
 
 def test_only_marks_are_replaced() -> None:
-    assert gallery.fill("a {{ other }} b {{ size }}").startswith("a {{ other }} b *D* = 4 ")
+    assert gallery.fill("a {{ other }} b {{ size }}").startswith("a {{ other }} b *K* = 4 ")
     assert "{{" not in page()
     assert re.findall(r"\{\{ (\w+) \}\}", TEXT) == ["size", "findings", "table", "schedules"]
 

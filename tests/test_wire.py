@@ -13,7 +13,6 @@ from hypothesis.extra import numpy as some
 from misuse import junk, outcome, usual_or_junk
 
 from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, WireFormat
-from hybridlab.wire import decode
 
 BLOCKS = WireFormat("INT8", block=4)
 SMALL_SCALES = WireFormat("INT8", block=4, scale="FP16")
@@ -33,7 +32,7 @@ def seeded() -> np.random.Generator:
 
 
 def carried(wire: WireFormat, values: Any) -> Any:
-    return decode(wire.encode(values, seeded()))
+    return wire.decode(wire.encode(values, seeded()))
 
 
 def bits(values: Any) -> list[int]:
@@ -106,8 +105,8 @@ def test_int8_rounds_as_exact_arithmetic_does(values: Any) -> None:
 
 def test_stochastic_rounding_is_right_in_the_mean_and_nearest_is_not() -> None:
     values = np.append(np.full(200_000, 0.3), 127.0)  # scale 1
-    assert abs(decode(STOCHASTIC.encode(values, seeded()))[:-1].mean() - 0.3) < 5 * np.sqrt(0.21 / 200_000)
-    assert decode(INT8.encode(values))[:-1].mean() == 0
+    assert abs(STOCHASTIC.decode(STOCHASTIC.encode(values, seeded()))[:-1].mean() - 0.3) < 5 * np.sqrt(0.21 / 200_000)
+    assert INT8.decode(INT8.encode(values))[:-1].mean() == 0
 
 
 def test_stochastic_rounding_is_drawn_from_rng_alone() -> None:
@@ -196,7 +195,7 @@ def test_inputs_stay_as_they_are_and_packets_cannot_be_changed(wire: WireFormat)
         values.setflags(write=False)
         before = values.tobytes()
         packet = wire.encode(values, seeded())
-        decode(packet)[:] = 5
+        wire.decode(packet)[:] = 5
         assert values.tobytes() == before
         with pytest.raises(ValueError, match="read-only"):
             packet.codes[0] = 1
@@ -217,7 +216,8 @@ REFUSED = [
     (lambda: STOCHASTIC.encode([1.0]), "stochastic rounding draws random numbers: pass rng=numpy.random.default_rng(seed), not None"),
     (lambda: FP32.encode([[1.0]]), "a message is a row of numbers, such as [0.5, -1.25], not [[1.0]]"),
     (lambda: FP32.encode("ab"), "a message is a row of numbers, such as [0.5, -1.25], not 'ab'"),
-    (lambda: decode(b"ab"), "decode takes the Packet that encode returned, not b'ab'"),  # type: ignore[arg-type]
+    (lambda: FP32.decode(b"ab"), "decode takes the Packet that encode returned, not b'ab'"),  # type: ignore[arg-type]
+    (lambda: FP16.decode(BLOCKS.encode([1.0])), "this message was encoded as INT8, block 4; FP16 cannot decode it"),
 ]  # fmt: skip
 
 
@@ -244,5 +244,5 @@ def test_junk(name: Any, block: Any, stochastic: Any, scale: Any, values: Any, r
         outcome(wire.nbytes, size)
         packet = outcome(wire.encode, values, rng)
         if packet is not None:
-            assert np.isfinite(outcome(decode, packet)).all()
-    outcome(decode, values)
+            assert np.isfinite(outcome(wire.decode, packet)).all()
+    outcome(INT8.decode, values)

@@ -12,8 +12,8 @@ FREE, TAKEN = b"\0", b"\1"
 @register(
     "hanayo",
     title="Hanayo",
-    summary="microbatches run down and up the devices in waves; groups of D are laid into slots one after the other",
-    source="Liu et al., SC 2023, arXiv 2308.15762; one group of D microbatches is theirs, more are that group repeated",
+    summary="microbatches run down and up the devices in waves; groups of K are laid into slots one after the other",
+    source="Liu et al., SC 2023, arXiv 2308.15762; one group of K microbatches is theirs, more are that group repeated",
     placement="folded",
     fewest_chunks=2,
     chunk_step=2,
@@ -23,7 +23,7 @@ def hanayo(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of Hanayo with chunks / 2 waves, shape (2, chunks * devices, microbatches).
 
     Microbatches are laid one at a time along their path, each operation in the first free slot after the one
-    before it, a backward in the first two. In a group of D the first microbatch is laid first and the slots it
+    before it, a backward in the first two. In a group of K the first microbatch is laid first and the slots it
     leaves idle before it turns are closed. A group starts when the first microbatch of the group before has ended.
     Once a group lies like the one before it, with the same slots taken ahead of it, all later ones do, and are
     copied.

@@ -1,4 +1,4 @@
-"""Interleaved 1F1B: several model chunks a device, microbatches in groups of D."""
+"""Interleaved 1F1B: several model chunks a device, microbatches in groups of K."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from hybridlab.schedules.registry import register
 @register(
     "interleaved",
     title="Interleaved 1F1B",
-    summary="1F1B over v chunks a device: groups of D microbatches go through chunk after chunk",
+    summary="1F1B over v chunks a device: groups of K microbatches go through chunk after chunk",
     source="Narayanan et al., SC 2021, arXiv 2104.04473, fig. 4 (bottom) and sec. 2.2",
     fewest_chunks=2,
     chunk_step=1,
@@ -20,7 +20,7 @@ def interleaved(devices: int, microbatches: int, chunks: int) -> Ints:
 
     A device counts its forwards 0, 1, 2, ... group by group, chunk by chunk within a group, and its backwards
     likewise from the last chunk. Forwards take even slots and backwards odd ones, each two slots after the one
-    before. The gap between them gives device d a warm-up of 2(D-1-d) + (v-1)D forwards, or all of them if there
+    before. The gap between them gives device d a warm-up of 2(K-1-d) + (v-1)K forwards, or all of them if there
     are fewer.
 
     >>> interleaved(1, 2, 2)[0].tolist(), interleaved(1, 2, 2)[1].tolist()

@@ -9,13 +9,13 @@ from hybridlab.schedules.registry import register
 @register(
     "1f1b",
     title="1F1B",
-    summary="device d of D warms up with D-1-d forwards, then runs one forward and one backward in turn",
+    summary="device d of K warms up with K-1-d forwards, then runs one forward and one backward in turn",
     source="Narayanan et al., ICML 2021, arXiv 2006.09503 (PipeDream-Flush); SC 2021, arXiv 2104.04473, fig. 4 (top)",
 )
 def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of 1F1B, shape (2, devices, microbatches).
 
-    Microbatches enter every second slot and each comes straight back from the last device; a device's D-1-d forwards of
+    Microbatches enter every second slot and each comes straight back from the last device; a device's K-1-d forwards of
     warm-up are those that fit before the first backward reaches it, so fewer microbatches than that need no
     special case.
 

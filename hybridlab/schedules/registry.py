@@ -21,7 +21,7 @@ class Family:
     """A named schedule: its rule, the sizes it supports, and where it was published.
 
     ``rule(devices, microbatches, chunks)`` returns the slots of :meth:`Schedule.from_slots`. ``placement`` puts
-    chunk c of device d of D at stage c*D + d (looped), or at c*D + D-1-d where c is odd (folded). ``chunks`` are
+    chunk c of device d of K at stage c*K + d (looped), or at c*K + K-1-d where c is odd (folded). ``chunks`` are
     supported from ``fewest_chunks`` up in steps of ``chunk_step`` (0: that number alone).
     """
 

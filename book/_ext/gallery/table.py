@@ -12,7 +12,7 @@ def size_in_words() -> str:
     """Return the size and the costs of all figures."""
     forward, backward = TIMES.values()
     return (
-        f"*D* = {DEVICES} {{term}}`devices <device>` and *M* = {MICROBATCHES} {{term}}`microbatches <microbatch>`; one microbatch "
+        f"*K* = {DEVICES} {{term}}`devices <device>` and *M* = {MICROBATCHES} {{term}}`microbatches <microbatch>`; one microbatch "
         f"on one device takes {forward:g} forward and {backward:g} backward, of which the {{term}}`weight gradient` takes "
         f"{WEIGHT_GRADIENT:g}; no {{term}}`latency`. So every device computes for {MICROBATCHES * (forward + backward):g}, and the "
         "rest of the {term}`makespan` is {term}`bubble`"
