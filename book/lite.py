@@ -26,8 +26,11 @@ SETTINGS = {
 ICON = '<link rel="icon" href="favicon.ico"></head>'  # without it a browser asks the server's top folder for one
 BOOK_LINK = re.compile(r"\[([^\]]+)\]\(\.\./[^)]*\)")  # leads out of the labs, where JupyterLite finds nothing
 KERNEL = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
-# Pyodide has its own build of the first two. The widgets must be of the versions whose JavaScript is in the site.
+# Pyodide has its own build of these. The widgets must be of the versions whose JavaScript is in the site.
 COMPILED = ("matplotlib", "pillow")
+TRAINS = re.compile(r"^(?:from|import) .*\btraining\b", re.MULTILINE)  # a lab that does needs the digits
+DIGITS = ("scikit-learn",)
+DIGITS_WORDS = " This lab also needs scikit-learn for its data, about as much again."
 WIDGETS = ("anywidget", "ipywidgets")
 WORDS = """\
 **This copy of the lab runs in your browser.** Run the next cell first, and wait until a number stands before it: up to a minute
@@ -44,9 +47,12 @@ class LiteError(Exception):
 
 def prepared(lab: dict[str, Any], requirements: list[str]) -> dict[str, Any]:
     """Return a lab as a browser runs it: no outputs, Pyodide's kernel, and first the installation with its words."""
+    trains = any(TRAINS.search("".join(cell["source"])) for cell in lab["cells"] if cell["cell_type"] == "code")
+    words = WORDS.replace("25 MB in all.", f"25 MB in all.{DIGITS_WORDS}") if trains else WORDS
+    packages = [*requirements, *DIGITS] if trains else requirements
     first = [
-        {"cell_type": "markdown", "id": "lite-words", "metadata": {}, "source": WORDS},
-        code_cell("lite-install", {}, f"%pip install -q {' '.join(requirements)}"),
+        {"cell_type": "markdown", "id": "lite-words", "metadata": {}, "source": words},
+        code_cell("lite-install", {}, f"%pip install -q {' '.join(packages)}"),
     ]
     cells = [
         code_cell(cell["id"], cell["metadata"], cell["source"])

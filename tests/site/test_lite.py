@@ -80,7 +80,10 @@ def test_a_lab_is_as_it_is_written_after_two_cells_that_install(built: Path, pat
     assert all(word in words["source"] for word in ("CDN", "MB", "kept in this browser"))
     here = {name: version(name) for name in ("anywidget", "ipywidgets")}  # the versions of their JavaScript in the site
     pinned = [f"hybridlab=={hybridlab.__version__}", *(f"{name}=={number}" for name, number in here.items())]
-    assert install["source"].split() == ["%pip", "install", "-q", *pinned, "matplotlib", "pillow"]
+    trains = "hybridlab.training" in path.read_text(encoding="utf-8")
+    compiled = ["matplotlib", "pillow", *(["scikit-learn"] if trains else [])]
+    assert install["source"].split() == ["%pip", "install", "-q", *pinned, *compiled]
+    assert ("scikit-learn" in words["source"]) == trains
 
 
 def test_the_wheel_in_its_index_is_the_library(built: Path) -> None:
