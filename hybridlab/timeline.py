@@ -12,6 +12,7 @@ from hybridlab.inputs import LATEST, Floats, numbers, shown, times
 from hybridlab.ops import KINDS, Op
 from hybridlab.rows import F, I, Ints
 from hybridlab.schedule import Schedule
+from hybridlab.spans import Spans, fit_to
 from hybridlab.trace import chrome_trace
 
 
@@ -20,12 +21,14 @@ class Timeline(Fixed):
     """When each operation of ``schedule`` started and ended, simulated or measured.
 
     ``start`` and ``end`` have shape (settings..., operations), the operations in the order of the schedule's rows:
-    device by device, as they ran. Times are in the caller's unit.
+    device by device, as they ran. Times are in the caller's unit. ``spans`` is what devices did beside the operations:
+    messages, hops of a ring, the optimizer; None where the timeline does not tell.
     """
 
     schedule: Schedule
     start: Floats
     end: Floats
+    spans: Spans | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.schedule, Schedule):
@@ -45,6 +48,8 @@ class Timeline(Fixed):
             raise HybridLabError(f"every operation must start and end at a finite time, within {LATEST:g} of 0")
         if not (self.end >= self.start).all():
             raise HybridLabError("no operation can end before it starts")
+        if self.spans is not None:
+            fit_to(self.spans, self.start.shape[:-1], self.schedule.devices, self.start.shape[-1])
 
     @property
     def ops(self) -> tuple[Op, ...]:
@@ -58,12 +63,15 @@ class Timeline(Fixed):
 
     @property
     def makespan(self) -> Any:
-        """First start to last end over all devices: a float, or an array over the settings."""
-        return self._plain(self.end.max(axis=-1) - self.start.min(axis=-1))
+        """First start to last end over all devices, spans included: a float, or an array over the settings."""
+        first, last = self.start.min(axis=-1), self.end.max(axis=-1)
+        if self.spans is not None:
+            first, last = np.minimum(first, self.spans.earliest), np.maximum(last, self.spans.latest)
+        return self._plain(last - first)
 
     @property
     def device_span(self) -> Any:
-        """The longest first-start-to-last-end of one device (the definition of Qi et al., arXiv 2401.10241)."""
+        """The longest first-start-to-last-end of one device's operations (the definition of Qi et al., arXiv 2401.10241)."""
         first = self.schedule.first
         starts = np.minimum.reduceat(self.start, first, axis=-1)
         ends = np.maximum.reduceat(self.end, first, axis=-1)
@@ -71,9 +79,9 @@ class Timeline(Fixed):
 
     @property
     def busy(self) -> Floats:
-        """Time each device computes, shape (settings..., devices)."""
+        """Time each device computes, operations and optimizer, shape (settings..., devices)."""
         busy: Floats = np.add.reduceat(self.end - self.start, self.schedule.first, axis=-1)
-        return busy
+        return busy if self.spans is None else busy + self.spans.computing(self.schedule.devices)
 
     @property
     def bubble_ratio(self) -> Any:
@@ -121,15 +129,19 @@ class Timeline(Fixed):
         )
         if not known:
             raise HybridLabError(f"there is no setting {shown(setting)}: the settings have shape {shape}")
-        return Timeline(self.schedule, self.start[setting], self.end[setting])
+        spans = None if self.spans is None else self.spans.at(*setting)
+        return Timeline(self.schedule, self.start[setting], self.end[setting], spans)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a dict an operation: device, op, kind, stage, microbatch, start, end, activations. One setting."""
+        """Return a dict an operation: device, op, kind, stage, microbatch, start, end, activations. One setting.
+
+        After the operations come the spans, if there are any, with the keys of :meth:`Spans.to_rows`.
+        """
         self._one_setting("to_rows")
         columns = (self.schedule.device, self.schedule.kind, self.schedule.stage, self.schedule.microbatch)
         values = zip(*(column.tolist() for column in (*columns, self.start, self.end, self.activations)), strict=True)
         names = ("device", "op", "kind", "stage", "microbatch", "start", "end", "activations")
-        return [
+        rows = [
             dict(
                 zip(
                     names,
@@ -139,6 +151,7 @@ class Timeline(Fixed):
             )
             for device, kind, stage, microbatch, *rest in values
         ]
+        return rows if self.spans is None else rows + self.spans.to_rows(self.ops)
 
     def to_chrome_trace(self, microseconds: float = 1000.0) -> dict[str, Any]:
         """Return a trace that Perfetto (ui.perfetto.dev) opens once written with ``json.dump``. One setting only.
@@ -151,19 +164,18 @@ class Timeline(Fixed):
         """
         unit = times(microseconds, "microseconds")
         if unit.ndim or unit == 0:
-            raise HybridLabError(
-                f"microseconds is the length of one unit of time, such as 1000 for ms, not {shown(microseconds)}"
-            )
-        if np.abs([self.start, self.end]).max() > LATEST / float(unit):
+            raise HybridLabError(f"microseconds is the length of one unit of time, such as 1000 for ms, not {shown(microseconds)}")
+        latest = np.abs([self.start, self.end]).max()
+        if self.spans is not None:
+            latest = max(latest, np.abs(self.spans.end).max(initial=0), np.abs(self.spans.start).max(initial=0))
+        if latest > LATEST / float(unit):
             raise HybridLabError(f"the trace's times must stay within {LATEST:g} microseconds: choose a smaller unit")
         return chrome_trace(self.to_rows(), float(unit), self.schedule.name)
 
     def _one_setting(self, method: str) -> None:
         if self.start.ndim > 1:
             settings = self.start.shape[:-1]
-            raise HybridLabError(
-                f"{method}() reads one setting, but this timeline holds {settings}: pick one with at()"
-            )
+            raise HybridLabError(f"{method}() reads one setting, but this timeline holds {settings}: pick one with at()")
 
     def _plain(self, value: Floats) -> Any:
         return float(value) if self.start.ndim == 1 else value

@@ -1,0 +1,184 @@
+"""One step of hybrid training: the pipelines of all replicas, a ring all-reduce for each stage, the optimizer."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hybridlab.clock import simulate
+from hybridlab.costs import Costs
+from hybridlab.errors import HybridLabError
+from hybridlab.fixed import Fixed
+from hybridlab.inputs import Floats, shown, times, whole_number
+from hybridlab.mesh import Mesh
+from hybridlab.phases import hops, messages, optimizers, ring_order, rings
+from hybridlab.replicas import replicate
+from hybridlab.rows import Ints
+from hybridlab.schedule import Schedule
+from hybridlab.spans import MOST_SPANS, joined
+from hybridlab.timeline import Timeline
+from hybridlab.wire import FP16, WireFormat
+
+BYTES_A_PARAMETER = 2  # of a gradient as a GPU holds it in mixed-precision training
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HybridStep(Fixed):
+    """One step of all ranks, as :func:`hybrid_step` returns it. Times are in the unit of the costs.
+
+    ``timeline`` holds every rank's operations, messages, ring hops and optimizer. ``all_reduce_time`` is how long the
+    rings of one device take, one after the other. ``exposed_communication`` is how much sooner the step would end if
+    the rings took no time. ``single_device`` is the time of one device doing the same work alone: all operations of all
+    replicas, and each optimizer once. With batched costs each but ``all_reduce_time`` has the settings as its axes.
+    """
+
+    timeline: Timeline
+    mesh: Mesh
+    all_reduce_time: float
+    exposed_communication: Any
+    single_device: Any
+
+    @property
+    def makespan(self) -> Any:
+        """Time of the whole step."""
+        return self.timeline.makespan
+
+    @property
+    def speedup(self) -> Any:
+        """Time of one device doing the same work, divided by that of the step; 0 where nothing takes any time."""
+        return _ratio(self.single_device, self.makespan)
+
+    @property
+    def efficiency(self) -> Any:
+        """Speedup divided by the number of devices."""
+        return self.speedup / self.mesh.size
+
+    @property
+    def communication_share(self) -> Any:
+        """Exposed communication of the rings divided by the time of the step; 0 where nothing takes any time."""
+        return _ratio(self.exposed_communication, self.makespan)
+
+    @property
+    def peak_activations(self) -> Floats:
+        """Most activations each rank holds at once, in microbatches of a whole device, shape (settings..., ranks)."""
+        return self.timeline.peak_activations
+
+    def __repr__(self) -> str:
+        told = f"makespan {self.makespan:g}, speedup {self.speedup:.2f}" if isinstance(self.makespan, float) else "several settings"
+        return f"<HybridStep of {self.timeline.schedule!r}: {told}>"
+
+
+def hybrid_step(
+    schedule: Schedule,
+    costs: Costs,
+    replicas: int,
+    *,
+    ring_step: float | None = None,
+    link: Any = None,
+    gradient_bytes: int | None = None,
+    wire: WireFormat = FP16,
+    overlap: bool = False,
+    optimizer: float = 0.0,
+    microseconds: float = 1000.0,
+) -> HybridStep:
+    """Return one training step of ``replicas`` pipelines: when every operation, message, ring hop and optimizer runs.
+
+    ``schedule`` and ``costs`` are those of one pipeline of K devices; costs may also name all K x D ranks. Then the
+    gradients of each stage go around the ring of its replicas, 2(D-1) steps in which every rank sends one of D pieces,
+    and each device runs its optimizer. A ring step costs nothing, or either
+
+    - ``ring_step``: its time for all gradients of a device; the ring of one of v chunks takes 1/v of it a step; or
+    - ``link`` and ``gradient_bytes``, the bytes of one device's gradients as a GPU holds them, 2 a parameter: latency +
+      bytes / bandwidth for the piece that a rank sends in the format ``wire``. A link's times are seconds;
+      ``microseconds`` is the length of the timeline's unit, 1000 for ms.
+
+    Without ``overlap`` rings start when the whole pipeline has ended. With it the ring of a stage starts when its last
+    backward (B or W) has ended on every replica and the device's ring before it is done; computing goes on beside it.
+    ``optimizer`` is the time that a device takes for all its weights, after its last ring.
+
+    Raises :class:`HybridLabError` for both ways to price a ring step or half of one, for negative and infinite times, and
+    for sizes that do not fit in memory. The order of the phases is that of Narayanan et al., arXiv 2104.04473.
+
+    >>> from hybridlab.schedules import build
+    >>> step = hybrid_step(build("1f1b", 2, 8), Costs.per_device(forward=50, backward=80), replicas=2, ring_step=20)
+    >>> step.makespan, step.all_reduce_time, round(step.speedup, 2)
+    (1210.0, 40.0, 3.44)
+    """
+    if not isinstance(schedule, Schedule) or not isinstance(costs, Costs):
+        raise HybridLabError(f"hybrid_step takes a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
+    if not isinstance(overlap, bool):
+        raise HybridLabError(f"overlap must be True or False, not {shown(overlap)}")
+    everyone = replicate(schedule, replicas)
+    mesh = everyone.mesh
+    unit, update = _one_time(microseconds, "microseconds"), _one_time(optimizer, "optimizer")
+    hop, nbytes = _price(schedule.chunks, mesh.replicas, ring_step, link, gradient_bytes, wire, unit)
+    count = 2 * int(schedule.messages.sum()) * mesh.replicas + 2 * (mesh.replicas - 1) * schedule.stages * mesh.replicas + mesh.size
+    run = simulate(everyone, _of_all_ranks(costs, mesh))
+    if count * max(1, math.prod(run.start.shape[:-1])) > MOST_SPANS:
+        raise HybridLabError(f"a step with {count:,} messages and hops does not fit in memory: take fewer replicas or settings")
+    edges, free = (rings(run, schedule, mesh, each, overlap) for each in (hop, 0.0))
+    parts = (*messages(run, costs.p2p), *hops(edges, ring_order(schedule), mesh, nbytes), optimizers(edges, mesh, update))
+    exposed = edges[..., -1].max(axis=(-2, -1)) - free[..., -1].max(axis=(-2, -1))
+    single = run.busy.sum(axis=-1) + mesh.stages * update
+    timeline = Timeline(everyone, run.start, run.end, joined(*parts))
+    return HybridStep(timeline, mesh, 2 * (mesh.replicas - 1) * hop * schedule.chunks, _plain(exposed), _plain(single))
+
+
+def _price(
+    chunks: int, replicas: int, ring_step: Any, link: Any, gradient_bytes: Any, wire: WireFormat, microseconds: float
+) -> tuple[float, Ints]:
+    """Return the time of one step of one ring, and the bytes of the pieces, shape (chunks, replicas); -1 if not known."""
+    if not isinstance(wire, WireFormat):
+        raise HybridLabError(f"wire must be a WireFormat, such as FP16, not {shown(wire)}")
+    if ring_step is not None and (link is not None or gradient_bytes is not None):
+        raise HybridLabError("give ring_step, or link with gradient_bytes, not both: each says how long a step of the ring takes")
+    if (link is None) != (gradient_bytes is None):
+        missing = "gradient_bytes" if gradient_bytes is None else "link"
+        raise HybridLabError(f"link and gradient_bytes belong together, and {missing} is missing: a step takes latency + bytes / bandwidth")
+    if link is None:
+        hop = 0.0 if ring_step is None else _one_time(ring_step, "ring_step")
+        return hop / chunks, np.full((chunks, replicas), -1)
+    if not (hasattr(link, "latency") and hasattr(link, "bandwidth")):
+        raise HybridLabError(f"link must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {shown(link)}")
+    nbytes = whole_number(gradient_bytes, "gradient_bytes", at_least=0, at_most=2**62)
+    if nbytes % BYTES_A_PARAMETER:
+        raise HybridLabError(f"gradient_bytes must be even, {BYTES_A_PARAMETER} bytes a parameter, not {nbytes}")
+    if not microseconds:
+        raise HybridLabError("microseconds is the length of the timeline's unit of time, such as 1000 for ms, not 0")
+    sizes = _cut(_cut(np.array(nbytes // BYTES_A_PARAMETER), chunks), replicas)
+    message = {size: wire.nbytes(size) for size in np.unique(sizes).tolist()}
+    seconds = link.latency + max(message.values()) / link.bandwidth
+    return _one_time(seconds * 1e6 / microseconds, "a step of the ring"), np.vectorize(message.get, otypes=[np.intp])(sizes)
+
+
+def _cut(sizes: Ints, parts: int) -> Ints:
+    """Return the sizes of the ``parts`` that ``numpy.array_split`` cuts each size into, on a new last axis."""
+    return sizes[..., None] // parts + (np.arange(parts) < sizes[..., None] % parts)
+
+
+def _one_time(value: Any, name: str) -> float:
+    time = times(value, name)
+    if time.ndim:
+        raise HybridLabError(f"{name} must be one time for the whole step, not {shown(value)}")
+    return float(time)
+
+
+def _of_all_ranks(costs: Costs, mesh: Mesh) -> Costs:
+    """Return the costs of every rank: those of one pipeline are repeated for each replica."""
+    if costs.devices in (None, mesh.size):
+        return costs
+    if costs.devices != mesh.stages:
+        wanted = f"one value, one for each of the {mesh.stages} devices of a pipeline, or one for each of the {mesh.size} ranks"
+        raise HybridLabError(f"the costs are for {costs.devices} devices: give {wanted}")
+    rows = (costs.forward, costs.backward, costs.weight_gradient)
+    forward, backward, weight = (np.concatenate([row] * mesh.replicas, axis=-1) if row.shape[-1] > 1 else row for row in rows)
+    return Costs(forward, backward, weight, costs.p2p)
+
+
+def _ratio(part: Any, whole: Any) -> Any:
+    return _plain(np.divide(part, whole, out=np.zeros_like(np.asarray(whole, dtype=np.float64)), where=np.asarray(whole) > 0))
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if np.ndim(value) == 0 else value
