@@ -37,6 +37,7 @@ FLOORS = {
     "schedules": 3,
     "timeline": 3,
     "palette": 4,
+    "phases": 4,
     "published": 4,
     "step": 4,
     "training": 4,
