@@ -15,6 +15,7 @@ from hybridlab.mesh import Mesh
 from hybridlab.ops import Kind, Op
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build, register
+from hybridlab.step import HybridStep, hybrid_step
 from hybridlab.tasks import check
 from hybridlab.timeline import Timeline
 from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
@@ -30,6 +31,7 @@ __all__ = [
     "Costs",
     "Deadlock",
     "HybridLabError",
+    "HybridStep",
     "InvalidSchedule",
     "Kind",
     "Mesh",
@@ -41,6 +43,7 @@ __all__ = [
     "build",
     "check",
     "formulas",
+    "hybrid_step",
     "published",
     "register",
     "simulate",
