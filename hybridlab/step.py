@@ -95,6 +95,7 @@ def hybrid_step(
 
     Without ``overlap`` rings start when the whole pipeline has ended. With it the ring of a stage starts when its last
     backward (B or W) has ended on every replica and the device's ring before it is done; computing goes on beside it.
+    The rings of a device take turns, in the order of those last backwards.
     ``optimizer`` is the time that a device takes for all its weights, after its last ring.
 
     Raises :class:`HybridLabError` for both ways to price a ring step or half of one, for negative and infinite times, and
@@ -109,14 +110,14 @@ def hybrid_step(
         raise HybridLabError(f"hybrid_step takes a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
     if not isinstance(overlap, bool):
         raise HybridLabError(f"overlap must be True or False, not {shown(overlap)}")
-    everyone = replicate(schedule, replicas)
-    mesh = everyone.mesh
+    mesh = Mesh(schedule.devices, replicas)
     unit, update = _one_time(microseconds, "microseconds"), _one_time(optimizer, "optimizer")
+    count = 2 * mesh.replicas * (int(schedule.messages.sum()) + (mesh.replicas - 1) * schedule.stages) + mesh.size
+    if count * math.prod(costs.batch) > MOST_SPANS:
+        raise HybridLabError(f"a step of {count:,} messages and hops does not fit in memory: take fewer replicas or settings")
     hop, nbytes = _price(schedule.chunks, mesh.replicas, ring_step, link, gradient_bytes, wire, unit)
-    count = 2 * int(schedule.messages.sum()) * mesh.replicas + 2 * (mesh.replicas - 1) * schedule.stages * mesh.replicas + mesh.size
+    everyone = replicate(schedule, mesh.replicas)
     run = simulate(everyone, _of_all_ranks(costs, mesh))
-    if count * max(1, math.prod(run.start.shape[:-1])) > MOST_SPANS:
-        raise HybridLabError(f"a step with {count:,} messages and hops does not fit in memory: take fewer replicas or settings")
     edges, free = (rings(run, schedule, mesh, each, overlap) for each in (hop, 0.0))
     parts = (*messages(run, costs.p2p), *hops(edges, ring_order(schedule), mesh, nbytes), optimizers(edges, mesh, update))
     exposed = edges[..., -1].max(axis=(-2, -1)) - free[..., -1].max(axis=(-2, -1))

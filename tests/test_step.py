@@ -1,0 +1,440 @@
+"""The hybrid step: numbers of the published report put right, properties over the registry, a second clock as judge."""
+
+from collections import defaultdict
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import oracle
+import pytest
+import step_oracle
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import outcome, usual_or_junk
+from strategies import Size, batches, one_by_one, quarters, settings_of, sizes
+
+from hybridlab import REGISTRY, Costs, HybridLabError, HybridStep, Op, build, hybrid_step, simulate
+
+REPORT = Costs.per_device(forward=50, backward=80)  # ms; reading A of the report: of one stage
+HALVES = Costs.per_device(forward=25, backward=40)  # reading B: of the whole model, on two stages
+names = pytest.mark.parametrize("name", sorted(REGISTRY))
+
+
+def report_step(microbatches: int = 8, costs: Costs = REPORT, **how: Any) -> HybridStep:
+    return hybrid_step(build("1f1b", 2, microbatches), costs, 2, **({"ring_step": 20} | how))
+
+
+# The report's numbers, put right
+
+
+def test_the_reports_total_and_its_speedup_put_right() -> None:
+    """1210 ms are right, 0.86x is not: four GPUs do four times the work of the baseline it takes."""
+    step = report_step()
+    assert (step.makespan, step.all_reduce_time, step.exposed_communication) == (1210, 40, 40)
+    assert step.makespan == 1040 + 40 + 130
+    assert step.single_device == 2 * 2 * 8 * 130 == 4160
+    assert round(step.speedup, 2) == 3.44
+    assert round(step.efficiency, 2) == 0.86
+    assert round(step.communication_share, 3) == 0.033
+    assert 1040 / step.makespan == pytest.approx(0.86, abs=0.005), "the report's baseline: a quarter of the work"
+
+
+def test_the_other_reading() -> None:
+    """50 and 80 ms of the whole model: half of each on a stage."""
+    step = report_step(costs=HALVES)
+    assert (step.makespan, step.single_device) == (625, 2080)
+    assert round(step.speedup, 2) == 3.33
+    assert round(step.communication_share, 3) == 0.064
+
+
+def test_eight_microbatches_shared_by_the_replicas() -> None:
+    assert [round(report_step(4, costs).speedup, 2) for costs in (REPORT, HALVES)] == [3.01, 2.85]
+
+
+@pytest.mark.parametrize(
+    ("costs", "totals", "speedups"),
+    [
+        (REPORT, [430, 690, 1210, 2250], [2.42, 3.01, 3.44, 3.70]),
+        (HALVES, [235, 365, 625, 1145], [2.21, 2.85, 3.33, 3.63]),
+    ],
+    ids=["a stage", "the model"],
+)
+def test_more_microbatches_pay(costs: Costs, totals: list[float], speedups: list[float]) -> None:
+    """Benchmark 1: with 2, 4, 8, 16 microbatches the speedup rises and the share of communication falls."""
+    steps = [report_step(microbatches, costs) for microbatches in (2, 4, 8, 16)]
+    assert [step.makespan for step in steps] == totals
+    assert [round(step.speedup, 2) for step in steps] == speedups
+    shares = [step.communication_share for step in steps]
+    assert shares == sorted(shares, reverse=True)
+    if costs is REPORT:
+        assert [round(100 * share, 1) for share in (shares[0], shares[-1])] == [9.3, 1.8]
+
+
+def test_the_same_four_gpus_cut_three_ways() -> None:
+    """Benchmark 2 with exactly 4 GPUs and 8 microbatches in all, the model split."""
+    for (stages, replicas), total in {(1, 4): 380, (2, 2): 365, (4, 1): 357.5}.items():
+        costs = Costs.per_device(50 / stages, 80 / stages)
+        assert hybrid_step(build("1f1b", stages, 8 // replicas), costs, replicas, ring_step=20).makespan == total
+
+
+def test_all_reduce_of_one_to_eight_replicas() -> None:
+    """Benchmark 3: 0, 20, 60, 140 ms at 10 ms a step, and what share of the total that is."""
+    steps = [hybrid_step(build("1f1b", 2, 8), REPORT, replicas, ring_step=10) for replicas in (1, 2, 4, 8)]
+    assert [step.all_reduce_time for step in steps] == [0, 20, 60, 140]
+    assert [round(100 * step.communication_share, 2) for step in steps] == [0, 1.68, 4.88, 10.69]
+
+
+# Properties over the registry
+
+
+@st.composite
+def steps(draw: st.DrawFn, name: str | None = None, most: int = 60) -> tuple[Size, oracle.Setting, int, dict[str, Any]]:
+    """A size with at most ``most`` operations a pipeline, costs of each device, replicas, and how the step is run."""
+    size = draw(sizes(name).filter(lambda size: 3 * size.devices * size.chunks * size.microbatches <= most))
+    how = {"ring_step": draw(quarters), "optimizer": draw(quarters), "overlap": draw(st.booleans())}
+    return size, draw(settings_of(size.devices, exact=True)), draw(st.integers(1, 4)), how
+
+
+@names
+@settings(max_examples=40)
+@given(data=st.data())
+def test_serial_is_the_sum_of_its_parts_and_overlap_never_slower(name: str, data: st.DataObject) -> None:
+    size, setting, replicas, how = data.draw(steps(name, most=200))
+    schedule = size.build()
+    pipeline = simulate(schedule, setting.costs())
+    serial, beside = (hybrid_step(schedule, setting.costs(), replicas, **(how | {"overlap": each})) for each in (False, True))
+    rings = 2 * (replicas - 1) * how["ring_step"]
+    assert serial.all_reduce_time == beside.all_reduce_time == pytest.approx(rings)
+    assert serial.makespan == pytest.approx(pipeline.makespan + rings + how["optimizer"])
+    assert serial.exposed_communication == pytest.approx(rings)
+    small = 1e-9 * serial.makespan
+    assert beside.makespan <= serial.makespan + small
+    assert beside.makespan >= pipeline.makespan + how["optimizer"] - small
+    for device in range(size.devices):
+        ready = [pipeline.end[schedule.stage == stage].max() for stage in range(schedule.stages) if schedule.device_of[stage] == device]
+        assert beside.makespan >= min(ready) + rings + how["optimizer"] - small
+    assert -small <= beside.exposed_communication <= rings + small
+    for step in (serial, beside):
+        assert step.single_device == pytest.approx(float(replicas * pipeline.busy.sum() + size.devices * how["optimizer"]))
+        assert step.peak_activations.tolist() == pipeline.peak_activations.tolist() * replicas
+        assert 0 <= step.communication_share <= 1
+        assert step.speedup <= step.mesh.size * (1 + 1e-12)
+        busy = float(step.timeline.busy.sum())
+        assert busy == pytest.approx(float(replicas * (pipeline.busy.sum() + size.devices * how["optimizer"])))
+
+
+def rows_of(step: HybridStep, *kinds: str) -> list[dict[str, Any]]:
+    return [row for row in step.timeline.to_rows() if row["kind"] in kinds]
+
+
+def check_rings(step: HybridStep, overlap: bool) -> None:
+    """Each ring: 2(D-1) steps of all its ranks at once, after the stage's last backward on every replica, one at a time."""
+    mesh, schedule = step.mesh, step.timeline.schedule
+    hops = rows_of(step, "reduce-scatter", "all-gather")
+    assert len(hops) == 2 * (mesh.replicas - 1) * mesh.replicas * schedule.stages
+    of_stage = defaultdict(list)
+    for hop in hops:
+        of_stage[hop["stage"]].append(hop)
+    for stage, ring in of_stage.items():
+        ended = [row["end"] for row in rows_of(step, "F", "B", "I", "W") if row["stage"] == stage or not overlap]
+        assert min(hop["start"] for hop in ring) >= max(ended), "no hop starts before the last backward on any replica"
+        group = mesh.ring(schedule.device_of[stage])
+        assert {(hop["device"], hop["peer"]) for hop in ring} == set(group)
+        for phase in ("reduce-scatter", "all-gather"):
+            for number in range(mesh.replicas - 1):
+                together = [hop for hop in ring if (hop["kind"], hop["step"]) == (phase, number)]
+                assert len(together) == mesh.replicas
+                assert len({(hop["start"], hop["end"]) for hop in together}) == 1
+                assert {hop["chunk"] for hop in together} == set(range(mesh.replicas))
+    for device in range(mesh.size):
+        mine = sorted((hop["start"], hop["end"]) for hop in hops if hop["device"] == device)
+        assert all(earlier[1] <= later[0] for earlier, later in pairwise(mine)), "hops of a device do not overlap"
+
+
+def check_chunks(step: HybridStep) -> None:
+    """Follow the pieces: a rank sends in each step what it received in the step before; at the end it has had every piece."""
+    hops = rows_of(step, "reduce-scatter", "all-gather")
+    for stage in {hop["stage"] for hop in hops}:
+        ring = [hop for hop in hops if hop["stage"] == stage]
+        sends = {(hop["device"], hop["kind"], hop["step"]): hop for hop in ring}
+        for hop in ring:
+            last = hop["step"] == step.mesh.replicas - 2
+            key = ("all-gather", 0) if last and hop["kind"] == "reduce-scatter" else (hop["kind"], hop["step"] + 1)
+            onward = sends.get((hop["peer"], *key))
+            assert onward is None or onward["chunk"] == hop["chunk"]
+        for rank in {hop["device"] for hop in ring}:
+            heard = {hop["chunk"] for hop in ring if hop["peer"] == rank and hop["kind"] == "all-gather"}
+            own = {hop["chunk"] for hop in ring if hop["device"] == rank and (hop["kind"], hop["step"]) == ("all-gather", 0)}
+            assert heard | own == set(range(step.mesh.replicas))
+            assert not heard & own
+
+
+def check_messages(step: HybridStep, p2p: float) -> None:
+    """One send and one receive for each message, from the end of an operation until before the one that needs it."""
+    schedule = step.timeline.schedule
+    ops = {(row["device"], row["op"]): row for row in rows_of(step, "F", "B", "I", "W")}
+    sends, receives = rows_of(step, "send"), rows_of(step, "receive")
+    assert len(sends) == len(receives) == int(schedule.messages.sum())
+    assert np.bincount([row["device"] for row in sends], minlength=step.mesh.size).tolist() == schedule.messages.tolist()
+    arrived = {(row["device"], row["op"].split()[1]): row for row in receives}
+    for row in sends:
+        source = ops[row["device"], row["op"].split()[1]]
+        assert row["start"] == source["end"], "a send starts where its operation ends"
+        assert row["end"] - row["start"] == pytest.approx(p2p)
+        assert (row["stage"], row["microbatch"]) == (source["stage"], source["microbatch"])
+        receive = arrived.pop((row["peer"], source["op"]))
+        assert (receive["peer"], receive["start"], receive["end"]) == (row["device"], row["start"], row["end"])
+        assert step.mesh.coordinates(row["peer"]).replica == step.mesh.coordinates(row["device"]).replica
+    assert not arrived
+    received = {(row["device"], row["op"].split()[1]): row["end"] for row in receives}
+    for (device, _), row in ops.items():
+        for need in (str(need) for need in schedule.needs(Op.parse(row["op"]))):
+            end = ops[device, need]["end"] if (device, need) in ops else received[device, need]
+            assert end <= row["start"], "what an operation needs is there before it starts"
+
+
+def check_optimizers(step: HybridStep, optimizer: float) -> None:
+    rows = rows_of(step, "optimizer")
+    assert [row["device"] for row in rows] == list(range(step.mesh.size))
+    for row in rows:
+        before = [
+            other["end"] for other in rows_of(step, "F", "B", "I", "W", "reduce-scatter", "all-gather") if other["device"] == row["device"]
+        ]
+        assert row["start"] >= max(before)
+        assert row["end"] - row["start"] == pytest.approx(optimizer)
+
+
+def every_check(step: HybridStep, p2p: float, how: dict[str, Any]) -> None:
+    check_rings(step, how["overlap"])
+    check_chunks(step)
+    check_messages(step, p2p)
+    check_optimizers(step, how["optimizer"])
+
+
+@names
+@settings(max_examples=25)
+@given(data=st.data())
+def test_messages_rings_and_optimizers_keep_to_the_rules(name: str, data: st.DataObject) -> None:
+    size, setting, replicas, how = data.draw(steps(name))
+    every_check(hybrid_step(size.build(), setting.costs(), replicas, **how), setting.p2p, how)
+
+
+# A second clock
+
+
+@settings(max_examples=40)
+@given(data=st.data(), slow=st.booleans())
+def test_the_step_equals_a_naive_loop_over_events(data: st.DataObject, slow: bool) -> None:
+    """Every time of it, exactly; also where each rank has its own speed."""
+    size, setting, replicas, how = data.draw(steps(most=40))
+    schedule = size.build()
+    ranks = size.devices * replicas
+    every = data.draw(settings_of(ranks, exact=True)) if slow else setting
+    costs = every.costs()
+    hop = Fraction(how["ring_step"]) / size.chunks
+    durations = {
+        (divmod(rank, size.devices), kind): every.duration(kind, rank if slow else rank % size.devices, size.chunks)
+        for rank in range(ranks)
+        for kind in "FBIW"
+    }
+    wanted = step_oracle.Step(
+        oracle.nodes(schedule), replicas, durations, Fraction(every.p2p), hop, Fraction(how["optimizer"]), how["overlap"]
+    ).run()
+    step = hybrid_step(schedule, costs, replicas, **how)
+    for row in rows_of(step, "F", "B", "I", "W"):
+        place = step.mesh.coordinates(row["device"])
+        times = wanted.ops[(place.replica, place.stage), (row["kind"], row["stage"], row["microbatch"])]
+        assert [row["start"], row["end"]] == pytest.approx([float(time) for time in times])
+    for stage, times in wanted.rings.items():
+        ring = [row for row in rows_of(step, "reduce-scatter", "all-gather") if row["stage"] == stage]
+        seen = [min(row["start"] for row in ring), max(row["end"] for row in ring)]
+        assert how["ring_step"] == 0 or seen == pytest.approx([float(time) for time in times])
+    for row in rows_of(step, "optimizer"):
+        place = step.mesh.coordinates(row["device"])
+        assert row["start"] == pytest.approx(float(wanted.optimizers[place.replica, place.stage][0]))
+    assert step.makespan == pytest.approx(float(wanted.makespan))
+
+
+# By hand
+
+
+def times_of(step: HybridStep, kind: str) -> list[tuple[int, float, float]]:
+    return [(row["device"], row["start"], row["end"]) for row in rows_of(step, kind)]
+
+
+def test_a_small_step_by_hand() -> None:
+    """K = 2, M = 1, D = 2: F = 1, B = 2, latency 0.5. Stage 1 is done at 4.5 and rings while stage 0 still computes."""
+    costs = Costs.per_device(1, 2, p2p=0.5)
+    step = hybrid_step(build("1f1b", 2, 1), costs, 2, ring_step=1, overlap=True, optimizer=3)
+    ends = [(row["device"], row["op"], row["end"]) for row in rows_of(step, "F", "B")]
+    one = [("0F0", 1), ("0B0", 7), ("1F0", 2.5), ("1B0", 4.5)]
+    assert ends == [(rank, *ended) for rank, ended in zip([0, 0, 1, 1, 2, 2, 3, 3], one * 2, strict=True)]
+    assert times_of(step, "reduce-scatter") == [(0, 7, 8), (1, 4.5, 5.5), (2, 7, 8), (3, 4.5, 5.5)]
+    assert times_of(step, "all-gather") == [(0, 8, 9), (1, 5.5, 6.5), (2, 8, 9), (3, 5.5, 6.5)]
+    assert times_of(step, "optimizer") == [(0, 9, 12), (1, 6.5, 9.5), (2, 9, 12), (3, 6.5, 9.5)]
+    assert times_of(step, "send") == [(0, 1, 1.5), (1, 4.5, 5), (2, 1, 1.5), (3, 4.5, 5)]
+    assert sorted(times_of(step, "receive")) == [(0, 4.5, 5), (1, 1, 1.5), (2, 4.5, 5), (3, 1, 1.5)]
+    assert (step.makespan, step.exposed_communication, step.single_device) == (12, 2, 2 * 6 + 2 * 3)
+    serial = hybrid_step(build("1f1b", 2, 1), costs, 2, ring_step=1, optimizer=3)
+    assert {start for _, start, _ in times_of(serial, "reduce-scatter")} == {7}
+    assert serial.makespan == 12, "stage 0 ends last and hides nothing, so overlap gains nothing here"
+
+
+@pytest.mark.parametrize("name", ["gpipe", "1f1b"])
+def test_overlap_hides_nothing_where_the_first_stage_ends_last(name: str) -> None:
+    """Without latency the last backward of stage 0 is the last of all; its ring comes after it in any case."""
+    serial, beside = (hybrid_step(build(name, 4, 8), REPORT, 4, ring_step=20, overlap=each) for each in (False, True))
+    assert serial.makespan == beside.makespan == 11 * 130 + 120
+    first = [row["end"] for row in rows_of(beside, "all-gather") if row["stage"] == 3 and row["step"] == 2]
+    assert set(first) == {11 * 130 - 3 * 80 + 120}, "the last stage's ring is over long before"
+
+
+def test_chunks_let_part_of_the_ring_hide() -> None:
+    """Interleaved: the gradients of chunk 1 are done first, and their half of the ring runs beside the rest."""
+    serial, beside = (hybrid_step(build("interleaved", 4, 8, 2), REPORT, 4, ring_step=20, overlap=each) for each in (False, True))
+    assert serial.exposed_communication == serial.all_reduce_time == 120
+    assert beside.exposed_communication == 60
+    assert serial.makespan - beside.makespan == 60
+
+
+def test_a_slow_rank_keeps_its_whole_ring_waiting() -> None:
+    """K = 2, D = 2, M = 1; rank 3, stage 1 of replica 1, is twice as slow."""
+    costs = Costs.per_device(1, [2, 2, 2, 4])
+    step = hybrid_step(build("1f1b", 2, 1), costs, 2, ring_step=1, overlap=True)
+    assert times_of(step, "reduce-scatter") == [(0, 8, 9), (1, 6, 7), (2, 8, 9), (3, 6, 7)]
+    assert (step.makespan, step.single_device) == (10, 14)
+
+
+def test_one_replica_has_no_ring() -> None:
+    for overlap in (False, True):
+        step = hybrid_step(build("1f1b", 4, 8), REPORT, 1, ring_step=20, overlap=overlap, optimizer=5)
+        assert (step.makespan, step.all_reduce_time, step.exposed_communication) == (11 * 130 + 5, 0, 0)
+        assert rows_of(step, "reduce-scatter", "all-gather") == []
+        starts = [start for _, start, _ in times_of(step, "optimizer")]
+        assert starts == ([1190, 1270, 1350, 1430][::-1] if overlap else [1430] * 4)
+
+
+@names
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 2), (2, 1), (4, 2), (5, 1)], ids=str)
+@pytest.mark.parametrize("replicas", [1, 2, 5])
+def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int], replicas: int) -> None:
+    family = REGISTRY[name]
+    devices, microbatches = sizes
+    if family.refusal(devices, microbatches, family.fewest_chunks):
+        microbatches = devices
+    for overlap in (False, True):
+        how = {"ring_step": 3, "optimizer": 1, "overlap": overlap}
+        every_check(hybrid_step(build(name, devices, microbatches), Costs.per_device(1, 2, p2p=0.5), replicas, **how), 0.5, how)
+
+
+def test_nothing_takes_any_time() -> None:
+    step = hybrid_step(build("1f1b", 2, 2), Costs.per_device(0, 0), 2)
+    assert (step.makespan, step.speedup, step.efficiency, step.communication_share) == (0, 0, 0, 0)
+
+
+def test_communication_is_free_unless_it_is_priced() -> None:
+    free = report_step(ring_step=None)
+    assert (free.makespan, free.exposed_communication, free.all_reduce_time) == (1170, 0, 0)
+    assert free.timeline.spans is not None
+    assert free.timeline.spans.of("all-gather").nbytes.tolist() == [-1] * 4
+
+
+def test_all_devices_idle_share_and_efficiency_are_one_whole() -> None:
+    """Without an optimizer, which every replica runs again, what is not efficiency is idle time."""
+    step = report_step()
+    assert step.efficiency + step.timeline.bubble_ratio == pytest.approx(1)
+
+
+# Batches of costs
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_a_batch_equals_its_settings_one_by_one(data: st.DataObject) -> None:
+    size, _, replicas, how = data.draw(steps())
+    schedule = size.build()
+    shape, arguments = data.draw(batches(size.devices))
+    batch = hybrid_step(schedule, Costs.per_device(**arguments), replicas, **how)
+    assert batch.timeline.start.shape[:-1] == shape
+    for setting, costs in one_by_one(shape, size.devices, arguments):
+        one = hybrid_step(schedule, costs, replicas, **how)
+        for quantity in ("makespan", "exposed_communication", "single_device", "speedup", "communication_share", "efficiency"):
+            assert getattr(batch, quantity)[setting] == pytest.approx(getattr(one, quantity)), quantity
+        assert batch.all_reduce_time == one.all_reduce_time
+        assert batch.peak_activations[setting].tolist() == one.peak_activations.tolist()
+        assert batch.timeline.at(*setting).to_rows() == one.timeline.to_rows()
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"ring_step": -1}, "ring_step must be finite numbers of zero or more, but it is -1"),
+        ({"ring_step": float("nan")}, "but it is nan"),
+        ({"ring_step": float("inf")}, "but it is inf"),
+        ({"ring_step": [1, 2]}, "one time for the whole step"),
+        ({"ring_step": "20"}, "ring_step must be a number"),
+        ({"optimizer": -3}, "optimizer must be finite numbers of zero or more, but it is -3"),
+        ({"optimizer": [1, 2]}, "one time for the whole step"),
+        ({"gradient_bytes": 10}, "belong together, and link is missing"),
+        ({"ring_step": 1, "gradient_bytes": 10}, "not both"),
+        ({"wire": "FP16"}, "wire must be a WireFormat"),
+        ({"overlap": 1}, "overlap must be True or False, not 1"),
+        ({"microseconds": -1}, "microseconds must be finite numbers of zero or more"),
+    ],
+    ids=str,
+)
+def test_refusals(how: dict[str, Any], says: str) -> None:
+    with pytest.raises(HybridLabError, match=says):
+        hybrid_step(build("1f1b", 2, 2), REPORT, 2, **how)
+
+
+def test_refusals_of_sizes() -> None:
+    schedule = build("1f1b", 2, 2)
+    for replicas in (0, -1, 1.5, True, None, "2"):
+        with pytest.raises(HybridLabError, match="replicas must be a whole number"):
+            hybrid_step(schedule, REPORT, replicas)  # type: ignore[arg-type]
+    with pytest.raises(
+        HybridLabError, match="the costs are for 3 devices: give one value, one for each of the 2 devices of a pipeline, or"
+    ):
+        hybrid_step(schedule, Costs.per_device([1, 2, 3], 2), 2)
+    with pytest.raises(HybridLabError, match="does not fit in memory: take fewer replicas or settings"):
+        hybrid_step(schedule, REPORT, 10_000)
+    with pytest.raises(HybridLabError, match="takes a Schedule and Costs, not 1 and 2"):
+        hybrid_step(1, 2, 2)  # type: ignore[arg-type]
+    everyone = hybrid_step(schedule, REPORT, 2).timeline.schedule
+    with pytest.raises(HybridLabError, match="the Schedule of one pipeline"):
+        hybrid_step(everyone, REPORT, 2)
+
+
+time = usual_or_junk([0, 1, 2.5])
+
+
+@settings(max_examples=300)
+@given(
+    schedule=usual_or_junk([build("1f1b", 2, 2), build("interleaved", 2, 2)]),
+    costs=usual_or_junk([REPORT, Costs.per_device([[1], [2]], 3)]),
+    replicas=usual_or_junk([1, 2, 3]),
+    ring_step=time,
+    optimizer=time,
+    overlap=usual_or_junk([False, True]),
+    unit=time,
+)
+def test_junk(schedule: Any, costs: Any, replicas: Any, ring_step: Any, optimizer: Any, overlap: Any, unit: Any) -> None:
+    """A step with sound times, or a sentence."""
+    how = {"ring_step": ring_step, "optimizer": optimizer, "overlap": overlap, "microseconds": unit}
+    step = outcome(hybrid_step, schedule, costs, replicas, **how)
+    if step is not None:
+        assert np.isfinite(step.makespan).all()
+        assert np.isfinite(step.speedup).all()
+        assert repr(step)
+
+
+def test_a_step_shows_itself_in_a_line() -> None:
+    assert repr(report_step()) == (
+        "<HybridStep of <Schedule 1f1b: 4 devices, 8 microbatches, 1 chunk, 2 replicas>: makespan 1210, speedup 3.44>"
+    )
+    assert repr(report_step(costs=Costs.per_device([[1], [2]], 3))).endswith(": several settings>")
