@@ -2,5 +2,6 @@
 
 from hybridlab.widgets.bet import Bet, Revealed
 from hybridlab.widgets.explorer import TimelineExplorer
+from hybridlab.widgets.mesh_view import MeshView
 
-__all__ = ["Bet", "Revealed", "TimelineExplorer"]
+__all__ = ["Bet", "MeshView", "Revealed", "TimelineExplorer"]

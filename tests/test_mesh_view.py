@@ -1,0 +1,229 @@
+"""The mesh view holds what the published layout and plain counting say, refuses in sentences, and prints the same text in every run."""
+
+import contextlib
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import junk
+
+from hybridlab import HybridLabError, Mesh, published
+from hybridlab.widgets import MeshView, mesh_view
+from hybridlab.widgets.mesh_view import MOST, SETTING, mesh_data
+
+Entry = dict[str, Any]
+counts = st.integers(1, MOST)
+
+
+def entry(stages: int, replicas: int, microbatches: int = 6) -> Entry:
+    found: Entry = mesh_data([stages], [replicas], microbatches)["meshes"][f"{stages}/{replicas}"]
+    return found
+
+
+def neighbours(stages: int, replicas: int) -> dict[str, set[tuple[int, int]]]:
+    """Who sends to whom, by rolling an array of ranks, which shares nothing with Mesh."""
+    ranks = np.arange(stages * replicas).reshape(replicas, stages)
+    pairs = list(zip(ranks[:, :-1].ravel().tolist(), ranks[:, 1:].ravel().tolist(), strict=True))
+    ring = zip(ranks.ravel().tolist(), np.roll(ranks, -1, axis=0).ravel().tolist(), strict=True)
+    around = set(ring) if replicas > 1 else set()
+    return {"activations": set(pairs), "gradients": {(after, before) for before, after in pairs}, "ring": around}
+
+
+@given(counts, counts)
+def test_everybody_sends_to_the_neighbours_that_a_rolled_array_shows(stages: int, replicas: int) -> None:
+    links = entry(stages, replicas)["links"]
+    for kind, pairs in neighbours(stages, replicas).items():
+        found = [(sender, receiver) for name, sender, receiver, _ in links if name == kind]
+        assert len(found) == len(pairs)
+        assert set(found) == pairs
+
+
+@given(counts, counts, st.integers(1, 100))
+def test_the_messages_of_a_step_are_as_many_as_by_counting(stages: int, replicas: int, microbatches: int) -> None:
+    sent: Counter[str] = Counter()
+    for kind, _, _, count in entry(stages, replicas, microbatches)["links"]:
+        sent[kind] += count
+    assert sent["activations"] == sent["gradients"] == replicas * (stages - 1) * microbatches
+    assert sent["ring"] == stages * replicas * 2 * (replicas - 1)
+
+
+@given(counts, counts)
+def test_places_and_groups_are_those_of_an_array_of_ranks(stages: int, replicas: int) -> None:
+    ranks = np.arange(stages * replicas).reshape(replicas, stages)
+    found = entry(stages, replicas)
+    assert found["pipelines"] == ranks.tolist()
+    assert found["groups"] == ranks.T.tolist()
+    assert [ranks[replica, stage] for stage, replica in found["places"]] == list(range(stages * replicas))
+
+
+def test_the_published_mesh_is_drawn_as_it_was_printed() -> None:
+    found = entry(stages=3, replicas=4)
+    header = str(published.step_grid()).splitlines()[0]
+    printed = [(int(rank), int(stage)) for rank, stage in re.findall(r"R(\d+)\(S(\d+)\)", header)]
+    assert [(rank, stage) for rank, (stage, _) in enumerate(found["places"])] == printed
+    ring = [(sender, receiver) for kind, sender, receiver, _ in found["links"] if kind == "ring" and sender % 3 == 1]
+    assert ring == [(1, 4), (4, 7), (7, 10), (10, 1)]
+    assert sum(count for kind, *_, count in found["links"] if kind == "ring") == 2160 / 30  # what the program counted, in messages
+
+
+@pytest.mark.parametrize(("stages", "replicas"), [(1, 1), (1, 4), (3, 1)])
+def test_small_meshes_have_no_links_to_nobody(stages: int, replicas: int) -> None:
+    kinds = {kind for kind, *_ in entry(stages, replicas)["links"]}
+    assert kinds == ({"activations", "gradients"} if stages > 1 else set()) | ({"ring"} if replicas > 1 else set())
+
+
+def test_a_ring_that_goes_the_wrong_way_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = Mesh.ring
+    monkeypatch.setattr(Mesh, "ring", lambda self, stage: tuple(link[::-1] for link in ring(self, stage)))
+    found = {(sender, receiver) for kind, sender, receiver, _ in entry(3, 4)["links"] if kind == "ring"}
+    assert found != neighbours(3, 4)["ring"]
+
+
+def test_the_grid_has_every_combination_and_is_small_json() -> None:
+    view = MeshView(stages=range(1, MOST + 1), replicas=range(1, MOST + 1))
+    assert set(view.data["meshes"]) == {f"{k}/{d}" for k, d in product(range(1, MOST + 1), repeat=2)}
+    text = json.dumps(view.data, allow_nan=False)
+    assert json.loads(text) == view.data
+    assert len(text) < 1_000_000
+
+
+def test_kinds_differ_without_colour() -> None:
+    style = str(MeshView._css)
+    dashes = [re.search(rf"\.link\.{kind['name']} \{{([^}}]*)\}}", style) for kind in mesh_view.KINDS]
+    lines = [re.search(r"stroke-dasharray: ([\d ]+)", found[1]) if found else None for found in dashes]
+    assert len({line and line[1] for line in lines}) == 3
+    assert len({kind["letter"] for kind in mesh_view.KINDS}) == 3
+
+
+# ---- the setting ----
+
+
+def small(**changes: Any) -> MeshView:
+    arguments: dict[str, Any] = {"stages": (2, 3), "replicas": (1, 4)} | changes
+    return MeshView(**arguments)
+
+
+def test_a_view_begins_where_it_is_told() -> None:
+    view = small(show={"stages": 3, "replicas": 4, "rank": 11})
+    assert (view.stages, view.replicas, view.rank, view.place) == (3, 4, 11, (2, 3))
+    assert repr(small()).endswith("; 2 stages, 1 replica, rank 0>")
+
+
+def test_a_rank_that_a_smaller_mesh_lacks_becomes_0() -> None:
+    view = small(show={"stages": 3, "replicas": 4, "rank": 7})
+    view.stages = 2
+    assert view.rank == 7
+    view.replicas = 1
+    assert view.rank == 0
+
+
+def test_observers_follow_the_page() -> None:
+    view = small()
+    seen: list[tuple[str, int]] = []
+    view.observe(lambda change: seen.append((change["name"], change["new"])), list(SETTING))
+    view.set_state({"rank": 11, "stages": 3, "replicas": 4})  # what a message from the page does, in any order
+    assert sorted(seen) == [("rank", 11), ("replicas", 4), ("stages", 3)]
+
+
+@pytest.mark.parametrize(
+    ("trait", "value", "sentence"),
+    [
+        ("stages", 5, "this view has no mesh with stages = 5: choose from 2, 3"),
+        ("stages", 0, "stages must be a whole number of at least 1, not 0"),
+        ("replicas", "four", "replicas must be a whole number of at least 1, not 'four'"),
+        ("replicas", True, "replicas must be a whole number of at least 1, not True"),
+        ("rank", 2, "there is no rank 2: the last one is 1"),
+        ("rank", -1, "rank must be a whole number of at least 0, not -1"),
+        ("rank", 0.5, "rank must be a whole number of at least 0, not 0.5"),
+    ],
+)
+def test_what_the_mesh_does_not_have_is_refused_and_changes_nothing(trait: str, value: Any, sentence: str) -> None:
+    view = small()
+    before = repr(view)
+    with pytest.raises(HybridLabError) as why:
+        setattr(view, trait, value)
+    assert str(why.value) == sentence
+    assert repr(view) == before
+
+
+def test_what_a_page_sends_and_is_refused_is_answered_with_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+    view = small()
+    monkeypatch.setattr(MeshView, "send_state", lambda self, names: sent.append({name: getattr(self, name) for name in names}))
+    with pytest.raises(HybridLabError):
+        view.set_state({"rank": 99})
+    with pytest.raises(HybridLabError):
+        view.set_state({"stages": 3, "rank": "five"})
+    assert sent == [{"stages": 2, "replicas": 1, "rank": 0}] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"stages": ()}, "stages is empty"),
+        ({"stages": (2, 0)}, "stages must be a whole number of at least 1, not 0"),
+        ({"stages": "3"}, "stages must be a whole number of at least 1, not '3'"),
+        ({"replicas": 13}, "replicas must be at most 12, not 13"),
+        ({"replicas": range(1, 10**9)}, "replicas must be at most 12"),
+        ({"microbatches": 0}, "microbatches must be a whole number of at least 1, not 0"),
+        ({"show": 3}, "show is a mesh and a rank to begin with"),
+        ({"show": {"stage": 2}}, "did you mean 'stages'?"),
+        ({"show": {"stages": 4}}, "choose from 2, 3"),
+        ({"show": {"rank": 2}}, "there is no rank 2: the last one is 1"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(HybridLabError) as why:
+        small(**arguments)
+    assert sentence in str(why.value)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(["stages", "replicas", "microbatches", "show"]), junk, max_size=3))
+def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
+    with contextlib.suppress(HybridLabError):
+        json.dumps(small(**arguments).data, allow_nan=False)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(SETTING), junk, max_size=3))
+def test_junk_from_a_page_is_refused_or_drawn(state: dict[str, Any]) -> None:
+    view = small()
+    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
+        state = json.loads(json.dumps(state))
+        with contextlib.suppress(HybridLabError):
+            view.set_state(state)
+    assert 0 <= view.rank < view.stages * view.replicas
+
+
+# ---- text and script ----
+
+
+def test_the_text_is_the_same_in_another_process() -> None:
+    program = "from hybridlab.widgets import MeshView; print(MeshView({3, 2}, [4, 1], show={'rank': 1}))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == repr(small(show={"rank": 1}))
+    assert re.fullmatch(r"<MeshView: 4 sizes, data [0-9a-f]{8}; 2 stages, 1 replica, rank 1>", run.stdout.strip())
+    assert repr(small(microbatches=7)) != repr(small())
+
+
+def test_script_and_class_name_the_same_traits() -> None:
+    script = str(MeshView._esm)
+    named = re.search(r"const SETTING = (\[.*?\]);", script)
+    assert named
+    assert tuple(json.loads(named[1])) == SETTING
+    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(SETTING)
+    assert asked == {name for name in vars(MeshView) if name in MeshView.class_traits(sync=True)}
+
+
+def test_the_script_has_no_rule_of_ranks() -> None:
+    script = str(MeshView._esm)
+    assert not re.search(r"%|rank\s*[-+*/]|[-+*/]\s*(\w+\.)?rank\b", script)
