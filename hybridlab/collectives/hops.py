@@ -1,0 +1,67 @@
+"""The route of a ring all-reduce: which rank sends which chunk at which step, whatever the numbers are."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from hybridlab.collectives.result import Counts
+from hybridlab.fixed import Fixed, fixed
+from hybridlab.int8 import Real
+
+REDUCE_SCATTER, ALL_GATHER = "reduce-scatter", "all-gather"
+
+
+@dataclass(frozen=True, eq=False)
+class Hop(Fixed):
+    """One step of the ring: every rank sends one chunk to the next rank, all at once.
+
+    Place i of ``sender``, ``receiver``, ``chunk`` and ``nbytes``, each of shape (ranks,), is the message that rank i sends.
+    ``held``, shape (ranks, n), is what every rank holds after the step, where it was asked for.
+    """
+
+    phase: str
+    step: int
+    sender: Counts
+    receiver: Counts
+    chunk: Counts
+    nbytes: Counts
+    held: Real | None = None
+
+
+def chunk_bounds(size: int, ranks: int) -> list[tuple[int, int]]:
+    """Return where each of the ``ranks`` chunks of ``size`` numbers begins and ends, cut as numpy.array_split cuts.
+
+    >>> chunk_bounds(7, 3), chunk_bounds(1, 3)
+    ([(0, 3), (3, 5), (5, 7)], [(0, 1), (1, 1), (1, 1)])
+    """
+    each, longer = divmod(size, ranks)
+    starts = [chunk * each + min(chunk, longer) for chunk in range(ranks + 1)]
+    return list(pairwise(starts))
+
+
+def chunks_sent(ranks: int) -> npt.NDArray[np.int64]:
+    """Return the chunk that each rank sends at each of the 2 (ranks - 1) steps, shape (steps, ranks).
+
+    Chunk c starts at rank c and is finished at rank c - 1, which begins to hand it on.
+
+    >>> chunks_sent(3).tolist()
+    [[0, 1, 2], [2, 0, 1], [1, 2, 0], [0, 1, 2]]
+    """
+    rank, step = np.arange(ranks), np.arange(ranks - 1)[:, None]
+    return np.concatenate([rank - step, rank + 1 - step]) % ranks
+
+
+def hops_of(nbytes: Counts, held: Real | None) -> tuple[Hop, ...]:
+    """Return the 2 (ranks - 1) hops, given the bytes of each chunk's message and, or not, what was held after each hop."""
+    ranks = nbytes.size
+    sender = fixed(np.arange(ranks))
+    receiver = fixed((sender + 1) % ranks)
+    sent = fixed(chunks_sent(ranks))
+    hops = []
+    for place, chunk in enumerate(sent):
+        half, step = divmod(place, ranks - 1)
+        now = None if held is None else held[place]
+        hops.append(Hop((REDUCE_SCATTER, ALL_GATHER)[half], step, sender, receiver, chunk, fixed(nbytes[chunk]), now))
+    return tuple(hops)

@@ -1,0 +1,96 @@
+"""What an all-reduce returns, and the checks of what it is given."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybridlab.errors import HybridLabError
+from hybridlab.fixed import Fixed
+from hybridlab.inputs import shown
+from hybridlab.int8 import Real
+from hybridlab.wire import WireFormat
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class AllReduceResult(Fixed):
+    """What each rank ends with, and what it sent on the way.
+
+    ``values`` has shape (ranks, n), and all its rows are equal, bit for bit. ``payload_bytes`` and ``scale_bytes`` count
+    the bytes that each rank sent as codes and as scales: a place for each rank, and for a server after them if there is one.
+    """
+
+    values: Real
+    payload_bytes: Counts
+    scale_bytes: Counts
+
+    @property
+    def bytes_sent(self) -> Counts:
+        """Bytes that each rank sent, codes and scales together."""
+        return self.payload_bytes + self.scale_bytes
+
+
+def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
+    """Return ``values``, shape (ranks, n), as float32 if they are float16 or float32, else as float64; or refuse them.
+
+    >>> rows_of_ranks([[1, 2], [3, 4]]).dtype
+    dtype('float64')
+    >>> rows_of_ranks([[1.0, 2.0], [3.0, float("nan")]])
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: values must be finite, but value 1 of rank 1 is nan
+    """
+    wanted = f"{name} must have a row for each rank and a column for each number"
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):
+        raise HybridLabError(f"{wanted}, but its rows differ in length: {shown(values)}") from None
+    if array.dtype.kind not in "iuf":
+        raise HybridLabError(f"{wanted}, such as [[0.5, 1.0], [1.5, 2.0]], not {shown(values)}")
+    if array.ndim != 2:
+        raise HybridLabError(f"{wanted}: shape (ranks, n), not {array.shape}")
+    if not array.shape[0]:
+        raise HybridLabError(f"{name} has no rows: an all-reduce needs at least one rank")
+    with np.errstate(over="ignore"):  # a longer float beyond float64 becomes infinite and is refused
+        array = array.astype(np.float32 if array.dtype in (np.float16, np.float32) else np.float64, copy=False)
+    refuse_infinite(array, name)
+    return array
+
+
+def refuse_infinite(array: Real, name: str) -> None:
+    """Raise unless every number is finite; name the first that is not by its rank and place."""
+    for rank, row in enumerate(array):  # row by row: no copy of the whole
+        if not np.isfinite(row).all():
+            place = int(np.flatnonzero(~np.isfinite(row))[0])
+            raise HybridLabError(f"{name} must be finite, but value {place} of rank {rank} is {row[place]}")
+
+
+def wire_format(wire: Any, rng: Any) -> WireFormat:
+    """Return ``wire`` if it is a format and has the random numbers it needs, or refuse it."""
+    if not isinstance(wire, WireFormat):
+        raise HybridLabError(f"wire must be a WireFormat, such as FP16 or WireFormat('INT8', block=256), not {shown(wire)}")
+    if wire.stochastic and not isinstance(rng, np.random.Generator):
+        raise HybridLabError(f"stochastic rounding draws random numbers: pass rng=numpy.random.default_rng(seed), not {shown(rng)}")
+    return wire
+
+
+def flag(value: Any, name: str) -> bool:
+    """Return ``value`` if it is True or False, or refuse it by ``name``."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise HybridLabError(f"{name} must be True or False, not {shown(value)}")
+    return bool(value)
+
+
+def refusal(why: HybridLabError, numbers: Real, rank: int, what: str, first: int) -> HybridLabError:
+    """Return the error of a message that no format, or not this one, can carry: whose, what, and where it begins.
+
+    >>> refusal(HybridLabError("too large"), np.ones(3), rank=1, what="chunk 2", first=6)
+    HybridLabError('rank 1 cannot send chunk 2 (values 6 to 8, counted from 0 in the message): too large')
+    """
+    told = f"rank {rank} cannot send {what} (values {first} to {first + numbers.size - 1}, counted from 0 in the message)"
+    broken = np.flatnonzero(~np.isfinite(numbers))
+    if not broken.size:
+        return HybridLabError(f"{told}: {why}")
+    return HybridLabError(f"{told}: the sum at value {broken[0]} is beyond {numbers.dtype}: scale the numbers down")

@@ -1,0 +1,166 @@
+"""The ring all-reduce: real arrays, hop by hop, in any wire format."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybridlab.collectives.hops import Hop, chunk_bounds, chunks_sent, hops_of
+from hybridlab.collectives.result import AllReduceResult, Counts, flag, refusal, rows_of_ranks, wire_format
+from hybridlab.errors import HybridLabError
+from hybridlab.fixed import fixed
+from hybridlab.inputs import MOST_CELLS, counted
+from hybridlab.int8 import Real
+from hybridlab.wire import FP32, WireFormat
+
+
+@dataclass(frozen=True, eq=False)
+class RingResult(AllReduceResult):
+    """What each rank ends with, what it sent, hop by hop, and what rounding left for the next time.
+
+    ``residual``, shape (ranks, n), is the memory of error feedback, None without it; ``hops`` are the 2 (ranks - 1) steps.
+    """
+
+    residual: Real | None = None
+    _chunk_bytes: Counts = field(default_factory=lambda: np.zeros(1, dtype=np.int64), repr=False)
+    _held: Real | None = field(default=None, repr=False)
+
+    @cached_property
+    def hops(self) -> tuple[Hop, ...]:
+        """The steps of the reduce-scatter, then those of the all-gather; none for one rank."""
+        return hops_of(self._chunk_bytes, self._held)
+
+
+def ring_all_reduce(
+    values: npt.ArrayLike,
+    wire: WireFormat = FP32,
+    average: bool = True,
+    *,
+    rng: np.random.Generator | None = None,
+    residual: npt.ArrayLike | None = None,
+    record: bool = False,
+) -> RingResult:
+    """Return the mean over the ranks (or the sum, if not ``average``) as every rank holds it after a ring all-reduce.
+
+    ``values``, shape (ranks, n), has a row for each rank; the columns are cut into as many chunks as there are ranks, as
+    numpy.array_split cuts. Reduce-scatter: chunk c starts at rank c and goes around; each rank sends what it has summed so
+    far, encoded as ``wire``. The rank that completes a chunk takes the mean and encodes it once; all-gather: that packet is
+    forwarded as it is, and every rank, the first too, keeps what it decodes to. So all rows of the result are equal.
+    float16 and float32 are summed and returned as float32, other real numbers as float64.
+
+    ``residual`` turns on error feedback (Seide et al., Interspeech 2014): shape (ranks, n), zeros to begin with, then the
+    last result's. A rank adds its residual to what it encodes and keeps what rounding lost: with r the residuals' sums,
+    ranks x mean + r after = sum of the values + r before, but for float rounding. ``record`` keeps what every rank
+    holds after every hop: sums in the reduce-scatter, before the mean is taken.
+
+    Raises :class:`HybridLabError` for NaN and infinity, and for a partial sum that ``wire`` cannot carry. The algorithm is
+    that of Patarasuk and Yuan, J. Parallel Distrib. Comput. 69 (2009): 2 (ranks - 1) steps of n / ranks numbers each.
+
+    >>> ring_all_reduce([[1, 2, 3], [3, 4, 5]]).values
+    array([[2., 3., 4.],
+           [2., 3., 4.]])
+    """
+    numbers, wire = rows_of_ranks(values), wire_format(wire, rng)
+    average, record = flag(average, "average"), flag(record, "record")
+    ranks, size = numbers.shape
+    left = None if residual is None else _residual(residual, numbers)
+    held = _record(numbers) if record else None
+    result = numbers.copy() if ranks == 1 else np.empty_like(numbers)
+    bounds = chunk_bounds(size, ranks)
+    ring = _Ring(numbers, wire, ranks if average else 1, rng, left, held)
+    with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
+        for chunk, (low, high) in enumerate(bounds if ranks > 1 else ()):
+            result[:, low:high] = ring.reduced(chunk, low, high)
+    sent = chunks_sent(ranks)
+    payload, scales = (np.array([count(high - low) for low, high in bounds]) for count in (wire.payload_bytes, wire.scale_bytes))
+    left, held = (array if array is None else fixed(array) for array in (left, held))
+    by_rank = fixed(payload[sent].sum(axis=0)), fixed(scales[sent].sum(axis=0))
+    return RingResult(fixed(result), *by_rank, left, fixed(payload + scales), held)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ring:
+    """A ring at work, chunk by chunk, so that a running sum stays in the cache; writes ``left`` and ``held``."""
+
+    numbers: Real
+    wire: WireFormat
+    divisor: int
+    rng: np.random.Generator | None
+    left: Real | None
+    held: Real | None
+
+    def reduced(self, chunk: int, low: int, high: int) -> Real:
+        """Return what all ranks hold of a chunk in the end."""
+        if self.wire == FP32 and self.left is None and self.held is None:
+            quick = self._quick(chunk, low, high)
+            if np.isfinite(quick).all():
+                return quick  # else the hops one by one tell which of them fails
+        ranks = len(self.numbers)
+        total = self.numbers[chunk, low:high].copy()
+        for step in range(ranks - 1):
+            sender, receiver = (chunk + step) % ranks, (chunk + step + 1) % ranks
+            arrived = self._sent(total, sender, 1, f"its partial sum of chunk {chunk}", low, high)
+            total = arrived + self.numbers[receiver, low:high]
+            if self.held is not None:
+                self._hold(total, step, receiver, low, high)
+        owner = (chunk - 1) % ranks
+        done = self._sent(total, owner, self.divisor, f"the finished chunk {chunk}", low, high)
+        if self.held is not None:
+            for step in range(ranks):  # the owner first, then each that receives from it
+                self._hold(done, ranks - 1 + max(step - 1, 0), (owner + step) % ranks, low, high)
+        return done
+
+    def _quick(self, chunk: int, low: int, high: int) -> Real:
+        """Return the same as messages of FP32 do, bit for bit, without making them."""
+        ranks = len(self.numbers)
+        total = self.numbers[chunk, low:high].copy()
+        double = total.dtype == np.float64
+        for step in range(1, ranks):
+            if double:
+                total[:] = total.astype(np.float32)
+            total += self.numbers[(chunk + step) % ranks, low:high]
+        if self.divisor > 1:
+            total /= self.divisor
+        return total.astype(np.float32) if double else total
+
+    def _sent(self, total: Real, sender: int, divisor: int, what: str, low: int, high: int) -> Real:
+        """Return what a message decodes to; keep what it lost, counted before the mean is taken."""
+        if self.left is not None:
+            total = total + self.left[sender, low:high]
+        message = total / divisor if divisor > 1 else total
+        try:
+            arrived = self.wire.decode(self.wire.encode(message, self.rng))
+        except HybridLabError as why:
+            raise refusal(why, message, sender, what, low) from None
+        if self.left is not None:
+            np.subtract(total, arrived * divisor, out=self.left[sender, low:high])
+        return arrived
+
+    def _hold(self, numbers: Real, place: int, rank: int, low: int, high: int) -> None:
+        """Write what ``rank`` holds from the hop at ``place`` on."""
+        if self.held is not None:
+            self.held[place:, rank, low:high] = numbers
+
+
+def _residual(residual: npt.ArrayLike, numbers: Real) -> Real:
+    """Return a copy of the residual in the precision of the numbers, or refuse it."""
+    precision: Any = numbers.dtype
+    left: Real = rows_of_ranks(residual, "residual").astype(precision)
+    if left.shape != numbers.shape:
+        raise HybridLabError(f"residual must have the shape of values, {numbers.shape}, not {left.shape}")
+    return left
+
+
+def _record(numbers: Real) -> Real:
+    """Return room for what every rank holds after every hop, filled with what it holds at the start."""
+    ranks, size = numbers.shape
+    steps = 2 * (ranks - 1)
+    if steps * ranks * size > MOST_CELLS:
+        told = f"a record of {counted(steps, 'hop')} of {counted(ranks, 'rank')} x {size:,} numbers"
+        raise HybridLabError(f"{told} does not fit in memory: leave record out, or take fewer numbers")
+    precision: Any = numbers.dtype
+    held: Real = np.empty((steps, ranks, size), dtype=precision)
+    held[:] = numbers
+    return held
