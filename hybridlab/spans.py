@@ -155,7 +155,10 @@ def _times(value: Any, name: str) -> Floats:
 
 def _column(value: Any, name: str, size: int, least: int) -> Ints:
     """Return ``value``, one whole number or one a span, as a column."""
-    array = np.array(value) if isinstance(value, (list, tuple, int, np.integer, np.ndarray)) else np.empty(0, dtype=object)
+    try:
+        array = np.array(value)
+    except (ValueError, TypeError, OverflowError):
+        array = np.empty(0, dtype=object)
     if array.size == 0 and size == 0:
         array = array.astype(np.intp)
     if array.dtype.kind not in "iu" or array.shape not in ((), (size,)):

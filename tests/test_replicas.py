@@ -1,0 +1,107 @@
+"""The schedule of a whole mesh is one pipeline's, once for each replica."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import outcome, usual_or_junk
+from strategies import sizes
+
+from hybridlab import REGISTRY, Costs, HybridLabError, Mesh, Op, Schedule, build, simulate
+from hybridlab.replicas import Replicated, replicate
+
+TWO = build("1f1b", 2, 2)
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+@settings(max_examples=30)
+@given(data=st.data())
+def test_every_rank_runs_the_order_of_its_device(name: str, data: st.DataObject) -> None:
+    size = data.draw(sizes(name))
+    replicas = data.draw(st.integers(1, 4))
+    schedule = size.build()
+    everyone = replicate(schedule, replicas)
+    mesh = Mesh(size.devices, replicas)
+    assert (everyone.devices, everyone.chunks, everyone.stages) == (mesh.size, schedule.chunks, schedule.stages)
+    assert (everyone.microbatches, everyone.name, everyone.mesh) == (schedule.microbatches, schedule.name, mesh)
+    for rank, order in enumerate(everyone.orders):
+        assert order == schedule.orders[mesh.coordinates(rank).stage]
+    rows = np.arange(everyone.kind.size)
+    within = everyone.source < 0
+    assert (everyone.device[everyone.source] // size.devices == everyone.device // size.devices)[~within].all()
+    for row in rows[~within].tolist():
+        assert everyone.ops[everyone.source[row]] in everyone.needs(everyone.ops[row])
+    assert everyone.messages.tolist() == schedule.messages.tolist() * replicas
+
+
+@settings(max_examples=60)
+@given(data=st.data(), replicas=st.integers(1, 4))
+def test_a_rank_takes_the_time_of_its_device(data: st.DataObject, replicas: int) -> None:
+    """Costs of one value, or of one a rank; a slow rank slows its own pipeline alone."""
+    size = data.draw(sizes())
+    schedule = size.build()
+    everyone = replicate(schedule, replicas)
+    one, all_of_them = (simulate(each, Costs.per_device(3, 5, p2p=0.25)) for each in (schedule, everyone))
+    assert all_of_them.start.tolist() == one.start.tolist() * replicas
+    assert all_of_them.peak_activations.tolist() == one.peak_activations.tolist() * replicas
+    slow = data.draw(st.integers(0, size.devices * replicas - 1))
+    forward = np.full(size.devices * replicas, 3.0)
+    forward[slow] = 7
+    timeline = simulate(everyone, Costs.per_device(forward, 5, p2p=0.25))
+    for replica, ends in enumerate(timeline.end.reshape(replicas, -1)):
+        mine = forward.reshape(replicas, -1)[replica]
+        assert ends.tolist() == simulate(schedule, Costs.per_device(mine, 5, p2p=0.25)).end.tolist()
+
+
+def test_it_prints_and_compares_like_a_schedule() -> None:
+    everyone = replicate(TWO, 2)
+    assert str(everyone).splitlines() == [*str(TWO).splitlines(), "device 2: 0F0 0F1 0B0 0B1", "device 3: 1F0 1B0 1F1 1B1"]
+    assert repr(everyone) == "<Schedule 1f1b: 4 devices, 2 microbatches, 1 chunk, 2 replicas>"
+    assert everyone == replicate(TWO, 2)
+    assert hash(everyone) == hash(replicate(TWO, 2))
+    assert everyone != replicate(TWO, 3)
+    assert everyone != TWO != replicate(TWO, 1)
+    assert [str(op) for op in everyone.needs(Op.parse("0B0"))] == ["0F0", "1B0"]
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])  # noqa: S301 - our own bytes
+def test_copies_are_alike_and_cannot_be_changed(again: Callable[[Any], Any]) -> None:
+    everyone = again(replicate(TWO, 2))
+    assert everyone == replicate(TWO, 2)
+    assert everyone.devices == 4
+    with pytest.raises(ValueError, match="read-only"):
+        everyone.source[0] = 3
+
+
+def test_refusals() -> None:
+    for replicas in (0, -2, 1.5, None, True):
+        with pytest.raises(HybridLabError, match="replicas must be a whole number of at least 1"):
+            replicate(TWO, replicas)  # type: ignore[arg-type]
+    for schedule in (replicate(TWO, 2), "1f1b", None):
+        with pytest.raises(HybridLabError, match="what is replicated is the Schedule of one pipeline"):
+            replicate(schedule, 2)  # type: ignore[arg-type]
+    with pytest.raises(HybridLabError, match="at most 10,000,000"):
+        replicate(TWO, 6_000_000)
+    with pytest.raises(HybridLabError, match="do not fit in memory; take fewer replicas"):
+        replicate(build("1f1b", 1, 1000), 100_000)
+
+
+@settings(max_examples=150)
+@given(schedule=usual_or_junk([TWO, build("zb-h1", 2, 2)]), replicas=usual_or_junk([1, 2, 3]))
+def test_junk(schedule: Any, replicas: Any) -> None:
+    replicas = min(replicas, 1000) if isinstance(replicas, int) else replicas
+    everyone = outcome(replicate, schedule, replicas)
+    assert everyone is None or isinstance(everyone, Replicated)
+
+
+def test_what_a_schedule_can_be_made_from_a_mesh_cannot() -> None:
+    """Text and CSV are of one pipeline."""
+    for make, text in ((Replicated.parse, str(TWO)), (Replicated.from_csv, TWO.to_csv())):
+        with pytest.raises(HybridLabError, match="the Schedule of one pipeline"):
+            make(text)
+    assert isinstance(Replicated.from_slots("gpipe", [[[0, 1]], [[2, 3]]], [0]), Schedule)
