@@ -1,6 +1,8 @@
 """The hybrid step: numbers of the published report put right, properties over the registry, a second clock as judge."""
 
 from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -15,6 +17,7 @@ from misuse import outcome, usual_or_junk
 from strategies import Size, batches, one_by_one, quarters, settings_of, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, HybridStep, Op, build, hybrid_step, simulate
+from hybridlab import step as step_module
 
 REPORT = Costs.per_device(forward=50, backward=80)  # ms; reading A of the report: of one stage
 HALVES = Costs.per_device(forward=25, backward=40)  # reading B: of the whole model, on two stages
@@ -438,3 +441,63 @@ def test_a_step_shows_itself_in_a_line() -> None:
         "<HybridStep of <Schedule 1f1b: 4 devices, 8 microbatches, 1 chunk, 2 replicas>: makespan 1210, speedup 3.44>"
     )
     assert repr(report_step(costs=Costs.per_device([[1], [2]], 3))).endswith(": several settings>")
+
+
+# Planted bugs: the checks above must find each
+
+
+def slow_first_replica() -> HybridStep:
+    """A step that every check looks at: stage 1 of replica 0 is slow, so that its ring waits for one replica of three."""
+    forward = [1.0] * 9
+    forward[1] = 3.0
+    return hybrid_step(build("1f1b", 3, 4), Costs.per_device(forward, 2, p2p=0.5), 3, ring_step=0.75, overlap=True, optimizer=2)
+
+
+def checked(step: HybridStep) -> None:
+    every_check(step, 0.5, {"overlap": True, "optimizer": 2})
+
+
+def changed(name: str, change: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A part of the step whose result is changed on the way."""
+    part = getattr(step_module, name)
+    return lambda *arguments: change(part(*arguments))
+
+
+PLANTED: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "a ring that does not wait for the slowest replica": ("rings", lambda edges: edges - 2),
+    "a ring that waits for its own device alone": ("rings", lambda edges: edges - np.array([0, 1, 0])[:, None, None]),
+    "hops that overlap": ("hops", lambda pair: (pair[0], replace(pair[1], start=pair[1].start - 0.5))),
+    "a ring that goes the other way round": (
+        "hops",
+        lambda pair: tuple(replace(each, peer=(each.device - 3) % 9) for each in pair),
+    ),
+    "an all-gather that begins at the chunk a rank began with": (
+        "hops",
+        lambda pair: (pair[0], replace(pair[1], chunk=(pair[1].chunk - 1) % 3)),
+    ),
+    "a message that leaves before its operation has ended": (
+        "messages",
+        lambda pair: tuple(replace(each, start=each.start - 0.25) for each in pair),
+    ),
+    "a message to another replica": (
+        "messages",
+        lambda pair: (replace(pair[0], peer=(pair[0].peer + 3) % 9), pair[1]),
+    ),
+    "an optimizer that does not wait for the ring": (
+        "optimizers",
+        lambda spans: replace(spans, start=spans.start - 1, end=spans.end - 1),
+    ),
+    "an optimizer forgotten": ("optimizers", lambda spans: spans.where(spans.device != 4)),
+}
+
+
+def test_the_step_without_a_planted_bug_passes() -> None:
+    checked(slow_first_replica())
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_planted_bug_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, change = PLANTED[bug]
+    monkeypatch.setattr(step_module, name, changed(name, change))
+    with pytest.raises(AssertionError):
+        checked(slow_first_replica())
