@@ -1,0 +1,107 @@
+"""The accuracy check: how many held-out digits are right, after training on one device and over each form of the wire."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybridlab.errors import HybridLabError
+from hybridlab.fixed import Fixed, fixed
+from hybridlab.inputs import Floats, counted, each_of, shown, whole_number
+from hybridlab.schedule import Schedule
+from hybridlab.training.alone import train_alone
+from hybridlab.training.data import digits
+from hybridlab.training.results import Progress
+from hybridlab.training.training import train
+from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
+
+
+class AccuracyRow(NamedTuple):
+    """Held-out accuracy of one way to train, a share from 0 to 1: mean, lowest and highest over the seeds.
+
+    ``name`` is the form of the wire, or "one device"; ``bytes_sent`` what all devices send in one step's all-reduce.
+    """
+
+    name: str
+    mean: float
+    lowest: float
+    highest: float
+    bytes_sent: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AccuracyTable(Fixed):
+    """Rows of an accuracy check, the single device first; ``str`` lays them out as a table.
+
+    ``accuracies`` has one row a way to train and one column a seed. ``setting`` says what was trained, in words.
+    """
+
+    setting: str
+    rows: tuple[AccuracyRow, ...]
+    accuracies: Floats
+
+    def __str__(self) -> str:
+        lines = [f"{'':22} {'mean':>8} {'lowest':>8} {'highest':>8} {'beside one device':>18} {'bytes a step':>13}"]
+        alone = self.rows[0].mean
+        for row in self.rows:
+            shares = " ".join(f"{share:8.2%}" for share in row[1:4])
+            beside = f"{100 * (row.mean - alone):+.2f} points" if row is not self.rows[0] else ""
+            lines.append(f"{row.name:22} {shares} {beside:>18} {row.bytes_sent:13,}")
+        return "\n".join([self.setting, *lines])
+
+    def __repr__(self) -> str:
+        return f"<AccuracyTable: {self.setting}>"
+
+
+# Each form of the wire, and whether what it rounds away is kept for the next step.
+FORMATS: tuple[tuple[WireFormat, bool], ...] = ((FP32, False), (FP16, False), (BF16, False), (INT8, False), (INT8, True))
+
+
+def accuracy_check(
+    schedule: Schedule,
+    replicas: int,
+    *,
+    formats: Sequence[tuple[WireFormat, bool]] = FORMATS,
+    seeds: Sequence[int] = (0, 1, 2),
+    progress: Progress | None = None,
+    **settings: Any,
+) -> AccuracyTable:
+    """Return the accuracy on held-out digits, of one device and of ``schedule`` on ``replicas``, over the ``seeds``.
+
+    ``formats`` are pairs of a wire format and whether error feedback is on. A seed deals the digits anew (:func:`digits`), draws the
+    first weights and orders the batches, the same for every row. ``settings`` are those that
+    :func:`train_alone` and :func:`train` share: network, batch, steps, learning_rate. ``progress`` is called after each of the
+    runs with the runs done and their number.
+
+    >>> from hybridlab.schedules import build
+    >>> print(accuracy_check(build("1f1b", 2, 2), 2, formats=[(FP32, False)], seeds=[0], steps=60))
+    1f1b, 2 devices x 2 replicas, 1 seed
+                               mean   lowest  highest  beside one device  bytes a step
+    one device               95.21%   95.21%   95.21%                                0
+    FP32                     95.21%   95.21%   95.21%       +0.00 points        53,776
+    """
+    pairs = [_format(pair) for pair in each_of(formats, "formats are pairs such as (INT8, True)")]
+    numbers = [whole_number(seed, "seed", at_least=0) for seed in each_of(seeds, "seeds are whole numbers such as (0, 1, 2)")]
+    if not pairs or not numbers:
+        raise HybridLabError("an accuracy check needs at least one format and one seed")
+    accuracies, sent = np.empty((1 + len(pairs), len(numbers))), [0] * (1 + len(pairs))
+    for column, seed in enumerate(numbers):
+        data = digits(seed)
+        accuracies[0, column] = train_alone(data=data, seed=seed, **settings).accuracy
+        for row, (wire, feedback) in enumerate(pairs, start=1):
+            trained = train(schedule, replicas, wire=wire, error_feedback=feedback, data=data, seed=seed, **settings)
+            accuracies[row, column], sent[row] = trained.accuracy, trained.bytes_sent or 0
+            if progress is not None:
+                progress(column * len(pairs) + row, accuracies[1:].size)
+    names = ["one device", *(f"{wire}, error feedback" if feedback else str(wire) for wire, feedback in pairs)]
+    each = zip(names, accuracies, sent, strict=True)
+    rows = tuple(AccuracyRow(name, float(of.mean()), float(of.min()), float(of.max()), nbytes) for name, of, nbytes in each)
+    told = f"{schedule.name}, {counted(schedule.devices, 'device')} x {counted(replicas, 'replica')}, {counted(len(numbers), 'seed')}"
+    return AccuracyTable(told, rows, fixed(accuracies))
+
+
+def _format(pair: Any) -> tuple[WireFormat, bool]:
+    if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], WireFormat) and isinstance(pair[1], bool):
+        return pair
+    raise HybridLabError(f"a format is a pair such as (INT8, True): a wire format, and whether error feedback is on, not {shown(pair)}")

@@ -1,0 +1,101 @@
+"""Real data: handwritten digits, split into those to train on and those held out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybridlab.errors import HybridLabError
+from hybridlab.fixed import Fixed, fixed
+from hybridlab.inputs import Floats, numbers, shown, whole_number
+from hybridlab.rows import Ints
+
+HELD_OUT = 397  # of the 1,797 digits
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DataSet(Fixed):
+    """Examples to train on and examples held out: inputs of shape (examples, features), labels 0, 1, 2, ... (examples,)."""
+
+    inputs: Floats
+    labels: Ints
+    held_out_inputs: Floats
+    held_out_labels: Ints
+
+    def __post_init__(self) -> None:
+        for name in ("inputs", "held_out_inputs"):
+            array = numbers(getattr(self, name), name)
+            if array.ndim != 2 or not np.isfinite(array).all():
+                raise HybridLabError(f"{name} must be finite numbers of shape (examples, features), not shape {array.shape}")
+            object.__setattr__(self, name, fixed(array))
+        if self.inputs.shape[1] != self.held_out_inputs.shape[1]:
+            told = f"{self.inputs.shape[1]} and {self.held_out_inputs.shape[1]}"
+            raise HybridLabError(f"examples to train on and held out must have the same number of features, not {told}")
+        for name, examples in (("labels", self.inputs), ("held_out_labels", self.held_out_inputs)):
+            object.__setattr__(self, name, fixed(_labels(getattr(self, name), name, len(examples))))
+
+    @property
+    def classes(self) -> int:
+        """Number of different labels: one more than the largest."""
+        return 1 + int(max(self.labels.max(), self.held_out_labels.max()))
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.labels):,} to train on, {len(self.held_out_labels):,} held out"
+        return f"<DataSet: {sizes}, {self.inputs.shape[1]} features, {self.classes} classes>"
+
+
+def digits(seed: int = 0) -> DataSet:
+    """Return 1,797 handwritten digits of 8 x 8 pixels: 1,400 to train on and 397 held out, dealt at random by ``seed``.
+
+    Features are the 64 grey values, from 0 to 1. The data set comes with scikit-learn; it is the test set of
+    Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998. Raises
+    :class:`HybridLabError` where scikit-learn is not installed.
+
+    >>> digits()
+    <DataSet: 1,400 to train on, 397 held out, 64 features, 10 classes>
+    """
+    images, labels = _images()
+    order = np.random.default_rng(whole_number(seed, "seed", at_least=0)).permutation(len(labels))
+    train, held_out = order[:-HELD_OUT], order[-HELD_OUT:]
+    return DataSet(images[train], labels[train], images[held_out], labels[held_out])
+
+
+def batches(examples: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[Ints]:
+    """Yield ``steps`` global batches, each the places of ``batch`` examples out of ``examples``.
+
+    Every pass over the data takes them in a new random order; what is left over at its end, less than a batch, waits
+    for another pass.
+
+    >>> [batch.size for batch in batches(examples=10, batch=4, steps=3, rng=np.random.default_rng(0))]
+    [4, 4, 4]
+    """
+    if batch > examples:
+        raise HybridLabError(f"a global batch of {batch:,} is more than the {examples:,} examples to train on")
+    taken = 0
+    while True:
+        order = rng.permutation(examples)
+        for start in range(0, examples - batch + 1, batch):
+            if taken == steps:
+                return
+            yield order[start : start + batch]
+            taken += 1
+
+
+@cache
+def _images() -> tuple[Floats, Ints]:
+    try:
+        from sklearn.datasets import load_digits  # type: ignore[import-untyped]
+    except ImportError as why:
+        raise HybridLabError(f"the digits come with scikit-learn, which cannot be loaded ({why}): pip install scikit-learn") from why
+    images, labels = load_digits(return_X_y=True)
+    return fixed(images / 16), fixed(labels.astype(np.intp))
+
+
+def _labels(value: npt.ArrayLike, name: str, examples: int) -> npt.NDArray[Any]:
+    array = np.array(value)
+    if array.dtype.kind not in "iu" or array.shape != (examples,) or array.min() < 0 or array.max() >= 2**31:
+        raise HybridLabError(f"{name} must be {examples:,} whole numbers from 0, one for each example, not {shown(value)}")
+    return array.astype(np.intp)

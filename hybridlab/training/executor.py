@@ -1,0 +1,159 @@
+"""The executor: operations of a schedule, run one by one on real arrays, with explicit messages between stages."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from hybridlab.errors import HybridLabError
+from hybridlab.fixed import fixed
+from hybridlab.inputs import Floats, counted, shown
+from hybridlab.ops import Kind, Op
+from hybridlab.rows import Ints
+from hybridlab.training.network import Network, activated, slope
+
+Place = tuple[int, int]  # stage, microbatch
+Message = TypeVar("Message")
+
+
+class Activations(NamedTuple):
+    """What a forward leaves on its device, and the backward (B or I) of the same stage and microbatch needs.
+
+    ``inputs`` has the input of each layer of the stage, ``output`` what the last one put out; all have shape (replicas, examples,
+    features). An input gradient (I) needs the outputs of the layers, for the slope of their activation: that
+    of a layer is the input of the next. On the last stage ``output`` is the gradient of the loss at the scores.
+    """
+
+    inputs: tuple[Floats, ...]
+    output: Floats
+
+
+class Halfway(NamedTuple):
+    """What an input gradient (I) leaves for the weight gradient (W): the input of each layer, and the gradient at its sums."""
+
+    inputs: tuple[Floats, ...]
+    deltas: tuple[Floats, ...]
+
+
+class Executor:
+    """One training step of a pipeline, all its replicas side by side on the first axis of every array.
+
+    ``weights`` has one array (replicas, parameters) a stage; ``inputs`` has shape (replicas, microbatches, examples, features) and
+    ``labels`` (replicas, microbatches, examples). :meth:`run` takes operations in any order in which
+    each finds its input. Stages share nothing: outputs and their gradients pass from one to the next through mailboxes, where
+    the operation that needs them takes them out. ``gradients`` are those of the mean loss of a replica's examples, one array
+    (replicas, parameters) a stage; ``losses`` is that mean, shape (replicas,).
+    """
+
+    def __init__(self, network: Network, weights: Sequence[Floats], device_of: Sequence[int], inputs: Floats, labels: Ints) -> None:
+        cut = network.stages(len(weights))
+        wanted = [(len(labels), network.count(layers)) for layers in cut]
+        if [flat.shape for flat in weights] != wanted or len(device_of) != len(cut) or inputs.shape[:-1] != labels.shape:
+            raise HybridLabError(f"the weights of the stages must have shapes {wanted}, and inputs one row for each of the labels")
+        self.network, self.device_of = network, tuple(device_of)
+        self.examples = labels.shape[1] * labels.shape[2]  # of a replica
+        self.labels = labels
+        self.losses = np.zeros(len(labels))
+        self.gradients = tuple(np.zeros_like(flat) for flat in weights)
+        self._layers = [network.unpacked(flat, layers) for flat, layers in zip(weights, cut, strict=True)]
+        self._slots = [network.unpacked(flat, layers) for flat, layers in zip(self.gradients, cut, strict=True)]
+        self._arrived: dict[Place, Floats] = {(0, microbatch): inputs[:, microbatch] for microbatch in range(labels.shape[1])}
+        self._returned: dict[Place, Floats] = {}
+        self._kept: dict[Place, Activations] = {}
+        self._halfway: dict[Place, Halfway] = {}
+        self._held = [0] * (1 + max(self.device_of))
+        self._most = list(self._held)
+
+    @property
+    def peak_activations(self) -> Floats:
+        """Most activations each device held at once, in microbatches of a whole device: as in :class:`Timeline`."""
+        return np.array(self._most) / (len(self.device_of) // len(self._held))
+
+    def run(self, ops: Iterable[Op]) -> None:
+        """Run the operations one by one.
+
+        Raises :class:`HybridLabError` for one whose input does not exist, and at the end for a microbatch left halfway.
+        """
+        steps = {Kind.F: self._forward, Kind.B: self._backward, Kind.I: self._input_gradient, Kind.W: self._weight_gradient}
+        for op in ops:
+            if not isinstance(op, Op) or op.stage not in range(len(self._layers)) or not isinstance(op.kind, Kind):
+                raise HybridLabError(f"{shown(op)} is not an operation of this pipeline of {counted(len(self._layers), 'stage')}")
+            steps[op.kind](op)
+        unfinished = len(self._arrived) + len(self._returned) + len(self._kept) + len(self._halfway)
+        if unfinished:
+            place = next(iter({**self._halfway, **self._kept, **self._returned, **self._arrived}))
+            raise HybridLabError(f"the order ends too early: microbatch {place[1]} is not finished on stage {place[0]}")
+
+    def _forward(self, op: Op) -> None:
+        *hidden, last = self._layers[op.stage]
+        inputs = [_taken(self._arrived, op, "no input has arrived there")]
+        for layer in hidden:
+            inputs.append(activated(inputs[-1] @ layer.matrix + layer.bias, self.network.activation))
+        output = inputs[-1] @ last.matrix + last.bias
+        if self._is_last(op.stage):
+            output = self._judged(output, self.labels[:, op.microbatch])
+        else:
+            output = fixed(activated(output, self.network.activation))
+            self._arrived[op.stage + 1, op.microbatch] = output
+        self._kept[op.stage, op.microbatch] = Activations(tuple(inputs), output)
+        device = self.device_of[op.stage]
+        self._held[device] += 1
+        self._most[device] = max(self._most[device], self._held[device])
+
+    def _judged(self, scores: Floats, labels: Ints) -> Floats:
+        """Add the cross-entropy of softmax to the losses, and return its gradient at the scores: softmax less one at the label."""
+        scores = scores - scores.max(axis=-1, keepdims=True)
+        logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+        at_label = np.arange(scores.shape[-1]) == labels[..., None]
+        self.losses -= logarithms.sum(axis=(1, 2), where=at_label) / self.examples
+        gradient: Floats = (np.exp(logarithms) - at_label) / self.examples
+        return gradient
+
+    def _backward(self, op: Op) -> None:
+        self._add(op, self._halfway_through(op))
+
+    def _input_gradient(self, op: Op) -> None:
+        self._halfway[op.stage, op.microbatch] = self._halfway_through(op)
+
+    def _weight_gradient(self, op: Op) -> None:
+        self._add(op, _taken(self._halfway, op, "its input gradient has not run"))
+
+    def _halfway_through(self, op: Op) -> Halfway:
+        """Send the gradient at the stage's input to the stage before; return what the weight gradient needs."""
+        place = op.stage, op.microbatch
+        if place not in self._kept:
+            raise _missing(op, "its forward has not run")
+        if self._is_last(op.stage):
+            inputs, delta = self._kept.pop(place)
+        else:
+            gradient = _taken(self._returned, op, f"stage {op.stage + 1} has sent no gradient")
+            inputs, output = self._kept.pop(place)
+            delta = gradient * slope(output, self.network.activation)
+        deltas = [delta]
+        layers = self._layers[op.stage]
+        for layer, given in zip(layers[:0:-1], inputs[:0:-1], strict=True):  # from the last layer to the second
+            deltas.append(deltas[-1] @ layer.matrix.swapaxes(-1, -2) * slope(given, self.network.activation))
+        if op.stage:
+            self._returned[op.stage - 1, op.microbatch] = fixed(deltas[-1] @ layers[0].matrix.swapaxes(-1, -2))
+        return Halfway(inputs, tuple(deltas[::-1]))
+
+    def _add(self, op: Op, halfway: Halfway) -> None:
+        """Add a microbatch's weight gradients to those of its stage, and free what was held for them."""
+        for slots, inputs, delta in zip(self._slots[op.stage], *halfway, strict=True):
+            slots.matrix[...] += inputs.swapaxes(-1, -2) @ delta
+            slots.bias[...] += delta.sum(axis=-2, keepdims=True)
+        self._held[self.device_of[op.stage]] -= 1
+
+    def _is_last(self, stage: int) -> bool:
+        return stage == len(self._layers) - 1
+
+
+def _taken(mailbox: dict[Place, Message], op: Op, why: str) -> Message:
+    try:
+        return mailbox.pop((op.stage, op.microbatch))
+    except KeyError:
+        raise _missing(op, why) from None
+
+
+def _missing(op: Op, why: str) -> HybridLabError:
+    return HybridLabError(f"{op} runs before its input exists: {op.words} cannot start, {why}")

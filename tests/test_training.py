@@ -1,0 +1,236 @@
+"""Training on a mesh equals training on one device, operation by operation, for every schedule of the registry."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import Size, sizes
+
+from hybridlab import BF16, FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Op, Schedule, WireFormat, build, simulate
+from hybridlab.inputs import Floats
+from hybridlab.training import DataSet, Executor, Network, Trained, digits, in_running_order, loss_and_gradient, train, train_alone
+from hybridlab.training import executor as executor_module
+
+DEEP = Network((64, 24, 24, 24, 24, 24, 24, 24, 10))  # eight layers: for schedules with two stages a device, four devices
+WIRES = (FP32, FP16, BF16, INT8, WireFormat("INT8", block=64), WireFormat("INT8", stochastic=True))
+
+
+def schedules(devices: int, microbatches: int) -> list[Schedule]:
+    """Every schedule of the registry that there is at this size."""
+    fitting = [name for name, family in REGISTRY.items() if family.refusal(devices, microbatches, family.fewest_chunks) is None]
+    return [build(name, devices, microbatches) for name in fitting]
+
+
+def executed(schedule: Schedule, network: Network, replicas: int = 2, examples: int = 2, seed: int = 0) -> tuple[Executor, Any]:
+    """One step of random data through a schedule, and the mean loss and gradient that a single device finds for each replica."""
+    rng = np.random.default_rng(seed)
+    inputs = rng.normal(size=(replicas, schedule.microbatches, examples, network.sizes[0]))
+    labels = rng.integers(0, network.sizes[-1], inputs.shape[:-1])
+    weights = np.stack([network.initial(rng) for _ in range(replicas)])  # different ones: no replica may use another's
+    ends = np.cumsum([network.count(layers) for layers in network.stages(schedule.stages)])[:-1]
+    step = Executor(network, np.split(weights, ends, axis=1), schedule.device_of, inputs, labels)
+    flat = inputs.reshape(replicas, -1, network.sizes[0])
+    alone = [loss_and_gradient(network, *each) for each in zip(weights, flat, labels.reshape(replicas, -1), strict=True)]
+    return step, alone
+
+
+def agrees(step: Executor, alone: Any) -> None:
+    gradients = np.concatenate(step.gradients, axis=1)
+    for mine, loss, (expected_loss, expected) in zip(gradients, step.losses, alone, strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=0, atol=1e-13)
+        assert loss == pytest.approx(expected_loss, abs=1e-13)
+
+
+@settings(max_examples=60)
+@given(sizes(), st.sampled_from(["tanh", "relu"]), st.integers(0, 3), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_gradients_are_those_of_one_device(size: Size, activation: str, more: int, replicas: int, seed: int) -> None:
+    schedule = size.build()
+    widths = np.random.default_rng(seed).integers(1, 6, schedule.stages + more - 1 or 1)
+    network = Network((5, *widths.tolist(), 3), activation)
+    step, alone = executed(schedule, network, replicas, seed=seed)
+    step.run(in_running_order(schedule))
+    agrees(step, alone)
+
+
+@settings(max_examples=60)
+@given(sizes(), st.randoms(use_true_random=False))
+def test_activations_held_are_the_peak_of_the_schedule(size: Size, rng: Any) -> None:
+    schedule = size.build()
+    network = Network((3,) * (schedule.stages + 1))
+    step, alone = executed(schedule, network, replicas=1, examples=1)
+    # Devices advance in any order that the mailboxes allow, not slot by slot: each keeps to its own order.
+    left = [list(order) for order in schedule.orders]
+    done: set[Op] = set()
+    held = np.zeros(schedule.devices)
+
+    def running() -> Any:
+        while any(left):
+            ready = [device for device, order in enumerate(left) if order and done.issuperset(schedule.needs(order[0]))]
+            op = left[rng.choice(ready)].pop(0)
+            yield op
+            done.add(op)
+            now = [schedule.device_of[stage] for stage, _ in (*step._kept, *step._halfway)]
+            np.maximum(held, np.bincount(now, minlength=schedule.devices) / schedule.chunks, out=held)
+
+    step.run(running())
+    agrees(step, alone)
+    expected = simulate(schedule, Costs.per_device(1, 2)).peak_activations
+    assert step.peak_activations.tolist() == held.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(("devices", "microbatches", "replicas"), [(4, 8, 4), (4, 4, 1), (2, 4, 3), (1, 1, 5), (1, 4, 1), (4, 2, 3)])
+def test_twenty_steps_with_fp32_messages_equal_one_device(devices: int, microbatches: int, replicas: int) -> None:
+    setting: dict[str, Any] = {"network": DEEP, "batch": 32 * replicas, "steps": 20, "seed": 3}
+    alone = train_alone(**setting)
+    for schedule in schedules(devices, microbatches):
+        trained = train(schedule, replicas, **setting)
+        assert np.abs(trained.replicas - alone.weights).max() < 1e-6
+        np.testing.assert_allclose(trained.losses, alone.losses, atol=1e-6)
+        assert (trained.peak_activations == simulate(schedule, Costs.per_device(1, 2)).peak_activations).all()
+
+
+def test_every_schedule_of_the_registry_takes_part() -> None:
+    assert {schedule.name for schedule in schedules(4, 8)} == set(REGISTRY)
+    assert {"W", "I"} <= {op.kind.value for schedule in schedules(4, 8) for op in schedule.ops}
+
+
+def test_without_a_ring_nothing_is_lost_at_all() -> None:
+    trained, alone = train(build("zb-h1", 4, 8), 1, steps=20), train_alone(steps=20)
+    assert np.abs(trained.weights - alone.weights).max() < 1e-13
+    assert trained.bytes_sent == 0
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=str)
+@pytest.mark.parametrize("feedback", [False, True], ids=["", "feedback"])
+def test_replicas_have_the_same_bits_after_every_step(wire: WireFormat, feedback: bool) -> None:
+    trained = train(build("1f1b", 3, 2), 4, wire=wire, error_feedback=feedback, steps=10, batch=64)
+    assert trained.spread.tolist() == [0.0] * 10
+    assert (trained.replicas == trained.replicas[0]).all()
+    assert trained.accuracy > 0.3
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=str)
+def test_the_same_seed_gives_the_same_bits_and_leaves_numpys_own_generator_alone(wire: WireFormat) -> None:
+    before = np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002 - the global one is what is looked at
+    first, again, other = (train(build("1f1b", 2, 2), 3, wire=wire, steps=5, batch=60, seed=seed) for seed in (7, 7, 8))
+    assert (first.replicas == again.replicas).all()
+    assert (first.losses == again.losses).all()
+    assert (first.weights != other.weights).any()
+    assert np.random.get_state()[1].tolist() == before  # type: ignore[index]  # noqa: NPY002
+
+
+def test_digits_in_the_order_of_their_labels_train_the_same_network() -> None:
+    alone, sorted_ = train_alone(steps=20), train(build("1f1b", 2, 4), 4, steps=20, by_label=True)
+    assert np.abs(sorted_.weights - alone.weights).max() < 1e-6
+
+
+def test_bytes_are_those_of_the_ring() -> None:
+    network = Network((64, 32, 10))
+    for wire, number in [(FP32, 4), (FP16, 2), (INT8, 1)]:
+        trained = train(build("gpipe", 2, 2), 5, wire=wire, network=network, steps=1, batch=40)
+        scales = 4 * 2 * (5 - 1) * 5 * 2 if wire is INT8 else 0  # 4 bytes a message, 2(D-1) messages a rank, 5 ranks, 2 stages
+        assert trained.bytes_sent == number * 2 * (5 - 1) * network.parameters + scales
+
+
+def wrong(order: list[Op], *, first: str, second: str) -> list[Op]:
+    places = [order.index(Op.parse(text)) for text in (first, second)]
+    order[places[0]], order[places[1]] = order[places[1]], order[places[0]]
+    return order
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second", "says"),
+    [
+        ("1f1b", "0F0", "1F0", "1F0 runs before its input exists: the forward of microbatch 0 on stage 1 cannot start, no input"),
+        ("1f1b", "0F0", "0B0", "0B0 runs before its input exists: the backward of microbatch 0 on stage 0 cannot start, its forward"),
+        ("1f1b", "1B1", "2B1", "1B1 runs before its input exists: the backward of microbatch 1 on stage 1 cannot start, stage 2"),
+        ("zb-h1", "1I0", "1W0", "1W0 runs before its input exists: the weight gradient of microbatch 0 on stage 1 cannot start, its input"),
+        ("zb-h1", "0I1", "1I1", "0I1 runs before its input exists: the input gradient of microbatch 1 on stage 0 cannot start, stage 1"),
+    ],
+)
+def test_an_operation_before_its_input_is_refused(name: str, first: str, second: str, says: str) -> None:
+    schedule = build(name, 3, 2)
+    step, _ = executed(schedule, Network((4, 3, 3, 3)))
+    with pytest.raises(HybridLabError, match=says):
+        step.run(wrong(list(in_running_order(schedule)), first=first, second=second))
+
+
+@settings(max_examples=60)
+@given(sizes(), st.randoms(use_true_random=False))
+def test_any_two_operations_swapped_raise_or_change_nothing(size: Size, rng: Any) -> None:
+    schedule = size.build()
+    order = list(in_running_order(schedule))
+    one, other = (rng.randrange(len(order)) for _ in range(2))
+    order[one], order[other] = order[other], order[one]
+    ends = {op: place for place, op in enumerate(order)}
+    runs = all(ends[need] < place for op, place in ends.items() for need in schedule.needs(op))
+    step, alone = executed(schedule, Network((3,) * (schedule.stages + 1)), replicas=1, examples=1)
+    if runs:
+        step.run(order)
+        agrees(step, alone)
+    else:
+        with pytest.raises(HybridLabError, match="before its input exists"):
+            step.run(order)
+
+
+@pytest.mark.parametrize("change", [lambda ops: ops[:-1], lambda ops: ops[1:], lambda ops: [*ops, ops[-1]], lambda ops: [ops[0], *ops]])
+def test_an_operation_that_is_missing_or_doubled_is_refused(change: Callable[[list[Op]], list[Op]]) -> None:
+    for schedule in schedules(2, 2):
+        step, _ = executed(schedule, Network((4, 3, 3, 3, 3)))
+        with pytest.raises(HybridLabError, match=r"before its input exists|ends too early"):
+            step.run(change(list(in_running_order(schedule))))
+
+
+@pytest.mark.parametrize("junk", [None, "0F0", ("F", 0, 0), Op.parse("9F0"), Op._make((None, 0, 0)), Op._make(("F", 0, [0]))])
+def test_what_is_no_operation_is_refused(junk: Any) -> None:
+    step, _ = executed(build("1f1b", 2, 2), Network((4, 3, 3)))
+    with pytest.raises(HybridLabError, match="is not an operation of this pipeline of 2 stages"):
+        step.run([junk])
+
+
+# Planted bugs: each must move the weights by far more than the tolerance, or show in the spread of the replicas.
+MEANS: dict[str, Callable[[Floats], Any]] = {
+    "the ring does not sum": lambda gradients: gradients,
+    "a sum for a mean": lambda gradients: np.tile(gradients.sum(axis=0), (len(gradients), 1)),
+    "one replica misses a number": lambda gradients: (
+        np.where(np.arange(len(gradients))[:, None] == 2, 1 + 1e-9, 1) * gradients.mean(axis=0)
+    ),
+    "a replica is left out": lambda gradients: np.tile(gradients[1:].mean(axis=0), (len(gradients), 1)),
+}
+
+
+def found(trained: Trained, steps: int) -> bool:
+    alone = train_alone(steps=steps)
+    return bool(np.abs(trained.replicas - alone.weights).max() > 1e-6 or trained.spread.any())
+
+
+@pytest.mark.parametrize("name", MEANS)
+def test_a_planted_fault_of_the_all_reduce_is_found(name: str) -> None:
+    assert found(train(build("1f1b", 2, 4), 4, steps=5, all_reduce=MEANS[name]), 5)
+    assert not found(train(build("1f1b", 2, 4), 4, steps=5), 5)
+
+
+def test_a_planted_fault_of_the_executor_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, bug in {
+        "slope": lambda outputs, activation: np.ones_like(outputs),
+        "activated": lambda sums, activation: np.tanh(sums + 1e-4),
+    }.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(executor_module, name, bug)
+            assert found(train(build("zb-h1", 2, 4), 4, steps=5), 5)
+
+
+def test_nothing_changes_its_inputs() -> None:
+    data = digits()
+    copy = DataSet(data.inputs.copy(), data.labels.copy(), data.held_out_inputs, data.held_out_labels)
+    train(build("1f1b", 2, 4), 2, data=data, steps=2)
+    train_alone(data=data, steps=2)
+    assert (copy.inputs == data.inputs).all()
+    assert (copy.labels == data.labels).all()
+    step, _ = executed(build("1f1b", 2, 2), Network((4, 3, 3)))
+    before = [layer.matrix.copy() for layers in step._layers for layer in layers]
+    step.run(in_running_order(build("1f1b", 2, 2)))
+    assert all((old == layer.matrix).all() for old, layer in zip(before, (each for layers in step._layers for each in layers), strict=True))

@@ -1,0 +1,196 @@
+"""The data, the network and the single device that hybrid training is held against; and what training refuses."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybridlab import FP16, INT8, HybridLabError, WireFormat, build
+from hybridlab.replicas import replicate
+from hybridlab.training import DataSet, Network, accuracy_check, batches, digits, loss_and_gradient, train, train_alone
+from hybridlab.training import data as data_module
+
+
+def test_digits_are_those_of_scikit_learn_each_of_them_once() -> None:
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    for seed in range(3):
+        data = digits(seed)
+        mine = np.column_stack([np.vstack([data.inputs, data.held_out_inputs]) * 16, np.r_[data.labels, data.held_out_labels]])
+        theirs = np.column_stack([images, labels])
+        assert (mine[np.lexsort(mine.T)] == theirs[np.lexsort(theirs.T)]).all()
+        assert (data.inputs.shape, data.held_out_inputs.shape) == ((1400, 64), (397, 64))
+    assert (digits(1).labels == digits(1).labels).all()
+    assert (digits(1).labels != digits(2).labels).any()
+    with pytest.raises(ValueError, match="read-only"):
+        digits().inputs[0] = 1
+
+
+def test_without_scikit_learn_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "sklearn.datasets", None)
+    data_module._images.cache_clear()
+    with pytest.raises(HybridLabError, match="the digits come with scikit-learn, which cannot be loaded"):
+        digits()
+    monkeypatch.undo()
+    assert digits().classes == 10
+
+
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 12), st.integers(0, 2**32 - 1))
+def test_a_pass_takes_no_example_twice(examples: int, batch: int, steps: int, seed: int) -> None:
+    taken = batches(examples, batch, steps, np.random.default_rng(seed))
+    if batch > examples:
+        with pytest.raises(HybridLabError, match="is more than the"):
+            next(taken)
+        return
+    chosen = list(taken)
+    assert [len(each) for each in chosen] == [batch] * steps
+    for start in range(0, steps, examples // batch):
+        one_pass = np.concatenate(chosen[start : start + examples // batch])
+        assert len(set(one_pass.tolist())) == one_pass.size
+        assert one_pass.max() < examples
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=12).map(tuple), st.integers(1, 11))
+def test_layers_are_spread_evenly_and_all_of_them(sizes: tuple[int, ...], count: int) -> None:
+    network = Network(sizes)
+    if count > network.layers:
+        with pytest.raises(HybridLabError, match=f"but the network has {network.layers}: take fewer stages"):
+            network.stages(count)
+        return
+    stages = network.stages(count)
+    assert [layer for stage in stages for layer in stage] == list(range(network.layers))
+    lengths = [len(stage) for stage in stages]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] - lengths[-1] <= 1
+    assert sum(network.count(stage) for stage in stages) == network.parameters
+
+
+def test_a_flat_vector_is_seen_as_layers_without_a_copy() -> None:
+    network = Network((3, 4, 2))
+    flat = np.arange(2.0 * network.parameters).reshape(2, -1)
+    layers = network.unpacked(flat)
+    assert all(np.shares_memory(part, flat) for layer in layers for part in layer)
+    assert [part.shape for layer in layers for part in layer] == [(2, 3, 4), (2, 1, 4), (2, 4, 2), (2, 1, 2)]
+    again = np.concatenate([part.reshape(2, -1) for layer in layers for part in layer], axis=1)
+    assert (again == flat).all()
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_gradients_of_the_single_device_are_slopes_of_its_loss(activation: str) -> None:
+    rng = np.random.default_rng(5)
+    network = Network((6, 7, 5, 4), activation)
+    weights = network.initial(rng) + rng.normal(0, 0.1, network.parameters)
+    inputs, labels = rng.normal(size=(9, 6)), rng.integers(0, 4, 9)
+    _, gradient = loss_and_gradient(network, weights, inputs, labels)
+    near, slopes = 1e-6, []
+    for place in range(network.parameters):
+        moved = [
+            loss_and_gradient(network, weights + sign * near * (np.arange(weights.size) == place), inputs, labels)[0] for sign in (1, -1)
+        ]
+        slopes.append((moved[0] - moved[1]) / (2 * near))
+    np.testing.assert_allclose(gradient, slopes, rtol=0, atol=1e-8)
+
+
+def test_the_loss_is_the_mean_of_minus_log_probability() -> None:
+    network = Network((2, 3))
+    weights = np.array([0.5, -1, 2, 1, 0, -2, 0.1, 0.2, 0.3])
+    scores = np.array([[0.5 + 2 + 0.1, -1 + 0.2, 2 - 4 + 0.3]])
+    shares = np.exp(scores) / np.exp(scores).sum()
+    loss, _ = loss_and_gradient(network, weights, np.array([[1.0, 2.0]]), np.array([2]))
+    assert loss == pytest.approx(-np.log(shares[0, 2]), rel=1e-12)
+
+
+def test_the_single_device_learns() -> None:
+    run = train_alone(every=50)
+    assert run.checked.tolist() == [50, 100, 150, 200]
+    assert run.accuracies[-1] == run.accuracy >= 0.95
+    assert run.losses[0] == pytest.approx(np.log(10), abs=0.3)  # knows nothing yet
+    right = run.network.scores(run.weights, digits().held_out_inputs).argmax(axis=1) == digits().held_out_labels
+    assert run.accuracy == right.mean()
+
+
+def test_progress_is_told_step_by_step() -> None:
+    told: list[tuple[int, int]] = []
+    train_alone(steps=3, progress=lambda done, steps: told.append((done, steps)))
+    train(build("1f1b", 2, 2), steps=2, progress=lambda done, steps: told.append((done, steps)))
+    assert told == [(1, 3), (2, 3), (3, 3), (1, 2), (2, 2)]
+
+
+def test_held_out_accuracy_reaches_95_per_cent_in_every_format() -> None:
+    told: list[tuple[int, int]] = []
+    table = accuracy_check(build("1f1b", 4, 8), 4, progress=lambda done, runs: told.append((done, runs)))
+    assert [row.name for row in table.rows] == ["one device", "FP32", "FP16", "BF16", "INT8", "INT8, error feedback"]
+    assert table.accuracies.shape == (6, 3)
+    assert told == [(run, 15) for run in range(1, 16)]
+    for row, accuracies in zip(table.rows, table.accuracies, strict=True):
+        assert row.mean == pytest.approx(np.mean(accuracies))
+        assert (row.lowest, row.highest) == (min(accuracies), max(accuracies))
+        assert row.mean >= 0.95
+        assert abs(row.mean - table.rows[0].mean) < 0.01
+    assert (table.accuracies[1] == table.accuracies[0]).all()  # FP32: not one digit of difference
+    lines = str(table).splitlines()
+    assert lines[0] == "1f1b, 4 devices x 4 replicas, 3 seeds"
+    assert len(lines) == 2 + len(table.rows)
+    assert len({len(line) for line in lines[1:]}) == 1
+
+
+SMALL: dict[str, Any] = {"steps": 2, "batch": 32}
+RIGHT: dict[str, Any] = {"inputs": np.zeros((4, 2)), "labels": [0, 1, 0, 1], "held_out_inputs": np.zeros((1, 2)), "held_out_labels": [1]}
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: train(build("1f1b", 5, 8)), "5 stages need at least 5 layers, but the network has 4: take fewer stages, or a deeper"),
+        (lambda: train(build("hanayo", 4, 8)), "8 stages need at least 8 layers"),
+        (lambda: train(build("1f1b", 4, 8), 4, batch=100), "make 32 parts, and 100 is not divisible by it; try 96 or 128"),
+        (lambda: train(build("1f1b", 4, 8), 4, batch=20), "20 is not divisible by it; try 32"),
+        (lambda: train(build("1f1b", 2, 2), 2, batch=1600), "a global batch of 1,600 is more than the 1,400 examples"),
+        (lambda: train_alone(batch=1401), "a global batch of 1,401 is more than the 1,400 examples"),
+        (lambda: train("1f1b", 4), "train takes the Schedule of one pipeline"),  # type: ignore[arg-type]
+        (lambda: train(replicate(build("1f1b", 2, 4), 2), 2), "train takes the Schedule of one pipeline"),
+        (lambda: train(build("1f1b", 2, 4), 0), "replicas must be a whole number of at least 1, not 0"),
+        (lambda: train(build("1f1b", 2, 4), 2.0), "replicas must be a whole number"),  # type: ignore[arg-type]
+        (lambda: train(build("1f1b", 2, 4), wire="INT8"), "the ring takes a WireFormat"),  # type: ignore[arg-type]
+        (lambda: train(build("1f1b", 2, 4), error_feedback=1), "True or False"),  # type: ignore[arg-type]
+        (lambda: train(build("1f1b", 2, 4), all_reduce=3), "all_reduce is a function"),  # type: ignore[arg-type]
+        (lambda: train(build("1f1b", 2, 4), 2, all_reduce=lambda g: g[0]), "all_reduce must return an average for each replica"),
+        (
+            lambda: train(build("1f1b", 2, 4), 2, wire=WireFormat("INT8"), learning_rate=float("nan")),
+            "learning_rate must be a number above 0",
+        ),
+        (lambda: train_alone(learning_rate=0), "learning_rate must be a number above 0, not 0"),
+        (lambda: train_alone(learning_rate=[1, 2]), "learning_rate must be a number above 0"),  # type: ignore[arg-type]
+        (lambda: train_alone(steps=0), "steps must be a whole number of at least 1"),
+        (lambda: train_alone(every=0, **SMALL), "every must be a whole number of at least 1"),
+        (lambda: train_alone(seed=-1, **SMALL), "seed must be a whole number of at least 0"),
+        (lambda: train_alone(network=Network((64, 9)), **SMALL), r"a network for them has sizes \(64, ..., 10\), not \(64, 9\)"),
+        (lambda: train_alone(network=Network((63, 10)), **SMALL), "64 features and 10 classes"),
+        (lambda: train_alone(data=3), "training takes a Network and a DataSet"),  # type: ignore[arg-type]
+        (lambda: train_alone(network=Network((64, 32, 10), "relu"), learning_rate=1e150), "training diverges: in step"),
+        (
+            lambda: train(build("1f1b", 2, 4), 2, network=Network((64, 32, 10), "relu"), learning_rate=1e150),
+            "training diverges|FP32 carries numbers up to",
+        ),
+        (lambda: Network((64,)), "the sizes of a network are two or more whole numbers"),
+        (lambda: Network(64), "the sizes of a network are two or more whole numbers"),  # type: ignore[arg-type]
+        (lambda: Network((64, 0, 10)), "a size of a network must be a whole number of at least 1"),
+        (lambda: Network((64, 10), "sigmoid"), "unknown activation 'sigmoid'"),
+        (lambda: DataSet(**{**RIGHT, "inputs": np.full((4, 2), np.nan)}), "inputs must be finite numbers"),
+        (lambda: DataSet(**{**RIGHT, "inputs": np.zeros(4)}), "inputs must be finite numbers of shape"),
+        (lambda: DataSet(**{**RIGHT, "held_out_inputs": np.zeros((1, 3))}), "the same number of features, not 2 and 3"),
+        (lambda: DataSet(**{**RIGHT, "labels": [0, 1]}), "labels must be 4 whole numbers from 0"),
+        (lambda: DataSet(**{**RIGHT, "labels": [0, 1, 0, -1]}), "labels must be 4 whole numbers from 0"),
+        (lambda: DataSet(**{**RIGHT, "held_out_labels": [0.5]}), "held_out_labels must be 1 whole numbers from 0"),
+        (lambda: accuracy_check(build("1f1b", 2, 4), 2, formats=[INT8]), "a format is a pair such as"),  # type: ignore[list-item]
+        (lambda: accuracy_check(build("1f1b", 2, 4), 2, formats=[]), "at least one format and one seed"),
+        (lambda: accuracy_check(build("1f1b", 2, 4), 2, formats=[(FP16, False)], seeds=[]), "at least one format and one seed"),
+        (lambda: accuracy_check(build("1f1b", 2, 4), 2, seeds=3), "seeds are whole numbers such as"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_cannot_be_is_refused(call: Any, says: str) -> None:
+    with pytest.raises(HybridLabError, match=says):
+        call()
