@@ -123,7 +123,7 @@ def test_a_task_says_what_is_wanted(key: str) -> None:
 
 @pytest.mark.parametrize("key", ["lab02.t11", "LAB02.T1", "lab2.t1", "", None, 3, AlwaysEqual()], ids=named)
 def test_an_unknown_task_names_the_known_ones(key: Any) -> None:
-    with pytest.raises(HybridLabError, match=r"unknown task .* Known: lab02\.t1, lab02\.t2"):
+    with pytest.raises(HybridLabError, match=r"unknown task .* Known: lab01\.t1, lab01\.t2"):
         check(key, "answer")
 
 
