@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hybridlab.fixed import fixed
 from hybridlab.inputs import Floats
 from hybridlab.mesh import Mesh
 from hybridlab.rows import Ints
@@ -60,11 +61,11 @@ def hops(edges: Floats, stage: Ints, mesh: Mesh, nbytes: Ints) -> tuple[Spans, S
         chunk = np.broadcast_to((replica + (kind == ALL_GATHER) - step) % mesh.replicas, ranks.shape)
         starts, ends = (edges[..., None, :, :, first + late : first + late + hops] for late in (0, 1))
         shape = (*edges.shape[:-3], *ranks.shape)
-        start, end = (np.broadcast_to(each, shape).reshape(*edges.shape[:-3], -1) for each in (starts, ends))
+        start, end = (fixed(np.broadcast_to(each, shape).reshape(*edges.shape[:-3], -1)) for each in (starts, ends))
         columns = {"stage": stage[..., None], "step": step, "peer": receivers, "chunk": chunk}
         columns["nbytes"] = nbytes[stage[..., None] // mesh.stages, chunk]
-        flat = {name: np.broadcast_to(column, ranks.shape).ravel() for name, column in columns.items()}
-        return Spans(np.full(ranks.size, kind), ranks.ravel(), start, end, **flat)
+        flat = {name: fixed(np.broadcast_to(column, ranks.shape).ravel()) for name, column in columns.items()}
+        return Spans(fixed(np.full(ranks.size, kind)), fixed(ranks.ravel()), start, end, **flat)
 
     return phase(REDUCE_SCATTER, 0), phase(ALL_GATHER, hops)
 

@@ -14,7 +14,7 @@ from hybridlab.rows import Ints
 
 SPAN_KINDS = ("send", "receive", "reduce-scatter", "all-gather", "optimizer")  # a span's code is its kind's place here
 SEND, RECEIVE, REDUCE_SCATTER, ALL_GATHER, OPTIMIZER = range(len(SPAN_KINDS))
-MOST_SPANS = 2**24  # in one timeline, settings counted: about 2 GB
+MOST_SPANS = 2**23  # in one timeline, settings counted: about 2 GB
 DETAILS = ("stage", "microbatch", "chunk", "step", "peer", "nbytes", "row")
 
 
@@ -75,7 +75,7 @@ class Spans(Fixed):
 
     def where(self, chosen: npt.NDArray[Any]) -> "Spans":
         """Return the spans that ``chosen``, an array of bools or of places, picks."""
-        return Spans(*(getattr(self, name)[..., chosen] for name in self.__dataclass_fields__))
+        return Spans(*(fixed(getattr(self, name)[..., chosen]) for name in self.__dataclass_fields__))
 
     def at(self, *setting: int) -> "Spans":
         """Return the spans of one setting of a batch."""
@@ -123,7 +123,7 @@ class Spans(Fixed):
 def joined(*parts: Spans) -> Spans:
     """Return the spans of all ``parts``, one part after the other; their settings must be the same."""
     columns = {name: [getattr(part, name) for part in parts] for name in Spans.__dataclass_fields__}
-    return Spans(**{name: np.concatenate(values, axis=-1) for name, values in columns.items()})
+    return Spans(**{name: fixed(np.concatenate(values, axis=-1)) for name, values in columns.items()})
 
 
 def fit_to(spans: Spans, settings: tuple[int, ...], devices: int, rows: int) -> None:
@@ -154,7 +154,11 @@ def _times(value: Any, name: str) -> Floats:
 
 
 def _column(value: Any, name: str, size: int, least: int) -> Ints:
-    """Return ``value``, one whole number or one a span, as a column."""
+    """Return ``value``, one whole number or one a span, as a column: a copy unless it cannot be written."""
+    if isinstance(value, np.ndarray) and value.dtype == np.intp and value.shape == (size,) and not value.flags.writeable:
+        if size and value.min() < least:
+            raise HybridLabError(f"{name} of spans must be whole numbers of at least {least}, not {value.min()}")
+        return value
     try:
         array = np.array(value)
     except (ValueError, TypeError, OverflowError):

@@ -115,6 +115,8 @@ def hybrid_step(
     count = 2 * mesh.replicas * (int(schedule.messages.sum()) + (mesh.replicas - 1) * schedule.stages) + mesh.size
     if count * math.prod(costs.batch) > MOST_SPANS:
         raise HybridLabError(f"a step of {count:,} messages and hops does not fit in memory: take fewer replicas or settings")
+    if not unit:
+        raise HybridLabError("microseconds is the length of the timeline's unit of time, such as 1000 for ms, not 0")
     hop, nbytes = _price(schedule.chunks, mesh.replicas, ring_step, link, gradient_bytes, wire, unit)
     everyone = replicate(schedule, mesh.replicas)
     run = simulate(everyone, _of_all_ranks(costs, mesh))
@@ -145,8 +147,6 @@ def _price(
     nbytes = whole_number(gradient_bytes, "gradient_bytes", at_least=0, at_most=2**62)
     if nbytes % BYTES_A_PARAMETER:
         raise HybridLabError(f"gradient_bytes must be even, {BYTES_A_PARAMETER} bytes a parameter, not {nbytes}")
-    if not microseconds:
-        raise HybridLabError("microseconds is the length of the timeline's unit of time, such as 1000 for ms, not 0")
     sizes = _cut(_cut(np.array(nbytes // BYTES_A_PARAMETER), chunks), replicas)
     message = {size: wire.nbytes(size) for size in np.unique(sizes).tolist()}
     seconds = link.latency + max(message.values()) / link.bandwidth

@@ -387,6 +387,7 @@ def test_a_batch_equals_its_settings_one_by_one(data: st.DataObject) -> None:
         ({"wire": "FP16"}, "wire must be a WireFormat"),
         ({"overlap": 1}, "overlap must be True or False, not 1"),
         ({"microseconds": -1}, "microseconds must be finite numbers of zero or more"),
+        ({"microseconds": 0}, "microseconds is the length of the timeline's unit of time"),
     ],
     ids=str,
 )
