@@ -3,5 +3,6 @@
 from hybridlab.widgets.bet import Bet, Revealed
 from hybridlab.widgets.explorer import TimelineExplorer
 from hybridlab.widgets.mesh_view import MeshView
+from hybridlab.widgets.ring_stepper import RingStepper
 
-__all__ = ["Bet", "MeshView", "Revealed", "TimelineExplorer"]
+__all__ = ["Bet", "MeshView", "Revealed", "RingStepper", "TimelineExplorer"]

@@ -1,0 +1,169 @@
+// A ring stepper: the number of ranks and the step to choose, a picture of each ring, and all of it in words and numbers.
+// Above it stand view.js and ring_stepper_picture.js; together they are one module.
+
+const SETTING = ["ranks", "step"];
+const HINT =
+  "Columns are ranks, rows are chunks. The small squares in a box say whose numbers are in this chunk on this rank; below them stands " +
+  "their sum. Rank r begins with 2 to the power r. A tick: the sum is whole. A cross: it was whole and is overwritten. On the buttons " +
+  "and on the slider, arrow keys take a step.";
+
+function selectOf(id, label, pick) {
+  const select = make("select");
+  const element = field(id, label, select);
+  select.addEventListener("change", () => pick(Number(select.value)));
+  const show = (value, values) => {
+    element.hidden = values.length < 2;
+    if (!select.options.length) select.append(...values.map((each) => make("option", { value: each }, String(each))));
+    select.value = value;
+  };
+  return { element, show };
+}
+
+function stepsOf(id, pick) {
+  const [input, output] = [make("input", { type: "range", min: 0, step: 1 }), make("output", { for: id })];
+  input.addEventListener("input", () => pick(Number(input.value)));
+  const element = field(id, "Step", input, output);
+  const buttons = [["First", () => 0], ["Back", (step) => step - 1], ["Next", (step) => step + 1], ["Last", (_, last) => last]];
+  let [now, end] = [0, 0];
+  const parts = buttons.map(([text, where]) => {
+    const button = make("button", { type: "button" }, text);
+    button.addEventListener("click", () => pick(Math.max(0, Math.min(end, where(now, end)))));
+    return button;
+  });
+  const show = (step, last, phase) => {
+    [now, end] = [step, last];
+    input.max = last;
+    input.value = step;
+    output.textContent = step ? `${step} of ${last}, ${phase}` : `0 of ${last}, start`;
+    input.setAttribute("aria-valuetext", output.textContent);
+    parts.forEach((button, place) => button.setAttribute("aria-disabled", String(place < 2 ? step === 0 : step === last)));
+  };
+  return { element, buttons: make("div", { class: "steps", role: "group", "aria-label": "Take a step" }, ...parts), show };
+}
+
+// The state of every ring at a setting, or an error where the data lack something.
+function shownAt(data, { ranks, step }) {
+  const run = data.runs[ranks];
+  const rings = data.names.map((name, place) => ({ name, states: run.rings[place], state: run.rings[place][step] }));
+  const full = (rows) => rows.length === ranks && rows.every((row) => row.length === ranks);
+  const sound = rings.every(({ state }) => full(state.parts) && full(state.values) && full(state.marks) && Number.isFinite(state.error));
+  if (!sound || !rings.length) throw new Error("a rank is missing");
+  return { rings, phases: run.phases, mean: run.mean, last: run.phases.length - 1 };
+}
+
+// Whole sums and the difference to the mean, for every step and every ring; the step that is shown is marked.
+function figuresOf({ rings, phases }, { ranks, step }) {
+  const th = (text, attributes = {}) => make("th", { scope: "col", ...attributes }, text);
+  const above = make("tr", {}, th("Step", { rowspan: 2 }), th("Whole sums", { colspan: rings.length, scope: "colgroup" }), th("Difference to the mean", { colspan: rings.length, scope: "colgroup" }));
+  const names = make("tr", {}, ...[0, 1].flatMap(() => rings.map(({ name }) => th(name))));
+  const rows = phases.map((phase, place) => {
+    const row = make("tr", place === step ? { "aria-current": "step" } : {}, make("th", { scope: "row" }, `${place}, ${phase}`));
+    const states = rings.map((ring) => ring.states[place]);
+    const cells = [...states.map((state) => `${state.whole} of ${ranks * ranks}`), ...states.map((state) => number(state.error))];
+    row.append(...cells.map((text) => make("td", {}, text)));
+    return row;
+  });
+  return [make("thead", {}, above, names), make("tbody", {}, ...rows)];
+}
+
+function valuesOf({ name, state }, ranks) {
+  const each = Array.from({ length: ranks }, (_, place) => place);
+  const head = make("tr", {}, make("th", { scope: "col" }, "Chunk"), ...each.map((rank) => make("th", { scope: "col" }, `Rank ${rank}`)));
+  const cell = (rank, chunk) => make("td", {}, `${number(state.values[rank][chunk])}: ${holdersOf(state.parts[rank][chunk])}`);
+  const rows = each.map((chunk) => make("tr", {}, make("th", { scope: "row" }, String(chunk)), ...each.map((rank) => cell(rank, chunk))));
+  return make("table", {}, make("caption", {}, `What each rank holds, ${name}`), make("thead", {}, head), make("tbody", {}, ...rows));
+}
+
+// The rings side by side where there is room; `draw(shown, setting)` shows them.
+function pictureOf() {
+  const box = make("div", { class: "rings" });
+  let [given, width] = [null, 0];
+  const panelOf = ({ name, state }, { ranks, step }, wide) => {
+    const label = `${name}, step ${step}: ${state.whole} of ${ranks * ranks} sums are whole. The table below has every number.`;
+    const drawing = make("div", { class: "picture" }, drawingOf(frameOf(ranks, wide), state, label));
+    const words = [state.sent, state.told].map((text) => make("p", { class: "told" }, text));
+    return make("section", { "aria-label": name }, make("p", { class: "title" }, name), drawing, ...words);
+  };
+  const draw = (shown, setting) => {
+    given = [shown, setting];
+    width = box.clientWidth;
+    const half = ((width || 640) - 24) / 2;
+    const beside = shown.rings.length > 1 && half >= leastWidth(setting.ranks);
+    box.classList.toggle("beside", beside);
+    box.replaceChildren(...shown.rings.map((ring) => panelOf(ring, setting, beside ? half : width || 640)));
+  };
+  const observer = new ResizeObserver(() => {
+    if (given && box.clientWidth && box.clientWidth !== width) draw(...given);
+  });
+  observer.observe(box);
+  return { element: box, draw, stop: () => observer.disconnect() };
+}
+
+const summaryOf = (shown, { step }) =>
+  `Step ${step} of ${shown.last}, ${shown.phases[step]}. ` +
+  shown.rings.map(({ name, state }) => `${name}: ${state.whole} whole sums, difference to the mean ${number(state.error)}.`).join(" ");
+
+function render({ model, el }) {
+  const root = rootIn(el, "ring");
+  const id = freshId();
+  const setting = () => Object.fromEntries(SETTING.map((name) => [name, model.get(name)]));
+  const pick = (name, value) => {
+    const next = { ...setting(), [name]: value };
+    next.step = Math.min(next.step, model.get("data").runs[next.ranks].phases.length - 1);
+    for (const each of SETTING) if (next[each] !== model.get(each)) model.set(each, next[each]);
+    model.save_changes();
+  };
+  const ranks = selectOf(`${id}-ranks`, "Ranks, D", (value) => pick("ranks", value));
+  const steps = stepsOf(`${id}-step`, (value) => pick("step", value));
+  const fields = make("div", { class: "fields", role: "group", "aria-label": "Ring" }, ranks.element, steps.element);
+  const picture = pictureOf();
+  const spoken = make("p", { class: "unseen", "aria-live": "polite" });
+  const figures = make("table", { class: "figures" });
+  const values = make("details", {}, make("summary", {}, "What each rank holds, as a table"));
+  const tables = make("div");
+  values.append(tables);
+  root.append(fields, steps.buttons, make("p", { class: "hint" }, HINT), picture.element, figures, values, spoken);
+
+  const show = () => {
+    const now = setting();
+    const shown = shownAt(model.get("data"), now);
+    ranks.show(now.ranks, model.get("data").ranks);
+    steps.show(now.step, shown.last, shown.phases[now.step]);
+    picture.draw(shown, now);
+    const caption = `The mean is ${number(shown.mean)}; the difference is the largest of all ranks and chunks, sums divided by ${now.ranks}`;
+    figures.replaceChildren(make("caption", {}, caption), ...figuresOf(shown, now));
+    tables.replaceChildren(...shown.rings.map((ring) => valuesOf(ring, now.ranks)));
+    spoken.textContent = summaryOf(shown, now);
+  };
+  const guarded = () => {
+    try {
+      show();
+    } catch (error) {
+      console.warn("ring stepper:", error);
+      stop();
+      sayDamaged(root, "picture", "drawn");
+    }
+  };
+  let due = false; // several traits change at once: draw once
+  const soon = () => {
+    if (!due) queueMicrotask(() => ((due = false), guarded()));
+    due = true;
+  };
+  const events = SETTING.map((name) => `change:${name}`);
+  const stop = () => {
+    picture.stop();
+    for (const event of events) model.off?.(event, soon);
+  };
+  const moves = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+  steps.buttons.addEventListener("keydown", (event) => {
+    if (!(event.key in moves) || !plain(event)) return;
+    event.preventDefault();
+    const last = model.get("data").runs[model.get("ranks")].phases.length - 1;
+    pick("step", Math.max(0, Math.min(last, model.get("step") + moves[event.key])));
+  });
+  for (const event of events) model.on(event, soon);
+  guarded();
+  return stop;
+}
+
+export default { render };

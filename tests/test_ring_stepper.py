@@ -1,0 +1,279 @@
+"""The ring stepper holds what plain reasoning about a ring says, refuses in sentences, and prints the same text in every run."""
+
+import contextlib
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import junk
+
+from hybridlab import HybridLabError, published
+from hybridlab.collectives import ring_all_reduce
+from hybridlab.widgets import RingStepper
+from hybridlab.widgets.ring_stepper import MOST_RANKS, SETTING
+from hybridlab.widgets.ring_stepper_data import holders
+
+sizes = st.integers(2, MOST_RANKS)
+
+
+def correct(values: Any) -> Any:
+    return ring_all_reduce(values, average=False, record=True).hops
+
+
+def as_published(values: Any) -> Any:
+    return published.ring_all_reduce(values, "FP32").hops
+
+
+def in_int8(values: Any) -> Any:
+    return published.ring_all_reduce(values, "INT8").hops
+
+
+RINGS = {"correct": correct, "published": as_published}
+
+
+def states(ring: Any, ranks: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = RingStepper({"one": ring}, ranks).data["runs"][str(ranks)]["rings"][0]
+    return found
+
+
+def summed(ranks: int, rank: int, chunk: int, hops: int) -> set[int]:
+    """Who is in a chunk on a rank after some hops of a reduce-scatter: all that it has passed, if it has come here."""
+    way = (rank - chunk) % ranks
+    return {(chunk + place) % ranks for place in range(way + 1)} if way <= hops else {rank}
+
+
+def gathered(ranks: int, rank: int, chunk: int, hops: int, begins: int, brings: set[int]) -> set[int]:
+    """Who is in it after some hops of an all-gather that begins on the rank ``begins`` with ``brings``."""
+    reached = hops > 0 and 0 < (rank - begins) % ranks <= hops
+    return brings if reached else summed(ranks, rank, chunk, ranks - 1)
+
+
+@given(sizes, st.data())
+def test_the_correct_ring_holds_what_a_chunk_has_passed_on_its_way(ranks: int, data: Any) -> None:
+    step = data.draw(st.integers(0, 2 * (ranks - 1)))
+    held = states(correct, ranks)[step]
+    for rank in range(ranks):
+        for chunk in range(ranks):
+            owner = (chunk - 1) % ranks
+            late = gathered(ranks, rank, chunk, step - ranks + 1, owner, set(range(ranks)))
+            who = summed(ranks, rank, chunk, step) if step < ranks else late
+            assert held["parts"][rank][chunk] == [int(each in who) for each in range(ranks)]
+            assert held["values"][rank][chunk] == sum(2.0**each for each in who)
+
+
+@pytest.mark.parametrize("ring", [as_published, in_int8])
+@pytest.mark.parametrize("ranks", range(2, MOST_RANKS + 1))
+def test_the_published_ring_writes_each_rank_s_own_numbers_over_the_sums(ring: Any, ranks: int) -> None:
+    found = states(ring, ranks)
+    for step in range(ranks, 2 * ranks - 1):
+        for rank in range(ranks):
+            for chunk in range(ranks):
+                who = gathered(ranks, rank, chunk, step - ranks + 1, chunk, {chunk})
+                assert found[step]["parts"][rank][chunk] == [int(each in who) for each in range(ranks)]
+    assert [state["whole"] for state in found] == [0] * (ranks - 1) + [ranks] * (ranks - 1) + [0]
+    lost = np.argwhere(np.array(found[-1]["marks"]) == "lost").tolist()
+    assert lost == [[rank, (rank + 1) % ranks] for rank in range(ranks)], "the last hop overwrites every sum on the rank that made it"
+
+
+@given(sizes)
+def test_differences_are_those_to_the_mean_by_numpy(ranks: int) -> None:
+    powers = 2.0 ** np.arange(ranks)
+    right, wrong = states(correct, ranks), states(as_published, ranks)
+    assert right[-1]["error"] == 0
+    assert right[-1]["whole"] == ranks**2
+    assert wrong[-1]["error"] == pytest.approx(np.abs(powers / ranks - powers.mean()).max(), abs=1e-6)
+    for state in (*right, *wrong):
+        off = np.abs(np.array(state["values"]) / ranks - powers.mean()).max()
+        assert state["error"] == pytest.approx(off, abs=1e-6)
+
+
+def test_the_sentences_name_sender_chunk_and_receiver() -> None:
+    right, wrong = states(correct, 4), states(as_published, 4)
+    assert right[4]["sent"].startswith("Rank 0 sends chunk 1 to rank 1, rank 1 sends chunk 2 to rank 2")
+    assert wrong[4]["sent"].startswith("Rank 0 sends chunk 0 to rank 1")
+    assert right[1]["told"] == "The receiver adds."
+    assert "Whole from now on: chunk 1 on rank 0" in right[3]["told"]
+    assert "But 4 of the 4 chunks sent are no whole sums: chunk 0 of rank 0 holds rank 0 alone." in wrong[4]["told"]
+    assert "no whole sums" not in " ".join(state["told"] for state in right)
+    assert "Whole sums that are overwritten: chunk 1 on rank 0" in wrong[-1]["told"]
+    assert holders(np.array([1, 3, 0])) == "ranks 0 and 1 3 times"
+
+
+def test_a_ring_that_was_mended_reads_like_the_correct_one() -> None:
+    def mended(values: Any) -> Any:
+        return published.ring_all_reduce(values, "FP32", gather_from=1).hops
+
+    for ranks in range(2, MOST_RANKS + 1):
+        assert states(mended, ranks) == states(correct, ranks)
+
+
+def test_a_number_that_is_summed_twice_is_told() -> None:
+    def twice(values: Any) -> Any:
+        hops = correct(values)
+        return [*hops, replace(hops[-1], held=hops[-1].held * 2)]
+
+    last = states(twice, 3)[-1]
+    assert last["parts"][0][0] == [2, 2, 2]
+    assert last["marks"][0][0] == "lost"
+
+
+def test_a_ring_that_ends_early_stays_as_it_is() -> None:
+    stepper = RingStepper({"whole": correct, "short": lambda values: correct(values)[:-1]}, 4, show={"step": 6})
+    assert stepper.last == 6
+    assert stepper.states["short"]["sent"] == "This ring has ended."
+    assert (stepper.states["whole"]["whole"], stepper.states["short"]["whole"]) == (16, 12)
+
+
+def test_the_data_are_small_json_and_fractions_would_be_seen() -> None:
+    text = json.dumps(RingStepper(RINGS, range(2, MOST_RANKS + 1)).data, allow_nan=False)
+    assert len(text) < 400_000
+    with pytest.raises(HybridLabError, match="no means"):
+        RingStepper({"means": lambda values: ring_all_reduce(values, record=True).hops}, MOST_RANKS)
+
+
+# ---- the setting ----
+
+
+def small(**changes: Any) -> RingStepper:
+    arguments: dict[str, Any] = {"rings": RINGS, "ranks": (2, 4)} | changes
+    return RingStepper(**arguments)
+
+
+def test_a_view_begins_where_it_is_told_and_fewer_ranks_have_fewer_steps() -> None:
+    view = small(show={"ranks": 4, "step": 5})
+    assert (view.ranks, view.step, view.last) == (4, 5, 6)
+    view.ranks = 2
+    assert (view.step, view.last) == (2, 2)
+
+
+def test_observers_follow_the_page() -> None:
+    view = small()
+    seen: list[tuple[str, int]] = []
+    view.observe(lambda change: seen.append((change["name"], change["new"])), list(SETTING))
+    view.set_state({"step": 6, "ranks": 4})  # what a message from the page does, in any order
+    assert sorted(seen) == [("ranks", 4), ("step", 6)]
+
+
+@pytest.mark.parametrize(
+    ("trait", "value", "sentence"),
+    [
+        ("ranks", 3, "this view has no ring of 3 ranks: choose from 2, 4"),
+        ("ranks", "four", "ranks must be a whole number of at least 0, not 'four'"),
+        ("step", 3, "there is no step 3: the last one of 2 ranks is 2"),
+        ("step", -1, "step must be a whole number of at least 0, not -1"),
+        ("step", True, "step must be a whole number of at least 0, not True"),
+    ],
+)
+def test_what_the_data_do_not_have_is_refused_and_changes_nothing(trait: str, value: Any, sentence: str) -> None:
+    view = small()
+    before = repr(view)
+    with pytest.raises(HybridLabError) as why:
+        setattr(view, trait, value)
+    assert str(why.value) == sentence
+    assert repr(view) == before
+
+
+def test_what_a_page_sends_and_is_refused_is_answered_with_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+    view = small()
+    monkeypatch.setattr(RingStepper, "send_state", lambda self, names: sent.append({name: getattr(self, name) for name in names}))
+    for state in ({"step": 99}, {"ranks": 4, "step": "five"}):
+        with pytest.raises(HybridLabError):
+            view.set_state(state)
+    assert sent == [{"ranks": 2, "step": 0}] * 2
+
+
+def hop(**changes: Any) -> SimpleNamespace:
+    parts = {"phase": "p", "sender": [0, 1], "receiver": [1, 0], "chunk": [0, 1], "held": np.zeros((2, 2))} | changes
+    return SimpleNamespace(**parts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"rings": {}}, "rings are 1 to 4 functions by name"),
+        ({"rings": correct}, "rings are 1 to 4 functions by name"),
+        ({"rings": {"": correct}}, "the name of a ring is a few words"),
+        ({"rings": {3: correct}}, "the name of a ring is a few words"),
+        ({"rings": {"a": 3}}, "the ring 'a' must be a function of values"),
+        ({"rings": {"a": lambda values: 3}}, "the ring 'a' must return hops, not 3"),
+        ({"rings": {"a": lambda values: []}}, "must make 1 to 59 hops for 2 ranks, not 0"),
+        ({"rings": {"a": lambda values: [3]}}, "a hop of the ring 'a' has no phase"),
+        ({"rings": {"a": lambda values: ring_all_reduce(values).hops}}, "has no held: pass the hops of a run with record=True"),
+        ({"rings": {"a": lambda values: [hop()]}}, "finite numbers of shape (2, 4)"),
+        ({"rings": {"a": lambda values: [hop(held=values * np.nan)]}}, "finite numbers"),
+        ({"rings": {"a": lambda values: [hop(held=values, chunk=[0, 2])]}}, "each from 0 to 1"),
+        ({"rings": {"a": lambda values: [hop(held=values, chunk=[0])]}}, "has a sender, a receiver and a chunk"),
+        ({"ranks": 1}, "ranks must be a whole number of at least 2, not 1"),
+        ({"ranks": 9}, "ranks must be at most 8, not 9"),
+        ({"ranks": ()}, "ranks is empty"),
+        ({"show": 3}, "show is what to begin with"),
+        ({"show": {"steps": 2}}, "did you mean 'step'?"),
+        ({"show": {"step": 7}}, "there is no step 7"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(HybridLabError) as why:
+        small(**arguments)
+    assert sentence in str(why.value)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(["rings", "ranks", "show"]), junk, max_size=3))
+def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
+    with contextlib.suppress(HybridLabError):
+        json.dumps(small(**arguments).data, allow_nan=False)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(SETTING), junk, max_size=2))
+def test_junk_from_a_page_is_refused_or_drawn(state: dict[str, Any]) -> None:
+    view = small()
+    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
+        state = json.loads(json.dumps(state))
+        with contextlib.suppress(HybridLabError):
+            view.set_state(state)
+    assert view.ranks in (2, 4)
+    assert 0 <= view.step <= view.last
+
+
+# ---- text and script ----
+
+
+def test_the_text_is_the_same_in_another_process() -> None:
+    program = "from hybridlab.widgets import RingStepper; print(RingStepper(ranks={4, 2}, show={'step': 1}))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == repr(small(rings=None, show={"step": 1}))
+    assert re.fullmatch(r"<RingStepper: correct; 2 or 4 ranks, data [0-9a-f]{8}; 2 ranks, step 1 of 2>", run.stdout.strip())
+    assert repr(small()) != repr(small(rings={"correct": correct, "published": correct}))
+
+
+def test_script_and_class_name_the_same_traits() -> None:
+    script = str(RingStepper._esm)
+    named = re.search(r"const SETTING = (\[.*?\]);", script)
+    assert named
+    assert tuple(json.loads(named[1])) == SETTING
+    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(SETTING)
+    assert asked == {name for name in vars(RingStepper) if name in RingStepper.class_traits(sync=True)}
+
+
+def test_the_script_has_no_rule_of_the_ring() -> None:
+    parts = (str(RingStepper._esm)).split("// A ring stepper:")
+    assert len(parts) == 2
+    assert "%" not in parts[1]
+    assert re.findall(r"\w+ % \w+", parts[0]) == ["rank % each"], "a place in a box, no rank of the ring"
+
+
+def test_every_rank_has_a_colour_and_marks_differ_without_it() -> None:
+    style = str(RingStepper._css)
+    assert len(set(re.findall(r"\.in\.of(\d) ", style))) == MOST_RANKS
+    assert len(set(re.findall(r"\.in\.of\d \{\s*fill: (#\w+)", style))) == MOST_RANKS
+    assert "stroke-dasharray" in style.split(".box.lost")[1].split("}")[0]
