@@ -5,11 +5,11 @@ const [BEFORE, LANE, EDGE] = [4, 6, 11]; // px: from a box to the edge of its co
 
 function frameOf({ stages, replicas }, width) {
   const wide = width >= 480;
-  const [left, right] = [wide ? 72 : 44, EDGE + 4];
+  const [left, right] = [wide ? 72 : 50, EDGE + 4];
   const [least, most] = [BOX, 80];
   const room = width - left - right;
   const box = Math.max(least, Math.min(most, room / (2 * stages)));
-  const gap = Math.max(27, Math.min(most, stages > 1 ? (room - stages * box) / (stages - 1) : 0));
+  const gap = Math.max(25, Math.min(most, stages > 1 ? (room - stages * box) / (stages - 1) : 0));
   const top = 46;
   const x = (stage) => left + stage * (box + gap);
   const y = (replica) => top + replica * (BOX + ROW_GAP);
@@ -72,7 +72,7 @@ function namesOf({ stages, replicas, now }, frame) {
   const name = (text, x, y, here) => make("text", { class: here ? "name here" : "name", x: number(x), y: number(y) }, text);
   const heads = Array.from({ length: stages }, (_, stage) => name(`stage ${stage}`, frame.x(stage) + frame.box / 2, 14, stage === now.stage));
   const rows = Array.from({ length: replicas }, (_, replica) => {
-    const [x, y, here] = [frame.wide ? 32 : 18, frame.y(replica) + BOX / 2, replica === now.replica];
+    const [x, y, here] = [frame.wide ? 32 : 23, frame.y(replica) + BOX / 2, replica === now.replica];
     if (frame.wide) return [name(`replica ${replica}`, x, y + 4, here)];
     return [name("replica", x, y - 2, here), name(replica, x, y + 12, here)];
   });
