@@ -9,6 +9,7 @@ A schedule is an order. Costs are time. A timeline is both.
 
 from hybridlab import formulas, published
 from hybridlab.clock import simulate
+from hybridlab.collectives import RingResult, ring_all_reduce
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, UnsupportedSize
 from hybridlab.mesh import Mesh
@@ -36,6 +37,7 @@ __all__ = [
     "Kind",
     "Mesh",
     "Op",
+    "RingResult",
     "Schedule",
     "Timeline",
     "UnsupportedSize",
@@ -46,5 +48,6 @@ __all__ = [
     "hybrid_step",
     "published",
     "register",
+    "ring_all_reduce",
     "simulate",
 ]
