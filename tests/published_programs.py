@@ -1,0 +1,62 @@
+"""The two published programs, run as they were printed: an oracle whose text stays where it is, beside the repository.
+
+A page break of the documents moves the lines below it to the left. Each of ``COLUMNS`` says where a line stood that
+follows such a break; the lines below it move with it.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+SOURCES = Path(__file__).parents[2] / "shared" / "sources"
+PROGRAMS = ("hybrid-simulator.txt", "event-timeline.txt")
+needs_sources = pytest.mark.skipif(not SOURCES.is_dir(), reason="needs ../shared/sources beside the repository")
+
+COLUMNS = {
+    "def ": 4,
+    "for dp in": 8,
+    "for step in range(D": 8,
+    "step_events.append": 16,
+    "target_idx": 16,
+    "final =": 8,
+    'print("\\n=====': 8,
+}
+
+
+def text_of(document: str) -> str:
+    """The program in the document, its lines where they belong."""
+    document = (SOURCES / document).read_text()
+    body = document[document.index("import numpy") : document.index("if __name__")]
+    above, name, below = body.partition("class HybridSimulator:")
+    lines, moved = [above.replace("```", "") + name], 0
+    for line in below.replace("```", "").splitlines():
+        bare = line.lstrip()
+        column = 4 if bare.rstrip() == "# -----" else next((to for start, to in COLUMNS.items() if bare.startswith(start)), None)
+        if column is not None:
+            moved = column - (len(line) - len(bare))
+        bare = 'print("")' if bare.count('"') == 1 else bare  # a string that the page break cut
+        lines.append(" " * (len(line) - len(line.lstrip()) + moved) + bare)
+    return "\n".join(lines)
+
+
+def run(document: str, seed: int, mode: str = "INT8", mend: bool = False, **sizes: int) -> tuple[Any, str]:
+    """The program's simulator after its run, and what it printed; ``mend`` starts the all-gather one chunk later."""
+    text = text_of(document)
+    if mend:
+        at = text.lower().index("all-gather")
+        gather = text[at:].replace("chunk_idx = (i - step)", "chunk_idx = (i + 1 - step)", 1)
+        text = text[:at] + gather.replace("target_idx = (dst - step - 1)", "target_idx = (dst - step)", 1)
+    printed: list[str] = []
+    names: dict[str, Any] = {"__name__": "published", "print": lambda *words: printed.append(" ".join(map(str, words)))}
+    exec(compile(text, document, "exec"), names)  # noqa: S102 - the oracle is a program
+    names |= {"COMM_MODE": mode} | sizes
+    state = np.random.get_state()  # noqa: NPY002 - the program draws from numpy's global generator
+    try:
+        np.random.seed(seed)  # noqa: NPY002
+        simulator = names["HybridSimulator"]()
+        simulator.run()
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    return simulator, "\n".join(printed)

@@ -1,0 +1,478 @@
+"""The published simulator and its ring: equal to the programs' own run, and wrong in the ways we say."""
+
+import ast
+import re
+from collections import Counter
+from dataclasses import FrozenInstanceError
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import published_programs as programs
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from misuse import outcome, usual_or_junk
+from published_programs import needs_sources
+
+import hybridlab
+from hybridlab import INT8, HybridLabError, Mesh, build, published
+from hybridlab.collectives import Hop, ring_all_reduce
+from hybridlab.published import Simulation, simulator
+
+MODES = ("INT8", "FP16", "FP32")
+each_mode = pytest.mark.parametrize("mode", MODES)
+Gradients = npt.NDArray[np.float32]
+
+
+def gradients(ranks: int = 4, size: int = 120, seed: int = 1) -> Gradients:
+    """Sums of six random gradients, as in the program."""
+    draw = np.random.default_rng(seed)
+    return draw.standard_normal((6, ranks, size)).sum(axis=0).astype(np.float32)
+
+
+def of_the_senders(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Chunk c of row c, for every c: what rank c holds itself, divided by the ranks."""
+    ranks, size = values.shape
+    width = size // ranks
+    return np.concatenate([values[c, c * width : (c + 1) * width] for c in range(ranks)]) / ranks
+
+
+sizes = st.tuples(st.integers(1, 7), st.integers(1, 9), st.integers(0, 99))  # ranks, numbers a chunk, seed
+
+
+# The printed figures
+
+
+def test_the_published_run_has_the_printed_figures() -> None:
+    run = simulator()
+    assert (run.comm_bytes, run.accuracy, len(run.timeline), len(run.events)) == (2160, 49.0, 8, 144)
+    assert [round(apart, 5) for apart in run.weight_difference] == [0.00030, 0.00026, 0.00025]
+    assert simulator(comm_mode="FP16").comm_bytes == 4320
+
+
+@needs_sources
+def test_both_documents_print_these_figures() -> None:
+    for document in programs.PROGRAMS:
+        text = (programs.SOURCES / document).read_text()
+        printed = text[text.index("Hybrid Parallel Simulation (K=3") :]
+        assert re.findall(r"Communication Bytes\s*[:=] (\d+)", printed) == ["2160"]
+        apart = [float(number) for number in re.findall(r"Max Weight Difference = (\S+)", printed)]
+        assert len(apart) == 3
+        assert all(2.4e-4 <= number <= 3.3e-4 for number in apart)
+        if "PERFORMANCE REPORT" in printed:
+            assert re.findall(r"Prediction Accuracy: (\S+)%", printed) == ["49.00"]
+            assert apart == pytest.approx(simulator().weight_difference, rel=0.02)
+
+
+def test_the_text_has_the_lines_of_the_performance_report() -> None:
+    assert str(simulator()).splitlines() == [
+        "3 stages x 4 replicas = 12 ranks, messages in INT8",
+        "accuracy              49.00 %",
+        "communication         2160 bytes",
+        *(f"replicas of stage {stage}   differ by {apart}" for stage, apart in enumerate(simulator().weight_difference)),
+    ]
+
+
+@needs_sources
+@pytest.mark.parametrize("mode", ["INT8", "FP16"])
+@pytest.mark.parametrize("seed", [0, 7, 9400])
+def test_a_run_equals_that_of_the_program(seed: int, mode: str) -> None:
+    theirs, printed = programs.run("hybrid-simulator.txt", seed, mode)
+    run = simulator(comm_mode=mode, seed=seed)
+    assert f"Total Communication Bytes: {run.comm_bytes}" in printed
+    assert f"Prediction Accuracy: {run.accuracy:.2f}%" in printed
+    apart = [float(number) for number in re.findall(r"Max Weight Difference = (\S+)", printed)]
+    assert run.weight_difference == pytest.approx(apart, rel=1e-6)
+    assert run.timeline == tuple(tuple(event for _, event in row) for row in theirs.step_matrix)
+
+
+@needs_sources
+@settings(max_examples=25)
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 5), st.integers(1, 6), st.integers(0, 2**32 - 1), st.sampled_from(MODES[:2]))
+@example(1, 1, 1, 1, 0, "INT8")
+@example(4, 3, 2, 1, 0, "FP16")
+def test_a_run_of_any_size_equals_that_of_the_program(k: int, d: int, m: int, width: int, seed: int, mode: str) -> None:
+    theirs, _ = programs.run("hybrid-simulator.txt", seed, mode, K=k, D=d, M=m, GRAD_SIZE=d * width)
+    run = simulator(k, d, m, d * width, mode, seed)
+    assert run.comm_bytes == theirs.total_comm_bytes()
+    assert run.accuracy == pytest.approx(theirs.evaluate_accuracy())
+    assert run.timeline == tuple(tuple(event for _, event in row) for row in theirs.step_matrix)
+    for stage, apart in enumerate(run.weight_difference):
+        first, *others = (device.weight for device in theirs.stage_groups[stage])
+        assert apart == pytest.approx(max([0.0, *(float(np.linalg.norm(first - each)) for each in others)]), rel=1e-6)
+
+
+@needs_sources
+def test_the_events_are_those_of_the_second_program() -> None:
+    """It adds a gradient in all 8 steps where the first has 6, so that its replicas lie a little further apart."""
+    theirs, printed = programs.run("event-timeline.txt", seed=0)
+    run = simulator(seed=0)
+    assert [(time, rank, event) for time, rank, _, event in run.events] == theirs.timeline
+    assert f"Total Communication Bytes = {run.comm_bytes}" in printed
+    apart = [float(number) for number in re.findall(r"Max Weight Difference = (\S+)", printed)]
+    assert np.mean(apart) == pytest.approx(np.mean(run.weight_difference) * np.sqrt(8 / 6), rel=0.2)
+
+
+def test_weight_differences_are_of_the_printed_order_for_every_seed() -> None:
+    apart = np.array([simulator(seed=seed).weight_difference for seed in range(30)])
+    assert 1.5e-4 < apart.min() < apart.max() < 4.5e-4
+    assert 2.5e-4 < np.median(apart) < 3e-4
+    halves = np.array([simulator(comm_mode="FP16", seed=seed).weight_difference for seed in range(10)])
+    assert 5e-6 < halves.min() < halves.max() < 2e-5
+
+
+# What is wrong with them: bytes
+
+
+def test_the_bytes_leave_out_the_scales() -> None:
+    """2160 are 72 messages of 30 codes; each has a scale of 4 bytes besides: 2448."""
+    run = simulator()
+    assert run.comm_bytes == 12 * 6 * 30
+    assert run.comm_bytes + run.scale_bytes == 2448 == 72 * INT8.nbytes(30)
+    assert simulator(comm_mode="FP16").scale_bytes == simulator(comm_mode="FP32").scale_bytes == 0
+
+
+@each_mode
+@given(sizes)
+def test_bytes_are_those_of_the_closed_form(mode: str, size: tuple[int, int, int]) -> None:
+    """Every rank sends 2(D-1) chunks of n/D numbers."""
+    ranks, width, seed = size
+    ring = published.ring_all_reduce(gradients(ranks, ranks * width, seed), mode)
+    messages = 2 * (ranks - 1)
+    assert ring.payload_bytes.tolist() == [messages * width * {"INT8": 1, "FP16": 2, "FP32": 4}[mode]] * ranks
+    assert ring.scale_bytes.tolist() == [messages * 4 * (mode == "INT8")] * ranks
+    assert (ring.bytes_sent == ring.payload_bytes + ring.scale_bytes).all()
+    assert (sum(hop.nbytes for hop in ring.hops) == ring.payload_bytes).all()
+
+
+# The ring: equal and wrong
+
+
+@given(sizes)
+def test_each_chunk_ends_as_its_senders_own_gradient_divided(size: tuple[int, int, int]) -> None:
+    ranks, width, seed = size
+    own = gradients(ranks, ranks * width, seed)
+    values = published.ring_all_reduce(own, "FP32").values
+    assert (values == of_the_senders(own).astype(np.float32)).all()
+
+
+def test_replicas_are_equal_and_wrong_by_about_three_standard_deviations() -> None:
+    """Of the mean gradient; three is the largest error of 360 numbers, the root mean square is sqrt((D-1)/D)."""
+    largest, usual = [], []
+    for seed in range(20):
+        own = gradients(size=360, seed=seed)
+        mean = own.astype(np.float64).mean(axis=0)
+        values = published.ring_all_reduce(own, "FP32").values
+        assert (values == values[0]).all()
+        error = values[0] - mean
+        largest.append(np.abs(error).max() / mean.std())
+        usual.append(np.sqrt(np.mean(error**2)) / mean.std())
+    assert 2 < min(largest) < max(largest) < 4
+    assert np.mean(largest) == pytest.approx(3, abs=0.5)
+    assert np.mean(usual) == pytest.approx(np.sqrt(3 / 4), rel=0.05)
+
+
+@given(sizes)
+def test_one_chunk_later_the_all_gather_gives_the_mean(size: tuple[int, int, int]) -> None:
+    ranks, width, seed = size
+    own = gradients(ranks, ranks * width, seed)
+    values = published.ring_all_reduce(own, "FP32", gather_from=1).values
+    mean = own.astype(np.float64).mean(axis=0)
+    assert np.abs(values - mean).max() <= 1e-6 * max(1.0, np.abs(own).max())
+    assert (values == values[0]).all()
+    assert values == pytest.approx(ring_all_reduce(own).values, rel=1e-5, abs=1e-6)
+
+
+def test_one_chunk_later_the_error_is_that_of_float32() -> None:
+    own = gradients()
+    mean = own.astype(np.float64).mean(axis=0)
+    assert np.abs(published.ring_all_reduce(own, "FP32", gather_from=1).values - mean).max() < 3e-7
+    wrong = [np.abs(published.ring_all_reduce(own, "FP32", gather_from=first).values - mean).max() for first in (0, 2, 3)]
+    assert min(wrong) > 1
+    with np.errstate(all="raise"):
+        rounded = published.ring_all_reduce(own, "INT8", gather_from=1).values
+    assert 1e-3 < np.abs(rounded - mean).max() < 0.1
+
+
+@needs_sources
+def test_the_program_itself_is_mended_by_one_chunk() -> None:
+    """Its weights after the step are 1 - 0.01 x the mean of the gradients that it drew; as printed they are not."""
+    draw = np.random.RandomState(5)
+    drawn = np.zeros((12, 120), dtype=np.float32)
+    for step, rank in product(range(8), range(12)):
+        if 0 <= step - (2 - rank % 3) < 6:
+            drawn[rank] += draw.standard_normal(120).astype(np.float32)
+    for mend, (least, most) in {True: (0, 5e-4), False: (0.02, 1)}.items():
+        theirs, _ = programs.run("hybrid-simulator.txt", 5, "INT8", mend)
+        error = [np.abs(theirs.stage_groups[s][0].weight - (1 - 0.01 * drawn[s::3].mean(axis=0))).max() for s in range(3)]
+        assert least <= min(error) <= max(error) <= most
+
+
+@given(sizes, st.sampled_from(["INT8", "FP16"]), st.integers(0, 6))
+def test_only_the_rank_that_sends_first_differs(size: tuple[int, int, int], mode: str, first: int) -> None:
+    """Encoding again changes nothing but last bits: the difference of replicas is that of one who keeps what others round."""
+    ranks, width, seed = size
+    own = gradients(ranks, ranks * width, seed)
+    chunks = published.ring_all_reduce(own, mode, gather_from=first).values.reshape(ranks, ranks, width)
+    for chunk in range(ranks):
+        others = np.delete(chunks[:, chunk], (chunk - first) % ranks, axis=0)
+        if len(others):
+            assert np.ptp(others, axis=0).max() <= 1e-6 * np.abs(others).max()
+
+
+def test_the_right_ring_leaves_no_difference() -> None:
+    own = gradients()
+    theirs, right = published.ring_all_reduce(own, "INT8").values, ring_all_reduce(own, INT8).values
+    assert np.abs(theirs - theirs[0]).max() > 1e-3
+    assert (right == right[0]).all()
+
+
+# The hops
+
+
+def test_hops_of_two_ranks_by_hand() -> None:
+    first, second = published.ring_all_reduce([[1, 2], [30, 40]], "FP32").hops
+    assert isinstance(first, Hop)
+    assert (first.phase, first.step, second.phase, second.step) == ("reduce-scatter", 0, "all-gather", 0)
+    assert first.sender.tolist() == [0, 1]
+    assert first.receiver.tolist() == [1, 0]
+    assert first.chunk.tolist() == second.chunk.tolist() == [0, 1]
+    assert first.nbytes.tolist() == [4, 4]
+    assert first.held is not None
+    assert second.held is not None
+    assert first.held.tolist() == [[1, 42], [31, 40]]
+    assert second.held.tolist() == [[1, 40], [1, 40]]
+
+
+@given(sizes, st.sampled_from(MODES), st.integers(0, 3))
+def test_hops_tell_how_the_result_came_about(size: tuple[int, int, int], mode: str, first: int) -> None:
+    ranks, width, seed = size
+    own = gradients(ranks, ranks * width, seed)
+    ring = published.ring_all_reduce(own, mode, gather_from=first)
+    assert len(ring.hops) == 2 * (ranks - 1)
+    before = own
+    for hop in ring.hops:
+        assert hop.held is not None
+        assert (hop.receiver == (hop.sender + 1) % ranks).all()
+        assert sorted(hop.chunk) == list(range(ranks))
+        changed = (hop.held != before).reshape(ranks, ranks, width).any(axis=2)
+        may = np.zeros_like(changed)
+        may[hop.receiver, hop.chunk] = True
+        assert not (changed & ~may).any()
+        before = hop.held
+    assert (ring.values == before / np.float32(ranks)).all()
+
+
+@given(st.integers(2, 8))
+def test_the_reduce_scatter_is_right_and_the_all_gather_one_chunk_behind(ranks: int) -> None:
+    own = gradients(ranks, 3 * ranks)
+    ours, right = published.ring_all_reduce(own, "FP32").hops, ring_all_reduce(own, record=True).hops
+    for mine, theirs in zip(ours, right, strict=True):
+        late = int(mine.phase == "all-gather")
+        assert (mine.phase, mine.step) == (theirs.phase, theirs.step)
+        assert ((mine.chunk + late) % ranks == theirs.chunk).all()
+        assert (mine.sender == theirs.sender).all()
+        assert (mine.receiver == theirs.receiver).all()
+        assert (mine.nbytes == theirs.nbytes).all()
+        assert mine.held is not None
+        assert theirs.held is not None
+        assert mine.held.shape == theirs.held.shape
+        if not late:
+            assert mine.held == pytest.approx(theirs.held, rel=1e-6, abs=1e-5)
+
+
+def test_one_rank_keeps_what_it_has() -> None:
+    ring = published.ring_all_reduce([[1.5, 2.5, 3.5]], "INT8")
+    assert ring.values.tolist() == [[1.5, 2.5, 3.5]]
+    assert ring.hops == ()
+    assert ring.payload_bytes.tolist() == [0]
+    assert simulator(replicas=1).weight_difference == (0.0, 0.0, 0.0)
+
+
+# Accuracy
+
+
+def of_ones(size: int) -> float:
+    """Percent of the program's 300 points, seed 42, that a vector of ones puts on the side of its random vector."""
+    draw = np.random.RandomState(42)
+    points, labelling = draw.standard_normal((300, size)), draw.standard_normal(size)
+    return 100 * float(np.mean((points.sum(axis=1) > 0) == (points @ labelling > 0)))
+
+
+@each_mode
+def test_the_accuracy_is_that_of_a_vector_of_ones(mode: str) -> None:
+    assert of_ones(120) == 49.0
+    run = simulator(comm_mode=mode)
+    assert (run.accuracy_before, run.accuracy) == (49.0, 49.0)
+
+
+def test_the_step_moves_the_accuracy_by_a_few_points_of_300_at_random() -> None:
+    runs = [simulator(seed=seed) for seed in range(40)]
+    assert {run.accuracy_before for run in runs} == {49.0}
+    moved = np.array([round(3 * (run.accuracy - 49.0)) for run in runs])  # in points
+    assert np.abs(moved).max() <= 3
+    assert Counter(moved)[0] == max(Counter(moved).values())
+
+
+@pytest.mark.parametrize("seed", [0, 3, 9400])
+def test_the_accuracy_is_the_same_for_every_mode(seed: int) -> None:
+    assert len({simulator(comm_mode=mode, seed=seed).accuracy for mode in MODES}) == 1
+
+
+@given(st.integers(1, 40))
+def test_the_accuracy_before_is_that_of_ones_for_any_size(width: int) -> None:
+    assert simulator(1, 2, 1, 2 * width).accuracy_before == pytest.approx(of_ones(2 * width))
+
+
+# Timelines
+
+
+def test_the_timeline_is_no_1f1b() -> None:
+    run = simulator()
+    cells = Counter(cell[0] for row in run.timeline for cell in row[:3])
+    assert cells["F"] == 18 - 16
+    assert run.timeline[0][2] == "B0"
+    assert not any(row[2].startswith("F") for row in run.timeline)
+    assert build("1f1b", 3, 6).slot.max() + 1 == 16 == 2 * (6 + 3 - 1)
+
+
+def test_the_events_lose_forwards() -> None:
+    events = simulator().events
+    assert Counter(event.event[0] for event in events) == {"F": 60, "B": 72, "O": 12}
+    logged = {(event.stage, event.event) for event in events}
+    every = {(stage, f"F{microbatch}") for stage in range(3) for microbatch in range(6)}
+    assert every - logged == {(1, "F5"), (2, "F4"), (2, "F5")}
+    when = {(event.stage, event.event): event.time for event in reversed(events)}
+    assert when[2, "B0"] < when[2, "F0"]
+
+
+# Values and refusals
+
+
+def test_a_run_is_a_frozen_value_and_its_seed_says_which() -> None:
+    run = simulator(seed=3)
+    assert run == simulator(seed=3) == simulator(seed=np.int64(3))  # type: ignore[arg-type]
+    assert hash(run) == hash(simulator(seed=3))
+    assert run != simulator(seed=4)
+    assert simulator() == simulator()
+    with pytest.raises(FrozenInstanceError):
+        run.accuracy = 95.0  # type: ignore[misc]
+    assert len(repr(run)) < 400
+
+
+def test_a_run_leaves_numpys_generator_alone() -> None:
+    before = np.random.get_state()[1].tolist()  # type: ignore[union-attr]  # noqa: NPY002
+    simulator()
+    assert np.random.get_state()[1].tolist() == before  # type: ignore[union-attr]  # noqa: NPY002
+
+
+def test_a_ring_changes_nothing_it_is_given_and_cannot_be_changed() -> None:
+    own = gradients()
+    kept = own.copy()
+    ring = published.ring_all_reduce(own, "INT8")
+    assert (own == kept).all()
+    assert ring.hops[0].held is not None
+    for array in (ring.values, ring.payload_bytes, ring.scale_bytes, ring.hops[0].held, ring.hops[0].chunk, ring.hops[0].nbytes):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+    assert (published.ring_all_reduce(own.astype(np.float64), "INT8").values == ring.values).all()
+
+
+def test_zeros_stay_zeros() -> None:
+    for mode in MODES:
+        ring = published.ring_all_reduce(np.zeros((4, 8)), mode)
+        assert not ring.values.any()
+    half = np.concatenate([np.zeros((4, 4)), np.ones((4, 4))], axis=1)
+    assert published.ring_all_reduce(half, "INT8").values[0] == pytest.approx(half[0] / 4)
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"comm_mode": "int8"}, "unknown comm_mode 'int8': did you mean 'INT8'? Known: INT8, FP16, FP32"),
+        ({"comm_mode": "FP8"}, "unknown comm_mode 'FP8': did you mean"),
+        ({"comm_mode": None}, "unknown comm_mode None"),
+        ({"stages": 0}, "stages must be a whole number of at least 1, not 0"),
+        ({"replicas": 2.5}, "replicas must be a whole number of at least 1, not 2.5"),
+        ({"microbatches": float("nan")}, "microbatches must be a whole number of at least 1, not nan"),
+        ({"gradient_size": -120}, "gradient_size must be a whole number of at least 1, not -120"),
+        ({"gradient_size": float("inf")}, "gradient_size must be a whole number of at least 1, not inf"),
+        ({"gradient_size": 10}, "10 is not a multiple of 4; try 8 or 12"),
+        ({"gradient_size": 3}, "3 is not a multiple of 4; try 4 or 8"),
+        ({"replicas": 7}, "120 is not a multiple of 7; try 119 or 126"),
+        ({"stages": 40, "microbatches": 400, "gradient_size": 4000}, "try smaller sizes"),
+        ({"replicas": 1000, "gradient_size": 1000}, "are too many to keep: try fewer of either"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, not -1"),
+        ({"seed": 2**32}, "seed must be at most 4,294,967,295, not 4294967296"),
+        ({"seed": 1.0}, "seed must be a whole number of at least 0, not 1.0"),
+        ({"seed": "1"}, "seed must be a whole number of at least 0, not '1'"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused(how: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+        simulator(**how)
+
+
+@pytest.mark.parametrize(
+    ("values", "mode", "sentence"),
+    [
+        ([[1, float("nan")], [1, 2]], "INT8", "gradients must be finite, but value 1 of rank 0 is nan"),
+        ([[1, 2], [float("inf"), 2]], "FP16", "gradients must be finite, but value 0 of rank 1 is inf"),
+        ([[1, 2, 3], [1, 2, 3]], "FP16", "3 is not a multiple of 2; try 2 or 4"),
+        (np.zeros((3, 0)), "FP16", "0 numbers are nothing to cut; try 3 or 6"),
+        (np.zeros((0, 3)), "FP16", "gradients has no rows"),
+        ([1, 2], "INT8", "shape (ranks, n), not (2,)"),
+        ([[1, 2], [3]], "INT8", "rows differ in length"),
+        ("12", "INT8", "a row for each rank"),
+        ([[1, 2], [3, 4]], "int", "did you mean 'INT8'?"),
+        ([[1e300, 2], [3, 4]], "FP32", "computes in float32, which ends at 3.4e38: scale the gradients down"),
+        ([[3e38, 3e38], [3e38, 3e38]], "FP32", "a partial sum is too large to send, float32 ends at 3.4e38"),
+        ([[60000, 1], [1, 70000]], "FP16", "FP16 carries numbers up to 65504: scale the gradients down"),
+        ([[3e38, 3e38], [3e38, 3e38]], "INT8", "a partial sum is too large to send"),
+        ([[1e-40, 1], [1, 1]], "INT8", "a number of at least 1.5e-36 in it; scale the gradients up"),
+    ],
+)
+def test_a_ring_that_cannot_be_is_refused(values: Any, mode: str, sentence: str) -> None:
+    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+        published.ring_all_reduce(values, mode)
+
+
+def test_an_all_gather_that_starts_nowhere_is_refused() -> None:
+    for first in (-1, 0.5, None, "1"):
+        with pytest.raises(HybridLabError, match="gather_from must be a whole number of at least 0"):
+            published.ring_all_reduce([[1, 2], [3, 4]], "FP32", gather_from=first)  # type: ignore[arg-type]
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_junk_is_refused_in_a_sentence(data: st.DataObject) -> None:
+    usual = {"stages": [3], "replicas": [1, 4], "microbatches": [2], "gradient_size": [8], "comm_mode": ["INT8"], "seed": [None, 1]}
+    how = {name: data.draw(usual_or_junk(value)) for name, value in usual.items()}
+    result = outcome(lambda: simulator(**how))
+    assert result is None or isinstance(result, Simulation)
+    rows, mode = data.draw(usual_or_junk([[[1.0, 2.0], [3.0, 4.0]]])), data.draw(usual_or_junk(["FP16", "INT8"]))
+    outcome(lambda: published.ring_all_reduce(rows, mode))
+
+
+# The house
+
+
+def test_nothing_computes_with_what_was_published() -> None:
+    """Only tasks and widgets may show it beside what is right; the package itself makes it public."""
+    library = Path(hybridlab.__file__).parent
+    for path in sorted(library.rglob("*.py")):
+        room = path.relative_to(library).parts[0]
+        if room in ("published", "tasks", "widgets", "__init__.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            module = getattr(node, "module", None) or ""
+            assert not any("published" in f"{module}.{name}".split(".") for name in names), path
+
+
+def test_ranks_are_those_of_the_mesh() -> None:
+    mesh = Mesh(3, 4)
+    assert all(mesh.coordinates(event.rank).stage == event.stage for event in simulator().events)
