@@ -121,7 +121,7 @@ def test_progress_is_told_step_by_step() -> None:
 
 def test_held_out_accuracy_reaches_95_per_cent_in_every_format() -> None:
     told: list[tuple[int, int]] = []
-    table = accuracy_check(build("1f1b", 4, 8), 4, progress=lambda done, runs: told.append((done, runs)))
+    table = accuracy_check(build("1f1b", 2, 4), 4, progress=lambda done, runs: told.append((done, runs)))
     assert [row.name for row in table.rows] == ["one device", "FP32", "FP16", "BF16", "INT8", "INT8, error feedback"]
     assert table.accuracies.shape == (6, 3)
     assert told == [(run, 15) for run in range(1, 16)]
@@ -132,9 +132,13 @@ def test_held_out_accuracy_reaches_95_per_cent_in_every_format() -> None:
         assert abs(row.mean - table.rows[0].mean) < 0.01
     assert (table.accuracies[1] == table.accuracies[0]).all()  # FP32: not one digit of difference
     lines = str(table).splitlines()
-    assert lines[0] == "1f1b, 4 devices x 4 replicas, 3 seeds"
-    assert len(lines) == 2 + len(table.rows)
-    assert len({len(line) for line in lines[1:]}) == 1
+    assert lines[0] == "held-out accuracy, 1f1b, 2 devices x 4 replicas, 3 seeds"
+    assert len(lines) == 3 + len(table.rows)
+    assert len({len(line) for line in lines[3:-1]}) == 1
+    assert max(map(len, lines)) < 80
+    distance = {row.name: row.distance for row in table.rows}
+    assert distance["one device"] == 0 < distance["FP32"] < 1e-6 < distance["FP16"] < distance["BF16"] < distance["INT8"]
+    assert distance["INT8, error feedback"] < distance["INT8"] / 3
 
 
 SMALL: dict[str, Any] = {"steps": 2, "batch": 32}

@@ -20,13 +20,15 @@ from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 class AccuracyRow(NamedTuple):
     """Held-out accuracy of one way to train, a share from 0 to 1: mean, lowest and highest over the seeds.
 
-    ``name`` is the form of the wire, or "one device"; ``bytes_sent`` what all devices send in one step's all-reduce.
+    ``name`` is the form of the wire, or "one device"; ``distance`` how far the weights end from those of one device, the norm of the
+    difference over the norm of the weights (mean over the seeds); ``bytes_sent`` what all devices send in one step's all-reduce.
     """
 
     name: str
     mean: float
     lowest: float
     highest: float
+    distance: float
     bytes_sent: int
 
 
@@ -42,13 +44,13 @@ class AccuracyTable(Fixed):
     accuracies: Floats
 
     def __str__(self) -> str:
-        lines = [f"{'':22} {'mean':>8} {'lowest':>8} {'highest':>8} {'beside one device':>18} {'bytes a step':>13}"]
-        alone = self.rows[0].mean
-        for row in self.rows:
-            shares = " ".join(f"{share:8.2%}" for share in row[1:4])
-            beside = f"{100 * (row.mean - alone):+.2f} points" if row is not self.rows[0] else ""
-            lines.append(f"{row.name:22} {shares} {beside:>18} {row.bytes_sent:13,}")
-        return "\n".join([self.setting, *lines])
+        alone, *others = self.rows
+        lines = [f"{'':20} {'mean':>8} {'lowest':>8} {'highest':>8} {'points':>7} {'weights':>8} {'bytes':>8}", _start(alone)]
+        for row in others:
+            beside = f"{100 * (row.mean - alone.mean):+7.2f} {row.distance:8.0e} {row.bytes_sent:8,}"
+            lines.append(f"{_start(row)} {beside}")
+        told = "points, weights: difference from one device; bytes: sent in one step"
+        return "\n".join([f"held-out accuracy, {self.setting}", *lines, told])
 
     def __repr__(self) -> str:
         return f"<AccuracyTable: {self.setting}>"
@@ -76,29 +78,37 @@ def accuracy_check(
 
     >>> from hybridlab.schedules import build
     >>> print(accuracy_check(build("1f1b", 2, 2), 2, formats=[(FP32, False)], seeds=[0], steps=60))
-    1f1b, 2 devices x 2 replicas, 1 seed
-                               mean   lowest  highest  beside one device  bytes a step
-    one device               95.21%   95.21%   95.21%                                0
-    FP32                     95.21%   95.21%   95.21%       +0.00 points        53,776
+    held-out accuracy, 1f1b, 2 devices x 2 replicas, 1 seed
+                             mean   lowest  highest  points  weights    bytes
+    one device             95.21%   95.21%   95.21%
+    FP32                   95.21%   95.21%   95.21%   +0.00    4e-09   53,776
+    points, weights: difference from one device; bytes: sent in one step
     """
     pairs = [_format(pair) for pair in each_of(formats, "formats are pairs such as (INT8, True)")]
     numbers = [whole_number(seed, "seed", at_least=0) for seed in each_of(seeds, "seeds are whole numbers such as (0, 1, 2)")]
     if not pairs or not numbers:
         raise HybridLabError("an accuracy check needs at least one format and one seed")
     accuracies, sent = np.empty((1 + len(pairs), len(numbers))), [0] * (1 + len(pairs))
+    distances = np.zeros_like(accuracies)
     for column, seed in enumerate(numbers):
         data = digits(seed)
-        accuracies[0, column] = train_alone(data=data, seed=seed, **settings).accuracy
+        alone = train_alone(data=data, seed=seed, **settings)
+        accuracies[0, column] = alone.accuracy
         for row, (wire, feedback) in enumerate(pairs, start=1):
             trained = train(schedule, replicas, wire=wire, error_feedback=feedback, data=data, seed=seed, **settings)
             accuracies[row, column], sent[row] = trained.accuracy, trained.bytes_sent or 0
+            distances[row, column] = np.linalg.norm(trained.weights - alone.weights) / np.linalg.norm(alone.weights)
             if progress is not None:
                 progress(column * len(pairs) + row, accuracies[1:].size)
     names = ["one device", *(f"{wire}, error feedback" if feedback else str(wire) for wire, feedback in pairs)]
-    each = zip(names, accuracies, sent, strict=True)
-    rows = tuple(AccuracyRow(name, float(of.mean()), float(of.min()), float(of.max()), nbytes) for name, of, nbytes in each)
+    columns = (accuracies.mean(axis=1), accuracies.min(axis=1), accuracies.max(axis=1), distances.mean(axis=1))
+    rows = tuple(map(AccuracyRow, names, *(column.tolist() for column in columns), sent))
     told = f"{schedule.name}, {counted(schedule.devices, 'device')} x {counted(replicas, 'replica')}, {counted(len(numbers), 'seed')}"
     return AccuracyTable(told, rows, fixed(accuracies))
+
+
+def _start(row: AccuracyRow) -> str:
+    return f"{row.name:20} {row.mean:8.2%} {row.lowest:8.2%} {row.highest:8.2%}"
 
 
 def _format(pair: Any) -> tuple[WireFormat, bool]:

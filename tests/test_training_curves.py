@@ -1,0 +1,146 @@
+"""The training curves hold what the runs hold, refuse in sentences, and print the same text in every run."""
+
+import json
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from misuse import junk
+
+from hybridlab import INT8, HybridLabError, build
+from hybridlab.training import Trained, TrainedAlone, train, train_alone
+from hybridlab.widgets import TrainingCurves, training_curves
+from hybridlab.widgets.training_curves import curves_data
+
+CHOICES = ("Messages", "Digits")
+SETTING: dict[str, Any] = {"steps": 6, "every": 2}
+
+
+@cache
+def alone() -> TrainedAlone:
+    return train_alone(**SETTING)
+
+
+@cache
+def some_run(key: tuple[str, ...] = ("FP32", "at random")) -> Trained:
+    wire: dict[str, Any] = {"wire": INT8} if key[0] == "INT8" else {}
+    return train(build("1f1b", 2, 2), 2, by_label=key[1] == "by label", **wire, **SETTING)
+
+
+def some_runs() -> dict[tuple[str, ...], Trained]:
+    return {key: some_run(key) for key in product(("FP32", "INT8"), ("at random", "by label"))}
+
+
+def view() -> TrainingCurves:
+    return TrainingCurves(CHOICES, some_runs(), alone())
+
+
+def test_the_data_are_the_curves_of_the_runs() -> None:
+    data = view().data
+    assert data["axes"] == [{"name": "Messages", "values": ["FP32", "INT8"]}, {"name": "Digits", "values": ["at random", "by label"]}]
+    assert (data["steps"], data["checked"]) == (6, [2, 4, 6])
+    assert list(data["runs"]) == ["FP32|at random", "FP32|by label", "INT8|at random", "INT8|by label"]
+    for key, run in some_runs().items():
+        entry = data["runs"]["|".join(key)]
+        np.testing.assert_allclose(entry["losses"], run.losses, rtol=5.1e-4)
+        np.testing.assert_allclose(entry["accuracies"], run.accuracies, atol=5.1e-5)
+        assert entry["spread"] == [0, 0, 0]
+        assert entry["bytes"] == run.bytes_sent
+    np.testing.assert_allclose(data["alone"]["losses"], alone().losses, rtol=5.1e-4)
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+
+
+def test_the_powers_of_ten_hold_every_loss() -> None:
+    data = view().data
+    low, high = data["decades"]
+    losses = [loss for curves in (data["alone"], *data["runs"].values()) for loss in curves["losses"]]
+    assert 10**low <= min(losses) <= 10 ** (low + 1)
+    assert 10 ** (high - 1) <= max(losses) <= 10**high
+
+
+def test_the_difference_between_replicas_is_the_largest_until_each_check() -> None:
+    broken = train(build("1f1b", 2, 2), 2, all_reduce=lambda gradients: gradients, **SETTING)
+    entry = curves_data(("Ring",), {("broken",): broken}, alone())["runs"]["broken"]
+    assert entry["spread"] == [float(f"{broken.spread[:check].max():.2g}") for check in (2, 4, 6)]
+    assert min(entry["spread"]) > 0
+    assert entry["bytes"] is None
+
+
+def test_a_view_begins_with_the_first_values_and_at_the_end() -> None:
+    curves = view()
+    assert (curves.chosen, curves.step) == (["FP32", "at random"], 6)
+    assert repr(curves) == "<TrainingCurves: 4 runs of 6 steps; FP32, at random>"
+    curves.chosen = ("INT8", "by label")
+    curves.step = 3
+    assert repr(curves) == "<TrainingCurves: 4 runs of 6 steps; INT8, by label>"
+
+
+def test_what_a_page_sends_is_taken_and_nonsense_is_not() -> None:
+    curves = view()
+    curves.set_state({"chosen": ["INT8", "at random"], "step": 1})
+    assert (curves.chosen, curves.step) == (["INT8", "at random"], 1)
+    with pytest.raises(HybridLabError, match="unknown Messages 'INT9': did you mean 'INT8'"):
+        curves.set_state({"chosen": ["INT9", "at random"]})
+    assert curves.chosen == ["INT8", "at random"]
+
+
+CURVES = view()
+
+
+@settings(max_examples=200)
+@given(junk)
+def test_junk_is_refused_in_a_sentence_or_taken(value: Any) -> None:
+    for name in ("chosen", "step"):
+        try:
+            setattr(CURVES, name, value)
+        except HybridLabError as why:
+            assert str(why)  # noqa: PT017 - what is refused has a sentence, what is taken has none
+    assert "|".join(CURVES.chosen) in CURVES.data["runs"]
+    assert 1 <= CURVES.step <= 6
+
+
+@pytest.mark.parametrize(
+    ("choices", "runs", "beside", "says"),
+    [
+        (CHOICES, {}, alone(), "runs are up to 500 finished runs"),
+        (CHOICES, [some_run()], alone(), "runs are up to 500 finished runs"),
+        ((), {(): some_run()}, alone(), "runs are up to 500 finished runs"),
+        (3, some_runs(), alone(), "choices are a list of names"),
+        (("a|b", "c"), some_runs(), alone(), "none of them |"),
+        (("", "c"), some_runs(), alone(), "has 1 to 40 characters"),
+        (("a", 2), some_runs(), alone(), "the name of a choice must be a string"),
+        (("a",), some_runs(), alone(), "a tuple with a text for each choice"),
+        (("a",), {"x": some_run()}, alone(), "a tuple with a text for each choice"),
+        (("a",), {(1,): some_run()}, alone(), "a value to choose must be a string"),
+        (("a",), {("x",): alone()}, alone(), "a run as train() returns it"),
+        (("a",), {("x",): some_run()}, 3, "alone is a run as train_alone() returns it, not 3"),
+        (
+            CHOICES,
+            {key: run for key, run in some_runs().items() if key[0] == "FP32" or key[1] == "by label"},
+            alone(),
+            "there is no run for",
+        ),
+        (("a",), {("x",): some_run()}, train_alone(steps=5), "need the same steps"),
+        (("a",), {("x",): some_run()}, train_alone(steps=6), "need the same steps"),
+    ],
+)
+def test_runs_that_do_not_fit_together_are_refused(choices: Any, runs: Any, beside: Any, says: str) -> None:
+    with pytest.raises(HybridLabError) as refusal:
+        TrainingCurves(choices, runs, beside)
+    assert says in str(refusal.value)
+
+
+def test_too_much_for_a_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training_curves, "MOST_BYTES", 500)
+    with pytest.raises(HybridLabError, match=r"more than the 0\.0005 MB"):
+        view()
+
+
+def test_curves_differ_without_colour() -> None:
+    style = Path(training_curves.__file__).with_suffix(".css").read_text(encoding="utf-8")
+    assert "stroke-dasharray" in style.split(".curve.alone {")[1].split("}")[0]
+    assert "stroke-dasharray" not in style.split(".curve {")[1].split("}")[0]
