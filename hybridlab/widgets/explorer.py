@@ -18,7 +18,7 @@ from hybridlab.widgets.pipeline import Data, short
 from hybridlab.widgets.view import with_shared
 
 SETTING = ("schedule", *AXES, "compare")
-SCRIPTS = [f"timeline_{part}.js" for part in ("data", "words", "picture", "moving", "controls", "explorer")]
+SCRIPTS = [f"timeline_{part}.js" for part in ("shared", "fields", "data", "words", "picture", "moving", "controls", "explorer")]
 
 
 class Checked(traitlets.TraitType[Any, Any]):
@@ -51,7 +51,7 @@ class TimelineExplorer(anywidget.AnyWidget):
     """
 
     _esm = with_shared(*SCRIPTS)
-    _css = with_shared("timeline_explorer.css", "timeline_picture.css")
+    _css = with_shared("timeline_explorer.css", "timeline_figures.css", "timeline_picture.css")
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     extra = traitlets.Dict(read_only=True).tag(sync=True)  # the same for the current setting where `data` lacks it, else empty

@@ -42,12 +42,12 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any],
     (['0F0 0F1 0B0 0B1'], [[0, 1, 2, 4]], [6])
     """
     unit = unit_of_time(unit)
-    names = list(dict.fromkeys(known_name(name, REGISTRY, "schedule") for name in _several(schedules, "schedules")))
+    names = list(dict.fromkeys(known_name(name, REGISTRY, "schedule") for name in several(schedules, "schedules")))
     if isinstance(schedules, (set, frozenset)):  # their order differs from run to run
         names.sort(key=list(REGISTRY).index)
-    values: dict[str, list[Any]] = {name: _whole_numbers(axes[name], name) for name in SIZES[:2]}
-    values["p2p"] = sorted({float(times(value, "p2p")) for value in _scalars(axes["p2p"], "p2p")})
-    wanted = None if axes["chunks"] is None else _whole_numbers(axes["chunks"], "chunks")
+    values: dict[str, list[Any]] = {name: whole_numbers(axes[name], name) for name in SIZES[:2]}
+    values["p2p"] = scalars(axes["p2p"], "p2p")
+    wanted = None if axes["chunks"] is None else whole_numbers(axes["chunks"], "chunks")
     chunks = {name: _chunks_of(name, wanted or [], values) for name in names}
     values["chunks"] = sorted(set().union(*chunks.values()))
     pipelines = _pipelines(names, values, _costs(costs, values["p2p"]))
@@ -156,7 +156,7 @@ def _chunks_of(name: str, wanted: list[int], values: Values) -> list[int]:
     return held or [family.fewest_chunks]
 
 
-def _several(value: Any, name: str) -> list[Any]:
+def several(value: Any, name: str) -> list[Any]:
     """Return one value or several as a list that is not empty."""
     one = isinstance(value, np.ndarray) and value.ndim == 0
     if one or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
@@ -168,15 +168,17 @@ def _several(value: Any, name: str) -> list[Any]:
     return values
 
 
-def _whole_numbers(value: Any, name: str) -> list[int]:
-    return sorted({whole_number(each, name) for each in _several(value, name)})
+def whole_numbers(value: Any, name: str) -> list[int]:
+    """Return one whole number or several, sorted, each once."""
+    return sorted({whole_number(each, name) for each in several(value, name)})
 
 
-def _scalars(value: Any, name: str) -> list[Any]:
-    values = _several(value, name)
+def scalars(value: Any, name: str) -> list[float]:
+    """Return one time or several, sorted, each once."""
+    values = several(value, name)
     if any(isinstance(each, Iterable) for each in values):
         raise HybridLabError(f"{name} must be a number or several, not {shown(value)}")
-    return values
+    return sorted({float(times(each, name)) for each in values})
 
 
 def _too_much(values: Values) -> str:

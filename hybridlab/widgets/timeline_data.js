@@ -4,10 +4,6 @@
 const AXES = ["devices", "microbatches", "chunks", "p2p"];
 const SETTING = ["schedule", "devices", "microbatches", "chunks", "p2p", "compare"];
 
-const least = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
-const most = (values) => values.reduce((high, value) => Math.max(high, value), 0);
-const sorted = (values) => [...new Set(values)].sort((a, b) => a - b);
-
 // ---- the grid, and what was computed beside it ----
 
 function whole(data) {

@@ -14,18 +14,13 @@ function legendOf(timelines) {
   const drawn = timelines.filter((timeline) => !timeline.refusal);
   const kinds = drawn[0]?.kinds ?? {};
   const present = new Set(drawn.flatMap((timeline) => timeline.ops.map((op) => op.kind)));
-  const item = (swatch, words) => make("li", {}, make("svg", { width: 26, height: 18, "aria-hidden": "true" }, ...swatch), words);
-  const items = Object.keys(kinds).filter((kind) => present.has(kind)).map((kind) => {
-    const body = make("rect", { width: 26, height: 18, rx: 2, fill: kinds[kind].colours[1][0] });
-    return item([body, ...markOf(kind, 0, 0, 26, 18), make("text", { x: 13, y: 9.5 }, kind)], kinds[kind].words);
-  });
+  const items = Object.keys(kinds).filter((kind) => present.has(kind)).map((kind) => kindSample(kind, kinds[kind]));
   if (!items.length) return items;
-  const hatch = make("path", { class: "hatch", d: "M1 11L9 1M4 17L18 1M13 17L25 3M22 17L25 13" });
-  items.push(item([make("rect", { class: "idle", x: 0.5, y: 0.5, width: 25, height: 17, rx: 2, fill: "none" }), hatch], "idle"));
-  items.push(item([make("path", { class: "memory", d: "M0 17V12H6V7H13V2H19V9H25V17Z" })], "activations held"));
+  items.push(idleSample());
+  items.push(sampleOf("activations held", make("path", { class: "memory", d: "M0 17V12H6V7H13V2H19V9H25V17Z" })));
   const shades = kinds.F.colours[most(drawn.map((timeline) => timeline.chunks))];
   const steps = shades.map((fill, chunk) => make("rect", { x: (26 / shades.length) * chunk, width: 26 / shades.length, height: 18, fill }));
-  if (shades.length > 1) items.push(item(steps, "first to last chunk of a device"));
+  if (shades.length > 1) items.push(sampleOf("first to last chunk of a device", ...steps));
   return items;
 }
 
@@ -69,7 +64,7 @@ function shownIn(root, id, pick) {
 }
 
 function render({ model, el }) {
-  const root = rootIn(el, "explorer");
+  const root = rootIn(el, "explorer hybridlab-timelines");
   const id = freshId();
   const setting = () => Object.fromEntries(SETTING.map((name) => [name, model.get(name)]));
   const pick = (name, value, focus = false) => {

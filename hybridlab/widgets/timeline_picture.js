@@ -1,13 +1,5 @@
 // Draws timelines on one time axis: a line a device, a bar an operation, the activations held below.
 
-const LABELS = 54; // px: the column of device names
-const LEFT = 5; // px: room for the first number of the time axis
-const RIGHT = 16; // px: and for the last
-const NARROWEST = 7.5; // px: a shorter operation makes the picture scroll in its box
-const WIDEST = 8000; // px
-
-const round = (value) => Math.round(value * 100) / 100; // px
-
 function frameOf(timelines, width) {
   const drawn = timelines.filter((timeline) => !timeline.refusal);
   const span = most(drawn.map((timeline) => timeline.makespan));
@@ -20,14 +12,6 @@ function frameOf(timelines, width) {
   const top = most(drawn.flatMap((timeline) => timeline.peak)) || 1;
   const scale = span > 0 ? pixels / span : 0; // px a unit of time
   return { pixels, scale, bar, memory, pitch: bar + memory + gap + 3, top, letters: shortest * scale >= 26, several: drawn.length > 1 };
-}
-
-// A mark that tells the kinds apart without colour: nothing for F, a line below for B, dashes below for I, a line above for W.
-function markOf(kind, x, y, width, height) {
-  if (kind === "F") return [];
-  const level = kind === "W" ? y + 2.5 : y + height - 2.5;
-  const path = `M${round(x + 1)} ${level}H${round(x + Math.max(width - 1, 1))}`;
-  return [make("path", { class: kind === "I" ? "mark dashes" : "mark", d: path })];
 }
 
 function barOf(timeline, op, frame) {
@@ -58,45 +42,14 @@ function memoryOf(timeline, device, frame) {
   return make("path", { class: "memory", d: `M0 ${floor}${path}H${round(timeline.makespan * frame.scale)}V${floor}` });
 }
 
-function gapsOf(timeline, device) {
-  const gaps = [];
-  let free = 0;
-  for (const op of [...timeline.ops.filter((each) => each.device === device), { start: timeline.makespan }]) {
-    if (op.start > free) gaps.push([free, op.start]);
-    free = op.end;
-  }
-  return gaps;
-}
-
-function ticksOf(frame) {
-  if (!frame.scale) return [0];
-  const apart = 56 / frame.scale; // at least so much time between two numbers
-  const power = 10 ** Math.floor(Math.log10(apart));
-  const step = power * [1, 2, 5, 10].find((each) => each * power >= apart);
-  return Array.from({ length: Math.floor(frame.pixels / frame.scale / step + 1e-9) + 1 }, (_, place) => place * step);
-}
-
-function axisOf(timeline, frame, floor) {
-  const end = timeline.makespan * frame.scale;
-  const ticks = ticksOf(frame).map((tick) => [tick, tick * frame.scale]);
-  const lines = ticks.map(([, x]) => make("line", { class: "grid", x1: round(x), x2: round(x), y1: 0, y2: floor }));
-  const clear = ticks.filter(([, x]) => Math.abs(x - end) > 28);
-  const texts = clear.map(([tick, x]) => make("text", { class: "tick", x: round(x), y: floor + 13 }, number(tick)));
-  const last = make("line", { class: "end", x1: round(end), x2: round(end), y1: 0, y2: floor + 3 });
-  texts.push(make("text", { class: "tick last", x: round(end), y: floor + 13 }, number(timeline.makespan)));
-  return { lines, texts: [last, ...texts] };
-}
-
 function plotOf(timeline, frame, hatch) {
   const floor = timeline.devices * frame.pitch - 4;
-  const lines = make("path", { class: "hatch", d: "M-1 7L7 -1M5 7L7 5M-1 1L1 -1" });
-  const pattern = make("pattern", { id: hatch, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, lines);
   const axis = axisOf(timeline, frame, floor);
-  const behind = make("g", { "aria-hidden": "true" }, make("defs", {}, pattern), ...axis.lines);
+  const behind = make("g", { "aria-hidden": "true" }, hatchOf(hatch), ...axis.lines);
   for (let device = 0; device < timeline.devices; device++) {
     const [y, height, fill] = [device * frame.pitch, frame.bar, `url(#${hatch})`];
     behind.append(make("rect", { class: "paper", x: 0, y, width: round(timeline.makespan * frame.scale), height }));
-    for (const [from, to] of gapsOf(timeline, device)) {
+    for (const [from, to] of gapsOf(timeline.ops.filter((op) => op.device === device), timeline.makespan)) {
       const [x, width] = [round(from * frame.scale), round((to - from) * frame.scale)];
       behind.append(make("rect", { class: "idle", x, y, width, height, fill }));
     }

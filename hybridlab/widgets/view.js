@@ -36,3 +36,30 @@ function field(id, label, input, ...more) {
   input.id = id;
   return element;
 }
+
+// Calls `show` now, and once after each change of `traits`, however many change together. When the data are damaged, and at the
+// end, which the returned function brings, `stop` is called. `name` is that of the view: a "picture", for the reader.
+function keepDrawn(model, root, traits, show, stop, name = "picture") {
+  let due = false;
+  const guarded = () => {
+    due = false;
+    try {
+      show();
+    } catch (error) {
+      console.warn(`${name}:`, error);
+      end();
+      sayDamaged(root, name, "drawn");
+    }
+  };
+  const soon = () => {
+    if (!due) queueMicrotask(guarded);
+    due = true;
+  };
+  const end = () => {
+    stop();
+    for (const trait of traits) model.off?.(`change:${trait}`, soon);
+  };
+  for (const trait of traits) model.on(`change:${trait}`, soon);
+  guarded();
+  return end;
+}

@@ -1,0 +1,76 @@
+// What pictures of timelines share: their measures, the axis of time, the marks of operations, idle time,
+// the samples of a legend.
+
+const least = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
+const most = (values) => values.reduce((high, value) => Math.max(high, value), 0);
+const sorted = (values) => [...new Set(values)].sort((a, b) => a - b);
+
+const LABELS = 54; // px: the column of device names
+const LEFT = 5; // px: room for the first number of the time axis
+const RIGHT = 16; // px: and for the last
+const NARROWEST = 7.5; // px: a shorter operation makes the picture scroll in its box
+const WIDEST = 8000; // px
+
+const round = (value) => Math.round(value * 100) / 100; // px
+
+// A mark that tells the kinds apart without colour: nothing for F, a line below for B, dashes below for I, a line above for W.
+function markOf(kind, x, y, width, height) {
+  if (kind === "F") return [];
+  const level = kind === "W" ? y + 2.5 : y + height - 2.5;
+  const path = `M${round(x + 1)} ${level}H${round(x + Math.max(width - 1, 1))}`;
+  return [make("path", { class: kind === "I" ? "mark dashes" : "mark", d: path })];
+}
+
+// When the device of these operations, in the order they ran, computes nothing until `end`.
+function gapsOf(ops, end) {
+  const gaps = [];
+  let free = 0;
+  for (const op of [...ops, { start: end }]) {
+    if (op.start > free) gaps.push([free, op.start]);
+    free = op.end;
+  }
+  return gaps;
+}
+
+function hatchOf(id) {
+  const lines = make("path", { class: "hatch", d: "M-1 7L7 -1M5 7L7 5M-1 1L1 -1" });
+  return make("defs", {}, make("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, lines));
+}
+
+// ---- the axis of time, from `frame.from` on, which is 0 unless it is given ----
+
+function ticksOf({ scale, pixels, from = 0 }) {
+  if (!scale) return [0];
+  const apart = 56 / scale; // at least so much time between two numbers
+  const power = 10 ** Math.floor(Math.log10(apart));
+  const step = power * [1, 2, 5, 10].find((each) => each * power >= apart);
+  const [first, last] = [Math.ceil(from / step - 1e-9), Math.floor((from + pixels / scale) / step + 1e-9)];
+  return Array.from({ length: last - first + 1 }, (_, place) => (first + place) * step);
+}
+
+function axisOf(timeline, frame, floor) {
+  const at = (time) => (time - (frame.from ?? 0)) * frame.scale;
+  const end = at(timeline.makespan);
+  const ticks = ticksOf(frame).map((tick) => [tick, at(tick)]);
+  const lines = ticks.map(([, x]) => make("line", { class: "grid", x1: round(x), x2: round(x), y1: 0, y2: floor }));
+  const clear = ticks.filter(([, x]) => Math.abs(x - end) > 28);
+  const texts = clear.map(([tick, x]) => make("text", { class: "tick", x: round(x), y: floor + 13 }, number(tick)));
+  const last = make("line", { class: "end", x1: round(end), x2: round(end), y1: 0, y2: floor + 3 });
+  texts.push(make("text", { class: "tick last", x: round(end), y: floor + 13 }, number(timeline.makespan)));
+  return { lines, texts: [last, ...texts] };
+}
+
+// ---- the legend ----
+
+const sampleOf = (words, ...shapes) =>
+  make("li", {}, make("svg", { width: 26, height: 18, "aria-hidden": "true" }, ...shapes), words);
+
+function kindSample(kind, { words, colours }) {
+  const body = make("rect", { width: 26, height: 18, rx: 2, fill: colours[1][0] });
+  return sampleOf(words, body, ...markOf(kind, 0, 0, 26, 18), make("text", { x: 13, y: 9.5 }, kind));
+}
+
+function idleSample() {
+  const hatch = make("path", { class: "hatch", d: "M1 11L9 1M4 17L18 1M13 17L25 3M22 17L25 13" });
+  return sampleOf("idle", make("rect", { class: "idle", x: 0.5, y: 0.5, width: 25, height: 17, rx: 2, fill: "none" }), hatch);
+}
