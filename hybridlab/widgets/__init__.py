@@ -4,5 +4,7 @@ from hybridlab.widgets.bet import Bet, Revealed
 from hybridlab.widgets.explorer import TimelineExplorer
 from hybridlab.widgets.mesh_view import MeshView
 from hybridlab.widgets.ring_stepper import RingStepper
+from hybridlab.widgets.step_explorer import StepExplorer
+from hybridlab.widgets.training_curves import TrainingCurves
 
-__all__ = ["Bet", "MeshView", "Revealed", "RingStepper", "TimelineExplorer"]
+__all__ = ["Bet", "MeshView", "Revealed", "RingStepper", "StepExplorer", "TimelineExplorer", "TrainingCurves"]

@@ -1,0 +1,177 @@
+"""The step explorer: one training step of all devices of a mesh, from the first forward to the last optimizer."""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import anywidget
+import numpy as np
+import traitlets
+
+from hybridlab.costs import Costs
+from hybridlab.errors import HybridLabError
+from hybridlab.inputs import counted, known_name, shown, times, unit_of_time, whole_number
+from hybridlab.mesh import Mesh
+from hybridlab.schedules import REGISTRY, build
+from hybridlab.step import HybridStep, hybrid_step
+from hybridlab.widgets.grid import digest, several, whole_numbers
+from hybridlab.widgets.pipeline import short
+from hybridlab.widgets.step_explorer_data import AXES, SIZES, key_of, prices, step_data
+from hybridlab.widgets.view import with_shared
+from hybridlab.wire import FP16, WireFormat
+
+SETTING = (*AXES, "rank", "time")
+SCRIPTS = ("timeline_shared.js", "timeline_fields.js", *(f"step_explorer_{part}.js" for part in ("data", "words", "picture", "parts")))
+
+
+class Chosen(traitlets.TraitType[Any, Any]):
+    """A trait that takes one of the values that an explorer was made with, and refuses the rest in this library's words."""
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        name, values = str(self.name), obj.data[self.name]
+        if name == "schedule":
+            return known_name(value, values, "schedule of this explorer")
+        plain = str(value) if isinstance(value, WireFormat) else value
+        for each in values:
+            alike = type(plain) is type(each) or not {bool, str} & {type(plain), type(each)}
+            if alike and isinstance(plain, (bool, int, float, str, np.number)) and each == plain:
+                return each
+        raise HybridLabError(f"this explorer has no step with {name} = {shown(value)}: choose from {', '.join(map(str, values))}")
+
+
+class Cursor(traitlets.TraitType[Any, Any]):
+    """A trait that says where the cursor stands: a rank of the mesh, or a time."""
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        if self.name == "rank":
+            return whole_number(value, "rank", at_least=0)
+        time = times(value, "time")
+        if time.ndim:
+            raise HybridLabError(f"time is one moment of the step, not {shown(value)}")
+        return short([float(time)])[0]
+
+
+class StepExplorer(anywidget.AnyWidget):
+    """A picture of one training step on all ranks: pipelines, messages, the rings of all stages, the optimizer.
+
+    ``schedules``, ``devices`` (of one pipeline, K), ``replicas`` (D), ``microbatches`` (of each replica, M) and ``overlap`` are
+    the values to choose from: one, or several; schedules have their fewest chunks. A step of the ring costs ``ring_step``, a
+    time or several, or crosses ``link`` with ``gradient_bytes`` in the format ``wire``, one or several. These and ``optimizer``
+    are as in :func:`hybrid_step`, and ``forward``, ``backward``, ``weight_share`` and ``p2p`` as in :meth:`Costs.per_device`;
+    costs that are not equal on all ranks show what a slow replica does. ``unit`` names the unit of time.
+    ``show`` is what to begin with, such as ``{"replicas": 4, "rank": 5, "time": 120}``; what it leaves out begins at its first value.
+
+    All steps are in ``data``, so that the picture answers without a kernel. The traits ``schedule``, ``devices``, ``replicas``,
+    ``microbatches``, ``ring`` (the step's time, or the format's name) and ``overlap`` follow the controls, ``rank`` and ``time`` the
+    cursor; all can be observed and set. A rank that a smaller mesh lacks becomes 0. Raises :class:`HybridLabError` for
+    values that the explorer was not made with, and for a grid that is empty or of more than 2 MB.
+
+    >>> explorer = StepExplorer(replicas=(1, 2), microbatches=8, forward=50, backward=80, ring_step=20, unit="ms")
+    >>> explorer  # doctest: +ELLIPSIS
+    <StepExplorer: 8 settings, data ...; gpipe, 2 devices, 1 replica, 8 microbatches, ring 20, no overlap; rank 0 at 0>
+    >>> explorer.replicas = 2
+    >>> explorer.step.makespan
+    1210.0
+    """
+
+    _esm = with_shared(*SCRIPTS, "step_explorer.js")
+    _css = with_shared("timeline_figures.css", "timeline_picture.css", "step_explorer.css")
+
+    data = traitlets.Dict(read_only=True).tag(sync=True)
+    schedule = Chosen().tag(sync=True)
+    devices = Chosen().tag(sync=True)
+    replicas = Chosen().tag(sync=True)
+    microbatches = Chosen().tag(sync=True)
+    ring = Chosen().tag(sync=True)
+    overlap = Chosen().tag(sync=True)
+    rank = Cursor(0).tag(sync=True)
+    time = Cursor(0).tag(sync=True)
+
+    def __init__(
+        self,
+        schedules: Any = ("gpipe", "1f1b"),
+        devices: Any = 2,
+        replicas: Any = (1, 2, 4),
+        microbatches: Any = (2, 4, 8),
+        *,
+        forward: Any = 1.0,
+        backward: Any = 2.0,
+        weight_share: Any = 0.5,
+        p2p: Any = 0.0,
+        ring_step: Any = None,
+        link: Any = None,
+        gradient_bytes: int | None = None,
+        wire: Any = FP16,
+        overlap: Any = (False, True),
+        optimizer: float = 0.0,
+        unit: str = "",
+        microseconds: float = 1000.0,
+        show: Mapping[str, Any] | None = None,
+    ) -> None:
+        sizes = {name: whole_numbers(value, name) for name, value in zip(SIZES, (devices, replicas, microbatches), strict=True)}
+        names = list(dict.fromkeys(known_name(name, REGISTRY, "schedule") for name in several(schedules, "schedules")))
+        if isinstance(schedules, (set, frozenset)):  # their order differs from run to run
+            names.sort(key=list(REGISTRY).index)
+        overlaps = sorted({_yes_or_no(each) for each in several(overlap, "overlap")})
+        self._costs = Costs.per_device(forward=forward, backward=backward, weight_share=weight_share, p2p=p2p)
+        if self._costs.batch:
+            raise HybridLabError("the costs must be those of one setting: give each as one number, or one a device")
+        self._prices = prices(ring_step, link, gradient_bytes, wire, unit_of_time(unit))
+        self._others: dict[str, Any] = {"optimizer": optimizer, "microseconds": microseconds}
+        data = step_data({"schedule": names, **sizes, "overlap": overlaps}, self._prices, self._costs, self._others, unit)
+        self._digest = digest(data)
+        self.set_trait("data", data)
+        super().__init__(**self._first(show))
+
+    @property
+    def step(self) -> HybridStep:
+        """The step of the current setting; raises :class:`UnsupportedSize` where the schedule refuses it."""
+        schedule = build(self.schedule, self.devices, self.microbatches)
+        price = self._prices.arguments[self.data["ring"].index(self.ring)]
+        return hybrid_step(schedule, self._costs, self.replicas, overlap=self.overlap, **price, **self._others)
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take what a view sends; what is refused is answered with what holds."""
+        try:
+            super().set_state(sync_data)
+        except HybridLabError:
+            self.send_state(SETTING)
+            raise
+
+    def _first(self, show: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the setting to begin with: what ``show`` says, and for the rest the first values that run."""
+        if not isinstance(show, Mapping | None):
+            raise HybridLabError(f'show is a setting to begin with, such as {{"replicas": 2}}, not {shown(show)}')
+        asked = {known_name(name, SETTING, "part of a setting"): value for name, value in (show or {}).items()}
+        checked = {name: getattr(type(self), name).validate(self, value) for name, value in asked.items()}
+        choices = ([checked[name]] if name in checked else self.data[name] for name in AXES)
+        settings = [dict(zip(AXES, values, strict=True)) for values in product(*choices)]
+        entries = [self.data["steps"][key_of(self.data, setting)] for setting in settings]
+        place = next((place for place, entry in enumerate(entries) if "refusal" not in entry), None)
+        if place is None:
+            raise HybridLabError(f"the explorer cannot begin there: {entries[0]['refusal']}")
+        return settings[place] | {name: checked.get(name, 0) for name in ("rank", "time")}
+
+    @traitlets.validate("rank")
+    def _in_mesh(self, proposal: Any) -> int:
+        rank: int = proposal["value"]
+        Mesh(self.devices, self.replicas).coordinates(rank)  # refuses a rank that the mesh does not have
+        return rank
+
+    @traitlets.observe("devices", "replicas")
+    def _follow(self, _: Any) -> None:
+        if self.rank >= Mesh(self.devices, self.replicas).size:
+            self.rank = 0
+
+    def __repr__(self) -> str:
+        """Return the same text for the same grid and setting, whatever the run: stored outputs are compared by it."""
+        count = sum("refusal" not in entry for entry in self.data["steps"].values())
+        sizes = ", ".join(counted(getattr(self, name), name.removesuffix("s").replace("microbatche", "microbatch")) for name in SIZES)
+        setting = f"{self.schedule}, {sizes}, ring {self.ring}, {'overlap' if self.overlap else 'no overlap'}"
+        return f"<StepExplorer: {counted(count, 'setting')}, data {self._digest}; {setting}; rank {self.rank} at {self.time}>"
+
+
+def _yes_or_no(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise HybridLabError(f"overlap must be True or False, or both to choose from, not {shown(value)}")
+    return value

@@ -1,0 +1,187 @@
+// The picture of a step: for each rank a lane of what it computes, and below it one of what it sends and receives.
+
+const HEAD = 17; // px: the name of a replica above its ranks
+const END = 26; // px: room for half of the last number of the time axis
+
+function frameOf(step, width, ringsOnly) {
+  const from = ringsOnly ? least(step.ranks.flatMap(({ hops }) => hops.map((hop) => hop.start))) : 0;
+  const span = step.makespan - from;
+  const seen = step.ranks.flatMap(({ ops }) => ops.filter(({ start, end }) => end > start && end > from));
+  const room = Math.max(width - LABELS - LEFT - END, 120);
+  const needed = ringsOnly || !seen.length ? 0 : (NARROWEST * span) / least(seen.map(({ start, end }) => end - start));
+  const pixels = span > 0 ? Math.min(Math.max(room, needed), WIDEST) : room;
+  const [bar, lane, gap] = step.ranks.length > 8 ? [17, 10, 7] : [22, 12, 9];
+  const pitch = bar + lane + gap + 1;
+  const head = step.replicas > 1 ? HEAD : 0;
+  const top = (rank) => rank * pitch + head * (Math.floor(rank / step.devices) + 1);
+  const scale = span > 0 ? pixels / span : 0; // px a unit of time
+  return { from, pixels, scale, bar, lane, pitch, head, top, floor: top(step.ranks.length - 1) + bar + lane + 4 };
+}
+
+// Where a stretch of time stands in the frame: its left edge and its width, at least `narrowest`; null if it ended before.
+function acrossOf(frame, { start, end }, narrowest = 1) {
+  const [left, right] = [start, end].map((at) => (at - frame.from) * frame.scale);
+  if (right < 0 || (right === 0 && left < 0)) return null;
+  const x = Math.max(left, 0);
+  return { x: round(x), width: round(Math.max(right - x, narrowest)) };
+}
+
+// ---- what stands in a lane ----
+
+function barOf(step, op, frame) {
+  const across = acrossOf(frame, op);
+  if (!across) return null;
+  const [y, height, text] = [frame.top(op.rank), frame.bar, op.kind === "optimizer" ? "opt" : `${op.kind}${op.microbatch}`];
+  const fill = op.kind === "optimizer" ? step.spans.optimizer.colour : step.kinds[op.kind].colours[step.chunks][op.chunk];
+  const body = make("rect", { ...across, y, height, rx: 2, fill });
+  const marks = op.kind === "optimizer" ? ["B", "W"].flatMap((kind) => markOf(kind, across.x, y, across.width, height)) : markOf(op.kind, across.x, y, across.width, height);
+  const short = op.kind === "optimizer" || text.length * 6.4 <= across.width - 0.5 ? text : String(op.microbatch);
+  const label = make("text", { x: round(across.x + across.width / 2), y: y + height / 2 + 0.5 }, short);
+  const fits = short.length * 6.4 <= across.width - 0.5;
+  return make("g", { class: "op" }, body, ...marks, ...(fits ? [label] : []));
+}
+
+function hopOf(step, hop, frame) {
+  const across = acrossOf(frame, hop);
+  if (!across) return null;
+  const [y, height, gathers] = [frame.top(hop.rank) + frame.bar + 2, frame.lane, hop.kind === "all-gather"];
+  const { colour } = step.spans[hop.kind];
+  const body = make("rect", { ...across, y, height, rx: 2, ...(gathers ? { stroke: colour } : { fill: colour }) });
+  const label = make("text", { x: round(across.x + across.width / 2), y: y + height / 2 + 0.5 }, hop.piece);
+  return make("g", { class: gathers ? "hop gathers" : "hop" }, body, ...(across.width > 12 ? [label] : []));
+}
+
+function messageOf(message, rank, frame) {
+  const across = acrossOf(frame, message, 2.5);
+  if (!across) return null;
+  const [top, height] = [frame.top(rank) + frame.bar + 2, frame.lane / 2 - 0.5];
+  const y = message.kind === "send" ? top : top + frame.lane / 2 + 0.5;
+  return make("rect", { class: message.kind, ...across, y, height });
+}
+
+function idleOf({ rank, computing }, step, frame, fill) {
+  const gaps = gapsOf(computing, step.makespan).map(([start, end]) => acrossOf(frame, { start, end })).filter(Boolean);
+  return gaps.map((across) => make("rect", { class: "idle", ...across, y: frame.top(rank), height: frame.bar, fill }));
+}
+
+function plotOf(step, frame, hatch) {
+  const axis = axisOf(step, frame, frame.floor);
+  const drawn = step.ranks.flatMap((own) => {
+    own.hops.forEach((hop) => (hop.shape = hopOf(step, hop, frame)));
+    own.computing.forEach((op) => (op.shape = barOf(step, op, frame)));
+    for (const each of [...own.sends, ...own.receives]) each.shape = messageOf(each, own.rank, frame);
+    const paper = make("rect", { class: "paper", x: 0, y: frame.top(own.rank), width: round(frame.pixels), height: frame.bar });
+    const items = [...own.computing, ...own.hops, ...own.sends, ...own.receives];
+    return [paper, ...idleOf(own, step, frame, `url(#${hatch})`), ...items.map((item) => item.shape).filter(Boolean)];
+  });
+  const [width, height] = [Math.ceil(LEFT + frame.pixels + END), frame.floor + 18];
+  const [under, over] = [make("g", { class: "under" }), make("g", { class: "over" })];
+  const parts = make("g", { "aria-hidden": "true" }, hatchOf(hatch), under, ...axis.lines, ...drawn, ...axis.texts, over);
+  const box = { class: "plot", width, height, viewBox: `${-LEFT} -1 ${width} ${height}`, role: "img", "aria-label": summary(step) };
+  return { svg: make("svg", box, parts), under, over };
+}
+
+function namesOf(step, frame) {
+  const height = frame.floor + 18;
+  const names = make("svg", { class: "names", width: LABELS, height, viewBox: `0 -1 ${LABELS} ${height}`, "aria-hidden": "true" });
+  for (const own of step.ranks) {
+    const y = frame.top(own.rank);
+    if (frame.head && !own.device) names.append(make("text", { class: "tick peak", x: 0, y: y - 4 }, `replica ${own.replica}`));
+    own.name = make("text", { class: "rank", x: 0, y: y + frame.bar / 2 + 4 }, `rank ${own.rank}`);
+    own.role = make("text", { class: "tick peak", x: 0, y: y + frame.bar + frame.lane - 1 });
+    names.append(own.name, own.role);
+  }
+  names.append(make("text", { class: "tick peak", x: 0, y: frame.floor + 13 }, step.unit ? `time, ${step.unit}` : "time"));
+  return names;
+}
+
+// ---- the cursor ----
+
+// An arrow from the lane of one rank to that of another, bent so that the two of a hop stand side by side.
+function arrowOf(frame, from, to, at, bend, name) {
+  const lane = (rank) => frame.top(rank) + frame.bar + 2 + frame.lane / 2;
+  const [x, y0, y1] = [Math.min(Math.max((at - frame.from) * frame.scale, 0), frame.pixels), lane(from), lane(to)];
+  const way = Math.sign(y1 - y0);
+  const line = make("path", { d: `M${round(x)} ${y0}Q${round(x + bend)} ${(y0 + y1) / 2} ${round(x)} ${y1 - 5 * way}` });
+  const head = make("path", { class: "head", d: `M${round(x)} ${y1}l${round(-4 + bend / 8)} ${-8 * way}h8Z` });
+  return make("g", { class: `arrow ${name}` }, line, head, make("circle", { cx: round(x), cy: y0, r: 3 }));
+}
+
+function arrowsOf(frame, { op, time: at, sends, receives, hops }) {
+  const out = [...sends, ...receives].map(({ from, to, start, end }) => arrowOf(frame, from, to, (start + end) / 2, 12, "sent"));
+  if (op && op.peer !== null && op.peer !== undefined) out.push(arrowOf(frame, op.rank, op.peer, op.end, 12, "later"));
+  for (const { rank, peer, from, start, end } of hops) {
+    const [early, late] = [0.75 * start + 0.25 * end, 0.25 * start + 0.75 * end];
+    out.push(arrowOf(frame, rank, peer, late, 26, "sent"), arrowOf(frame, from, rank, early, -26, "got"));
+  }
+  return out;
+}
+
+// Marks in the picture what a rank does at a moment: its row, the time, what runs, and who sends to whom.
+function markMoment(step, frame, { under, over }, moment) {
+  const { own, op, sends, receives, hops, time: at } = moment;
+  const x = round(Math.max((at - frame.from) * frame.scale, 0));
+  const row = { class: "row", x: -LEFT, y: frame.top(own.rank) - 4, width: Math.ceil(LEFT + frame.pixels + END), height: frame.pitch - 1 };
+  under.replaceChildren(make("rect", row));
+  const line = make("path", { class: "cursor", d: `M${x} -1V${frame.floor + 3}` });
+  const point = make("path", { class: "point", d: `M${x - 5} ${frame.top(own.rank) - 7}h10l-5 6Z` });
+  const outside = at < frame.from ? [] : [line, point];
+  over.replaceChildren(...outside, ...arrowsOf(frame, moment));
+  const takes = new Set([...sends.map(({ to }) => to), ...hops.map(({ peer }) => peer)]);
+  const gives = new Set([...receives.map(({ from }) => from), ...hops.map(({ from }) => from)]);
+  const running = new Set([op, ...sends, ...receives, ...hops]);
+  for (const each of step.ranks) {
+    const role = (takes.has(each.rank) ? 1 : 0) + (gives.has(each.rank) ? 2 : 0);
+    each.name.classList.toggle("here", each === own);
+    each.role.textContent = ["", "receives", "sends", "both"][role] || `${step.chunks > 1 ? "device" : "stage"} ${each.device}`;
+    each.role.classList.toggle("peer", role > 0);
+    for (const item of each.items) item.shape?.classList.toggle("now", running.has(item));
+  }
+}
+
+// The picture; `draw(step, ringsOnly)` shows a step, `mark(moment)` what a rank does, `pick(rank, time)` is called for a place pointed at.
+function pictureOf(id, pick) {
+  const box = make("div", { class: "picture" });
+  let [step, ringsOnly, frame, plot, width, moment] = [null, false, null, null, 0, null];
+
+  const mark = (given = moment) => {
+    moment = given;
+    if (plot && moment) markMoment(step, frame, plot, moment);
+  };
+  const draw = (given = step, only = ringsOnly) => {
+    [step, ringsOnly, width, plot] = [given, only, box.clientWidth, null];
+    box.style.setProperty("--hl-width", width ? `${width}px` : "100%");
+    const title = make("p", { class: "title" }, make("strong", {}, step.title), `, ${step.sizes}`);
+    if (step.refusal) {
+      const why = make("p", {}, `${step.refusal[0].toUpperCase()}${step.refusal.slice(1)}.`);
+      return box.replaceChildren(make("div", { class: "panel" }, title, make("div", { class: "refused" }, why)));
+    }
+    frame = frameOf(step, width || 640, ringsOnly);
+    plot = plotOf(step, frame, `${id}-idle`);
+    box.replaceChildren(make("div", { class: "panel" }, title, make("div", { class: "tracks" }, namesOf(step, frame), plot.svg)));
+    mark(null);
+  };
+  const point = (event) => {
+    if (!plot?.svg.contains(event.target)) return;
+    const { left, top } = plot.svg.getBoundingClientRect();
+    const [x, y] = [event.clientX - left - LEFT, event.clientY - top - 1];
+    const near = (rank) => Math.abs(frame.top(rank) + (frame.bar + frame.lane) / 2 - y);
+    const { rank } = step.ranks.reduce((best, each) => (near(each.rank) < near(best.rank) ? each : best));
+    const digit = frame.scale ? 10 ** Math.floor(Math.log10(1 / frame.scale)) : 1; // a pixel or less
+    const at = frame.from + (frame.scale ? x / frame.scale : 0);
+    pick(rank, Number(Math.min(Math.max(Math.round(at / digit) * digit, frame.from), step.makespan).toPrecision(9)));
+  };
+  box.addEventListener("click", point);
+  box.addEventListener("pointermove", (event) => {
+    if (event.pointerType === "mouse" && event.buttons === 1) point(event);
+  });
+  const observer = new ResizeObserver(() => {
+    if (step && box.clientWidth && box.clientWidth !== width) {
+      const kept = moment;
+      draw();
+      mark(kept);
+    }
+  });
+  observer.observe(box);
+  return { element: box, draw, mark, stop: () => observer.disconnect() };
+}

@@ -1,0 +1,54 @@
+// Says in words what a step is, and what a rank does at a moment of it.
+
+const time = (step, value) => (step.unit ? `${number(value)} ${step.unit}` : number(value));
+const bytes = (count) => (count === undefined ? "" : ` (${count.toLocaleString("en-GB")} ${count === 1 ? "byte" : "bytes"})`);
+
+function summary(step) {
+  const head = `${step.title}, ${step.sizes}`;
+  if (step.refusal) return `${head}: not possible. ${step.refusal}.`;
+  const figures = [
+    `makespan ${time(step, step.makespan)}`,
+    `exposed communication ${time(step, step.exposed)}`,
+    `speedup ${number(Number(step.speedup.toFixed(3)))} on ${counted(step.ranks.length, "device")}`,
+  ];
+  return `One training step of ${head}: ${figures.join(", ")}.`;
+}
+
+const placeOf = (step, { rank, device, replica }) => `Rank ${rank} (${step.chunks > 1 ? "device" : "stage"} ${device}, replica ${replica})`;
+
+function opWords(step, op) {
+  if (op.kind === "optimizer") return "runs its optimizer";
+  return `runs ${op.text}, the ${step.kinds[op.kind].words} of microbatch ${op.microbatch} on stage ${op.stage}`;
+}
+
+function computingWords(step, { op, next, hops, done }) {
+  if (done) return "is done: the step has ended.";
+  if (op) {
+    const sent = op.peer === undefined || op.peer === null ? "" : ` Its output goes to rank ${op.peer}.`;
+    return `${opWords(step, op)}, from ${number(op.start)} to ${time(step, op.end)}.${sent}`;
+  }
+  if (!next) return hops.length ? "has finished computing." : "has finished its part of the step.";
+  const what = next.kind === "optimizer" ? "its optimizer" : next.text;
+  return `computes nothing until ${time(step, next.start)}, when ${what} starts.`;
+}
+
+function messageWords(step, { kind, op, from, to, end }) {
+  const [verb, word, other] = kind === "send" ? ["sends", "to", to] : ["receives", "from", from];
+  return `It ${verb} the output of ${op.text} ${word} rank ${other} until ${time(step, end)}.`;
+}
+
+function hopWords(step, hop) {
+  const what = `In hop ${hop.count} of ${hop.of} of the ${step.spans[hop.kind].words} on the ring of stage ${hop.stage}`;
+  const sum = hop.kind === "reduce-scatter" ? ", which it adds to its own" : ", which is finished";
+  const sends = `it sends piece ${hop.piece}${bytes(hop.nbytes)} to rank ${hop.peer}`;
+  return `${what}, until ${time(step, hop.end)}, ${sends} and receives piece ${hop.got} from rank ${hop.from}${sum}.`;
+}
+
+// What the rank does at that time, in one or a few sentences.
+function sentence(step, moment) {
+  const messages = moment.done ? [] : [...moment.sends, ...moment.receives].map((each) => messageWords(step, each));
+  const hops = moment.hops.map((hop) => hopWords(step, hop));
+  return [computingWords(step, moment), ...messages, ...hops].join(" ");
+}
+
+const headOf = (step, moment) => `${placeOf(step, moment.own)} at ${time(step, moment.time)}`;

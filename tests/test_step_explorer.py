@@ -1,0 +1,326 @@
+"""The step explorer's data against the numbers of the published report, a naive loop over events and plain counting."""
+
+import contextlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import junk
+from step_oracle import Step
+
+from hybridlab import FP16, FP32, INT8, REGISTRY, HybridLabError
+from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
+from hybridlab.widgets import StepExplorer, grid, pipeline
+from hybridlab.widgets.step_explorer import SETTING
+from hybridlab.widgets.step_explorer_data import AXES, key_of
+
+Row = tuple[Any, ...]
+
+
+class Link(NamedTuple):
+    """A link as :func:`hybrid_step` reads it."""
+
+    latency: float
+    bandwidth: float
+
+
+def small(**changes: Any) -> StepExplorer:
+    arguments: dict[str, Any] = {"replicas": (1, 2, 3), "microbatches": (2, 4), "ring_step": (0, 0.5), "unit": "ms"} | changes
+    return StepExplorer(**arguments)
+
+
+def report() -> StepExplorer:
+    """The report's grid: 2 stages, 50 and 80 ms, steps of the ring of 20 ms."""
+    return StepExplorer("1f1b", replicas=(1, 2), microbatches=(2, 4, 8, 16), forward=50, backward=80, ring_step=20, unit="ms")
+
+
+def settings_of(explorer: StepExplorer) -> list[dict[str, Any]]:
+    return [dict(zip(AXES, values, strict=True)) for values in product(*(explorer.data[name] for name in AXES))]
+
+
+def unpacked(data: Mapping[str, Any], setting: Mapping[str, Any]) -> list[Row]:
+    """Return what the script draws of a setting, read from the data as the script reads them: one row a bar."""
+    entry, count = data["steps"][key_of(data, setting)], setting["devices"]
+    flow = data["pipelines"]["/".join(str(setting[name]) for name in ("schedule", "devices", "microbatches"))]
+    rows: list[Row] = []
+    for replica, place in enumerate(entry["runs"]):
+        run, first = data["runs"][place], replica * count
+        ops = [(first + device, op) for device, order in enumerate(flow["orders"]) for op in order.split()]
+        rows += [(rank, op, -1, start, end) for (rank, op), start, end in zip(ops, run["start"], run["end"], strict=True)]
+        for row, device in flow["messages"]:
+            (rank, op), start = ops[row], run["end"][row]
+            rows.append((rank, f"send {op}", first + device, start, start + data["p2p"]))
+            rows.append((first + device, f"receive {op}", rank, start, start + data["p2p"]))
+    for device, _, start, _ in entry["rings"]:
+        for number, hop in enumerate(data["rounds"][str(setting["replicas"])]):
+            times = start + number * entry["hop"], start + (number + 1) * entry["hop"]
+            pieces = enumerate(zip(hop["piece"], hop["to"], strict=True))
+            rows += [(at * count + device, f"{hop['kind']} chunk {piece}", to * count + device, *times) for at, (piece, to) in pieces]
+    for rank in range(count * setting["replicas"]):
+        start = entry["optimizer"][rank % count]
+        rows.append((rank, "optimizer", -1, start, start + entry["update"]))
+    return rows
+
+
+def same(found: list[Row], wanted: list[Row]) -> None:
+    """Raise AssertionError unless both hold the same bars, in any order; times may differ in the ninth digit."""
+    found, wanted = sorted(found), sorted(wanted)
+    assert [row[:3] for row in found] == [row[:3] for row in wanted]
+    assert np.allclose([row[3:] for row in found], [row[3:] for row in wanted], rtol=1e-7, atol=1e-9)
+
+
+# ---- what the data say ----
+
+
+def test_the_reports_step_is_drawn_with_its_corrected_numbers() -> None:
+    explorer = report()
+    explorer.microbatches, explorer.replicas = 8, 2
+    entry = explorer.data["steps"][key_of(explorer.data, {name: getattr(explorer, name) for name in AXES})]
+    assert (entry["makespan"], entry["all_reduce"], entry["single"]) == (1210, 40, 4160)
+    assert entry["speedup"] == pytest.approx(4160 / 1210)
+    assert entry["share"] == pytest.approx(40 / 1210)
+    assert explorer.data["pipelines"]["1f1b/2/8"]["peak"] == [2, 1]
+    assert explorer.step.makespan == 1210
+
+
+def test_the_reports_table_over_microbatches_is_the_corrected_one() -> None:
+    data = report().data
+    entries = [data["steps"][f"1f1b/2/{count}/2/0/0"] for count in (2, 4, 8, 16)]
+    assert [entry["makespan"] for entry in entries] == [430, 690, 1210, 2250]
+    assert [round(entry["speedup"], 2) for entry in entries] == [2.42, 3.01, 3.44, 3.7]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"schedules": tuple(REGISTRY), "devices": 2, "overlap": True, "p2p": 0.25, "optimizer": 1.5},
+        {"schedules": ("1f1b", "interleaved"), "link": Link(1e-4, 1e9), "gradient_bytes": 999_998, "wire": (FP32, INT8), "ring_step": None},
+        {"forward": [1, 2, 1, 1, 5, 1], "backward": 2, "replicas": 3, "devices": 2},  # a slow rank in the last replica but one
+    ],
+)
+def test_every_bar_of_every_setting_is_in_the_data_of_the_page(arguments: dict[str, Any]) -> None:
+    explorer = small(**arguments)
+    for setting in settings_of(explorer):
+        if "refusal" in explorer.data["steps"][key_of(explorer.data, setting)]:
+            continue
+        explorer.set_state(setting)
+        rows = [(row["device"], row["op"], row.get("peer", -1), row["start"], row["end"]) for row in explorer.step.timeline.to_rows()]
+        same(unpacked(explorer.data, setting), rows)
+
+
+@pytest.mark.parametrize(("overlap", "name"), list(product((False, True), ("1f1b", "hanayo"))))
+def test_bars_stand_where_a_naive_loop_over_events_puts_them(overlap: bool, name: str) -> None:
+    explorer = small(schedules=name, devices=2, replicas=3, overlap=overlap, ring_step=0.5, p2p=0.25, optimizer=2)
+    explorer.microbatches = 4
+    setting = {name: getattr(explorer, name) for name in AXES}
+    texts = explorer.data["pipelines"][f"{name}/2/4"]["orders"]
+    node = lambda op: (op[1], int(op[0]), int(op[2]))  # noqa: E731 - kind, stage, microbatch
+    orders = [[node(op) for op in text.split()] for text in texts]
+    chunks = explorer.data["pipelines"][f"{name}/2/4"]["chunks"]
+    ranks = product(range(3), range(2))
+    durations = {(rank, kind): Fraction(time, chunks) for rank in ranks for kind, time in (("F", 1), ("B", 2))}
+    log = Step(orders, 3, durations, Fraction(1, 4), Fraction(1, 2 * chunks), Fraction(2), overlap).run()
+    drawn = unpacked(explorer.data, setting)
+    wanted = [(replica * 2 + device, f"{stage}{kind}{mb}", -1, *times) for ((replica, device), (kind, stage, mb)), times in log.ops.items()]
+    wanted += [(replica * 2 + device, "optimizer", -1, *times) for (replica, device), times in log.optimizers.items()]
+    same([row for row in drawn if row[2] < 0], [(*row[:3], *map(float, row[3:])) for row in wanted])
+    rings = {(stage, start) for _, stage, start, _ in explorer.data["steps"][key_of(explorer.data, setting)]["rings"]}
+    assert rings == {(stage, float(start)) for stage, (start, _) in log.rings.items()}
+
+
+@given(st.integers(2, 6))
+def test_each_piece_goes_once_around_and_is_then_handed_on(replicas: int) -> None:
+    rounds = StepExplorer("gpipe", 1, replicas, 1, overlap=False).data["rounds"][str(replicas)]
+    assert [hop["kind"] for hop in rounds] == ["reduce-scatter"] * (replicas - 1) + ["all-gather"] * (replicas - 1)
+    held = {(rank, piece): {rank} for rank in range(replicas) for piece in range(replicas)}  # whose gradients are in it
+    for hop in rounds:
+        messages = [(held[rank, piece], to, piece) for rank, (piece, to) in enumerate(zip(hop["piece"], hop["to"], strict=True))]
+        for carried, to, piece in messages:
+            held[to, piece] = held[to, piece] | carried if hop["kind"] == "reduce-scatter" else carried
+    assert all(ranks == set(range(replicas)) for ranks in held.values())
+
+
+def test_the_bytes_of_a_hop_are_those_of_its_piece() -> None:
+    explorer = small(devices=1, replicas=3, link=Link(0, 1e9), gradient_bytes=20, wire=(FP32, FP16, INT8), ring_step=None)
+    rings = [explorer.data["steps"][f"gpipe/1/2/3/{place}/0"]["rings"] for place in range(3)]
+    assert [ring[0][3] for ring in rings] == [[16, 12, 12], [8, 6, 6], [8, 7, 7]]  # 10 parameters are cut 4, 3, 3
+
+
+def test_equal_replicas_are_sent_once_and_others_are_not() -> None:
+    alike = small(devices=2, replicas=3, microbatches=4, ring_step=1)
+    assert [entry["runs"] for entry in alike.data["steps"].values()] == [[0] * 3, [0] * 3, [1] * 3, [1] * 3]
+    differing = small(forward=[1, 1, 1, 5], devices=2, replicas=2, microbatches=4)
+    assert all(len(set(entry["runs"])) == 2 for entry in differing.data["steps"].values())
+
+
+def test_a_grid_of_common_size_is_small_json() -> None:
+    explorer = StepExplorer(("gpipe", "1f1b"), 4, (1, 2, 4, 8), (4, 8, 16), ring_step=(10, 20, 40), forward=50, backward=80)
+    text = json.dumps(explorer.data, allow_nan=False, separators=(",", ":"))
+    assert json.loads(text) == explorer.data
+    assert "144 settings" in repr(explorer)
+    assert len(text) < 80_000
+
+
+def test_what_cannot_run_carries_the_sentence_of_why() -> None:
+    data = small(schedules=("1f1b", "interleaved"), devices=4, microbatches=(4, 6)).data
+    refused = {key: entry["refusal"] for key, entry in data["steps"].items() if "refusal" in entry}
+    assert {key.rsplit("/", 3)[0] for key in refused} == {"interleaved/4/6"}
+    assert set(refused.values()) == {"interleaved needs microbatches divisible by devices: 6 is not divisible by 4; try 4 or 8"}
+    crowded = StepExplorer("1f1b", 4, (2, 64), 32, overlap=False).data["steps"]
+    assert "makespan" in crowded["1f1b/4/32/2/0/0"]
+    assert crowded["1f1b/4/32/64/0/0"]["refusal"].endswith(
+        "more operations than the 12,500 that can be drawn; try fewer microbatches or replicas"
+    )
+    assert pipeline.MOST_OPS == 12_500
+
+
+def test_colours_are_the_palettes_and_in_no_script() -> None:
+    spans = small().data["spans"]
+    assert {kind: entry["colour"] for kind, entry in spans.items() if entry["colour"]} == dict(SPAN_COLOURS)
+    texts = (str(StepExplorer._esm) + str(StepExplorer._css)).lower()
+    assert not [colour for colour in (*SPAN_COLOURS.values(), *KIND_COLOURS.values()) if colour.lower() in texts]
+
+
+# ---- the setting and the cursor ----
+
+
+def test_an_explorer_begins_where_it_is_told_or_at_the_first_values_that_run() -> None:
+    explorer = small(show={"replicas": 3, "overlap": True, "ring": 0.5, "rank": 5, "time": 2.5})
+    assert repr(explorer).endswith("; gpipe, 2 devices, 3 replicas, 2 microbatches, ring 0.5, overlap; rank 5 at 2.5>")
+    assert small(schedules="interleaved", devices=4, microbatches=(2, 4)).microbatches == 4
+    assert StepExplorer(link=Link(0, 1e9), gradient_bytes=8, wire=(FP32, INT8), show={"ring": INT8}).ring == "INT8"
+
+
+def test_a_rank_that_a_smaller_mesh_lacks_becomes_the_first() -> None:
+    explorer = small(show={"replicas": 3, "rank": 5})
+    explorer.replicas = 2
+    assert explorer.rank == 0
+    explorer.rank = 3
+    explorer.microbatches = 4
+    assert explorer.rank == 3
+
+
+@pytest.mark.parametrize(
+    ("trait", "value", "sentence"),
+    [
+        ("schedule", "1f1", "did you mean '1f1b'?"),
+        ("schedule", "hanayo", "unknown schedule of this explorer 'hanayo'"),
+        ("replicas", 4, "this explorer has no step with replicas = 4: choose from 1, 2, 3"),
+        ("replicas", True, "this explorer has no step with replicas = True"),
+        ("ring", "FP16", "this explorer has no step with ring = 'FP16': choose from 0, 0.5"),
+        ("overlap", 1, "this explorer has no step with overlap = 1: choose from False, True"),
+        ("rank", 2, "rank"),
+        ("rank", -1, "rank must be a whole number of at least 0, not -1"),
+        ("time", float("nan"), "time must be finite numbers of zero or more, but it is nan"),
+        ("time", [1], "time is one moment of the step, not [1]"),
+    ],
+)
+def test_what_the_explorer_does_not_have_is_refused_and_changes_nothing(trait: str, value: Any, sentence: str) -> None:
+    explorer = small()
+    before = repr(explorer)
+    with pytest.raises(HybridLabError) as why:
+        setattr(explorer, trait, value)
+    assert sentence in str(why.value)
+    assert repr(explorer) == before
+
+
+def test_a_refused_message_of_a_view_is_answered_with_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(StepExplorer, "_send", lambda self, message, buffers=None: sent.append(message))
+    explorer = small()
+    with pytest.raises(HybridLabError):
+        explorer.set_state({"replicas": 9})
+    assert sent[-1]["state"] == {name: getattr(explorer, name) for name in SETTING}
+
+
+def test_script_and_class_name_the_same_traits() -> None:
+    script = str(StepExplorer._esm)
+    named = re.search(r"const SETTING = (\[.*?\]);", script)
+    assert named
+    assert set(json.loads(named[1])) == set(SETTING)
+    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(SETTING)
+    assert asked == {name for name in vars(StepExplorer) if name in StepExplorer.class_traits(sync=True)}
+
+
+def test_the_text_is_the_same_in_another_process_and_changes_with_the_data() -> None:
+    make = "StepExplorer({'1f1b', 'gpipe'}, replicas={2, 1}, overlap={True, False}, ring_step=1/3)"
+    program = f"from hybridlab.widgets import StepExplorer; print({make})"
+    runs = {subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() for _ in range(2)}
+    assert runs == {repr(StepExplorer(("gpipe", "1f1b"), replicas=(1, 2), ring_step=1 / 3))}
+    assert len({repr(small()), repr(small(forward=1.5)), repr(small(unit="s")), repr(small(show={"rank": 1}))}) == 4
+
+
+# ---- wrong arguments ----
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"schedules": ()}, "schedules is empty"),
+        ({"replicas": 0}, "replicas must be a whole number of at least 1, not 0"),
+        ({"overlap": ()}, "overlap is empty"),
+        ({"overlap": "yes"}, "overlap must be True or False, or both to choose from, not 'yes'"),
+        ({"ring_step": -1}, "ring_step must be finite numbers of zero or more"),
+        ({"link": Link(0, 1e9)}, "give ring_step, or link with gradient_bytes, not both"),
+        ({"link": Link(0, 1e9), "ring_step": None}, "gradient_bytes is missing"),
+        ({"wire": "FP16", "link": Link(0, 1e9), "gradient_bytes": 8, "ring_step": None}, "wire must be a WireFormat"),
+        ({"p2p": [0, 1]}, "the costs must be those of one setting"),
+        ({"optimizer": [1, 2]}, "optimizer must be one time for the whole step"),
+        ({"forward": [1, 2, 3]}, "the costs are for 3 devices"),
+        ({"unit": 3}, "unit is the short name"),
+        ({"schedules": "interleaved", "devices": 4, "microbatches": (2, 6)}, "no setting of this grid can run: interleaved needs"),
+        ({"microbatches": 10**6}, "no setting of this grid can run"),
+        ({"show": 3}, "show is a setting to begin with"),
+        ({"show": {"replica": 2}}, "did you mean 'replicas'?"),
+        ({"show": {"rank": 2}}, "rank"),
+        (
+            {"schedules": ("1f1b", "interleaved"), "microbatches": (2, 3), "show": {"schedule": "interleaved", "microbatches": 3}},
+            "cannot begin there",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(HybridLabError) as why:
+        small(**arguments)
+    assert sentence in str(why.value)
+
+
+def test_more_data_than_a_page_can_carry_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    length = len(pipeline.packed(small().data))
+    for limit in (length, length - 1, 300):
+        monkeypatch.setattr("hybridlab.widgets.step_explorer_data.MOST_BYTES", limit)
+        with contextlib.nullcontext() if limit == length else pytest.raises(HybridLabError, match=r"more than the .* MB of data"):
+            small()
+    assert grid.MOST_BYTES == 2_000_000
+
+
+@settings(max_examples=40)
+@given(
+    st.dictionaries(
+        st.sampled_from(["schedules", "devices", "replicas", "ring_step", "overlap", "wire", "link", "show", "unit"]), junk, max_size=2
+    )
+)
+def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
+    with contextlib.suppress(HybridLabError):
+        json.dumps(small(**arguments).data, allow_nan=False)
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(st.sampled_from(SETTING), junk, max_size=3))
+def test_junk_from_a_view_is_refused_or_drawn(state: dict[str, Any]) -> None:
+    explorer = small()
+    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
+        state = json.loads(json.dumps(state))
+        with contextlib.suppress(HybridLabError):
+            explorer.set_state(state)
+    json.dumps(explorer.get_state(["data", *SETTING]), allow_nan=False)
+    assert "refusal" not in explorer.data["steps"][key_of(explorer.data, {name: getattr(explorer, name) for name in AXES})]
