@@ -9,7 +9,7 @@ import numpy.typing as npt
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed
 from hybridlab.inputs import shown
-from hybridlab.int8 import Real
+from hybridlab.int8 import Real, Single
 from hybridlab.wire import WireFormat
 
 Counts = npt.NDArray[np.int64]
@@ -83,14 +83,18 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def refusal(why: HybridLabError, numbers: Real, rank: int, what: str, first: int) -> HybridLabError:
-    """Return the error of a message that no format, or not this one, can carry: whose, what, and where it begins.
+def carried(numbers: Real, wire: WireFormat, rng: np.random.Generator | None, rank: int, what: str, first: int) -> Single:
+    """Return what a message decodes to, or refuse it: which rank cannot send what, and the place of its first number.
 
-    >>> refusal(HybridLabError("too large"), np.ones(3), rank=1, what="chunk 2", first=6)
-    HybridLabError('rank 1 cannot send chunk 2 (values 6 to 8, counted from 0 in the message): too large')
+    >>> FP16 = WireFormat("FP16")
+    >>> carried(np.array([1.0, 7e4]), FP16, None, rank=1, what="chunk 2", first=6)
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: rank 1 cannot send chunk 2, whose value 0 is value 6 of the rank: FP16 carries
+    numbers up to 65504, but value 1 is 70000: scale the numbers down, or send BF16, which has the range of FP32
     """
-    told = f"rank {rank} cannot send {what} (values {first} to {first + numbers.size - 1}, counted from 0 in the message)"
-    broken = np.flatnonzero(~np.isfinite(numbers))
-    if not broken.size:
-        return HybridLabError(f"{told}: {why}")
-    return HybridLabError(f"{told}: the sum at value {broken[0]} is beyond {numbers.dtype}: scale the numbers down")
+    try:
+        return wire.decode(wire.encode(numbers, rng))
+    except HybridLabError as why:
+        broken = np.flatnonzero(~np.isfinite(numbers))
+        found = f"the sum at value {broken[0]} is beyond {numbers.dtype}: scale the numbers down" if broken.size else why
+        raise HybridLabError(f"rank {rank} cannot send {what}, whose value 0 is value {first} of the rank: {found}") from None

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hybridlab.collectives.around import Ring
 from hybridlab.collectives.hops import Hop, chunk_bounds, chunks_sent, hops_of
-from hybridlab.collectives.result import AllReduceResult, Counts, flag, refusal, rows_of_ranks, wire_format
+from hybridlab.collectives.result import AllReduceResult, Counts, flag, refuse_infinite, rows_of_ranks, wire_format
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
 from hybridlab.inputs import MOST_CELLS, counted
@@ -69,7 +70,7 @@ def ring_all_reduce(
     held = _record(numbers) if record else None
     result = numbers.copy() if ranks == 1 else np.empty_like(numbers)
     bounds = chunk_bounds(size, ranks)
-    ring = _Ring(numbers, wire, ranks if average else 1, rng, left, held)
+    ring = Ring(numbers, wire, ranks if average else 1, rng, range(ranks), 0, left, held)
     with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
         for chunk, (low, high) in enumerate(bounds if ranks > 1 else ()):
             result[:, low:high] = ring.reduced(chunk, low, high)
@@ -80,76 +81,14 @@ def ring_all_reduce(
     return RingResult(fixed(result), *by_rank, left, fixed(payload + scales), held)
 
 
-@dataclass(frozen=True, eq=False)
-class _Ring:
-    """A ring at work, chunk by chunk, so that a running sum stays in the cache; writes ``left`` and ``held``."""
-
-    numbers: Real
-    wire: WireFormat
-    divisor: int
-    rng: np.random.Generator | None
-    left: Real | None
-    held: Real | None
-
-    def reduced(self, chunk: int, low: int, high: int) -> Real:
-        """Return what all ranks hold of a chunk in the end."""
-        if self.wire == FP32 and self.left is None and self.held is None:
-            quick = self._quick(chunk, low, high)
-            if np.isfinite(quick).all():
-                return quick  # else the hops one by one tell which of them fails
-        ranks = len(self.numbers)
-        total = self.numbers[chunk, low:high].copy()
-        for step in range(ranks - 1):
-            sender, receiver = (chunk + step) % ranks, (chunk + step + 1) % ranks
-            arrived = self._sent(total, sender, 1, f"its partial sum of chunk {chunk}", low, high)
-            total = arrived + self.numbers[receiver, low:high]
-            if self.held is not None:
-                self._hold(total, step, receiver, low, high)
-        owner = (chunk - 1) % ranks
-        done = self._sent(total, owner, self.divisor, f"the finished chunk {chunk}", low, high)
-        if self.held is not None:
-            for step in range(ranks):  # the owner first, then each that receives from it
-                self._hold(done, ranks - 1 + max(step - 1, 0), (owner + step) % ranks, low, high)
-        return done
-
-    def _quick(self, chunk: int, low: int, high: int) -> Real:
-        """Return the same as messages of FP32 do, bit for bit, without making them."""
-        ranks = len(self.numbers)
-        total = self.numbers[chunk, low:high].copy()
-        double = total.dtype == np.float64
-        for step in range(1, ranks):
-            if double:
-                total[:] = total.astype(np.float32)
-            total += self.numbers[(chunk + step) % ranks, low:high]
-        if self.divisor > 1:
-            total /= self.divisor
-        return total.astype(np.float32) if double else total
-
-    def _sent(self, total: Real, sender: int, divisor: int, what: str, low: int, high: int) -> Real:
-        """Return what a message decodes to; keep what it lost, counted before the mean is taken."""
-        if self.left is not None:
-            total = total + self.left[sender, low:high]
-        message = total / divisor if divisor > 1 else total
-        try:
-            arrived = self.wire.decode(self.wire.encode(message, self.rng))
-        except HybridLabError as why:
-            raise refusal(why, message, sender, what, low) from None
-        if self.left is not None:
-            np.subtract(total, arrived * divisor, out=self.left[sender, low:high])
-        return arrived
-
-    def _hold(self, numbers: Real, place: int, rank: int, low: int, high: int) -> None:
-        """Write what ``rank`` holds from the hop at ``place`` on."""
-        if self.held is not None:
-            self.held[place:, rank, low:high] = numbers
-
-
 def _residual(residual: npt.ArrayLike, numbers: Real) -> Real:
     """Return a copy of the residual in the precision of the numbers, or refuse it."""
     precision: Any = numbers.dtype
-    left: Real = rows_of_ranks(residual, "residual").astype(precision)
+    with np.errstate(over="ignore"):  # what becomes infinite is refused
+        left: Real = rows_of_ranks(residual, "residual").astype(precision)
     if left.shape != numbers.shape:
         raise HybridLabError(f"residual must have the shape of values, {numbers.shape}, not {left.shape}")
+    refuse_infinite(left, "residual")
     return left
 
 
