@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.clock import simulate
+from hybridlab.collectives import Link
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed
@@ -75,7 +76,7 @@ def hybrid_step(
     replicas: int,
     *,
     ring_step: float | None = None,
-    link: Any = None,
+    link: Link | None = None,
     gradient_bytes: int | None = None,
     wire: WireFormat = FP16,
     overlap: bool = False,
@@ -129,7 +130,7 @@ def hybrid_step(
 
 
 def _price(
-    chunks: int, replicas: int, ring_step: Any, link: Any, gradient_bytes: Any, wire: WireFormat, microseconds: float
+    chunks: int, replicas: int, ring_step: Any, link: Link | None, gradient_bytes: Any, wire: WireFormat, microseconds: float
 ) -> tuple[float, Ints]:
     """Return the time of one step of one ring, and the bytes of the pieces, shape (chunks, replicas); -1 if not known."""
     if not isinstance(wire, WireFormat):
@@ -142,15 +143,16 @@ def _price(
     if link is None:
         hop = 0.0 if ring_step is None else _one_time(ring_step, "ring_step")
         return hop / chunks, np.full((chunks, replicas), -1)
-    if not (hasattr(link, "latency") and hasattr(link, "bandwidth")):
+    if not isinstance(link, Link):
         raise HybridLabError(f"link must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {shown(link)}")
-    nbytes = whole_number(gradient_bytes, "gradient_bytes", at_least=0, at_most=2**62)
+    nbytes = whole_number(gradient_bytes, "gradient_bytes", at_least=0, at_most=2**60)
     if nbytes % BYTES_A_PARAMETER:
         raise HybridLabError(f"gradient_bytes must be even, {BYTES_A_PARAMETER} bytes a parameter, not {nbytes}")
-    sizes = _cut(_cut(np.array(nbytes // BYTES_A_PARAMETER), chunks), replicas)
-    message = {size: wire.nbytes(size) for size in np.unique(sizes).tolist()}
-    seconds = link.latency + max(message.values()) / link.bandwidth
-    return _one_time(seconds * 1e6 / microseconds, "a step of the ring"), np.vectorize(message.get, otypes=[np.intp])(sizes)
+    pieces = _cut(_cut(np.array(nbytes // BYTES_A_PARAMETER), chunks), replicas)
+    sizes, place = np.unique(pieces, return_inverse=True)
+    message = np.array([wire.nbytes(size) for size in sizes.tolist()])
+    seconds = link.latency + float(message.max()) / link.bandwidth
+    return _one_time(seconds * 1e6 / microseconds, "a step of the ring"), message[place].reshape(pieces.shape)
 
 
 def _cut(sizes: Ints, parts: int) -> Ints:

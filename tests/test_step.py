@@ -1,5 +1,6 @@
 """The hybrid step: numbers of the published report put right, properties over the registry, a second clock as judge."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,11 +17,13 @@ from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
 from strategies import Size, batches, one_by_one, quarters, settings_of, sizes
 
-from hybridlab import REGISTRY, Costs, HybridLabError, HybridStep, Op, build, hybrid_step, simulate
+from hybridlab import BF16, FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, HybridStep, Op, WireFormat, build, hybrid_step, simulate
 from hybridlab import step as step_module
+from hybridlab.collectives import Link, all_reduce_time, ring_all_reduce
 
 REPORT = Costs.per_device(forward=50, backward=80)  # ms; reading A of the report: of one stage
 HALVES = Costs.per_device(forward=25, backward=40)  # reading B: of the whole model, on two stages
+LINK = Link(5e-6, 25e9)
 names = pytest.mark.parametrize("name", sorted(REGISTRY))
 
 
@@ -369,6 +372,87 @@ def test_a_batch_equals_its_settings_one_by_one(data: st.DataObject) -> None:
         assert batch.timeline.at(*setting).to_rows() == one.timeline.to_rows()
 
 
+# Rings over a link
+
+
+def ring_bytes(parameters: int, replicas: int, wire: WireFormat) -> int:
+    """All bytes of one ring, added up from the pieces that numpy cuts: each travels 2(D-1) times."""
+    pieces = np.array_split(np.zeros(parameters), replicas)
+    return 2 * (replicas - 1) * sum(wire.encode(piece, np.random.default_rng(0)).nbytes for piece in pieces)
+
+
+WIRES = [FP32, FP16, BF16, INT8, WireFormat("INT8", block=256, scale="FP16"), WireFormat("INT8", stochastic=True)]
+
+
+@settings(max_examples=100)
+@given(
+    parameters=st.integers(0, 400),
+    replicas=st.integers(1, 6),
+    chunks=st.sampled_from([1, 2, 3]),
+    wire=st.sampled_from(WIRES),
+    latency=st.sampled_from([0, 5e-6, 1e-3]),
+    bandwidth=st.sampled_from([1e3, 25e9]),
+    unit=st.sampled_from([1, 1000, 1e6]),
+)
+def test_a_ring_over_a_link(
+    parameters: int, replicas: int, chunks: int, wire: WireFormat, latency: float, bandwidth: float, unit: float
+) -> None:
+    """Its time is 2(D-1) messages of the largest piece, for each chunk; its bytes are those of the packets."""
+    schedule = build("1f1b", 2, 2) if chunks == 1 else build("interleaved", 2, 2, chunks)
+    how = {"link": Link(latency, bandwidth), "gradient_bytes": 2 * parameters, "wire": wire, "microseconds": unit}
+    step = hybrid_step(schedule, Costs.per_device(1, 2), replicas, **how)
+    of_a_chunk = [len(part) for part in np.array_split(np.zeros(parameters), chunks)]
+    largest = math.ceil(of_a_chunk[0] / replicas)
+    seconds = 2 * (replicas - 1) * chunks * (latency + wire.nbytes(largest) / bandwidth)
+    assert step.all_reduce_time == pytest.approx(seconds * 1e6 / unit)
+    hops = rows_of(step, "reduce-scatter", "all-gather")
+    assert sum(hop["nbytes"] for hop in hops) == 2 * sum(ring_bytes(each, replicas, wire) for each in of_a_chunk)
+
+
+@pytest.mark.parametrize(("wire", "total"), [(FP32, 8640), (FP16, 4320), (INT8, 2448)], ids=str)
+def test_the_bytes_of_the_published_configuration(wire: WireFormat, total: int) -> None:
+    """12 devices x 6 messages of 30 numbers; the published 2160 leave the 4 bytes of each scale out."""
+    how = {"link": Link(0, 1e9), "gradient_bytes": 2 * 120, "wire": wire}
+    hops = rows_of(hybrid_step(build("1f1b", 3, 6), REPORT, 4, **how), "reduce-scatter", "all-gather")
+    assert sum(hop["nbytes"] for hop in hops) == total
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=str)
+def test_the_ring_of_a_step_sends_what_the_ring_on_arrays_sends(wire: WireFormat) -> None:
+    """Rank by rank, hop by hop: phase, step, sender, receiver, chunk and bytes."""
+    values = np.random.default_rng(1).standard_normal((5, 23))
+    ring = ring_all_reduce(values, wire, rng=np.random.default_rng(2))
+    step = hybrid_step(build("1f1b", 1, 1), REPORT, 5, link=LINK, gradient_bytes=2 * 23, wire=wire)
+    columns = ("kind", "step", "device", "peer", "chunk", "nbytes")
+    ours = {tuple(hop[name] for name in columns) for hop in rows_of(step, "reduce-scatter", "all-gather")}
+    theirs = {
+        (hop.phase, hop.step, *(int(column[place]) for column in (hop.sender, hop.receiver, hop.chunk, hop.nbytes)))
+        for hop in ring.hops
+        for place in range(5)
+    }
+    assert ours == theirs
+    assert len(ours) == 2 * 4 * 5
+
+
+def test_a_bandwidth_bound_ring_is_no_constant_step() -> None:
+    """Benchmark 3 calibrated to 20 ms with 2 replicas: 20, 30 and 35 ms with 2, 4 and 8, not 20, 60 and 140."""
+    rings = [report_ring(replicas).all_reduce_time for replicas in (1, 2, 4, 8)]
+    assert rings == pytest.approx([0, 20, 30, 35])
+
+
+def report_ring(replicas: int) -> HybridStep:
+    how = {"link": Link(0, 25e9), "gradient_bytes": 500_000_000}
+    return hybrid_step(build("1f1b", 2, 8), REPORT, replicas, **how)
+
+
+@pytest.mark.parametrize("replicas", [2, 3, 8])
+def test_the_time_of_a_ring_is_that_of_the_collective(replicas: int) -> None:
+    """Where the pieces are equal, the step's ring takes what the cost formula of the ring says."""
+    link, nbytes = Link(5e-6, 25e9), 2 * 24_000
+    step = hybrid_step(build("1f1b", 2, 2), REPORT, replicas, link=link, gradient_bytes=nbytes)
+    assert step.all_reduce_time == pytest.approx(1000 * all_reduce_time("ring", replicas, nbytes, link))
+
+
 # What is refused
 
 
@@ -383,6 +467,13 @@ def test_a_batch_equals_its_settings_one_by_one(data: st.DataObject) -> None:
         ({"optimizer": -3}, "optimizer must be finite numbers of zero or more, but it is -3"),
         ({"optimizer": [1, 2]}, "one time for the whole step"),
         ({"gradient_bytes": 10}, "belong together, and link is missing"),
+        ({"link": LINK}, "belong together, and gradient_bytes is missing"),
+        ({"link": LINK, "ring_step": 1}, "give ring_step, or link with gradient_bytes, not both"),
+        ({"link": LINK, "gradient_bytes": 11}, "even, 2 bytes a parameter, not 11"),
+        ({"link": LINK, "gradient_bytes": -2}, "gradient_bytes must be a whole number of at least 0"),
+        ({"link": LINK, "gradient_bytes": 1e9}, "gradient_bytes must be a whole number"),
+        ({"link": LINK, "gradient_bytes": 10, "microseconds": 1e-300}, "a step of the ring must be"),
+        ({"link": (1e-6, 25e9), "gradient_bytes": 10}, "link must be a Link"),
         ({"ring_step": 1, "gradient_bytes": 10}, "not both"),
         ({"wire": "FP16"}, "wire must be a WireFormat"),
         ({"overlap": 1}, "overlap must be True or False, not 1"),
