@@ -1,9 +1,9 @@
 """The published hybrid simulator, for any size: the figures of its performance report, as its rules make them.
 
-K stages, D replicas, M microbatches, n weights a stage, all 1. A backward of :mod:`~hybridlab.published.rule` adds n random
-numbers to its rank's gradient; the rings of :mod:`~hybridlab.published.ring` run, stage by stage; every rank takes one
-step of 0.01 times what they leave. The accuracy is that of stage 0 of replica 0 as a linear classifier of random points, labelled by a
-random vector that nothing else knows: there is nothing to learn and nothing that learns.
+K stages, D replicas, M microbatches, n weights a stage, all 1. A backward of ``rule`` adds n random numbers to its rank's
+gradient; the rings of ``ring`` run, stage by stage; every rank takes one step of 0.01 times what they leave. The accuracy is
+that of stage 0 of replica 0 as a linear classifier of random points, labelled by a random vector that nothing else knows:
+there is nothing to learn and nothing that learns.
 """
 
 from dataclasses import dataclass, field
