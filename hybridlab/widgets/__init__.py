@@ -1,10 +1,11 @@
 """Interactive views for notebooks and pages: each a few traits and plain JavaScript, with no build step."""
 
 from hybridlab.widgets.bet import Bet, Revealed
+from hybridlab.widgets.error_explorer import ErrorExplorer
 from hybridlab.widgets.explorer import TimelineExplorer
 from hybridlab.widgets.mesh_view import MeshView
 from hybridlab.widgets.ring_stepper import RingStepper
 from hybridlab.widgets.step_explorer import StepExplorer
 from hybridlab.widgets.training_curves import TrainingCurves
 
-__all__ = ["Bet", "MeshView", "Revealed", "RingStepper", "StepExplorer", "TimelineExplorer", "TrainingCurves"]
+__all__ = ["Bet", "ErrorExplorer", "MeshView", "Revealed", "RingStepper", "StepExplorer", "TimelineExplorer", "TrainingCurves"]

@@ -1,0 +1,376 @@
+"""The error explorer holds what an all-reduce run by other means gives, beside a law that papers state, and draws just that."""
+
+import contextlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import NO_CHROMIUM, chromium, program
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import junk
+from playwright.sync_api import Browser, Page
+
+from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, WireFormat
+from hybridlab.widgets import ErrorExplorer
+from hybridlab.widgets import error_explorer_data as source
+from hybridlab.widgets.error_explorer import SHOWN
+
+BLOCKS, RANDOM = WireFormat("INT8", block=256), WireFormat("INT8", stochastic=True)
+SCRIPT, STYLE = str(ErrorExplorer._esm), str(ErrorExplorer._css)
+WHOLE = ErrorExplorer(size=131_072)
+AT = {(row.algorithm, row.distribution, str(row.wire), row.ranks): row for row in WHOLE.rows}
+
+
+def small(**changes: Any) -> ErrorExplorer:
+    arguments: dict[str, Any] = {"ranks": (2, 4, 8), "size": 2048} | changes
+    return ErrorExplorer(**arguments)
+
+
+# ---- what is measured ----
+
+# collectives.md: what an independent simulation of 131,072 normal numbers gave, and the law; INT8 unless named.
+REFERENCE = [
+    ("ring", "INT8", 8, 4.03e-4, 4.00e-4),
+    ("ring", "INT8", 64, 2.24e-3, 2.19e-3),
+    ("one-shot", "INT8", 8, 1.8e-4, 1.8e-4),
+    ("one-shot", "INT8", 64, 1.4e-4, 1.4e-4),
+    ("ring", "INT8, block 256", 8, 2.17e-4, None),
+    ("ring", "INT8, block 256", 64, 1.57e-3, None),
+    ("ring", "FP16", 8, 1.9e-7, None),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "wire", "ranks", "measured", "law"), REFERENCE)
+def test_errors_are_those_of_the_reference(algorithm: str, wire: str, ranks: int, measured: float, law: float | None) -> None:
+    row = AT[algorithm, "normal", wire, ranks]
+    assert row.nmse == pytest.approx(measured, rel=0.05)
+    if law:
+        assert row.law == pytest.approx(law, rel=0.05)
+
+
+def test_normal_numbers_follow_the_law_within_15_percent_from_2_to_64_ranks() -> None:
+    ratios = [row.nmse / row.law for row in WHOLE.rows if row.distribution == "normal"]
+    assert len(ratios) == 2 * 5 * 6
+    assert max(abs(ratio - 1) for ratio in ratios) < 0.15
+
+
+def test_a_wrong_law_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = source.formulas.int8_ring_nmse
+    for fault in (
+        lambda ranks, crest, stochastic=False: right(ranks + 2, crest, stochastic),
+        lambda ranks, crest, stochastic=False: right(ranks, crest),
+        lambda ranks, crest, stochastic=False: right(ranks, crest, stochastic) * (ranks / 4),
+    ):
+        monkeypatch.setattr(source.formulas, "int8_ring_nmse", fault)
+        laws = {key: source.law(key[0], row.wire, row.ranks, 131_072) for key, row in AT.items() if key[1] == "normal"}
+        assert max(abs(AT[key].nmse / law - 1) for key, law in laws.items()) > 0.15
+
+
+def rounded(numbers: Any, block: int | None) -> Any:
+    """INT8 and back, written apart from the library."""
+    parts = [numbers] if block is None else np.split(numbers, range(block, numbers.size, block))
+    return np.concatenate([np.round(part * 127 / np.abs(part).max()) * np.abs(part).max() / 127 for part in parts])
+
+
+@pytest.mark.parametrize("block", [None, 256])
+@pytest.mark.parametrize("distribution", ["normal", "Laplace"])
+def test_a_ring_written_apart_gives_the_same_error(block: int | None, distribution: str) -> None:
+    ranks, size, seed = 4, 4096, 9
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((8, size)) if distribution == "normal" else rng.laplace(0, 0.5**0.5, (8, size))
+    chunks = []
+    for chunk in range(ranks):
+        pieces = np.split(values[:ranks], ranks, axis=1)[chunk]
+        total = pieces[chunk]
+        for hop in range(1, ranks):
+            total = rounded(total, block) + pieces[(chunk + hop) % ranks]
+        chunks.append(rounded(total / ranks, block))
+    mean = values[:ranks].sum(axis=0) / ranks
+    expected = ((np.concatenate(chunks) - mean) ** 2).sum() / (mean**2).sum()
+    rows = ErrorExplorer((4, 8), WireFormat("INT8", block=block), distribution, size, seed=seed).rows
+    assert rows[0][:2] == ("ring", distribution)
+    assert rows[0].ranks == 4
+    assert rows[0].nmse == pytest.approx(expected, rel=1e-3)
+
+
+def test_one_large_scale_hurts_laplace_numbers_and_blocks_mend_it() -> None:
+    assert AT["ring", "Laplace", "INT8", 8].nmse / AT["ring", "normal", "INT8", 8].nmse == pytest.approx(1.6, abs=0.25)
+    assert AT["ring", "Laplace", "INT8, block 256", 8].nmse < 0.6 * AT["ring", "Laplace", "INT8", 8].nmse
+    assert AT["ring", "Laplace", "FP16", 8].nmse == pytest.approx(AT["ring", "normal", "FP16", 8].nmse, rel=0.05)
+
+
+def test_stochastic_rounding_doubles_the_error_and_one_shot_keeps_it_flat() -> None:
+    for ranks in source.RANKS:
+        for algorithm in source.ALGORITHMS:
+            twice = AT[algorithm, "normal", "INT8, stochastic", ranks].nmse / AT[algorithm, "normal", "INT8", ranks].nmse
+            assert twice == pytest.approx(2, rel=0.06)
+    flat = [AT["one-shot", "normal", "INT8, block 256", ranks].nmse for ranks in source.RANKS]
+    assert max(flat) / min(flat) < 1.1
+    assert AT["ring", "normal", "INT8", 64].nmse / AT["one-shot", "normal", "INT8", 64].nmse == pytest.approx(16, rel=0.1)
+
+
+@pytest.mark.parametrize("ranks", source.RANKS)
+@pytest.mark.parametrize("algorithm", source.ALGORITHMS)
+def test_bytes_are_counted_with_scales(algorithm: str, ranks: int) -> None:
+    chunk = 131_072 // ranks  # all ranks divide it
+    scales = {"FP16": 0, "BF16": 0, "INT8": 4, "INT8, block 256": 4 * (chunk // 256), "INT8, stochastic": 4}
+    for name, extra in scales.items():
+        row = AT[algorithm, "normal", name, ranks]
+        assert row.nbytes == 2 * (ranks - 1) * (chunk * (1 if "INT8" in name else 2) + extra)
+        assert row.saving == pytest.approx(2 * (ranks - 1) * 4 * chunk / row.nbytes, abs=1e-4)
+
+
+def test_fp32_can_be_drawn_as_well() -> None:
+    row = ErrorExplorer((4, 8), FP32, "normal", 4096).rows[0]
+    assert 0 < row.nmse < 1e-13
+    assert row.saving == 1
+
+
+# ---- what a page gets ----
+
+
+def test_the_data_are_plain_json_and_small() -> None:
+    text = json.dumps(WHOLE.measured, allow_nan=False)
+    assert json.loads(text) == WHOLE.measured
+    assert len(text) < 10_000
+    assert len(SCRIPT) + len(STYLE) < 40_000
+
+
+def test_the_series_are_the_rows() -> None:
+    for key, entry in WHOLE.measured["series"].items():
+        algorithm, distribution, wire = key.split("/")
+        for place, ranks in enumerate(WHOLE.measured["ranks"]):
+            row = AT[algorithm, distribution, wire, ranks]
+            assert [entry[name][place] for name in ("nmse", "law", "nbytes", "saving")] == list(row[4:])
+    assert len(WHOLE.measured["series"]) == 2 * 2 * 5
+
+
+def test_the_text_is_the_same_in_another_process_and_has_no_measured_digit() -> None:
+    program = "from hybridlab.widgets import ErrorExplorer; print(ErrorExplorer(ranks=(4, 2), size=512, show={'formats': ['INT8']}))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "<ErrorExplorer: 512 numbers on 2 to 4 ranks; shows INT8; ring, normal, 2 ranks>"
+    assert repr(small(seed=1)) == repr(small(seed=2))
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_seed_others() -> None:
+    assert small(seed=3).measured == small(seed=3, formats=source.FORMATS).measured
+    assert small(seed=3).measured != small(seed=4).measured
+
+
+def test_more_ranks_do_not_change_the_gradients_of_fewer() -> None:
+    grid = {"formats": (FP16, INT8), "distributions": "normal", "size": 2048}
+    few, many = ErrorExplorer((2, 4), **grid), ErrorExplorer((2, 4, 8), **grid)
+    assert [row for row in many.rows if row.ranks < 8] == list(few.rows)
+
+
+def test_what_is_shown_can_be_set_and_observed() -> None:
+    explorer = small(show={"ranks": 4, "algorithm": "both", "distribution": "Laplace", "formats": ["INT8", "FP16"]})
+    assert (explorer.ranks, explorer.algorithm, explorer.distribution) == (4, "both", "Laplace")
+    assert explorer.formats == ["FP16", "INT8"], "in the order of the picture"
+    seen: list[Any] = []
+    explorer.observe(lambda change: seen.append((change["name"], change["new"])), list(SHOWN))
+    explorer.set_state({"ranks": 8, "formats": []})  # what a message from the page does
+    explorer.formats = (BF16, "INT8")
+    assert seen == [("ranks", 8), ("formats", []), ("formats", ["BF16", "INT8"])]
+    assert "shows BF16, INT8; both, Laplace, 8 ranks" in repr(explorer)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("ranks", 3, "this explorer has measured 2, 4 and 8 ranks, not 3"),
+        ("ranks", True, "ranks must be a whole number of at least 1, not True"),
+        ("ranks", "8", "ranks must be a whole number of at least 1, not '8'"),
+        ("algorithm", "rings", "did you mean 'ring'?"),
+        ("algorithm", None, "unknown algorithm None"),
+        ("distribution", "laplace", "did you mean 'Laplace'?"),
+        ("formats", "INT8", "formats is a list of names"),
+        ("formats", ["INT9"], "did you mean 'INT8'?"),
+        ("formats", [FP32], "unknown wire format 'FP32'"),
+    ],
+)
+def test_what_was_not_measured_is_refused_and_changes_nothing(name: str, value: Any, sentence: str) -> None:
+    explorer = small()
+    before = repr(explorer)
+    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+        setattr(explorer, name, value)
+    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+        small(show={name: value})
+    assert repr(explorer) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"ranks": ()}, "ranks is empty"),
+        ({"ranks": 1}, "ranks must be a whole number of at least 2, not 1"),
+        ({"ranks": (2, 129)}, "ranks must be at most 128, not 129"),
+        ({"ranks": range(2, 10**9)}, "ranks has more than 16 values"),
+        ({"ranks": 2.5}, "ranks must be a whole number"),
+        ({"ranks": float("nan")}, "ranks must be a whole number"),
+        ({"size": 4}, "size must be at least the largest number of ranks"),
+        ({"size": 10**7}, "size must be at most"),
+        ({"size": 2**20, "ranks": (64, 127, 128)}, "measuring this would take minutes"),
+        ({"formats": "INT8"}, "formats are wire formats"),
+        ({"formats": [WireFormat("INT8", block=block) for block in range(1, 9)]}, "8 wire formats are too many for one picture"),
+        ({"distributions": "cauchy"}, "unknown distribution 'cauchy'"),
+        ({"seed": -1}, "seed must be a whole number of at least 0"),
+        ({"show": "ring"}, "show is what to begin with"),
+        ({"show": {"rank": 2}}, "did you mean 'ranks'?"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+        small(**arguments)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(SHOWN), junk, max_size=3))
+def test_junk_from_a_view_is_refused(state: dict[str, Any]) -> None:
+    explorer = small(ranks=(2, 4), formats=INT8, distributions="normal", size=64)
+    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
+        state = json.loads(json.dumps(state))
+        with contextlib.suppress(HybridLabError):
+            explorer.set_state(state)
+    assert explorer.ranks in (2, 4)
+    assert set(explorer.formats) <= {"INT8"}
+
+
+# ---- the page ----
+
+MODEL = """
+const state = STATE, heard = {};
+window.model = { get: (name) => state[name], save_changes() {}, off() {}, on: (event, call) => (heard[event] ??= []).push(call),
+  set: (name, value) => { state[name] = value; (heard[`change:${name}`] ?? []).forEach((call) => call()); } };
+window.stop = view.render({ model, el: document.getElementById("here") });
+"""
+PLAIN = """(root) => [...root.querySelectorAll(".picture .point")].map((point) => {
+  const { x, y, width, height } = point.getBBox();
+  return [point.classList.contains("now"), x + width / 2, y + height / 2];
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not program():
+        pytest.skip(NO_CHROMIUM)
+    with chromium() as running:
+        yield running
+
+
+def shown(browser: Browser, state: dict[str, Any], width: int = 900) -> Page:
+    """A page with one view and no kernel; its console must stay empty."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    script = SCRIPT.replace("export default", "const view =") + MODEL.replace("STATE", json.dumps(state))
+    page.set_content(f'<style>{STYLE}</style><div id="here"></div><script type="module">{script}</script>')
+    page.wait_for_selector("#here *")
+    return page
+
+
+def state_of(explorer: ErrorExplorer) -> dict[str, Any]:
+    return {name: getattr(explorer, name) for name in ("measured", *SHOWN)}
+
+
+def in_words(value: float) -> str:
+    digits, exponent = f"{value:.1e}".split("e")
+    return f"{digits}\u2009\N{MULTIPLICATION SIGN}\u200910{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+
+
+def rows_of(page: Page) -> list[list[str]]:
+    cells = "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
+    found: list[list[str]] = page.locator("table.here tbody tr").evaluate_all(cells)
+    return found
+
+
+def test_the_table_has_the_measured_values_and_the_points_stand_where_they_belong(browser: Browser) -> None:
+    page = shown(browser, state_of(WHOLE))
+    rows = [AT["ring", "normal", name, 8] for name in WHOLE.formats]
+    expected = [
+        [str(row.wire), in_words(row.nmse), in_words(row.law), f"{row.nbytes:,}", f"{row.saving:.2f}\N{MULTIPLICATION SIGN}"]
+        for row in rows
+    ]
+    assert rows_of(page) == expected
+    points = page.locator("#here").evaluate(PLAIN)
+    assert len(points) == 5 * 6
+    errors = np.log([AT["ring", "normal", name, ranks].nmse for name in WHOLE.formats for ranks in source.RANKS])
+    x, y = np.array([point[1:] for point in points]).T
+    assert np.abs(np.polyval(np.polyfit(errors, y, 1), errors) - y).max() < 2.5, "one logarithmic axis for all"
+    assert np.polyfit(errors, y, 1)[0] < 0, "small errors stand low"
+    assert np.ptp(np.diff(x.reshape(5, 6))) < 0.1, "twice the ranks are one step to the right"
+    assert [point[0] for point in points] == [False, False, True, False, False, False] * 5
+    page.close()
+
+
+def test_the_marker_moves_by_keys_and_by_touch(browser: Browser) -> None:
+    page = shown(browser, state_of(WHOLE), width=360)
+    page.get_by_label("Ranks at the marker").press("End")
+    assert page.evaluate("model.get('ranks')") == 64
+    assert rows_of(page)[2][1] == in_words(AT["ring", "normal", "INT8", 64].nmse)
+    assert "64 ranks" in page.locator(".told").inner_text()
+    assert "64 ranks" in str(page.locator(".picture").get_attribute("aria-label"))
+    page.get_by_label("Ranks at the marker").press("ArrowLeft")
+    assert page.evaluate("model.get('ranks')") == 32
+    page.locator(".picture").click(position={"x": 60, "y": 150})
+    assert page.evaluate("model.get('ranks')") == 2
+    wide = "[...document.querySelectorAll('#here :not(details *)')].filter(each => each.getBoundingClientRect().right > 354)"
+    assert page.evaluate(f"{wide}.map(each => each.outerHTML)") == [], "nothing stands out to the right"
+    page.close()
+
+
+def test_every_control_changes_what_is_drawn(browser: Browser) -> None:
+    page = shown(browser, state_of(WHOLE))
+    seen = {page.locator(".picture").inner_html()}
+    for value in ("one-shot", "both"):
+        page.get_by_label("All-reduce").select_option(value)
+        seen.add(page.locator(".picture").inner_html())
+    page.get_by_label("Numbers", exact=True).select_option("Laplace")
+    seen.add(page.locator(".picture").inner_html())
+    for name in WHOLE.formats:
+        page.get_by_label(name, exact=True).press("Space")
+        seen.add(page.locator(".picture").inner_html())
+    assert len(seen) == 1 + 2 + 1 + 5
+    assert page.evaluate("model.get('formats')") == []
+    assert "No wire format is chosen" in page.locator(".told").inner_text()
+    page.get_by_label("INT8", exact=True).press("Space")
+    told = page.locator(".told").inner_text()
+    assert told.startswith("8 ranks, in a ring and in one shot, Laplace numbers. Most exact: INT8 (one-shot)")
+    page.get_by_text("All values of the picture").first.click()
+    cells = page.locator("details tbody td").all_inner_texts()
+    assert len(cells) == 6 * 4
+    assert cells[0] == in_words(AT["ring", "Laplace", "INT8", 2].nmse)
+    page.close()
+
+
+@pytest.mark.parametrize("measured", [None, {}, {"ranks": [2]}, WHOLE.measured | {"series": {}}, WHOLE.measured | {"ranks": [2, 4]}])
+def test_damaged_data_show_a_sentence(browser: Browser, measured: Any) -> None:
+    page = shown(browser, state_of(WHOLE) | {"measured": measured})
+    assert "missing or damaged" in page.get_by_role("alert").inner_text()
+    page.close()
+
+
+def test_the_script_and_the_class_name_the_same_traits() -> None:
+    named = re.search(r"const SHOWN = (\[.*?\]);", SCRIPT)
+    assert named
+    assert tuple(json.loads(named[1])) == SHOWN
+
+
+def luminance(colour: str) -> float:
+    channels = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    return sum(
+        share * (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4)
+        for share, each in zip((0.2126, 0.7152, 0.0722), channels, strict=True)
+    )
+
+
+def test_the_colour_of_every_format_is_readable_on_light_and_on_dark() -> None:
+    pairs = re.findall(r"--hl-series-\d: light-dark\((#\w{6}), (#\w{6})\)", STYLE)
+    assert len(pairs) == source.MOST_FORMATS
+    for light, dark in pairs:
+        assert 1.05 / (luminance(light) + 0.05) >= 4.5
+        assert (luminance(dark) + 0.05) / (luminance("#14181d") + 0.05) >= 4.5
