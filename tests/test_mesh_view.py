@@ -170,6 +170,8 @@ def test_what_a_page_sends_and_is_refused_is_answered_with_what_holds(monkeypatc
     [
         ({"stages": ()}, "stages is empty"),
         ({"stages": (2, 0)}, "stages must be a whole number of at least 1, not 0"),
+        ({"stages": np.array(0)}, "stages must be a whole number of at least 1, not 0"),
+        ({"stages": np.array([[2, 3]])}, "stages must be a whole number of at least 1, not array([2, 3])"),
         ({"stages": "3"}, "stages must be a whole number of at least 1, not '3'"),
         ({"replicas": 13}, "replicas must be at most 12, not 13"),
         ({"replicas": range(1, 10**9)}, "replicas must be at most 12"),

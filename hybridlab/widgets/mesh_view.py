@@ -158,7 +158,8 @@ def _refusing(read: Callable[..., Any], *values: Any, **limits: Any) -> Any:
 
 def _sizes(value: Any, name: str) -> list[int]:
     """Return one size or several, sorted, each once."""
-    several = value if isinstance(value, (list, tuple, range, set, frozenset, np.ndarray)) else [value]
+    one = not isinstance(value, (list, tuple, range, set, frozenset, np.ndarray)) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    several = [value] if one else value
     sizes = sorted({whole_number(each, name, at_most=MOST) for each in several})
     if not sizes:
         raise HybridLabError(f"{name} is empty: give one number, or a few to choose from")
