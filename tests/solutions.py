@@ -8,7 +8,8 @@ import nbformat
 import numpy as np
 from nbformat import NotebookNode
 
-from hybridlab import Costs, build, formulas, simulate
+from hybridlab import Costs, build, formulas, hybrid_step, simulate
+from hybridlab.collectives import Link
 from hybridlab.published.zero_bubble import RUNS
 
 LABS = Path(__file__).resolve().parents[1] / "labs"
@@ -17,6 +18,8 @@ NAMES: dict[str, Any] = {
     "np": np,
     "build": build,
     "formulas": formulas,
+    "hybrid_step": hybrid_step,
+    "Link": Link,
     "simulate": simulate,
     "RUNS": RUNS,
     "costs": Costs.per_device(forward=10, backward=20),
