@@ -9,10 +9,12 @@ from matplotlib.axes import Axes
 
 from hybridlab.ops import KINDS
 from hybridlab.palette import KIND_COLOURS, chunk_colour
+from hybridlab.plot.beside import WORDS, draw_kind, kinds_in
 from hybridlab.plot.operations import Bars, draw_bars, draw_idle
 from hybridlab.plot.panel import AXIS, HELD, HELD_LINE, LEFT, Frame
 from hybridlab.plot.picture import INK, MARGIN, MUTED, WIDTH, text_width, write
 from hybridlab.plot.words import number
+from hybridlab.spans import SPAN_KINDS
 from hybridlab.timeline import Timeline
 
 SIZE = 8.5
@@ -36,7 +38,10 @@ class Entry(NamedTuple):
 def entries_for(timelines: Sequence[Timeline], activations: bool, numbered: bool) -> list[list[Entry]]:
     """Return the lines of the legend; ``numbered`` says whether all bars hold a number."""
     present = sorted({int(code) for timeline in timelines for code in np.unique(timeline.schedule.kind)})
-    entries = [Entry(KINDS[code].words, _sample(KINDS[code].value)) for code in present] + [Entry("idle", _idle)]
+    beside = {kind for timeline in timelines for kind in kinds_in(timeline)}
+    entries = [Entry(KINDS[code].words, _sample(KINDS[code].value)) for code in present]
+    entries += [Entry("optimizer", _span("optimizer"))] * ("optimizer" in beside) + [Entry("idle", _idle)]
+    entries += [Entry(WORDS.get(kind, kind), _span(kind)) for kind in SPAN_KINDS[:-1] if kind in beside]
     if activations:
         entries.append(Entry("activations, peak", _curve))
     if any(timeline.schedule.chunks > 1 for timeline in timelines):
@@ -77,6 +82,14 @@ def _sample(kind: str) -> Callable[[Axes, float, float], None]:
         draw_bars(axes, Bars(kind, left, right, top, SWATCH[1], np.array([KIND_COLOURS[kind]])), points=72)
         aside = {"F": 0.0, "W": 0.012}.get(kind, -0.012)
         write(axes, x + SWATCH[0] / 2, y + SWATCH[1] / 2 + aside, kind, size=7, color="black", ha="center", va="center_baseline")
+
+    return paint
+
+
+def _span(kind: str) -> Callable[[Axes, float, float], None]:
+    def paint(axes: Axes, x: float, y: float) -> None:
+        left, right, top = (np.array([each]) for each in (x, x + SWATCH[0], y + (0.03 if kind != "optimizer" else 0)))
+        draw_kind(axes, kind, left, right, top, SWATCH[1] if kind == "optimizer" else 0.12, points=72)
 
     return paint
 

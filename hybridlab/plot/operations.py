@@ -31,6 +31,12 @@ class Bars:
     colours: npt.NDArray[np.str_]
 
 
+def origin(timeline: Timeline) -> float:
+    """Return the first start of all that a timeline holds, where its time axis begins."""
+    first = float(timeline.start.min())
+    return first if timeline.spans is None else min(first, float(timeline.spans.earliest))
+
+
 def corners(start: Floats, end: Floats, top: Floats, height: float) -> Floats:
     """Return the corners of rectangles, shape (rectangles, 4, 2)."""
     bottom = top + height
@@ -70,7 +76,7 @@ def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
 
 def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
     """Return the operations of a timeline, kind by kind; a device's row is ``pitch`` inches below the one before."""
-    schedule, first = timeline.schedule, timeline.start.min()
+    schedule, first = timeline.schedule, origin(timeline)
     chunk_of = np.array([schedule.device_of[:stage].count(device) for stage, device in enumerate(schedule.device_of)])
     colours = np.array([[chunk_colour(kind, chunk, schedule.chunks) for chunk in range(schedule.chunks)] for kind in KINDS])
     made = []
@@ -116,7 +122,7 @@ def numbers_for(timeline: Timeline, height: float, inches: float) -> Numbers:
 def write_numbers(axes: Axes, timeline: Timeline, numbers: Numbers, pitch: float, height: float) -> None:
     """Write into every chosen bar its microbatch, a little off the mark of its kind."""
     schedule = timeline.schedule
-    middle = (timeline.start + timeline.end) / 2 - timeline.start.min()
+    middle = (timeline.start + timeline.end) / 2 - origin(timeline)
     aside = {"F": 0.0, "B": -0.02, "I": -0.02, "W": 0.04}
     for row in np.flatnonzero(numbers.rows).tolist():
         kind = KINDS[schedule.kind[row]].value

@@ -11,9 +11,11 @@ from matplotlib.transforms import Affine2D, blended_transform_factory
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, shown, times
-from hybridlab.plot.operations import bars_of, draw_bars, draw_idle, numbers_for, write_numbers
+from hybridlab.plot.beside import draw_spans, kinds_in
+from hybridlab.plot.operations import bars_of, draw_bars, draw_idle, numbers_for, origin, write_numbers
 from hybridlab.plot.picture import INK, MUTED, RULE, WIDTH, Picture, sheet, write
 from hybridlab.plot.words import number
+from hybridlab.replicas import Replicated
 from hybridlab.rows import F, I
 from hybridlab.timeline import Timeline
 
@@ -26,11 +28,13 @@ HELD, HELD_LINE = "#C4CAD1", "#59636E"
 class Frame:
     """What the panels of a figure share: the length of the time axis, and the parts of a device's row in inches.
 
-    ``memory`` is the height of the strip for activations, 0 if there is none, and ``most`` what it has room for.
+    ``lane`` is the height of what stands below the bars, messages and hops, and ``memory`` that of the strip for
+    activations, each 0 if there is none; ``most`` is what the strip has room for.
     """
 
     span: float
     bar: float
+    lane: float
     memory: float
     gap: float
     most: float
@@ -38,7 +42,7 @@ class Frame:
     @property
     def pitch(self) -> float:
         """From one device's row to the next."""
-        return self.bar + self.memory + self.gap
+        return self.bar + self.lane + self.memory + self.gap
 
     def height(self, timeline: Timeline) -> float:
         """Return the inches that the rows of a timeline take."""
@@ -55,7 +59,8 @@ def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None,
     bar, memory, gap = (0.26, 0.21, 0.1) if devices <= 8 else (0.21, 0.16, 0.07) if devices <= 20 else (0.16, 0.11, 0.05)
     most = max(float(timeline.peak_activations.max()) for timeline in timelines)
     held = _space(most, peak, "peak", "the most activations that a device holds")
-    return Frame(_space(longest, end, "end", "the makespan") or 1.0, bar, memory if activations else 0.0, gap, held)
+    lane = bar / 2 if any(kinds_in(timeline) for timeline in timelines) else 0.0
+    return Frame(_space(longest, end, "end", "the makespan") or 1.0, bar, lane, memory if activations else 0.0, gap, held)
 
 
 def _space(needed: float, given: Any, name: str, what: str) -> float:
@@ -82,8 +87,10 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
     for bars in bars_of(timeline, frame.pitch, frame.bar):
         draw_bars(axes, bars, AXIS * 72 / frame.span)
     write_numbers(axes, timeline, numbers_for(timeline, frame.bar, AXIS / frame.span), frame.pitch, frame.bar)
+    draw_spans(axes, timeline, frame.pitch, frame.bar, frame.lane - 0.03, AXIS * 72 / frame.span)
+    kind = "rank" if isinstance(timeline.schedule, Replicated) else "device"
     for device, peak in enumerate(timeline.peak_activations.tolist()):
-        _name(axes, device, peak, frame)
+        _name(axes, kind, device, peak, frame)
         if frame.memory:
             _memory(axes, timeline, device, frame)
     before = axes.vlines(others, -0.02, height + 0.05, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), clip_on=False)
@@ -92,13 +99,13 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
     end.set_gid("makespan")
 
 
-def _name(axes: Axes, device: int, peak: float, frame: Frame) -> None:
+def _name(axes: Axes, kind: str, device: int, peak: float, frame: Frame) -> None:
     beside = blended_transform_factory(axes.figure.dpi_scale_trans, axes.transData)
     size = min(9.0, frame.bar * 45)
     y = device * frame.pitch + frame.bar / 2
-    write(axes, LEFT - 0.09, y, f"device {device}", size=size, ha="right", va="center_baseline", transform=beside)
+    write(axes, LEFT - 0.09, y, f"{kind} {device}", size=size, ha="right", va="center_baseline", transform=beside)
     if frame.memory:
-        y += (frame.bar + frame.memory) / 2 + 0.02
+        y += frame.lane + (frame.bar + frame.memory) / 2 + 0.02
         style = {"size": size - 1, "color": MUTED, "ha": "right", "va": "center_baseline", "transform": beside}
         write(axes, LEFT - 0.09, y, f"peak {number(peak)}", **style)
 
@@ -114,7 +121,7 @@ def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
     schedule = timeline.schedule
     rows = np.flatnonzero((schedule.device == device) & (schedule.kind != I))
     takes = schedule.kind[rows] == F
-    when = np.where(takes, timeline.start[rows], timeline.end[rows]) - timeline.start.min()
+    when = np.where(takes, timeline.start[rows], timeline.end[rows]) - origin(timeline)
     when = np.maximum.accumulate(when)  # measured operations can overlap: their order decides what is held
     held = timeline.activations[rows] - ~takes / schedule.chunks
     refilled = (np.diff(when) == 0) & (np.diff(held) > 0)  # freed and taken at one moment
@@ -125,7 +132,7 @@ def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
 def _memory(axes: Axes, timeline: Timeline, device: int, frame: Frame) -> None:
     """Draw the activations of a device below its bars, the peak with a dot."""
     times, held = activation_curve(timeline, device)
-    floor = device * frame.pitch + frame.bar + frame.memory
+    floor = device * frame.pitch + frame.bar + frame.lane + frame.memory
     scale = Affine2D().scale(1, -(frame.memory - 0.045) / frame.most).translate(0, floor) + axes.transData
     axes.fill_between(times, held, step="post", color=HELD, linewidth=0, transform=scale, clip_on=False)
     style: dict[str, Any] = {"transform": scale, "clip_on": False}

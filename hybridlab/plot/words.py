@@ -6,6 +6,7 @@ import numpy as np
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import counted, shown, unit_of_time
+from hybridlab.replicas import Replicated
 from hybridlab.schedules import REGISTRY
 from hybridlab.timeline import Timeline
 
@@ -33,6 +34,8 @@ def sizes_of(timeline: Timeline) -> str:
     """Return the numbers of devices, microbatches and, where there are several, chunks."""
     schedule = timeline.schedule
     sizes = [counted(schedule.devices, "device"), counted(schedule.microbatches, "microbatch")]
+    if isinstance(schedule, Replicated):
+        sizes[:1] = [f"{counted(schedule.mesh.stages, 'device')} a pipeline", counted(schedule.replicas, "replica")]
     if schedule.chunks > 1:
         sizes.append(f"{schedule.chunks} chunks a device")
     return ", ".join(sizes)
@@ -54,13 +57,30 @@ def alt_text(timeline: Timeline, unit: str = "") -> str:
     microbatches by device: 2, 1.
     """
     checked(timeline, unit)
-    return f"Timeline of {title_of(timeline)}: {results_of(timeline, unit)}, {peaks_of(timeline)}."
+    return f"Timeline of {title_of(timeline)}: {_facts_of(timeline, unit)}."
 
 
 def comparison(timelines: Mapping[str, Timeline], unit: str) -> str:
     """Return what a figure of several timelines shows."""
-    facts = (f"{title} ({sizes_of(each)}): {results_of(each, unit)}, {peaks_of(each)}." for title, each in timelines.items())
+    facts = (f"{title} ({sizes_of(each)}): {_facts_of(each, unit)}." for title, each in timelines.items())
     return f"{counted(len(timelines), 'timeline')} on one time axis. {' '.join(facts)}"
+
+
+def _facts_of(timeline: Timeline, unit: str) -> str:
+    """Return the results, the peaks and, where a timeline has spans, what they are."""
+    facts = f"{results_of(timeline, unit)}, {peaks_of(timeline)}"
+    if timeline.spans is None or not timeline.spans.size:
+        return facts
+    spans, after = timeline.spans, f" {unit}" if unit else ""
+    first = min(float(timeline.start.min()), float(spans.earliest))
+    messages, hops, updates = spans.of("send"), spans.of("reduce-scatter", "all-gather"), spans.of("optimizer")
+    told = [counted(messages.size, "message")] if messages.size else []
+    if hops.size:
+        ends = number(float(hops.start.min()) - first), number(float(hops.end.max()) - first)
+        told.append(f"{counted(hops.size, 'hop')} of rings from {ends[0]} to {ends[1]}{after}")
+    if (updates.end > updates.start).any():
+        told.append(f"{counted(updates.size, 'optimizer')} of {number(float((updates.end - updates.start).max()))}{after}")
+    return "; beside the operations: ".join((facts, *filter(None, [", ".join(told)])))
 
 
 def peaks_of(timeline: Timeline) -> str:
@@ -83,8 +103,10 @@ def checked(timeline: object, unit: object) -> None:
     if timeline.start.ndim > 1:
         settings = timeline.start.shape[:-1]
         raise HybridLabError(f"a figure shows one setting, but this timeline holds {settings}: pick one with .at()")
-    busiest = int(np.bincount(timeline.device).max())
+    spans = timeline.spans.device if timeline.spans is not None else timeline.device[:0]
+    busiest = int(np.bincount(np.append(timeline.device, spans)).max())
     if timeline.schedule.devices > MOST_DEVICES or busiest > MOST_OPS:
-        size = f"{counted(timeline.schedule.devices, 'device')} with up to {counted(busiest, 'operation')} each"
+        things = f"{counted(busiest, 'operation')}{' and spans' if spans.size else ''}"
+        size = f"{counted(timeline.schedule.devices, 'device')} with up to {things} each"
         most = f"{MOST_DEVICES} devices and {MOST_OPS:,} operations a device"
         raise HybridLabError(f"{size} are more than a figure can show ({most}): draw fewer microbatches or devices")

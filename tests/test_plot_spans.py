@@ -1,0 +1,155 @@
+"""Figures of whole steps: messages, hops and optimizers stand where and when the timeline says, and look different in grey."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgb
+
+from hybridlab import Costs, HybridLabError, Timeline, build, hybrid_step, plot, simulate
+from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
+from hybridlab.spans import SPAN_KINDS, Spans
+
+COSTS = {"forward": 50, "backward": 80}
+
+
+def step(name: str, devices: int, microbatches: int, replicas: int, p2p: float = 0.0, **changes: Any) -> Timeline:
+    return hybrid_step(build(name, devices, microbatches), Costs.per_device(**COSTS, p2p=p2p), replicas, **changes).timeline
+
+
+STEPS = {
+    "the report's": step("1f1b", 2, 8, 2, ring_step=20),
+    "two rings a device, beside computing": step("interleaved", 4, 4, 3, p2p=8, ring_step=30, overlap=True, optimizer=30),
+    "one replica": step("zb-h1", 4, 8, 1, p2p=8, optimizer=30),
+    "one device": step("gpipe", 1, 2, 1),
+    "rings that take no time": step("gpipe", 2, 3, 4),
+    "sixteen ranks": step("1f1b", 4, 8, 4, ring_step=5, optimizer=0.5),
+}
+each_step = pytest.mark.parametrize("timeline", STEPS.values(), ids=STEPS)
+
+
+def panel(timeline: Timeline, **style: Any) -> Axes:
+    (axes,) = [axes for axes in plot.timeline(timeline, **style).figure.axes if axes.get_gid() == "timeline"]
+    return axes
+
+
+def rectangles(axes: Axes, gid: str) -> np.ndarray:
+    """Left, right, top and bottom of each: times, and inches below the top of the panel."""
+    found = [each for each in axes.collections if each.get_gid() == gid and isinstance(each, PolyCollection)]
+    if not found:
+        return np.empty((0, 4))
+    corners = np.array([path.vertices[:4] for path in found[0].get_paths()])
+    return np.concatenate([corners.min(1), corners.max(1)], 1)[:, [0, 2, 1, 3]]
+
+
+@each_step
+def test_every_span_is_a_bar_from_its_start_to_its_end_below_the_bars_of_its_rank(timeline: Timeline) -> None:
+    axes = panel(timeline)
+    rows = rectangles(axes, "idle")
+    for kind in SPAN_KINDS:
+        wanted = [row for row in timeline.to_rows() if row["op"].split()[0] == kind]
+        if kind == "optimizer" and not any(row["end"] > row["start"] for row in wanted):
+            wanted = []
+        drawn = rectangles(axes, f"spans {kind}")
+        assert [tuple(each[:2]) for each in drawn] == [(row["start"], row["end"]) for row in wanted]
+        for row, (_, _, top, bottom) in zip(wanted, drawn, strict=True):
+            bar = rows[row["device"]]
+            below = rows[row["device"] + 1][2] if row["device"] + 1 < len(rows) else np.inf
+            inside = (bar[2] <= top < bottom <= bar[3]) if kind == "optimizer" else bar[3] < top < bottom < below
+            assert inside, f"{row['op']} stands outside its lane"
+
+
+def test_messages_sent_and_received_stand_one_above_the_other() -> None:
+    axes = panel(STEPS["one replica"])
+    sent, received = rectangles(axes, "spans send"), rectangles(axes, "spans receive")
+    assert sent[:, 3].min() < received[:, 2].min()
+    assert set(np.round(sent[:, 3] - sent[:, 2], 9)) == set(np.round(received[:, 3] - received[:, 2], 9))
+
+
+def test_activations_keep_clear_of_the_lane() -> None:
+    axes = panel(STEPS["the report's"])
+    lowest = rectangles(axes, "spans receive")[0, 3]
+    curve = next(line for line in axes.lines if line.get_gid() == "activations")
+    tops = (curve.get_transform() - axes.transData).transform([[0, curve.get_ydata().max()]])
+    assert tops[0, 1] > lowest
+
+
+def test_kinds_of_spans_differ_without_colour() -> None:
+    axes = panel(STEPS["two rings a device, beside computing"])
+    white = {}
+    for kind in SPAN_KINDS:
+        (bars,) = [each for each in axes.collections if each.get_gid() == f"spans {kind}"]
+        white[kind] = bool((bars.get_facecolor()[:, :3] == 1).all())
+    assert white == {"send": False, "receive": True, "reduce-scatter": False, "all-gather": True, "optimizer": False}
+    marks = [each for each in axes.collections if each.get_gid() == "marks optimizer"]
+    assert len(marks[0].get_segments()) == 2 * 12  # a line near the top and one near the bottom of each
+
+
+@pytest.mark.parametrize(("one", "other"), list(combinations(SPAN_COLOURS, 2)))
+def test_colours_of_spans_differ_from_each_other_and_from_operations(one: str, other: str) -> None:
+    colours = np.array([to_rgb(colour) for colour in (SPAN_COLOURS[one], SPAN_COLOURS[other], *KIND_COLOURS.values())])
+    apart = np.linalg.norm(colours[:2, None] - colours[None], axis=-1)
+    assert (apart[apart > 0] > 0.2).all()
+    assert (apart == 0).sum() == 2  # each with itself
+
+
+@pytest.mark.parametrize("activations", [True, False])
+@each_step
+def test_texts_stay_on_the_page_and_clear_of_each_other(timeline: Timeline, activations: bool) -> None:
+    figure = plot.timeline(timeline, activations=activations, unit="ms")
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    texts = [text for axes in figure.axes for text in axes.texts if text.get_text()]
+    boxes = np.array([text.get_window_extent(renderer).extents for text in texts])
+    width, height = renderer.get_canvas_width_height()
+    assert (boxes[:, :2] >= 0).all()
+    assert (boxes[:, 2:] <= (width, height)).all()
+    for one, other in combinations(boxes, 2):
+        shared = np.minimum(one[2:], other[2:]) - np.maximum(one[:2], other[:2])
+        assert min(shared) <= 1
+
+
+@each_step
+def test_the_legend_names_what_is_drawn_and_nothing_else(timeline: Timeline) -> None:
+    figure = plot.timeline(timeline)
+    drawn = {each.get_gid() for axes in figure.axes if axes.get_gid() == "timeline" for each in axes.collections}
+    words = {"send": "message sent", "receive": "message received"}
+    named = {text.get_text() for text in figure.axes[0].texts}
+    for kind in SPAN_KINDS:
+        assert (words.get(kind, kind) in named) == (f"spans {kind}" in drawn)
+
+
+def test_ranks_are_named_and_the_step_is_told_in_words() -> None:
+    figure = plot.timeline(STEPS["the report's"], unit="ms")
+    names = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert [name for name in names if name.startswith(("rank", "device"))] == ["rank 0", "rank 1", "rank 2", "rank 3"]
+    assert figure.alt_text == (
+        "Timeline of 1F1B, 2 devices a pipeline, 2 replicas, 8 microbatches: makespan 1210 ms, bubble ratio 0.140, "
+        "peak activations, in microbatches by device: 2, 1, 2, 1; "
+        "beside the operations: 32 messages, 8 hops of rings from 1170 to 1210 ms."
+    )
+    assert plot.alt_text(STEPS["one replica"]).endswith("beside the operations: 48 messages, 4 optimizers of 30.")
+    assert plot.alt_text(STEPS["one device"]).endswith("in microbatches: 2.")
+
+
+def test_time_starts_at_the_first_span_if_that_is_first() -> None:
+    plain = simulate(build("1f1b", 2, 2), Costs.per_device(**COSTS))
+    early = Timeline(plain.schedule, plain.start, plain.end, Spans(kind=[0], device=[1], start=[-40.0], end=[-10.0], peer=[0]))
+    axes = panel(early)
+    assert axes.get_xlim() == (0, early.makespan) == (0, plain.makespan + 40)
+    assert [tuple(each[:2]) for each in rectangles(axes, "spans send")] == [(0, 30)]
+    assert rectangles(axes, "operations F")[:, 0].min() == 40
+
+
+def test_steps_can_be_compared_with_timelines_without_spans() -> None:
+    figure = plot.compare({"step": STEPS["the report's"], "pipeline": simulate(build("1f1b", 2, 8), Costs.per_device(**COSTS))})
+    assert "beside the operations" in figure.alt_text.split("pipeline (")[0]
+    assert "beside the operations" not in figure.alt_text.split("pipeline (")[1]
+
+
+def test_more_messages_and_hops_than_can_be_drawn_are_refused() -> None:
+    with pytest.raises(HybridLabError, match=r"4 devices with up to 1,203 operations and spans each are more than a figure can show"):
+        plot.timeline(step("1f1b", 2, 300, 2, ring_step=1))
