@@ -73,7 +73,8 @@ class Ring:
         message = total / divisor if divisor > 1 else total
         arrived = carried(message, self.wire, self.rng, self.names[sender], what, self.first + low)
         if self.left is not None:
-            np.subtract(total, arrived * divisor, out=self.left[sender, low:high])
+            whole = np.multiply(arrived, divisor, dtype=total.dtype)  # in the precision of the sums, not of the wire
+            np.subtract(total, whole, out=self.left[sender, low:high])
         return arrived
 
     def _hold(self, numbers: Real, place: int, rank: int, low: int, high: int) -> None:

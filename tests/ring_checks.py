@@ -1,0 +1,106 @@
+"""What a ring all-reduce must satisfy, whoever wrote it, each check against something that is no ring."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybridlab import BF16, FP16, FP32, INT8, WireFormat
+
+Ring = Callable[..., Any]
+Floats = npt.NDArray[np.float64]
+FORMATS = (
+    FP32,
+    FP16,
+    BF16,
+    INT8,
+    WireFormat("INT8", block=4),
+    WireFormat("INT8", block=4, scale="FP16"),
+    WireFormat("INT8", stochastic=True),
+)
+
+
+def gradients(ranks: int, size: int, seed: int = 0, kind: Any = np.float32) -> Any:
+    return np.random.default_rng(seed).standard_normal((ranks, size)).astype(kind)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+def lost(messages: Floats, wire: WireFormat) -> Floats:
+    """The most that one rounding can change each number of a message of magnitudes up to ``messages``."""
+    if wire.roundoff is not None:
+        return messages * wire.roundoff + 2.0**-25  # of FP16's subnormals, the largest
+    steps = np.empty_like(messages)
+    for start in range(0, messages.size, wire.block or max(messages.size, 1)):
+        part = slice(start, start + (wire.block or messages.size))
+        steps[part] = messages[part].max() / 127
+    slack = 1 + 2.0**-9 if wire.scale == "FP16" else 1 + 2.0**-20  # the scale is rounded up
+    return steps * slack * (1.0 if wire.stochastic else 0.5) + 2.0**-24
+
+
+def worst(values: Any, wire: WireFormat) -> Floats:
+    """The most that the mean of a ring can be off, number by number: from the exact partial sums and what rounding may add."""
+    ranks = len(values)
+    chunks = [np.array_split(row.astype(np.float64), ranks) for row in values]
+    most = []
+    for chunk in range(ranks):
+        rows = [chunks[(chunk + step) % ranks][chunk] for step in range(ranks)]
+        total, off, size = rows[0], np.zeros_like(rows[0]), np.abs(rows[0])
+        for row in rows[1:]:
+            off = off + lost(np.abs(total) + off, wire)
+            total, size = total + row, size + np.abs(row)
+            off = off + size * 2.0**-23  # of the addition in float32
+        off = off / ranks
+        most.append(off + lost(np.abs(total) / ranks + off, wire) + size * 2.0**-23)
+    return np.concatenate(most)
+
+
+def is_the_mean(ring: Ring) -> None:
+    """numpy's mean, within 1e-6 of its norm."""
+    for ranks, size in [(2, 64), (4, 120), (5, 333), (8, 1001), (16, 4096)]:
+        for kind in (np.float32, np.float64):
+            values = gradients(ranks, size, ranks, kind)
+            mean = values.mean(axis=0, dtype=np.float64)
+            for row in ring(values).values:
+                assert np.linalg.norm(row - mean) <= 1e-6 * np.linalg.norm(mean)
+
+
+def is_the_mean_of_uneven_chunks(ring: Ring) -> None:
+    for ranks, size in [(3, 4), (4, 7), (7, 50), (5, 3), (8, 1), (6, 6)]:
+        values = gradients(ranks, size, size)
+        assert np.abs(ring(values).values - values.mean(axis=0, dtype=np.float64)).max() <= 1e-6
+
+
+def rounds_within_its_bound(ring: Ring) -> None:
+    for wire in FORMATS:
+        for ranks, size in [(2, 30), (4, 120), (7, 100), (5, 3)]:
+            values = gradients(ranks, size, ranks + size)
+            off = np.abs(ring(values, wire, rng=rng()).values - values.mean(axis=0, dtype=np.float64))
+            assert (off <= worst(values, wire)).all(), f"{wire}, {ranks} ranks: {(off / worst(values, wire)).max()}"
+
+
+def leaves_all_ranks_with_the_same_bits(ring: Ring) -> None:
+    for wire in FORMATS:
+        for ranks, size in [(4, 120), (3, 7), (8, 500)]:
+            rows = ring(gradients(ranks, size), wire, rng=rng()).values
+            assert all(row.tobytes() == rows[0].tobytes() for row in rows), str(wire)
+
+
+def sends_the_bytes_of_the_published_configuration(ring: Ring) -> None:
+    """reference/collectives.md: three rings of four ranks, 120 numbers."""
+    rings = {wire: [ring(gradients(4, 120, stage), wire) for stage in range(3)] for wire in (INT8, FP16)}
+    assert sum(int(each.payload_bytes.sum()) for each in rings[INT8]) == 2160
+    assert sum(int(each.bytes_sent.sum()) for each in rings[INT8]) == 2448
+    assert sum(int(each.bytes_sent.sum()) for each in rings[FP16]) == 4320
+
+
+CHECKS = (
+    is_the_mean,
+    is_the_mean_of_uneven_chunks,
+    rounds_within_its_bound,
+    leaves_all_ranks_with_the_same_bits,
+    sends_the_bytes_of_the_published_configuration,
+)
