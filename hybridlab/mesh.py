@@ -20,7 +20,8 @@ class Mesh:
 
     Activations and their gradients travel along a :meth:`pipeline`, the gradients of the weights around the
     :meth:`ring` of a :meth:`stage_group`. Raises :class:`HybridLabError` for sizes below 1, and for places and ranks
-    that are not in the mesh. The layout is that of Narayanan et al., arXiv 2104.04473, with the pipeline innermost.
+    that are not in the mesh. The layout is that of the published hybrid simulator; other programs number the ranks of a
+    stage group one after the other.
 
     >>> mesh = Mesh(stages=3, replicas=4)
     >>> mesh.size, mesh.rank(stage=1, replica=2), mesh.coordinates(7)
