@@ -4,12 +4,13 @@ A row is that of ../shared/reference/claims.md. ``FIGURES`` has what the row say
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hybridlab import FP16, FP32, INT8, Costs, HybridStep, build, hybrid_step, published, ring_all_reduce, simulate
+from hybridlab.collectives import Link, all_reduce_time
 
 CLAIMS = Path(__file__).parents[2] / "shared" / "reference" / "claims.md"
 needs_claims = pytest.mark.skipif(not CLAIMS.is_file(), reason="needs ../shared/reference beside the repository")
@@ -29,13 +30,6 @@ FIGURES = {
     45: ("0/20/60/140", "20/30/35 ms"),
     61: ("12*6*30 = 2160", "2448", "4320"),
 }
-
-
-class Line(NamedTuple):
-    """A link: seconds a message, bytes a second."""
-
-    latency: float
-    bandwidth: float
 
 
 def step(microbatches: int = 8, costs: Costs = A_STAGE, replicas: int = 2, **how: Any) -> HybridStep:
@@ -68,7 +62,9 @@ def test_the_all_reduce_of_two_replicas_takes_40_ms() -> None:
 def test_a_ring_step_is_latency_and_a_piece_over_the_bandwidth(replicas: int, latency: float) -> None:
     """S = 8 MB at 2 GB/s, in ms."""
     nbytes, bandwidth = 8e6, 2e9
-    got = step(replicas=replicas, link=Line(latency, bandwidth), gradient_bytes=int(nbytes)).all_reduce_time
+    link = Link(latency, bandwidth)
+    got = step(replicas=replicas, link=link, gradient_bytes=int(nbytes)).all_reduce_time
+    assert got == pytest.approx(1e3 * all_reduce_time("ring", replicas, nbytes, link), abs=1e-12)
     assert got == pytest.approx(1e3 * 2 * (replicas - 1) * (latency + nbytes / (replicas * bandwidth)), abs=1e-12)
 
 
@@ -134,7 +130,7 @@ def test_all_reduces_at_10_ms_a_step() -> None:
 
 def test_a_ring_bound_by_its_bandwidth_does_not_grow_without_end() -> None:
     """Of 20 ms with two replicas: S/B is 20 ms, and 40 ms are the limit."""
-    times = [step(replicas=each, link=Line(0.0, 80e6), gradient_bytes=1_600_000).all_reduce_time for each in (*REPLICAS, 64)]
+    times = [step(replicas=each, link=Link(0.0, 80e6), gradient_bytes=1_600_000).all_reduce_time for each in (*REPLICAS, 64)]
     assert f"{joined(times[:3])} ms" in FIGURES[45]
     assert times[-1] == pytest.approx(40 * 63 / 64)
 
