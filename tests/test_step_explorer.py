@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,19 +18,13 @@ from misuse import junk
 from step_oracle import Step
 
 from hybridlab import FP16, FP32, INT8, REGISTRY, HybridLabError
+from hybridlab.collectives import Link
 from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
 from hybridlab.widgets import StepExplorer, grid, pipeline
 from hybridlab.widgets.step_explorer import SETTING
 from hybridlab.widgets.step_explorer_data import AXES, key_of
 
 Row = tuple[Any, ...]
-
-
-class Link(NamedTuple):
-    """A link as :func:`hybrid_step` reads it."""
-
-    latency: float
-    bandwidth: float
 
 
 def small(**changes: Any) -> StepExplorer:

@@ -2,8 +2,8 @@
 // Above it stand view.js, two of the files timeline_*.js and the files step_explorer_*.js; together they are one module.
 
 const HINT =
-  "Click or tap a place in the picture, or drag over it, to read what that rank does then. From the keyboard: choose the rank, " +
-  "and move the slider with the arrow keys from one moment of it to the next.";
+  "Click or tap a place in the picture, or drag over it, to read what that rank does then. From the keyboard: Tab to the picture, " +
+  "left and right to the moments of a rank, up and down to other ranks; or use the two controls.";
 
 function render({ model, el }) {
   const root = rootIn(el, "step hybridlab-timelines");
@@ -21,7 +21,11 @@ function render({ model, el }) {
   const build = () => {
     const controls = settingOf(id, data, (name, value) => pick({ [name]: value }));
     const picture = pictureOf(id, (rank, time) => pick({ rank, time }));
-    const cursor = cursorOf(id, (rank, time) => pick(rank === null ? { time } : { rank }), (only) => ((ringsOnly = only), (drawn = null), show()));
+    const zoom = (only) => {
+      [ringsOnly, drawn] = [only, null];
+      show();
+    };
+    const cursor = cursorOf(id, data.unit, pick, zoom);
     const [legend, table] = [make("ul", { class: "legend" }), make("table")];
     const told = make("p", { class: "told", role: "status" });
     root.append(controls.element, legend, picture.element, cursor.element, told, make("p", { class: "hint" }, HINT), table);

@@ -21,7 +21,11 @@ from hybridlab.widgets.view import with_shared
 from hybridlab.wire import FP16, WireFormat
 
 SETTING = (*AXES, "rank", "time")
-SCRIPTS = ("timeline_shared.js", "timeline_fields.js", *(f"step_explorer_{part}.js" for part in ("data", "words", "picture", "parts")))
+SCRIPTS = (
+    "timeline_shared.js",
+    "timeline_fields.js",
+    *(f"step_explorer_{part}.js" for part in ("data", "words", "cursor", "picture", "parts")),
+)
 
 
 class Chosen(traitlets.TraitType[Any, Any]):

@@ -91,3 +91,14 @@ function momentOf(step, rank, time) {
   const [sends, receives, hops] = [own.sends, own.receives, own.hops].map((items) => items.filter(now));
   return { own, time, done: at >= step.makespan, op: own.computing.find(now) ?? null, next, sends, receives, hops };
 }
+
+// Where an arrow key leads from a moment: along the time of its rank, or to another rank; null for other keys.
+function movedBy(step, { own, time }, key) {
+  const moments = momentsOf(step, own.rank);
+  const place = moments.findLastIndex((each) => each <= time + grain(step));
+  const between = time - moments[place] > grain(step); // a place pointed at, after the moment
+  const along = { ArrowLeft: between ? place : place - 1, ArrowRight: place + 1, Home: 0, End: moments.length - 1 };
+  if (key in along) return { rank: own.rank, time: moments[Math.min(Math.max(along[key], 0), moments.length - 1)] };
+  const across = { ArrowUp: -1, ArrowDown: 1 }[key];
+  return across ? { rank: Math.min(Math.max(own.rank + across, 0), step.ranks.length - 1), time } : null;
+}

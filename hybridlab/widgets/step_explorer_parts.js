@@ -28,26 +28,26 @@ function settingOf(id, data, pick) {
 }
 
 // The cursor: a rank and a moment of it; and whether the picture shows the whole step or its rings.
-function cursorOf(id, pick, zoom) {
-  const rank = selectOf(`${id}-rank`, "Rank", (value) => pick(Number(value), null));
+function cursorOf(id, unit, pick, zoom) {
+  const rank = selectOf(`${id}-rank`, "Rank", (value) => pick({ rank: Number(value) }));
   const slider = make("input", { type: "range", min: 0, step: 1 });
   const output = make("output", { for: `${id}-time`, "aria-live": "off" }); // the slider itself says its value
-  const moment = field(`${id}-time`, "Moment", slider, output);
+  const moment = field(`${id}-time`, unit ? `Moment, ${unit}` : "Moment", slider, output);
   const shown = selectOf(`${id}-shown`, "Picture shows", (value) => zoom(value === "rings"));
   const element = make("div", { class: "fields", role: "group", "aria-label": "Cursor" }, rank.element, moment, shown.element);
   let moments = [];
-  slider.addEventListener("input", () => pick(null, moments[Number(slider.value)]));
+  slider.addEventListener("input", () => pick({ time: moments[Number(slider.value)] }));
   const show = (step, now, ringsOnly) => {
     element.hidden = Boolean(step.refusal);
     if (step.refusal) return;
-    const named = step.ranks.map(({ rank: each, device, replica }) => [String(each), `${each}: ${step.chunks > 1 ? "device" : "stage"} ${device}, replica ${replica}`]);
+    const named = step.ranks.map(({ rank: each, device }) => [String(each), `${each}, ${step.chunks > 1 ? "device" : "stage"} ${device}`]);
     rank.show(String(now.own.rank), named);
     moments = momentsOf(step, now.own.rank);
     slider.max = moments.length - 1;
     slider.value = moments.findLastIndex((each) => each <= now.time + grain(step));
     slider.setAttribute("aria-valuetext", time(step, now.time));
-    output.textContent = time(step, now.time);
-    const views = [["all", "the whole step"], ["rings", step.all_reduce > 0 ? "from the first ring on" : ""]];
+    output.textContent = number(now.time);
+    const views = [["all", "the whole step"], ["rings", step.all_reduce > 0 ? "the rings" : ""]];
     shown.show(ringsOnly ? "rings" : "all", views.filter(([, words]) => words));
   };
   return { element, show };
@@ -78,6 +78,8 @@ function legendOf(step) {
   return parts;
 }
 
+const percent = (part) => `${(100 * part).toFixed(1)}\u00a0%`;
+
 // The figures of a step, and beside them those of the same setting with and without overlap, where the data hold both.
 function figuresOf(data, setting) {
   const unit = data.unit ? `, ${data.unit}` : "";
@@ -85,17 +87,18 @@ function figuresOf(data, setting) {
   const { peak, chunks } = data.pipelines[[setting.schedule, setting.devices, setting.microbatches].join("/")];
   const head = (overlap) => {
     const words = overlap ? "Overlap" : "No overlap";
-    return make("th", { scope: "col", class: overlap === setting.overlap ? "chosen" : "" }, overlap === setting.overlap ? `${words} (shown)` : words);
+    if (overlap !== setting.overlap) return make("th", { scope: "col" }, words);
+    return make("th", { scope: "col", class: "chosen" }, `${words} (shown)`);
   };
   const row = (words, read) => make("tr", {}, make("th", { scope: "row" }, words), ...steps.map((step) => make("td", {}, read(step))));
   const rows = [
     row(`Makespan${unit}`, (step) => number(step.makespan)),
     row(`All-reduce time, rings of one device${unit}`, (step) => number(step.all_reduce)),
     row(`Exposed communication${unit}`, (step) => number(step.exposed)),
-    row("Communication share of the step", (step) => `${(100 * step.share).toFixed(1)} %`),
+    row("Communication share of the step", (step) => percent(step.share)),
     row(`One device alone${unit}`, (step) => number(step.single)),
     row("Speedup against one device", (step) => step.speedup.toFixed(3)),
-    row(`Efficiency, on ${counted(setting.devices * setting.replicas, "device")}`, (step) => `${(100 * step.efficiency).toFixed(1)} %`),
+    row(`Efficiency, on ${counted(setting.devices * setting.replicas, "device")}`, (step) => percent(step.efficiency)),
     row(`Peak activations, ${chunks > 1 ? "device by device" : "stage by stage"}`, () => peak.map(number).join(", ")),
   ];
   const heads = make("tr", {}, make("th", { scope: "col" }, "Figure"), ...data.overlap.map(head));

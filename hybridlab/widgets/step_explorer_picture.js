@@ -34,7 +34,7 @@ function barOf(step, op, frame) {
   const [y, height, text] = [frame.top(op.rank), frame.bar, op.kind === "optimizer" ? "opt" : `${op.kind}${op.microbatch}`];
   const fill = op.kind === "optimizer" ? step.spans.optimizer.colour : step.kinds[op.kind].colours[step.chunks][op.chunk];
   const body = make("rect", { ...across, y, height, rx: 2, fill });
-  const marks = op.kind === "optimizer" ? ["B", "W"].flatMap((kind) => markOf(kind, across.x, y, across.width, height)) : markOf(op.kind, across.x, y, across.width, height);
+  const marks = (op.kind === "optimizer" ? ["B", "W"] : [op.kind]).flatMap((kind) => markOf(kind, across.x, y, across.width, height));
   const short = op.kind === "optimizer" || text.length * 6.4 <= across.width - 0.5 ? text : String(op.microbatch);
   const label = make("text", { x: round(across.x + across.width / 2), y: y + height / 2 + 0.5 }, short);
   const fits = short.length * 6.4 <= across.width - 0.5;
@@ -76,8 +76,8 @@ function plotOf(step, frame, hatch) {
   });
   const [width, height] = [Math.ceil(LEFT + frame.pixels + END), frame.floor + 18];
   const [under, over] = [make("g", { class: "under" }), make("g", { class: "over" })];
-  const parts = make("g", { "aria-hidden": "true" }, hatchOf(hatch), under, ...axis.lines, ...drawn, ...axis.texts, over);
-  const box = { class: "plot", width, height, viewBox: `${-LEFT} -1 ${width} ${height}`, role: "img", "aria-label": summary(step) };
+  const parts = make("g", {}, hatchOf(hatch), under, ...axis.lines, ...drawn, ...axis.texts, over);
+  const box = { class: "plot", width, height, viewBox: `${-LEFT} -1 ${width} ${height}`, "aria-hidden": "true" };
   return { svg: make("svg", box, parts), under, over };
 }
 
@@ -95,50 +95,6 @@ function namesOf(step, frame) {
   return names;
 }
 
-// ---- the cursor ----
-
-// An arrow from the lane of one rank to that of another, bent so that the two of a hop stand side by side.
-function arrowOf(frame, from, to, at, bend, name) {
-  const lane = (rank) => frame.top(rank) + frame.bar + 2 + frame.lane / 2;
-  const [x, y0, y1] = [Math.min(Math.max((at - frame.from) * frame.scale, 0), frame.pixels), lane(from), lane(to)];
-  const way = Math.sign(y1 - y0);
-  const line = make("path", { d: `M${round(x)} ${y0}Q${round(x + bend)} ${(y0 + y1) / 2} ${round(x)} ${y1 - 5 * way}` });
-  const head = make("path", { class: "head", d: `M${round(x)} ${y1}l${round(-4 + bend / 8)} ${-8 * way}h8Z` });
-  return make("g", { class: `arrow ${name}` }, line, head, make("circle", { cx: round(x), cy: y0, r: 3 }));
-}
-
-function arrowsOf(frame, { op, time: at, sends, receives, hops }) {
-  const out = [...sends, ...receives].map(({ from, to, start, end }) => arrowOf(frame, from, to, (start + end) / 2, 12, "sent"));
-  if (op && op.peer !== null && op.peer !== undefined) out.push(arrowOf(frame, op.rank, op.peer, op.end, 12, "later"));
-  for (const { rank, peer, from, start, end } of hops) {
-    const [early, late] = [0.75 * start + 0.25 * end, 0.25 * start + 0.75 * end];
-    out.push(arrowOf(frame, rank, peer, late, 26, "sent"), arrowOf(frame, from, rank, early, -26, "got"));
-  }
-  return out;
-}
-
-// Marks in the picture what a rank does at a moment: its row, the time, what runs, and who sends to whom.
-function markMoment(step, frame, { under, over }, moment) {
-  const { own, op, sends, receives, hops, time: at } = moment;
-  const x = round(Math.max((at - frame.from) * frame.scale, 0));
-  const row = { class: "row", x: -LEFT, y: frame.top(own.rank) - 4, width: Math.ceil(LEFT + frame.pixels + END), height: frame.pitch - 1 };
-  under.replaceChildren(make("rect", row));
-  const line = make("path", { class: "cursor", d: `M${x} -1V${frame.floor + 3}` });
-  const point = make("path", { class: "point", d: `M${x - 5} ${frame.top(own.rank) - 7}h10l-5 6Z` });
-  const outside = at < frame.from ? [] : [line, point];
-  over.replaceChildren(...outside, ...arrowsOf(frame, moment));
-  const takes = new Set([...sends.map(({ to }) => to), ...hops.map(({ peer }) => peer)]);
-  const gives = new Set([...receives.map(({ from }) => from), ...hops.map(({ from }) => from)]);
-  const running = new Set([op, ...sends, ...receives, ...hops]);
-  for (const each of step.ranks) {
-    const role = (takes.has(each.rank) ? 1 : 0) + (gives.has(each.rank) ? 2 : 0);
-    each.name.classList.toggle("here", each === own);
-    each.role.textContent = ["", "receives", "sends", "both"][role] || `${step.chunks > 1 ? "device" : "stage"} ${each.device}`;
-    each.role.classList.toggle("peer", role > 0);
-    for (const item of each.items) item.shape?.classList.toggle("now", running.has(item));
-  }
-}
-
 // The picture; `draw(step, ringsOnly)` shows a step, `mark(moment)` what a rank does, `pick(rank, time)` is called for a place pointed at.
 function pictureOf(id, pick) {
   const box = make("div", { class: "picture" });
@@ -148,10 +104,16 @@ function pictureOf(id, pick) {
     moment = given;
     if (plot && moment) markMoment(step, frame, plot, moment);
   };
+  const describe = () => {
+    const label = `${summary(step)} Arrow keys move from moment to moment, and from rank to rank.`;
+    const described = { tabindex: 0, role: "application", "aria-roledescription": "timeline", "aria-label": label };
+    for (const [name, value] of Object.entries(described)) step.refusal ? box.removeAttribute(name) : box.setAttribute(name, value);
+  };
   const draw = (given = step, only = ringsOnly) => {
     [step, ringsOnly, width, plot] = [given, only, box.clientWidth, null];
     box.style.setProperty("--hl-width", width ? `${width}px` : "100%");
     const title = make("p", { class: "title" }, make("strong", {}, step.title), `, ${step.sizes}`);
+    describe();
     if (step.refusal) {
       const why = make("p", {}, `${step.refusal[0].toUpperCase()}${step.refusal.slice(1)}.`);
       return box.replaceChildren(make("div", { class: "panel" }, title, make("div", { class: "refused" }, why)));
@@ -174,6 +136,14 @@ function pictureOf(id, pick) {
   box.addEventListener("click", point);
   box.addEventListener("pointermove", (event) => {
     if (event.pointerType === "mouse" && event.buttons === 1) point(event);
+  });
+  box.addEventListener("keydown", (event) => {
+    const to = plot && moment && plain(event) ? movedBy(step, moment, event.key) : null;
+    if (!to) return;
+    event.preventDefault();
+    pick(to.rank, to.time);
+    const [x, seen] = [LEFT + Math.max(to.time - frame.from, 0) * frame.scale, box.clientWidth - LABELS - END];
+    box.scrollLeft = Math.min(Math.max(box.scrollLeft, x - seen), Math.max(x - LEFT, 0));
   });
   const observer = new ResizeObserver(() => {
     if (step && box.clientWidth && box.clientWidth !== width) {

@@ -39,9 +39,9 @@ function messageWords(step, { kind, op, from, to, end }) {
 
 function hopWords(step, hop) {
   const what = `In hop ${hop.count} of ${hop.of} of the ${step.spans[hop.kind].words} on the ring of stage ${hop.stage}`;
-  const sum = hop.kind === "reduce-scatter" ? ", which it adds to its own" : ", which is finished";
+  const [finished, adds] = hop.kind === "reduce-scatter" ? ["", ", which it adds to its own"] : ["the finished ", ""];
   const sends = `it sends piece ${hop.piece}${bytes(hop.nbytes)} to rank ${hop.peer}`;
-  return `${what}, until ${time(step, hop.end)}, ${sends} and receives piece ${hop.got} from rank ${hop.from}${sum}.`;
+  return `${what}, until ${time(step, hop.end)}, ${sends} and receives ${finished}piece ${hop.got} from rank ${hop.from}${adds}.`;
 }
 
 // What the rank does at that time, in one or a few sentences.

@@ -1,0 +1,43 @@
+// The cursor in the picture of a step: the row of its rank, the time, what runs then, and who sends to whom.
+
+// An arrow from the lane of one rank to that of another, bent so that the two of a hop stand side by side.
+function arrowOf(frame, from, to, at, bend, name) {
+  const lane = (rank) => frame.top(rank) + frame.bar + 2 + frame.lane / 2;
+  const [x, y0, y1] = [Math.min(Math.max((at - frame.from) * frame.scale, 0), frame.pixels), lane(from), lane(to)];
+  const way = Math.sign(y1 - y0);
+  const line = make("path", { d: `M${round(x)} ${y0}Q${round(x + bend)} ${(y0 + y1) / 2} ${round(x)} ${y1 - 5 * way}` });
+  const head = make("path", { class: "head", d: `M${round(x)} ${y1}l${round(-4 + bend / 8)} ${-8 * way}h8Z` });
+  return make("g", { class: `arrow ${name}` }, line, head, make("circle", { cx: round(x), cy: y0, r: 3 }));
+}
+
+function arrowsOf(frame, { op, time: at, sends, receives, hops }) {
+  const out = [...sends, ...receives].map(({ from, to, start, end }) => arrowOf(frame, from, to, (start + end) / 2, 12, "sent"));
+  if (op && op.peer !== null && op.peer !== undefined) out.push(arrowOf(frame, op.rank, op.peer, op.end, 12, "later"));
+  for (const { rank, peer, from, start, end } of hops) {
+    const [early, late] = [0.75 * start + 0.25 * end, 0.25 * start + 0.75 * end];
+    out.push(arrowOf(frame, rank, peer, late, 26, "sent"), arrowOf(frame, from, rank, early, -26, "got"));
+  }
+  return out;
+}
+
+// Marks in the picture what a rank does at a moment: its row, the time, what runs, and who sends to whom.
+function markMoment(step, frame, { under, over }, moment) {
+  const { own, op, sends, receives, hops, time: at } = moment;
+  const x = round(Math.max((at - frame.from) * frame.scale, 0));
+  const row = { class: "row", x: -LEFT, y: frame.top(own.rank) - 4, width: Math.ceil(LEFT + frame.pixels + END), height: frame.pitch - 1 };
+  under.replaceChildren(make("rect", row));
+  const line = make("path", { class: "cursor", d: `M${x} -1V${frame.floor + 3}` });
+  const point = make("path", { class: "point", d: `M${x - 5} ${frame.top(own.rank) - 7}h10l-5 6Z` });
+  const outside = at < frame.from ? [] : [line, point];
+  over.replaceChildren(...outside, ...arrowsOf(frame, moment));
+  const takes = new Set([...sends.map(({ to }) => to), ...hops.map(({ peer }) => peer)]);
+  const gives = new Set([...receives.map(({ from }) => from), ...hops.map(({ from }) => from)]);
+  const running = new Set([op, ...sends, ...receives, ...hops]);
+  for (const each of step.ranks) {
+    const role = (takes.has(each.rank) ? 1 : 0) + (gives.has(each.rank) ? 2 : 0);
+    each.name.classList.toggle("here", each === own);
+    each.role.textContent = ["", "receives", "sends", "both"][role] || `${step.chunks > 1 ? "device" : "stage"} ${each.device}`;
+    each.role.classList.toggle("peer", role > 0);
+    for (const item of each.items) item.shape?.classList.toggle("now", running.has(item));
+  }
+}
