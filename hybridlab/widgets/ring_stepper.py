@@ -119,7 +119,9 @@ class RingStepper(anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         """Return the same text for the same rings and setting, whatever the run: stored outputs are compared by it."""
-        names, sizes = " and ".join(self.data["names"]), " or ".join(map(str, self.data["ranks"]))
+        names = " and ".join(self.data["names"])
+        *fewer, most = map(str, self.data["ranks"])
+        sizes = f"{', '.join(fewer)} or {most}" if fewer else most
         return f"<RingStepper: {names}; {sizes} ranks, data {self._digest}; {counted(self.ranks, 'rank')}, step {self.step} of {self.last}>"
 
 
