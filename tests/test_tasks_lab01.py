@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hybridlab import Mesh
 from hybridlab.tasks import check
 
 # Task, wrong answer, what its sentence must say.
@@ -113,6 +114,7 @@ def test_the_right_crossings_are_those_of_every_message_of_a_step() -> None:
     [
         ("lab01.t1", [3, 4]),
         ("lab01.t1", np.array([3.0, 4.0])),
+        ("lab01.t1", Mesh(stages=5, replicas=6).coordinates(23)),
         ("lab01.t2", ((10, 6, 2), [7, 6, 5, 4])),
         ("lab01.t3", (2.0, np.int64(14))),
         ("lab01.t4", [768, 448e3]),

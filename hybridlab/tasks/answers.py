@@ -9,6 +9,7 @@ import numpy as np
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import shown
+from hybridlab.mesh import Place
 
 LONGEST_TEXT = 20_000  # characters of an answer
 MOST_VALUES = 1_000  # in one list or dict of an answer
@@ -36,7 +37,7 @@ def plain(answer: Any, depth: int = 0) -> Any:
         return answer
     if type(answer) in _NUMPY:
         return answer.item()
-    if type(answer) in (list, tuple, dict, np.ndarray):
+    if type(answer) in (list, tuple, Place, dict, np.ndarray):
         size = answer.size if type(answer) is np.ndarray else len(answer)
         if depth == DEEPEST or size > MOST_VALUES:
             raise HybridLabError(f"an answer holds at most {MOST_VALUES:,} values, in lists {DEEPEST} deep: {shown(answer)}")
