@@ -54,7 +54,8 @@ def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
     if not array.shape[0]:
         raise HybridLabError(f"{name} has no rows: an all-reduce needs at least one rank")
     with np.errstate(over="ignore"):  # a longer float beyond float64 becomes infinite and is refused
-        array = array.astype(np.float32 if array.dtype in (np.float16, np.float32) else np.float64, copy=False)
+        single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+        array = array.astype(np.float32 if single else np.float64, copy=False)
     refuse_infinite(array, name)
     return array
 
