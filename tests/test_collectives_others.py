@@ -1,0 +1,272 @@
+"""One-shot, tree, parameter server and two levels against numpy's mean and counted messages; times against counted steps."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import outcome, usual_or_junk
+from ring_checks import FORMATS, gradients, lost, rng
+
+from hybridlab import FP16, FP32, INT8, HybridLabError, UnsupportedSize, WireFormat
+from hybridlab.collectives import (
+    ALGORITHMS,
+    Link,
+    all_reduce_factors,
+    all_reduce_time,
+    one_shot_all_reduce,
+    parameter_server_all_reduce,
+    ring_all_reduce,
+    tree_all_reduce,
+    two_level_all_reduce,
+    two_level_time,
+)
+
+LINK = Link(latency=5e-6, bandwidth=25e9)
+SIMPLE = {"one-shot": one_shot_all_reduce, "tree": tree_all_reduce, "parameter-server": parameter_server_all_reduce}
+sizes = {"ranks": st.integers(1, 12), "size": st.integers(0, 40), "seed": st.integers(0, 2**32), "wire": st.sampled_from(FORMATS)}
+each_simple = pytest.mark.parametrize("all_reduce", SIMPLE.values(), ids=list(SIMPLE))
+
+
+def is_close(result: Any, values: Any, wire: WireFormat, average: bool) -> None:
+    """All rows have the same bits, and are off by at most one rounding of a sum of magnitudes for each rank and for the result."""
+    ranks = len(values)
+    assert all(row.tobytes() == result.values[0].tobytes() for row in result.values)
+    true = values.sum(axis=0, dtype=np.float64)
+    # every message is of magnitudes up to this; a number's errors are those of ranks messages at most, the result's beside them
+    most = np.full(values.shape[1], 1.2 * np.abs(values).sum(axis=0, dtype=np.float64).max(initial=0))
+    allowed = (ranks + 1) * (lost(most, wire) + most * 2.0**-22) * (1 if average else 1.5)
+    assert (np.abs(result.values[0] * (ranks if average else 1) - true) <= allowed).all()
+
+
+@each_simple
+@settings(max_examples=60)
+@given(average=st.booleans(), **sizes)
+def test_it_is_the_mean_or_the_sum(
+    all_reduce: Callable[..., Any], ranks: int, size: int, seed: int, wire: WireFormat, average: bool
+) -> None:
+    values = gradients(ranks, size, seed)
+    is_close(all_reduce(values, wire, average, rng=rng()), values, wire, average)
+
+
+@settings(max_examples=100)
+@given(group=st.integers(1, 5), average=st.booleans(), **{**sizes, "ranks": st.integers(1, 4)})
+def test_two_levels_are_the_mean_or_the_sum(group: int, ranks: int, size: int, seed: int, wire: WireFormat, average: bool) -> None:
+    values = gradients(group * ranks, size, seed)
+    is_close(two_level_all_reduce(values, group, wire, average, rng=rng()), values, wire, average)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8, 13])
+def test_fp32_is_numpys_mean(ranks: int) -> None:
+    values = gradients(ranks, 4099, ranks)
+    mean = values.mean(axis=0, dtype=np.float64)
+    for all_reduce in SIMPLE.values():
+        assert np.linalg.norm(all_reduce(values).values[0] - mean) <= 1e-6 * np.linalg.norm(mean)
+    for group in (each for each in range(1, ranks + 1) if ranks % each == 0):
+        assert np.linalg.norm(two_level_all_reduce(values, group).values[0] - mean) <= 1e-6 * np.linalg.norm(mean)
+
+
+def test_one_shot_rounds_as_quantising_by_hand_does() -> None:
+    """Every source once, the sum in float, the finished chunk once."""
+    values = gradients(4, 22)
+    parts = []
+    for chunk in range(4):
+        rows = [np.array_split(row, 4)[chunk] for row in values]
+        total = sum(INT8.decode(INT8.encode(row)) for row in rows)
+        parts.append(INT8.decode(INT8.encode(total / 4)))
+    assert (one_shot_all_reduce(values, INT8).values == np.concatenate(parts)).all()
+
+
+def test_a_server_rounds_as_quantising_by_hand_does() -> None:
+    values = gradients(3, 20)
+    total = sum(INT8.decode(INT8.encode(row)) for row in values)
+    assert (parameter_server_all_reduce(values, INT8).values == INT8.decode(INT8.encode(total / np.float32(3)))).all()
+
+
+def test_a_tree_rounds_as_quantising_by_hand_does() -> None:
+    first, second, third = gradients(3, 20)
+    pair = first + INT8.decode(INT8.encode(second))  # rank 1 sends to 0, then 2 to 0
+    total = pair + INT8.decode(INT8.encode(third))
+    assert (tree_all_reduce([first, second, third], INT8).values == INT8.decode(INT8.encode(total / np.float32(3)))).all()
+
+
+@settings(max_examples=60)
+@given(ranks=st.integers(2, 12), size=st.integers(0, 40), wire=st.sampled_from(FORMATS))
+def test_one_shot_sends_what_a_ring_sends(ranks: int, size: int, wire: WireFormat) -> None:
+    values = gradients(ranks, size)
+    ours, ring = one_shot_all_reduce(values, wire, rng=rng()), ring_all_reduce(values, wire, rng=rng())
+    assert ours.payload_bytes.sum() == ring.payload_bytes.sum()
+    assert ours.scale_bytes.sum() == ring.scale_bytes.sum()
+
+
+def test_bytes_of_a_tree_and_of_a_server() -> None:
+    values = gradients(8, 100)
+    whole = INT8.nbytes(100)
+    assert tree_all_reduce(values, INT8).bytes_sent.tolist() == [3 * whole, whole, 2 * whole, whole, 3 * whole, whole, 2 * whole, whole]
+    assert tree_all_reduce(values[:6], INT8).bytes_sent.sum() == 2 * 5 * whole
+    assert parameter_server_all_reduce(values, INT8).bytes_sent.tolist() == [whole] * 8 + [8 * whole]
+    assert parameter_server_all_reduce(values[:1], INT8).bytes_sent.tolist() == [whole, whole]
+    assert tree_all_reduce(values[:1], INT8).bytes_sent.tolist() == [0]
+    assert one_shot_all_reduce(values[:1], INT8).bytes_sent.tolist() == [0]
+
+
+@settings(max_examples=60)
+@given(ranks=st.integers(1, 9), size=st.integers(0, 60), wire=st.sampled_from(FORMATS))
+def test_one_level_is_the_ring(ranks: int, size: int, wire: WireFormat) -> None:
+    """One group of all ranks sends what the ring sends; groups of one rank are the ring, bit for bit."""
+    values = gradients(ranks, size)
+    ring, one, alone = (
+        run(values, wire, rng=rng())
+        for run in (
+            ring_all_reduce,
+            lambda *given, **named: two_level_all_reduce(given[0], ranks, *given[1:], **named),
+            lambda *given, **named: two_level_all_reduce(given[0], 1, *given[1:], **named),
+        )
+    )
+    assert one.values.tobytes() == alone.values.tobytes() == ring.values.tobytes()
+    assert one.bytes_sent.tolist() == alone.bytes_sent.tolist() == ring.bytes_sent.tolist()
+
+
+def test_bytes_of_two_levels() -> None:
+    """Four groups of two ranks, 80 numbers: halves of 40 inside, tenths of 10 between, whose four packets are handed on."""
+    sent = two_level_all_reduce(gradients(8, 80), 2, INT8)
+    assert sent.payload_bytes.tolist() == [40 + 6 * 10 + 40] * 8
+    assert sent.scale_bytes.tolist() == [4 + 6 * 4 + 4 * 4] * 8
+    assert ring_all_reduce(gradients(8, 80), FP16).payload_bytes.sum() == two_level_all_reduce(gradients(8, 80), 2, FP16).bytes_sent.sum()
+
+
+def test_two_levels_round_less_often_than_one_ring() -> None:
+    values = gradients(64, 8192, 2)
+    mean = values.mean(axis=0)
+    two, ring = (
+        np.linalg.norm(result.values[0] - mean) for result in (two_level_all_reduce(values, 8, INT8), ring_all_reduce(values, INT8))
+    )
+    assert two < ring
+
+
+# Times
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8, 16])
+def test_the_time_of_a_ring_is_that_of_its_hops(ranks: int) -> None:
+    """Step by step, the longest message of each; and adding what arrives in the reduce-scatter."""
+    hops = ring_all_reduce(gradients(ranks, 24 * ranks)).hops
+    adding = sum(int(hop.nbytes.max()) * 1e-10 for hop in hops if hop.phase == "reduce-scatter")
+    steps = sum(LINK.latency + int(hop.nbytes.max()) / LINK.bandwidth for hop in hops)
+    assert all_reduce_time("ring", ranks, FP32.nbytes(24 * ranks), LINK, 1e-10) == pytest.approx(steps + adding, rel=1e-12)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+@pytest.mark.parametrize(("algorithm", "all_reduce"), SIMPLE.items(), ids=list(SIMPLE))
+def test_bytes_in_a_row_are_those_that_the_busiest_sends(algorithm: str, all_reduce: Any, ranks: int) -> None:
+    """The bandwidth's factor, counted on arrays. A tree takes 2 lg D rounds of whole messages, half of them up."""
+    values = gradients(ranks, 40)
+    sent = all_reduce(values).bytes_sent / FP32.nbytes(40)
+    counted = 2 * math.log2(ranks) if algorithm == "tree" else sent.max() * (2 if algorithm == "parameter-server" else 1)
+    assert all_reduce_factors(algorithm, ranks).bandwidth == pytest.approx(counted)
+    if algorithm == "tree":
+        assert sent[0] == all_reduce_factors(algorithm, ranks).bandwidth / 2  # the root sends on the way down alone
+
+
+TABLE = [
+    ("ring", 14, 1.75, 0.875),
+    ("one-shot", 14, 1.75, 0.875),
+    ("recursive-doubling", 3, 3, 3),
+    ("rabenseifner", 6, 1.75, 0.875),
+    ("tree", 6, 6, 3),
+    ("double-tree", 6, 2, 1),
+    ("parameter-server", 2, 16, 8),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "latency", "bandwidth", "adding"), TABLE, ids=[row[0] for row in TABLE])
+def test_the_table_of_the_reference_at_8_ranks(algorithm: str, latency: float, bandwidth: float, adding: float) -> None:
+    assert all_reduce_factors(algorithm, 8) == (latency, bandwidth, adding)
+    seconds = all_reduce_time(algorithm, 8, 1e6, LINK, 1e-10)
+    assert seconds == pytest.approx(latency * 5e-6 + bandwidth * 1e6 / 25e9 + adding * 1e6 * 1e-10, rel=1e-12)
+
+
+def test_the_table_is_whole() -> None:
+    assert {row[0] for row in TABLE} == set(ALGORITHMS)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("ranks", [1, 2, 4, 64, 1024])
+def test_nothing_beats_the_lower_bounds(algorithm: str, ranks: int) -> None:
+    """Chan et al. 2007; a server needs one device more and is not held to the latency."""
+    factors = all_reduce_factors(algorithm, ranks)
+    assert factors.bandwidth >= 2 * (ranks - 1) / ranks - 1e-12
+    assert factors.reduce >= (ranks - 1) / ranks - 1e-12
+    assert factors.latency >= math.log2(ranks) or algorithm == "parameter-server"
+
+
+def test_bus_bandwidth_of_nccl_tests() -> None:
+    """t = S x 2(n-1) / (n B): the ring reaches the bandwidth of its links, whatever the ranks."""
+    for ranks in (2, 8, 64):
+        seconds = all_reduce_time("ring", ranks, 1e9, Link(0, 200e9))
+        assert 1e9 / seconds * 2 * (ranks - 1) / ranks == pytest.approx(200e9)
+
+
+def test_the_ring_loses_on_latency_alone() -> None:
+    small, large = np.array([1e3]), np.array([1e10])
+    rabenseifner, ring = (lambda size, name=name: all_reduce_time(name, 64, size, LINK)[0] for name in ("rabenseifner", "ring"))
+    assert ring(small) > 5 * rabenseifner(small)
+    assert ring(small) - rabenseifner(small) == pytest.approx(2 * (63 - 6) * LINK.latency)
+    assert ring(large) == pytest.approx(rabenseifner(large), rel=2e-3)
+
+
+def test_times_of_many_sizes_at_once() -> None:
+    many = all_reduce_time("tree", 5, [[0, 1e3], [1e6, 1e9]], LINK)
+    assert many.tolist() == [[all_reduce_time("tree", 5, size, LINK) for size in row] for row in ([0, 1e3], [1e6, 1e9])]
+
+
+def test_two_levels_of_time() -> None:
+    fast, slow = Link(3e-6, 300e9), Link(10e-6, 25e9)
+    by_hand = 14 * 3e-6 + 1.75 * 1e9 / 300e9 + 6 * 10e-6 + 1.5 * 1e9 / 8 / 25e9
+    assert two_level_time(8, 4, 1e9, fast, slow) == pytest.approx(by_hand, rel=1e-12)
+    shared = by_hand + 1.5 * 1e9 / 8 / 25e9 * (8 / 2 - 1)
+    assert two_level_time(8, 4, 1e9, fast, slow, adapters=2) == pytest.approx(shared, rel=1e-12)
+    adding = 7 / 8 * 1e9 * 1e-12 + 3 / 4 * 1e9 / 8 * 1e-12
+    assert two_level_time(8, 4, 1e9, fast, slow, 1e-12) == pytest.approx(by_hand + adding, rel=1e-12)
+    assert two_level_time(8, 1, 1e9, fast, slow) == all_reduce_time("ring", 8, 1e9, fast)
+    assert two_level_time(1, 8, 1e9, fast, slow) == all_reduce_time("ring", 8, 1e9, slow)
+
+
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda: Link(-1, 1), "latency must be finite numbers of zero or more, but it is -1"),
+    (lambda: Link(0, 0), "bandwidth is in bytes a second, such as 25e9, and must be above zero, not 0"),
+    (lambda: Link([1, 2], 1), "latency must be one number, not [1, 2]"),
+    (lambda: all_reduce_time("rings", 2, 1, LINK), "unknown all-reduce 'rings': did you mean 'ring'?"),
+    (lambda: all_reduce_time("ring", 0, 1, LINK), "ranks must be a whole number of at least 1, not 0"),
+    (lambda: all_reduce_time("ring", 2, -1, LINK), "nbytes must be from 0 to 1e+18, not -1"),
+    (lambda: all_reduce_time("ring", 2, math.nan, LINK), "nbytes must be from 0 to 1e+18, not nan"),
+    (lambda: all_reduce_time("ring", 2, 1, 25e9), "link must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not 25000000000.0"),
+    (lambda: two_level_time(2, 2, 1, None, LINK), "inside must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not None"),
+    (lambda: two_level_time(2, 2, 1, LINK, LINK, adapters=3), "adapters must be at most 2, not 3"),
+])  # fmt: skip
+def test_what_has_no_time(call: Callable[[], Any], told: str) -> None:
+    with pytest.raises(HybridLabError) as why:
+        call()
+    assert told in str(why.value)
+
+
+def test_algorithms_for_powers_of_two() -> None:
+    for name in ("recursive-doubling", "rabenseifner"):
+        with pytest.raises(UnsupportedSize, match="needs a power of two of them: 6 is none; try 8"):
+            all_reduce_time(name, 6, 1, LINK)
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_junk_is_refused_with_a_sentence(data: st.DataObject) -> None:
+    draw = [data.draw(usual_or_junk(usual)) for usual in ([1, 2, 4], [1e6, 8, [1.0, 2.0]], [LINK], [0.0, 1e-12], list(ALGORITHMS), [LINK])]
+    ranks, nbytes, link, adding, name, other = draw
+    outcome(Link, nbytes, adding)
+    for seconds in (
+        outcome(all_reduce_time, name, ranks, nbytes, link, adding),
+        outcome(two_level_time, ranks, 2, nbytes, link, other, adding, data.draw(usual_or_junk([None, 1]))),
+    ):
+        assert seconds is None or (np.isfinite(seconds).all() and (np.asarray(seconds) >= 0).all())
