@@ -1,0 +1,87 @@
+"""Closed forms of an all-reduce against numbers drawn, chunks counted and printed figures; and what they refuse."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybridlab import HybridLabError, formulas
+
+
+def test_the_crest_of_few_normal_numbers_is_known() -> None:
+    """One: the root of 2/pi. Two: 2 over the root of pi."""
+    assert formulas.gaussian_crest(1) == pytest.approx(math.sqrt(2 / math.pi), rel=1e-9)
+    assert formulas.gaussian_crest(2) == pytest.approx(2 / math.sqrt(math.pi), rel=1e-9)
+
+
+@pytest.mark.parametrize(("count", "times"), [(3, 100_000), (256, 20_000), (4096, 2000)])
+def test_the_crest_of_numbers_drawn(count: int, times: int) -> None:
+    largest = np.abs(np.random.default_rng(1).standard_normal((times, count), dtype=np.float32)).max(axis=1)
+    assert formulas.gaussian_crest(count) == pytest.approx(float(largest.mean()), abs=5 * float(largest.std()) / math.sqrt(times))
+
+
+def test_the_crest_grows_to_the_root_of_2_ln_n() -> None:
+    crests = [formulas.gaussian_crest(2**power) for power in range(0, 63, 3)]
+    assert crests == sorted(crests)
+    assert crests[-1] / math.sqrt(2 * math.log(2**60)) == pytest.approx(1, abs=0.03)
+
+
+def test_the_laws_of_the_reference() -> None:
+    """reference/collectives.md, theory: 4.00e-4 with 8 ranks and 2.19e-3 with 64, of 131,072 numbers."""
+    for ranks, printed in ((8, 4.00e-4), (64, 2.19e-3)):
+        crest = formulas.gaussian_crest(131_072 // ranks)
+        assert formulas.int8_ring_nmse(ranks, crest) == pytest.approx(printed, rel=0.02)
+    assert formulas.int8_ring_nmse(8, 3.0) == 9 / (12 * 127**2) * 4.5
+    assert formulas.int8_one_shot_nmse(3.0) == 2 * 9 / (12 * 127**2)
+
+
+def test_a_ring_of_3_ranks_is_as_good_as_one_shot() -> None:
+    assert formulas.int8_ring_nmse(3, 4.0) == formulas.int8_one_shot_nmse(4.0)
+    assert formulas.int8_ring_nmse(1, 4.0) == 0
+
+
+def test_stochastic_rounding_doubles() -> None:
+    assert formulas.int8_ring_nmse(8, 4.0, stochastic=True) == 2 * formulas.int8_ring_nmse(8, 4.0)
+    assert formulas.int8_one_shot_nmse(4.0, stochastic=True) == 2 * formulas.int8_one_shot_nmse(4.0)
+
+
+@pytest.mark.parametrize(("kind", "roundoff"), [(np.float16, 2.0**-11), (np.float32, 2.0**-24)])
+def test_the_error_of_one_cast_of_numbers_drawn(kind: Any, roundoff: float) -> None:
+    values = np.exp(np.random.default_rng(1).uniform(-2, 2 + 8 * math.log(2), 10**6)) / 100
+    relative = ((values.astype(kind).astype(np.float64) - values) / values) ** 2
+    assert formulas.cast_nmse(roundoff) == pytest.approx(relative.mean(), rel=0.01)
+
+
+@given(
+    ranks=st.integers(1, 20),
+    size=st.integers(0, 300),
+    item=st.integers(1, 4),
+    scale=st.integers(0, 4),
+    block=st.none() | st.integers(1, 40),
+)
+def test_bytes_are_those_of_counted_chunks(ranks: int, size: int, item: int, scale: int, block: int | None) -> None:
+    chunks = [part.size for part in np.array_split(np.empty(size), ranks)]
+    scales = [math.ceil(chunk / (block or max(chunk, 1))) for chunk in chunks]
+    one_way = sum(chunk * item + count * scale for chunk, count in zip(chunks, scales, strict=True)) * (ranks - 1)
+    assert formulas.ring_bytes(ranks, size, item, scale, block) == 2 * one_way
+
+
+@pytest.mark.parametrize(("formula", "arguments", "told"), [
+    (formulas.gaussian_crest, (0,), "count must be a whole number of at least 1, not 0"),
+    (formulas.gaussian_crest, (2.5,), "count must be a whole number of at least 1, not 2.5"),
+    (formulas.int8_ring_nmse, (0, 4.0), "ranks must be a whole number of at least 1, not 0"),
+    (formulas.int8_ring_nmse, (2, -1.0), "crest must be finite numbers of zero or more, but it is -1.0"),
+    (formulas.int8_ring_nmse, (2, 1e10), "crest must be one number from 0 to 1e+09, not 10000000000.0"),
+    (formulas.int8_ring_nmse, (2, 4.0, "yes"), "stochastic must be True or False, not 'yes'"),
+    (formulas.int8_one_shot_nmse, ([1.0, 2.0],), "crest must be one number from 0 to 1e+09, not [1.0, 2.0]"),
+    (formulas.cast_nmse, (2.0,), "roundoff must be one number from 0 to 1, not 2.0"),
+    (formulas.ring_bytes, (4, -1, 1), "size must be a whole number of at least 0, not -1"),
+    (formulas.ring_bytes, (4, 8, 1, 4, 0), "block must be a whole number of at least 1, not 0"),
+])  # fmt: skip
+def test_what_a_closed_form_refuses(formula: Any, arguments: tuple[Any, ...], told: str) -> None:
+    with pytest.raises(HybridLabError) as why:
+        formula(*arguments)
+    assert str(why.value) == told
