@@ -32,7 +32,8 @@ def rings(run: Timeline, schedule: Schedule, mesh: Mesh, hop: float, overlap: bo
     steps = 2 * (mesh.replicas - 1)
     for chunk in range(1, schedule.chunks):  # the rings of a device take turns
         start[..., chunk] = np.maximum(start[..., chunk], start[..., chunk - 1] + hop * steps)
-    return start[..., None] + hop * np.arange(steps + 1)
+    edges: Floats = start[..., None] + hop * np.arange(steps + 1)
+    return edges
 
 
 def messages(run: Timeline, p2p: Floats) -> tuple[Spans, Spans]:
@@ -42,12 +43,13 @@ def messages(run: Timeline, p2p: Floats) -> tuple[Spans, Spans]:
     row = schedule.source[needs]
     sender, receiver = schedule.device[row], schedule.device[needs]
     start = run.end[..., row]
-    times = {"start": start, "end": start + p2p[..., None]}
-    carried = {"stage": schedule.stage[row], "microbatch": schedule.microbatch[row], "row": row}
-    kinds = (np.full(row.size, kind) for kind in (SEND, RECEIVE))
-    ends = ((sender, receiver), (receiver, sender))
-    out, into = (Spans(kind, device, peer=peer, **times, **carried) for kind, (device, peer) in zip(kinds, ends, strict=True))
-    return out.where(np.argsort(row, kind="stable")), into
+    end = start + p2p[..., None]
+    stage, microbatch = schedule.stage[row], schedule.microbatch[row]
+
+    def of(kind: int, device: Ints, peer: Ints) -> Spans:
+        return Spans(np.full(row.size, kind), device, start, end, stage, microbatch, peer=peer, row=row)
+
+    return of(SEND, sender, receiver).where(np.argsort(row, kind="stable")), of(RECEIVE, receiver, sender)
 
 
 def hops(edges: Floats, stage: Ints, mesh: Mesh, nbytes: Ints) -> tuple[Spans, Spans]:

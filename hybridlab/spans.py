@@ -85,12 +85,14 @@ class Spans(Fixed):
     @property
     def latest(self) -> Floats:
         """The last end, shape (settings...); minus infinity where there is no span."""
-        return self.end.max(axis=-1, initial=-np.inf)
+        latest: Floats = self.end.max(axis=-1, initial=-np.inf)
+        return latest
 
     @property
     def earliest(self) -> Floats:
         """The first start, shape (settings...); infinity where there is no span."""
-        return self.start.min(axis=-1, initial=np.inf)
+        earliest: Floats = self.start.min(axis=-1, initial=np.inf)
+        return earliest
 
     def computing(self, devices: int) -> Floats:
         """Return how long each of ``devices`` computes here, in its optimizer, shape (settings..., devices)."""
