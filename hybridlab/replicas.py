@@ -12,7 +12,7 @@ from hybridlab.schedule import Schedule
 
 
 class Replicated(Schedule):
-    r"""The schedule of every rank of a mesh, as :func:`replicate` makes it: each replica runs the same orders.
+    r"""The schedule of every rank of a mesh, as :func:`~hybridlab.replicas.replicate` makes it: each replica runs the same orders.
 
     Its devices are the ranks, ``replica * K + device``. ``device_of``, ``stages``, ``chunks`` and ``microbatches`` are
     those of one pipeline; the arrays hold the operations of all replicas, one replica after the other, and ``source``

@@ -19,7 +19,7 @@ MOST_NUMBERS = 2**62
 def gaussian_crest(count: int) -> float:
     """Return the crest of ``count`` independent normal numbers of variance 1: the expected largest magnitude, E max|x|.
 
-    The integral over x >= 0 of 1 - P(|X| <= x)^count, by Simpson's rule.
+    The integral over x >= 0 of 1 - P(abs(X) <= x)^count, by Simpson's rule.
 
     >>> round(gaussian_crest(2**14), 3)
     4.134

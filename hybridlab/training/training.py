@@ -43,7 +43,8 @@ def train(
 
     A step cuts a global batch of ``batch`` examples into equal parts, one for each microbatch of each replica, runs the operations of
     ``schedule`` one by one in the order of its slots, and averages the gradients of every stage over its replicas
-    with one :func:`ring_all_reduce` in the form ``wire``, with ``error_feedback`` if wanted. Each replica then updates weights of its own.
+    with one :func:`~hybridlab.collectives.ring_all_reduce` in the form ``wire``, with ``error_feedback`` if wanted.
+    Each replica then updates weights of its own.
     ``by_label`` deals every global batch out in the order of its labels, so that replicas see different digits.
 
     ``all_reduce`` takes the place of the ring: a function of the gradients of one stage, shape (replicas, parameters), that

@@ -49,7 +49,8 @@ class RingStepper(anywidget.AnyWidget):
 
     ``rings`` are the rings to show side by side, by name: functions that take values of shape (ranks, n), chunk after chunk
     as numpy.array_split cuts, and return their hops with what is held after each: sums, not means. None is
-    :func:`ring_all_reduce` alone. ``ranks`` are the numbers of ranks to choose from, 2 to 8. ``show`` is what to begin with, such as
+    :func:`~hybridlab.collectives.ring_all_reduce` alone. ``ranks`` are the numbers of ranks to choose from, 2 to 8.
+    ``show`` is what to begin with, such as
     ``{"ranks": 4, "step": 3}``; what it leaves out begins at the first number of ranks, before the first hop.
 
     Every state is in ``data``, as the rings computed it, so that the picture answers without a kernel. Rank r begins with
