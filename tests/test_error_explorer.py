@@ -302,6 +302,11 @@ def test_the_table_has_the_measured_values_and_the_points_stand_where_they_belon
     x, y = np.array([point[1:] for point in points]).T
     assert np.abs(np.polyval(np.polyfit(errors, y, 1), errors) - y).max() < 2.5, "one logarithmic axis for all"
     assert np.polyfit(errors, y, 1)[0] < 0, "small errors stand low"
+    drawn = page.locator(".picture .law").evaluate_all("paths => paths.map(path => path.getAttribute('d').slice(1).split('L'))")
+    law_x, law_y = np.array([[float(number) for number in point.split()] for path in drawn for point in path]).T
+    laws = np.log([AT["ring", "normal", name, ranks].law for name in WHOLE.formats for ranks in source.RANKS])
+    assert np.abs(np.polyval(np.polyfit(errors, y, 1), laws) - law_y).max() < 2.5, "the law stands on the same axis"
+    assert np.abs(law_x - x).max() < 0.1
     assert np.ptp(np.diff(x.reshape(5, 6))) < 0.1, "twice the ranks are one step to the right"
     assert [point[0] for point in points] == [False, False, True, False, False, False] * 5
     page.close()
