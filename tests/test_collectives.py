@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from naive_ring import FAULTS, naive_ring
 from ring_checks import FORMATS, gradients, rng
 
-from hybridlab import BF16, FP16, FP32, INT8, Mesh, WireFormat, formulas
-from hybridlab.collectives import around, hops, ring_all_reduce
+from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, Mesh, WireFormat, formulas
+from hybridlab.collectives import around, ring_all_reduce
 from hybridlab.collectives import ring as ring_module
 
 each_check = pytest.mark.parametrize("check", ring_checks.CHECKS, ids=lambda check: check.__name__)
@@ -87,10 +87,6 @@ def equal_chunks(size: int, ranks: int) -> list[tuple[int, int]]:
     return [(place * (size // ranks), (place + 1) * (size // ranks)) for place in range(ranks)]
 
 
-def next_chunk(ranks: int) -> Any:
-    return (hops.chunks_sent(ranks) + 1) % ranks
-
-
 class NoMean(around.Ring):
     def _sent(self, total: Any, sender: int, divisor: int, *rest: Any) -> Any:
         return super()._sent(total, sender, 1, *rest)
@@ -98,7 +94,7 @@ class NoMean(around.Ring):
 
 PLANTED = [
     ("chunks of equal length", ring_module, "chunk_bounds", equal_chunks),
-    ("another route", ring_module, "chunks_sent", lambda ranks: next_chunk(ranks)[:-1]),
+    ("a chunk too many", ring_module, "gathered", lambda each: each.sum() + 0 * each),
     ("no mean", ring_module, "Ring", NoMean),
     ("no scales", WireFormat, "scale_bytes", lambda wire, size: 0),
 ]
@@ -202,6 +198,15 @@ def test_no_numbers_are_a_result_too(wire: WireFormat) -> None:
     result = ring_all_reduce(np.empty((3, 0)), wire, rng=rng())
     assert result.values.shape == (3, 0)
     assert result.bytes_sent.tolist() == [0, 0, 0]
+
+
+def test_many_ranks_with_few_numbers() -> None:
+    """Empty chunks cost nothing, and bytes are counted without a table of all messages."""
+    result = ring_all_reduce(np.ones((20_000, 2)), INT8)
+    assert result.values == pytest.approx(np.ones((20_000, 2)), rel=1e-2)
+    assert result.bytes_sent.sum() == formulas.ring_bytes(20_000, 2, 1, 4)
+    with pytest.raises(HybridLabError, match="39,998 hops of 20,000 messages do not fit in memory: look at fewer ranks"):
+        _ = result.hops
 
 
 @pytest.mark.parametrize(("given", "wanted"), [

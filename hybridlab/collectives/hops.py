@@ -7,7 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hybridlab.collectives.result import Counts
+from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed, fixed
+from hybridlab.inputs import MOST_CELLS
 from hybridlab.int8 import Real
 
 REDUCE_SCATTER, ALL_GATHER = "reduce-scatter", "all-gather"
@@ -53,9 +55,31 @@ def chunks_sent(ranks: int) -> npt.NDArray[np.int64]:
     return np.concatenate([rank - step, rank + 1 - step]) % ranks
 
 
+def scattered(each: Counts) -> Counts:
+    """Return what each rank sends in the reduce-scatter, given the size of each chunk (last axis): all but the one it owns.
+
+    >>> scattered(np.array([1, 10, 100])).tolist()
+    [101, 11, 110]
+    """
+    sent: Counts = each.sum(axis=-1, keepdims=True) - np.roll(each, -1, axis=-1)
+    return sent
+
+
+def gathered(each: Counts) -> Counts:
+    """Return what each rank sends in the all-gather: all chunks but the one after its own, which reaches it last.
+
+    >>> gathered(np.array([1, 10, 100])).tolist()
+    [11, 110, 101]
+    """
+    sent: Counts = each.sum(axis=-1, keepdims=True) - np.roll(each, -2, axis=-1)
+    return sent
+
+
 def hops_of(nbytes: Counts, held: Real | None) -> tuple[Hop, ...]:
     """Return the 2 (ranks - 1) hops, given the bytes of each chunk's message and, or not, what was held after each hop."""
     ranks = nbytes.size
+    if 2 * ranks * ranks > MOST_CELLS:
+        raise HybridLabError(f"{2 * (ranks - 1):,} hops of {ranks:,} messages do not fit in memory: look at fewer ranks")
     sender = fixed(np.arange(ranks))
     receiver = fixed((sender + 1) % ranks)
     sent = fixed(chunks_sent(ranks))

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybridlab.collectives.around import Ring
-from hybridlab.collectives.hops import chunk_bounds, chunks_sent
+from hybridlab.collectives.hops import chunk_bounds, gathered, scattered
 from hybridlab.collectives.result import AllReduceResult, Counts, carried, flag, rows_of_ranks, wire_format
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
@@ -35,7 +35,7 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
         return _alone(numbers)
     bounds, result = chunk_bounds(size, ranks), np.empty_like(numbers)
     with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
-        for owner, (low, high) in enumerate(bounds):
+        for owner, (low, high) in _filled(bounds):
             total = np.zeros_like(numbers[0, low:high])
             for rank in range(ranks):
                 total += carried(numbers[rank, low:high], wire, rng, rank, f"chunk {owner}", low)
@@ -124,10 +124,10 @@ def two_level_all_reduce(
     members = [range(first, first + group) for first in range(0, ranks, group)]
     inside = [Ring(numbers[each.start : each.stop], wire, 1, rng, each) for each in members]
     with np.errstate(over="ignore", invalid="ignore"):
-        for chunk, (low, high) in enumerate(bounds):
+        for chunk, (low, high) in _filled(bounds):
             sums: Any = np.stack([ring.summed(chunk, low, high) for ring in inside])
             between = Ring(sums, wire, divisor, rng, range((chunk - 1) % group, ranks, group), low)
-            for part, (start, stop) in enumerate(chunk_bounds(high - low, groups)):
+            for part, (start, stop) in _filled(chunk_bounds(high - low, groups)):
                 result[:, low + start : low + stop] = between.reduced(part, start, stop)
 
     def sent(count: Callable[[int], int]) -> Counts:
@@ -141,12 +141,16 @@ def _sent_on_two_levels(bounds: list[tuple[int, int]], groups: int, count: Calla
     group = len(bounds)
     whole = np.array([count(high - low) for low, high in bounds])
     parts = np.array([[count(stop - start) for start, stop in chunk_bounds(high - low, groups)] for low, high in bounds])
-    route = chunks_sent(group)
-    inside = whole[route[: group - 1]].sum(axis=0) + parts.sum(axis=1)[route[group - 1 :]].sum(axis=0)
-    between = parts[:, chunks_sent(groups)].sum(axis=1)  # of each chunk, for each group
+    inside = scattered(whole) + gathered(parts.sum(axis=1))
+    between = scattered(parts) + gathered(parts)  # of each chunk, for each group
     owned = (np.arange(group) + 1) % group
     by_rank: Counts = (inside + between[owned].T).reshape(-1)
     return by_rank
+
+
+def _filled(bounds: list[tuple[int, int]]) -> list[tuple[int, tuple[int, int]]]:
+    """Return the chunks that have numbers, each with its place: the others are not sent."""
+    return [(chunk, (low, high)) for chunk, (low, high) in enumerate(bounds) if low < high]
 
 
 def _tree(ranks: int) -> list[tuple[int, int]]:

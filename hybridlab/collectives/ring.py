@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybridlab.collectives.around import Ring
-from hybridlab.collectives.hops import Hop, chunk_bounds, chunks_sent, hops_of
+from hybridlab.collectives.hops import Hop, chunk_bounds, gathered, hops_of, scattered
 from hybridlab.collectives.result import AllReduceResult, Counts, flag, refuse_infinite, rows_of_ranks, wire_format
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
@@ -72,12 +72,12 @@ def ring_all_reduce(
     bounds = chunk_bounds(size, ranks)
     ring = Ring(numbers, wire, ranks if average else 1, rng, range(ranks), 0, left, held)
     with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
-        for chunk, (low, high) in enumerate(bounds if ranks > 1 else ()):
-            result[:, low:high] = ring.reduced(chunk, low, high)
-    sent = chunks_sent(ranks)
+        for chunk, (low, high) in enumerate(bounds):
+            if low < high and ranks > 1:
+                result[:, low:high] = ring.reduced(chunk, low, high)
     payload, scales = (np.array([count(high - low) for low, high in bounds]) for count in (wire.payload_bytes, wire.scale_bytes))
     left, held = (array if array is None else fixed(array) for array in (left, held))
-    by_rank = fixed(payload[sent].sum(axis=0)), fixed(scales[sent].sum(axis=0))
+    by_rank = fixed(scattered(payload) + gathered(payload)), fixed(scattered(scales) + gathered(scales))
     return RingResult(fixed(result), *by_rank, left, fixed(payload + scales), held)
 
 
