@@ -1,4 +1,4 @@
-"""The parts of a hybrid step beside its operations, as spans: messages, the rings of all stages, the optimizer."""
+"""The parts of a hybrid step beside its operations, as spans: messages, the rings of all stages, the optimiser."""
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def hops(edges: Floats, stage: Ints, mesh: Mesh, nbytes: Ints) -> tuple[Spans, S
 
 
 def optimizers(edges: Floats, mesh: Mesh, update: float) -> Spans:
-    """Return the optimizer of every rank, which starts when the device's last ring is done."""
+    """Return the optimiser of every rank, which starts when the device's last ring is done."""
     start = np.concatenate([edges[..., -1, -1]] * mesh.replicas, axis=-1)
     ranks = np.arange(mesh.size)
     return Spans(np.full(mesh.size, OPTIMIZER), ranks, start, start + update)

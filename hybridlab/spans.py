@@ -1,4 +1,4 @@
-"""What devices do beside the operations of a schedule: messages, hops of a ring, the optimizer; and when each ran."""
+"""What devices do beside the operations of a schedule: messages, hops of a ring, the optimiser; and when each ran."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ class Spans(Fixed):
         return earliest
 
     def computing(self, devices: int) -> Floats:
-        """Return how long each of ``devices`` computes here, in its optimizer, shape (settings..., devices)."""
+        """Return how long each of ``devices`` computes here, in its optimiser, shape (settings..., devices)."""
         mine = np.flatnonzero(self.kind == OPTIMIZER)
         total = np.zeros((devices, *self.start.shape[:-1]))
         np.add.at(total, self.device[mine], np.moveaxis((self.end - self.start)[..., mine], -1, 0))

@@ -1,4 +1,4 @@
-"""One step of hybrid training: the pipelines of all replicas, a ring all-reduce for each stage, the optimizer."""
+"""One step of hybrid training: the pipelines of all replicas, a ring all-reduce for each stage, the optimiser."""
 
 import math
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ BYTES_A_PARAMETER = 2  # of a gradient as a GPU holds it in mixed-precision trai
 class HybridStep(Fixed):
     """One step of all ranks, as :func:`hybrid_step` returns it. Times are in the unit of the costs.
 
-    ``timeline`` holds every rank's operations, messages, ring hops and optimizer. ``all_reduce_time`` is how long the
+    ``timeline`` holds every rank's operations, messages, ring hops and optimiser. ``all_reduce_time`` is how long the
     rings of one device take, one after the other. ``exposed_communication`` is how much sooner the step would end if
     the rings took no time. ``single_device`` is the time of one device doing the same work alone: all operations of all
-    replicas, and each optimizer once. With batched costs each but ``all_reduce_time`` has the settings as its axes.
+    replicas, and each optimiser once. With batched costs each but ``all_reduce_time`` has the settings as its axes.
     """
 
     timeline: Timeline
@@ -83,11 +83,11 @@ def hybrid_step(
     optimizer: float = 0.0,
     microseconds: float = 1000.0,
 ) -> HybridStep:
-    """Return one training step of ``replicas`` pipelines: when every operation, message, ring hop and optimizer runs.
+    """Return one training step of ``replicas`` pipelines: when every operation, message, ring hop and optimiser runs.
 
     ``schedule`` and ``costs`` are those of one pipeline of K devices; costs may also name all K x D ranks. Then the
     gradients of each stage go around the ring of its replicas, 2(D-1) steps in which every rank sends one of D pieces,
-    and each device runs its optimizer. A ring step costs nothing, or either
+    and each device runs its optimiser. A ring step costs nothing, or either
 
     - ``ring_step``: its time for all gradients of a device; the ring of one of v chunks takes 1/v of it a step; or
     - ``link`` and ``gradient_bytes``, the bytes of one device's gradients as a GPU holds them, 2 a parameter: latency +

@@ -22,7 +22,7 @@ class Timeline(Fixed):
 
     ``start`` and ``end`` have shape (settings..., operations), the operations in the order of the schedule's rows:
     device by device, as they ran. Times are in the caller's unit. ``spans`` is what devices did beside the operations:
-    messages, hops of a ring, the optimizer; None where the timeline does not tell.
+    messages, hops of a ring, the optimiser; None where the timeline does not tell.
     """
 
     schedule: Schedule
@@ -79,7 +79,7 @@ class Timeline(Fixed):
 
     @property
     def busy(self) -> Floats:
-        """Time each device computes, operations and optimizer, shape (settings..., devices)."""
+        """Time each device computes, operations and optimiser, shape (settings..., devices)."""
         busy: Floats = np.add.reduceat(self.end - self.start, self.schedule.first, axis=-1)
         return busy if self.spans is None else busy + self.spans.computing(self.schedule.devices)
 
