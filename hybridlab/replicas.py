@@ -1,5 +1,6 @@
 """The schedule of a whole mesh: one pipeline's orders, once for each replica."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hybridlab.mesh import Mesh
 from hybridlab.schedule import Schedule
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Replicated(Schedule):
     r"""The schedule of every rank of a mesh, as :func:`~hybridlab.replicas.replicate` makes it: each replica runs the same orders.
 

@@ -3,6 +3,7 @@
 import copy
 import pickle
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,9 @@ def test_copies_are_alike_and_cannot_be_changed(again: Callable[[Any], Any]) -> 
     assert everyone.devices == 4
     with pytest.raises(ValueError, match="read-only"):
         everyone.source[0] = 3
+    for name in ("replicas", "source"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(everyone, name, 3)
 
 
 def test_refusals() -> None:
