@@ -1,7 +1,7 @@
 """The hybrid step: numbers of the published report put right, properties over the registry, a second clock as judge."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -44,6 +44,22 @@ def test_the_reports_total_and_its_speedup_put_right() -> None:
     assert round(step.efficiency, 2) == 0.86
     assert round(step.communication_share, 3) == 0.033
     assert 1040 / step.makespan == pytest.approx(0.86, abs=0.005), "the report's baseline: a quarter of the work"
+
+
+def test_twenty_ms_more_of_communication_lengthen_what_they_are_divided_by() -> None:
+    """Test 4: 60 of 1230 ms are 4.9 %, and the all-reduce alone is 3.3 %; the report has 60 of 1210."""
+    more = report_step(ring_step=30)
+    assert (more.makespan, round(100 * more.communication_share, 1)) == (1230, 4.9)
+    assert round(100 * report_step().communication_share, 1) == 3.3
+
+
+def test_the_published_configuration_laid_out_whole() -> None:
+    """K = 3, D = 4, M = 6 in unit times: 16 slots, not 8 rows; 156 operations and optimisers, not 144 events."""
+    step = hybrid_step(build("1f1b", 3, 6), Costs.per_device(1, 1), 4)
+    kinds = Counter(row["kind"] for row in step.timeline.to_rows())
+    assert kinds == {"F": 72, "B": 72, "optimizer": 12, "send": 96, "receive": 96, "reduce-scatter": 36, "all-gather": 36}
+    assert kinds["F"] + kinds["B"] + kinds["optimizer"] == 144 + 12
+    assert step.makespan == 16
 
 
 def test_the_other_reading() -> None:
