@@ -135,25 +135,6 @@ function render({ model, el }) {
     tables.replaceChildren(...shown.rings.map((ring) => valuesOf(ring, now.ranks)));
     spoken.textContent = summaryOf(shown, now);
   };
-  const guarded = () => {
-    try {
-      show();
-    } catch (error) {
-      console.warn("ring stepper:", error);
-      stop();
-      sayDamaged(root, "picture", "drawn");
-    }
-  };
-  let due = false; // several traits change at once: draw once
-  const soon = () => {
-    if (!due) queueMicrotask(() => ((due = false), guarded()));
-    due = true;
-  };
-  const events = SETTING.map((name) => `change:${name}`);
-  const stop = () => {
-    picture.stop();
-    for (const event of events) model.off?.(event, soon);
-  };
   const moves = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
   steps.buttons.addEventListener("keydown", (event) => {
     if (!(event.key in moves) || !plain(event)) return;
@@ -161,9 +142,7 @@ function render({ model, el }) {
     const last = model.get("data").runs[model.get("ranks")].phases.length - 1;
     pick("step", Math.max(0, Math.min(last, model.get("step") + moves[event.key])));
   });
-  for (const event of events) model.on(event, soon);
-  guarded();
-  return stop;
+  return keepDrawn(model, root, SETTING, show, picture.stop);
 }
 
 export default { render };

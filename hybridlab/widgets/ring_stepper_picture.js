@@ -1,14 +1,16 @@
 // The picture of one ring after one step: a column for each rank, a row for each chunk, who is in it, and the messages as arrows.
 
 const [SLOT, PAD, VALUE, ROW_GAP, TOP] = [15, 4, 17, 10, 20]; // px: height of a slot, round the slots, of the number, between rows, of the heads
-const [GAP, LEFT, LEAST, MOST] = [14, 16, 33, 76]; // px: between columns, left of them, least and greatest width of a box
+const [GAP, LEFT, MOST] = [14, 16, 76]; // px: between columns, left of them, greatest width of a box
 
 const across = (ranks) => (ranks < 4 ? ranks : Math.ceil(ranks / 2)); // slots in one line of a box
 
-const leastWidth = (ranks) => LEFT + GAP + ranks * (LEAST + GAP);
+const leastBox = (ranks) => (ranks > 6 ? 44 : 33); // px
+
+const leastWidth = (ranks) => LEFT + GAP + ranks * (leastBox(ranks) + GAP);
 
 function frameOf(ranks, width) {
-  const box = Math.max(LEAST, Math.min(MOST, (width - LEFT - GAP) / ranks - GAP));
+  const box = Math.max(leastBox(ranks), Math.min(MOST, (width - LEFT - GAP) / ranks - GAP));
   const lines = Math.ceil(ranks / across(ranks));
   const height = 2 * PAD + lines * SLOT + VALUE;
   const x = (rank) => LEFT + GAP + rank * (box + GAP);
