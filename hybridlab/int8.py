@@ -14,7 +14,7 @@ LEVELS = 127  # codes run from -127 to 127, so that zero is exact and both signs
 def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
     """Return the scale of every block: the smallest number of ``form`` of which 127 reach the block's largest.
 
-    A block of zeros has scale 0, one with NaN or infinity, or beyond what ``form`` reaches, a scale that is not finite.
+    A block of zeros has scale 0. One with NaN or infinity, or beyond what ``form`` or float32 reaches, has scale inf.
 
     >>> scales_of(np.array([254.0, -1.0, 0.0, 0.0]), block=2, form=np.float16)
     array([2., 0.], dtype=float16)
@@ -29,7 +29,11 @@ def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
     with np.errstate(over="ignore"):
         scales: npt.NDArray[Any] = np.abs(peak / LEVELS).astype(form)
         short = scales.astype(np.float64) * LEVELS < peak
-        scales[short] = np.nextafter(scales[short], form(np.inf))
+        if short.any():
+            scales[short] = np.nextafter(scales[short], form(np.inf))
+        reach = scales.astype(np.float32) * np.float32(LEVELS)
+    if not np.isfinite(reach).all():
+        scales[~np.isfinite(reach)] = np.inf
     return scales
 
 

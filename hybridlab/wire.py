@@ -141,9 +141,7 @@ class WireFormat:
         elif not isinstance(rng, np.random.Generator):
             raise HybridLabError(f"stochastic rounding draws random numbers: pass rng=numpy.random.default_rng(seed), not {shown(rng)}")
         scales = scales_of(numbers, self.block, SCALES[self.scale])
-        with np.errstate(over="ignore"):
-            carried = np.isfinite(scales.astype(np.float32) * LEVELS).all()
-        if not carried:
+        if not np.isfinite(scales).all():
             raise _refusal(numbers, self, min(LEVELS * LARGEST[self.scale], LARGEST["FP32"]))
         return Packet(self, fixed(codes_of(numbers, scales, self.block, rng)), fixed(scales))
 
