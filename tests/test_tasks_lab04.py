@@ -39,6 +39,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("lab04.t2", rule("(r - s) % D", "(r - s) % D"), "rank 0 sends chunk 0 with the numbers of rank 0 alone, no whole sum"),
     ("lab04.t2", rule("(r + s) % D"), "in step 0 of the all-gather rank 0 sends chunk 1 with the numbers of ranks 0 and 3"),
     ("lab04.t2", rule("r"), "chunk 3 of rank 0 holds the numbers of ranks 0 and 3 (2 times)"),
+    ("lab04.t2", rule("0"), "after step 1 of the reduce-scatter chunk 0 of rank 0 holds the numbers of ranks 0, 2 and 3 (2 times)"),
     ("lab04.t2", rule("(r - s) % D", "(r + 1) % D"), "in the end chunk 2 of rank 0 holds the numbers of ranks 0, 2 and 3"),
     ("lab04.t2", rule("(r - s) % D", "(r + 1 + s) % D"), "in step 1 of the all-gather rank 0 sends chunk 2"),
     ("lab04.t2", rule("r - s"), "rank 0 sends chunk -1, but there are chunks 0 to 3"),
