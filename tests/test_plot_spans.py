@@ -70,6 +70,15 @@ def test_messages_sent_and_received_stand_one_above_the_other() -> None:
     assert set(np.round(sent[:, 3] - sent[:, 2], 9)) == set(np.round(received[:, 3] - received[:, 2], 9))
 
 
+def test_hops_keep_clear_of_messages_that_they_meet() -> None:
+    axes = panel(STEPS["two rings a device, beside computing"])
+    rows, received = rectangles(axes, "idle"), rectangles(axes, "spans receive")
+    for kind in ("reduce-scatter", "all-gather"):
+        for top in rectangles(axes, f"spans {kind}")[:, 2]:
+            mine = [low for low in received[:, 3] if rows[rows[:, 3] < top][-1, 3] < low < top + 0.1]
+            assert max(mine) < top
+
+
 def test_activations_keep_clear_of_the_lane() -> None:
     axes = panel(STEPS["the report's"])
     lowest = rectangles(axes, "spans receive")[0, 3]

@@ -29,17 +29,39 @@ def kinds_in(timeline: Timeline) -> list[str]:
     return [kind for kind in KINDS if kind in there]
 
 
+def lane_for(timeline: Timeline, bar: float) -> float:
+    """Return the inches that messages and hops need below a bar of ``bar`` inches: twice as many where they meet."""
+    if not set(kinds_in(timeline)) - {"optimizer"}:
+        return 0.0
+    return bar if _meet(timeline) else bar / 2
+
+
+def _meet(timeline: Timeline) -> bool:
+    """Return whether a device is in a ring before its last message has come or gone."""
+    if timeline.spans is None:
+        return False
+    hops, messages = timeline.spans.of("reduce-scatter", "all-gather"), timeline.spans.of("send", "receive")
+    first, last = np.full(timeline.schedule.devices, np.inf), np.full(timeline.schedule.devices, -np.inf)
+    np.minimum.at(first, hops.device, hops.start)
+    np.maximum.at(last, messages.device, messages.end)
+    return bool((first <= last).any())
+
+
 def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: float, points: float) -> None:
     """Draw the spans of a timeline; a device's row is ``pitch`` inches below the one before, a unit of x ``points`` long.
 
-    Below the ``bar`` of operations the ``lane`` holds hops in its whole height, messages sent in its upper half, and received
-    in its lower one. The optimizer stands among the operations. What takes no time is a stroke.
+    Below the ``bar`` of operations the ``lane`` holds messages, sent ones above those received, and hops: in the same
+    place, or below them where they meet. The optimizer stands among the operations. What takes no time is a stroke.
     """
+    below, strip = bar + 0.02, lane - 0.03
+    if _meet(timeline):
+        strip = (lane - 0.05) / 2
     for kind in kinds_in(timeline):
         spans = timeline.spans.of(kind)  # type: ignore[union-attr]  # there are some
         start, end = spans.start - origin(timeline), spans.end - origin(timeline)
         row = spans.device.astype(np.float64) * pitch
-        draw_kind(axes, kind, start, end, row if kind == "optimizer" else row + bar + 0.02, bar if kind == "optimizer" else lane, points)
+        shift = {"optimizer": 0.0, "send": below, "receive": below}.get(kind, bar + lane - 0.01 - strip)
+        draw_kind(axes, kind, start, end, row + shift, bar if kind == "optimizer" else strip, points)
 
 
 def draw_kind(axes: Axes, kind: str, start: Floats, end: Floats, top: Floats, height: float, points: float) -> None:

@@ -11,7 +11,7 @@ from matplotlib.transforms import Affine2D, blended_transform_factory
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, shown, times
-from hybridlab.plot.beside import draw_spans, kinds_in
+from hybridlab.plot.beside import draw_spans, lane_for
 from hybridlab.plot.operations import bars_of, draw_bars, draw_idle, numbers_for, origin, write_numbers
 from hybridlab.plot.picture import INK, MUTED, RULE, WIDTH, Picture, sheet, write
 from hybridlab.plot.words import number
@@ -59,7 +59,7 @@ def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None,
     bar, memory, gap = (0.26, 0.21, 0.1) if devices <= 8 else (0.21, 0.16, 0.07) if devices <= 20 else (0.16, 0.11, 0.05)
     most = max(float(timeline.peak_activations.max()) for timeline in timelines)
     held = _space(most, peak, "peak", "the most activations that a device holds")
-    lane = bar / 2 if any(kinds_in(timeline) for timeline in timelines) else 0.0
+    lane = max(lane_for(timeline, bar) for timeline in timelines)
     return Frame(_space(longest, end, "end", "the makespan") or 1.0, bar, lane, memory if activations else 0.0, gap, held)
 
 
@@ -87,7 +87,7 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
     for bars in bars_of(timeline, frame.pitch, frame.bar):
         draw_bars(axes, bars, AXIS * 72 / frame.span)
     write_numbers(axes, timeline, numbers_for(timeline, frame.bar, AXIS / frame.span), frame.pitch, frame.bar)
-    draw_spans(axes, timeline, frame.pitch, frame.bar, frame.lane - 0.03, AXIS * 72 / frame.span)
+    draw_spans(axes, timeline, frame.pitch, frame.bar, frame.lane, AXIS * 72 / frame.span)
     kind = "rank" if isinstance(timeline.schedule, Replicated) else "device"
     for device, peak in enumerate(timeline.peak_activations.tolist()):
         _name(axes, kind, device, peak, frame)

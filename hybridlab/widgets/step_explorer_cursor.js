@@ -1,9 +1,8 @@
 // The cursor in the picture of a step: the row of its rank, the time, what runs then, and who sends to whom.
 
-// An arrow from the lane of one rank to that of another, bent so that the two of a hop stand side by side.
-function arrowOf(frame, from, to, at, bend, name) {
-  const lane = (rank) => frame.top(rank) + frame.bar + 2 + frame.lane / 2;
-  const [x, y0, y1] = [Math.min(Math.max((at - frame.from) * frame.scale, 0), frame.pixels), lane(from), lane(to)];
+// An arrow from the lane of one rank, at the height `y0`, to that of another, bent so that the two of a hop stand side by side.
+function arrowOf(frame, [y0, y1], at, bend, name) {
+  const x = Math.min(Math.max((at - frame.from) * frame.scale, 0), frame.pixels);
   const way = Math.sign(y1 - y0);
   const line = make("path", { d: `M${round(x)} ${y0}Q${round(x + bend)} ${(y0 + y1) / 2} ${round(x)} ${y1 - 5 * way}` });
   const head = make("path", { class: "head", d: `M${round(x)} ${y1}l${round(-4 + bend / 8)} ${-8 * way}h8Z` });
@@ -11,11 +10,12 @@ function arrowOf(frame, from, to, at, bend, name) {
 }
 
 function arrowsOf(frame, { op, time: at, sends, receives, hops }) {
-  const out = [...sends, ...receives].map(({ from, to, start, end }) => arrowOf(frame, from, to, (start + end) / 2, 12, "sent"));
-  if (op && op.peer !== null && op.peer !== undefined) out.push(arrowOf(frame, op.rank, op.peer, op.end, 12, "later"));
+  const [messages, ring] = [frame.message, frame.hop].map((lane) => (from, to) => [from, to].map((rank) => lane(rank) + frame.lane / 2));
+  const out = [...sends, ...receives].map(({ from, to, start, end }) => arrowOf(frame, messages(from, to), (start + end) / 2, 12, "sent"));
+  if (op && op.peer !== null && op.peer !== undefined) out.push(arrowOf(frame, messages(op.rank, op.peer), op.end, 12, "later"));
   for (const { rank, peer, from, start, end } of hops) {
     const [early, late] = [0.75 * start + 0.25 * end, 0.25 * start + 0.75 * end];
-    out.push(arrowOf(frame, rank, peer, late, 26, "sent"), arrowOf(frame, from, rank, early, -26, "got"));
+    out.push(arrowOf(frame, ring(rank, peer), late, 26, "sent"), arrowOf(frame, ring(from, rank), early, -26, "got"));
   }
   return out;
 }

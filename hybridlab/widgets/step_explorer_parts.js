@@ -15,7 +15,7 @@ function settingOf(id, data, pick) {
   };
   const controls = {
     schedule: choice("schedule", "Schedule"),
-    devices: amount("devices", "Devices a pipeline, K"),
+    devices: amount("devices", "Devices, K"),
     replicas: amount("replicas", "Replicas, D"),
     microbatches: amount("microbatches", "Microbatches, M"),
     ring: choice("ring", data.label),
@@ -67,6 +67,7 @@ function legendOf(step) {
     parts.push(sampleOf(words("optimizer"), body, ...marks, make("text", { x: 13, y: 9.5 }, "opt")));
   }
   parts.push(idleSample());
+  if (step.chunks > 1) parts.push(chunkSample(kinds.F.colours[step.chunks]));
   if (has("send")) parts.push(sampleOf(words("send"), make("rect", { class: "send", x: 1, y: 3, width: 24, height: 6 })));
   if (has("receive")) parts.push(sampleOf(words("receive"), make("rect", { class: "receive", x: 1, y: 9, width: 24, height: 6 })));
   const hop = (kind, fill) => {
@@ -87,7 +88,7 @@ function figuresOf(data, setting) {
   const { peak, chunks } = data.pipelines[[setting.schedule, setting.devices, setting.microbatches].join("/")];
   const head = (overlap) => {
     const words = overlap ? "Overlap" : "No overlap";
-    if (overlap !== setting.overlap) return make("th", { scope: "col" }, words);
+    if (overlap !== setting.overlap || steps.length === 1) return make("th", { scope: "col" }, words);
     return make("th", { scope: "col", class: "chosen" }, `${words} (shown)`);
   };
   const row = (words, read) => make("tr", {}, make("th", { scope: "row" }, words), ...steps.map((step) => make("td", {}, read(step))));

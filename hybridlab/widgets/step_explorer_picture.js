@@ -3,6 +3,8 @@
 const HEAD = 17; // px: the name of a replica above its ranks
 const END = 26; // px: room for half of the last number of the time axis
 
+const meet = (one, other) => one.start <= other.end && other.start < one.end;
+
 function frameOf(step, width, ringsOnly) {
   const from = ringsOnly ? least(step.ranks.flatMap(({ hops }) => hops.map((hop) => hop.start))) : 0;
   const span = step.makespan - from;
@@ -11,11 +13,15 @@ function frameOf(step, width, ringsOnly) {
   const needed = ringsOnly || !seen.length ? 0 : (NARROWEST * span) / least(seen.map(({ start, end }) => end - start));
   const pixels = span > 0 ? Math.min(Math.max(room, needed), WIDEST) : room;
   const [bar, lane, gap] = step.ranks.length > 8 ? [17, 10, 7] : [22, 12, 9];
-  const pitch = bar + lane + gap + 1;
+  const crowded = ({ hops, sends, receives }) => [...sends, ...receives].some((message) => hops.some((hop) => meet(hop, message)));
+  const strip = step.ranks.some(crowded) ? lane + 1 : 0; // messages have a lane of their own where a ring goes on beside them
+  const pitch = bar + lane + strip + gap + 1;
   const head = step.replicas > 1 ? HEAD : 0;
   const top = (rank) => rank * pitch + head * (Math.floor(rank / step.devices) + 1);
   const scale = span > 0 ? pixels / span : 0; // px a unit of time
-  return { from, pixels, scale, bar, lane, pitch, head, top, floor: top(step.ranks.length - 1) + bar + lane + 4 };
+  const message = (rank) => top(rank) + bar + 2;
+  const hop = (rank) => message(rank) + strip;
+  return { from, pixels, scale, bar, lane, pitch, head, top, message, hop, floor: hop(step.ranks.length - 1) + lane + 2 };
 }
 
 // Where a stretch of time stands in the frame: its left edge and its width, at least `narrowest`; null if it ended before.
@@ -44,7 +50,7 @@ function barOf(step, op, frame) {
 function hopOf(step, hop, frame) {
   const across = acrossOf(frame, hop);
   if (!across) return null;
-  const [y, height, gathers] = [frame.top(hop.rank) + frame.bar + 2, frame.lane, hop.kind === "all-gather"];
+  const [y, height, gathers] = [frame.hop(hop.rank), frame.lane, hop.kind === "all-gather"];
   const { colour } = step.spans[hop.kind];
   const body = make("rect", { ...across, y, height, rx: 2, ...(gathers ? { stroke: colour } : { fill: colour }) });
   const label = make("text", { x: round(across.x + across.width / 2), y: y + height / 2 + 0.5 }, hop.piece);
@@ -54,7 +60,7 @@ function hopOf(step, hop, frame) {
 function messageOf(message, rank, frame) {
   const across = acrossOf(frame, message, 2.5);
   if (!across) return null;
-  const [top, height] = [frame.top(rank) + frame.bar + 2, frame.lane / 2 - 0.5];
+  const [top, height] = [frame.message(rank), frame.lane / 2 - 0.5];
   const y = message.kind === "send" ? top : top + frame.lane / 2 + 0.5;
   return make("rect", { class: message.kind, ...across, y, height });
 }

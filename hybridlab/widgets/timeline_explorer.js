@@ -19,8 +19,7 @@ function legendOf(timelines) {
   items.push(idleSample());
   items.push(sampleOf("activations held", make("path", { class: "memory", d: "M0 17V12H6V7H13V2H19V9H25V17Z" })));
   const shades = kinds.F.colours[most(drawn.map((timeline) => timeline.chunks))];
-  const steps = shades.map((fill, chunk) => make("rect", { x: (26 / shades.length) * chunk, width: 26 / shades.length, height: 18, fill }));
-  if (shades.length > 1) items.push(sampleOf("first to last chunk of a device", ...steps));
+  if (shades.length > 1) items.push(chunkSample(shades));
   return items;
 }
 

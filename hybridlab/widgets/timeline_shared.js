@@ -74,3 +74,8 @@ function idleSample() {
   const hatch = make("path", { class: "hatch", d: "M1 11L9 1M4 17L18 1M13 17L25 3M22 17L25 13" });
   return sampleOf("idle", make("rect", { class: "idle", x: 0.5, y: 0.5, width: 25, height: 17, rx: 2, fill: "none" }), hatch);
 }
+
+function chunkSample(shades) {
+  const steps = shades.map((fill, chunk) => make("rect", { x: (26 / shades.length) * chunk, width: 26 / shades.length, height: 18, fill }));
+  return sampleOf("first to last chunk of a device", ...steps);
+}
