@@ -4,7 +4,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pytest
 
 from hybridlab import Mesh
 from hybridlab.tasks import check
@@ -66,19 +65,6 @@ WRONG: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("key", "answer", "says"), WRONG)
-def test_a_wrong_answer_gets_its_own_sentence(key: str, answer: Any, says: str) -> None:
-    feedback = check(key, answer)
-    assert not feedback.passed
-    assert any(says in message for message in feedback.messages), feedback.messages
-
-
-def test_sentences_about_wrong_answers_differ() -> None:
-    for key in {key for key, _, _ in WRONG}:
-        sentences = [check(task, answer).messages for task, answer, _ in WRONG if task == key]
-        assert len(set(sentences)) >= len(sentences) - 1  # two answers with one mistake may share one
-
-
 def drawn(stages: int, replicas: int) -> np.ndarray[Any, np.dtype[np.int_]]:
     """The ranks as a picture of the mesh: a row a replica, a column a stage."""
     return np.arange(stages * replicas).reshape(replicas, stages)
@@ -109,17 +95,13 @@ def test_the_right_crossings_are_those_of_every_message_of_a_step() -> None:
     assert check("lab01.t5", counts).passed
 
 
-@pytest.mark.parametrize(
-    ("key", "answer"),
-    [
-        ("lab01.t1", [3, 4]),
-        ("lab01.t1", np.array([3.0, 4.0])),
-        ("lab01.t1", Mesh(stages=5, replicas=6).coordinates(23)),
-        ("lab01.t2", ((10, 6, 2), [7, 6, 5, 4])),
-        ("lab01.t3", (2.0, np.int64(14))),
-        ("lab01.t4", [768, 448e3]),
-        ("lab01.t5", np.array([112, 184])),
-    ],
-)
-def test_another_way_to_write_the_right_answer_passes(key: str, answer: Any) -> None:
-    assert check(key, answer).passed
+# Task, another way to write its right answer.
+RIGHT: list[tuple[str, Any]] = [
+    ("lab01.t1", [3, 4]),
+    ("lab01.t1", np.array([3.0, 4.0])),
+    ("lab01.t1", Mesh(stages=5, replicas=6).coordinates(23)),
+    ("lab01.t2", ((10, 6, 2), [7, 6, 5, 4])),
+    ("lab01.t3", (2.0, np.int64(14))),
+    ("lab01.t4", [768, 448e3]),
+    ("lab01.t5", np.array([112, 184])),
+]

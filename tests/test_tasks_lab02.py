@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from solutions import SOLUTIONS, cells_of, is_solution
@@ -23,20 +22,16 @@ def test_the_solution_of_task_1_is_1f1b_as_built() -> None:
     assert Schedule.parse(SOLUTIONS["lab02.t1"]).orders == build("1f1b", 3, 4).orders
 
 
-@pytest.mark.parametrize(
-    ("key", "answer"),
-    [
-        ("lab02.t1", str(build("1f1b", 3, 4)).replace("device 0: ", "").replace("device", "  Device")),
-        ("lab02.t2", 120.0),
-        ("lab02.t2", np.int64(120)),
-        ("lab02.t3", (3, 3, 3, 2, 1, 0)),
-        ("lab02.t3", np.array([3.0, 3, 3, 2, 1, 0])),
-        ("lab02.t4", str(build("1f1b", 3, 4))),
-        ("lab02.t4", LINE.replace(" ", "   ").upper()),
-    ],
-)
-def test_another_way_to_write_the_right_answer_passes(key: str, answer: Any) -> None:
-    assert check(key, answer).passed
+# Task, another way to write its right answer.
+RIGHT: list[tuple[str, Any]] = [
+    ("lab02.t1", str(build("1f1b", 3, 4)).replace("device 0: ", "").replace("device", "  Device")),
+    ("lab02.t2", 120.0),
+    ("lab02.t2", np.int64(120)),
+    ("lab02.t3", (3, 3, 3, 2, 1, 0)),
+    ("lab02.t3", np.array([3.0, 3, 3, 2, 1, 0])),
+    ("lab02.t4", str(build("1f1b", 3, 4))),
+    ("lab02.t4", LINE.replace(" ", "   ").upper()),
+]
 
 
 def moved(text: str, op: str, behind: str) -> str:
@@ -105,13 +100,6 @@ WRONG = [
     ("lab02.t4", str(build("gpipe", 3, 4)), "changed devices 0, 1, 2; the order of one device is enough"),
     ("lab02.t4", 1, "the new line is text such as"),
 ]
-
-
-@pytest.mark.parametrize(("key", "answer", "says"), WRONG)
-def test_a_wrong_answer_gets_its_own_sentence(key: str, answer: Any, says: str) -> None:
-    feedback = check(key, answer)
-    assert not feedback.passed
-    assert any(says in message for message in feedback.messages), feedback
 
 
 def near_1f1b(devices: int, microbatches: int) -> Iterator[Schedule]:

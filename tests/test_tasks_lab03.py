@@ -3,11 +3,9 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from hybridlab import build, simulate
 from hybridlab.published.zero_bubble import RUNS
-from hybridlab.tasks import check
 
 ONE_F_ONE_B_GIB = [1.5 * (8 - device) for device in range(8)]
 
@@ -72,35 +70,18 @@ WRONG: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("key", "answer", "says"), WRONG)
-def test_a_wrong_answer_gets_its_own_sentence(key: str, answer: Any, says: str) -> None:
-    feedback = check(key, answer)
-    assert not feedback.passed
-    assert any(says in message for message in feedback.messages), feedback.messages
-
-
-def test_sentences_about_wrong_answers_differ() -> None:
-    for key in {key for key, _, _ in WRONG}:
-        sentences = [check(task, answer).messages for task, answer, _ in WRONG if task == key]
-        assert len(set(sentences)) >= len(sentences) - 2  # junk of two types may share one
-
-
-@pytest.mark.parametrize(
-    ("key", "answer"),
-    [
-        ("lab03.t1", 0.71),
-        ("lab03.t1", 0.72),  # from the bubble ratio as the picture rounds it
-        ("lab03.t1", np.float32(0.7143)),
-        ("lab03.t2", 63.0),
-        ("lab03.t2", np.int64(63)),
-        ("lab03.t3", (4, 4, 4, 3, 2, 1)),
-        ("lab03.t3", np.array([4.0, 4, 4, 3, 2, 1])),
-        ("lab03.t4", 130.0),
-        ("lab03.t5", ["1F1B", ONE_F_ONE_B_GIB]),
-        ("lab03.t5", ("1f1b", np.array(ONE_F_ONE_B_GIB))),
-        ("lab03.t6", 79.2),
-        ("lab03.t6", 79.18),
-    ],
-)
-def test_another_way_to_write_the_right_answer_passes(key: str, answer: Any) -> None:
-    assert check(key, answer).passed
+# Task, another way to write its right answer.
+RIGHT: list[tuple[str, Any]] = [
+    ("lab03.t1", 0.71),
+    ("lab03.t1", 0.72),  # from the bubble ratio as the picture rounds it
+    ("lab03.t1", np.float32(0.7143)),
+    ("lab03.t2", 63.0),
+    ("lab03.t2", np.int64(63)),
+    ("lab03.t3", (4, 4, 4, 3, 2, 1)),
+    ("lab03.t3", np.array([4.0, 4, 4, 3, 2, 1])),
+    ("lab03.t4", 130.0),
+    ("lab03.t5", ["1F1B", ONE_F_ONE_B_GIB]),
+    ("lab03.t5", ("1f1b", np.array(ONE_F_ONE_B_GIB))),
+    ("lab03.t6", 79.2),
+    ("lab03.t6", 79.18),
+]

@@ -106,38 +106,27 @@ WRONG: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("key", "answer", "says"), WRONG)
-def test_a_wrong_answer_gets_its_own_sentence(key: str, answer: Any, says: str) -> None:
-    feedback = check(key, answer)
-    assert not feedback.passed
-    assert any(says in message for message in feedback.messages), feedback.messages
-
-
 def test_the_published_rule_is_recognised() -> None:
     messages = check("lab04.t2", rule("(r - s) % D", "(r - s) % D")).messages
     assert "this is the published ring" in messages[-1]
     assert not any("published" in message for message in check("lab04.t2", rule("(r + s) % D")).messages)
 
 
-@pytest.mark.parametrize(
-    ("key", "answer"),
-    [
-        ("lab04.t1", (7, 0, 1, 2, 3, 4, 5, 6)),
-        ("lab04.t1", np.roll(np.arange(8.0), 1)),
-        ("lab04.t2", rule("(r-s+D)%D", "(r + D + 1 - s) % D")),
-        ("lab04.t2", rule("(r - 1 - s) % D", "(r - s) % D")),  # chunk c starts at rank c + 1: another ring, as right
-        ("lab04.t2", rule("  (r + (D - 1) * s) % D\n")),
-        ("lab04.t2", rule("r - s - (r - s) // D * D")),
-        ("lab04.t2", rule("-(s - r) % D")),
-        ("lab04.t3", (np.int64(14), 3_500_000_000, 112.0)),
-        ("lab04.t4", 1_420_560.7),
-        ("lab04.t4", 1.42e6),
-        ("lab04.t5", {letter: f" {name.capitalize()} " for letter, name in FOUND.items()}),
-        ("lab04.t6", {"equal": "d, b, c", "bytes": ["B", "D", "E"], "same": "None", "mean": "NONE"}),
-    ],
-)
-def test_another_way_to_write_the_right_answer_passes(key: str, answer: Any) -> None:
-    assert check(key, answer).passed, check(key, answer)
+# Task, another way to write its right answer.
+RIGHT: list[tuple[str, Any]] = [
+    ("lab04.t1", (7, 0, 1, 2, 3, 4, 5, 6)),
+    ("lab04.t1", np.roll(np.arange(8.0), 1)),
+    ("lab04.t2", rule("(r-s+D)%D", "(r + D + 1 - s) % D")),
+    ("lab04.t2", rule("(r - 1 - s) % D", "(r - s) % D")),  # chunk c starts at rank c + 1: another ring, as right
+    ("lab04.t2", rule("  (r + (D - 1) * s) % D\n")),
+    ("lab04.t2", rule("r - s - (r - s) // D * D")),
+    ("lab04.t2", rule("-(s - r) % D")),
+    ("lab04.t3", (np.int64(14), 3_500_000_000, 112.0)),
+    ("lab04.t4", 1_420_560.7),
+    ("lab04.t4", 1.42e6),
+    ("lab04.t5", {letter: f" {name.capitalize()} " for letter, name in FOUND.items()}),
+    ("lab04.t6", {"equal": "d, b, c", "bytes": ["B", "D", "E"], "same": "None", "mean": "NONE"}),
+]
 
 
 @given(junk, junk)

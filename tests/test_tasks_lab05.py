@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from hybridlab import formulas
 from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
@@ -66,37 +65,19 @@ WRONG: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("key", "answer", "says"), WRONG)
-def test_a_wrong_answer_gets_its_own_sentence(key: str, answer: Any, says: str) -> None:
-    feedback = check(key, answer)
-    assert not feedback.passed
-    assert any(says in message for message in feedback.messages), feedback.messages
-
-
-def test_sentences_about_wrong_answers_differ() -> None:
-    for key in {key for key, _, _ in WRONG}:
-        sentences = [check(task, answer).messages for task, answer, _ in WRONG if task == key]
-        assert len(set(sentences)) >= len(sentences) - 2  # junk of two types may share one
-
-
-@pytest.mark.parametrize(
-    ("key", "answer"),
-    [
-        ("lab05.t1", 0.02),
-        ("lab05.t1", np.float32(0.02)),
-        ("lab05.t2", 40_960),
-        ("lab05.t2", np.int64(40_960)),
-        ("lab05.t3", 14.0),
-        ("lab05.t4", 0.95 * TWELVE),
-        ("lab05.t4", 2.6 * FOUR),
-        ("lab05.t5", ["One-shot", "int8", 128.0]),
-        ("lab05.t5", ("one-shot", "INT8", 256)),
-        ("lab05.t5", ("one-shot", "INT8", 63)),
-    ],
-)
-def test_another_way_to_write_the_right_answer_passes(key: str, answer: Any) -> None:
-    feedback = check(key, answer)
-    assert feedback.passed, feedback
+# Task, another way to write its right answer.
+RIGHT: list[tuple[str, Any]] = [
+    ("lab05.t1", 0.02),
+    ("lab05.t1", np.float32(0.02)),
+    ("lab05.t2", 40_960),
+    ("lab05.t2", np.int64(40_960)),
+    ("lab05.t3", 14.0),
+    ("lab05.t4", 0.95 * TWELVE),
+    ("lab05.t4", 2.6 * FOUR),
+    ("lab05.t5", ["One-shot", "int8", 128.0]),
+    ("lab05.t5", ("one-shot", "INT8", 256)),
+    ("lab05.t5", ("one-shot", "INT8", 63)),
+]
 
 
 def test_the_bytes_are_those_of_a_count_message_by_message() -> None:

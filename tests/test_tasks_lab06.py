@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybridlab.tasks import check
 from hybridlab.tasks.lab06 import plan
 
 BOTH = plan("overlap", "chunks").makespan
@@ -58,35 +57,18 @@ WRONG: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("key", "answer", "says"), WRONG)
-def test_a_wrong_answer_gets_its_own_sentence(key: str, answer: Any, says: str) -> None:
-    feedback = check(key, answer)
-    assert not feedback.passed
-    assert any(says in message for message in feedback.messages), feedback.messages
-
-
-def test_sentences_about_wrong_answers_differ() -> None:
-    for key in {key for key, _, _ in WRONG}:
-        sentences = [check(task, answer).messages for task, answer, _ in WRONG if task == key]
-        assert len(set(sentences)) >= len(sentences) - 2  # junk of two types may share one
-
-
-@pytest.mark.parametrize(
-    ("key", "answer"),
-    [
-        ("lab06.t1", 278),
-        ("lab06.t1", np.float64(278)),
-        ("lab06.t2", 12.0),
-        ("lab06.t2", np.int64(12)),
-        ("lab06.t3", 140),
-        ("lab06.t3", 140.0),
-        ("lab06.t4", ("chunks", "overlap", BOTH)),
-        ("lab06.t4", ["Overlap", " CHUNKS ", 277.6]),
-        ("lab06.t4", ("overlap", "chunks", np.float64(277.5))),  # without the latency
-    ],
-)
-def test_another_way_to_write_the_right_answer_passes(key: str, answer: Any) -> None:
-    assert check(key, answer).passed
+# Task, another way to write its right answer.
+RIGHT: list[tuple[str, Any]] = [
+    ("lab06.t1", 278),
+    ("lab06.t1", np.float64(278)),
+    ("lab06.t2", 12.0),
+    ("lab06.t2", np.int64(12)),
+    ("lab06.t3", 140),
+    ("lab06.t3", 140.0),
+    ("lab06.t4", ("chunks", "overlap", BOTH)),
+    ("lab06.t4", ["Overlap", " CHUNKS ", 277.6]),
+    ("lab06.t4", ("overlap", "chunks", np.float64(277.5))),  # without the latency
+]
 
 
 def test_only_one_pair_of_changes_meets_the_budget() -> None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from hybridlab import INT8, build, published
 from hybridlab.tasks import check
@@ -73,35 +72,18 @@ WRONG: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("key", "answer", "says"), WRONG)
-def test_a_wrong_answer_gets_its_own_sentence(key: str, answer: Any, says: str) -> None:
-    feedback = check(key, answer)
-    assert not feedback.passed
-    assert any(says in message for message in feedback.messages), feedback.messages
-
-
-def test_sentences_about_wrong_answers_differ() -> None:
-    for key in {key for key, _, _ in WRONG}:
-        sentences = [check(task, answer).messages for task, answer, _ in WRONG if task == key]
-        assert len(set(sentences)) >= len(sentences) - 2  # junk of two types may share one
-
-
-@pytest.mark.parametrize(
-    ("key", "answer"),
-    [
-        ("lab07.t1", 4.0),
-        ("lab07.t1", np.int64(4)),
-        ("lab07.t2", (16, 12, 8, 4)),
-        ("lab07.t2", np.array([16.0, 12, 8, 4])),
-        ("lab07.t3", ["int8", 95_004.0]),
-        ("lab07.t3", ("INT8, error feedback", 95_004)),
-        ("lab07.t4", (51.0, 49.0)),
-        ("lab07.t4", np.array([51, 49])),
-        ("lab07.t5", 6.0),
-    ],
-)
-def test_another_way_to_write_the_right_answer_passes(key: str, answer: Any) -> None:
-    assert check(key, answer).passed
+# Task, another way to write its right answer.
+RIGHT: list[tuple[str, Any]] = [
+    ("lab07.t1", 4.0),
+    ("lab07.t1", np.int64(4)),
+    ("lab07.t2", (16, 12, 8, 4)),
+    ("lab07.t2", np.array([16.0, 12, 8, 4])),
+    ("lab07.t3", ["int8", 95_004.0]),
+    ("lab07.t3", ("INT8, error feedback", 95_004)),
+    ("lab07.t4", (51.0, 49.0)),
+    ("lab07.t4", np.array([51, 49])),
+    ("lab07.t5", 6.0),
+]
 
 
 def test_the_bytes_of_the_third_task_are_those_that_a_ring_sends() -> None:
