@@ -21,23 +21,26 @@ function arrowsOf(frame, { op, time: at, sends, receives, hops }) {
 }
 
 // Marks in the picture what a rank does at a moment: its row, the time, what runs, and who sends to whom.
-function markMoment(step, frame, { under, over }, moment) {
+function markMoment(step, frame, plot, moment) {
+  const { under, over } = plot;
   const { own, op, sends, receives, hops, time: at } = moment;
   const x = round(Math.max((at - frame.from) * frame.scale, 0));
-  const row = { class: "row", x: -LEFT, y: frame.top(own.rank) - 4, width: Math.ceil(LEFT + frame.pixels + END), height: frame.pitch - 1 };
-  under.replaceChildren(make("rect", row));
+  const wide = { x: -LEFT + 1, width: Math.ceil(LEFT + frame.pixels + END) - 2, height: frame.pitch - 2 };
+  const row = (rank, name) => make("rect", { class: name, y: frame.top(rank) - 3.5, rx: 3, ...wide });
   const line = make("path", { class: "cursor", d: `M${x} -1V${frame.floor + 3}` });
   const point = make("path", { class: "point", d: `M${x - 5} ${frame.top(own.rank) - 7}h10l-5 6Z` });
-  const outside = at < frame.from ? [] : [line, point];
-  over.replaceChildren(...outside, ...arrowsOf(frame, moment));
+  over.replaceChildren(...(at < frame.from ? [] : [line, point, ...arrowsOf(frame, moment)]));
   const takes = new Set([...sends.map(({ to }) => to), ...hops.map(({ peer }) => peer)]);
   const gives = new Set([...receives.map(({ from }) => from), ...hops.map(({ from }) => from)]);
-  const running = new Set([op, ...sends, ...receives, ...hops]);
+  const peers = [...new Set([...takes, ...gives])].map((rank) => row(rank, "row peer"));
+  under.replaceChildren(row(own.rank, "row"), ...peers);
+  for (const item of plot.running ?? []) item.shape?.classList.remove("now");
+  plot.running = [op, ...sends, ...receives, ...hops].filter(Boolean);
+  for (const item of plot.running) item.shape?.classList.add("now");
   for (const each of step.ranks) {
     const role = (takes.has(each.rank) ? 1 : 0) + (gives.has(each.rank) ? 2 : 0);
     each.name.classList.toggle("here", each === own);
     each.role.textContent = ["", "receives", "sends", "both"][role] || `${step.chunks > 1 ? "device" : "stage"} ${each.device}`;
     each.role.classList.toggle("peer", role > 0);
-    for (const item of each.items) item.shape?.classList.toggle("now", running.has(item));
   }
 }
