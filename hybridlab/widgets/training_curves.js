@@ -12,7 +12,8 @@ function selectOf(id, { name, values }, pick) {
 }
 
 function sliderOf(id, steps, pick) {
-  const [input, output] = [make("input", { type: "range", min: 1, max: steps, step: 1 }), make("output", { for: id })];
+  const input = make("input", { type: "range", min: 1, max: steps, step: 1 });
+  const output = make("output", { for: id, "aria-live": "off" }); // the slider itself says its value
   input.addEventListener("input", () => pick(Number(input.value)));
   const show = (step) => ((input.value = step), (output.textContent = step));
   return { element: field(id, "Read at step", input, output), show };
@@ -30,8 +31,9 @@ function legend() {
 function numbersAt(data, curves, step) {
   const check = data.checked.filter((each) => each <= step).length - 1;
   const taken = check < 0 ? "not taken yet" : `${percent(curves.accuracies[check])} after step ${data.checked[check]}`;
-  const differ = curves.spread && check >= 0 ? (curves.spread[check] === 0 ? "0, bit for bit" : number(curves.spread[check])) : "";
-  const bytes = Number.isFinite(curves.bytes) ? curves.bytes.toLocaleString("en") : "";
+  const difference = curves.spread?.[check];
+  const differ = difference === undefined ? "–" : difference === 0 ? "0, bit for bit" : number(difference);
+  const bytes = Number.isFinite(curves.bytes) ? curves.bytes.toLocaleString("en") : curves.spread ? "not counted" : "–";
   return [number(curves.losses[step - 1]), taken, differ, bytes];
 }
 

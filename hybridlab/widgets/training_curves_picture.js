@@ -7,9 +7,9 @@ const along = (value, from, to, start, end) => start + ((value - from) / (to - f
 const at = (value) => value.toFixed(1);
 const pathOf = (points) => points.map(([x, y], place) => `${place ? "L" : "M"}${at(x)} ${at(y)}`).join("");
 
-// Whole multiples of 1, 2 or 5 that divide the steps into about four parts.
+// Multiples of 1, 2 or 5 times a power of ten that divide the steps into five parts or fewer.
 function stepsOf(last) {
-  const rough = last / 4;
+  const rough = last / 5;
   const ten = 10 ** Math.floor(Math.log10(rough));
   const apart = Math.max(1, [1, 2, 5, 10].map((each) => each * ten).find((each) => each >= rough));
   return Array.from({ length: Math.floor(last / apart) + 1 }, (_, place) => place * apart);
