@@ -19,7 +19,6 @@ from playwright.sync_api import Browser, Page
 from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, WireFormat
 from hybridlab.widgets import ErrorExplorer
 from hybridlab.widgets import error_explorer_data as source
-from hybridlab.widgets.error_explorer import SHOWN
 
 BLOCKS, RANDOM = WireFormat("INT8", block=256), WireFormat("INT8", stochastic=True)
 SCRIPT, STYLE = str(ErrorExplorer._esm), str(ErrorExplorer._css)
@@ -174,7 +173,7 @@ def test_what_is_shown_can_be_set_and_observed() -> None:
     assert (explorer.ranks, explorer.algorithm, explorer.distribution) == (4, "both", "Laplace")
     assert explorer.formats == ["FP16", "INT8"], "in the order of the picture"
     seen: list[Any] = []
-    explorer.observe(lambda change: seen.append((change["name"], change["new"])), list(SHOWN))
+    explorer.observe(lambda change: seen.append((change["name"], change["new"])), list(ErrorExplorer.SETTING))
     explorer.set_state({"ranks": 8, "formats": []})  # what a message from the page does
     explorer.formats = (BF16, "INT8")
     assert seen == [("ranks", 8), ("formats", []), ("formats", ["BF16", "INT8"])]
@@ -221,7 +220,7 @@ def test_what_was_not_measured_is_refused_and_changes_nothing(name: str, value: 
         ({"formats": [WireFormat("INT8", block=block) for block in range(1, 9)]}, "8 wire formats are too many for one picture"),
         ({"distributions": "cauchy"}, "unknown distribution 'cauchy'"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
-        ({"show": "ring"}, "show is what to begin with"),
+        ({"show": "ring"}, "show is a setting to begin with"),
         ({"show": {"rank": 2}}, "did you mean 'ranks'?"),
     ],
 )
@@ -231,7 +230,7 @@ def test_what_cannot_be_measured_is_refused(arguments: dict[str, Any], sentence:
 
 
 @settings(max_examples=60)
-@given(st.dictionaries(st.sampled_from(SHOWN), junk, max_size=3))
+@given(st.dictionaries(st.sampled_from(ErrorExplorer.SETTING), junk, max_size=3))
 def test_junk_from_a_view_is_refused(state: dict[str, Any]) -> None:
     explorer = small(ranks=(2, 4), formats=INT8, distributions="normal", size=64)
     with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
@@ -274,7 +273,7 @@ def shown(browser: Browser, state: dict[str, Any], width: int = 900) -> Page:
 
 
 def state_of(explorer: ErrorExplorer) -> dict[str, Any]:
-    return {name: getattr(explorer, name) for name in ("measured", *SHOWN)}
+    return {name: getattr(explorer, name) for name in ("measured", *ErrorExplorer.SETTING)}
 
 
 def in_words(value: float) -> str:
@@ -362,7 +361,7 @@ def test_damaged_data_show_a_sentence(browser: Browser, measured: Any) -> None:
 def test_the_script_and_the_class_name_the_same_traits() -> None:
     named = re.search(r"const SHOWN = (\[.*?\]);", SCRIPT)
     assert named
-    assert tuple(json.loads(named[1])) == SHOWN
+    assert tuple(json.loads(named[1])) == ErrorExplorer.SETTING
 
 
 def luminance(colour: str) -> float:

@@ -17,7 +17,7 @@ from misuse import junk
 
 from hybridlab import HybridLabError, Mesh, published
 from hybridlab.widgets import MeshView, mesh_view
-from hybridlab.widgets.mesh_view import MOST, SETTING, mesh_data
+from hybridlab.widgets.mesh_view import MOST, mesh_data
 
 Entry = dict[str, Any]
 counts = st.integers(1, MOST)
@@ -128,7 +128,7 @@ def test_a_rank_that_a_smaller_mesh_lacks_becomes_0() -> None:
 def test_observers_follow_the_page() -> None:
     view = small()
     seen: list[tuple[str, int]] = []
-    view.observe(lambda change: seen.append((change["name"], change["new"])), list(SETTING))
+    view.observe(lambda change: seen.append((change["name"], change["new"])), list(MeshView.SETTING))
     view.set_state({"rank": 11, "stages": 3, "replicas": 4})  # what a message from the page does, in any order
     assert sorted(seen) == [("rank", 11), ("replicas", 4), ("stages", 3)]
 
@@ -176,7 +176,7 @@ def test_what_a_page_sends_and_is_refused_is_answered_with_what_holds(monkeypatc
         ({"replicas": 13}, "replicas must be at most 12, not 13"),
         ({"replicas": range(1, 10**9)}, "replicas must be at most 12"),
         ({"microbatches": 0}, "microbatches must be a whole number of at least 1, not 0"),
-        ({"show": 3}, "show is a mesh and a rank to begin with"),
+        ({"show": 3}, "show is a setting to begin with"),
         ({"show": {"stage": 2}}, "did you mean 'stages'?"),
         ({"show": {"stages": 4}}, "choose from 2, 3"),
         ({"show": {"rank": 2}}, "there is no rank 2: the last one is 1"),
@@ -196,7 +196,7 @@ def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
 
 
 @settings(max_examples=60)
-@given(st.dictionaries(st.sampled_from(SETTING), junk, max_size=3))
+@given(st.dictionaries(st.sampled_from(MeshView.SETTING), junk, max_size=3))
 def test_junk_from_a_page_is_refused_or_drawn(state: dict[str, Any]) -> None:
     view = small()
     with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
@@ -221,8 +221,8 @@ def test_script_and_class_name_the_same_traits() -> None:
     script = str(MeshView._esm)
     named = re.search(r"const SETTING = (\[.*?\]);", script)
     assert named
-    assert tuple(json.loads(named[1])) == SETTING
-    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(SETTING)
+    assert tuple(json.loads(named[1])) == MeshView.SETTING
+    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(MeshView.SETTING)
     assert asked == {name for name in vars(MeshView) if name in MeshView.class_traits(sync=True)}
 
 

@@ -18,7 +18,7 @@ from misuse import junk
 from hybridlab import HybridLabError, published
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.widgets import RingStepper
-from hybridlab.widgets.ring_stepper import MOST_RANKS, SETTING
+from hybridlab.widgets.ring_stepper import MOST_RANKS
 from hybridlab.widgets.ring_stepper_data import holders
 
 sizes = st.integers(2, MOST_RANKS)
@@ -157,7 +157,7 @@ def test_a_view_begins_where_it_is_told_and_fewer_ranks_have_fewer_steps() -> No
 def test_observers_follow_the_page() -> None:
     view = small()
     seen: list[tuple[str, int]] = []
-    view.observe(lambda change: seen.append((change["name"], change["new"])), list(SETTING))
+    view.observe(lambda change: seen.append((change["name"], change["new"])), list(RingStepper.SETTING))
     view.set_state({"step": 6, "ranks": 4})  # what a message from the page does, in any order
     assert sorted(seen) == [("ranks", 4), ("step", 6)]
 
@@ -215,7 +215,7 @@ def hop(**changes: Any) -> SimpleNamespace:
         ({"ranks": 1}, "ranks must be a whole number of at least 2, not 1"),
         ({"ranks": 9}, "ranks must be at most 8, not 9"),
         ({"ranks": ()}, "ranks is empty"),
-        ({"show": 3}, "show is what to begin with"),
+        ({"show": 3}, "show is a setting to begin with"),
         ({"show": {"steps": 2}}, "did you mean 'step'?"),
         ({"show": {"step": 7}}, "there is no step 7"),
     ],
@@ -234,7 +234,7 @@ def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
 
 
 @settings(max_examples=60)
-@given(st.dictionaries(st.sampled_from(SETTING), junk, max_size=2))
+@given(st.dictionaries(st.sampled_from(RingStepper.SETTING), junk, max_size=2))
 def test_junk_from_a_page_is_refused_or_drawn(state: dict[str, Any]) -> None:
     view = small()
     with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
@@ -260,8 +260,8 @@ def test_script_and_class_name_the_same_traits() -> None:
     script = str(RingStepper._esm)
     named = re.search(r"const SETTING = (\[.*?\]);", script)
     assert named
-    assert tuple(json.loads(named[1])) == SETTING
-    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(SETTING)
+    assert tuple(json.loads(named[1])) == RingStepper.SETTING
+    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(RingStepper.SETTING)
     assert asked == {name for name in vars(RingStepper) if name in RingStepper.class_traits(sync=True)}
 
 

@@ -21,7 +21,6 @@ from hybridlab import FP16, FP32, INT8, REGISTRY, HybridLabError
 from hybridlab.collectives import Link
 from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
 from hybridlab.widgets import StepExplorer, grid, pipeline
-from hybridlab.widgets.step_explorer import SETTING
 from hybridlab.widgets.step_explorer_data import AXES, key_of
 
 Row = tuple[Any, ...]
@@ -233,15 +232,16 @@ def test_a_refused_message_of_a_view_is_answered_with_what_holds(monkeypatch: py
     explorer = small()
     with pytest.raises(HybridLabError):
         explorer.set_state({"replicas": 9})
-    assert sent[-1]["state"] == {name: getattr(explorer, name) for name in SETTING}
+    states = [message["state"] for message in sent if "state" in message]
+    assert states[-1] == {name: getattr(explorer, name) for name in StepExplorer.SETTING}
 
 
 def test_script_and_class_name_the_same_traits() -> None:
     script = str(StepExplorer._esm)
     named = re.search(r"const SETTING = (\[.*?\]);", script)
     assert named
-    assert set(json.loads(named[1])) == set(SETTING)
-    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(SETTING)
+    assert set(json.loads(named[1])) == set(StepExplorer.SETTING)
+    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(StepExplorer.SETTING)
     assert asked == {name for name in vars(StepExplorer) if name in StepExplorer.class_traits(sync=True)}
 
 
@@ -309,12 +309,12 @@ def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
 
 
 @settings(max_examples=40)
-@given(st.dictionaries(st.sampled_from(SETTING), junk, max_size=3))
+@given(st.dictionaries(st.sampled_from(StepExplorer.SETTING), junk, max_size=3))
 def test_junk_from_a_view_is_refused_or_drawn(state: dict[str, Any]) -> None:
     explorer = small()
     with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
         state = json.loads(json.dumps(state))
         with contextlib.suppress(HybridLabError):
             explorer.set_state(state)
-    json.dumps(explorer.get_state(["data", *SETTING]), allow_nan=False)
+    json.dumps(explorer.get_state(["data", *StepExplorer.SETTING]), allow_nan=False)
     assert "refusal" not in explorer.data["steps"][key_of(explorer.data, {name: getattr(explorer, name) for name in AXES})]

@@ -3,26 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-import anywidget
 import traitlets
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import counted, known_name, shown, whole_number
 from hybridlab.widgets.error_explorer_data import DISTRIBUTIONS, FORMATS, RANKS, ErrorRow, checked_grid, error_data, error_rows
-from hybridlab.widgets.view import with_shared
+from hybridlab.widgets.view import Checked, View, asked_for, with_shared
 
-SHOWN = ("algorithm", "distribution", "formats", "ranks")
 BOTH = "both"
 
 
-class Shown(traitlets.TraitType[Any, Any]):
-    """A trait of what is shown: it takes what was measured, and refuses the rest in this library's words."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        return chosen(obj.measured, str(self.name), value)
-
-
-class ErrorExplorer(anywidget.AnyWidget):
+class ErrorExplorer(View):
     """A picture of the NMSE of all-reduced means against the number of ranks: measured, beside the law, with bytes a rank.
 
     ``ranks`` are the numbers of ranks, ``formats`` the wire formats, ``distributions`` those that the gradients are drawn from
@@ -41,14 +32,15 @@ class ErrorExplorer(anywidget.AnyWidget):
     2048
     """
 
+    SETTING = ("algorithm", "distribution", "formats", "ranks")
     _esm = with_shared("error_explorer_words.js", "error_explorer_picture.js", "error_explorer_controls.js", "error_explorer.js")
     _css = with_shared("error_explorer.css")
 
     measured = traitlets.Dict(read_only=True).tag(sync=True)
-    algorithm = Shown().tag(sync=True)
-    distribution = Shown().tag(sync=True)
-    formats = Shown().tag(sync=True)
-    ranks = Shown().tag(sync=True)
+    algorithm = Checked().tag(sync=True)
+    distribution = Checked().tag(sync=True)
+    formats = Checked().tag(sync=True)
+    ranks = Checked().tag(sync=True)
 
     def __init__(
         self,
@@ -61,9 +53,7 @@ class ErrorExplorer(anywidget.AnyWidget):
         show: Mapping[str, Any] | None = None,
     ) -> None:
         grid = checked_grid(ranks, formats, distributions, size, seed)
-        if not isinstance(show, Mapping | None):
-            raise HybridLabError(f'show is what to begin with, such as {{"ranks": 8}}, not {shown(show)}')
-        asked = {known_name(name, SHOWN, "part of what is shown"): value for name, value in (show or {}).items()}
+        asked = asked_for(show, self.SETTING, '{"ranks": 8}')
         self._rows = error_rows(*grid)
         data = error_data(self._rows, grid[3])
         first = {
@@ -75,6 +65,10 @@ class ErrorExplorer(anywidget.AnyWidget):
         begin = {name: chosen(data, name, value) for name, value in (first | asked).items()}
         self.set_trait("measured", data)
         super().__init__(**begin)
+
+    def checked(self, name: str, value: Any) -> Any:
+        """Return ``value`` for the part ``name`` of what is shown, if it was measured, or refuse it."""
+        return chosen(self.measured, name, value)
 
     @property
     def rows(self) -> tuple[ErrorRow, ...]:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-import anywidget
 import traitlets
 
 from hybridlab.clock import simulate
@@ -15,20 +14,13 @@ from hybridlab.schedules import REGISTRY, build
 from hybridlab.timeline import Timeline
 from hybridlab.widgets.grid import AXES, chunks_near, digest, grid_data, holds, setting_data
 from hybridlab.widgets.pipeline import Data, short
-from hybridlab.widgets.view import with_shared
+from hybridlab.widgets.view import Checked, View, asked_for, with_shared
 
 SETTING = ("schedule", *AXES, "compare")
 SCRIPTS = [f"timeline_{part}.js" for part in ("shared", "fields", "data", "words", "picture", "moving", "controls", "explorer")]
 
 
-class Checked(traitlets.TraitType[Any, Any]):
-    """A trait of a setting: it takes what the library takes, and refuses the rest in this library's words."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        return checked(str(self.name), value)
-
-
-class TimelineExplorer(anywidget.AnyWidget):
+class TimelineExplorer(View):
     """A picture of timelines with controls for schedule, devices, microbatches, chunks and latency.
 
     ``schedules``, ``devices``, ``microbatches``, ``chunks`` and ``p2p`` (the latency) are the values to choose from: one, or several.
@@ -50,6 +42,7 @@ class TimelineExplorer(anywidget.AnyWidget):
     24.0
     """
 
+    SETTING = SETTING
     _esm = with_shared(*SCRIPTS)
     _css = with_shared("timeline_explorer.css", "timeline_figures.css", "timeline_picture.css")
 
@@ -91,14 +84,9 @@ class TimelineExplorer(anywidget.AnyWidget):
         schedule = build(self.schedule, self.devices, self.microbatches, self.chunks)
         return simulate(schedule, Costs.per_device(**self._times, p2p=self.p2p))
 
-    def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take what a view sends. An error in it would be seen by nobody, so the view is told, and what holds now."""
-        try:
-            super().set_state(sync_data)
-        except Exception as why:
-            self.send_state(SETTING)
-            self.send({"refused": str(why)})
-            raise
+    def checked(self, name: str, value: Any) -> Any:
+        """Return ``value`` for the part ``name`` of the setting if the library has it, or refuse it."""
+        return checked(name, value)
 
     @traitlets.observe(*SETTING)
     def _follow(self, change: Any) -> None:
@@ -142,10 +130,7 @@ def first_setting(data: Data, show: Mapping[str, Any] | None = None) -> dict[str
     >>> first_setting(data, {"devices": 4})
     {'schedule': 'interleaved', 'devices': 4, 'microbatches': 4, 'chunks': 2, 'p2p': 0, 'compare': ''}
     """
-    if not isinstance(show, Mapping | None):
-        raise HybridLabError(f'show is a setting to begin with, such as {{"devices": 4}}, not {shown(show)}')
-    asked = {known_name(name, SETTING, "part of a setting"): value for name, value in (show or {}).items()}
-    asked = {name: checked(name, value) for name, value in asked.items()}
+    asked = {name: checked(name, value) for name, value in asked_for(show, SETTING, '{"devices": 4}').items()}
     names = [schedule["name"] for schedule in data["schedules"]]
     choices = {"schedule": names, "compare": [""], **{name: data[name] for name in AXES}}
     if "schedule" in asked:

@@ -1,21 +1,19 @@
 """The mesh view: the devices of K stages and D replicas, and whom each of them sends to."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise, product
 from typing import Any
 
-import anywidget
 import numpy as np
 import traitlets
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, known_name, shown, whole_number
+from hybridlab.inputs import counted, whole_number
 from hybridlab.mesh import Mesh
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.pipeline import Data
-from hybridlab.widgets.view import with_shared
+from hybridlab.widgets.view import Checked, View, asked_for, refusing, with_shared
 
-SETTING = ("stages", "replicas", "rank")
 MOST = 12  # stages, or replicas, of a mesh that can be drawn
 KINDS = (
     {"name": "activations", "letter": "A", "words": "activations", "why": "to the next stage"},
@@ -24,29 +22,7 @@ KINDS = (
 )
 
 
-class Refused(HybridLabError, traitlets.TraitError):
-    """A setting that a view does not have; being a TraitError too, it takes back what was set together with it."""
-
-
-class OfGrid(traitlets.TraitType[Any, Any]):
-    """A trait that takes one of the sizes that a view was made with, and refuses the rest in this library's words."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        name, sizes = str(self.name), obj.data[self.name]
-        number = _refusing(whole_number, value, name)
-        if number not in sizes:
-            raise Refused(f"this view has no mesh with {name} = {number}: choose from {', '.join(map(str, sizes))}")
-        return number
-
-
-class Ranked(traitlets.TraitType[Any, Any]):
-    """A trait that takes a whole number of zero or more; the view sees to it that it is a rank of its mesh."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        return _refusing(whole_number, value, str(self.name), at_least=0)
-
-
-class MeshView(anywidget.AnyWidget):
+class MeshView(View):
     """A picture of a mesh: choose a rank, and see its pipeline, its stage group, and whom it sends to and receives from.
 
     ``stages`` and ``replicas`` are the sizes to choose from: one each, or several, at most 12. ``microbatches`` is their
@@ -65,13 +41,14 @@ class MeshView(anywidget.AnyWidget):
     Place(stage=2, replica=1)
     """
 
+    SETTING = ("stages", "replicas", "rank")
     _esm = with_shared("mesh_words.js", "mesh_picture.js", "mesh_view.js")
     _css = with_shared("mesh_view.css")
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
-    stages = OfGrid().tag(sync=True)
-    replicas = OfGrid().tag(sync=True)
-    rank = Ranked(0).tag(sync=True)
+    stages = Checked().tag(sync=True)
+    replicas = Checked().tag(sync=True)
+    rank = Checked(0).tag(sync=True)
 
     def __init__(
         self,
@@ -82,9 +59,7 @@ class MeshView(anywidget.AnyWidget):
         show: Mapping[str, Any] | None = None,
     ) -> None:
         data = mesh_data(_sizes(stages, "stages"), _sizes(replicas, "replicas"), microbatches)
-        if not isinstance(show, Mapping | None):
-            raise HybridLabError(f'show is a mesh and a rank to begin with, such as {{"stages": 3}}, not {shown(show)}')
-        asked = {known_name(name, SETTING, "part of a setting"): value for name, value in (show or {}).items()}
+        asked = asked_for(show, self.SETTING, '{"stages": 3, "rank": 5}')
         self._digest = digest(data)
         self.set_trait("data", data)
         super().__init__(**({"stages": data["stages"][0], "replicas": data["replicas"][0], "rank": 0} | asked))
@@ -94,18 +69,20 @@ class MeshView(anywidget.AnyWidget):
         """The stage and the replica of the chosen rank."""
         return Mesh(self.stages, self.replicas).coordinates(self.rank)
 
-    def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take what a view sends; what is refused is answered with what holds."""
-        try:
-            super().set_state(sync_data)
-        except HybridLabError:
-            self.send_state(SETTING)
-            raise
+    def checked(self, name: str, value: Any) -> int:
+        """Return ``value`` if it is a size that the view was made with, or a number that a rank can have; or refuse it."""
+        if name == "rank":
+            return whole_number(value, name, at_least=0)
+        number, sizes = whole_number(value, name), self.data[name]
+        if number not in sizes:
+            raise HybridLabError(f"this view has no mesh with {name} = {number}: choose from {', '.join(map(str, sizes))}")
+        return number
 
     @traitlets.validate("rank")
     def _in_mesh(self, proposal: Any) -> int:
         rank: int = proposal["value"]
-        _refusing(Mesh(self.stages, self.replicas).coordinates, rank)
+        with refusing():
+            Mesh(self.stages, self.replicas).coordinates(rank)
         return rank
 
     @traitlets.observe("stages", "replicas")
@@ -147,13 +124,6 @@ def _entry(mesh: Mesh, microbatches: int) -> Data:
         "groups": [list(ranks) for ranks in groups],
         "links": links,
     }
-
-
-def _refusing(read: Callable[..., Any], *values: Any, **limits: Any) -> Any:
-    try:
-        return read(*values, **limits)
-    except HybridLabError as why:
-        raise Refused(str(why)) from None
 
 
 def _sizes(value: Any, name: str) -> list[int]:

@@ -4,47 +4,21 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-import anywidget
 import traitlets
 
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, counted, known_name, shown, whole_number
+from hybridlab.inputs import Floats, counted, shown, whole_number
 from hybridlab.widgets.grid import digest, several
 from hybridlab.widgets.ring_stepper_data import Ring, ring_data
-from hybridlab.widgets.view import with_shared
+from hybridlab.widgets.view import Checked, View, asked_for, refusing, with_shared
 
-SETTING = ("ranks", "step")
 MOST_RANKS = 8
 MOST_RINGS = 4
 LONGEST_NAME = 40  # characters
 
 
-class Refused(HybridLabError, traitlets.TraitError):
-    """A setting that a view does not have; being a TraitError too, it takes back what was set together with it."""
-
-
-class Whole(traitlets.TraitType[Any, Any]):
-    """A trait that takes a whole number of zero or more; the view sees to it that its data have it."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        try:
-            return whole_number(value, str(self.name), at_least=0)
-        except HybridLabError as why:
-            raise Refused(str(why)) from None
-
-
-class Ranks(Whole):
-    """A trait that takes one of the numbers of ranks that a view was made with."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        ranks = super().validate(obj, value)
-        if ranks not in obj.data["ranks"]:
-            raise Refused(f"this view has no ring of {ranks} ranks: choose from {', '.join(map(str, obj.data['ranks']))}")
-        return ranks
-
-
-class RingStepper(anywidget.AnyWidget):
+class RingStepper(View):
     """A picture of a ring all-reduce, hop by hop: the ranks as columns, the chunks as rows, and who is in each sum.
 
     ``rings`` are the rings to show side by side, by name: functions that take values of shape (ranks, n), chunk after chunk
@@ -65,12 +39,13 @@ class RingStepper(anywidget.AnyWidget):
     (4, 3.5)
     """
 
+    SETTING = ("ranks", "step")
     _esm = with_shared("ring_stepper_picture.js", "ring_stepper.js")
     _css = with_shared("ring_stepper.css")
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
-    ranks = Ranks().tag(sync=True)
-    step = Whole(0).tag(sync=True)
+    ranks = Checked().tag(sync=True)
+    step = Checked(0).tag(sync=True)
 
     def __init__(
         self,
@@ -81,9 +56,7 @@ class RingStepper(anywidget.AnyWidget):
     ) -> None:
         sizes = sorted({whole_number(each, "ranks", at_least=2, at_most=MOST_RANKS) for each in several(ranks, "ranks")})
         data = ring_data({"correct": _correct} if rings is None else _named(rings), sizes)
-        if not isinstance(show, Mapping | None):
-            raise HybridLabError(f'show is what to begin with, such as {{"ranks": 4, "step": 3}}, not {shown(show)}')
-        asked = {known_name(name, SETTING, "part of a setting"): value for name, value in (show or {}).items()}
+        asked = asked_for(show, self.SETTING, '{"ranks": 4, "step": 3}')
         self._digest = digest(data)
         self.set_trait("data", data)
         super().__init__(**({"ranks": data["ranks"][0], "step": 0} | asked))
@@ -99,19 +72,19 @@ class RingStepper(anywidget.AnyWidget):
         rings = self.data["runs"][str(self.ranks)]["rings"]
         return {name: states[self.step] for name, states in zip(self.data["names"], rings, strict=True)}
 
-    def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take what a view sends; what is refused is answered with what holds."""
-        try:
-            super().set_state(sync_data)
-        except HybridLabError:
-            self.send_state(SETTING)
-            raise
+    def checked(self, name: str, value: Any) -> int:
+        """Return ``value`` if it is a number of ranks that the view was made with, or one that a step can have; or refuse it."""
+        number = whole_number(value, name, at_least=0)
+        if name == "ranks" and number not in self.data["ranks"]:
+            raise HybridLabError(f"this view has no ring of {number} ranks: choose from {', '.join(map(str, self.data['ranks']))}")
+        return number
 
     @traitlets.validate("step")
     def _within(self, proposal: Any) -> int:
         step: int = proposal["value"]
-        if step > self.last:
-            raise Refused(f"there is no step {step}: the last one of {self.ranks} ranks is {self.last}")
+        with refusing():
+            if step > self.last:
+                raise HybridLabError(f"there is no step {step}: the last one of {self.ranks} ranks is {self.last}")
         return step
 
     @traitlets.observe("ranks")

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-import anywidget
 import numpy as np
 import traitlets
 
@@ -17,10 +16,9 @@ from hybridlab.step import HybridStep, hybrid_step
 from hybridlab.widgets.grid import digest, several, whole_numbers
 from hybridlab.widgets.pipeline import short
 from hybridlab.widgets.step_explorer_data import AXES, SIZES, key_of, prices, step_data
-from hybridlab.widgets.view import with_shared
+from hybridlab.widgets.view import Checked, View, asked_for, refusing, with_shared
 from hybridlab.wire import FP16, WireFormat
 
-SETTING = (*AXES, "rank", "time")
 SCRIPTS = (
     "timeline_shared.js",
     "timeline_fields.js",
@@ -28,34 +26,7 @@ SCRIPTS = (
 )
 
 
-class Chosen(traitlets.TraitType[Any, Any]):
-    """A trait that takes one of the values that an explorer was made with, and refuses the rest in this library's words."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        name, values = str(self.name), obj.data[self.name]
-        if name == "schedule":
-            return known_name(value, values, "schedule of this explorer")
-        plain = str(value) if isinstance(value, WireFormat) else value
-        for each in values:
-            alike = type(plain) is type(each) or not {bool, str} & {type(plain), type(each)}
-            if alike and isinstance(plain, (bool, int, float, str, np.number)) and each == plain:
-                return each
-        raise HybridLabError(f"this explorer has no step with {name} = {shown(value)}: choose from {', '.join(map(str, values))}")
-
-
-class Cursor(traitlets.TraitType[Any, Any]):
-    """A trait that says where the cursor stands: a rank of the mesh, or a time."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        if self.name == "rank":
-            return whole_number(value, "rank", at_least=0)
-        time = times(value, "time")
-        if time.ndim:
-            raise HybridLabError(f"time is one moment of the step, not {shown(value)}")
-        return short([float(time)])[0]
-
-
-class StepExplorer(anywidget.AnyWidget):
+class StepExplorer(View):
     """A picture of one training step on all ranks: pipelines, messages, the rings of all stages, the optimizer.
 
     ``schedules``, ``devices`` (of one pipeline, K), ``replicas`` (D), ``microbatches`` (of each replica, M) and ``overlap`` are
@@ -78,18 +49,19 @@ class StepExplorer(anywidget.AnyWidget):
     1210.0
     """
 
+    SETTING = (*AXES, "rank", "time")
     _esm = with_shared(*SCRIPTS, "step_explorer.js")
     _css = with_shared("timeline_figures.css", "timeline_picture.css", "step_explorer.css")
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
-    schedule = Chosen().tag(sync=True)
-    devices = Chosen().tag(sync=True)
-    replicas = Chosen().tag(sync=True)
-    microbatches = Chosen().tag(sync=True)
-    ring = Chosen().tag(sync=True)
-    overlap = Chosen().tag(sync=True)
-    rank = Cursor(0).tag(sync=True)
-    time = Cursor(0).tag(sync=True)
+    schedule = Checked().tag(sync=True)
+    devices = Checked().tag(sync=True)
+    replicas = Checked().tag(sync=True)
+    microbatches = Checked().tag(sync=True)
+    ring = Checked().tag(sync=True)
+    overlap = Checked().tag(sync=True)
+    rank = Checked(0).tag(sync=True)
+    time = Checked(0).tag(sync=True)
 
     def __init__(
         self,
@@ -134,20 +106,25 @@ class StepExplorer(anywidget.AnyWidget):
         price = self._prices.arguments[self.data["ring"].index(self.ring)]
         return hybrid_step(schedule, self._costs, self.replicas, overlap=self.overlap, **price, **self._others)
 
-    def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take what a view sends; what is refused is answered with what holds."""
-        try:
-            super().set_state(sync_data)
-        except HybridLabError:
-            self.send_state(SETTING)
-            raise
+    def checked(self, name: str, value: Any) -> Any:
+        """Return ``value`` for the part ``name`` of the setting: a value that the explorer was made with, a rank, a time; or refuse it."""
+        if name == "rank":
+            return whole_number(value, name, at_least=0)
+        if name == "time":
+            return _moment(value)
+        if name == "schedule":
+            return known_name(value, self.data[name], "schedule of this explorer")
+        plain = str(value) if isinstance(value, WireFormat) else value
+        for each in self.data[name]:
+            alike = type(plain) is type(each) or not {bool, str} & {type(plain), type(each)}
+            if alike and isinstance(plain, (bool, int, float, str, np.number)) and each == plain:
+                return each
+        raise HybridLabError(f"this explorer has no step with {name} = {shown(value)}: choose from {', '.join(map(str, self.data[name]))}")
 
     def _first(self, show: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return the setting to begin with: what ``show`` says, and for the rest the first values that run."""
-        if not isinstance(show, Mapping | None):
-            raise HybridLabError(f'show is a setting to begin with, such as {{"replicas": 2}}, not {shown(show)}')
-        asked = {known_name(name, SETTING, "part of a setting"): value for name, value in (show or {}).items()}
-        checked = {name: getattr(type(self), name).validate(self, value) for name, value in asked.items()}
+        asked = asked_for(show, self.SETTING, '{"replicas": 2}')
+        checked = {name: self.checked(name, value) for name, value in asked.items()}
         choices = ([checked[name]] if name in checked else self.data[name] for name in AXES)
         settings = [dict(zip(AXES, values, strict=True)) for values in product(*choices)]
         entries = [self.data["steps"][key_of(self.data, setting)] for setting in settings]
@@ -159,7 +136,8 @@ class StepExplorer(anywidget.AnyWidget):
     @traitlets.validate("rank")
     def _in_mesh(self, proposal: Any) -> int:
         rank: int = proposal["value"]
-        Mesh(self.devices, self.replicas).coordinates(rank)  # refuses a rank that the mesh does not have
+        with refusing():
+            Mesh(self.devices, self.replicas).coordinates(rank)
         return rank
 
     @traitlets.observe("devices", "replicas")
@@ -173,6 +151,13 @@ class StepExplorer(anywidget.AnyWidget):
         sizes = ", ".join(counted(getattr(self, name), name.removesuffix("s").replace("microbatche", "microbatch")) for name in SIZES)
         setting = f"{self.schedule}, {sizes}, ring {self.ring}, {'overlap' if self.overlap else 'no overlap'}"
         return f"<StepExplorer: {counted(count, 'setting')}, data {self._digest}; {setting}; rank {self.rank} at {self.time}>"
+
+
+def _moment(value: Any) -> float:
+    time = times(value, "time")
+    if time.ndim:
+        raise HybridLabError(f"time is one moment of the step, not {shown(value)}")
+    return short([float(time)])[0]
 
 
 def _yes_or_no(value: Any) -> bool:
