@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from misuse import junk
 
 from hybridlab import FP16, INT8, HybridLabError, WireFormat, build
 from hybridlab.replicas import replicate
@@ -141,6 +142,42 @@ def test_held_out_accuracy_reaches_95_per_cent_in_every_format() -> None:
     assert distance["INT8, error feedback"] < distance["INT8"] / 3
 
 
+JUNK_ARGUMENTS = (
+    "replicas",
+    "batch",
+    "learning_rate",
+    "seed",
+    "every",
+    "wire",
+    "error_feedback",
+    "network",
+    "data",
+    "by_label",
+    "progress",
+)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(JUNK_ARGUMENTS), junk)
+def test_junk_is_refused_in_a_sentence_or_taken(name: str, value: Any) -> None:
+    if name == "progress" and callable(value):
+        return  # whatever it does is the caller's
+    setting = {"batch": 32, "steps": 1, "network": Network((64, 4, 10)), "replicas": 2, name: value}
+    try:
+        train(build("1f1b", 2, 2), **setting)
+    except HybridLabError as why:
+        assert str(why)  # noqa: PT017 - what is refused has a sentence, what is taken has none
+
+
+@given(junk)
+def test_junk_in_place_of_sizes_is_refused_in_a_sentence_or_taken(value: Any) -> None:
+    for make in (lambda: Network(value), lambda: Network((2, value)), lambda: DataSet(**{**RIGHT, "labels": value}), lambda: digits(value)):
+        try:
+            make()
+        except HybridLabError as why:
+            assert str(why)  # noqa: PT017 - what is refused has a sentence, what is taken has none
+
+
 SMALL: dict[str, Any] = {"steps": 2, "batch": 32}
 RIGHT: dict[str, Any] = {"inputs": np.zeros((4, 2)), "labels": [0, 1, 0, 1], "held_out_inputs": np.zeros((1, 2)), "held_out_labels": [1]}
 
@@ -192,6 +229,8 @@ RIGHT: dict[str, Any] = {"inputs": np.zeros((4, 2)), "labels": [0, 1, 0, 1], "he
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, formats=[INT8]), "a format is a pair such as"),  # type: ignore[list-item]
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, formats=[]), "at least one format and one seed"),
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, formats=[(FP16, False)], seeds=[]), "at least one format and one seed"),
+        (lambda: accuracy_check(build("1f1b", 2, 4), 2, progress=3), "progress is a function of the runs"),  # type: ignore[arg-type]
+        (lambda: train_alone(progress=3), "progress is a function of the steps"),  # type: ignore[arg-type]
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, seeds=3), "seeds are whole numbers such as"),  # type: ignore[arg-type]
     ],
 )

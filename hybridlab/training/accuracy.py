@@ -88,6 +88,8 @@ def accuracy_check(
     numbers = [whole_number(seed, "seed", at_least=0) for seed in each_of(seeds, "seeds are whole numbers such as (0, 1, 2)")]
     if not pairs or not numbers:
         raise HybridLabError("an accuracy check needs at least one format and one seed")
+    if progress is not None and not callable(progress):
+        raise HybridLabError(f"progress is a function of the runs done and of all, or None, not {shown(progress)}")
     accuracies, sent = np.empty((1 + len(pairs), len(numbers))), [0] * (1 + len(pairs))
     distances = np.zeros_like(accuracies)
     for column, seed in enumerate(numbers):

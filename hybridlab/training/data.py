@@ -95,7 +95,10 @@ def _images() -> tuple[Floats, Ints]:
 
 
 def _labels(value: npt.ArrayLike, name: str, examples: int) -> npt.NDArray[Any]:
-    array = np.array(value)
+    try:
+        array = np.array(value)
+    except (ValueError, TypeError):  # ragged
+        array = np.empty(0)
     if array.dtype.kind not in "iu" or array.shape != (examples,) or array.min() < 0 or array.max() >= 2**31:
         raise HybridLabError(f"{name} must be {examples:,} whole numbers from 0, one for each example, not {shown(value)}")
     return array.astype(np.intp)

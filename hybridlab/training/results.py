@@ -60,6 +60,8 @@ class Log:
     """Losses and accuracies, collected while a network trains."""
 
     def __init__(self, network: Network, data: DataSet, steps: int, every: int | None, progress: Progress | None) -> None:
+        if progress is not None and not callable(progress):
+            raise HybridLabError(f"progress is a function of the steps done and of all, or None, not {shown(progress)}")
         self.network, self.data, self.steps, self.progress = network, data, steps, progress
         self.every = steps if every is None else whole_number(every, "every")
         self.losses: list[float] = []

@@ -8,7 +8,7 @@ import numpy as np
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
-from hybridlab.inputs import Floats, counted, shown, whole_number
+from hybridlab.inputs import Floats, counted, numbers, shown, whole_number
 from hybridlab.ops import Op
 from hybridlab.replicas import Replicated
 from hybridlab.schedule import Schedule
@@ -61,6 +61,8 @@ def train(
     """
     if not isinstance(schedule, Schedule) or isinstance(schedule, Replicated):
         raise HybridLabError(f"train takes the Schedule of one pipeline, such as build('1f1b', 4, 8), not {shown(schedule)}")
+    if not isinstance(by_label, bool):
+        raise HybridLabError(f"by_label must be True or False, not {shown(by_label)}")
     data = data_for(network, data)
     shape = _microbatches(whole_number(batch, "batch"), whole_number(replicas, "replicas"), schedule.microbatches)
     for_weights, for_batches, for_wire = generators(seed)
@@ -123,7 +125,7 @@ class _Wires:
                 self.residuals[stage] = result.residual.astype(np.float64, copy=False)
             self.sent[stage] = int(result.bytes_sent.sum())
             return result.values.astype(np.float64, copy=False)
-        mine = np.array(self.all_reduce(fixed(gradients)), dtype=np.float64)
+        mine = numbers(self.all_reduce(fixed(gradients)), "what all_reduce returns")
         if mine.shape != gradients.shape:
             raise HybridLabError(f"all_reduce must return an average for each replica, shape {gradients.shape}, not {mine.shape}")
         return mine
