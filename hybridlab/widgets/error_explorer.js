@@ -30,27 +30,7 @@ function render({ model, el }) {
     figures.draw(measured, now, series);
     told.textContent = sentence(measured, now, series);
   };
-  const guarded = () => {
-    try {
-      show();
-    } catch (error) {
-      console.warn("error explorer:", error);
-      stop();
-      sayDamaged(root, "picture", "drawn");
-    }
-  };
-  let due = false; // several traits change at once: draw once
-  const soon = () => {
-    if (!due) queueMicrotask(() => ((due = false), guarded()));
-    due = true;
-  };
-  const stop = () => {
-    picture.stop();
-    for (const name of SHOWN) model.off?.(`change:${name}`, soon);
-  };
-  for (const name of SHOWN) model.on(`change:${name}`, soon);
-  guarded();
-  return stop;
+  return keepDrawn(model, root, SHOWN, show, picture.stop).end;
 }
 
 export default { render };

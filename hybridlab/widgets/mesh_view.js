@@ -3,20 +3,6 @@
 
 const HINT = "Choose a rank: click or tap its box, or Tab to the picture and use the arrow keys.";
 
-function selectOf(id, label, pick) {
-  const select = make("select");
-  const element = field(id, label, select);
-  select.addEventListener("change", () => pick(Number(select.value)));
-  const show = (value, values) => {
-    element.hidden = values.length < 2;
-    if (values.join() !== [...select.options].map((option) => option.value).join()) {
-      select.replaceChildren(...values.map((each) => make("option", { value: each }, String(each))));
-    }
-    select.value = value;
-  };
-  return { element, show };
-}
-
 function render({ model, el }) {
   const root = rootIn(el, "mesh");
   const id = freshId();
@@ -29,7 +15,7 @@ function render({ model, el }) {
     model.save_changes();
   };
   const labels = { stages: "Stages, K", replicas: "Replicas, D", rank: "Rank" };
-  const controls = SETTING.map((name) => selectOf(`${id}-${name}`, labels[name], (value) => pick(name, value)));
+  const controls = SETTING.map((name) => selectOf(`${id}-${name}`, labels[name], (value) => pick(name, Number(value))));
   const fields = make("div", { class: "fields", role: "group", "aria-label": "Mesh" }, ...controls.map((each) => each.element));
   const picture = pictureOf((rank) => pick("rank", rank));
   const [words, groups] = [make("p", { class: "told", role: "status" }), make("p", { class: "groups" })];
@@ -40,35 +26,14 @@ function render({ model, el }) {
     const [now, data] = [setting(), model.get("data")];
     const mesh = meshOf(data, now);
     const values = [data.stages, data.replicas, mesh.places.map((place) => place.rank)];
-    controls.forEach((control, place) => control.show(now[SETTING[place]], values[place]));
+    controls.forEach((control, place) => control.show(now[SETTING[place]], values[place].map((each) => [each, each])));
     const [first, second] = sentencesOf(mesh);
     if (words.textContent !== first) words.textContent = first;
     groups.textContent = second;
     table.replaceChildren(make("caption", {}, captionOf(data, mesh)), ...tableOf(mesh));
     picture.draw(mesh);
   };
-  const guarded = () => {
-    try {
-      show();
-    } catch (error) {
-      console.warn("mesh view:", error);
-      stop();
-      sayDamaged(root, "picture", "drawn");
-    }
-  };
-  let due = false; // several traits change at once: draw once
-  const soon = () => {
-    if (!due) queueMicrotask(() => ((due = false), guarded()));
-    due = true;
-  };
-  const events = SETTING.map((name) => `change:${name}`);
-  const stop = () => {
-    picture.stop();
-    for (const event of events) model.off?.(event, soon);
-  };
-  for (const event of events) model.on(event, soon);
-  guarded();
-  return stop;
+  return keepDrawn(model, root, SETTING, show, picture.stop).end;
 }
 
 export default { render };

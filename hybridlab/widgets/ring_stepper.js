@@ -7,18 +7,6 @@ const HINT =
   "their sum. Rank r begins with 2 to the power r. A tick: the sum is whole. A cross: it was whole and is overwritten. On the buttons " +
   "and on the slider, arrow keys take a step.";
 
-function selectOf(id, label, pick) {
-  const select = make("select");
-  const element = field(id, label, select);
-  select.addEventListener("change", () => pick(Number(select.value)));
-  const show = (value, values) => {
-    element.hidden = values.length < 2;
-    if (!select.options.length) select.append(...values.map((each) => make("option", { value: each }, String(each))));
-    select.value = value;
-  };
-  return { element, show };
-}
-
 function stepsOf(id, pick) {
   const [input, output] = [make("input", { type: "range", min: 0, step: 1 }), make("output", { for: id })];
   input.addEventListener("input", () => pick(Number(input.value)));
@@ -113,7 +101,7 @@ function render({ model, el }) {
     for (const each of SETTING) if (next[each] !== model.get(each)) model.set(each, next[each]);
     model.save_changes();
   };
-  const ranks = selectOf(`${id}-ranks`, "Ranks, D", (value) => pick("ranks", value));
+  const ranks = selectOf(`${id}-ranks`, "Ranks, D", (value) => pick("ranks", Number(value)));
   const steps = stepsOf(`${id}-step`, (value) => pick("step", value));
   const fields = make("div", { class: "fields", role: "group", "aria-label": "Ring" }, ranks.element, steps.element);
   const picture = pictureOf();
@@ -127,7 +115,7 @@ function render({ model, el }) {
   const show = () => {
     const now = setting();
     const shown = shownAt(model.get("data"), now);
-    ranks.show(now.ranks, model.get("data").ranks);
+    ranks.show(now.ranks, model.get("data").ranks.map((each) => [each, each]));
     steps.show(now.step, shown.last, shown.phases[now.step]);
     picture.draw(shown, now);
     const caption = `The mean is ${number(shown.mean)}; the difference is the largest of all ranks and chunks, sums divided by ${now.ranks}`;
@@ -142,7 +130,7 @@ function render({ model, el }) {
     const last = model.get("data").runs[model.get("ranks")].phases.length - 1;
     pick("step", Math.max(0, Math.min(last, model.get("step") + moves[event.key])));
   });
-  return keepDrawn(model, root, SETTING, show, picture.stop);
+  return keepDrawn(model, root, SETTING, show, picture.stop).end;
 }
 
 export default { render };

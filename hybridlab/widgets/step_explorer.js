@@ -54,7 +54,7 @@ function render({ model, el }) {
     parts.picture.mark(moment);
     parts.told.replaceChildren(make("strong", {}, headOf(step, moment)), ` ${sentence(step, moment)}`);
   };
-  return keepDrawn(model, root, SETTING, show, () => parts?.picture.stop());
+  return keepDrawn(model, root, SETTING, show, () => parts?.picture.stop()).end;
 }
 
 export default { render };

@@ -87,34 +87,19 @@ function render({ model, el }) {
     if (drawn !== JSON.stringify(now)) below.draw(timelines ?? [absent(sources, offers, now, ABSENT)]);
     drawn = JSON.stringify(now);
   };
-  const guarded = () => {
-    try {
-      show();
-    } catch (error) {
-      console.warn("timeline explorer:", error);
-      stop();
-      sayDamaged(root, "picture", "drawn");
-    }
-  };
-  let due = false; // several traits change at once: draw once
-  const soon = () => {
-    if (!due) queueMicrotask(() => ((due = false), guarded()));
-    due = true;
-  };
   const hear = (message) => {
     if (message.live) answer = message;
-    guarded();
+    again();
     if (message.refused) below.say(message.refused);
   };
-  const events = [["msg:custom", hear], ...["extra", ...SETTING].map((name) => [`change:${name}`, soon])];
   const stop = () => {
     below.stop();
-    for (const [event, listener] of events) model.off?.(event, listener);
+    model.off?.("msg:custom", hear);
   };
-  for (const [event, listener] of events) model.on(event, listener);
-  guarded();
+  model.on("msg:custom", hear);
+  const { end, again } = keepDrawn(model, root, ["extra", ...SETTING], show, stop);
   model.send({ ask: "live" }); // only a running kernel answers
-  return stop;
+  return end;
 }
 
 export default { render };

@@ -1,18 +1,4 @@
-// Fields to choose with: one of a few names, or one of a few numbers.
-
-function selectOf(id, label, pick) {
-  const select = make("select");
-  const element = field(id, label, select);
-  select.addEventListener("change", () => pick(select.value));
-  const show = (value, options) => {
-    element.hidden = options.length < 2;
-    if (options.map(([name]) => name).join() !== [...select.options].map((option) => option.value).join()) {
-      select.replaceChildren(...options.map(([name, title]) => make("option", { value: name }, title)));
-    }
-    select.value = value;
-  };
-  return { element, show, focus: () => select.focus() };
-}
+// A field to choose a number with: one of a few, or any.
 
 // A slider over the values at hand; with `live`, below a field that takes any.
 function quantityOf(id, label, read, pick) {

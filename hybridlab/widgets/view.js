@@ -37,8 +37,23 @@ function field(id, label, input, ...more) {
   return element;
 }
 
+// A field to choose one of a few values with; `show(value, options)` takes pairs of a value and its title.
+function selectOf(id, label, pick) {
+  const select = make("select");
+  const element = field(id, label, select);
+  select.addEventListener("change", () => pick(select.value));
+  const show = (value, options) => {
+    element.hidden = options.length < 2;
+    if (options.map(([name]) => name).join() !== [...select.options].map((option) => option.value).join()) {
+      select.replaceChildren(...options.map(([name, title]) => make("option", { value: name }, title)));
+    }
+    select.value = value;
+  };
+  return { element, show, focus: () => select.focus() };
+}
+
 // Calls `show` now, and once after each change of `traits`, however many change together. When the data are damaged, and at the
-// end, which the returned function brings, `stop` is called. `name` is that of the view: a "picture", for the reader.
+// end, which the returned `end` brings, `stop` is called. `again` draws at once. `name` is that of the view: a "picture", for the reader.
 function keepDrawn(model, root, traits, show, stop, name = "picture") {
   let due = false;
   const guarded = () => {
@@ -61,5 +76,5 @@ function keepDrawn(model, root, traits, show, stop, name = "picture") {
   };
   for (const trait of traits) model.on(`change:${trait}`, soon);
   guarded();
-  return end;
+  return { end, again: guarded };
 }
