@@ -31,6 +31,8 @@ QUIETLY = mkdir -p $(VENV)/etc/ipython $(VENV)/etc/jupyter/labconfig $(VENV)/sha
 	echo 'c.IPKernelApp.log_level = "ERROR"' >$(VENV)/etc/ipython/ipython_kernel_config.py && \
 	echo '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}' \
 		>$(VENV)/share/jupyter/lab/settings/overrides.json
+# the labs multiply small matrices, where threads of the linear algebra only wait for each other
+export OPENBLAS_NUM_THREADS := 1
 heading = @printf '\n== %s\n' $(1)
 
 .PHONY: setup lab test lint types unit labs-check book book-check site-check serve bench labs-refresh clean

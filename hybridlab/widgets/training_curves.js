@@ -3,14 +3,6 @@
 
 const HEAD = ["", "loss", "held-out accuracy", "replicas differ by", "bytes a step"];
 
-function selectOf(id, { name, values }, pick) {
-  const select = make("select", {}, ...values.map((value) => make("option", { value }, value)));
-  const element = field(id, name, select);
-  element.hidden = values.length < 2;
-  select.addEventListener("change", () => pick(select.value));
-  return { element, show: (value) => (select.value = value) };
-}
-
 function sliderOf(id, steps, pick) {
   const input = make("input", { type: "range", min: 1, max: steps, step: 1 });
   const output = make("output", { for: id, "aria-live": "off" }); // the slider itself says its value
@@ -48,7 +40,7 @@ function render({ model, el }) {
   const setUp = () => {
     const data = model.get("data");
     const pick = (place, value) => change("chosen", model.get("chosen").with(place, value));
-    const selects = data.axes.map((axis, place) => selectOf(`${id}-${place}`, axis, (value) => pick(place, value)));
+    const selects = data.axes.map(({ name }, place) => selectOf(`${id}-${place}`, name, (value) => pick(place, value)));
     const slider = sliderOf(`${id}-step`, data.steps, (step) => change("step", step));
     const controls = [...selects, slider].map((control) => control.element);
     const picture = pictureOf();
@@ -64,7 +56,7 @@ function render({ model, el }) {
     parts ??= setUp();
     const [data, chosen, step] = [model.get("data"), model.get("chosen"), model.get("step")];
     const run = data.runs[chosen.join("|")];
-    parts.selects.forEach((select, place) => select.show(chosen[place]));
+    data.axes.forEach(({ values }, place) => parts.selects[place].show(chosen[place], values.map((value) => [value, value])));
     parts.slider.show(step);
     parts.picture.draw(data, run, step);
     const lines = [["the chosen run", run], ["one device", data.alone]].map(([name, curves]) => [name, ...numbersAt(data, curves, step)]);
@@ -74,21 +66,7 @@ function render({ model, el }) {
     const words = lines.map(([name, loss, accuracy]) => `${name}: loss ${loss}, accuracy ${accuracy}`).join("; ");
     parts.told.textContent = `${parts.caption.textContent}. ${words}.`;
   };
-  const stop = () => {
-    for (const event of ["change:chosen", "change:step"]) model.off?.(event, guarded);
-  };
-  const guarded = () => {
-    try {
-      show();
-    } catch (error) {
-      console.warn("training curves:", error);
-      stop();
-      sayDamaged(root, "picture", "drawn");
-    }
-  };
-  for (const event of ["change:chosen", "change:step"]) model.on(event, guarded);
-  guarded();
-  return stop;
+  return keepDrawn(model, root, ["chosen", "step"], show, () => {}).end;
 }
 
 export default { render };

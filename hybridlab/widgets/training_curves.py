@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-import anywidget
 import numpy as np
 import traitlets
 
@@ -13,31 +12,13 @@ from hybridlab.inputs import checked_text, counted, each_of, known_name, shown, 
 from hybridlab.training import Trained, TrainedAlone
 from hybridlab.widgets.grid import MOST_BYTES
 from hybridlab.widgets.pipeline import Data, packed
-from hybridlab.widgets.view import with_shared
+from hybridlab.widgets.view import Checked, View, with_shared
 
 LONGEST_NAME = 40  # characters of an axis or of a value on it
 MOST_RUNS = 500
 
 
-class Chosen(traitlets.TraitType[Any, Any]):
-    """A trait that takes one value for each axis of the view's runs, and refuses the rest in this library's words."""
-
-    def validate(self, obj: Any, value: Any) -> list[str]:
-        axes = obj.data["axes"]
-        values = list(each_of(value, "chosen has one value for each of the choices"))
-        if len(values) != len(axes):
-            raise HybridLabError(f"chosen has {counted(len(axes), 'value')}, one for each of the choices, not {shown(value)}")
-        return [known_name(each, axis["values"], axis["name"]) for each, axis in zip(values, axes, strict=True)]
-
-
-class OfRun(traitlets.TraitType[Any, Any]):
-    """A trait that takes a step of the runs, from 1."""
-
-    def validate(self, obj: Any, value: Any) -> int:
-        return whole_number(value, "step", at_most=obj.data["steps"])
-
-
-class TrainingCurves(anywidget.AnyWidget):
+class TrainingCurves(View):
     """A picture of training runs: choose one, and read its loss and its held-out accuracy beside those of one device.
 
     ``choices`` names the controls in their order; ``runs`` has one :class:`Trained` for every combination of their values, under a
@@ -53,25 +34,28 @@ class TrainingCurves(anywidget.AnyWidget):
     <TrainingCurves: 2 runs of 4 steps; 0.1>
     """
 
+    SETTING = ("chosen", "step")
     _esm = with_shared("training_curves_picture.js", "training_curves.js")
     _css = with_shared("training_curves.css")
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
-    chosen = Chosen().tag(sync=True)
-    step = OfRun().tag(sync=True)
+    chosen = Checked().tag(sync=True)
+    step = Checked().tag(sync=True)
 
     def __init__(self, choices: Sequence[str], runs: Mapping[tuple[str, ...], Trained], alone: TrainedAlone) -> None:
         data = curves_data(choices, runs, alone)
         self.set_trait("data", data)
         super().__init__(chosen=[axis["values"][0] for axis in data["axes"]], step=data["steps"])
 
-    def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take what a view sends; what is refused is answered with what holds."""
-        try:
-            super().set_state(sync_data)
-        except HybridLabError:
-            self.send_state(("chosen", "step"))
-            raise
+    def checked(self, name: str, value: Any) -> Any:
+        """Return ``value`` if it is a step of the runs, from 1, or has one value for each of the choices; or refuse it."""
+        if name == "step":
+            return whole_number(value, name, at_most=self.data["steps"])
+        axes = self.data["axes"]
+        values = list(each_of(value, "chosen has one value for each of the choices"))
+        if len(values) != len(axes):
+            raise HybridLabError(f"chosen has {counted(len(axes), 'value')}, one for each of the choices, not {shown(value)}")
+        return [known_name(each, axis["values"], axis["name"]) for each, axis in zip(values, axes, strict=True)]
 
     def __repr__(self) -> str:
         """Return the same text for the same runs and choice, whatever the machine, which can change a curve in its last digits."""
