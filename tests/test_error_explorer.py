@@ -1,6 +1,5 @@
 """The error explorer holds what an all-reduce run by other means gives, beside a law that papers state, and draws just that."""
 
-import contextlib
 import json
 import re
 import subprocess
@@ -11,9 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import NO_CHROMIUM, chromium, program
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from misuse import junk
 from playwright.sync_api import Browser, Page
 
 from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, WireFormat
@@ -229,18 +225,6 @@ def test_what_cannot_be_measured_is_refused(arguments: dict[str, Any], sentence:
         small(**arguments)
 
 
-@settings(max_examples=60)
-@given(st.dictionaries(st.sampled_from(ErrorExplorer.SETTING), junk, max_size=3))
-def test_junk_from_a_view_is_refused(state: dict[str, Any]) -> None:
-    explorer = small(ranks=(2, 4), formats=INT8, distributions="normal", size=64)
-    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
-        state = json.loads(json.dumps(state))
-        with contextlib.suppress(HybridLabError):
-            explorer.set_state(state)
-    assert explorer.ranks in (2, 4)
-    assert set(explorer.formats) <= {"INT8"}
-
-
 # ---- the page ----
 
 MODEL = """
@@ -356,12 +340,6 @@ def test_damaged_data_show_a_sentence(browser: Browser, measured: Any) -> None:
     page = shown(browser, state_of(WHOLE) | {"measured": measured})
     assert "missing or damaged" in page.get_by_role("alert").inner_text()
     page.close()
-
-
-def test_the_script_and_the_class_name_the_same_traits() -> None:
-    named = re.search(r"const SHOWN = (\[.*?\]);", SCRIPT)
-    assert named
-    assert tuple(json.loads(named[1])) == ErrorExplorer.SETTING
 
 
 def luminance(colour: str) -> float:

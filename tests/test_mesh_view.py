@@ -154,17 +154,6 @@ def test_what_the_mesh_does_not_have_is_refused_and_changes_nothing(trait: str, 
     assert repr(view) == before
 
 
-def test_what_a_page_sends_and_is_refused_is_answered_with_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[Any] = []
-    view = small()
-    monkeypatch.setattr(MeshView, "send_state", lambda self, names: sent.append({name: getattr(self, name) for name in names}))
-    with pytest.raises(HybridLabError):
-        view.set_state({"rank": 99})
-    with pytest.raises(HybridLabError):
-        view.set_state({"stages": 3, "rank": "five"})
-    assert sent == [{"stages": 2, "replicas": 1, "rank": 0}] * 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -195,17 +184,6 @@ def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
         json.dumps(small(**arguments).data, allow_nan=False)
 
 
-@settings(max_examples=60)
-@given(st.dictionaries(st.sampled_from(MeshView.SETTING), junk, max_size=3))
-def test_junk_from_a_page_is_refused_or_drawn(state: dict[str, Any]) -> None:
-    view = small()
-    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
-        state = json.loads(json.dumps(state))
-        with contextlib.suppress(HybridLabError):
-            view.set_state(state)
-    assert 0 <= view.rank < view.stages * view.replicas
-
-
 # ---- text and script ----
 
 
@@ -215,15 +193,6 @@ def test_the_text_is_the_same_in_another_process() -> None:
     assert run.stdout.strip() == repr(small(show={"rank": 1}))
     assert re.fullmatch(r"<MeshView: 4 sizes, data [0-9a-f]{8}; 2 stages, 1 replica, rank 1>", run.stdout.strip())
     assert repr(small(microbatches=7)) != repr(small())
-
-
-def test_script_and_class_name_the_same_traits() -> None:
-    script = str(MeshView._esm)
-    named = re.search(r"const SETTING = (\[.*?\]);", script)
-    assert named
-    assert tuple(json.loads(named[1])) == MeshView.SETTING
-    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(MeshView.SETTING)
-    assert asked == {name for name in vars(MeshView) if name in MeshView.class_traits(sync=True)}
 
 
 def test_the_script_has_no_rule_of_ranks() -> None:

@@ -181,16 +181,6 @@ def test_what_the_data_do_not_have_is_refused_and_changes_nothing(trait: str, va
     assert repr(view) == before
 
 
-def test_what_a_page_sends_and_is_refused_is_answered_with_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[Any] = []
-    view = small()
-    monkeypatch.setattr(RingStepper, "send_state", lambda self, names: sent.append({name: getattr(self, name) for name in names}))
-    for state in ({"step": 99}, {"ranks": 4, "step": "five"}):
-        with pytest.raises(HybridLabError):
-            view.set_state(state)
-    assert sent == [{"ranks": 2, "step": 0}] * 2
-
-
 def hop(**changes: Any) -> SimpleNamespace:
     parts = {"phase": "p", "sender": [0, 1], "receiver": [1, 0], "chunk": [0, 1], "held": np.zeros((2, 2))} | changes
     return SimpleNamespace(**parts)
@@ -233,18 +223,6 @@ def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
         json.dumps(small(**arguments).data, allow_nan=False)
 
 
-@settings(max_examples=60)
-@given(st.dictionaries(st.sampled_from(RingStepper.SETTING), junk, max_size=2))
-def test_junk_from_a_page_is_refused_or_drawn(state: dict[str, Any]) -> None:
-    view = small()
-    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
-        state = json.loads(json.dumps(state))
-        with contextlib.suppress(HybridLabError):
-            view.set_state(state)
-    assert view.ranks in (2, 4)
-    assert 0 <= view.step <= view.last
-
-
 # ---- text and script ----
 
 
@@ -254,15 +232,6 @@ def test_the_text_is_the_same_in_another_process() -> None:
     assert run.stdout.strip() == repr(small(rings=None, show={"step": 1}))
     assert re.fullmatch(r"<RingStepper: correct; 2 or 4 ranks, data [0-9a-f]{8}; 2 ranks, step 1 of 2>", run.stdout.strip())
     assert repr(small()) != repr(small(rings={"correct": correct, "published": correct}))
-
-
-def test_script_and_class_name_the_same_traits() -> None:
-    script = str(RingStepper._esm)
-    named = re.search(r"const SETTING = (\[.*?\]);", script)
-    assert named
-    assert tuple(json.loads(named[1])) == RingStepper.SETTING
-    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(RingStepper.SETTING)
-    assert asked == {name for name in vars(RingStepper) if name in RingStepper.class_traits(sync=True)}
 
 
 def test_the_script_has_no_rule_of_the_ring() -> None:

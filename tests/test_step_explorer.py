@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -226,25 +225,6 @@ def test_what_the_explorer_does_not_have_is_refused_and_changes_nothing(trait: s
     assert repr(explorer) == before
 
 
-def test_a_refused_message_of_a_view_is_answered_with_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[Any] = []
-    monkeypatch.setattr(StepExplorer, "_send", lambda self, message, buffers=None: sent.append(message))
-    explorer = small()
-    with pytest.raises(HybridLabError):
-        explorer.set_state({"replicas": 9})
-    states = [message["state"] for message in sent if "state" in message]
-    assert states[-1] == {name: getattr(explorer, name) for name in StepExplorer.SETTING}
-
-
-def test_script_and_class_name_the_same_traits() -> None:
-    script = str(StepExplorer._esm)
-    named = re.search(r"const SETTING = (\[.*?\]);", script)
-    assert named
-    assert set(json.loads(named[1])) == set(StepExplorer.SETTING)
-    asked = set(re.findall(r'model\.get\("(\w+)"\)', script)) | set(StepExplorer.SETTING)
-    assert asked == {name for name in vars(StepExplorer) if name in StepExplorer.class_traits(sync=True)}
-
-
 def test_the_text_is_the_same_in_another_process_and_changes_with_the_data() -> None:
     make = "StepExplorer({'1f1b', 'gpipe'}, replicas={2, 1}, overlap={True, False}, ring_step=1/3)"
     program = f"from hybridlab.widgets import StepExplorer; print({make})"
@@ -306,15 +286,3 @@ def test_more_data_than_a_page_can_carry_are_refused(monkeypatch: pytest.MonkeyP
 def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
     with contextlib.suppress(HybridLabError):
         json.dumps(small(**arguments).data, allow_nan=False)
-
-
-@settings(max_examples=40)
-@given(st.dictionaries(st.sampled_from(StepExplorer.SETTING), junk, max_size=3))
-def test_junk_from_a_view_is_refused_or_drawn(state: dict[str, Any]) -> None:
-    explorer = small()
-    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
-        state = json.loads(json.dumps(state))
-        with contextlib.suppress(HybridLabError):
-            explorer.set_state(state)
-    json.dumps(explorer.get_state(["data", *StepExplorer.SETTING]), allow_nan=False)
-    assert "refusal" not in explorer.data["steps"][key_of(explorer.data, {name: getattr(explorer, name) for name in AXES})]

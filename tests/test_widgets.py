@@ -20,7 +20,6 @@ from strategies import Size, sizes
 from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, formulas, simulate, widgets
 from hybridlab.palette import KIND_COLOURS, chunk_colour
 from hybridlab.widgets import TimelineExplorer, grid, pipeline
-from hybridlab.widgets.explorer import SETTING
 from hybridlab.widgets.grid import grid_data, setting_data
 
 SCRIPT, STYLE = str(TimelineExplorer._esm), str(TimelineExplorer._css)
@@ -350,27 +349,6 @@ def test_other_messages_are_not_answered(sent: list[dict[str, Any]], content: An
     assert not [each for each in sent if each["method"] == "custom"]
 
 
-def test_a_message_that_is_refused_is_told_to_the_view(sent: list[dict[str, Any]]) -> None:
-    explorer = small()
-    with pytest.raises(HybridLabError, match="devices must be a whole number"):
-        explorer.set_state({"devices": -1})
-    assert sent[-1]["content"] == {"refused": "devices must be a whole number of at least 1, not -1"}
-    assert sent[-2]["state"] == {name: getattr(explorer, name) for name in SETTING}
-    assert explorer.devices == 2
-
-
-@settings(max_examples=60)
-@given(st.dictionaries(st.sampled_from(SETTING), junk, max_size=3))
-def test_junk_from_a_view_is_refused_or_drawn(state: dict[str, Any]) -> None:
-    explorer = small()
-    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
-        state = json.loads(json.dumps(state))
-        with contextlib.suppress(HybridLabError):
-            explorer.set_state(state)
-    json.dumps(explorer.get_state(["data", "extra", *SETTING]), allow_nan=False)
-    repr(explorer)
-
-
 # ---- wrong grids ----
 
 
@@ -446,15 +424,6 @@ def test_script_and_style_ask_no_other_host(name: str) -> None:
         assert "//" not in re.sub(r"(^|\s)// .*", "", text)
         assert not re.search(r"https?:|import\s|import\(|fetch\(|XMLHttp|@import|url\((?!#)", text)
     assert code.rstrip().endswith("export default { render };")
-
-
-def test_script_and_class_name_the_same_traits() -> None:
-    named = re.search(r"const SETTING = (\[.*?\]);", SCRIPT)
-    assert named
-    assert tuple(json.loads(named[1])) == SETTING
-    asked = set(re.findall(r'model\.get\("(\w+)"\)', SCRIPT)) | set(SETTING)
-    own = {name for name in vars(TimelineExplorer) if name in TimelineExplorer.class_traits(sync=True)}
-    assert asked == own
 
 
 def test_colours_are_defined_once() -> None:

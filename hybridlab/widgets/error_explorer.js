@@ -9,7 +9,7 @@ function render({ model, el }) {
   const root = rootIn(el, "errors");
   const id = freshId();
   const measured = model.get("measured");
-  const shown = () => Object.fromEntries(SHOWN.map((name) => [name, model.get(name)]));
+  const shown = () => Object.fromEntries(SETTING.map((name) => [name, model.get(name)]));
   const pick = (name, value) => {
     if (JSON.stringify(value) === JSON.stringify(model.get(name))) return;
     model.set(name, value);
@@ -30,7 +30,7 @@ function render({ model, el }) {
     figures.draw(measured, now, series);
     told.textContent = sentence(measured, now, series);
   };
-  return keepDrawn(model, root, SHOWN, show, picture.stop).end;
+  return keepDrawn(model, root, SETTING, show, picture.stop).end;
 }
 
 export default { render };

@@ -1,6 +1,6 @@
 // What an error explorer shows now, read from its data, in numbers and in words. `view.js` stands above this file.
 
-const SHOWN = ["algorithm", "distribution", "formats", "ranks"]; // the traits of what is shown
+const SETTING = ["algorithm", "distribution", "formats", "ranks"]; // the traits of what is shown
 const SUPERSCRIPT = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079";
 const GROUPED = new Intl.NumberFormat("en");
 

@@ -1,6 +1,7 @@
 // Training curves: a run to choose, a step to read it at, the picture, and the numbers as a table.
 // Above it stand view.js and training_curves_picture.js; together they are one module.
 
+const SETTING = ["chosen", "step"];
 const HEAD = ["", "loss", "held-out accuracy", "replicas differ by", "bytes a step"];
 
 function sliderOf(id, steps, pick) {
@@ -66,7 +67,7 @@ function render({ model, el }) {
     const words = lines.map(([name, loss, accuracy]) => `${name}: loss ${loss}, accuracy ${accuracy}`).join("; ");
     parts.told.textContent = `${parts.caption.textContent}. ${words}.`;
   };
-  return keepDrawn(model, root, ["chosen", "step"], show, () => {}).end;
+  return keepDrawn(model, root, SETTING, show, () => {}).end;
 }
 
 export default { render };

@@ -1,0 +1,110 @@
+"""What all views with a setting have in common: the page and Python change it, and what is refused changes nothing."""
+
+import contextlib
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import junk
+
+from hybridlab import INT8, HybridLabError, build, widgets
+from hybridlab.training import train, train_alone
+from hybridlab.widgets import ErrorExplorer, MeshView, RingStepper, StepExplorer, TimelineExplorer, TrainingCurves
+from hybridlab.widgets.view import View
+
+RUNS = {(str(rate),): train(build("1f1b", 2, 2), 2, steps=3, learning_rate=rate) for rate in (0.1, 0.3)}
+ALONE = train_alone(steps=3)
+MAKE: dict[str, Callable[[], View]] = {
+    "ErrorExplorer": lambda: ErrorExplorer((2, 4), INT8, "normal", 64),
+    "MeshView": lambda: MeshView((2, 3), (1, 4)),
+    "RingStepper": lambda: RingStepper(ranks=(2, 4)),
+    "StepExplorer": lambda: StepExplorer("1f1b", replicas=(1, 2), microbatches=(2, 4), ring_step=1),
+    "TimelineExplorer": lambda: TimelineExplorer(devices=(2, 3), microbatches=(2, 4)),
+    "TrainingCurves": lambda: TrainingCurves(("Learning rate",), RUNS, ALONE),
+}
+each_view = pytest.mark.parametrize("name", MAKE)
+
+
+def setting_of(view: View) -> dict[str, Any]:
+    return {name: getattr(view, name) for name in view.SETTING}
+
+
+def test_every_view_with_a_setting_is_tried_here() -> None:
+    assert {name for name in widgets.__all__ if issubclass(getattr(widgets, name), View)} == set(MAKE)
+
+
+@each_view
+def test_what_a_view_sends_and_is_refused_is_answered_with_what_holds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = MAKE[name]()
+    sent: list[Any] = []
+    monkeypatch.setattr(type(view), "_send", lambda self, message, buffers=None: sent.append(message))
+    before = setting_of(view)
+    for trait in view.SETTING:
+        with pytest.raises(HybridLabError) as why:
+            view.set_state({trait: [["nothing of the kind"]]})
+        assert setting_of(view) == before
+        assert sent[-2]["state"] == before
+        assert sent[-1]["content"] == {"refused": str(why.value)}
+
+
+@each_view
+def test_a_setting_refused_in_part_is_taken_back_whole(name: str) -> None:
+    view = MAKE[name]()
+    before = setting_of(view)
+    other = next(trait for trait in view.SETTING if trait not in ("rank", "step", "time"))
+    with pytest.raises(HybridLabError):
+        view.set_state(before | {view.SETTING[-1]: "nothing of the kind", other: before[other]})
+    assert setting_of(view) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("MeshView", {"stages": 3}, {"rank": 99}),
+        ("RingStepper", {"ranks": 4}, {"step": 99}),
+        ("StepExplorer", {"replicas": 2}, {"rank": 99}),
+        ("ErrorExplorer", {"algorithm": "one-shot"}, {"ranks": 3}),
+    ],
+)
+def test_a_good_part_beside_a_bad_one_is_not_kept(name: str, good: dict[str, Any], bad: dict[str, Any]) -> None:
+    view = MAKE[name]()
+    before = setting_of(view)
+    with pytest.raises(HybridLabError):
+        view.set_state(good | bad)
+    assert setting_of(view) == before
+    view.set_state(good)
+    assert setting_of(view) == before | good
+
+
+VIEWS = {name: make() for name, make in MAKE.items()}
+
+
+@each_view
+@settings(max_examples=60)
+@given(data=st.data())
+def test_junk_from_a_page_is_refused_or_drawn(name: str, data: st.DataObject) -> None:
+    view = VIEWS[name]
+    state = data.draw(st.dictionaries(st.sampled_from(view.SETTING), junk, max_size=3))
+    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
+        state = json.loads(json.dumps(state))
+        with contextlib.suppress(HybridLabError):
+            view.set_state(state)
+    json.dumps(setting_of(view), allow_nan=False)
+    assert {trait: view.checked(trait, value) for trait, value in setting_of(view).items()} == setting_of(view)
+    repr(view)
+
+
+@each_view
+def test_script_and_class_name_the_same_traits(name: str) -> None:
+    kind = getattr(widgets, name)  # a view that was made is of a class of its own
+    script = str(kind._esm)
+    named = re.search(r"const SETTING = (\[.*?\]);", script, re.DOTALL)
+    assert named
+    setting = json.loads(named[1])
+    assert sorted(setting) == sorted(kind.SETTING)
+    asked = set(re.findall(r'model\??\.get\("(\w+)"\)', script)) | set(setting)
+    assert asked == {trait for trait in vars(kind) if trait in kind.class_traits(sync=True)}
