@@ -148,7 +148,7 @@ def messages_and_bytes(answer: object) -> Feedback:
         (sends, "this is the number of ring messages: how many bytes has each?"),
     ]
     hint = "32 ranks send 2(D-1) messages each; how many numbers has one of D chunks of 4000?"
-    return wrong(f"the messages are right. {mistake_behind(nbytes, slips, 0) or f'Not {nbytes:g} ring bytes: {hint}'}")
+    return wrong(f"the messages are right, the bytes are not: {mistake_behind(nbytes, slips, 0) or hint}")
 
 
 @task(
