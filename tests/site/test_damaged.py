@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from explorers import STATE, VIEW, with_state
+from lab_views import Kind, each_of
+from lab_views.kind import Damage
 
 LAB = "labs/lab03_bubbles_and_memory.html"
 TOLD = "missing or damaged"
@@ -85,6 +87,24 @@ def test_a_damaged_explorer_says_so_and_the_other_widgets_are_drawn(
     assert len(told) >= 3
     assert [TOLD in words for words in told].count(True) == 1
     assert page.get_by_text(TOLD).is_visible()
+    only_warnings(faults)
+
+
+@pytest.mark.parametrize(("kind", "damage"), each_of("damages"))
+def test_a_damaged_view_of_a_lab_says_so_and_the_other_widgets_are_drawn(
+    new_page: Any, server: str, faults: list[str], kind: Kind, damage: Damage
+) -> None:
+    page = new_page(server + kind.lab, edit=kind.changing(damage))
+    boxes = page.locator(".live-widget")
+    assert boxes.count() >= 3
+    assert all(box.inner_text() for box in boxes.all())
+    (damaged,) = boxes.filter(has_text=TOLD).all()
+    assert damaged.is_visible()
+    assert damaged.locator("svg").count() == 0
+    others = boxes.filter(has_not_text=TOLD).locator(f".hybridlab-{kind.name}").all()
+    assert len(others) == len(kind.given) - 1
+    for place, view in enumerate(others, start=1):
+        kind.is_right(view, place)
     only_warnings(faults)
 
 

@@ -1,0 +1,15 @@
+"""The views of the labs on their built pages, other than timeline explorers: what each is judged by, and what all have in common."""
+
+from typing import Any
+
+import pytest
+
+from lab_views import errors, mesh, ring, step, training
+from lab_views.kind import Kind
+
+KINDS: tuple[Kind, ...] = (mesh.KIND, ring.KIND, errors.KIND, step.KIND, training.KIND)
+
+
+def each_of(name: str) -> list[Any]:
+    """Return the parameters (kind, change) of a test that tries all "damages" or all "faults" of all kinds."""
+    return [pytest.param(kind, each, id=f"{kind.name}-{each.__name__}") for kind in KINDS for each in getattr(kind, name)]

@@ -1,0 +1,162 @@
+"""What all views of the labs have in common: where they stand, how their setting is read, how a reader's keys go through them."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from explorers import with_state
+from playwright.sync_api import Locator, Page
+
+Damage = Callable[[Any], None]  # changes the state of a widget in place
+MOST_PRESSED = 8  # values of a long slider that are visited one after the other
+
+SETTING = """(root) => {
+  const shown = [...root.querySelectorAll(".field")].filter((each) => each.checkVisibility());
+  const valueOf = (control) => control.selectedOptions?.[0].textContent ?? control.getAttribute("aria-valuetext") ?? control.value;
+  const ticked = [...root.querySelectorAll("[type=checkbox]:checked")].map((box) => box.value);
+  const fields = shown.map((each) => [each.querySelector("label").textContent, valueOf(each.querySelector("select, input"))]);
+  return Object.fromEntries([...fields, ["ticked", ticked]]);
+}"""
+# the picture without its words, and all words: what is announced, and the tables
+SEEN = """(root) => {
+  const parts = (selector) => [...root.querySelectorAll(selector)].filter((each) => each.checkVisibility());
+  const picture = parts(".picture, .plots").map((each) => each.innerHTML.replace(/aria-label="[^"]*"/g, ""));
+  return [picture.join(), parts("[role=status], [aria-live=polite], .told, table").map((each) => each.textContent).join()];
+}"""
+STOP = """(root) => {
+  const here = document.activeElement;
+  if (!root.contains(here)) return null;
+  const kind = here.type ?? here.getAttribute("role") ?? here.localName;
+  const name = here.labels?.[0]?.textContent ?? here.getAttribute("aria-label") ?? here.textContent;
+  const count = here.options?.length ?? (kind === "range" ? here.max - here.min + 1 : 0);
+  return { kind, name, count, place: here.selectedIndex ?? here.value - here.min, off: here.getAttribute("aria-disabled") === "true" };
+}"""
+CONTROLS = 'select:visible, input:visible, button:visible, summary:visible, [tabindex="0"]:visible'
+ROWS = "(root, rows) => [...root.querySelectorAll(rows)].map((row) => [...row.cells].map((cell) => cell.textContent))"
+ENTER = """(root) => {
+  const before = Object.assign(document.createElement("span"), { tabIndex: 0 });
+  root.before(before);
+  before.focus();
+  before.addEventListener("blur", () => before.remove());
+}"""
+IN_PICTURE = ("End", "Home", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp")
+KEYS: Mapping[str, Callable[[int], tuple[str, ...]]] = {
+    "select-one": lambda count: ("Home", *["ArrowDown"] * (count - 1)),
+    "range": lambda count: ("Home", *["ArrowRight"] * min(count - 1, MOST_PRESSED), "End"),
+    "checkbox": lambda _: ("Space", "Space"),
+    "button": lambda _: ("Enter",),
+    "summary": lambda _: ("Enter", "Space", "Enter"),
+    "radio": lambda _: IN_PICTURE,
+    "application": lambda _: IN_PICTURE,
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of view: the page it stands on, what it is judged by, what is tried on it.
+
+    ``judge`` raises AssertionError unless a view shows what the library computes for the setting of its controls; it is
+    told what the lab gave the view: one of ``given``, in their order on the page.
+    """
+
+    name: str  # of its class in the page: hybridlab-NAME
+    widget: str  # its class in the library
+    lab: str
+    judge: Callable[[Locator, Any], None]
+    damages: tuple[Damage, ...]  # that no view can be drawn from
+    faults: tuple[Damage, ...]  # data that can be drawn, and are wrong
+    python: tuple[str, Any]  # a trait, and what Python might set it to
+    given: tuple[Any, ...] = (None,)
+    begin: Mapping[str, str] = field(default_factory=dict)  # a setting from which every control changes something
+    silent: tuple[str, ...] = ()  # controls that change the picture alone
+
+    def __str__(self) -> str:
+        return self.name
+
+    def views(self, page: Page) -> list[Locator]:
+        found = page.locator(f".hybridlab-{self.name}").all()
+        assert len(found) == len(self.given)
+        return found
+
+    def is_right(self, view: Locator, place: int = 0) -> None:
+        self.judge(view, self.given[place])
+
+    def changing(self, change: Damage) -> Callable[[str], str]:
+        """Return the edit of the page that changes the state of the first view of this kind."""
+
+        def found(states: Any) -> None:
+            change(next(each for each in states.values() if str(each.get("_anywidget_id")).endswith(f".{self.widget}")))
+
+        return lambda text: with_state(text, found)
+
+    def showing(self, widget: Any, damage: Damage = lambda state: None) -> Callable[[str], str]:
+        """Return the edit of the page that puts another widget of this kind in the place of the first."""
+
+        def swapped(state: Any) -> None:
+            state.clear()
+            state.update(json.loads(json.dumps(widget.get_state())))
+            damage(state)
+
+        return self.changing(swapped)
+
+
+def with_no_data(state: Any) -> None:
+    """A damage that every kind of view can have."""
+    state["data" if "data" in state else "measured"] = None
+
+
+def setting_of(view: Locator) -> Any:
+    """Return what the controls are set to, label -> text, and the boxes that are ticked."""
+    return view.evaluate(SETTING)
+
+
+def rows_of(view: Locator, selector: str = "tbody tr") -> list[list[str]]:
+    """Return the texts of the rows of a table."""
+    return list(view.evaluate(ROWS, selector))
+
+
+def choose(view: Locator, setting: Mapping[str, str]) -> None:
+    for label, text in setting.items():
+        control = view.get_by_label(label, exact=True)
+        control.select_option(label=text) if control.evaluate("(each) => each.localName") == "select" else control.fill(text)
+
+
+def walk(view: Locator, kind: Kind, place: int) -> None:
+    """Go through a view with the Tab key, press the keys of each control, and raise AssertionError unless all is as it should be.
+
+    Every control is reached; every key that changes its value changes the picture or the words, and some change each of
+    both; and after every key what is shown is right.
+    """
+    page = view.page
+    view.evaluate(ENTER)
+    reached = 0
+    while True:
+        page.keyboard.press("Tab")
+        stop = view.evaluate(STOP)
+        if stop is None:
+            break
+        reached += 1
+        if stop["kind"] not in KEYS:
+            continue
+        seen = [view.evaluate(SEEN)]
+        for key in KEYS[stop["kind"]](stop["count"]):
+            before = view.evaluate(STOP)
+            page.keyboard.press(key)
+            after = view.evaluate(STOP)
+            assert after, f"{key} takes the focus away from {stop['name']}"
+            seen.append(view.evaluate(SEEN))
+            if before["place"] != after["place"] or stop["kind"] not in ("select-one", "range"):
+                assert (seen[-1] != seen[-2]) != before["off"], f"{key} on {stop['name']!r}: nothing changes"
+            kind.is_right(view, place)
+        told = [str(each) for each in seen]
+        least = min(stop["count"], MOST_PRESSED + 1) if stop["kind"] in ("select-one", "range") else 2 - stop["off"]
+        assert len(set(told)) >= least, f"two values of {stop['name']!r} look the same"
+        if stop["kind"] in ("select-one", "range"):
+            assert len({picture for picture, _ in seen}) > 1, f"{stop['name']!r} does not change the picture"
+            assert len({words for _, words in seen}) > 1 or stop["name"] in kind.silent, f"{stop['name']!r} does not change the words"
+            last = stop["place"] == stop["count"] - 1
+            arrow = "ArrowDown" if stop["kind"] == "select-one" else "ArrowRight"
+            for key in ["End"] if last else ["Home", *[arrow] * stop["place"]]:
+                page.keyboard.press(key)
+    assert reached >= view.locator(CONTROLS).count(), "Tab does not reach every control"

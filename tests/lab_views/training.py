@@ -1,0 +1,138 @@
+"""Training curves show the right runs: both plots, the table and what is announced, for the run and the step that are chosen."""
+
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Locator
+
+from hybridlab import INT8, build, published
+from hybridlab.training import Network, Trained, TrainedAlone, train, train_alone
+from lab_views.kind import Kind, rows_of, setting_of, with_no_data
+
+STEPS, EVERY = 100, 5  # as in the lab, like all that follows
+NETWORK = Network((64, 48, 40, 32, 10))
+LEFT, RIGHT, TOP, BOTTOM = 50, 408, 12, 216  # of a plot, in its own units
+DASH = "\N{EN DASH}"
+POINTS = re.compile(r"[ML]([\d.]+) ([\d.]+)")
+SHOWN = """(root) => [...root.querySelectorAll("svg.plot")].map((plot) => ({
+  run: plot.querySelector("path.run").getAttribute("d"), alone: plot.querySelector("path.alone").getAttribute("d"),
+  marker: Number(plot.querySelector(".marker").getAttribute("x1")), words: plot.getAttribute("aria-label"),
+  dots: plot.querySelectorAll("circle.run").length,
+  ticks: [...plot.querySelectorAll(".tick.row")].map((tick) => [Number(tick.textContent), Number(tick.getAttribute("y")) - 5]),
+}))"""
+
+
+def published_mean(gradients: Any) -> Any:
+    ranks, size = gradients.shape
+    return published.ring_all_reduce(np.pad(gradients, ((0, 0), (0, -size % ranks))), "FP32").values[:, :size]
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "right ring, FP32": {},
+    "right ring, INT8": {"wire": INT8},
+    "right ring, INT8, error feedback": {"wire": INT8, "error_feedback": True},
+    "published ring": {"all_reduce": published_mean},
+    "published ring, 4 x the rate": {"all_reduce": published_mean, "learning_rate": 4 * 0.3},
+}
+
+
+@cache
+def run_of(ring: str, dealt: str) -> Trained:
+    return train(build("1f1b", 2, 4), 4, network=NETWORK, steps=STEPS, every=EVERY, by_label=dealt == "by label", **SETTINGS[ring])
+
+
+@cache
+def alone() -> TrainedAlone:
+    return train_alone(network=NETWORK, steps=STEPS, every=EVERY)
+
+
+def curve_is(path: str, steps: Any, heights: Any) -> None:
+    """Raise AssertionError unless a path runs through these heights, as shares of the plot."""
+    wanted = np.column_stack([LEFT + steps / STEPS * (RIGHT - LEFT), BOTTOM - heights * (BOTTOM - TOP)])
+    np.testing.assert_allclose(np.array(POINTS.findall(path), dtype=float), wanted, atol=0.11)
+
+
+def is_right(view: Locator, _: Any = None) -> None:
+    setting = setting_of(view)
+    step = int(setting["Read at step"])
+    run = run_of(setting["All-reduce"], setting["Digits dealt"])
+    loss, accuracy = view.evaluate(SHOWN)
+    (low, bottom), (high, top) = loss["ticks"][0], loss["ticks"][-1]
+    assert (bottom, top) == (BOTTOM, TOP)
+    assert all(value > 0 and np.isclose(np.log10(value) % 1, 0) for value, _ in loss["ticks"])
+    for name, each in (("run", run), ("alone", alone())):
+        curve_is(loss[name], np.arange(1, STEPS + 1), (np.log10(each.losses) - np.log10(low)) / (np.log10(high) - np.log10(low)))
+        curve_is(accuracy[name], each.checked, each.accuracies)
+    assert accuracy["ticks"] == [[value, BOTTOM - value / 100 * (BOTTOM - TOP)] for value in (0, 25, 50, 75, 100)]
+    assert accuracy["dots"] == STEPS // EVERY
+    for plot in (loss, accuracy):
+        assert abs(plot["marker"] - (LEFT + step / STEPS * (RIGHT - LEFT))) <= 0.06
+    assert percent(run.accuracies[-1]) in accuracy["words"]
+    assert percent(alone().accuracies[-1]) in accuracy["words"]
+
+    check = step // EVERY - 1
+    rows = rows_of(view)
+    for cells, each in zip(rows, (run, alone()), strict=True):
+        assert abs(float(cells[1]) / each.losses[step - 1] - 1) <= 6e-4
+        assert cells[2] == ("not taken yet" if check < 0 else f"{percent(each.accuracies[check])} after step {each.checked[check]}")
+    spread = run.spread[: run.checked[check]].max() if check >= 0 else None
+    assert rows[0][3] == (DASH if spread is None else "0, bit for bit" if spread == 0 else f"{spread:.2g}")
+    assert rows[0][4] == ("not counted" if run.bytes_sent is None else f"{run.bytes_sent:,}")
+    assert rows[1][3:] == [DASH, DASH]
+    caption = f"{setting['All-reduce']}, {setting['Digits dealt']}: step {step} of {STEPS}"
+    assert view.locator("caption").text_content() == caption
+    told = view.locator("[role=status]").text_content() or ""
+    assert told.startswith(f"{caption}. ")
+    assert all(f"loss {cells[1]}, accuracy {cells[2]}" in told for cells in rows)
+
+
+def percent(share: float) -> str:
+    return f"{100 * round(float(share), 4):.1f} %"
+
+
+def without_runs(state: Any) -> None:
+    state["data"]["runs"] = {}
+
+
+def with_words_for_losses(state: Any) -> None:
+    for run in state["data"]["runs"].values():
+        run["losses"] = ["much"] * STEPS
+
+
+def without_losses(state: Any) -> None:
+    for run in state["data"]["runs"].values():
+        run["losses"] = run["losses"][:3]
+
+
+def with_a_lower_loss(state: Any) -> None:
+    for run in state["data"]["runs"].values():
+        run["losses"][40] /= 1.1
+
+
+def with_a_better_end(state: Any) -> None:
+    for run in state["data"]["runs"].values():
+        run["accuracies"][-1] += 0.01
+
+
+def with_fewer_bytes(state: Any) -> None:
+    for run in state["data"]["runs"].values():
+        run["bytes"] = (run["bytes"] or 0) + 1
+
+
+def with_replicas_apart(state: Any) -> None:
+    for run in state["data"]["runs"].values():
+        run["spread"][-1] = 1e-9
+
+
+KIND = Kind(
+    "training",
+    "TrainingCurves",
+    "labs/lab07_accuracy.html",
+    is_right,
+    begin={"All-reduce": "published ring"},
+    damages=(without_runs, with_words_for_losses, without_losses, with_no_data),
+    faults=(with_a_lower_loss, with_a_better_end, with_fewer_bytes, with_replicas_apart),
+    python=("step", 42),
+)
