@@ -25,7 +25,7 @@ function pipelineLine(frame, from, to, forward) {
   const [near, far] = [between + 3, between + frame.gap - 3];
   const y = middle + (forward ? -8 : 8);
   const points = forward ? [[near, y], [far, y]] : [[far, y], [near, y]];
-  return { points, letter: [between + (EDGE + frame.gap - BEFORE) / 2, forward ? y - 6 : y + 14] };
+  return { points, letter: [between + (EDGE + frame.gap - BEFORE) / 2, forward ? y - 7 : y + 14] };
 }
 
 function ringLine(frame, from, to) {

@@ -1,8 +1,9 @@
 """Training curves show the right runs: both plots, the table and what is announced, for the run and the step that are chosen."""
 
 import re
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from playwright.sync_api import Locator
@@ -38,6 +39,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
+class Runs(NamedTuple):
+    """What a view is given: how to get a run by its choices, the run of one device, and after how many steps accuracy is taken."""
+
+    run_of: Callable[[str, str], Trained]
+    alone: Callable[[], TrainedAlone]
+    every: int
+
+
 @cache
 def run_of(ring: str, dealt: str) -> Trained:
     return train(build("1f1b", 2, 4), 4, network=NETWORK, steps=STEPS, every=EVERY, by_label=dealt == "by label", **SETTINGS[ring])
@@ -48,40 +57,39 @@ def alone() -> TrainedAlone:
     return train_alone(network=NETWORK, steps=STEPS, every=EVERY)
 
 
-def curve_is(path: str, steps: Any, heights: Any) -> None:
+def curve_is(path: str, shares: Any, heights: Any) -> None:
     """Raise AssertionError unless a path runs through these heights, as shares of the plot."""
-    wanted = np.column_stack([LEFT + steps / STEPS * (RIGHT - LEFT), BOTTOM - heights * (BOTTOM - TOP)])
+    wanted = np.column_stack([LEFT + shares * (RIGHT - LEFT), BOTTOM - heights * (BOTTOM - TOP)])
     np.testing.assert_allclose(np.array(POINTS.findall(path), dtype=float), wanted, atol=0.11)
 
 
-def is_right(view: Locator, _: Any = None) -> None:
+def is_right(view: Locator, runs: Runs) -> None:
     setting = setting_of(view)
-    step = int(setting["Read at step"])
-    run = run_of(setting["All-reduce"], setting["Digits dealt"])
+    step, run, alone = int(setting["Read at step"]), runs.run_of(setting["All-reduce"], setting["Digits dealt"]), runs.alone()
+    steps = alone.losses.size
     loss, accuracy = view.evaluate(SHOWN)
     (low, bottom), (high, top) = loss["ticks"][0], loss["ticks"][-1]
     assert (bottom, top) == (BOTTOM, TOP)
     assert all(value > 0 and np.isclose(np.log10(value) % 1, 0) for value, _ in loss["ticks"])
-    for name, each in (("run", run), ("alone", alone())):
-        curve_is(loss[name], np.arange(1, STEPS + 1), (np.log10(each.losses) - np.log10(low)) / (np.log10(high) - np.log10(low)))
-        curve_is(accuracy[name], each.checked, each.accuracies)
+    for name, each in (("run", run), ("alone", alone)):
+        curve_is(loss[name], np.arange(1, steps + 1) / steps, np.log10(each.losses / low) / np.log10(high / low))
+        curve_is(accuracy[name], each.checked / steps, each.accuracies)
+        assert percent(each.accuracies[-1]) in accuracy["words"]
     assert accuracy["ticks"] == [[value, BOTTOM - value / 100 * (BOTTOM - TOP)] for value in (0, 25, 50, 75, 100)]
-    assert accuracy["dots"] == STEPS // EVERY
+    assert accuracy["dots"] == run.checked.size
     for plot in (loss, accuracy):
-        assert abs(plot["marker"] - (LEFT + step / STEPS * (RIGHT - LEFT))) <= 0.06
-    assert percent(run.accuracies[-1]) in accuracy["words"]
-    assert percent(alone().accuracies[-1]) in accuracy["words"]
+        assert abs(plot["marker"] - (LEFT + step / steps * (RIGHT - LEFT))) <= 0.06
 
-    check = step // EVERY - 1
+    check = step // runs.every - 1
     rows = rows_of(view)
-    for cells, each in zip(rows, (run, alone()), strict=True):
+    for cells, each in zip(rows, (run, alone), strict=True):
         assert abs(float(cells[1]) / each.losses[step - 1] - 1) <= 6e-4
         assert cells[2] == ("not taken yet" if check < 0 else f"{percent(each.accuracies[check])} after step {each.checked[check]}")
     spread = run.spread[: run.checked[check]].max() if check >= 0 else None
-    assert rows[0][3] == (DASH if spread is None else "0, bit for bit" if spread == 0 else f"{spread:.2g}")
+    assert rows[0][3] == (DASH if spread is None else "0, bit for bit" if spread == 0 else f"{float(f'{spread:.2g}'):g}")
     assert rows[0][4] == ("not counted" if run.bytes_sent is None else f"{run.bytes_sent:,}")
     assert rows[1][3:] == [DASH, DASH]
-    caption = f"{setting['All-reduce']}, {setting['Digits dealt']}: step {step} of {STEPS}"
+    caption = f"{setting['All-reduce']}, {setting['Digits dealt']}: step {step} of {steps}"
     assert view.locator("caption").text_content() == caption
     told = view.locator("[role=status]").text_content() or ""
     assert told.startswith(f"{caption}. ")
@@ -131,6 +139,7 @@ KIND = Kind(
     "TrainingCurves",
     "labs/lab07_accuracy.html",
     is_right,
+    given=(Runs(run_of, alone, EVERY),),
     begin={"All-reduce": "published ring"},
     damages=(without_runs, with_words_for_losses, without_losses, with_no_data),
     faults=(with_a_lower_loss, with_a_better_end, with_fewer_bytes, with_replicas_apart),
