@@ -15,20 +15,21 @@ from hybridlab.wire import BF16, FP16, FP32, INT8
 @task(
     "lab07.t1",
     title="Microbatches of a replica",
-    prompt="give the number of microbatches that each of 2 replicas runs for a global batch of 256 in microbatches of 32 examples",
+    prompt="give the number of microbatches that each of 3 replicas runs for a global batch of 384 in microbatches of 16 samples",
 )
 def microbatches_of_a_replica(answer: object) -> Feedback:
-    """Judge M = B / (b D) for the sizes of the published report."""
-    batch, examples, replicas = 256, 32, 2
-    value, truth = a_number(answer, "a number of microbatches", "4"), batch // (examples * replicas)
+    """Judge M = B / (b D) for a global batch of 384, microbatches of 16, 4 stages and 3 replicas."""
+    batch, size, stages, replicas = 384, 16, 4, 3
+    value, truth = a_number(answer, "a number of microbatches", "4"), batch // (size * replicas)
     if value == truth:
-        told = [f"{formulas.bubble_ratio(2, count):.1%}" for count in (truth, truth * replicas)]
-        return right(f"so 1F1B on its 2 stages has a bubble ratio of {told[0]}, not the {told[1]} of {truth * replicas} microbatches")
+        told = [f"{formulas.bubble_ratio(stages, count):.1%}" for count in (truth, truth * replicas)]
+        return right(f"so 1F1B on its 4 stages has a bubble ratio of {told[0]}, not the {told[1]} of {truth * replicas} microbatches")
     mistakes = [
-        (batch // examples, "8 is what the report states: those are the microbatches of both replicas together"),
-        (batch // replicas, "128 are the examples of a replica: they come in microbatches of 32"),
-        (batch * replicas // examples, "16 would be right for a global batch of 512: the replicas share the batch"),
-        (batch / (examples * replicas * 2), "the 2 stages share no examples: each microbatch passes through both of them"),
+        (batch // size, "24 are the microbatches of all 3 replicas together, as the report counts them"),
+        (batch // replicas, "128 are the samples of a replica: they come in microbatches of 16"),
+        (batch * replicas // size, "72 would be right if each replica had a global batch of its own, three times as large: they share one"),
+        (batch / (size * stages), "it is the 3 replicas that share the samples: each microbatch passes through all 4 stages"),
+        (batch / (size * replicas * stages), "the 4 stages share no samples: each microbatch passes through all of them"),
         (1 / truth, "this is the other way round"),
     ]
     hint = "microbatch size x microbatches x replicas is the global batch"
@@ -37,26 +38,26 @@ def microbatches_of_a_replica(answer: object) -> Feedback:
 
 @task(
     "lab07.t2",
-    title="How many examples a device keeps",
-    prompt="give the examples whose activations devices 0 to 3 of one replica hold at their peaks, as a list of four numbers",
+    title="How many samples a device keeps",
+    prompt="give the samples whose activations devices 0 to 3 of one replica hold at their peaks, as a list of four numbers",
     points=2,
 )
-def examples_kept(answer: object) -> Feedback:
-    """Judge the peaks of 1F1B in examples: K = 4, M = 8, D = 4, a global batch of 128."""
+def samples_kept(answer: object) -> Feedback:
+    """Judge the peaks of 1F1B in samples: K = 4, M = 8, D = 4, a global batch of 128."""
     devices, microbatches, replicas, batch = 4, 8, 4, 128
-    values = np.array(some_numbers(answer, devices, "examples that a device holds"))
+    values = np.array(some_numbers(answer, devices, "count of samples that a device holds"))
     peaks = np.array([formulas.peak_activations("1f1b", devices, microbatches, device) for device in range(devices)])
     size = batch // (microbatches * replicas)
     truth = size * peaks
     if np.allclose(values, truth):
-        return right("min(K-d, M) microbatches of 4 examples; the executor has counted the same")
+        return right("min(K-d, M) microbatches of 4 samples; the executor has counted the same")
     known = [
-        (peaks, "these are microbatches: how many examples has one?"),
+        (peaks, "these are microbatches: how many samples has one?"),
         (truth[::-1], "these are the right numbers from the last device to the first: device 0 waits longest for its first backward"),
-        (np.full(devices, batch // replicas), "these are all examples of a replica: 1F1B runs a backward before the last forward"),
+        (np.full(devices, batch // replicas), "these are all samples of a replica: 1F1B runs a backward before the last forward"),
         (np.full(devices, size), "each of these is one microbatch: a device runs forwards ahead of its first backward"),
         (np.full(devices, truth[0]), "device 0 holds so many, but the devices after it wait less for their first backward"),
-        (replicas * truth, "a microbatch has fewer examples: the global batch is cut into M x D of them"),
+        (replicas * truth, "a microbatch has fewer samples: the global batch is cut into M x D of them"),
         (size * (devices - 1 - np.arange(devices)), "this is the warm-up alone: one more forward comes before the backward"),
     ]
     for mistake, sentence in known:
@@ -64,7 +65,7 @@ def examples_kept(answer: object) -> Feedback:
             return wrong(sentence)
     device = int(np.flatnonzero(~np.isclose(values, truth))[0])
     side = "fewer" if values[device] > truth[device] else "more"
-    return wrong(f"device {device} holds {side} examples than {values[device]:g}: the size of a microbatch times its peak in microbatches")
+    return wrong(f"device {device} holds {side} samples than {values[device]:g}: the size of a microbatch times its peak in microbatches")
 
 
 @task(
@@ -122,18 +123,18 @@ def other_weights(answer: object) -> Feedback:
         return right("-1 turns every prediction, 2 turns none: the number knows nothing of any training")
     known: list[tuple[list[float], str]] = [
         ([(100 - ones) / 100, ones / 100], "these are shares of one: the program prints per cent"),
-        ([ones, 100 - ones], "it is the other way round: which of the two turns the sign of x . w?"),
-        ([ones, ones], "weights of -1 turn the sign of every x . w, and so every prediction"),
-        ([100 - ones, 100 - ones], "weights of 2 double every x . w: does its sign change?"),
-        ([100 - ones, 2 * ones], "an accuracy is not proportional to the weights: only the sign of x . w counts"),
+        ([ones, 100 - ones], "it is the other way round: which of the two turns the sign of x . v?"),
+        ([ones, ones], "weights of -1 turn the sign of every x . v, and so every prediction"),
+        ([100 - ones, 100 - ones], "weights of 2 double every x . v: does its sign change?"),
+        ([100 - ones, 2 * ones], "an accuracy is not proportional to the weights: only the sign of x . v counts"),
         ([50, 50], "that is what is to be expected of any weights; but here the 300 labels are the same each time, so count from 49 %"),
-        ([-ones, 2 * ones], "an accuracy is not proportional to the weights: only the sign of x . w counts"),
+        ([-ones, 2 * ones], "an accuracy is not proportional to the weights: only the sign of x . v counts"),
     ]
     for mistake, sentence in known:
         if np.allclose(values, mistake, atol=0.005):
             return wrong(sentence)
     told = "weights of -1" if not near(values[0], 100 - ones, 0.005) else "weights of 2"
-    return wrong(f"{told}: the prediction is 1 where x . w > 0; compare its sign with that of the sum of the row")
+    return wrong(f"{told}: the prediction is 1 where x . v > 0; compare its sign with that of the sum of the row")
 
 
 @task(
