@@ -126,7 +126,7 @@ function pictureOf(id, pick) {
     }
     frame = frameOf(step, width || 640, ringsOnly);
     plot = plotOf(step, frame, `${id}-idle`);
-    box.replaceChildren(make("div", { class: "panel" }, title, make("div", { class: "tracks" }, namesOf(step, frame), plot.svg)));
+    box.replaceChildren(make("div", { class: "panel" }, title, tracksOf(namesOf(step, frame), plot.svg)));
     mark(null);
   };
   const point = (event) => {

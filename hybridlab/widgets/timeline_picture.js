@@ -78,7 +78,7 @@ function namesOf(timeline, frame) {
 function panelOf(timeline, frame, hatch, pick) {
   const title = make("p", { class: "title" }, make("strong", {}, timeline.title), `, ${timeline.sizes}`);
   if (!timeline.refusal) {
-    const tracks = make("div", { class: "tracks" }, namesOf(timeline, frame), plotOf(timeline, frame, hatch));
+    const tracks = tracksOf(namesOf(timeline, frame), plotOf(timeline, frame, hatch));
     timeline.told = make("p", { class: "told" });
     return make("div", { class: "panel" }, title, tracks, timeline.told);
   }

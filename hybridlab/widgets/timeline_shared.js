@@ -6,6 +6,7 @@ const most = (values) => values.reduce((high, value) => Math.max(high, value), 0
 const sorted = (values) => [...new Set(values)].sort((a, b) => a - b);
 
 const LABELS = 54; // px: the column of device names
+const PAPER = 640; // px: what a printed page has room for, A4 with margins of 1 cm
 const LEFT = 5; // px: room for the first number of the time axis
 const RIGHT = 16; // px: and for the last
 const NARROWEST = 7.5; // px: a shorter operation makes the picture scroll in its box
@@ -78,4 +79,10 @@ function idleSample() {
 function chunkSample(shades) {
   const steps = shades.map((fill, chunk) => make("rect", { x: (26 / shades.length) * chunk, width: 26 / shades.length, height: 18, fill }));
   return sampleOf("first to last chunk of a device", ...steps);
+}
+
+// The names of rows, and beside them the plot; on paper, where nothing scrolls, both are small enough to stand there whole.
+function tracksOf(names, plot) {
+  const fits = Math.min(1, PAPER / (LABELS + Number(plot.getAttribute("width"))));
+  return make("div", { class: "tracks", style: `--hl-print: ${fits.toFixed(3)}` }, names, plot);
 }

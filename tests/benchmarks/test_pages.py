@@ -11,7 +11,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 SECTION = "pages: kilobytes (gzipped) and milliseconds of a first visit"
 # milliseconds from the start of navigation to the first picture of a widget in the page
 NOTE_FIRST_DRAWN = """new MutationObserver((_, observer) => {
-  if (!document.querySelector(".hybridlab-view svg.plot rect")) return;
+  if (!document.querySelector(".hybridlab-view :is(.picture, .plots) svg > *")) return;
   window.firstDrawn = performance.now();
   observer.disconnect();
 }).observe(document, { childList: true, subtree: true });"""

@@ -38,18 +38,19 @@ CUT = """(wide) => {
   return [...cut];
 }"""
 # on paper: what is to be seen, when the browser is about to print (the page has then been told so)
-ON_PAPER = """([cut, controls]) => addEventListener("beforeprint", () => {
+ON_PAPER = """([cut, controls, pictures]) => addEventListener("beforeprint", () => {
   const seen = (selector) => [...document.querySelectorAll(selector)].filter((each) => each.checkVisibility({ opacityProperty: true }));
   const wide = document.documentElement.clientWidth;
-  const reaching = seen(".hybridlab-view svg.plot").filter((each) => each.getBoundingClientRect().right > wide + 1);
+  const reaching = seen(pictures).filter((each) => each.getBoundingClientRect().right > wide + 1);
   window.onPaper = {
     ground: [document.documentElement, document.body].map((each) => getComputedStyle(each).backgroundColor),
     left: seen(controls).map((each) => `${each.tagName.toLowerCase()} ${each.className}`),
-    plots: seen(".hybridlab-view svg.plot").length,
+    pictures: seen(pictures).length,
     reaching: reaching.map((each) => Math.round(each.getBoundingClientRect().right)),
     cut: eval(cut)(wide),
   };
 })"""
+PICTURES = ".hybridlab-view :is(.picture, .plots) svg"
 CONTROLS = "button, select, [type=range], .lab-bar, .bd-header, .bd-header-article, [class*=bd-sidebar], .prev-next-area"
 A4 = 718  # px: 210 mm less two margins of 1 cm
 
@@ -81,16 +82,17 @@ def test_the_page_fits_a_phone(new_page: Any, request: Any, page_name: str, way:
 
 def test_the_page_prints_on_white_paper_without_controls(new_page: Any, files: str, page_name: str) -> None:
     page = new_page(files + page_name, width=A4, scheme="dark")
-    for slider in page.locator(".hybridlab-explorer [type=range]:visible").all():
-        slider.press("End")  # the widest picture
-    plots = page.locator(".hybridlab-view svg.plot").count()
+    for control in page.locator(".hybridlab-view").locator("select:visible, [type=range]:visible").all():
+        control.press("End")  # the widest picture
+    pictures = page.locator(PICTURES).count()
+    assert bool(pictures) == (page.locator(".hybridlab-view").count() > 0)
     page.emulate_media(media="print")
-    page.evaluate(ON_PAPER, [CUT, CONTROLS])
+    page.evaluate(ON_PAPER, [CUT, CONTROLS, PICTURES])
     page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
     page.pdf(format="A4")
     paper = page.evaluate("window.onPaper")
     assert set(paper.pop("ground")) <= {"rgb(255, 255, 255)", "rgba(0, 0, 0, 0)"}
-    assert paper == {"left": [], "plots": plots, "reaching": [], "cut": []}
+    assert paper == {"left": [], "pictures": pictures, "reaching": [], "cut": []}
     assert has_its_colours(page, "dark"), "after printing, the page is dark again"
 
 
