@@ -9,7 +9,7 @@ from explorers import with_state
 from playwright.sync_api import Locator, Page
 
 Damage = Callable[[Any], None]  # changes the state of a widget in place
-MOST_PRESSED = 8  # values of a long slider that are visited one after the other
+MOST_PRESSED = 5  # values of a long slider that are visited one after the other
 
 SETTING = """(root) => {
   const shown = [...root.querySelectorAll(".field")].filter((each) => each.checkVisibility());

@@ -51,14 +51,14 @@ def test_what_is_shown_is_right_all_over_the_settings(new_page: NewPage, server:
     chosen = random.Random(1)  # noqa: S311  # a choice of settings, the same in every run
     for place, view in enumerate(kind.views(new_page(server + kind.lab))):
         seen = set()
-        for _ in range(12):
+        for _ in range(8):
             for label in view.evaluate(OPTIONS):
                 offered = view.evaluate(OPTIONS).get(label)  # of the settings before it
                 if offered:
                     choose(view, {label: chosen.choice(offered)})
             kind.is_right(view, place)
             seen.add(str(setting_of(view)))
-        assert len(seen) > 6
+        assert len(seen) > 4
 
 
 @each_kind

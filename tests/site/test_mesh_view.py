@@ -39,7 +39,7 @@ def test_no_line_crosses_a_label_or_a_box_and_every_mesh_is_right(new_page: NewP
     (view,) = KIND.views(new_page(files + KIND.lab, width=width))
     for stages in range(1, 5):
         for replicas in range(1, 5):
-            for rank in {0, 1, stages, stages * replicas // 2, stages * replicas - 1} & set(range(stages * replicas)):
+            for rank in {0, stages * replicas // 2, stages * replicas - 1}:
                 at(view, stages, replicas, rank)
                 assert view.evaluate(CROSSED) == [], (stages, replicas, rank)
                 KIND.is_right(view)
