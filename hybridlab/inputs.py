@@ -104,6 +104,19 @@ def times(value: Any, name: str) -> Floats:
     return array
 
 
+def one_time(value: Any, name: str) -> float:
+    """Return ``value`` as a float if it is one finite number of zero or more, or refuse it by ``name``.
+
+    >>> one_time([1, 2], "ring_step")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: ring_step must be one number, not [1, 2]
+    """
+    number = times(value, name)
+    if number.ndim:
+        raise HybridLabError(f"{name} must be one number, not {shown(value)}")
+    return float(number)
+
+
 def numbers(value: Any, name: str) -> Floats:
     """Return ``value`` as a float array (a copy), or refuse by ``name`` what is ragged, empty or no number."""
     try:

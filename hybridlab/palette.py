@@ -1,14 +1,14 @@
 """Colours that figures and widgets share: one a kind of operation or span, told apart by people who are colour-blind.
 
 Those of operations are four of the eight colours of Okabe and Ito (Color Universal Design, 2008), those of the hops of a
-ring two more; the optimizer is grey. Text on operations and on the optimizer is black.
+ring two more; the optimiser is grey. Text on operations and on the optimiser is black.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 KIND_COLOURS: Mapping[str, str] = MappingProxyType({"F": "#56B4E9", "B": "#E69F00", "I": "#F0E442", "W": "#009E73"})
-SPAN_COLOURS: Mapping[str, str] = MappingProxyType({"reduce-scatter": "#CC79A7", "all-gather": "#0072B2", "optimizer": "#B8BEC6"})
+SPAN_COLOURS: Mapping[str, str] = MappingProxyType({"reduce-scatter": "#CC79A7", "all-gather": "#0072B2", "optimiser": "#B8BEC6"})
 LIGHTEST = 0.6  # share of white in the colour of a device's last chunk
 
 

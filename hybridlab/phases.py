@@ -7,7 +7,7 @@ from hybridlab.inputs import Floats
 from hybridlab.mesh import Mesh
 from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
-from hybridlab.spans import ALL_GATHER, OPTIMIZER, RECEIVE, REDUCE_SCATTER, SEND, Spans
+from hybridlab.spans import ALL_GATHER, OPTIMISER, RECEIVE, REDUCE_SCATTER, SEND, Spans
 from hybridlab.timeline import Timeline
 
 
@@ -72,8 +72,8 @@ def hops(edges: Floats, stage: Ints, mesh: Mesh, nbytes: Ints) -> tuple[Spans, S
     return phase(REDUCE_SCATTER, 0), phase(ALL_GATHER, hops)
 
 
-def optimizers(edges: Floats, mesh: Mesh, update: float) -> Spans:
+def optimisers(edges: Floats, mesh: Mesh, update: float) -> Spans:
     """Return the optimiser of every rank, which starts when the device's last ring is done."""
     start = np.concatenate([edges[..., -1, -1]] * mesh.replicas, axis=-1)
     ranks = np.arange(mesh.size)
-    return Spans(np.full(mesh.size, OPTIMIZER), ranks, start, start + update)
+    return Spans(np.full(mesh.size, OPTIMISER), ranks, start, start + update)

@@ -12,8 +12,8 @@ from hybridlab.fixed import Fixed, fixed
 from hybridlab.inputs import LATEST, Floats, known_name, shown
 from hybridlab.rows import Ints
 
-SPAN_KINDS = ("send", "receive", "reduce-scatter", "all-gather", "optimizer")  # a span's code is its kind's place here
-SEND, RECEIVE, REDUCE_SCATTER, ALL_GATHER, OPTIMIZER = range(len(SPAN_KINDS))
+SPAN_KINDS = ("send", "receive", "reduce-scatter", "all-gather", "optimiser")  # a span's code is its kind's place here
+SEND, RECEIVE, REDUCE_SCATTER, ALL_GATHER, OPTIMISER = range(len(SPAN_KINDS))
 MOST_SPANS = 2**23  # in one timeline, settings counted: about 2 GB
 DETAILS = ("stage", "microbatch", "chunk", "step", "peer", "nbytes", "row")
 
@@ -34,8 +34,8 @@ class Spans(Fixed):
     Raises :class:`HybridLabError` for columns of different lengths, unknown kinds, times that are not finite, and a
     span that ends before it starts.
 
-    >>> Spans(kind=[OPTIMIZER], device=[3], start=[10.0], end=[12.0]).to_rows()[0]["op"]
-    'optimizer'
+    >>> Spans(kind=[OPTIMISER], device=[3], start=[10.0], end=[12.0]).to_rows()[0]["op"]
+    'optimiser'
     """
 
     kind: Ints
@@ -96,7 +96,7 @@ class Spans(Fixed):
 
     def computing(self, devices: int) -> Floats:
         """Return how long each of ``devices`` computes here, in its optimiser, shape (settings..., devices)."""
-        mine = np.flatnonzero(self.kind == OPTIMIZER)
+        mine = np.flatnonzero(self.kind == OPTIMISER)
         total = np.zeros((devices, *self.start.shape[:-1]))
         np.add.at(total, self.device[mine], np.moveaxis((self.end - self.start)[..., mine], -1, 0))
         return np.moveaxis(total, 0, -1)

@@ -11,9 +11,9 @@ from hybridlab.collectives import Link
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed
-from hybridlab.inputs import Floats, shown, times, whole_number
+from hybridlab.inputs import Floats, one_time, shown, whole_number
 from hybridlab.mesh import Mesh
-from hybridlab.phases import hops, messages, optimizers, ring_order, rings
+from hybridlab.phases import hops, messages, optimisers, ring_order, rings
 from hybridlab.replicas import replicate
 from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
@@ -77,10 +77,10 @@ def hybrid_step(
     *,
     ring_step: float | None = None,
     link: Link | None = None,
-    gradient_bytes: int | None = None,
+    gradient_bytes: float | None = None,
     wire: WireFormat = FP16,
     overlap: bool = False,
-    optimizer: float = 0.0,
+    optimiser: float = 0.0,
     microseconds: float = 1000.0,
 ) -> HybridStep:
     """Return one training step of ``replicas`` pipelines: when every operation, message, ring hop and optimiser runs.
@@ -97,7 +97,7 @@ def hybrid_step(
     Without ``overlap`` rings start when the whole pipeline has ended. With it the ring of a stage starts when its last
     backward (B or W) has ended on every replica and the device's ring before it is done; computing goes on beside it.
     The rings of a device take turns, in the order of those last backwards.
-    ``optimizer`` is the time that a device takes for all its weights, after its last ring.
+    ``optimiser`` is the time that a device takes for all its weights, after its last ring.
 
     Raises :class:`HybridLabError` for both ways to price a ring step or half of one, for negative and infinite times, and
     for sizes that do not fit in memory. The order of the phases is that of Narayanan et al., arXiv 2104.04473.
@@ -112,7 +112,7 @@ def hybrid_step(
     if not isinstance(overlap, bool):
         raise HybridLabError(f"overlap must be True or False, not {shown(overlap)}")
     mesh = Mesh(schedule.devices, replicas)
-    unit, update = _one_time(microseconds, "microseconds"), _one_time(optimizer, "optimizer")
+    unit, update = one_time(microseconds, "microseconds"), one_time(optimiser, "optimiser")
     count = 2 * mesh.replicas * (int(schedule.messages.sum()) + (mesh.replicas - 1) * schedule.stages) + mesh.size
     if count * math.prod(costs.batch) > MOST_SPANS:
         raise HybridLabError(f"a step of {count:,} messages and hops does not fit in memory: take fewer replicas or settings")
@@ -122,7 +122,7 @@ def hybrid_step(
     everyone = replicate(schedule, mesh.replicas)
     run = simulate(everyone, _of_all_ranks(costs, mesh))
     edges, free = (rings(run, schedule, mesh, each, overlap) for each in (hop, 0.0))
-    parts = (*messages(run, costs.p2p), *hops(edges, ring_order(schedule), mesh, nbytes), optimizers(edges, mesh, update))
+    parts = (*messages(run, costs.p2p), *hops(edges, ring_order(schedule), mesh, nbytes), optimisers(edges, mesh, update))
     exposed = edges[..., -1].max(axis=(-2, -1)) - free[..., -1].max(axis=(-2, -1))
     single = run.busy.sum(axis=-1) + mesh.stages * update
     timeline = Timeline(everyone, run.start, run.end, joined(*parts))
@@ -141,10 +141,12 @@ def _price(
         missing = "gradient_bytes" if gradient_bytes is None else "link"
         raise HybridLabError(f"link and gradient_bytes belong together, and {missing} is missing: a step takes latency + bytes / bandwidth")
     if link is None:
-        hop = 0.0 if ring_step is None else _one_time(ring_step, "ring_step")
+        hop = 0.0 if ring_step is None else one_time(ring_step, "ring_step")
         return hop / chunks, np.full((chunks, replicas), -1)
     if not isinstance(link, Link):
         raise HybridLabError(f"link must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {shown(link)}")
+    if isinstance(gradient_bytes, float) and gradient_bytes.is_integer():
+        gradient_bytes = int(gradient_bytes)  # people write 1e9
     nbytes = whole_number(gradient_bytes, "gradient_bytes", at_least=0, at_most=2**60)
     if nbytes % BYTES_A_PARAMETER:
         raise HybridLabError(f"gradient_bytes must be even, {BYTES_A_PARAMETER} bytes a parameter, not {nbytes}")
@@ -152,19 +154,12 @@ def _price(
     sizes, place = np.unique(pieces, return_inverse=True)
     message = np.array([wire.nbytes(size) for size in sizes.tolist()])
     seconds = link.latency + float(message.max()) / link.bandwidth
-    return _one_time(seconds * 1e6 / microseconds, "a step of the ring"), message[place].reshape(pieces.shape)
+    return one_time(seconds * 1e6 / microseconds, "a step of the ring"), message[place].reshape(pieces.shape)
 
 
 def _cut(sizes: Ints, parts: int) -> Ints:
     """Return the sizes of the ``parts`` that ``numpy.array_split`` cuts each size into, on a new last axis."""
     return sizes[..., None] // parts + (np.arange(parts) < sizes[..., None] % parts)
-
-
-def _one_time(value: Any, name: str) -> float:
-    time = times(value, name)
-    if time.ndim:
-        raise HybridLabError(f"{name} must be one time for the whole step, not {shown(value)}")
-    return float(time)
 
 
 def _of_all_ranks(costs: Costs, mesh: Mesh) -> Costs:

@@ -20,23 +20,23 @@ class Log:
 
     ops: dict[tuple[Rank, Node], Time] = field(default_factory=dict)
     rings: dict[int, Time] = field(default_factory=dict)  # stage -> start and end of its ring
-    optimizers: dict[Rank, Time] = field(default_factory=dict)
+    optimisers: dict[Rank, Time] = field(default_factory=dict)
 
     @property
     def makespan(self) -> Fraction:
-        return max(end for times in (self.ops, self.rings, self.optimizers) for _, end in times.values())
+        return max(end for times in (self.ops, self.rings, self.optimisers) for _, end in times.values())
 
 
 @dataclass
 class Step:
-    """The setting: durations[(rank, kind letter)] of a chunk's operation, and the times of hop, message and optimizer."""
+    """The setting: durations[(rank, kind letter)] of a chunk's operation, and the times of hop, message and optimiser."""
 
     orders: Orders
     replicas: int
     durations: dict[tuple[Rank, str], Fraction]
     p2p: Fraction
     hop: Fraction
-    optimizer: Fraction
+    optimiser: Fraction
     overlap: bool
 
     def run(self) -> Log:
@@ -50,7 +50,7 @@ class Step:
 
     def _events(self, log: Log) -> list[Fraction]:
         ends = [end for _, end in log.ops.values()]
-        return ends + [end + self.p2p for end in ends] + [end for times in (log.rings, log.optimizers) for _, end in times.values()]
+        return ends + [end + self.p2p for end in ends] + [end for times in (log.rings, log.optimisers) for _, end in times.values()]
 
     def _start_what_can(self, log: Log, now: Fraction) -> bool:
         device_of = placement(self.orders)
@@ -73,7 +73,7 @@ class Step:
             if left:
                 started |= self._start_ring(log, now, left[-1], [each for each in device_of if device_of[each] == device])
         for rank in ((replica, device) for replica in range(self.replicas) for device in range(len(self.orders))):
-            started |= self._start_optimizer(log, now, rank, [stage for stage in device_of if device_of[stage] == rank[1]])
+            started |= self._start_optimiser(log, now, rank, [stage for stage in device_of if device_of[stage] == rank[1]])
         return started
 
     def _arrived(self, log: Log, replica: int, node: Node, device: int, device_of: dict[int, int], now: Fraction) -> bool:
@@ -95,12 +95,12 @@ class Step:
         log.rings[stage] = (now, now + 2 * (self.replicas - 1) * self.hop)
         return True
 
-    def _start_optimizer(self, log: Log, now: Fraction, rank: Rank, stages: list[int]) -> bool:
-        if rank in log.optimizers:
+    def _start_optimiser(self, log: Log, now: Fraction, rank: Rank, stages: list[int]) -> bool:
+        if rank in log.optimisers:
             return False
         every = [node for order in self.orders for node in order if node[1] in stages or not self.overlap]
         rung = all(stage in log.rings and log.rings[stage][1] <= now for stage in stages) or self.replicas == 1
         if not rung or not self._done(log, now, every):
             return False
-        log.optimizers[rank] = (now, now + self.optimizer)
+        log.optimisers[rank] = (now, now + self.optimiser)
         return True

@@ -4,13 +4,10 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from browser import NO_CHROMIUM, chromium, program
-from playwright.sync_api import Browser, Page
 
 from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, WireFormat
 from hybridlab.widgets import ErrorExplorer
@@ -225,121 +222,7 @@ def test_what_cannot_be_measured_is_refused(arguments: dict[str, Any], sentence:
         small(**arguments)
 
 
-# ---- the page ----
-
-MODEL = """
-const state = STATE, heard = {};
-window.model = { get: (name) => state[name], save_changes() {}, off() {}, on: (event, call) => (heard[event] ??= []).push(call),
-  set: (name, value) => { state[name] = value; (heard[`change:${name}`] ?? []).forEach((call) => call()); } };
-window.stop = view.render({ model, el: document.getElementById("here") });
-"""
-PLAIN = """(root) => [...root.querySelectorAll(".picture .point")].map((point) => {
-  const { x, y, width, height } = point.getBBox();
-  return [point.classList.contains("now"), x + width / 2, y + height / 2];
-})"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if not program():
-        pytest.skip(NO_CHROMIUM)
-    with chromium() as running:
-        yield running
-
-
-def shown(browser: Browser, state: dict[str, Any], width: int = 900) -> Page:
-    """A page with one view and no kernel; its console must stay empty."""
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    script = SCRIPT.replace("export default", "const view =") + MODEL.replace("STATE", json.dumps(state))
-    page.set_content(f'<style>{STYLE}</style><div id="here"></div><script type="module">{script}</script>')
-    page.wait_for_selector("#here *")
-    return page
-
-
-def state_of(explorer: ErrorExplorer) -> dict[str, Any]:
-    return {name: getattr(explorer, name) for name in ("measured", *ErrorExplorer.SETTING)}
-
-
-def in_words(value: float) -> str:
-    digits, exponent = f"{value:.1e}".split("e")
-    return f"{digits}\u2009\N{MULTIPLICATION SIGN}\u200910{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
-
-
-def rows_of(page: Page) -> list[list[str]]:
-    cells = "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
-    found: list[list[str]] = page.locator("table.here tbody tr").evaluate_all(cells)
-    return found
-
-
-def test_the_table_has_the_measured_values_and_the_points_stand_where_they_belong(browser: Browser) -> None:
-    page = shown(browser, state_of(WHOLE))
-    rows = [AT["ring", "normal", name, 8] for name in WHOLE.formats]
-    expected = [
-        [str(row.wire), in_words(row.nmse), in_words(row.law), f"{row.nbytes:,}", f"{row.saving:.2f}\N{MULTIPLICATION SIGN}"]
-        for row in rows
-    ]
-    assert rows_of(page) == expected
-    points = page.locator("#here").evaluate(PLAIN)
-    assert len(points) == 5 * 6
-    errors = np.log([AT["ring", "normal", name, ranks].nmse for name in WHOLE.formats for ranks in source.RANKS])
-    x, y = np.array([point[1:] for point in points]).T
-    assert np.abs(np.polyval(np.polyfit(errors, y, 1), errors) - y).max() < 2.5, "one logarithmic axis for all"
-    assert np.polyfit(errors, y, 1)[0] < 0, "small errors stand low"
-    drawn = page.locator(".picture .law").evaluate_all("paths => paths.map(path => path.getAttribute('d').slice(1).split('L'))")
-    law_x, law_y = np.array([[float(number) for number in point.split()] for path in drawn for point in path]).T
-    laws = np.log([AT["ring", "normal", name, ranks].law for name in WHOLE.formats for ranks in source.RANKS])
-    assert np.abs(np.polyval(np.polyfit(errors, y, 1), laws) - law_y).max() < 2.5, "the law stands on the same axis"
-    assert np.abs(law_x - x).max() < 0.1
-    assert np.ptp(np.diff(x.reshape(5, 6))) < 0.1, "twice the ranks are one step to the right"
-    assert [point[0] for point in points] == [False, False, True, False, False, False] * 5
-    page.close()
-
-
-def test_the_marker_moves_by_keys_and_by_touch(browser: Browser) -> None:
-    page = shown(browser, state_of(WHOLE), width=360)
-    page.get_by_label("Ranks at the marker").press("End")
-    assert page.evaluate("model.get('ranks')") == 64
-    assert rows_of(page)[2][1] == in_words(AT["ring", "normal", "INT8", 64].nmse)
-    assert "64 ranks" in page.locator(".told").inner_text()
-    assert "64 ranks" in str(page.locator(".picture").get_attribute("aria-label"))
-    page.get_by_label("Ranks at the marker").press("ArrowLeft")
-    assert page.evaluate("model.get('ranks')") == 32
-    page.locator(".picture").click(position={"x": 60, "y": 150})
-    assert page.evaluate("model.get('ranks')") == 2
-    wide = "[...document.querySelectorAll('#here :not(details *)')].filter(each => each.getBoundingClientRect().right > 354)"
-    assert page.evaluate(f"{wide}.map(each => each.outerHTML)") == [], "nothing stands out to the right"
-    page.close()
-
-
-def test_every_control_changes_what_is_drawn(browser: Browser) -> None:
-    page = shown(browser, state_of(WHOLE))
-    seen = {page.locator(".picture").inner_html()}
-    for value in ("one-shot", "both"):
-        page.get_by_label("All-reduce").select_option(value)
-        seen.add(page.locator(".picture").inner_html())
-    page.get_by_label("Numbers", exact=True).select_option("Laplace")
-    seen.add(page.locator(".picture").inner_html())
-    for name in WHOLE.formats:
-        page.get_by_label(name, exact=True).press("Space")
-        seen.add(page.locator(".picture").inner_html())
-    assert len(seen) == 1 + 2 + 1 + 5
-    assert page.evaluate("model.get('formats')") == []
-    assert "No wire format is chosen" in page.locator(".told").inner_text()
-    page.get_by_label("INT8", exact=True).press("Space")
-    told = page.locator(".told").inner_text()
-    assert told.startswith("8 ranks, in a ring and in one shot, Laplace numbers. Most exact: INT8 (one-shot)")
-    page.get_by_text("All values of the picture").first.click()
-    cells = page.locator("details tbody td").all_inner_texts()
-    assert len(cells) == 6 * 4
-    assert cells[0] == in_words(AT["ring", "Laplace", "INT8", 2].nmse)
-    page.close()
-
-
-@pytest.mark.parametrize("measured", [None, {}, {"ranks": [2]}, WHOLE.measured | {"series": {}}, WHOLE.measured | {"ranks": [2, 4]}])
-def test_damaged_data_show_a_sentence(browser: Browser, measured: Any) -> None:
-    page = shown(browser, state_of(WHOLE) | {"measured": measured})
-    assert "missing or damaged" in page.get_by_role("alert").inner_text()
-    page.close()
+# ---- the colours ----
 
 
 def luminance(colour: str) -> float:

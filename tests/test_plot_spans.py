@@ -1,4 +1,4 @@
-"""Figures of whole steps: messages, hops and optimizers stand where and when the timeline says, and look different in grey."""
+"""Figures of whole steps: messages, hops and optimisers stand where and when the timeline says, and look different in grey."""
 
 from itertools import combinations
 from typing import Any
@@ -23,11 +23,11 @@ def step(name: str, devices: int, microbatches: int, replicas: int, p2p: float =
 
 STEPS = {
     "the report's": step("1f1b", 2, 8, 2, ring_step=20),
-    "two rings a device, beside computing": step("interleaved", 4, 4, 3, p2p=8, ring_step=30, overlap=True, optimizer=30),
-    "one replica": step("zb-h1", 4, 8, 1, p2p=8, optimizer=30),
+    "two rings a device, beside computing": step("interleaved", 4, 4, 3, p2p=8, ring_step=30, overlap=True, optimiser=30),
+    "one replica": step("zb-h1", 4, 8, 1, p2p=8, optimiser=30),
     "one device": step("gpipe", 1, 2, 1),
     "rings that take no time": step("gpipe", 2, 3, 4),
-    "sixteen ranks": step("1f1b", 4, 8, 4, ring_step=5, optimizer=0.5),
+    "sixteen ranks": step("1f1b", 4, 8, 4, ring_step=5, optimiser=0.5),
 }
 each_step = pytest.mark.parametrize("timeline", STEPS.values(), ids=STEPS)
 
@@ -52,14 +52,14 @@ def test_every_span_is_a_bar_from_its_start_to_its_end_below_the_bars_of_its_ran
     rows = rectangles(axes, "idle")
     for kind in SPAN_KINDS:
         wanted = [row for row in timeline.to_rows() if row["op"].split()[0] == kind]
-        if kind == "optimizer" and not any(row["end"] > row["start"] for row in wanted):
+        if kind == "optimiser" and not any(row["end"] > row["start"] for row in wanted):
             wanted = []
         drawn = rectangles(axes, f"spans {kind}")
         assert [tuple(each[:2]) for each in drawn] == [(row["start"], row["end"]) for row in wanted]
         for row, (_, _, top, bottom) in zip(wanted, drawn, strict=True):
             bar = rows[row["device"]]
             below = rows[row["device"] + 1][2] if row["device"] + 1 < len(rows) else np.inf
-            inside = (bar[2] <= top < bottom <= bar[3]) if kind == "optimizer" else bar[3] < top < bottom < below
+            inside = (bar[2] <= top < bottom <= bar[3]) if kind == "optimiser" else bar[3] < top < bottom < below
             assert inside, f"{row['op']} stands outside its lane"
 
 
@@ -93,8 +93,8 @@ def test_kinds_of_spans_differ_without_colour() -> None:
     for kind in SPAN_KINDS:
         (bars,) = [each for each in axes.collections if each.get_gid() == f"spans {kind}"]
         white[kind] = bool((bars.get_facecolor()[:, :3] == 1).all())
-    assert white == {"send": False, "receive": True, "reduce-scatter": False, "all-gather": True, "optimizer": False}
-    marks = [each for each in axes.collections if each.get_gid() == "marks optimizer"]
+    assert white == {"send": False, "receive": True, "reduce-scatter": False, "all-gather": True, "optimiser": False}
+    marks = [each for each in axes.collections if each.get_gid() == "marks optimiser"]
     assert len(marks[0].get_segments()) == 2 * 12  # a line near the top and one near the bottom of each
 
 
@@ -140,7 +140,7 @@ def test_ranks_are_named_and_the_step_is_told_in_words() -> None:
         "peak activations, in microbatches by device: 2, 1, 2, 1; "
         "beside the operations: 32 messages, 8 hops of rings from 1170 to 1210 ms."
     )
-    assert plot.alt_text(STEPS["one replica"]).endswith("beside the operations: 48 messages, 4 optimizers of 30.")
+    assert plot.alt_text(STEPS["one replica"]).endswith("beside the operations: 48 messages, 4 optimisers of 30.")
     assert plot.alt_text(STEPS["one device"]).endswith("in microbatches: 2.")
 
 

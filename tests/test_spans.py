@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
 
 from hybridlab import Costs, HybridLabError, Schedule, Timeline, build, hybrid_step, simulate
-from hybridlab.spans import ALL_GATHER, OPTIMIZER, RECEIVE, SEND, SPAN_KINDS, Spans, joined
+from hybridlab.spans import ALL_GATHER, OPTIMISER, RECEIVE, SEND, SPAN_KINDS, Spans, joined
 
 ONE = Schedule.parse("0F0 0B0")
 TWO = build("1f1b", 2, 1)
-UPDATE = Spans([OPTIMIZER], [0], [3.0], [5.0])  # type: ignore[arg-type]
-STEP = hybrid_step(build("1f1b", 3, 6), Costs.per_device(1, 2, p2p=0.25), 4, ring_step=0.5, overlap=True, optimizer=0.5)
+UPDATE = Spans([OPTIMISER], [0], [3.0], [5.0])  # type: ignore[arg-type]
+STEP = hybrid_step(build("1f1b", 3, 6), Costs.per_device(1, 2, p2p=0.25), 4, ring_step=0.5, overlap=True, optimiser=0.5)
 
 
 def timeline(spans: Spans | None = UPDATE) -> Timeline:
@@ -35,7 +35,7 @@ def test_the_makespan_ends_with_the_last_span() -> None:
     assert timeline(Spans([], [], [], [])).makespan == 3  # type: ignore[arg-type]
 
 
-def test_an_optimizer_computes_and_a_message_does_not() -> None:
+def test_an_optimiser_computes_and_a_message_does_not() -> None:
     assert timeline().busy.tolist() == [5]
     assert timeline().bubble_ratio == 0
     assert timeline().device_span == 3, "of the operations"
@@ -46,14 +46,14 @@ def test_an_optimizer_computes_and_a_message_does_not() -> None:
 
 def test_rows_of_spans_come_after_the_operations() -> None:
     rows = timeline().to_rows()
-    assert [row["op"] for row in rows] == ["0F0", "0B0", "optimizer"]
+    assert [row["op"] for row in rows] == ["0F0", "0B0", "optimiser"]
     assert rows[:2] == timeline(None).to_rows()
     assert rows[2] == {
-        "device": 0, "op": "optimizer", "kind": "optimizer", "stage": -1, "microbatch": -1, "start": 3.0, "end": 5.0,
+        "device": 0, "op": "optimiser", "kind": "optimiser", "stage": -1, "microbatch": -1, "start": 3.0, "end": 5.0,
         "activations": None, "chunk": -1, "step": -1, "peer": -1, "nbytes": -1,
     }  # fmt: skip
     names = {row["op"] for row in STEP.timeline.to_rows() if row["device"] == 4}
-    assert {"1F0", "send 1F0", "receive 0F0", "receive 2B5", "reduce-scatter chunk 3", "all-gather chunk 0", "optimizer"} <= names
+    assert {"1F0", "send 1F0", "receive 0F0", "receive 2B5", "reduce-scatter chunk 3", "all-gather chunk 0", "optimiser"} <= names
     types = {type(row[name]) for row in STEP.timeline.to_rows()[-80:] for name in ("stage", "chunk", "step", "peer", "nbytes")}
     assert types == {int}
 
@@ -62,7 +62,7 @@ def test_columns_and_choosing() -> None:
     spans = STEP.timeline.spans
     assert spans is not None
     assert spans.size == 2 * 4 * (4 * 6 + 3 * 3) + 12
-    assert repr(spans) == "<Spans: 96 send, 96 receive, 36 reduce-scatter, 36 all-gather, 12 optimizer>"
+    assert repr(spans) == "<Spans: 96 send, 96 receive, 36 reduce-scatter, 36 all-gather, 12 optimiser>"
     assert set(spans.of("send", "receive").kind.tolist()) == {SEND, RECEIVE}
     assert spans.where(spans.device == 5).size == 6 + 6 + 3 + 3 + 1
     assert joined(*(spans.of(kind) for kind in SPAN_KINDS)).to_rows() == spans.to_rows()
@@ -77,7 +77,7 @@ def test_one_value_for_a_column_stands_for_all() -> None:
 
 
 def test_a_batch() -> None:
-    both = Spans([OPTIMIZER], [0], [[3.0], [4.0]], [[5.0], [9.0]])  # type: ignore[arg-type]
+    both = Spans([OPTIMISER], [0], [[3.0], [4.0]], [[5.0], [9.0]])  # type: ignore[arg-type]
     batch = Timeline(ONE, [[0, 1], [0, 1]], [[1, 3], [1, 4]], both)  # type: ignore[arg-type]
     assert batch.makespan.tolist() == [5, 9]
     assert batch.busy.tolist() == [[5], [9]]
@@ -88,7 +88,7 @@ def test_a_batch() -> None:
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])  # noqa: S301 - our own bytes
 def test_spans_cannot_be_changed(again: Callable[[Any], Any]) -> None:
     start = np.array([3.0])
-    spans = again(Spans(np.array([OPTIMIZER]), np.array([0]), start, np.array([5.0])))
+    spans = again(Spans(np.array([OPTIMISER]), np.array([0]), start, np.array([5.0])))
     start += 7
     assert spans.start.tolist() == [3]
     assert spans.to_rows() == UPDATE.to_rows()
@@ -170,7 +170,7 @@ def slices_of(trace: dict[str, Any]) -> dict[int, list[tuple[float, float]]]:
 @given(p2p=st.sampled_from([0, 0.5, 3, 10]), name=st.sampled_from(["gpipe", "1f1b", "hanayo", "zb-h1"]), overlap=st.booleans())
 def test_no_two_slices_of_a_track_overlap(p2p: float, name: str, overlap: bool) -> None:
     """Perfetto draws the slices of one track one after the other; long messages need tracks of their own."""
-    step = hybrid_step(build(name, 3, 6), Costs.per_device(1, 2, p2p=p2p), 2, ring_step=0.7, overlap=overlap, optimizer=1)
+    step = hybrid_step(build(name, 3, 6), Costs.per_device(1, 2, p2p=p2p), 2, ring_step=0.7, overlap=overlap, optimiser=1)
     trace = json.loads(json.dumps(step.timeline.to_chrome_trace(), allow_nan=False))
     tracks = slices_of(trace)
     for slices in tracks.values():
@@ -194,8 +194,8 @@ def test_tracks_beside_a_device_stand_below_it() -> None:
     hop = next(event for event in trace["traceEvents"] if event["name"] == "all-gather chunk 0")
     assert hop["args"].keys() == {"stage", "chunk", "step", "peer"}
     assert named[hop["tid"]].endswith(": ring")
-    update = next(event for event in trace["traceEvents"] if event["name"] == "optimizer")
-    assert update["tid"] == 0, "an optimizer is on the device's own track"
+    update = next(event for event in trace["traceEvents"] if event["name"] == "optimiser")
+    assert update["tid"] == 0, "an optimiser is on the device's own track"
     assert update["args"] == {}
 
 

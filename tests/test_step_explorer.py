@@ -58,8 +58,8 @@ def unpacked(data: Mapping[str, Any], setting: Mapping[str, Any]) -> list[Row]:
             pieces = enumerate(zip(hop["piece"], hop["to"], strict=True))
             rows += [(at * count + device, f"{hop['kind']} chunk {piece}", to * count + device, *times) for at, (piece, to) in pieces]
     for rank in range(count * setting["replicas"]):
-        start = entry["optimizer"][rank % count]
-        rows.append((rank, "optimizer", -1, start, start + entry["update"]))
+        start = entry["optimiser"][rank % count]
+        rows.append((rank, "optimiser", -1, start, start + entry["update"]))
     return rows
 
 
@@ -94,7 +94,7 @@ def test_the_reports_table_over_microbatches_is_the_corrected_one() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"schedules": tuple(REGISTRY), "devices": 2, "overlap": True, "p2p": 0.25, "optimizer": 1.5},
+        {"schedules": tuple(REGISTRY), "devices": 2, "overlap": True, "p2p": 0.25, "optimiser": 1.5},
         {"schedules": ("1f1b", "interleaved"), "link": Link(1e-4, 1e9), "gradient_bytes": 999_998, "wire": (FP32, INT8), "ring_step": None},
         {"forward": [1, 2, 1, 1, 5, 1], "backward": 2, "replicas": 3, "devices": 2},  # a slow rank in the last replica but one
     ],
@@ -111,7 +111,7 @@ def test_every_bar_of_every_setting_is_in_the_data_of_the_page(arguments: dict[s
 
 @pytest.mark.parametrize(("overlap", "name"), list(product((False, True), ("1f1b", "hanayo"))))
 def test_bars_stand_where_a_naive_loop_over_events_puts_them(overlap: bool, name: str) -> None:
-    explorer = small(schedules=name, devices=2, replicas=3, overlap=overlap, ring_step=0.5, p2p=0.25, optimizer=2)
+    explorer = small(schedules=name, devices=2, replicas=3, overlap=overlap, ring_step=0.5, p2p=0.25, optimiser=2)
     explorer.microbatches = 4
     setting = {name: getattr(explorer, name) for name in AXES}
     texts = explorer.data["pipelines"][f"{name}/2/4"]["orders"]
@@ -123,7 +123,7 @@ def test_bars_stand_where_a_naive_loop_over_events_puts_them(overlap: bool, name
     log = Step(orders, 3, durations, Fraction(1, 4), Fraction(1, 2 * chunks), Fraction(2), overlap).run()
     drawn = unpacked(explorer.data, setting)
     wanted = [(replica * 2 + device, f"{stage}{kind}{mb}", -1, *times) for ((replica, device), (kind, stage, mb)), times in log.ops.items()]
-    wanted += [(replica * 2 + device, "optimizer", -1, *times) for (replica, device), times in log.optimizers.items()]
+    wanted += [(replica * 2 + device, "optimiser", -1, *times) for (replica, device), times in log.optimisers.items()]
     same([row for row in drawn if row[2] < 0], [(*row[:3], *map(float, row[3:])) for row in wanted])
     rings = {(stage, start) for _, stage, start, _ in explorer.data["steps"][key_of(explorer.data, setting)]["rings"]}
     assert rings == {(stage, float(start)) for stage, (start, _) in log.rings.items()}
@@ -213,7 +213,7 @@ def test_a_rank_that_a_smaller_mesh_lacks_becomes_the_first() -> None:
         ("rank", 2, "rank"),
         ("rank", -1, "rank must be a whole number of at least 0, not -1"),
         ("time", float("nan"), "time must be finite numbers of zero or more, but it is nan"),
-        ("time", [1], "time is one moment of the step, not [1]"),
+        ("time", [1], "time must be one number, not [1]"),
     ],
 )
 def test_what_the_explorer_does_not_have_is_refused_and_changes_nothing(trait: str, value: Any, sentence: str) -> None:
@@ -248,7 +248,7 @@ def test_the_text_is_the_same_in_another_process_and_changes_with_the_data() -> 
         ({"link": Link(0, 1e9), "ring_step": None}, "gradient_bytes is missing"),
         ({"wire": "FP16", "link": Link(0, 1e9), "gradient_bytes": 8, "ring_step": None}, "wire must be a WireFormat"),
         ({"p2p": [0, 1]}, "the costs must be those of one setting"),
-        ({"optimizer": [1, 2]}, "optimizer must be one time for the whole step"),
+        ({"optimiser": [1, 2]}, "optimiser must be one number"),
         ({"forward": [1, 2, 3]}, "the costs are for 3 devices"),
         ({"unit": 3}, "unit is the short name"),
         ({"schedules": "interleaved", "devices": 4, "microbatches": (2, 6)}, "no setting of this grid can run: interleaved needs"),

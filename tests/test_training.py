@@ -24,10 +24,10 @@ def schedules(devices: int, microbatches: int) -> list[Schedule]:
     return [build(name, devices, microbatches) for name in fitting]
 
 
-def executed(schedule: Schedule, network: Network, replicas: int = 2, examples: int = 2, seed: int = 0) -> tuple[Executor, Any]:
+def executed(schedule: Schedule, network: Network, replicas: int = 2, samples: int = 2, seed: int = 0) -> tuple[Executor, Any]:
     """One step of random data through a schedule, and the mean loss and gradient that a single device finds for each replica."""
     rng = np.random.default_rng(seed)
-    inputs = rng.normal(size=(replicas, schedule.microbatches, examples, network.sizes[0]))
+    inputs = rng.normal(size=(replicas, schedule.microbatches, samples, network.sizes[0]))
     labels = rng.integers(0, network.sizes[-1], inputs.shape[:-1])
     weights = np.stack([network.initial(rng) for _ in range(replicas)])  # different ones: no replica may use another's
     ends = np.cumsum([network.count(layers) for layers in network.stages(schedule.stages)])[:-1]
@@ -60,7 +60,7 @@ def test_gradients_are_those_of_one_device(size: Size, activation: str, more: in
 def test_activations_held_are_the_peak_of_the_schedule(size: Size, rng: Any) -> None:
     schedule = size.build()
     network = Network((3,) * (schedule.stages + 1))
-    step, alone = executed(schedule, network, replicas=1, examples=1)
+    step, alone = executed(schedule, network, replicas=1, samples=1)
     # Devices advance in any order that the mailboxes allow, not slot by slot: each keeps to its own order.
     left = [list(order) for order in schedule.orders]
     done: set[Op] = set()
@@ -167,7 +167,7 @@ def test_any_two_operations_swapped_raise_or_change_nothing(size: Size, rng: Any
     order[one], order[other] = order[other], order[one]
     ends = {op: place for place, op in enumerate(order)}
     runs = all(ends[need] < place for op, place in ends.items() for need in schedule.needs(op))
-    step, alone = executed(schedule, Network((3,) * (schedule.stages + 1)), replicas=1, examples=1)
+    step, alone = executed(schedule, Network((3,) * (schedule.stages + 1)), replicas=1, samples=1)
     if runs:
         step.run(order)
         agrees(step, alone)

@@ -40,18 +40,18 @@ def test_without_scikit_learn_the_error_says_so(monkeypatch: pytest.MonkeyPatch)
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 12), st.integers(0, 2**32 - 1))
-def test_a_pass_takes_no_example_twice(examples: int, batch: int, steps: int, seed: int) -> None:
-    taken = batches(examples, batch, steps, np.random.default_rng(seed))
-    if batch > examples:
+def test_a_pass_takes_no_sample_twice(samples: int, batch: int, steps: int, seed: int) -> None:
+    taken = batches(samples, batch, steps, np.random.default_rng(seed))
+    if batch > samples:
         with pytest.raises(HybridLabError, match="is more than the"):
             next(taken)
         return
     chosen = list(taken)
     assert [len(each) for each in chosen] == [batch] * steps
-    for start in range(0, steps, examples // batch):
-        one_pass = np.concatenate(chosen[start : start + examples // batch])
+    for start in range(0, steps, samples // batch):
+        one_pass = np.concatenate(chosen[start : start + samples // batch])
         assert len(set(one_pass.tolist())) == one_pass.size
-        assert one_pass.max() < examples
+        assert one_pass.max() < samples
 
 
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=12).map(tuple), st.integers(1, 11))
@@ -189,8 +189,8 @@ RIGHT: dict[str, Any] = {"inputs": np.zeros((4, 2)), "labels": [0, 1, 0, 1], "he
         (lambda: train(build("hanayo", 4, 8)), "8 stages need at least 8 layers"),
         (lambda: train(build("1f1b", 4, 8), 4, batch=100), "make 32 parts, and 100 is not divisible by it; try 96 or 128"),
         (lambda: train(build("1f1b", 4, 8), 4, batch=20), "20 is not divisible by it; try 32"),
-        (lambda: train(build("1f1b", 2, 2), 2, batch=1600), "a global batch of 1,600 is more than the 1,400 examples"),
-        (lambda: train_alone(batch=1401), "a global batch of 1,401 is more than the 1,400 examples"),
+        (lambda: train(build("1f1b", 2, 2), 2, batch=1600), "a global batch of 1,600 is more than the 1,400 samples"),
+        (lambda: train_alone(batch=1401), "a global batch of 1,401 is more than the 1,400 samples"),
         (lambda: train("1f1b", 4), "train takes the Schedule of one pipeline"),  # type: ignore[arg-type]
         (lambda: train(replicate(build("1f1b", 2, 4), 2), 2), "train takes the Schedule of one pipeline"),
         (lambda: train(build("1f1b", 2, 4), 0), "replicas must be a whole number of at least 1, not 0"),

@@ -305,7 +305,7 @@ def test_the_text_of_a_setting_outside_the_grid() -> None:
         ("chunks", 2.5, "chunks must be a whole number of at least 1, not 2.5"),
         ("p2p", math.nan, "p2p must be finite numbers of zero or more, but it is nan"),
         ("p2p", -1, "p2p must be finite numbers of zero or more, but it is -1"),
-        ("p2p", [1], "p2p of an explorer is one number, not [1]"),
+        ("p2p", [1], "p2p must be one number, not [1]"),
     ],
 )
 def test_what_the_library_does_not_have_is_refused_and_changes_nothing(trait: str, value: Any, sentence: str) -> None:

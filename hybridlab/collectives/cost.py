@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.inputs import Floats, known_name, numbers, shown, times, whole_number
+from hybridlab.inputs import Floats, known_name, numbers, one_time, shown, whole_number
 
 MOST_BYTES = 1e18
 SLOWEST = 1e-30  # bytes a second: below any link, and far from where a time would be infinite
@@ -24,7 +24,7 @@ class Link:
     bandwidth: float
 
     def __post_init__(self) -> None:
-        latency, bandwidth = _one(self.latency, "latency"), _one(self.bandwidth, "bandwidth")
+        latency, bandwidth = one_time(self.latency, "latency"), one_time(self.bandwidth, "bandwidth")
         if bandwidth < SLOWEST:
             raise HybridLabError(f"bandwidth is in bytes a second, such as 25e9, and must be above zero, not {shown(self.bandwidth)}")
         object.__setattr__(self, "latency", latency)
@@ -84,7 +84,7 @@ def all_reduce_time(algorithm: str, ranks: int, nbytes: Any, link: Link, reduce_
     0.00603
     """
     factors = all_reduce_factors(algorithm, ranks)
-    return _seconds(factors, _sizes(nbytes), _link(link, "link"), _one(reduce_seconds_per_byte, "reduce_seconds_per_byte"))
+    return _seconds(factors, _sizes(nbytes), _link(link, "link"), one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte"))
 
 
 def two_level_time(
@@ -108,7 +108,7 @@ def two_level_time(
     """
     group, groups = whole_number(group, "group"), whole_number(groups, "groups")
     shared = group if adapters is None else whole_number(adapters, "adapters", at_most=group)
-    size, reduce = _sizes(nbytes), _one(reduce_seconds_per_byte, "reduce_seconds_per_byte")
+    size, reduce = _sizes(nbytes), one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte")
     outside = _link(between, "between")
     slower = Link(outside.latency, outside.bandwidth * shared / group)
     first = _seconds(all_reduce_factors("ring", group), size, _link(inside, "inside"), reduce)
@@ -126,14 +126,6 @@ def _sizes(nbytes: Any) -> Floats:
     if not ((size >= 0) & (size <= MOST_BYTES)).all():
         raise HybridLabError(f"nbytes must be from 0 to {MOST_BYTES:g}, not {shown(nbytes)}")
     return size
-
-
-def _one(value: Any, name: str) -> float:
-    """Return one number of zero or more, or refuse it."""
-    number = times(value, name)
-    if number.ndim:
-        raise HybridLabError(f"{name} must be one number, not {shown(value)}")
-    return float(number)
 
 
 def _link(link: Any, name: str) -> Link:

@@ -1,4 +1,4 @@
-"""What devices do beside the operations: messages and hops of a ring in a lane below the bars, the optimizer among them."""
+"""What devices do beside the operations: messages and hops of a ring in a lane below the bars, the optimiser among them."""
 
 from typing import Any
 
@@ -13,25 +13,25 @@ from hybridlab.plot.picture import MUTED
 from hybridlab.spans import SPAN_KINDS
 from hybridlab.timeline import Timeline
 
-KINDS = ("optimizer", "reduce-scatter", "all-gather", "send", "receive")  # as they are drawn, one over the other
+KINDS = ("optimiser", "reduce-scatter", "all-gather", "send", "receive")  # as they are drawn, one over the other
 WORDS = {"send": "message sent", "receive": "message received"}
 HOLLOW = ("receive", "all-gather")  # told apart from the full ones without colour
 
 
 def kinds_in(timeline: Timeline) -> list[str]:
-    """Return the kinds of spans to draw: all there are, but no optimizer that never takes any time."""
+    """Return the kinds of spans to draw: all there are, but no optimiser that never takes any time."""
     spans = timeline.spans
     if spans is None:
         return []
     there = {SPAN_KINDS[code] for code in np.unique(spans.kind).tolist()}
-    if not (spans.of("optimizer").end > spans.of("optimizer").start).any():
-        there.discard("optimizer")
+    if not (spans.of("optimiser").end > spans.of("optimiser").start).any():
+        there.discard("optimiser")
     return [kind for kind in KINDS if kind in there]
 
 
 def lane_for(timeline: Timeline, bar: float) -> float:
     """Return the inches that messages and hops need below a bar of ``bar`` inches: twice as many where they meet."""
-    if not set(kinds_in(timeline)) - {"optimizer"}:
+    if not set(kinds_in(timeline)) - {"optimiser"}:
         return 0.0
     return bar if _meet(timeline) else bar / 2
 
@@ -51,7 +51,7 @@ def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: f
     """Draw the spans of a timeline; a device's row is ``pitch`` inches below the one before, a unit of x ``points`` long.
 
     Below the ``bar`` of operations the ``lane`` holds messages, sent ones above those received, and hops: in the same
-    place, or below them where they meet. The optimizer stands among the operations. What takes no time is a stroke.
+    place, or below them where they meet. The optimiser stands among the operations. What takes no time is a stroke.
     """
     below, strip = bar + 0.02, lane - 0.03
     if _meet(timeline):
@@ -60,8 +60,8 @@ def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: f
         spans = timeline.spans.of(kind)  # type: ignore[union-attr]  # there are some
         start, end = spans.start - origin(timeline), spans.end - origin(timeline)
         row = spans.device.astype(np.float64) * pitch
-        shift = {"optimizer": 0.0, "send": below, "receive": below}.get(kind, bar + lane - 0.01 - strip)
-        draw_kind(axes, kind, start, end, row + shift, bar if kind == "optimizer" else strip, points)
+        shift = {"optimiser": 0.0, "send": below, "receive": below}.get(kind, bar + lane - 0.01 - strip)
+        draw_kind(axes, kind, start, end, row + shift, bar if kind == "optimiser" else strip, points)
 
 
 def draw_kind(axes: Axes, kind: str, start: Floats, end: Floats, top: Floats, height: float, points: float) -> None:
@@ -78,9 +78,9 @@ def draw_kind(axes: Axes, kind: str, start: Floats, end: Floats, top: Floats, he
     axes.add_collection(
         PolyCollection(list(corners(start, end, top, height)), gid=f"spans {kind}", edgecolors=edges, **style), autolim=False
     )
-    if kind == "optimizer":  # a line near the top and one near the bottom
+    if kind == "optimiser":  # a line near the top and one near the bottom
         levels = (top + 0.03, top + height - 0.03)
         lines = [[(left, y), (right, y)] for level in levels for left, right, y in zip(start, end, level, strict=True)]
-        marks = LineCollection(lines, gid="marks optimizer", colors="black", alpha=0.6, linewidths=max(1.0, 7.3 * height * 0.8))
+        marks = LineCollection(lines, gid="marks optimiser", colors="black", alpha=0.6, linewidths=max(1.0, 7.3 * height * 0.8))
         marks.set_capstyle("butt")
         axes.add_collection(marks, autolim=False)

@@ -32,7 +32,7 @@ def timeline(
     whole device, all rows to one scale, with a dot where the peak is first reached; ``activations`` False leaves
     them out. Time starts at the first start; ``unit`` names its unit. ``title`` None takes the schedule's name and sizes.
     Spans, such as those of a hybrid step, stand in a lane between the two: messages sent above those received, and hops of a
-    ring, below them where they meet; the optimizer stands among the operations.
+    ring, below them where they meet; the optimiser stands among the operations.
 
     The time axis ends with the timeline and the activations fill their strips, unless ``end`` says where the axis ends and
     ``peak`` how many activations fill a strip: figures with the same two have the same scales.

@@ -40,7 +40,7 @@ def entries_for(timelines: Sequence[Timeline], activations: bool, numbered: bool
     present = sorted({int(code) for timeline in timelines for code in np.unique(timeline.schedule.kind)})
     beside = {kind for timeline in timelines for kind in kinds_in(timeline)}
     entries = [Entry(KINDS[code].words, _sample(KINDS[code].value)) for code in present]
-    entries += [Entry("optimizer", _span("optimizer"))] * ("optimizer" in beside) + [Entry("idle", _idle)]
+    entries += [Entry("optimiser", _span("optimiser"))] * ("optimiser" in beside) + [Entry("idle", _idle)]
     entries += [Entry(WORDS.get(kind, kind), _span(kind)) for kind in SPAN_KINDS[:-1] if kind in beside]
     if activations:
         entries.append(Entry("activations, peak", _curve))
@@ -88,8 +88,8 @@ def _sample(kind: str) -> Callable[[Axes, float, float], None]:
 
 def _span(kind: str) -> Callable[[Axes, float, float], None]:
     def paint(axes: Axes, x: float, y: float) -> None:
-        left, right, top = (np.array([each]) for each in (x, x + SWATCH[0], y + (0.03 if kind != "optimizer" else 0)))
-        draw_kind(axes, kind, left, right, top, SWATCH[1] if kind == "optimizer" else 0.12, points=72)
+        left, right, top = (np.array([each]) for each in (x, x + SWATCH[0], y + (0.03 if kind != "optimiser" else 0)))
+        draw_kind(axes, kind, left, right, top, SWATCH[1] if kind == "optimiser" else 0.12, points=72)
 
     return paint
 

@@ -73,13 +73,13 @@ def _facts_of(timeline: Timeline, unit: str) -> str:
         return facts
     spans, after = timeline.spans, f" {unit}" if unit else ""
     first = min(float(timeline.start.min()), float(spans.earliest))
-    messages, hops, updates = spans.of("send"), spans.of("reduce-scatter", "all-gather"), spans.of("optimizer")
+    messages, hops, updates = spans.of("send"), spans.of("reduce-scatter", "all-gather"), spans.of("optimiser")
     told = [counted(messages.size, "message")] if messages.size else []
     if hops.size:
         ends = number(float(hops.start.min()) - first), number(float(hops.end.max()) - first)
         told.append(f"{counted(hops.size, 'hop')} of rings from {ends[0]} to {ends[1]}{after}")
     if (updates.end > updates.start).any():
-        told.append(f"{counted(updates.size, 'optimizer')} of {number(float((updates.end - updates.start).max()))}{after}")
+        told.append(f"{counted(updates.size, 'optimiser')} of {number(float((updates.end - updates.start).max()))}{after}")
     return "; beside the operations: ".join((facts, *filter(None, [", ".join(told)])))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import shown, times, whole_number
+from hybridlab.inputs import one_time, whole_number
 
 # Section 4.1, 4.2 (choice 3) and 5.3: the setting that every figure below is for.
 STAGES = 2
@@ -160,7 +160,7 @@ def estimate(
     """
     stages, replicas = whole_number(stages, "stages"), whole_number(replicas, "replicas")
     microbatches = whole_number(microbatches, "microbatches")
-    forward, backward, ring_step = _time(forward, "forward"), _time(backward, "backward"), _time(ring_step, "ring_step")
+    forward, backward, ring_step = one_time(forward, "forward"), one_time(backward, "backward"), one_time(ring_step, "ring_step")
     return Estimate(
         compute=microbatches * (forward + backward),
         all_reduce=2 * (replicas - 1) * ring_step,
@@ -169,9 +169,7 @@ def estimate(
     )
 
 
-def memory_saving(
-    peak: float = MEMORY_PEAK.printed[0], microbatches: int = MICROBATCHES, activation: float = ACTIVATION
-) -> float:
+def memory_saving(peak: float = MEMORY_PEAK.printed[0], microbatches: int = MICROBATCHES, activation: float = ACTIVATION) -> float:
     """Return the share of activation memory saved by the report's rule: (M a - peak) / (M a).
 
     M a, every microbatch's activations at once, is what the report calls a run without a pipeline; ``peak`` it gives
@@ -180,14 +178,7 @@ def memory_saving(
     >>> memory_saving(peak=20, microbatches=8, activation=10)
     0.75
     """
-    without = whole_number(microbatches, "microbatches") * _time(activation, "activation")
+    without = whole_number(microbatches, "microbatches") * one_time(activation, "activation")
     if not without:
         raise HybridLabError("activation must be above zero: without activations there is nothing to save")
-    return (without - _time(peak, "peak")) / without
-
-
-def _time(value: float, name: str) -> float:
-    number = times(value, name)
-    if number.ndim:
-        raise HybridLabError(f"{name} must be one number, not {shown(value)}")
-    return float(number)
+    return (without - one_time(peak, "peak")) / without

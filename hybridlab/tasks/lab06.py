@@ -26,24 +26,24 @@ BUDGET = 280.0  # ms
 def a_step_by_hand(answer: object) -> Feedback:
     """Judge the length of a serial step: 1F1B, forward 10, backward 20, ring step 5, optimiser 8 ms."""
     time = a_number(answer, "a length in ms", "210")
-    stages, replicas, microbatches, ring_step, optimizer = 3, 4, 6, 5, 8
-    step = hybrid_step(build("1f1b", stages, microbatches), COSTS, replicas, ring_step=ring_step, optimizer=optimizer)
-    rest = ring_step * 2 * (replicas - 1) + optimizer
+    stages, replicas, microbatches, ring_step, optimiser = 3, 4, 6, 5, 8
+    step = hybrid_step(build("1f1b", stages, microbatches), COSTS, replicas, ring_step=ring_step, optimiser=optimiser)
+    rest = ring_step * 2 * (replicas - 1) + optimiser
     pipeline = step.makespan - rest
     if near(time, step.makespan, 0.01):
         return right("the pipeline, then 2(D-1) steps of all rings at the same time, then all optimisers at the same time")
     mistakes = [
         (pipeline, "this is the pipeline alone: the rings and the optimiser come after it"),
-        (pipeline + rest - optimizer, "this lacks the optimiser, which runs when the rings have ended"),
-        (pipeline + optimizer, "this lacks the rings, which run between pipeline and optimiser"),
+        (pipeline + rest - optimiser, "this lacks the optimiser, which runs when the rings have ended"),
+        (pipeline + optimiser, "this lacks the rings, which run between pipeline and optimiser"),
         (pipeline + rest + 2 * ring_step, "this has 2D steps of the ring: a ring of 4 takes 3 to add up and 3 to pass on"),
         (pipeline + rest - 3 * ring_step, "this has D-1 steps of the ring: the sums have to be passed on as well, in D-1 more"),
         (pipeline + rest + 2 * 2 * 3 * ring_step, "this has the rings of the three stages one after the other: they run at the same time"),
-        (pipeline + 2 * 11 * ring_step + optimizer, "this has one ring over all 12 devices: a ring joins the 4 that hold the same stage"),
-        (pipeline + 2 * 2 * ring_step + optimizer, "this has rings of the 3 stages: a ring joins the 4 replicas of one stage"),
+        (pipeline + 2 * 11 * ring_step + optimiser, "this has one ring over all 12 devices: a ring joins the 4 that hold the same stage"),
+        (pipeline + 2 * 2 * ring_step + optimiser, "this has rings of the 3 stages: a ring joins the 4 replicas of one stage"),
         (microbatches * 30 + rest, "this lacks fill and drain: a pipeline takes (M + K - 1)(F + B)"),
         ((microbatches + stages) * 30 + rest, "one pair too many in the pipeline: (M + K - 1)(F + B)"),
-        (pipeline + rest + 2 * optimizer, "this has the optimisers of the stages one after the other: they run at the same time"),
+        (pipeline + rest + 2 * optimiser, "this has the optimisers of the stages one after the other: they run at the same time"),
         (step.single_device, "this is the time of one device doing all the work"),
         ((replicas * microbatches + 2) * 30 + rest, "each replica has 6 microbatches of its own: they do not share one pipeline"),
     ]

@@ -25,8 +25,8 @@ def train_alone(
 ) -> TrainedAlone:
     """Return the network after ``steps`` of SGD on one device: what every other way to train it is held against.
 
-    ``batch`` examples a step, in the order that ``seed`` gives; the first weights are of ``seed``, too. ``data`` None takes
-    :func:`digits`. The accuracy on the held-out examples is taken after the last step, and after ``every`` so many.
+    ``batch`` samples a step, in the order that ``seed`` gives; the first weights are of ``seed``, too. ``data`` None takes
+    :func:`digits`. The accuracy on the held-out samples is taken after the last step, and after ``every`` so many.
     ``progress`` is called after each step with the steps done and their number. All computing is in float64. Raises
     :class:`HybridLabError` for wrong sizes and where training diverges.
 
@@ -47,7 +47,7 @@ def train_alone(
 
 
 def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels: Ints) -> tuple[float, Floats]:
-    """Return the mean cross-entropy over the examples, and its gradient at the weights, shape (parameters,).
+    """Return the mean cross-entropy over the samples, and its gradient at the weights, shape (parameters,).
 
     >>> loss_and_gradient(Network((1, 2)), np.zeros(4), np.array([[2.0]]), np.array([0]))
     (0.6931471805599453, array([-1. ,  1. , -0.5,  0.5]))

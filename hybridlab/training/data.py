@@ -18,7 +18,7 @@ HELD_OUT = 397  # of the 1,797 digits
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DataSet(Fixed):
-    """Examples to train on and examples held out: inputs of shape (examples, features), labels 0, 1, 2, ... (examples,)."""
+    """Samples to train on and samples held out: inputs of shape (samples, features), labels 0, 1, 2, ... (samples,)."""
 
     inputs: Floats
     labels: Ints
@@ -29,13 +29,13 @@ class DataSet(Fixed):
         for name in ("inputs", "held_out_inputs"):
             array = numbers(getattr(self, name), name)
             if array.ndim != 2 or not np.isfinite(array).all():
-                raise HybridLabError(f"{name} must be finite numbers of shape (examples, features), not shape {array.shape}")
+                raise HybridLabError(f"{name} must be finite numbers of shape (samples, features), not shape {array.shape}")
             object.__setattr__(self, name, fixed(array))
         if self.inputs.shape[1] != self.held_out_inputs.shape[1]:
             told = f"{self.inputs.shape[1]} and {self.held_out_inputs.shape[1]}"
-            raise HybridLabError(f"examples to train on and held out must have the same number of features, not {told}")
-        for name, examples in (("labels", self.inputs), ("held_out_labels", self.held_out_inputs)):
-            object.__setattr__(self, name, fixed(_labels(getattr(self, name), name, len(examples))))
+            raise HybridLabError(f"samples to train on and held out must have the same number of features, not {told}")
+        for name, samples in (("labels", self.inputs), ("held_out_labels", self.held_out_inputs)):
+            object.__setattr__(self, name, fixed(_labels(getattr(self, name), name, len(samples))))
 
     @property
     def classes(self) -> int:
@@ -63,21 +63,21 @@ def digits(seed: int = 0) -> DataSet:
     return DataSet(images[train], labels[train], images[held_out], labels[held_out])
 
 
-def batches(examples: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """Yield ``steps`` global batches, each the places of ``batch`` examples out of ``examples``.
+def batches(samples: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[Ints]:
+    """Yield ``steps`` global batches, each the places of ``batch`` samples out of ``samples``.
 
     Every pass over the data takes them in a new random order; what is left over at its end, less than a batch, waits
     for another pass.
 
-    >>> [batch.size for batch in batches(examples=10, batch=4, steps=3, rng=np.random.default_rng(0))]
+    >>> [batch.size for batch in batches(samples=10, batch=4, steps=3, rng=np.random.default_rng(0))]
     [4, 4, 4]
     """
-    if batch > examples:
-        raise HybridLabError(f"a global batch of {batch:,} is more than the {examples:,} examples to train on")
+    if batch > samples:
+        raise HybridLabError(f"a global batch of {batch:,} is more than the {samples:,} samples to train on")
     taken = 0
     while True:
-        order = rng.permutation(examples)
-        for start in range(0, examples - batch + 1, batch):
+        order = rng.permutation(samples)
+        for start in range(0, samples - batch + 1, batch):
             if taken == steps:
                 return
             yield order[start : start + batch]
@@ -94,11 +94,11 @@ def _images() -> tuple[Floats, Ints]:
     return fixed(images / 16), fixed(labels.astype(np.intp))
 
 
-def _labels(value: npt.ArrayLike, name: str, examples: int) -> npt.NDArray[Any]:
+def _labels(value: npt.ArrayLike, name: str, samples: int) -> npt.NDArray[Any]:
     try:
         array = np.array(value)
     except (ValueError, TypeError):  # ragged
         array = np.empty(0)
-    if array.dtype.kind not in "iu" or array.shape != (examples,) or array.min() < 0 or array.max() >= 2**31:
-        raise HybridLabError(f"{name} must be {examples:,} whole numbers from 0, one for each example, not {shown(value)}")
+    if array.dtype.kind not in "iu" or array.shape != (samples,) or array.min() < 0 or array.max() >= 2**31:
+        raise HybridLabError(f"{name} must be {samples:,} whole numbers from 0, one for each sample, not {shown(value)}")
     return array.astype(np.intp)

@@ -19,7 +19,7 @@ Message = TypeVar("Message")
 class Activations(NamedTuple):
     """What a forward leaves on its device, and the backward (B or I) of the same stage and microbatch needs.
 
-    ``inputs`` has the input of each layer of the stage, ``output`` what the last one put out; all have shape (replicas, examples,
+    ``inputs`` has the input of each layer of the stage, ``output`` what the last one put out; all have shape (replicas, samples,
     features). An input gradient (I) needs the outputs of the layers, for the slope of their activation: that
     of a layer is the input of the next. On the last stage ``output`` is the gradient of the loss at the scores.
     """
@@ -38,10 +38,10 @@ class Halfway(NamedTuple):
 class Executor:
     """One training step of a pipeline, all its replicas side by side on the first axis of every array.
 
-    ``weights`` has one array (replicas, parameters) a stage; ``inputs`` has shape (replicas, microbatches, examples, features) and
-    ``labels`` (replicas, microbatches, examples). :meth:`run` takes operations in any order in which
+    ``weights`` has one array (replicas, parameters) a stage; ``inputs`` has shape (replicas, microbatches, samples, features) and
+    ``labels`` (replicas, microbatches, samples). :meth:`run` takes operations in any order in which
     each finds its input. Stages share nothing: outputs and their gradients pass from one to the next through mailboxes, where
-    the operation that needs them takes them out. ``gradients`` are those of the mean loss of a replica's examples, one array
+    the operation that needs them takes them out. ``gradients`` are those of the mean loss of a replica's samples, one array
     (replicas, parameters) a stage; ``losses`` is that mean, shape (replicas,).
     """
 
@@ -51,7 +51,7 @@ class Executor:
         if [flat.shape for flat in weights] != wanted or len(device_of) != len(cut) or inputs.shape[:-1] != labels.shape:
             raise HybridLabError(f"the weights of the stages must have shapes {wanted}, and inputs one row for each of the labels")
         self.network, self.device_of = network, tuple(device_of)
-        self.examples = labels.shape[1] * labels.shape[2]  # of a replica
+        self.samples = labels.shape[1] * labels.shape[2]  # of a replica
         self.labels = labels
         self.losses = np.zeros(len(labels))
         self.gradients = tuple(np.zeros_like(flat) for flat in weights)
@@ -105,8 +105,8 @@ class Executor:
         scores = scores - scores.max(axis=-1, keepdims=True)
         logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
         at_label = np.arange(scores.shape[-1]) == labels[..., None]
-        self.losses -= logarithms.sum(axis=(1, 2), where=at_label) / self.examples
-        gradient: Floats = (np.exp(logarithms) - at_label) / self.examples
+        self.losses -= logarithms.sum(axis=(1, 2), where=at_label) / self.samples
+        gradient: Floats = (np.exp(logarithms) - at_label) / self.samples
         return gradient
 
     def _backward(self, op: Op) -> None:

@@ -107,7 +107,7 @@ class Network:
         return tuple(found)
 
     def scores(self, flat: Floats, inputs: Floats) -> Floats:
-        """Return the scores of every class before softmax, shape (examples, classes), for inputs (examples, features)."""
+        """Return the scores of every class before softmax, shape (samples, classes), for inputs (samples, features)."""
         *hidden, last = self.unpacked(flat)
         for matrix, bias in hidden:
             inputs = activated(inputs @ matrix + bias, self.activation)

@@ -1,4 +1,4 @@
-"""What a run of training leaves: the weights, the losses, and the accuracy on held-out examples."""
+"""What a run of training leaves: the weights, the losses, and the accuracy on held-out samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class TrainedAlone(Fixed):
     """A network after training on one device.
 
     ``weights`` are its parameters, shape (parameters,), as :class:`Network` lays them out; ``losses`` the mean loss
-    of each global batch before its step, shape (steps,); ``accuracies`` the share of the held-out examples
+    of each global batch before its step, shape (steps,); ``accuracies`` the share of the held-out samples
     that was right after ``checked`` steps, both of shape (checks,), the last one at the end.
     """
 
@@ -32,7 +32,7 @@ class TrainedAlone(Fixed):
 
     @property
     def accuracy(self) -> float:
-        """Share of the held-out examples that is right after the last step."""
+        """Share of the held-out samples that is right after the last step."""
         return float(self.accuracies[-1])
 
     def __repr__(self) -> str:

@@ -41,7 +41,7 @@ def train(
 ) -> Trained:
     """Return the network after ``steps`` of SGD on ``replicas`` pipelines that each run ``schedule``.
 
-    A step cuts a global batch of ``batch`` examples into equal parts, one for each microbatch of each replica, runs the operations of
+    A step cuts a global batch of ``batch`` samples into equal parts, one for each microbatch of each replica, runs the operations of
     ``schedule`` one by one in the order of its slots, and averages the gradients of every stage over its replicas
     with one :func:`~hybridlab.collectives.ring_all_reduce` in the form ``wire``, with ``error_feedback`` if wanted.
     Each replica then updates weights of its own.
@@ -132,7 +132,7 @@ class _Wires:
 
 
 def _microbatches(batch: int, replicas: int, microbatches: int) -> tuple[int, int, int]:
-    """Return (replicas, microbatches, examples of one), or refuse a batch that is not cut into equal parts."""
+    """Return (replicas, microbatches, samples of one), or refuse a batch that is not cut into equal parts."""
     parts = replicas * microbatches
     if batch % parts:
         below = batch - batch % parts

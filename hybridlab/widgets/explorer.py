@@ -9,7 +9,7 @@ import traitlets
 from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, known_name, shown, times, whole_number
+from hybridlab.inputs import counted, known_name, one_time, whole_number
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.timeline import Timeline
 from hybridlab.widgets.grid import AXES, chunks_near, digest, grid_data, holds, setting_data
@@ -155,10 +155,7 @@ def checked(name: str, value: Any) -> Any:
         return "" if name == "compare" and value in ("", None) else known_name(value, REGISTRY, "schedule")
     if name != "p2p":
         return whole_number(value, name)
-    latency = times(value, name)
-    if latency.ndim:
-        raise HybridLabError(f"p2p of an explorer is one number, not {shown(value)}")
-    return short([float(latency)])[0]
+    return short([one_time(value, name)])[0]
 
 
 def _chunks_for(data: Data, name: str, chunks: int) -> int:

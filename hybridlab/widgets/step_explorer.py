@@ -1,4 +1,4 @@
-"""The step explorer: one training step of all devices of a mesh, from the first forward to the last optimizer."""
+"""The step explorer: one training step of all devices of a mesh, from the first forward to the last optimiser."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -9,7 +9,7 @@ import traitlets
 
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, known_name, shown, times, unit_of_time, whole_number
+from hybridlab.inputs import counted, known_name, one_time, shown, unit_of_time, whole_number
 from hybridlab.mesh import Mesh
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.step import HybridStep, hybrid_step
@@ -27,11 +27,11 @@ SCRIPTS = (
 
 
 class StepExplorer(View):
-    """A picture of one training step on all ranks: pipelines, messages, the rings of all stages, the optimizer.
+    """A picture of one training step on all ranks: pipelines, messages, the rings of all stages, the optimiser.
 
     ``schedules``, ``devices`` (of one pipeline, K), ``replicas`` (D), ``microbatches`` (of each replica, M) and ``overlap`` are
     the values to choose from: one, or several; schedules have their fewest chunks. A step of the ring costs ``ring_step``, a
-    time or several, or crosses ``link`` with ``gradient_bytes`` in the format ``wire``, one or several. These and ``optimizer``
+    time or several, or crosses ``link`` with ``gradient_bytes`` in the format ``wire``, one or several. These and ``optimiser``
     are as in :func:`hybrid_step`, and ``forward``, ``backward``, ``weight_share`` and ``p2p`` as in :meth:`Costs.per_device`;
     costs that are not equal on all ranks show what a slow replica does. ``unit`` names the unit of time.
     ``show`` is what to begin with, such as ``{"replicas": 4, "rank": 5, "time": 120}``; what it leaves out begins at its first value.
@@ -79,7 +79,7 @@ class StepExplorer(View):
         gradient_bytes: int | None = None,
         wire: Any = FP16,
         overlap: Any = (False, True),
-        optimizer: float = 0.0,
+        optimiser: float = 0.0,
         unit: str = "",
         microseconds: float = 1000.0,
         show: Mapping[str, Any] | None = None,
@@ -93,7 +93,7 @@ class StepExplorer(View):
         if self._costs.batch:
             raise HybridLabError("the costs must be those of one setting: give each as one number, or one a device")
         self._prices = prices(ring_step, link, gradient_bytes, wire, unit_of_time(unit))
-        self._others: dict[str, Any] = {"optimizer": optimizer, "microseconds": microseconds}
+        self._others: dict[str, Any] = {"optimiser": optimiser, "microseconds": microseconds}
         data = step_data({"schedule": names, **sizes, "overlap": overlaps}, self._prices, self._costs, self._others, unit)
         self._digest = digest(data)
         self.set_trait("data", data)
@@ -111,7 +111,7 @@ class StepExplorer(View):
         if name == "rank":
             return whole_number(value, name, at_least=0)
         if name == "time":
-            return _moment(value)
+            return short([one_time(value, "time")])[0]
         if name == "schedule":
             return known_name(value, self.data[name], "schedule of this explorer")
         plain = str(value) if isinstance(value, WireFormat) else value
@@ -151,13 +151,6 @@ class StepExplorer(View):
         sizes = ", ".join(counted(getattr(self, name), name.removesuffix("s").replace("microbatche", "microbatch")) for name in SIZES)
         setting = f"{self.schedule}, {sizes}, ring {self.ring}, {'overlap' if self.overlap else 'no overlap'}"
         return f"<StepExplorer: {counted(count, 'setting')}, data {self._digest}; {setting}; rank {self.rank} at {self.time}>"
-
-
-def _moment(value: Any) -> float:
-    time = times(value, "time")
-    if time.ndim:
-        raise HybridLabError(f"time is one moment of the step, not {shown(value)}")
-    return short([float(time)])[0]
 
 
 def _yes_or_no(value: Any) -> bool:

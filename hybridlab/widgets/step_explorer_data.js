@@ -8,7 +8,7 @@ function keyOf(data, { schedule, devices, microbatches, replicas, ring, overlap 
   return [schedule, devices, microbatches, replicas, data.ring.indexOf(ring), overlap ? 1 : 0].join("/");
 }
 
-// The step of a setting: its ranks, each with its operations, messages, hops and optimizer; or the sentence of why there is none.
+// The step of a setting: its ranks, each with its operations, messages, hops and optimiser; or the sentence of why there is none.
 function stepOf(data, setting) {
   const { schedule, devices, replicas, microbatches } = setting;
   const entry = data.steps[keyOf(data, setting)];
@@ -21,7 +21,7 @@ function stepOf(data, setting) {
   const step = { ...about, ...entry, devices, replicas, ranks, peak: pipeline.peak, chunks: pipeline.chunks };
   entry.runs.forEach((run, replica) => addOps(step, pipeline, data.runs[run], replica, data.p2p));
   for (const ring of entry.rings) addHops(step, ring, data.rounds[replicas]);
-  for (const each of ranks) addOptimizer(step, each);
+  for (const each of ranks) addOptimiser(step, each);
   const numbers = ranks.flatMap(({ items }) => items.flatMap(({ start, end }) => [start, end]));
   if (!numbers.length || ![...FIGURES.map((name) => entry[name]), ...pipeline.peak, ...numbers].every(Number.isFinite)) {
     throw new Error("a time is missing");
@@ -66,10 +66,10 @@ function addHops(step, [device, stage, start, nbytes], rounds) {
   });
 }
 
-function addOptimizer(step, own) {
-  const start = step.optimizer[own.device];
-  own.optimizer = { kind: "optimizer", rank: own.rank, start, end: start + step.update };
-  own.computing = step.update > 0 ? [...own.ops, own.optimizer] : own.ops;
+function addOptimiser(step, own) {
+  const start = step.optimiser[own.device];
+  own.optimiser = { kind: "optimiser", rank: own.rank, start, end: start + step.update };
+  own.computing = step.update > 0 ? [...own.ops, own.optimiser] : own.ops;
   own.items = [...own.computing, ...own.sends, ...own.receives, ...own.hops];
 }
 

@@ -19,7 +19,7 @@ from hybridlab.widgets.pipeline import MOST_OPS, Data, kinds, packed, short
 
 SIZES = ("devices", "replicas", "microbatches")
 AXES = ("schedule", *SIZES, "ring", "overlap")
-WORDS = ("message sent", "message received", "reduce-scatter", "all-gather", "optimizer")
+WORDS = ("message sent", "message received", "reduce-scatter", "all-gather", "optimiser")
 
 
 class Prices(NamedTuple):
@@ -56,7 +56,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others:
     - ``rounds``, by replicas: the hops of a ring, each with ``kind``, ``step``, and for each replica the ``piece`` it sends
       and the replica ``to`` which it sends
     - ``steps``, by "schedule/devices/microbatches/replicas/place of the ring's price/overlap": ``runs`` (one place a
-      replica), ``rings`` (device, stage, start, bytes of each piece if known), ``hop`` (its time), ``optimizer`` (its
+      replica), ``rings`` (device, stage, start, bytes of each piece if known), ``hop`` (its time), ``optimiser`` (its
       start, one a device), ``update`` (its time), and the figures of the step; or the sentence ``refusal``
 
     Raises :class:`HybridLabError` for wrong values, for a grid where nothing runs, and for more than 2 MB of data.
@@ -158,7 +158,7 @@ def _entry(step: HybridStep, runs: dict[str, int]) -> Data:
     mesh, timeline = step.mesh, step.timeline
     starts, ends = (np.split(times, mesh.replicas) for times in (timeline.start, timeline.end))
     texts = (packed({"start": short(start), "end": short(end)}) for start, end in zip(starts, ends, strict=True))
-    optimizer = _spans(step, "optimizer")
+    optimiser = _spans(step, "optimiser")
     hops = _spans(step, "reduce-scatter", "all-gather")
     figures = {
         "makespan": step.makespan,
@@ -168,13 +168,13 @@ def _entry(step: HybridStep, runs: dict[str, int]) -> Data:
         "speedup": step.speedup,
         "efficiency": step.efficiency,
         "single": step.single_device,
-        "update": (optimizer.end - optimizer.start).max(),
+        "update": (optimiser.end - optimiser.start).max(),
         "hop": (hops.end - hops.start).max(initial=0.0),
     }
     return {
         "runs": [runs.setdefault(text, len(runs)) for text in texts],
         "rings": _rings(hops, mesh.stages),
-        "optimizer": short(optimizer.start[: mesh.stages]),
+        "optimiser": short(optimiser.start[: mesh.stages]),
         **dict(zip(figures, short(figures.values()), strict=True)),
     }
 

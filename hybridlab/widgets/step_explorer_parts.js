@@ -62,9 +62,9 @@ function legendOf(step) {
   const words = (kind) => spans[kind].words;
   const box = { x: 1, y: 3, width: 24, height: 12, rx: 2 };
   if (step.update > 0) {
-    const body = make("rect", { width: 26, height: 18, rx: 2, fill: spans.optimizer.colour });
+    const body = make("rect", { width: 26, height: 18, rx: 2, fill: spans.optimiser.colour });
     const marks = ["B", "W"].flatMap((kind) => markOf(kind, 0, 0, 26, 18));
-    parts.push(sampleOf(words("optimizer"), body, ...marks, make("text", { x: 13, y: 9.5 }, "opt")));
+    parts.push(sampleOf(words("optimiser"), body, ...marks, make("text", { x: 13, y: 9.5 }, "opt")));
   }
   parts.push(idleSample());
   if (step.chunks > 1) parts.push(chunkSample(kinds.F.colours[step.chunks]));
@@ -72,7 +72,7 @@ function legendOf(step) {
   if (has("receive")) parts.push(sampleOf(words("receive"), make("rect", { class: "receive", x: 1, y: 9, width: 24, height: 6 })));
   const hop = (kind, fill) => {
     const shapes = [make("rect", { ...box, ...fill }), make("text", { x: 13, y: 9.5 }, "0")];
-    parts.push(sampleOf(`${words(kind)}, number: piece sent`, make("g", { class: fill.stroke ? "hop gathers" : "hop" }, ...shapes)));
+    parts.push(sampleOf(`${words(kind)}, number: chunk of the gradients sent`, make("g", { class: fill.stroke ? "hop gathers" : "hop" }, ...shapes)));
   };
   if (has("reduce-scatter")) hop("reduce-scatter", { fill: spans["reduce-scatter"].colour });
   if (has("all-gather")) hop("all-gather", { stroke: spans["all-gather"].colour });

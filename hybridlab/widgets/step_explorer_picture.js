@@ -37,11 +37,11 @@ function acrossOf(frame, { start, end }, narrowest = 1) {
 function barOf(step, op, frame) {
   const across = acrossOf(frame, op);
   if (!across) return null;
-  const [y, height, text] = [frame.top(op.rank), frame.bar, op.kind === "optimizer" ? "opt" : `${op.kind}${op.microbatch}`];
-  const fill = op.kind === "optimizer" ? step.spans.optimizer.colour : step.kinds[op.kind].colours[step.chunks][op.chunk];
+  const [y, height, text] = [frame.top(op.rank), frame.bar, op.kind === "optimiser" ? "opt" : `${op.kind}${op.microbatch}`];
+  const fill = op.kind === "optimiser" ? step.spans.optimiser.colour : step.kinds[op.kind].colours[step.chunks][op.chunk];
   const body = make("rect", { ...across, y, height, rx: 2, fill });
-  const marks = (op.kind === "optimizer" ? ["B", "W"] : [op.kind]).flatMap((kind) => markOf(kind, across.x, y, across.width, height));
-  const short = op.kind === "optimizer" || text.length * 6.4 <= across.width - 0.5 ? text : String(op.microbatch);
+  const marks = (op.kind === "optimiser" ? ["B", "W"] : [op.kind]).flatMap((kind) => markOf(kind, across.x, y, across.width, height));
+  const short = op.kind === "optimiser" || text.length * 6.4 <= across.width - 0.5 ? text : String(op.microbatch);
   const label = make("text", { x: round(across.x + across.width / 2), y: y + height / 2 + 0.5 }, short);
   const fits = short.length * 6.4 <= across.width - 0.5;
   return make("g", { class: "op" }, body, ...marks, ...(fits ? [label] : []));

@@ -17,7 +17,7 @@ function summary(step) {
 const placeOf = (step, { rank, device, replica }) => `Rank ${rank} (${step.chunks > 1 ? "device" : "stage"} ${device}, replica ${replica})`;
 
 function opWords(step, op) {
-  if (op.kind === "optimizer") return "runs its optimizer";
+  if (op.kind === "optimiser") return "runs its optimiser";
   return `runs ${op.text}, the ${step.kinds[op.kind].words} of microbatch ${op.microbatch} on stage ${op.stage}`;
 }
 
@@ -28,7 +28,7 @@ function computingWords(step, { op, next, hops, done }) {
     return `${opWords(step, op)}, from ${number(op.start)} to ${time(step, op.end)}.${sent}`;
   }
   if (!next) return hops.length ? "has finished computing." : "has finished its part of the step.";
-  const what = next.kind === "optimizer" ? "its optimizer" : next.text;
+  const what = next.kind === "optimiser" ? "its optimiser" : next.text;
   return `computes nothing until ${time(step, next.start)}, when ${what} starts.`;
 }
 
@@ -40,8 +40,8 @@ function messageWords(step, { kind, op, from, to, end }) {
 function hopWords(step, hop) {
   const what = `In hop ${hop.count} of ${hop.of} of the ${step.spans[hop.kind].words} on the ring of stage ${hop.stage}`;
   const [finished, adds] = hop.kind === "reduce-scatter" ? ["", ", which it adds to its own"] : ["the finished ", ""];
-  const sends = `it sends piece ${hop.piece}${bytes(hop.nbytes)} to rank ${hop.peer}`;
-  return `${what}, until ${time(step, hop.end)}, ${sends} and receives ${finished}piece ${hop.got} from rank ${hop.from}${adds}.`;
+  const sends = `it sends chunk ${hop.piece} of the gradients${bytes(hop.nbytes)} to rank ${hop.peer}`;
+  return `${what}, until ${time(step, hop.end)}, ${sends} and receives ${finished}chunk ${hop.got} from rank ${hop.from}${adds}.`;
 }
 
 // What the rank does at that time, in one or a few sentences.

@@ -13,12 +13,12 @@ BOUND = 5.0  # ms for the published configuration, its schedule built anew
 
 def step_of(stages: int, replicas: int, microbatches: int, overlap: bool) -> HybridStep:
     schedule = build("1f1b", stages, microbatches)
-    return hybrid_step(schedule, COSTS, replicas, ring_step=20, overlap=overlap, optimizer=10)
+    return hybrid_step(schedule, COSTS, replicas, ring_step=20, overlap=overlap, optimiser=10)
 
 
 @pytest.mark.parametrize("overlap", [False, True], ids=["serial", "overlapped"])
 def test_the_published_configuration(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], overlap: bool) -> None:
-    """K = 3, D = 4, M = 6: operations, messages, hops and optimizers of 12 ranks within 5 ms."""
+    """K = 3, D = 4, M = 6: operations, messages, hops and optimisers of 12 ranks within 5 ms."""
     benchmark.pedantic(lambda: step_of(3, 4, 6, overlap), rounds=50, warmup_rounds=3)  # type: ignore[no-untyped-call]
     if not benchmark.disabled and benchmark.stats is not None:
         best, median = (1e3 * value for value in (benchmark.stats.stats.min, benchmark.stats.stats.median))

@@ -76,7 +76,7 @@ def drawn_is_right(shown: Any, step: HybridStep, rings_only: bool = False) -> No
     for row in rows:
         name = DRAWN.get(row["op"].split()[0], "ops")
         left, right = ((row[edge] - begin) * scale for edge in ("start", "end"))
-        if (row["op"] != "optimizer" or right > left) and (right >= 0 if left >= 0 else right > 0):
+        if (row["op"] != "optimiser" or right > left) and (right >= 0 if left >= 0 else right > 0):
             wanted[name].append((row["device"], max(left, 0), max(right - max(left, 0), NARROWEST.get(name, 1))))
     for name, bars in wanted.items():
         found = [(int(np.searchsorted(tops, top + 0.01)) - 1, x, width) for x, top, width, _ in shown[name]]
@@ -116,13 +116,13 @@ def told_is_right(shown: Any, step: HybridStep) -> tuple[int, float]:
         if what in ("reduce-scatter", "all-gather"):
             (into,) = (each for each in active if each["op"].split()[0] == what and each["peer"] == rank and each["stage"] == row["stage"])
             size = f" ({row['nbytes']:,} bytes)" if row["nbytes"] >= 0 else ""
-            phrases.append(f"it sends piece {row['chunk']}{size} to rank {row['peer']} and receives ")
-            phrases.append(f"piece {into['chunk']} from rank {into['device']}")
+            phrases.append(f"it sends chunk {row['chunk']} of the gradients{size} to rank {row['peer']} and receives ")
+            phrases.append(f"chunk {into['chunk']} from rank {into['device']}")
             phrases.append(f"hop {row['step'] + 1} of {step.mesh.replicas - 1} of the {what} on the ring of stage {row['stage']}")
         elif what in ("send", "receive"):
             phrases.append(f"It {what}s the output of {rest[0]} {'to' if what == 'send' else 'from'} rank {row['peer']}")
         else:
-            phrases.append("runs its optimizer" if what == "optimizer" else f"runs {what},")
+            phrases.append("runs its optimiser" if what == "optimiser" else f"runs {what},")
     for phrase in phrases:
         assert phrase in told, f"{phrase!r} is missing: {told}"
     for word, sign in (("runs ", "runs "), ("In hop", "hop "), ("It sends", "It sends"), ("It receives", "It receives")):

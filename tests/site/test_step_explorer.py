@@ -19,7 +19,7 @@ MADE: dict[str, Callable[[], StepExplorer]] = {
     ),
     "a link and latency": lambda: StepExplorer(
         ("1f1b", "interleaved", "zb-h1"), 2, 3, (4, 6), forward=50, backward=80, p2p=7, link=Link(1e-4, 25e9),
-        gradient_bytes=2_000_000_002, wire=(FP16, INT8), optimizer=15, unit="ms", show={"overlap": True},
+        gradient_bytes=2_000_000_002, wire=(FP16, INT8), optimiser=15, unit="ms", show={"overlap": True},
     ),
     "a slow replica": lambda: StepExplorer("gpipe", 2, 2, 3, forward=[1, 1, 1, 3], ring_step=0.5),
 }  # fmt: skip
@@ -134,12 +134,12 @@ def test_a_refused_size_is_told_and_the_rest_goes_on(new_page: NewPage, server: 
     is_right(view, explorer)
 
 
-def test_a_planted_fault_in_the_optimizer_is_seen(new_page: NewPage, server: str) -> None:
+def test_a_planted_fault_in_the_optimiser_is_seen(new_page: NewPage, server: str) -> None:
     explorer = MADE["a link and latency"]()
 
     def plant(state: Any) -> None:
         for entry in state["data"]["steps"].values():
-            entry["optimizer"][0] -= 9
+            entry["optimiser"][0] -= 9
 
     with pytest.raises(AssertionError, match="ops"):
         is_right(opened(new_page, server, explorer, plant), explorer)
