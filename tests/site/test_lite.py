@@ -58,7 +58,7 @@ def written(cell: dict[str, Any]) -> tuple[str, str, dict[str, Any], str]:
     """What an author wrote in a cell; a link out of the labs' folder is its text."""
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
-        source = re.sub(r"\[([^\]]*)\]\(\.\./\S*\)", r"\1", source)
+        source = re.sub(r"\[([^\]]*)\]\(\.\./[^\s)]*\)", r"\1", source)
     return cell["id"], cell["cell_type"], cell["metadata"], source
 
 
