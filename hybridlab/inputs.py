@@ -118,7 +118,8 @@ def one_time(value: Any, name: str) -> float:
 
 
 def numbers(value: Any, name: str) -> Floats:
-    """Return ``value`` as a float array (a copy), or refuse by ``name`` what is ragged, empty or no number."""
+    """Return ``value`` as a float array (a copy), or refuse by ``name`` what is ragged, masked, empty or no number."""
+    refuse_masked(value, name)
     try:
         array = np.array(value)
     except (ValueError, TypeError):
@@ -131,6 +132,25 @@ def numbers(value: Any, name: str) -> Floats:
         raise HybridLabError(f"{name} is empty: give one number, or one for each device")
     with np.errstate(over="ignore"):  # a longer float beyond float64 becomes inf, which no caller lets through
         return array.astype(np.float64)
+
+
+def refuse_masked(value: object, name: str) -> None:
+    """Raise where ``value`` has masked numbers: a plain array would bring back what is behind the mask."""
+    if np.ma.is_masked(value):
+        raise HybridLabError(f"{name} must not be masked: fill in the masked numbers, or leave them out")
+
+
+def random_source(rng: Any, user: str = "") -> Any:
+    """Return ``rng`` if it is a generator of random numbers, or None where there is no ``user`` of them; or refuse it.
+
+    >>> random_source(None, user="stochastic rounding")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: stochastic rounding draws random numbers: pass rng=numpy.random.default_rng(seed), not None
+    """
+    if isinstance(rng, np.random.Generator) or (rng is None and not user):
+        return rng
+    wanted = f"{user} draws random numbers: pass" if user else "rng must be None, or a generator of random numbers such as"
+    raise HybridLabError(f"{wanted} rng=numpy.random.default_rng(seed), not {shown(rng)}")
 
 
 def each_of(value: Any, wanted: str) -> Iterator[Any]:

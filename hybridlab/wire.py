@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
-from hybridlab.inputs import known_name, shown, whole_number
+from hybridlab.inputs import known_name, random_source, refuse_masked, shown, whole_number
 from hybridlab.int8 import LEVELS, Real, Single, codes_of, numbers_of, scales_of
 
 CODES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16, "BF16": np.uint16, "INT8": np.int8}
 SCALES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16}
-LARGEST = {"FP32": 3.4028235e38, "FP16": 65504.0, "BF16": 3.3895314e38}
+LARGEST = {"FP32": 3.4028235e38, "FP16": 65504.0, "BF16": 3.3895314e38, "INT8": 3.4028232e38}  # 127 float32 scales' reach
 ROUNDOFF = {"FP32": 2.0**-24, "FP16": 2.0**-11, "BF16": 2.0**-8}
 
 
@@ -52,7 +52,7 @@ class WireFormat:
     ``scale`` is the form of the scale, FP32 (4 bytes) or FP16 (2 bytes).
 
     NaN, infinity and numbers that a format cannot carry are refused with :class:`HybridLabError`, alike for every
-    format: nothing is clipped, nothing becomes infinite on the way.
+    format: nothing is clipped, nothing becomes infinite on the way. Numbers too small for a format are rounded like others, to 0.
 
     >>> INT8.nbytes(30), WireFormat("INT8", block=16, scale="FP16").nbytes(30), FP16.nbytes(30)
     (34, 34, 60)
@@ -107,11 +107,16 @@ class WireFormat:
         """
         return self.payload_bytes(size) + self.scale_bytes(size)
 
+    def random_source(self, rng: Any) -> np.random.Generator | None:
+        """Return ``rng``, or refuse what is no generator; None is one only where nothing is rounded at random."""
+        source: np.random.Generator | None = random_source(rng, "stochastic rounding" if self.stochastic else "")
+        return source
+
     def encode(self, values: npt.ArrayLike, rng: np.random.Generator | None = None) -> Packet:
         """Return the message that carries ``values``, shape (n,). Stochastic rounding draws from ``rng``."""
-        numbers = _numbers(values)
+        numbers, rng = _numbers(values), self.random_source(rng)
         if self.name == "INT8":
-            return self._quantised(numbers, rng)
+            return self._quantised(numbers, rng if self.stochastic else None)
         with np.errstate(over="ignore"):  # what became infinite is refused below
             codes = _to_bfloat16(numbers) if self.name == "BF16" else numbers.astype(CODES[self.name])
             infinite = codes & 0x7F80 == 0x7F80 if self.name == "BF16" else ~np.isfinite(codes)
@@ -136,13 +141,9 @@ class WireFormat:
         return packet.codes.astype(np.float32)
 
     def _quantised(self, numbers: Real, rng: np.random.Generator | None) -> Packet:
-        if not self.stochastic:
-            rng = None
-        elif not isinstance(rng, np.random.Generator):
-            raise HybridLabError(f"stochastic rounding draws random numbers: pass rng=numpy.random.default_rng(seed), not {shown(rng)}")
         scales = scales_of(numbers, self.block, SCALES[self.scale])
         if not np.isfinite(scales).all():
-            raise _refusal(numbers, self, min(LEVELS * LARGEST[self.scale], LARGEST["FP32"]))
+            raise _refusal(numbers, self, min(LEVELS * LARGEST[self.scale], LARGEST["INT8"]))
         return Packet(self, fixed(codes_of(numbers, scales, self.block, rng)), fixed(scales))
 
 
@@ -152,6 +153,7 @@ FP32, FP16, BF16, INT8 = (WireFormat(name) for name in CODES)
 
 def _numbers(values: npt.ArrayLike) -> Real:
     """Return ``values`` as float32 or float64, as they are where they are either, or refuse them."""
+    refuse_masked(values, "a message")
     try:
         array = np.asarray(values)
     except ValueError:
@@ -174,6 +176,6 @@ def _refusal(numbers: Real, wire: WireFormat, largest: float) -> HybridLabError:
     if broken.size:
         return HybridLabError(f"a message must hold finite numbers, but value {broken[0]} is {numbers[broken[0]]}")
     place = int(np.argmax(np.abs(numbers)))
-    told = f"{wire} carries numbers up to {largest:g}, but value {place} is {numbers[place]:g}"
+    told = f"{wire} carries numbers up to {largest:.8g}, but value {place} is {numbers[place]:.8g}"
     wider = ", or send BF16, which has the range of FP32" if largest < LARGEST["BF16"] else ""
     return HybridLabError(f"{told}: scale the numbers down{wider}")

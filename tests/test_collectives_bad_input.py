@@ -81,6 +81,10 @@ def test_arguments_that_are_none(all_reduce: Any) -> None:
     assert refusal_of(all_reduce, values, stochastic) == (
         "stochastic rounding draws random numbers: pass rng=numpy.random.default_rng(seed), not None"
     )
+    wanted = "rng must be None, or a generator of random numbers such as rng=numpy.random.default_rng(seed), not 'abc'"
+    assert refusal_of(all_reduce, values, FP32, rng="abc") == wanted
+    masked = np.ma.masked_greater(values, 0)
+    assert refusal_of(all_reduce, masked) == "values must not be masked: fill in the masked numbers, or leave them out"
 
 
 def test_arguments_of_the_ring_alone() -> None:
@@ -132,7 +136,7 @@ def test_who_could_not_send_what() -> None:
     two = refusal_of(two_level_all_reduce, np.concatenate([values * 0, values]), 2)
     assert two.startswith("rank 5 cannot send its partial sum")
     large = np.full((2, 2), 1e39)
-    wanted = "FP32 carries numbers up to 3.40282e+38, but value 0 is 1e+39: scale the numbers down"
+    wanted = "FP32 carries numbers up to 3.4028235e+38, but value 0 is 1e+39: scale the numbers down"
     assert refusal_of(ring_all_reduce, large).endswith(wanted)
 
 

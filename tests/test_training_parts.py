@@ -7,10 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import junk
+from scipy.special import log_softmax
 
 from hybridlab import FP16, INT8, HybridLabError, WireFormat, build
 from hybridlab.replicas import replicate
-from hybridlab.training import DataSet, Network, accuracy_check, batches, digits, loss_and_gradient, train, train_alone
+from hybridlab.training import (
+    DataSet,
+    Executor,
+    Network,
+    accuracy_check,
+    batches,
+    digits,
+    in_running_order,
+    loss_and_gradient,
+    train,
+    train_alone,
+)
 from hybridlab.training import data as data_module
 
 
@@ -104,6 +116,21 @@ def test_the_loss_is_the_mean_of_minus_log_probability() -> None:
     assert loss == pytest.approx(-np.log(shares[0, 2]), rel=1e-12)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
+def test_the_loss_of_a_hopeless_network_is_right_too(size: float) -> None:
+    """However unlikely the label, its loss is finite; scipy says how large."""
+    rng = np.random.default_rng(4)
+    network, inputs, labels = Network((6, 5)), rng.normal(size=(7, 6)), rng.integers(0, 5, 7)
+    weights = size * network.initial(rng)
+    expected = -log_softmax(network.scores(weights, inputs), axis=1)[np.arange(7), labels].mean()
+    assert loss_and_gradient(network, weights, inputs, labels)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_training_too_fast_ends_with_the_losses_of_one_device() -> None:
+    fast: Any = {"learning_rate": 100, "steps": 10}
+    np.testing.assert_allclose(train(build("1f1b", 2, 4), 2, **fast).losses, train_alone(**fast).losses, rtol=1e-3)
+
+
 def test_the_single_device_learns() -> None:
     run = train_alone(every=50)
     assert run.checked.tolist() == [50, 100, 150, 200]
@@ -180,6 +207,9 @@ def test_junk_in_place_of_sizes_is_refused_in_a_sentence_or_taken(value: Any) ->
 
 SMALL: dict[str, Any] = {"steps": 2, "batch": 32}
 RIGHT: dict[str, Any] = {"inputs": np.zeros((4, 2)), "labels": [0, 1, 0, 1], "held_out_inputs": np.zeros((1, 2)), "held_out_labels": [1]}
+RNG = np.random.default_rng(0)
+FLAT = Network((2, 2))  # a layer of 6 parameters
+PART = np.zeros((1, 1, 3, 2)), np.zeros((1, 1, 3), dtype=int)  # 1 replica, 1 microbatch, 3 samples
 
 
 @pytest.mark.parametrize(
@@ -232,6 +262,22 @@ RIGHT: dict[str, Any] = {"inputs": np.zeros((4, 2)), "labels": [0, 1, 0, 1], "he
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, progress=3), "progress is a function of the runs"),  # type: ignore[arg-type]
         (lambda: train_alone(progress=3), "progress is a function of the steps"),  # type: ignore[arg-type]
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, seeds=3), "seeds are whole numbers such as"),  # type: ignore[arg-type]
+        (lambda: next(batches(10, 11, 1, RNG)), "a global batch of 11 is more than the 10 samples to train on"),
+        (lambda: next(batches(10, 0, 1, RNG)), "batch must be a whole number of at least 1, not 0"),
+        (lambda: next(batches(10, 2, None, RNG)), "steps must be a whole number of at least 0, not None"),  # type: ignore[arg-type]
+        (lambda: next(batches(10, 2, 1, 3)), "a global batch draws random numbers: pass rng"),  # type: ignore[arg-type]
+        (lambda: FLAT.initial(0), "a network draws random numbers: pass rng=numpy.random.default_rng"),  # type: ignore[arg-type]
+        (lambda: FLAT.count((0, 1)), r"the layers of this network are 0 to 0, not \(0, 1\)"),
+        (lambda: FLAT.unpacked(np.zeros(5)), r"of 1 layer must be an array of shape \(..., 6\), not shape \(5,\) of float64"),
+        (lambda: FLAT.scores([0] * 6, np.zeros((3, 2))), r"must be an array of shape \(..., 6\), not \[0, 0, 0"),  # type: ignore[arg-type]
+        (lambda: FLAT.scores(np.zeros(6), np.zeros(2)), r"shape \(..., samples, 2\), not shape \(2,\) of float64"),
+        (lambda: FLAT.accuracy(np.zeros(6), np.zeros((3, 2)), None), r"whole numbers from 0 to 1, shape \(3,\), one for each"),  # type: ignore[arg-type]
+        (lambda: FLAT.accuracy(np.zeros(6), np.zeros((1, 2)), np.array([2])), "labels must be an array of whole numbers from 0 to 1"),
+        (lambda: loss_and_gradient(FLAT, np.zeros(6), 2, 3), "inputs must be an array of numbers"),  # type: ignore[arg-type]
+        (lambda: in_running_order("1f1b"), "only a Schedule has slots"),  # type: ignore[arg-type]
+        (lambda: Executor(FLAT, [np.zeros((1, 5))], [0], *PART), r"the weights of the 1 stage must then have shapes \[\(1, 6\)\]"),
+        (lambda: Executor(FLAT, [np.zeros((1, 6))], 0, *PART), "device_of names devices, not 0"),  # type: ignore[arg-type]
+        (lambda: Executor(FLAT, [np.zeros((1, 6))], [0], *PART).run(3), "run takes the operations of a pipeline"),  # type: ignore[arg-type]
     ],
 )
 def test_what_cannot_be_is_refused(call: Any, says: str) -> None:

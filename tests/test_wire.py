@@ -163,10 +163,10 @@ def test_nan_and_infinity_are_refused_alike(wire: WireFormat, fault: float, kind
 TOO_LARGE = [
     (FP16, 65520.0, "FP16 carries numbers up to 65504, but value 1 is 65520: "
      "scale the numbers down, or send BF16, which has the range of FP32"),
-    (FP32, 1e39, "FP32 carries numbers up to 3.40282e+38, but value 1 is 1e+39: scale the numbers down"),
-    (BF16, -3.4e38, "BF16 carries numbers up to 3.38953e+38, but value 1 is -3.4e+38: scale the numbers down"),
-    (INT8, 1e39, "INT8 carries numbers up to 3.40282e+38, but value 1 is 1e+39: scale the numbers down"),
-    (SMALL_SCALES, 1e8, "INT8, block 4, FP16 scale carries numbers up to 8.31901e+06, but value 1 is 1e+08: "
+    (FP32, 1e39, "FP32 carries numbers up to 3.4028235e+38, but value 1 is 1e+39: scale the numbers down"),
+    (BF16, -3.4e38, "BF16 carries numbers up to 3.3895314e+38, but value 1 is -3.4e+38: scale the numbers down"),
+    (INT8, 1e39, "INT8 carries numbers up to 3.4028232e+38, but value 1 is 1e+39: scale the numbers down"),
+    (SMALL_SCALES, 1e8, "INT8, block 4, FP16 scale carries numbers up to 8319008, but value 1 is 1e+08: "
      "scale the numbers down, or send BF16, which has the range of FP32"),
 ]  # fmt: skip
 
@@ -214,6 +214,12 @@ REFUSED = [
     (lambda: WireFormat("INT8", stochastic=1), "stochastic must be True or False, not 1"),  # type: ignore[arg-type]
     (lambda: INT8.nbytes(-1), "size must be a whole number of at least 0, not -1"),
     (lambda: STOCHASTIC.encode([1.0]), "stochastic rounding draws random numbers: pass rng=numpy.random.default_rng(seed), not None"),
+    (lambda: FP16.encode([1.0], 3), "rng must be None, or a generator of random numbers such as rng=numpy.random.default_rng(seed), not 3"),  # type: ignore[arg-type]
+    (lambda: FP32.encode(np.ma.masked_less([1.0, 2.0], 2)), "a message must not be masked: fill in the masked numbers, or leave them out"),
+    (
+        lambda: INT8.encode([1.0, np.finfo(np.float32).max]),
+        "INT8 carries numbers up to 3.4028232e+38, but value 1 is 3.4028235e+38: scale the numbers down",
+    ),
     (lambda: FP32.encode([[1.0]]), "a message is a row of numbers, such as [0.5, -1.25], not [[1.0]]"),
     (lambda: FP32.encode("ab"), "a message is a row of numbers, such as [0.5, -1.25], not 'ab'"),
     (lambda: FP32.decode(b"ab"), "decode takes the Packet that encode returned, not b'ab'"),  # type: ignore[arg-type]

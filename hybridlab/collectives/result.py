@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed
-from hybridlab.inputs import shown
+from hybridlab.inputs import refuse_masked, shown
 from hybridlab.int8 import Real, Single
 from hybridlab.wire import WireFormat
 
@@ -43,6 +43,7 @@ def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
     hybridlab.errors.HybridLabError: values must be finite, but value 1 of rank 1 is nan
     """
     wanted = f"{name} must have a row for each rank and a column for each number"
+    refuse_masked(values, name)
     try:
         array = np.asarray(values)
     except (ValueError, TypeError):
@@ -72,8 +73,7 @@ def wire_format(wire: Any, rng: Any) -> WireFormat:
     """Return ``wire`` if it is a format and has the random numbers it needs, or refuse it."""
     if not isinstance(wire, WireFormat):
         raise HybridLabError(f"wire must be a WireFormat, such as FP16 or WireFormat('INT8', block=256), not {shown(wire)}")
-    if wire.stochastic and not isinstance(rng, np.random.Generator):
-        raise HybridLabError(f"stochastic rounding draws random numbers: pass rng=numpy.random.default_rng(seed), not {shown(rng)}")
+    wire.random_source(rng)
     return wire
 
 

@@ -1,6 +1,6 @@
 """Closed forms from the papers: what a timeline must equal. They share no code with the clock they judge.
 
-Letters of the book: D devices, M microbatches, v chunks a device, F and B the forward and the full backward of one
+Letters of the book: K devices, M microbatches, v chunks a device, F and B the forward and the full backward of one
 microbatch on one device, W the weight gradient's part of B, C the latency between two devices. Stages are uniform.
 """
 
@@ -9,7 +9,7 @@ from hybridlab.inputs import known_name, times, whole_number
 
 
 def gpipe_makespan(devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0) -> float:
-    """Return GPipe's makespan, (M + D-1)(F + B) + 2(D-1)C. Huang et al., arXiv 1811.06965, sec. 2.3.
+    """Return GPipe's makespan, (M + K-1)(F + B) + 2(K-1)C. Huang et al., arXiv 1811.06965, sec. 2.3.
 
     >>> gpipe_makespan(4, 8, forward=1, backward=2)
     33.0
@@ -20,10 +20,10 @@ def gpipe_makespan(devices: int, microbatches: int, forward: float, backward: fl
 
 
 def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0) -> float:
-    """Return 1F1B's makespan, (M + D-1)(F + B) + [2(D-1)M/D + 2(D-2)]C; with latency only for M a multiple of D.
+    """Return 1F1B's makespan, (M + K-1)(F + B) + [2(K-1)M/K + 2(K-2)]C; with latency only for M a multiple of K.
 
     Without latency it is GPipe's, and holds for every M (Narayanan et al., arXiv 2104.04473, sec. 2.2.1). With it,
-    1F1B waits one round trip for every D microbatches.
+    1F1B waits one round trip for every K microbatches.
 
     >>> one_f_one_b_makespan(4, 8, forward=1, backward=2)
     33.0
@@ -41,7 +41,7 @@ def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backwa
 def interleaved_makespan(
     devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0
 ) -> float:
-    """Return interleaved 1F1B's makespan, (M + (D-1)/v)(F + B) + 2(vD-1)C, for C below a chunk's F/v and B/v.
+    """Return interleaved 1F1B's makespan, (M + (K-1)/v)(F + B) + 2(vK-1)C, for C below a chunk's F/v and B/v.
 
     Narayanan et al., arXiv 2104.04473, sec. 2.2.2: the bubble is 1F1B's divided by v.
 
@@ -60,9 +60,9 @@ def interleaved_makespan(
 
 
 def hanayo_makespan(devices: int, microbatches: int, chunks: int, forward: float) -> float:
-    """Return Hanayo's makespan for B = 2F and no latency, (F/v)[3vM + 4(D-1) + (M/D-1)(2D-3)], v chunks, v/2 waves.
+    """Return Hanayo's makespan for B = 2F and no latency, (F/v)[3vM + 4(K-1) + (M/K-1)(2K-3)], v chunks, v/2 waves.
 
-    The schedule is that of Liu et al., arXiv 2308.15762, its group of D microbatches repeated M/D times. The formula
+    The schedule is that of Liu et al., arXiv 2308.15762, its group of K microbatches repeated M/K times. The formula
     is not theirs: it equals independent simulations at all 112 sizes tried.
 
     >>> hanayo_makespan(4, 8, 2, forward=100)
@@ -79,9 +79,9 @@ def hanayo_makespan(devices: int, microbatches: int, chunks: int, forward: float
 
 
 def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
-    """Return ZB-H1's makespan without latency, M(F + B) + (D-1)(F + B - 2W), for W <= B/2, W <= F, M >= D.
+    """Return ZB-H1's makespan without latency, M(F + B) + (K-1)(F + B - 2W), for W <= B/2, W <= F, M >= K.
 
-    Qi et al., arXiv 2401.10241, Table 2: the bubble is (D-1)(T_F + T_B - T_W) with T_B the input gradient, B - W here.
+    Qi et al., arXiv 2401.10241, Table 2: the bubble is (K-1)(T_F + T_B - T_W) with T_B the input gradient, B - W here.
 
     >>> zb_h1_makespan(4, 8, forward=100, backward=200, weight_gradient=100)
     2700.0
@@ -101,7 +101,7 @@ def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: fl
 
 
 def bubble_ratio(devices: int, microbatches: int) -> float:
-    """Return the bubble ratio of GPipe and of 1F1B without latency, (D-1)/(M + D-1): the same for both.
+    """Return the bubble ratio of GPipe and of 1F1B without latency, (K-1)/(M + K-1): the same for both.
 
     >>> bubble_ratio(4, 8)
     0.2727272727272727
@@ -113,8 +113,8 @@ def bubble_ratio(devices: int, microbatches: int) -> float:
 def peak_activations(schedule: str, devices: int, microbatches: int, device: int = 0, chunks: int = 2) -> float:
     """Return the most activations ``device`` holds at once, in microbatches of the whole device.
 
-    GPipe M; 1F1B min(D-d, M) (Narayanan et al., arXiv 2104.04473, sec. 2.2.1); ZB-H1 min(D, M) on every device (Qi
-    et al., arXiv 2401.10241, Table 2); interleaved on device 0 [2(D-1) + (v-1)D + 1]/v, at most M (Korthikanti et
+    GPipe M; 1F1B min(K-d, M) (Narayanan et al., arXiv 2104.04473, sec. 2.2.1); ZB-H1 min(K, M) on every device (Qi
+    et al., arXiv 2401.10241, Table 2); interleaved on device 0 [2(K-1) + (v-1)K + 1]/v, at most M (Korthikanti et
     al., arXiv 2205.05198, sec. 4.2.3). ``chunks`` counts for interleaved alone.
 
     >>> peak_activations("1f1b", 4, 8), peak_activations("interleaved", 4, 8, chunks=2)
@@ -122,9 +122,10 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     """
     devices, microbatches = _sizes(devices, microbatches)
     device = whole_number(device, "device", at_least=0, at_most=devices - 1)
+    chunks = whole_number(chunks, "chunks")
     name = known_name(schedule, ("gpipe", "1f1b", "interleaved", "zb-h1"), "closed form of peak activations for")
     if name == "interleaved":
-        chunks = whole_number(chunks, "chunks", at_least=2)
+        whole_number(chunks, "chunks", at_least=2)
         if device or microbatches % devices:
             raise _outside("interleaved 1F1B", "device 0 and microbatches a multiple of devices")
         return min(2 * (devices - 1) + (chunks - 1) * devices + 1, microbatches * chunks) / chunks

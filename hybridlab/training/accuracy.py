@@ -10,8 +10,9 @@ from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed, fixed
 from hybridlab.inputs import Floats, counted, each_of, shown, whole_number
 from hybridlab.schedule import Schedule
-from hybridlab.training.alone import train_alone
+from hybridlab.training.alone import DEFAULT, train_alone
 from hybridlab.training.data import digits
+from hybridlab.training.network import Network
 from hybridlab.training.results import Progress
 from hybridlab.training.training import train
 from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
@@ -66,15 +67,18 @@ def accuracy_check(
     *,
     formats: Sequence[tuple[WireFormat, bool]] = FORMATS,
     seeds: Sequence[int] = (0, 1, 2),
+    network: Network = DEFAULT,
+    batch: int = 128,
+    steps: int = 200,
+    learning_rate: float = 0.3,
     progress: Progress | None = None,
-    **settings: Any,
 ) -> AccuracyTable:
     """Return the accuracy on held-out digits, of one device and of ``schedule`` on ``replicas``, over the ``seeds``.
 
     ``formats`` are pairs of a wire format and whether error feedback is on. A seed deals the digits anew (:func:`digits`), draws the
-    first weights and orders the batches, the same for every row. ``settings`` are those that
-    :func:`train_alone` and :func:`train` share: network, batch, steps, learning_rate. ``progress`` is called after each of the
-    runs with the runs done and their number.
+    first weights and orders the batches, the same for every row. ``network``, ``batch``, ``steps`` and
+    ``learning_rate`` are those of :func:`train_alone` and :func:`train`. ``progress`` is called after each of the runs with the runs
+    done and their number.
 
     >>> from hybridlab.schedules import build
     >>> print(accuracy_check(build("1f1b", 2, 2), 2, formats=[(FP32, False)], seeds=[0], steps=60))
@@ -90,14 +94,15 @@ def accuracy_check(
         raise HybridLabError("an accuracy check needs at least one format and one seed")
     if progress is not None and not callable(progress):
         raise HybridLabError(f"progress is a function of the runs done and of all, or None, not {shown(progress)}")
+    shared: Any = {"network": network, "batch": batch, "steps": steps, "learning_rate": learning_rate}
     accuracies, sent = np.empty((1 + len(pairs), len(numbers))), [0] * (1 + len(pairs))
     distances = np.zeros_like(accuracies)
     for column, seed in enumerate(numbers):
         data = digits(seed)
-        alone = train_alone(data=data, seed=seed, **settings)
+        alone = train_alone(data=data, seed=seed, **shared)
         accuracies[0, column] = alone.accuracy
         for row, (wire, feedback) in enumerate(pairs, start=1):
-            trained = train(schedule, replicas, wire=wire, error_feedback=feedback, data=data, seed=seed, **settings)
+            trained = train(schedule, replicas, wire=wire, error_feedback=feedback, data=data, seed=seed, **shared)
             accuracies[row, column], sent[row] = trained.accuracy, trained.bytes_sent or 0
             distances[row, column] = np.linalg.norm(trained.weights - alone.weights) / np.linalg.norm(alone.weights)
             if progress is not None:

@@ -49,19 +49,24 @@ def train_alone(
 def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels: Ints) -> tuple[float, Floats]:
     """Return the mean cross-entropy over the samples, and its gradient at the weights, shape (parameters,).
 
+    ``inputs`` have shape (samples, features) and ``labels`` (samples,). Raises :class:`HybridLabError` for other shapes.
+
     >>> loss_and_gradient(Network((1, 2)), np.zeros(4), np.array([[2.0]]), np.array([0]))
     (0.6931471805599453, array([-1. ,  1. , -0.5,  0.5]))
     """
     layers = network.unpacked(weights)
+    inputs, labels = network.samples(inputs, labels)
     outputs = [inputs]
     for matrix, bias in layers[:-1]:
         sums = outputs[-1] @ matrix + bias
         outputs.append(np.tanh(sums) if network.activation == "tanh" else np.where(sums > 0, sums, 0))
     scores = outputs[-1] @ layers[-1].matrix + layers[-1].bias
-    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-    shares /= shares.sum(axis=1, keepdims=True)
+    scores -= scores.max(axis=1, keepdims=True)
+    shares = np.exp(scores)
+    whole = shares.sum(axis=1, keepdims=True)
     chosen = np.arange(len(labels)), labels
-    loss = -np.log(np.maximum(shares[chosen], np.finfo(float).tiny)).mean()
+    loss = (np.log(whole[:, 0]) - scores[chosen]).mean()
+    shares /= whole
     shares[chosen] -= 1
     delta = shares / len(labels)
     parts: list[Floats] = []

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed, fixed
-from hybridlab.inputs import Floats, numbers, shown, whole_number
+from hybridlab.inputs import Floats, numbers, random_source, shown, whole_number
 from hybridlab.rows import Ints
 
 HELD_OUT = 397  # of the 1,797 digits
@@ -72,6 +72,8 @@ def batches(samples: int, batch: int, steps: int, rng: np.random.Generator) -> I
     >>> [batch.size for batch in batches(samples=10, batch=4, steps=3, rng=np.random.default_rng(0))]
     [4, 4, 4]
     """
+    samples, batch = whole_number(samples, "samples"), whole_number(batch, "batch")
+    steps, rng = whole_number(steps, "steps", at_least=0), random_source(rng, "a global batch")
     if batch > samples:
         raise HybridLabError(f"a global batch of {batch:,} is more than the {samples:,} samples to train on")
     taken = 0

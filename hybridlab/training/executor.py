@@ -7,7 +7,7 @@ import numpy as np
 
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
-from hybridlab.inputs import Floats, counted, shown
+from hybridlab.inputs import Floats, counted, each_of, shown, whole_number
 from hybridlab.ops import Kind, Op
 from hybridlab.rows import Ints
 from hybridlab.training.network import Network, activated, slope
@@ -46,11 +46,13 @@ class Executor:
     """
 
     def __init__(self, network: Network, weights: Sequence[Floats], device_of: Sequence[int], inputs: Floats, labels: Ints) -> None:
-        cut = network.stages(len(weights))
+        self.network, (inputs, labels) = network, network.samples(inputs, labels)
+        self.device_of = tuple(whole_number(each, "a device", at_least=0) for each in each_of(device_of, "device_of names devices"))
+        cut = network.stages(len(self.device_of))
         wanted = [(len(labels), network.count(layers)) for layers in cut]
-        if [flat.shape for flat in weights] != wanted or len(device_of) != len(cut) or inputs.shape[:-1] != labels.shape:
-            raise HybridLabError(f"the weights of the stages must have shapes {wanted}, and inputs one row for each of the labels")
-        self.network, self.device_of = network, tuple(device_of)
+        if labels.ndim != 3 or [np.shape(flat) for flat in each_of(weights, "weights are arrays")] != wanted:
+            told = f"inputs (replicas, microbatches, samples, features) have shape {inputs.shape}"
+            raise HybridLabError(f"{told}: the weights of the {counted(len(cut), 'stage')} must then have shapes {wanted}")
         self.samples = labels.shape[1] * labels.shape[2]  # of a replica
         self.labels = labels
         self.losses = np.zeros(len(labels))
@@ -75,7 +77,7 @@ class Executor:
         Raises :class:`HybridLabError` for one whose input does not exist, and at the end for a microbatch left halfway.
         """
         steps = {Kind.F: self._forward, Kind.B: self._backward, Kind.I: self._input_gradient, Kind.W: self._weight_gradient}
-        for op in ops:
+        for op in each_of(ops, "run takes the operations of a pipeline, one after the other"):
             if not isinstance(op, Op) or op.stage not in range(len(self._layers)) or not isinstance(op.kind, Kind):
                 raise HybridLabError(f"{shown(op)} is not an operation of this pipeline of {counted(len(self._layers), 'stage')}")
             steps[op.kind](op)

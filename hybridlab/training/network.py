@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, counted, each_of, known_name, whole_number
+from hybridlab.inputs import Floats, counted, each_of, known_name, random_source, shown, whole_number
 from hybridlab.rows import Ints
 
 ACTIVATIONS = ("tanh", "relu")
@@ -57,7 +57,9 @@ class Network:
         return self.count(range(self.layers))
 
     def count(self, layers: Sequence[int]) -> int:
-        """Return the number of parameters of some of the layers."""
+        """Return the number of parameters of some of the ``layers``, counted from 0."""
+        if any(layer not in range(self.layers) for layer in layers):
+            raise HybridLabError(f"the layers of this network are 0 to {self.layers - 1}, not {shown(layers)}")
         return sum((self.sizes[layer] + 1) * self.sizes[layer + 1] for layer in layers)
 
     def stages(self, count: int) -> tuple[range, ...]:
@@ -81,7 +83,7 @@ class Network:
         Matrices are normal with variance 2 / (inputs + outputs) for tanh (Glorot and Bengio, AISTATS 2010) and 2 / inputs for
         relu (He et al., ICCV 2015); biases are zero.
         """
-        flat = np.zeros(self.parameters)
+        flat, rng = np.zeros(self.parameters), random_source(rng, "a network")
         for matrix, _ in self.unpacked(flat):
             inputs, outputs = matrix.shape
             spread = 2 / (inputs + outputs) if self.activation == "tanh" else 2 / inputs
@@ -96,9 +98,14 @@ class Network:
         >>> float(flat.sum())
         6.0
         """
+        chosen = range(self.layers) if layers is None else layers
+        wanted = self.count(chosen)
+        if _shape(flat)[-1:] != (wanted,):
+            what = f"the parameters of {counted(len(chosen), 'layer')}"
+            raise HybridLabError(f"{what} must be an array of shape (..., {wanted}), not {_told(flat)}")
         before, found = flat.shape[:-1], []
         start = 0
-        for layer in range(self.layers) if layers is None else layers:
+        for layer in chosen:
             inputs, outputs = self.sizes[layer : layer + 2]
             middle, end = start + inputs * outputs, start + (inputs + 1) * outputs
             matrix = flat[..., start:middle].reshape(*before, inputs, outputs)
@@ -109,13 +116,39 @@ class Network:
     def scores(self, flat: Floats, inputs: Floats) -> Floats:
         """Return the scores of every class before softmax, shape (samples, classes), for inputs (samples, features)."""
         *hidden, last = self.unpacked(flat)
+        inputs = self.readable(inputs)
         for matrix, bias in hidden:
             inputs = activated(inputs @ matrix + bias, self.activation)
         return inputs @ last.matrix + last.bias
 
     def accuracy(self, flat: Floats, inputs: Floats, labels: Ints) -> float:
-        """Return the share of the inputs whose highest score is that of their label."""
+        """Return the share of the inputs, shape (samples, features), whose highest score is that of their label."""
+        inputs, labels = self.samples(inputs, labels)
         return float((self.scores(flat, inputs).argmax(axis=-1) == labels).mean())
+
+    def readable(self, inputs: Any) -> Floats:
+        """Return inputs of shape (..., samples, features) that this network can read, or refuse them."""
+        if len(_shape(inputs)) < 2 or inputs.shape[-1] != self.sizes[0] or inputs.dtype.kind not in "iuf":
+            raise HybridLabError(f"inputs must be an array of numbers, shape (..., samples, {self.sizes[0]}), not {_told(inputs)}")
+        found: Floats = inputs
+        return found
+
+    def samples(self, inputs: Any, labels: Any) -> tuple[Floats, Ints]:
+        """Return inputs (..., samples, features) and their labels (..., samples), or refuse what is none of this network."""
+        inputs = self.readable(inputs)
+        known = _shape(labels) == inputs.shape[:-1] and labels.dtype.kind in "iu"
+        if not known or ((labels < 0) | (labels >= self.sizes[-1])).any():
+            wanted = f"labels must be an array of whole numbers from 0 to {self.sizes[-1] - 1}, shape {inputs.shape[:-1]}"
+            raise HybridLabError(f"{wanted}, one for each sample, not {_told(labels)}")
+        return inputs, labels
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return value.shape if isinstance(value, np.ndarray) else ()
+
+
+def _told(value: Any) -> str:
+    return f"shape {value.shape} of {value.dtype}" if isinstance(value, np.ndarray) else shown(value)
 
 
 def activated(sums: Floats, activation: str) -> Floats:

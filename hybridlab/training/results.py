@@ -76,7 +76,8 @@ class Log:
         self.losses.append(loss)
         done = len(self.losses)
         if done % self.every == 0 or done == self.steps:
-            self.accuracies[done] = self.network.accuracy(weights, self.data.held_out_inputs, self.data.held_out_labels)
+            with np.errstate(all="ignore"):  # weights far too large are wrong on most samples, and no more need be said
+                self.accuracies[done] = self.network.accuracy(weights, self.data.held_out_inputs, self.data.held_out_labels)
         if self.progress is not None:
             self.progress(done, self.steps)
 

@@ -96,6 +96,8 @@ def in_running_order(schedule: Schedule) -> tuple[Op, ...]:
     >>> print(*in_running_order(build("1f1b", devices=2, microbatches=2)))
     0F0 1F0 0F1 1B0 0B0 1F1 1B1 0B1
     """
+    if not isinstance(schedule, Schedule):
+        raise HybridLabError(f"only a Schedule has slots, such as build('1f1b', 4, 8), not {shown(schedule)}")
     return tuple(schedule.ops[row] for row in np.argsort(schedule.slot, kind="stable").tolist())
 
 

@@ -23,10 +23,12 @@ function legend() {
 // The numbers of a step; the accuracy and the difference are those of the last check until then.
 function numbersAt(data, curves, step) {
   const check = data.checked.filter((each) => each <= step).length - 1;
-  const taken = check < 0 ? "not taken yet" : `${percent(curves.accuracies[check])} after step ${data.checked[check]}`;
-  const difference = curves.spread?.[check];
-  const differ = difference === undefined ? "–" : difference === 0 ? "0, bit for bit" : number(difference);
-  const bytes = Number.isFinite(curves.bytes) ? curves.bytes.toLocaleString("en") : curves.spread ? "not counted" : "–";
+  const early = check < 0 && "not taken yet";
+  const taken = early || `${percent(curves.accuracies[check])} after step ${data.checked[check]}`;
+  if (!curves.spread) return [number(curves.losses[step - 1]), taken, "no replicas", "none"]; // one device
+  const difference = curves.spread[check];
+  const differ = early || (difference === 0 ? "0, bit for bit" : number(difference));
+  const bytes = Number.isFinite(curves.bytes) ? curves.bytes.toLocaleString("en") : "not counted";
   return [number(curves.losses[step - 1]), taken, differ, bytes];
 }
 

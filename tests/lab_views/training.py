@@ -15,7 +15,6 @@ from lab_views.kind import Kind, rows_of, setting_of, with_no_data
 STEPS, EVERY = 100, 5  # as in the lab, like all that follows
 NETWORK = Network((64, 48, 40, 32, 10))
 LEFT, RIGHT, TOP, BOTTOM = 50, 408, 12, 216  # of a plot, in its own units
-DASH = "\N{EN DASH}"
 POINTS = re.compile(r"[ML]([\d.]+) ([\d.]+)")
 SHOWN = """(root) => [...root.querySelectorAll("svg.plot")].map((plot) => ({
   run: plot.querySelector("path.run").getAttribute("d"), alone: plot.querySelector("path.alone").getAttribute("d"),
@@ -86,9 +85,9 @@ def is_right(view: Locator, runs: Runs) -> None:
         assert abs(float(cells[1]) / each.losses[step - 1] - 1) <= 6e-4
         assert cells[2] == ("not taken yet" if check < 0 else f"{percent(each.accuracies[check])} after step {each.checked[check]}")
     spread = run.spread[: run.checked[check]].max() if check >= 0 else None
-    assert rows[0][3] == (DASH if spread is None else "0, bit for bit" if spread == 0 else f"{float(f'{spread:.2g}'):g}")
+    assert rows[0][3] == ("not taken yet" if spread is None else "0, bit for bit" if spread == 0 else f"{float(f'{spread:.2g}'):g}")
     assert rows[0][4] == ("not counted" if run.bytes_sent is None else f"{run.bytes_sent:,}")
-    assert rows[1][3:] == [DASH, DASH]
+    assert rows[1][3:] == ["no replicas", "none"]
     caption = f"{setting['All-reduce']}, {setting['Digits dealt']}: step {step} of {steps}"
     assert view.locator("caption").text_content() == caption
     told = view.locator("[role=status]").text_content() or ""
