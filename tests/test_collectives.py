@@ -241,3 +241,10 @@ def test_formats_keep_their_order() -> None:
     wires = (FP32, FP16, BF16, WireFormat("INT8", block=64), INT8)
     off = [np.linalg.norm(ring_all_reduce(values, wire).values[0] - values.mean(axis=0)) for wire in wires]
     assert off == sorted(off)
+
+
+def test_a_ring_of_one_returns_a_copy() -> None:
+    values = np.ones((1, 3))
+    result = ring_all_reduce(values)
+    assert not np.shares_memory(values, result.values)
+    assert values.flags.writeable

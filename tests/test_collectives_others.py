@@ -130,6 +130,16 @@ def test_one_level_is_the_ring(ranks: int, size: int, wire: WireFormat) -> None:
     assert one.bytes_sent.tolist() == alone.bytes_sent.tolist() == ring.bytes_sent.tolist()
 
 
+def test_bytes_of_two_levels_where_chunks_differ() -> None:
+    """9 numbers in FP32, two groups of 2: halves of 5 and 4 numbers, each cut in two between the groups.
+
+    Rank 0 of a group sends half 0 inside (20), receives half 1 and owns it, so that between the groups it sends 2 + 2 of
+    its 4 numbers (16), and passes half 1 on inside (16): 52. Its neighbour sends half 1 (16), then 3 and 2 of half 0's 5
+    numbers (20), and half 0 (20): 56.
+    """
+    assert two_level_all_reduce(gradients(4, 9), 2).bytes_sent.tolist() == [52, 56, 52, 56]
+
+
 def test_bytes_of_two_levels() -> None:
     """Four groups of two ranks, 80 numbers: halves of 40 inside, tenths of 10 between, whose four packets are handed on."""
     sent = two_level_all_reduce(gradients(8, 80), 2, INT8)

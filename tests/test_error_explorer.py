@@ -203,13 +203,13 @@ def test_what_was_not_measured_is_refused_and_changes_nothing(name: str, value: 
         ({"ranks": ()}, "ranks is empty"),
         ({"ranks": 1}, "ranks must be a whole number of at least 2, not 1"),
         ({"ranks": (2, 129)}, "ranks must be at most 128, not 129"),
-        ({"ranks": range(2, 10**9)}, "ranks has more than 16 values"),
+        ({"ranks": range(2, 10**9)}, "ranks has more than 1,000 values"),
         ({"ranks": 2.5}, "ranks must be a whole number"),
         ({"ranks": float("nan")}, "ranks must be a whole number"),
         ({"size": 4}, "size must be at least the largest number of ranks"),
         ({"size": 10**7}, "size must be at most"),
         ({"size": 2**20, "ranks": (64, 127, 128)}, "measuring this would take minutes"),
-        ({"formats": "INT8"}, "formats are wire formats"),
+        ({"formats": "INT8"}, "formats must be a wire format, such as INT8"),
         ({"formats": [WireFormat("INT8", block=block) for block in range(1, 9)]}, "8 wire formats are too many for one picture"),
         ({"distributions": "cauchy"}, "unknown distribution 'cauchy'"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
@@ -239,3 +239,8 @@ def test_the_colour_of_every_format_is_readable_on_light_and_on_dark() -> None:
     for light, dark in pairs:
         assert 1.05 / (luminance(light) + 0.05) >= 4.5
         assert (luminance(dark) + 0.05) / (luminance("#14181d") + 0.05) >= 4.5
+
+
+def test_a_block_longer_than_the_message_is_the_whole_message() -> None:
+    assert source.law("ring", WireFormat("INT8", block=256), 64, 512) == source.law("ring", INT8, 64, 512)
+    assert source.law("ring", WireFormat("INT8", block=4), 64, 512) < source.law("ring", INT8, 64, 512)

@@ -80,3 +80,7 @@ def test_junk(stages: object, replicas: object, place: object) -> None:
         for method in (mesh.coordinates, mesh.stage_group, mesh.pipeline, mesh.ring):
             outcome(method, place)
         outcome(mesh.rank, place, place)
+
+
+def test_the_largest_mesh() -> None:
+    assert Mesh(10**4, 10**3).size == 10**7

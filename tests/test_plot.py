@@ -20,6 +20,7 @@ from matplotlib.image import imread
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, plot, simulate
 from hybridlab.palette import KIND_COLOURS, chunk_colour
+from hybridlab.plot import operations
 from hybridlab.plot.picture import INK, MUTED
 
 COSTS = Costs.per_device(forward=1, backward=2)
@@ -295,6 +296,15 @@ def test_a_printed_makespan_is_span_enough() -> None:
 def test_a_figure_writes_makespan_and_bubble_ratio() -> None:
     texts = {text.get_text() for text in plot.timeline(made("1f1b", 4, 8), unit="ms").axes[0].texts}
     assert {"makespan 33 ms, bubble ratio 0.273", "time, ms", "1F1B, 4 devices, 8 microbatches"} <= texts
+
+
+def test_ten_microbatches_are_numbered_with_one_figure() -> None:
+    """The widest number of ten is 9: it fits where 10 would not."""
+    wide = operations.text_width("9", operations.SMALLEST) + 0.04
+    assert wide < operations.text_width("10", operations.SMALLEST)
+    timeline = simulate(build("1f1b", 2, 10), Costs.per_device(forward=1, backward=1))
+    numbers = operations.numbers_for(timeline, height=0.25, inches=wide)
+    assert numbers.rows.all()
 
 
 def test_alt_text_states_the_numbers() -> None:

@@ -477,3 +477,8 @@ def test_nothing_computes_with_what_was_published() -> None:
 def test_ranks_are_those_of_the_mesh() -> None:
     mesh = Mesh(3, 4)
     assert all(mesh.coordinates(event.rank).stage == event.stage for event in simulator().events)
+
+
+def test_the_published_rounding_of_a_tie_is_numpys() -> None:
+    """127 and 0.5 have the scale 1, and 0.5 lies halfway: numpy.rint takes the even 0."""
+    assert published.ring_all_reduce([[127, 0.5, 0, 0], [0] * 4], gather_from=1).values[0, :2].tolist() == [63.5, 0]

@@ -217,3 +217,7 @@ def test_replicas_and_ranks_that_do_not_exist_are_refused() -> None:
         for rank in (-1, 12, 0.5, None):
             with pytest.raises(HybridLabError, match="rank must be"):
                 table().order(rank)  # type: ignore[arg-type]
+
+
+def test_the_largest_table() -> None:
+    assert len(step_grid(1000, 1, 1).cells) == 1000

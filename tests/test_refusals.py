@@ -351,6 +351,7 @@ def test_times_that_would_overflow_are_refused(argument: str) -> None:
     sentence = f"{argument} must be at most 1e+200, not 1e+201: choose a larger unit of time"
     refused(HybridLabError, sentence, Costs.per_device, **({"forward": 1, "backward": 2} | {argument: 1e201}))
     refused(HybridLabError, "at most 1e+200", COSTS.slower, [0], 1e200)
+    refused(HybridLabError, "forward must be at most 1e+200, not 1e+201", Costs.per_device, [5, 1e201], 1)
     timeline = simulate(SCHEDULE, Costs.per_device(1e200, 1e200, p2p=1e200))
     assert math.isfinite(timeline.makespan)
     assert timeline.bubble_ratio == pytest.approx(simulate(SCHEDULE, Costs.per_device(1, 1, p2p=1)).bubble_ratio)

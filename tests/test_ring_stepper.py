@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from misuse import junk
 
 from hybridlab import HybridLabError, published
-from hybridlab.collectives import ring_all_reduce
+from hybridlab.collectives import Hop, ring_all_reduce
 from hybridlab.widgets import RingStepper
 from hybridlab.widgets.ring_stepper import MOST_RANKS
 from hybridlab.widgets.ring_stepper_data import holders
@@ -123,6 +123,25 @@ def test_a_number_that_is_summed_twice_is_told() -> None:
     last = states(twice, 3)[-1]
     assert last["parts"][0][0] == [2, 2, 2]
     assert last["marks"][0][0] == "lost"
+
+
+def test_a_part_of_a_sum_that_is_sent_beside_a_whole_one_is_told_as_it_was_sent() -> None:
+    def swapping(values: Any) -> Any:
+        """Rank 1 adds rank 0's chunk 0, which makes it whole there; then both give each other their chunk 0."""
+        values = np.array(values)
+        half = values.shape[1] // 2
+        added = values.copy()
+        added[1, :half] += values[0, :half]
+        swapped = added.copy()
+        swapped[:, :half] = added[::-1, :half]
+        one, both = np.array([0]), np.array([0, 1])
+        return [
+            Hop("reduce-scatter", 0, one, one + 1, one, one + 4, added),
+            Hop("all-gather", 0, both, both[::-1], both * 0, both * 0 + 4, swapped),
+        ]
+
+    told = states(swapping, 2)[2]["told"]
+    assert "But 1 of the 2 chunks sent are no whole sums: chunk 0 of rank 0 holds rank 0 alone." in told
 
 
 def test_a_ring_that_ends_early_stays_as_it_is() -> None:

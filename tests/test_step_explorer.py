@@ -73,6 +73,13 @@ def same(found: list[Row], wanted: list[Row]) -> None:
 # ---- what the data say ----
 
 
+def test_bytes_of_a_ring_stand_in_the_order_of_its_pieces() -> None:
+    """8 parameters in FP16 on 3 replicas: pieces of 3, 3 and 2 numbers."""
+    explorer = StepExplorer(devices=1, replicas=3, overlap=False, microbatches=1, link=Link(1e-6, 1e9), gradient_bytes=16, wire=FP16)
+    for entry in explorer.data["steps"].values():
+        assert [nbytes for *_, nbytes in entry["rings"]] == [[6, 6, 4]]
+
+
 def test_the_reports_step_is_drawn_with_its_corrected_numbers() -> None:
     explorer = report()
     explorer.microbatches, explorer.replicas = 8, 2
@@ -243,10 +250,11 @@ def test_the_text_is_the_same_in_another_process_and_changes_with_the_data() -> 
         ({"replicas": 0}, "replicas must be a whole number of at least 1, not 0"),
         ({"overlap": ()}, "overlap is empty"),
         ({"overlap": "yes"}, "overlap must be True or False, or both to choose from, not 'yes'"),
+        ({"wire": [[1]], "link": 3}, 'wire must be a wire format, such as INT8 or WireFormat("INT8", block=256), or several, not [1]'),
         ({"ring_step": -1}, "ring_step must be finite numbers of zero or more"),
         ({"link": Link(0, 1e9)}, "give ring_step, or link with gradient_bytes, not both"),
         ({"link": Link(0, 1e9), "ring_step": None}, "gradient_bytes is missing"),
-        ({"wire": "FP16", "link": Link(0, 1e9), "gradient_bytes": 8, "ring_step": None}, "wire must be a WireFormat"),
+        ({"wire": "FP16", "link": Link(0, 1e9), "gradient_bytes": 8, "ring_step": None}, "wire must be a wire format"),
         ({"p2p": [0, 1]}, "the costs must be those of one setting"),
         ({"optimiser": [1, 2]}, "optimiser must be one number"),
         ({"forward": [1, 2, 3]}, "the costs are for 3 devices"),

@@ -45,6 +45,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("lab04.t2", rule("r - s"), "rank 0 sends chunk -1, but there are chunks 0 to 3"),
     ("lab04.t2", rule("(r - s) % 4", "(r + 1 - s) % 4"), "with 2 ranks: in step 0 of the all-gather rank 1 sends chunk 2"),
     ("lab04.t2", rule("(r - s) % (D - 4)"), "divides by zero for r = 0, s = 0, D = 4"),
+    ("lab04.t2", rule("(r + 11 * s) % D"), "with 5 ranks: "),  # right for 2, 3, 4, 6 and 12 ranks
+    ("lab04.t2", rule("(r - s + s // (D - 2)) % D"), "after step 2 of the reduce-scatter chunk"),
     ("lab04.t2", rule("(r - s) / D"), "take // or %"),
     ("lab04.t2", rule("2r"), "write 2 * r"),
     ("lab04.t2", rule("(r - s"), "no complete formula"),

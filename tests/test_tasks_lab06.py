@@ -42,6 +42,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("lab06.t3", 0, "the second has not even begun"),
     ("lab06.t3", 425, "the whole step"),
     ("lab06.t3", 285, "the pipeline"),
+    ("lab06.t3", 140.5, "when can its ring start"),
     ("lab06.t3", 77, "when can its ring start"),
     ("lab06.t4", ("int8", "link", 345.1), "which is above 280"),
     ("lab06.t4", ("overlap", "int8", 360.3), "which change shortens them"),

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from strategies import Size, sizes
 
 from hybridlab import BF16, FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Op, Schedule, WireFormat, build, simulate
+from hybridlab.collectives import ring_all_reduce
 from hybridlab.inputs import Floats
 from hybridlab.training import DataSet, Executor, Network, Trained, digits, in_running_order, loss_and_gradient, train, train_alone
 from hybridlab.training import executor as executor_module
+from hybridlab.training import training as training_module
+from hybridlab.training.results import generators
 
 DEEP = Network((64, 24, 24, 24, 24, 24, 24, 24, 10))  # eight layers: for schedules with two stages a device, four devices
 WIRES = (FP32, FP16, BF16, INT8, WireFormat("INT8", block=64), WireFormat("INT8", stochastic=True))
@@ -122,6 +125,22 @@ def test_the_same_seed_gives_the_same_bits_and_leaves_numpys_own_generator_alone
     assert np.random.get_state()[1].tolist() == before  # type: ignore[index]  # noqa: NPY002
 
 
+def test_the_seed_reaches_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stochastic rounding draws from is the third generator of the seed, and goes on from one ring to the next."""
+    states: list[Any] = []
+
+    def watched(*given: Any, rng: np.random.Generator, **named: Any) -> Any:
+        states.append(rng.bit_generator.state)
+        return ring_all_reduce(*given, rng=rng, **named)
+
+    monkeypatch.setattr(training_module, "ring_all_reduce", watched)
+    for seed in (7, 8):
+        states.clear()
+        train(build("1f1b", 2, 2), 3, wire=WireFormat("INT8", stochastic=True), steps=1, batch=60, seed=seed)
+        assert states[0] == generators(seed)[2].bit_generator.state
+        assert states[0] != states[1]
+
+
 def test_digits_in_the_order_of_their_labels_train_the_same_network() -> None:
     alone, sorted_ = train_alone(steps=20), train(build("1f1b", 2, 4), 4, steps=20, by_label=True)
     assert np.abs(sorted_.weights - alone.weights).max() < 1e-6
@@ -184,6 +203,12 @@ def test_an_operation_that_is_missing_or_doubled_is_refused(change: Callable[[li
             step.run(change(list(in_running_order(schedule))))
 
 
+def test_what_is_not_finished_is_named() -> None:
+    step, _ = executed(build("1f1b", 2, 2), Network((4, 3, 3)))
+    with pytest.raises(HybridLabError, match="the order ends too early: microbatch 1 is not finished on stage 0"):
+        step.run([op for op in in_running_order(build("1f1b", 2, 2)) if str(op) != "0B1"])
+
+
 @pytest.mark.parametrize("junk", [None, "0F0", ("F", 0, 0), Op.parse("9F0"), Op._make((None, 0, 0)), Op._make(("F", 0, [0]))])
 def test_what_is_no_operation_is_refused(junk: Any) -> None:
     step, _ = executed(build("1f1b", 2, 2), Network((4, 3, 3)))
@@ -224,12 +249,12 @@ def test_a_planted_fault_of_the_executor_is_found(monkeypatch: pytest.MonkeyPatc
 
 
 def test_nothing_changes_its_inputs() -> None:
-    data = digits()
-    copy = DataSet(data.inputs.copy(), data.labels.copy(), data.held_out_inputs, data.held_out_labels)
+    parts = [getattr(digits(), name).copy() for name in ("inputs", "labels", "held_out_inputs", "held_out_labels")]
+    given = [part.copy() for part in parts]
+    data = DataSet(*given)
     train(build("1f1b", 2, 4), 2, data=data, steps=2)
     train_alone(data=data, steps=2)
-    assert (copy.inputs == data.inputs).all()
-    assert (copy.labels == data.labels).all()
+    assert all((old == new).all() and new.flags.writeable for old, new in zip(parts, given, strict=True))
     step, _ = executed(build("1f1b", 2, 2), Network((4, 3, 3)))
     before = [layer.matrix.copy() for layers in step._layers for layer in layers]
     step.run(in_running_order(build("1f1b", 2, 2)))

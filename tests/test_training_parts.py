@@ -140,6 +140,25 @@ def test_the_single_device_learns() -> None:
     assert run.accuracy == right.mean()
 
 
+def test_a_check_follows_the_last_step_too() -> None:
+    assert train_alone(steps=5, every=2).checked.tolist() == [2, 4, 5]
+    assert train_alone(steps=4, every=2).checked.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(("activation", "variance"), [("tanh", 1.0), ("relu", 2.0)])
+def test_weights_begin_with_the_variance_of_their_papers(activation: str, variance: float) -> None:
+    """Glorot and Bengio: 2 / (inputs + outputs); He et al.: 2 / inputs. Here both are 400."""
+    weights = Network((400, 400), activation).initial(np.random.default_rng(5))
+    assert weights[:160_000].var() * 400 == pytest.approx(variance, rel=0.03)
+    assert not weights[160_000:].any()
+
+
+def test_a_seed_of_the_accuracy_check_deals_the_digits_anew() -> None:
+    table = accuracy_check(build("1f1b", 2, 2), 2, formats=[(FP16, False)], seeds=[1], steps=20)
+    assert table.accuracies[0, 0] == train_alone(data=digits(1), seed=1, steps=20).accuracy
+    assert table.accuracies[0, 0] != train_alone(data=digits(0), seed=1, steps=20).accuracy
+
+
 def test_progress_is_told_step_by_step() -> None:
     told: list[tuple[int, int]] = []
     train_alone(steps=3, progress=lambda done, steps: told.append((done, steps)))
@@ -241,7 +260,7 @@ PART = np.zeros((1, 1, 3, 2)), np.zeros((1, 1, 3), dtype=int)  # 1 replica, 1 mi
         (lambda: train_alone(network=Network((64, 9)), **SMALL), r"a network for them has sizes \(64, ..., 10\), not \(64, 9\)"),
         (lambda: train_alone(network=Network((63, 10)), **SMALL), "64 features and 10 classes"),
         (lambda: train_alone(data=3), "training takes a Network and a DataSet"),  # type: ignore[arg-type]
-        (lambda: train_alone(network=Network((64, 32, 10), "relu"), learning_rate=1e150), "training diverges: in step"),
+        (lambda: train_alone(network=Network((64, 32, 10), "relu"), learning_rate=1e150), "training diverges: in step 3 numbers"),
         (
             lambda: train(build("1f1b", 2, 4), 2, network=Network((64, 32, 10), "relu"), learning_rate=1e150),
             "training diverges|FP32 carries numbers up to",

@@ -45,7 +45,7 @@ def test_bf16_is_that_of_ml_dtypes_bit_for_bit(values: Any) -> None:
         warnings.simplefilter("ignore", RuntimeWarning)  # theirs warns of what becomes infinite
         theirs = values.astype(ml_dtypes.bfloat16)
     if not np.isfinite(theirs).all():
-        with pytest.raises(HybridLabError, match=r"BF16 carries numbers up to 3\.38953e\+38"):
+        with pytest.raises(HybridLabError, match=r"BF16 carries numbers up to 3\.3895314e\+38"):
             BF16.encode(values)
         return
     assert BF16.encode(values).codes.tobytes() == theirs.tobytes()
@@ -56,6 +56,15 @@ def test_every_bf16_number_arrives_as_it_is() -> None:
     every = np.arange(2**16, dtype=np.uint16).view(ml_dtypes.bfloat16).astype(np.float32)
     finite = every[np.isfinite(every)]
     assert bits(carried(BF16, finite)) == bits(finite)
+
+
+def test_a_tie_between_two_bf16_numbers_is_rounded_to_even_as_ml_dtypes_does() -> None:
+    halfway = (np.arange(2**16, dtype=np.uint32) << 16 | 0x8000).view(np.float32)
+    theirs = halfway[np.isfinite(halfway)].astype(ml_dtypes.bfloat16)
+    fitting = np.isfinite(theirs)  # what lies above the largest number becomes infinite
+    assert fitting.sum() > 65_000
+    codes = BF16.encode(halfway[np.isfinite(halfway)][fitting]).codes
+    assert (codes == theirs[fitting].view(np.uint16)).all()
 
 
 def test_every_fp16_number_arrives_as_it_is() -> None:
@@ -107,6 +116,18 @@ def test_stochastic_rounding_is_right_in_the_mean_and_nearest_is_not() -> None:
     values = np.append(np.full(200_000, 0.3), 127.0)  # scale 1
     assert abs(STOCHASTIC.decode(STOCHASTIC.encode(values, seeded()))[:-1].mean() - 0.3) < 5 * np.sqrt(0.21 / 200_000)
     assert INT8.decode(INT8.encode(values))[:-1].mean() == 0
+
+
+def test_the_largest_number_stays_so_when_it_is_rounded_up_at_random() -> None:
+    class Nearly(np.random.Generator):
+        """Draws the largest number below 1, always."""
+
+        def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+            return np.full(size, np.nextafter(dtype(1), dtype(0)), dtype)
+
+    for form in (np.float32, np.float64):
+        packet = STOCHASTIC.encode(np.array([127, 1, -127], dtype=form), Nearly(np.random.PCG64(0)))
+        assert packet.codes.tolist()[0] == 127, "128 would arrive as -128"
 
 
 def test_stochastic_rounding_is_drawn_from_rng_alone() -> None:
@@ -223,6 +244,10 @@ REFUSED = [
     (lambda: FP32.encode([[1.0]]), "a message is a row of numbers, such as [0.5, -1.25], not [[1.0]]"),
     (lambda: FP32.encode("ab"), "a message is a row of numbers, such as [0.5, -1.25], not 'ab'"),
     (lambda: FP32.decode(b"ab"), "decode takes the Packet that encode returned, not b'ab'"),  # type: ignore[arg-type]
+    (
+        lambda: WireFormat("INT8", block=2).decode(BLOCKS.encode([1.0] * 8)),
+        "this message was encoded as INT8, block 4; INT8, block 2 cannot decode it",
+    ),
     (lambda: FP16.decode(BLOCKS.encode([1.0])), "this message was encoded as INT8, block 4; FP16 cannot decode it"),
 ]  # fmt: skip
 

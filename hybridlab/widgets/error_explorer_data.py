@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import islice, product
+from itertools import product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,7 +12,8 @@ import numpy.typing as npt
 from hybridlab import formulas
 from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown, whole_number
+from hybridlab.inputs import known_name, whole_number
+from hybridlab.widgets.choices import several, whole_numbers, wire_formats
 from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 
 Floats = npt.NDArray[np.float64]
@@ -21,7 +22,6 @@ Data = dict[str, Any]  # what json.dumps takes
 RANKS = (2, 4, 8, 16, 32, 64)
 FORMATS = (FP16, BF16, INT8, WireFormat("INT8", block=256), WireFormat("INT8", stochastic=True))
 MOST_RANKS = 128
-MOST_VALUES = 16  # of ranks, formats or distributions
 MOST_FORMATS = 6  # in one picture, each with a mark of its own
 MOST_ENCODED = 10**9  # numbers, in all
 DIGITS = 4  # of an error: the last bits of a sum differ from machine to machine
@@ -103,9 +103,9 @@ def checked_grid(
     ranks: Any, formats: Any, distributions: Any, size: Any, seed: Any
 ) -> tuple[tuple[int, ...], tuple[WireFormat, ...], tuple[str, ...], int, int]:
     """Return what is to be measured, each value once and the ranks in order, or refuse it."""
-    counts = tuple(sorted({whole_number(each, "ranks", at_least=2, at_most=MOST_RANKS) for each in _several(ranks, "ranks")}))
-    wires = tuple(dict.fromkeys(_wire(each) for each in _several(formats, "formats")))
-    names = tuple(dict.fromkeys(known_name(each, DISTRIBUTIONS, "distribution") for each in _several(distributions, "distributions")))
+    counts = tuple(whole_numbers(ranks, "ranks", at_least=2, at_most=MOST_RANKS))
+    wires = tuple(wire_formats(formats, "formats"))
+    names = tuple(dict.fromkeys(known_name(each, DISTRIBUTIONS, "distribution") for each in several(distributions, "distributions")))
     size, seed = whole_number(size, "size", at_most=2**20), whole_number(seed, "seed", at_least=0, at_most=2**32)
     if len(wires) > MOST_FORMATS:
         raise HybridLabError(f"{len(wires)} wire formats are too many for one picture: give at most {MOST_FORMATS}")
@@ -114,23 +114,6 @@ def checked_grid(
     if 4 * sum(counts) * size * len(wires) * len(names) > MOST_ENCODED:
         raise HybridLabError("measuring this would take minutes: give fewer ranks or formats, or a smaller size")
     return counts, wires, names, size, seed
-
-
-def _several(value: Any, name: str) -> list[Any]:
-    """Return one value or several as a list that is not empty."""
-    if isinstance(value, (str, bytes, WireFormat, int)) or not isinstance(value, Iterable):
-        return [value]
-    values = list(islice(value, MOST_VALUES + 1))
-    if not 0 < len(values) <= MOST_VALUES:
-        told = "is empty" if not values else f"has more than {MOST_VALUES} values"
-        raise HybridLabError(f"{name} {told}: give one value, or a few to choose from")
-    return values
-
-
-def _wire(value: Any) -> WireFormat:
-    if not isinstance(value, WireFormat):
-        raise HybridLabError(f'formats are wire formats, such as INT8 or WireFormat("INT8", block=256), not {shown(value)}')
-    return value
 
 
 def error_data(rows: Iterable[ErrorRow], size: int) -> Data:

@@ -2,19 +2,19 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown, times, unit_of_time, whole_number
+from hybridlab.inputs import known_name, unit_of_time
 from hybridlab.schedules import REGISTRY
+from hybridlab.widgets.choices import scalars, several, whole_numbers
 from hybridlab.widgets.pipeline import Data, key, kinds, packed, pipeline, pipeline_or_why_not, short
 
 MOST_BYTES = 2_000_000  # what a page can carry for one picture
-MOST_VALUES = 1_000  # on one axis of the grid
 SIZES = ("devices", "microbatches", "chunks")
 AXES = (*SIZES, "p2p")
 
@@ -154,31 +154,6 @@ def _chunks_of(name: str, wanted: list[int], values: Values) -> list[int]:
     sizes = list(product(values["devices"], values["microbatches"]))
     held = [chunks for chunks in wanted if any(family.refusal(*size, chunks) is None for size in sizes)]
     return held or [family.fewest_chunks]
-
-
-def several(value: Any, name: str) -> list[Any]:
-    """Return one value or several as a list that is not empty."""
-    one = isinstance(value, np.ndarray) and value.ndim == 0
-    if one or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        return [value]
-    values = list(islice(value, MOST_VALUES + 1))
-    if not 0 < len(values) <= MOST_VALUES:
-        told = "is empty" if not values else f"has more than {MOST_VALUES:,} values"
-        raise HybridLabError(f"{name} {told}: give one value, or a few to choose from")
-    return values
-
-
-def whole_numbers(value: Any, name: str) -> list[int]:
-    """Return one whole number or several, sorted, each once."""
-    return sorted({whole_number(each, name) for each in several(value, name)})
-
-
-def scalars(value: Any, name: str) -> list[float]:
-    """Return one time or several, sorted, each once."""
-    values = several(value, name)
-    if any(isinstance(each, Iterable) for each in values):
-        raise HybridLabError(f"{name} must be a number or several, not {shown(value)}")
-    return sorted({float(times(each, name)) for each in values})
 
 
 def _too_much(values: Values) -> str:

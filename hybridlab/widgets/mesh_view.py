@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from itertools import pairwise, product
 from typing import Any
 
-import numpy as np
 import traitlets
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import counted, whole_number
 from hybridlab.mesh import Mesh
+from hybridlab.widgets.choices import whole_numbers
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.pipeline import Data
 from hybridlab.widgets.view import Checked, View, asked_for, refusing, with_shared
@@ -58,7 +58,7 @@ class MeshView(View):
         microbatches: int = 6,
         show: Mapping[str, Any] | None = None,
     ) -> None:
-        data = mesh_data(_sizes(stages, "stages"), _sizes(replicas, "replicas"), microbatches)
+        data = mesh_data(whole_numbers(stages, "stages", at_most=MOST), whole_numbers(replicas, "replicas", at_most=MOST), microbatches)
         asked = asked_for(show, self.SETTING, '{"stages": 3, "rank": 5}')
         self._digest = digest(data)
         self.set_trait("data", data)
@@ -124,13 +124,3 @@ def _entry(mesh: Mesh, microbatches: int) -> Data:
         "groups": [list(ranks) for ranks in groups],
         "links": links,
     }
-
-
-def _sizes(value: Any, name: str) -> list[int]:
-    """Return one size or several, sorted, each once."""
-    one = not isinstance(value, (list, tuple, range, set, frozenset, np.ndarray)) or (isinstance(value, np.ndarray) and value.ndim == 0)
-    several = [value] if one else value
-    sizes = sorted({whole_number(each, name, at_most=MOST) for each in several})
-    if not sizes:
-        raise HybridLabError(f"{name} is empty: give one number, or a few to choose from")
-    return sizes

@@ -9,7 +9,8 @@ import traitlets
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, counted, shown, whole_number
-from hybridlab.widgets.grid import digest, several
+from hybridlab.widgets.choices import whole_numbers
+from hybridlab.widgets.grid import digest
 from hybridlab.widgets.ring_stepper_data import Ring, ring_data
 from hybridlab.widgets.view import Checked, View, asked_for, refusing, with_shared
 
@@ -54,7 +55,7 @@ class RingStepper(View):
         *,
         show: Mapping[str, Any] | None = None,
     ) -> None:
-        sizes = sorted({whole_number(each, "ranks", at_least=2, at_most=MOST_RANKS) for each in several(ranks, "ranks")})
+        sizes = whole_numbers(ranks, "ranks", at_least=2, at_most=MOST_RANKS)
         data = ring_data({"correct": _correct} if rings is None else _named(rings), sizes)
         asked = asked_for(show, self.SETTING, '{"ranks": 4, "step": 3}')
         self._digest = digest(data)

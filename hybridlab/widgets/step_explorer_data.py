@@ -14,7 +14,8 @@ from hybridlab.palette import SPAN_COLOURS
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.spans import SPAN_KINDS, Spans
 from hybridlab.step import HybridStep, hybrid_step
-from hybridlab.widgets.grid import MOST_BYTES, scalars, several
+from hybridlab.widgets.choices import scalars, wire_formats
+from hybridlab.widgets.grid import MOST_BYTES
 from hybridlab.widgets.pipeline import MOST_OPS, Data, kinds, packed, short
 
 SIZES = ("devices", "replicas", "microbatches")
@@ -39,7 +40,7 @@ def prices(ring_step: Any, link: Any, gradient_bytes: Any, wire: Any, unit: str 
     if link is None and gradient_bytes is None:
         steps = short(scalars(0.0 if ring_step is None else ring_step, "ring_step"))
         return Prices(f"Ring step, {unit}" if unit else "Ring step", steps, [{"ring_step": each} for each in steps])
-    wires = list(dict.fromkeys(several(wire, "wire")))
+    wires = wire_formats(wire, "wire")
     shared = {"ring_step": ring_step, "link": link, "gradient_bytes": gradient_bytes}
     return Prices("Wire format", [str(each) for each in wires], [shared | {"wire": each} for each in wires])
 
