@@ -1,11 +1,10 @@
 """Bets on the built pages: placed, changed, kept, refused and looked back on, without a kernel and from files."""
 
-import json
 from typing import Any
 
 import pytest
 from accessibility import violations
-from browser import reload
+from browser import reload, reload_after
 from playwright.sync_api import Locator, Page, expect
 
 from hybridlab.widgets import Bet
@@ -89,16 +88,23 @@ def test_a_bet_is_placed_with_the_keyboard_alone(new_page: Any, files: str) -> N
     expect(bet.locator("[aria-live]")).to_have_text("Bet placed: 1F1B.")
 
 
-def test_a_bet_survives_a_reload_and_stands_beside_the_answer(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
-    place(question(page), "1F1B")
-    for again in (False, True):
-        if again:
-            reload(page, PLACED)
+@pytest.mark.parametrize("way", ["files", "server"])
+def test_a_bet_survives_a_reload_and_stands_beside_the_answer(new_page: Any, request: Any, way: str) -> None:
+    page = new_page(request.getfixturevalue(way) + LAB2)
+
+    def stands() -> None:
         says(question(page), "Your bet: 1F1B")
         expect(look_back(page).locator("dt")).to_have_text(["Your bet", "The answer"])
         expect(look_back(page).locator("dd")).to_have_text(["1F1B", "neither"])
         says(look_back(page), "Your bet was wrong.")
+
+    def bets() -> None:
+        if not page.evaluate(PLACED):
+            place(question(page), "1F1B")
+        stands()
+
+    reload_after(page, bets, PLACED)
+    stands()
     assert page.evaluate("key => localStorage.getItem(key)", KEY) == '"1F1B"'
     expect(question(page).locator("[aria-live]")).to_be_empty()  # what was there before is no news
 
@@ -215,7 +221,7 @@ def test_a_browser_that_stores_nothing_is_told_and_goes_on(new_page: Any, files:
     says(look_back(page), "Your bet was right.")
     later = mount(page, Bet(NAME, "Which?", choices=("GPipe", "1F1B", "neither")).get_state())
     says(later, "Your bet: neither")  # a view that comes later hears of it too
-    reload(page, kept="true")
+    reload(page)
     says(look_back(page), "You have not placed a bet on this question yet.")
     faults.clear()  # the theme's scripts do not guard what they store
 
@@ -229,15 +235,15 @@ def test_a_browser_that_stores_says_nothing_of_it(new_page: Any, files: str) -> 
 JUNK = ["no JSON", '"3F1B"', "27", '{"answer": "GPipe"}', '["GPipe"]', "null", "", f'"{"GPipe" * 10**5}"']
 
 
-def test_junk_in_the_store_is_no_bet(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_junk_in_the_store_is_no_bet(new_page: Any, server: str) -> None:
+    page = new_page(server + LAB2)
     for junk in JUNK:
         page.evaluate("([key, text]) => localStorage.setItem(key, text)", [KEY, junk])
-        reload(page, f"localStorage.getItem({json.dumps(KEY)}) === {json.dumps(junk)}")
+        reload(page)
         expect(question(page).get_by_role("button", name="Place the bet")).to_be_visible()
         says(look_back(page), "You have not placed a bet on this question yet.")
     place(question(page), "GPipe")
-    reload(page, PLACED)
+    reload(page)
     says(question(page), "Your bet: GPipe")
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import nbformat
 import pytest
 import yaml
-from browser import reload
+from browser import reload_after
 from playwright.sync_api import expect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,9 +117,12 @@ def test_the_switch_changes_the_colours_and_they_stay(new_page: Any, request: An
         seen.add((theme, page.evaluate(ground), page.evaluate(picture)))
     assert {theme for theme, *_ in seen} == {"light", "dark"}
     assert len(seen) == 2, "text and picture follow"
-    while page.evaluate("document.documentElement.dataset.mode") != "dark":
-        page.locator(".theme-switch-button:visible").click()
-    reload(page, kept="document.documentElement.dataset.theme === 'dark'")
+
+    def dark() -> None:
+        while page.evaluate("document.documentElement.dataset.mode") != "dark":
+            page.locator(".theme-switch-button:visible").click()
+
+    reload_after(page, dark, kept="document.documentElement.dataset.theme === 'dark'")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
