@@ -153,6 +153,12 @@ def test_weights_begin_with_the_variance_of_their_papers(activation: str, varian
     assert not weights[160_000:].any()
 
 
+def test_the_published_system_is_checked_with_a_batch_that_it_can_cut() -> None:
+    """3 stages, 4 replicas and 6 microbatches: 24 parts, which 128 samples cannot be cut into."""
+    table = accuracy_check(build("1f1b", 3, 6), 4, formats=[(FP16, False)], seeds=[0], steps=20)
+    assert table.accuracies[0, 0] == train_alone(batch=120, steps=20).accuracy
+
+
 def test_a_seed_of_the_accuracy_check_deals_the_digits_anew() -> None:
     table = accuracy_check(build("1f1b", 2, 2), 2, formats=[(FP16, False)], seeds=[1], steps=20)
     assert table.accuracies[0, 0] == train_alone(data=digits(1), seed=1, steps=20).accuracy
@@ -240,8 +246,8 @@ PART = np.zeros((1, 1, 3, 2)), np.zeros((1, 1, 3), dtype=int)  # 1 replica, 1 mi
         (lambda: train(build("1f1b", 4, 8), 4, batch=20), "20 is not divisible by it; try 32"),
         (lambda: train(build("1f1b", 2, 2), 2, batch=1600), "a global batch of 1,600 is more than the 1,400 samples"),
         (lambda: train_alone(batch=1401), "a global batch of 1,401 is more than the 1,400 samples"),
-        (lambda: train("1f1b", 4), "train takes the Schedule of one pipeline"),  # type: ignore[arg-type]
-        (lambda: train(replicate(build("1f1b", 2, 4), 2), 2), "train takes the Schedule of one pipeline"),
+        (lambda: train("1f1b", 4), "training takes the Schedule of one pipeline"),  # type: ignore[arg-type]
+        (lambda: train(replicate(build("1f1b", 2, 4), 2), 2), "training takes the Schedule of one pipeline"),
         (lambda: train(build("1f1b", 2, 4), 0), "replicas must be a whole number of at least 1, not 0"),
         (lambda: train(build("1f1b", 2, 4), 2.0), "replicas must be a whole number"),  # type: ignore[arg-type]
         (lambda: train(build("1f1b", 2, 4), wire="INT8"), "the ring takes a WireFormat"),  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from hybridlab.training.alone import DEFAULT, train_alone
 from hybridlab.training.data import digits
 from hybridlab.training.network import Network
 from hybridlab.training.results import Progress
-from hybridlab.training.training import train
+from hybridlab.training.training import equal_batch, train
 from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 
 
@@ -68,7 +68,7 @@ def accuracy_check(
     formats: Sequence[tuple[WireFormat, bool]] = FORMATS,
     seeds: Sequence[int] = (0, 1, 2),
     network: Network = DEFAULT,
-    batch: int = 128,
+    batch: int | None = None,
     steps: int = 200,
     learning_rate: float = 0.3,
     progress: Progress | None = None,
@@ -77,7 +77,8 @@ def accuracy_check(
 
     ``formats`` are pairs of a wire format and whether error feedback is on. A seed deals the digits anew (:func:`digits`), draws the
     first weights and orders the batches, the same for every row. ``network``, ``batch``, ``steps`` and
-    ``learning_rate`` are those of :func:`train_alone` and :func:`train`. ``progress`` is called after each of the runs with the runs
+    ``learning_rate`` are those of :func:`train_alone` and :func:`train`; ``batch`` None is the largest up to 128 that can be
+    cut into equal microbatches, or the least there is. ``progress`` is called after each of the runs with the runs
     done and their number.
 
     >>> from hybridlab.schedules import build
@@ -94,6 +95,7 @@ def accuracy_check(
         raise HybridLabError("an accuracy check needs at least one format and one seed")
     if progress is not None and not callable(progress):
         raise HybridLabError(f"progress is a function of the runs done and of all, or None, not {shown(progress)}")
+    batch = equal_batch(schedule, replicas) if batch is None else batch
     shared: Any = {"network": network, "batch": batch, "steps": steps, "learning_rate": learning_rate}
     accuracies, sent = np.empty((1 + len(pairs), len(numbers))), [0] * (1 + len(pairs))
     distances = np.zeros_like(accuracies)

@@ -59,8 +59,7 @@ def train(
     >>> trained.losses[[0, -1]].round(2), trained.spread.max(), trained.peak_activations
     (array([2.32, 0.9 ]), np.float64(0.0), array([2., 1.]))
     """
-    if not isinstance(schedule, Schedule) or isinstance(schedule, Replicated):
-        raise HybridLabError(f"train takes the Schedule of one pipeline, such as build('1f1b', 4, 8), not {shown(schedule)}")
+    _must_be_one_pipeline(schedule)
     if not isinstance(by_label, bool):
         raise HybridLabError(f"by_label must be True or False, not {shown(by_label)}")
     data = data_for(network, data)
@@ -101,6 +100,18 @@ def in_running_order(schedule: Schedule) -> tuple[Op, ...]:
     return tuple(schedule.ops[row] for row in np.argsort(schedule.slot, kind="stable").tolist())
 
 
+def equal_batch(schedule: Schedule, replicas: int) -> int:
+    """Return the largest global batch up to 128 that is cut into equal microbatches, or the least there is.
+
+    >>> from hybridlab.schedules import build
+    >>> equal_batch(build("1f1b", 3, 6), 4), equal_batch(build("1f1b", 3, 60), 4)
+    (120, 240)
+    """
+    _must_be_one_pipeline(schedule)
+    parts = whole_number(replicas, "replicas") * schedule.microbatches
+    return parts * max(1, 128 // parts)
+
+
 class _Wires:
     """The all-reduce of every stage, with what it remembers from step to step: the residuals of error feedback."""
 
@@ -131,6 +142,11 @@ class _Wires:
         if mine.shape != gradients.shape:
             raise HybridLabError(f"all_reduce must return an average for each replica, shape {gradients.shape}, not {mine.shape}")
         return mine
+
+
+def _must_be_one_pipeline(schedule: Any) -> None:
+    if not isinstance(schedule, Schedule) or isinstance(schedule, Replicated):
+        raise HybridLabError(f"training takes the Schedule of one pipeline, such as build('1f1b', 4, 8), not {shown(schedule)}")
 
 
 def _microbatches(batch: int, replicas: int, microbatches: int) -> tuple[int, int, int]:
