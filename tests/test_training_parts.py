@@ -301,6 +301,8 @@ PART = np.zeros((1, 1, 3, 2)), np.zeros((1, 1, 3), dtype=int)  # 1 replica, 1 mi
         (lambda: loss_and_gradient(FLAT, np.zeros(6), 2, 3), "inputs must be an array of numbers"),  # type: ignore[arg-type]
         (lambda: in_running_order("1f1b"), "only a Schedule has slots"),  # type: ignore[arg-type]
         (lambda: Executor(FLAT, [np.zeros((1, 5))], [0], *PART), r"the weights of the 1 stage must then have shapes \[\(1, 6\)\]"),
+        (lambda: Executor(FLAT, [np.zeros((1, 6))], [1], *PART), r"must hold equally many stages, but they hold \[0, 1\]"),
+        (lambda: Executor(FLAT, [np.zeros((1, 6))], [], *PART), "stages must be a whole number of at least 1, not 0"),
         (lambda: Executor(FLAT, [np.zeros((1, 6))], 0, *PART), "device_of names devices, not 0"),  # type: ignore[arg-type]
         (lambda: Executor(FLAT, [np.zeros((1, 6))], [0], *PART).run(3), "run takes the operations of a pipeline"),  # type: ignore[arg-type]
     ],

@@ -49,6 +49,9 @@ class Executor:
         self.network, (inputs, labels) = network, network.samples(inputs, labels)
         self.device_of = tuple(whole_number(each, "a device", at_least=0) for each in each_of(device_of, "device_of names devices"))
         cut = network.stages(len(self.device_of))
+        held = np.bincount(self.device_of)
+        if (held != held[0]).any():
+            raise HybridLabError(f"every device from 0 on must hold equally many stages, but they hold {shown(held.tolist())}")
         wanted = [(len(labels), network.count(layers)) for layers in cut]
         if labels.ndim != 3 or [np.shape(flat) for flat in each_of(weights, "weights are arrays")] != wanted:
             told = f"inputs (replicas, microbatches, samples, features) have shape {inputs.shape}"
@@ -63,7 +66,7 @@ class Executor:
         self._returned: dict[Place, Floats] = {}
         self._kept: dict[Place, Activations] = {}
         self._halfway: dict[Place, Halfway] = {}
-        self._held = [0] * (1 + max(self.device_of))
+        self._held = [0] * held.size
         self._most = list(self._held)
 
     @property
