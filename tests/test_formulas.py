@@ -160,7 +160,7 @@ def test_the_bubbles_of_the_papers_where_all_parts_take_the_same(name: str, chun
 def test_zb_h2_and_zb_v_keep_every_device_busy_where_all_parts_take_the_same(
     devices: int, microbatches: int, time: float
 ) -> None:
-    """Qi et al., arXiv 2401.10241, sec. 2.2 and 6: a span without a bubble."""
+    """Qi et al., arXiv 2401.10241, Table 2 and sec. 6: a span without a bubble."""
     for name in ("zb-h2", "zb-v"):
         timeline, _ = split(name, (devices, 2 * devices - 2 + microbatches), time, time, time)
         assert timeline.device_span == equal(timeline.busy[0])
@@ -219,7 +219,7 @@ def test_peak_activations_of_schedules_to_come(name: str, peaks: dict[int, float
 @pytest.mark.parametrize("devices", [2, 4, 6, 8, 32])
 @pytest.mark.parametrize("groups", [1, 2, 5])
 def test_chimeras_makespan_has_the_published_bubble_ratio(devices: int, groups: int) -> None:
-    """Li and Hoefler, arXiv 2107.06925, sec. 3.1."""
+    """Li and Hoefler, arXiv 2107.06925."""
     microbatches = groups * devices
     for ratio, published in [(1, 2 * microbatches), (2, 1.5 * microbatches)]:
         idle = 1 - microbatches * (1 + ratio) / formulas.chimera_makespan(devices, microbatches, 1, ratio)

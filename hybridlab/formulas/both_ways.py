@@ -27,7 +27,7 @@ def dualpipe_bubble(stages: int, overlapped: float, backward: float, weight_grad
 def chimera_makespan(devices: int, microbatches: int, forward: float, backward: float) -> float:
     """Return Chimera's makespan, M(F + B) + (K-2)B, for B = F or B = 2F, even K, M a multiple of K; M counts both directions.
 
-    From its bubble ratio: Li and Hoefler, arXiv 2107.06925, sec. 3.1.
+    From its bubble ratio: Li and Hoefler, arXiv 2107.06925.
 
     >>> chimera_makespan(6, 6, forward=1, backward=2)
     26.0
@@ -44,7 +44,7 @@ def chimera_makespan(devices: int, microbatches: int, forward: float, backward: 
 def chimera_bubble_ratio(devices: int, microbatches: int, forward: float, backward: float) -> float:
     """Return Chimera's bubble ratio: (K-2)/(2M + K-2) for B = F, (K-2)/(3M/2 + K-2) for B = 2F; range as its makespan's.
 
-    Li and Hoefler, arXiv 2107.06925, sec. 3.1.
+    Li and Hoefler, arXiv 2107.06925.
 
     >>> chimera_bubble_ratio(4, 4, forward=1, backward=1), chimera_bubble_ratio(4, 4, forward=1, backward=2)
     (0.2, 0.25)
