@@ -241,6 +241,12 @@ def test_what_1f1b_gains_is_memory_not_time() -> None:
     assert one_f_one_b.peak_activations.tolist() == [4, 3, 2, 1]
 
 
+def test_a_range_is_not_missed_by_a_rounding() -> None:
+    """0.3 - 0.1 is less than 0.2, and 3 x 0.2 more than 0.6, by one place of a float."""
+    assert formulas.zb_v_makespan(4, 8, 0.2, 0.3, 0.1) == equal(8 * 0.5 + 3 * 0.1)
+    assert formulas.dualpipe_bubble(8, 0.3, 0.3, 0.2) == 0
+
+
 @pytest.mark.parametrize(
     ("formula", "arguments", "told"),
     [

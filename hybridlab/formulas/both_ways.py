@@ -1,6 +1,6 @@
 """Closed forms of the schedules in which microbatches enter the pipeline from both ends."""
 
-from hybridlab.formulas.ranges import numbers, outside, sizes
+from hybridlab.formulas.ranges import ROUNDING, numbers, outside, sizes
 from hybridlab.inputs import whole_number
 
 
@@ -19,9 +19,9 @@ def dualpipe_bubble(stages: int, overlapped: float, backward: float, weight_grad
         raise outside("DualPipe", f"an even number of stages, not {stages}")
     overlapped, backward, weight_gradient = numbers(overlapped, backward, weight_gradient)
     bubble = overlapped + backward - 3 * weight_gradient
-    if bubble < 0:
+    if bubble < -ROUNDING * overlapped:
         raise outside("DualPipe", f"a weight gradient of at most a third of FB + B, {overlapped + backward:g}, not {weight_gradient:g}")
-    return (stages / 2 - 1) * bubble
+    return (stages / 2 - 1) * max(bubble, 0.0)
 
 
 def chimera_makespan(devices: int, microbatches: int, forward: float, backward: float) -> float:

@@ -3,6 +3,8 @@
 from hybridlab.errors import UnsupportedSize
 from hybridlab.inputs import times, whole_number
 
+ROUNDING = 1e-12  # relative: 0.3 - 0.1 is a little less than 0.2
+
 
 def sizes(devices: int, microbatches: int, whole_groups: str = "") -> tuple[int, int]:
     """Return devices and microbatches; where ``whole_groups`` names a schedule, microbatches must be a multiple of devices."""

@@ -6,7 +6,7 @@ too long to fit into the idle time. The others are not the paper's: they equal s
 """
 
 from hybridlab.errors import UnsupportedSize
-from hybridlab.formulas.ranges import numbers, outside, sizes
+from hybridlab.formulas.ranges import ROUNDING, numbers, outside, sizes
 from hybridlab.inputs import whole_number
 
 
@@ -76,7 +76,7 @@ def zb_v_makespan(devices: int, microbatches: int, forward: float, backward: flo
     """
     devices, microbatches = _enough("ZB-V", devices, microbatches)
     forward, input_gradient, weight_gradient = _kinds(forward, backward, weight_gradient)
-    if max(forward, weight_gradient) > input_gradient:
+    if max(forward, weight_gradient) > input_gradient * (1 + ROUNDING):
         told = f"a forward and a weight gradient of at most the input gradient, {input_gradient:g}"
         raise outside("ZB-V", f"{told}, not {forward:g} and {weight_gradient:g}")
     bubble = max(input_gradient / 2, input_gradient - weight_gradient)
