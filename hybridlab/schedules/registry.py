@@ -109,12 +109,12 @@ class Family:
                 return f"{self.name} needs an even number of microbatches, not {microbatches}; try {near}"
             told = f"{microbatches} is not divisible by {devices}; try {near}"
             return f"{self.name} needs microbatches divisible by devices: {told}"
+        if 3 * devices * chunks * self.copies * max(microbatches, least) > MOST_CELLS:
+            size = f"{devices} devices x {chunks} chunks x {microbatches} microbatches"
+            return f"{size} is more than the {MOST_CELLS // (3 * self.copies):,} that fit in memory; try fewer {'devices' if least > microbatches else 'microbatches'}"
         if microbatches < least:
             told = f"{microbatches} are too few for {counted(devices, 'device')}; try {least}"
             return f"{self.name} needs at least {self.groups} microbatches for each device: {told}"
-        if 3 * devices * chunks * microbatches > MOST_CELLS:
-            size = f"{devices} devices x {chunks} chunks x {microbatches} microbatches"
-            return f"{size} is more than the {MOST_CELLS // 3:,} that fit in memory; try fewer microbatches"
         return None
 
 
