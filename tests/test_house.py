@@ -25,7 +25,7 @@ FLOORS = {
     "rows": 1,
     "wire": 1,
     "collectives": 2,
-    "columns": 2,
+    "arrays": 2,
     "costs": 2,
     "paths": 2,
     "replicas": 2,

@@ -1,4 +1,4 @@
-"""The columns of a schedule, one row an operation, and what follows from them alone."""
+"""The arrays of a schedule, one row an operation, and what follows from them alone."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ from hybridlab.schedule_text import Turns
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Columns(Fixed):
+class Arrays(Fixed):
     """Operations in arrays, device by device in running order, and where the stages stand; :class:`Schedule` makes them."""
 
     name: str
