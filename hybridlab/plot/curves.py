@@ -11,20 +11,20 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, checked_text, numbers, shown
+from hybridlab.palette import line_style
 from hybridlab.plot.picture import FONT, MARGIN, MUTED, RULE, WIDTH, Picture, page, text_width, write
 from hybridlab.plot.words import number
 
-# Colours of Okabe and Ito, the lighter ones darkened for white paper. Where curves coincide, a later and thinner one
-# lies on an earlier one, whose marker is larger and hollow.
-HOLLOW = {"markerfacecolor": "white", "markeredgewidth": 1.4}
-STYLES: tuple[dict[str, Any], ...] = (
-    {"color": "#0072B2", "linestyle": "-", "linewidth": 2.4, "marker": "o", "markersize": 9.0, **HOLLOW},
-    {"color": "#C05000", "linestyle": (0, (4, 2)), "linewidth": 1.5, "marker": "s", "markersize": 4.5},
-    {"color": "#007A59", "linestyle": (0, (1, 1.2)), "linewidth": 2.0, "marker": "^", "markersize": 7.5, **HOLLOW},
-    {"color": "#000000", "linestyle": (0, (6, 2, 1, 2)), "linewidth": 1.2, "marker": "D", "markersize": 4.0},
-    {"color": "#A6548A", "linestyle": (0, (2, 1)), "linewidth": 1.6, "marker": "v", "markersize": 7.5, **HOLLOW},
-    {"color": "#59636E", "linestyle": "-", "linewidth": 1.0, "marker": "x", "markersize": 5.5},
-)
+
+def style_of(place: int) -> dict[str, Any]:
+    """Return the style of line ``place`` as matplotlib takes it."""
+    style = line_style(place)
+    hollow = {"markerfacecolor": "white", "markeredgewidth": 1.4} if style.hollow else {}
+    dash = {"color": style.colour, "linestyle": (0, style.dash) if style.dash else "-", "linewidth": style.width}
+    return {**dash, "marker": style.marker, "markersize": style.size, **hollow}
+
+
+STYLES = tuple(map(style_of, range(6)))
 LEFT, RIGHT, HEIGHT = 0.62, 0.2, 2.4  # inches
 LINE = 0.25
 
