@@ -2,38 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import isfinite
-from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
+from hybridlab.columns import LABELS, LIST, RESULTS, line_name, ordered, plain, several
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import checked_text, counted, each_of, known_name, shown, unit_of_time
+from hybridlab.inputs import known_name, shown
 from hybridlab.palette import MOST_LINES
-from hybridlab.schedules import REGISTRY
 from hybridlab.sweep import Sweep
 
 Row = Mapping[str, Any]
-
-RESULTS = ("makespan", "device_span", "bubble_ratio", "peak_activations", "refused")
-TIMES = ("makespan", "device_span", "p2p", "forward", "backward")
-COUNTED = MappingProxyType({"devices": "device", "microbatches": "microbatch", "chunks": "chunk", "replicas": "replica"})
-LABELS: Mapping[str, str] = MappingProxyType(
-    {
-        "devices": "Devices K",
-        "microbatches": "Microbatches M",
-        "chunks": "Chunks v",
-        "replicas": "Replicas D",
-        "p2p": "Latency",
-        "forward": "Forward time",
-        "backward": "Backward time",
-        "recompute": "Recompute ratio",
-    }
-)
-LARGEST_VALUE = 1e100  # of what is drawn: far beyond any time, and its squares are finite
-LIST = ("a list",)  # stands for a cell that holds one value a device
-
 
 @dataclass(frozen=True)
 class Lines:
@@ -50,12 +27,13 @@ class Lines:
     at: Mapping[tuple[tuple[int, ...], int, int], Row]
 
 
-def lines_of(sweep: Any, x: Any, quantities: Any, lines: Any = None) -> Lines:
+def lines_of(sweep: Any, x: Any, quantities: Any, lines: Any = None, labels: Mapping[str, str] = LABELS, keep: Any = ()) -> Lines:
     """Return the lines of ``quantities`` against the column ``x``, one for each combination of the columns ``lines``.
 
-    ``lines`` None means schedule and chunks, less ``x``. Columns that the others fix (a forward time that follows from the number
-    of devices) and columns of lists are no choices. Raises :class:`HybridLabError` for columns that cannot be drawn, for more
-    lines than can be told apart, and for rows that nothing tells apart.
+    ``lines`` None means schedule and chunks, less ``x``. Choices are the columns that ``keep`` names, and those that vary and that
+    nothing else fixes: not a forward time that follows from the number of devices, and no column of lists. ``labels`` are words for
+    columns. Raises :class:`HybridLabError` for columns that cannot be drawn, for more lines than can be told apart, and for rows
+    that nothing tells apart.
 
     >>> made = [{"schedule": "gpipe", "chunks": 1, "devices": k, "forward": 8 / k, "p2p": t, "makespan": 9} for k in (4, 2) for t in (0, 1)]
     >>> found = lines_of(Sweep(tuple(made)), "devices", ["makespan"])
@@ -71,7 +49,9 @@ def lines_of(sweep: Any, x: Any, quantities: Any, lines: Any = None) -> Lines:
     lists = {name for name in sweep.columns if any(row[name] is LIST for row in rows)}
     if lists & set(apart):
         raise HybridLabError(f"lines cannot be told apart by {min(lists & set(apart))!r}, which holds one value a device")
-    free = _free(rows, (x, *apart), [name for name in sweep.columns if name not in {*wanted, *apart, *RESULTS, *lists}])
+    offered = [name for name in sweep.columns if name not in {*wanted, *apart, *RESULTS, *lists}]
+    kept = several(keep, "panels", offered)
+    free = [*kept, *_free(rows, (x, *apart, *kept), [name for name in offered if name not in kept])]
     values = {name: ordered(row[name] for row in rows) for name in (x, *apart, *free)}
     place = {name: {value: place for place, value in enumerate(values[name])} for name in values}
     keys = sorted({tuple(place[name][row[name]] for name in apart) for row in rows})
@@ -85,78 +65,21 @@ def lines_of(sweep: Any, x: Any, quantities: Any, lines: Any = None) -> Lines:
             same = ", ".join(f"{name} {shown(row[name])}" for name in (x, *apart, *free))
             raise HybridLabError(f"two rows have the same {same}: name what tells them apart in lines, or draw fewer with sweep.where()")
         at[point] = row
-    names = tuple(_name({name: values[name][each] for name, each in zip(apart, key, strict=True)}) for key in keys)
+    names = tuple(line_name({name: values[name][each] for name, each in zip(apart, key, strict=True)}, labels) for key in keys)
     return Lines(x, values[x], names, {name: values[name] for name in free}, at)
 
 
-def plain(value: Any, name: str) -> Any:
-    """Return the cell of a column as JSON has it, numbers to nine digits; or refuse it.
+def logarithmic_axes(given: Any, positive: Mapping[str, bool]) -> list[str]:
+    """Return which axes are to be logarithmic, or refuse one without ``positive`` values.
 
-    >>> plain(np.float64(0.1 + 0.2), "p2p"), plain(3.0, "p2p"), plain([1, 2], "forward") is LIST
-    (0.3, 3, True)
+    >>> logarithmic_axes("devices", {"devices": True, "p2p": False})
+    ['devices']
     """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return LIST
-    if value is None or isinstance(value, (str, bool)):
-        return value
-    if not isinstance(value, (int, float)) or not isfinite(value) or abs(value) > LARGEST_VALUE:
-        raise HybridLabError(f"a cell of {name!r} is {shown(value)}: what is drawn are finite numbers and texts")
-    short = float(f"{value:.9g}")
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short
-
-
-def ordered(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return each value once: numbers from the least up, texts as they come.
-
-    >>> ordered([8, 2, 8]), ordered(["zb-h1", "1f1b"])
-    ((2, 8), ('zb-h1', '1f1b'))
-    """
-    once = list(dict.fromkeys(values))
-    return tuple(once if any(isinstance(value, str) for value in once) else sorted(once, key=lambda value: (value is None, value or 0)))
-
-
-def label_of(name: str, labels: Mapping[str, str], unit: str = "") -> str:
-    """Return a column's words: those of ``labels``, or of this library with the unit of a time.
-
-    >>> label_of("p2p", {}, "ms"), label_of("bubble_ratio", {}), label_of("p2p", {"p2p": "T_C"}, "ms")
-    ('Latency, ms', 'Bubble ratio', 'T_C')
-    """
-    words = LABELS.get(name, name.replace("_", " ").capitalize())
-    return labels.get(name) or (f"{words}, {unit}" if unit and name in TIMES else words)
-
-
-def title_of(name: str, value: Any) -> str:
-    """Return the words for one value of a column.
-
-    >>> title_of("schedule", "1f1b"), title_of("p2p", 0.5), title_of("overlap", True)
-    ('1F1B', '0.5', 'yes')
-    """
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "none"}[value]
-    if isinstance(value, str):
-        return REGISTRY[value].title if name == "schedule" and value in REGISTRY else value
-    return f"{value:.6g}"
-
-
-def checked_words(labels: Any, unit: Any, sweep: Any) -> tuple[dict[str, str], str]:
-    """Return ``labels`` and ``unit`` if they name columns of the sweep and a unit of time, or refuse them."""
-    if not isinstance(labels, Mapping | None) or not isinstance(sweep, Sweep):
-        raise HybridLabError(f'labels are words by column, such as {{"p2p": "Latency"}}, not {shown(labels)}')
-    given = {known_name(name, sweep.columns, "column"): checked_text(text, f"the label of {name}") for name, text in (labels or {}).items()}
-    return given, unit_of_time(unit)
-
-
-def several(given: Any, name: str, known: Iterable[str], what: str = "column") -> tuple[str, ...]:
-    """Return one name or several, each once, or refuse what is none of ``known``.
-
-    >>> several("makespan", "y", ["makespan", "refused"])
-    ('makespan',)
-    """
-    names = list(known)
-    named = [given] if isinstance(given, str) else each_of(given, f"{name} is a {what} or several")
-    return tuple(dict.fromkeys(known_name(each, names, what) for each in named))
+    asked = several(given, "logarithmic", positive, "axis")
+    for name in asked:
+        if not positive[name]:
+            raise HybridLabError(f"{name!r} has no value above 0, so it cannot stand on a logarithmic axis")
+    return [name for name in positive if name in asked]
 
 
 def _columns_apart(sweep: Sweep, wanted: tuple[str, ...], lines: Any) -> tuple[str, ...]:
@@ -189,17 +112,3 @@ def _free(rows: list[dict[str, Any]], fixed: tuple[str, ...], offered: list[str]
         if kinds(others) == kinds([*others, name]):
             kept.remove(name)
     return kept
-
-
-def _name(key: Mapping[str, Any]) -> str:
-    """Return what a line is called: "Hanayo, 4 chunks"; chunks are left out where a schedule has but one number of them."""
-    family = REGISTRY.get(str(key.get("schedule")))
-    if family and family.chunk_step == 0 and key.get("chunks") in (None, family.fewest_chunks):
-        key = {name: value for name, value in key.items() if name != "chunks"}
-    parts = []
-    for name, value in key.items():
-        if name in COUNTED and isinstance(value, int):
-            parts.append(counted(value, COUNTED[name]))
-        else:
-            parts.append(title_of(name, value) if isinstance(value, str) else f"{label_of(name, {}).lower()} {title_of(name, value)}")
-    return ", ".join(parts) or "all rows"

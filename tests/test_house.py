@@ -36,6 +36,7 @@ FLOORS = {
     "formulas": 3,
     "schedules": 3,
     "timeline": 3,
+    "columns": 4,
     "lines": 4,
     "palette": 4,
     "phases": 4,

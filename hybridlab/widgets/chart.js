@@ -44,6 +44,23 @@ function tableOf(caption, heads, rows) {
   return [make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...body)];
 }
 
+// Moves names, each at its `y`, apart from each other, between `top` and `bottom`; returns them from the top down.
+function spread(names, apart, top, bottom) {
+  const groups = []; // of names that touch, as near to their places as can be
+  const grouped = (rows) => {
+    const tall = apart * (rows.length - 1);
+    const middle = rows.reduce((sum, { y }) => sum + y, 0) / rows.length;
+    const start = Math.max(top, Math.min(bottom - tall, middle - tall / 2));
+    return { rows, start, end: start + tall };
+  };
+  for (const each of [...names].sort((one, other) => one.y - other.y)) {
+    let group = grouped([each]);
+    while (groups.length && groups.at(-1).end + apart > group.start) group = grouped([...groups.pop().rows, ...group.rows]);
+    groups.push(group);
+  }
+  return groups.flatMap(({ rows, start }) => rows.map((each, place) => ({ ...each, y: start + apart * place })));
+}
+
 // Calls `touched(x)`, in px from the left, where a picture is touched or the pointer is drawn over it, and `resized` when its width changes.
 function watched(box, touched, resized) {
   const touch = (event) => {

@@ -54,11 +54,7 @@ function pointsOf(measured, frame, series, ranks) {
 // The names at the ends of the lines, moved apart where they would cover each other.
 function namesOf(frame, series, both) {
   const short = (each) => (nameOf(each, both).length <= LONGEST_NAME ? nameOf(each, both) : each.format);
-  const ends = series.map((each) => ({ each, y: frame.y(each.nmse.at(-1)) })).sort((one, other) => one.y - other.y);
-  ends.forEach((end, place) => (end.y = Math.max(end.y, place ? ends[place - 1].y + APART : TOP)));
-  for (let place = ends.length - 1, most = HEIGHT - BOTTOM; place >= 0; place -= 1, most -= APART) {
-    ends[place].y = Math.min(ends[place].y, most);
-  }
+  const ends = spread(series.map((each) => ({ each, y: frame.y(each.nmse.at(-1)) })), APART, TOP, HEIGHT - BOTTOM);
   return ends.map(({ each, y }) => make("text", { x: frame.right + 6, y: at(y + 4), class: `of-${each.shape} end` }, short(each)));
 }
 

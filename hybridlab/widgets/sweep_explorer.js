@@ -17,7 +17,7 @@ function render({ model, el }) {
     const picture = pictureOf((x) => change("at", x));
     const figures = figuresOf();
     const told = make("p", { class: "told", role: "status" });
-    root.append(controls.fields, controls.lines, picture.element, controls.scales, told, ...figures.elements);
+    root.append(controls.fields, picture.element, controls.lines, controls.scales, told, ...figures.elements);
     return { controls, picture, figures, told };
   };
   const show = () => {

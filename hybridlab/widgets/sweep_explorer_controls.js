@@ -33,27 +33,25 @@ function sampleOf(line) {
 
 function controlsOf(id, data, change) {
   const quantity = selectOf(`${id}-quantity`, "Vertical axis", (value) => change("quantity", value));
-  const choices = data.choices.map(({ name, label, values }, place) =>
-    selectOf(`${id}-${place}`, label, (value) => change("chosen", (chosen) => ({ ...chosen, [name]: values[Number(value)] }))),
+  const choices = data.choices.map(({ name, values }, place) =>
+    selectOf(`${id}-${place}`, named(data.choices[place]), (value) => change("chosen", (chosen) => ({ ...chosen, [name]: values[Number(value)] }))),
   );
-  const place = markerOf(`${id}-at`, `Read at ${data.x.label}`, (value) => `${data.x.label} ${number(value)}`, (value) => change("at", value));
+  const place = markerOf(`${id}-at`, `Read at ${named(data.x)}`, (value) => withUnit(number(value), data.x), (value) => change("at", value));
   const fields = make("div", { class: "fields", role: "group", "aria-label": "What is shown" });
   fields.append(...[quantity, ...choices, place].map((control) => control.element));
-  const scales = boxesOf("Logarithmic axes", "scales", (names) => {
-    const unseen = (shown) => shown.filter((name) => name !== data.x.name && data.quantities.some((each) => each.name === name && each.name !== quantity.value));
-    change("logarithmic", (shown) => [...names, ...unseen(shown)]);
-  });
+  let axes = []; // those of the picture now; another quantity keeps its own scale
+  const others = (names) => names.filter((name) => !axes.some((axis) => axis.name === name));
+  const scales = boxesOf("Logarithmic axes", "scales", (names) => change("logarithmic", (before) => [...names, ...others(before)]));
   const lines = boxesOf("Lines", "lines", (names) => change("drawn", names));
 
   const show = (shown) => {
-    quantity.value = shown.quantity;
-    quantity.show(shown.quantity, data.quantities.map(({ name, label }) => [name, label]));
+    quantity.show(shown.quantity, data.quantities.map((axis) => [axis.name, named(axis)]));
     choices.forEach((control, which) => {
       const { name, values, titles } = data.choices[which];
       control.show(String(values.indexOf(shown.chosen[name])), titles.map((title, each) => [String(each), title]));
     });
     place.show(shown.at, data.x.values);
-    const axes = [data.x, data.quantities.find(({ name }) => name === shown.quantity)];
+    axes = [data.x, data.quantities.find(({ name }) => name === shown.quantity)];
     scales.show(shown.logarithmic, axes.filter(({ positive }) => positive).map(({ name, label }) => [name, label]));
     lines.show(shown.drawn, data.lines.map((line) => [line.name, line.name, sampleOf(line)]));
   };
@@ -72,7 +70,7 @@ function figuresOf() {
       return value === null ? make("td", { ...kind, title: line.reasons[each] }, "\u2013") : make("td", kind, told(y, value));
     };
     const rows = drawn.map((line) => [line.name, ...line.points.map((value, each) => cell(line, value, each))]);
-    table.replaceChildren(...tableOf(`${y.label}, by ${x.label}`, ["", ...x.values.map(number)], rows));
+    table.replaceChildren(...tableOf(`${named(y)}, by ${named(x)}`, ["", ...x.values.map(number)], rows));
     notes.replaceChildren(...missing(reading).map((text) => make("p", {}, text)));
   };
   return { elements: [wide, notes], draw };

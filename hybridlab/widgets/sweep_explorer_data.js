@@ -4,6 +4,8 @@ const SETTING = ["quantity", "chosen", "at", "drawn", "logarithmic"]; // the tra
 
 const isGood = (value) => value === null || Number.isFinite(value);
 const listed = (names) => (names.length < 2 ? names.join("") : `${names.slice(0, -1).join("; ")} and ${names.at(-1)}`);
+const named = ({ label, unit }) => (unit ? `${label}, ${unit}` : label);
+const withUnit = (value, { unit }) => (unit ? `${value} ${unit}` : value);
 const told = (quantity, value) => (quantity.name === "bubble_ratio" ? value.toFixed(3) : number(value));
 
 // The lines with their values of the chosen quantity: at the chosen setting (`points`), and at all settings (`all`). Throws for damaged data.
@@ -34,15 +36,17 @@ function readingOf(data, shown) {
 }
 
 // The least at the x that is read, in a sentence.
-function sentence({ drawn, x, y, at, place }) {
-  const head = `${x.label} ${number(at)}.`;
-  if (!drawn.length) return `${head} No line is chosen.`;
+function sentence({ drawn, x, y, at: now, place }) {
+  const head = `${y.label} at ${x.label} = ${withUnit(number(now), x)}`;
+  if (!drawn.length) return `${head}: no line is chosen.`;
   const values = drawn.map((line) => line.points[place]).filter((value) => value !== null);
-  if (!values.length) return `${head} None of the lines has a value here.`;
-  const with_ = (value) => listed(drawn.filter((line) => line.points[place] === value).map((line) => line.name));
+  if (!values.length) return `${head}: none of the lines has a value.`;
+  const with_ = (value) => {
+    const names = drawn.filter((line) => line.points[place] === value).map((line) => line.name);
+    return `${listed(names)}, ${withUnit(told(y, value), y)}`;
+  };
   const [least, most] = [Math.min(...values), Math.max(...values)];
-  if (least === most) return `${head} ${y.label}: ${told(y, least)}, ${with_(least)}.`;
-  return `${head} ${y.label}, the least: ${with_(least)}, ${told(y, least)}; the most: ${with_(most)}, ${told(y, most)}.`;
+  return least === most ? `${head}: ${with_(least)}.` : `${head}, the least: ${with_(least)}; the most: ${with_(most)}.`;
 }
 
 // What is not in the picture, a sentence each: refused points, and those that a logarithmic axis has no place for.

@@ -5,9 +5,10 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from hybridlab.columns import TIMES, checked_words, label_of, plain, several, title_of
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import known_name, shown
-from hybridlab.lines import checked_words, label_of, lines_of, plain, several, title_of
+from hybridlab.lines import lines_of, logarithmic_axes
 from hybridlab.palette import line_style
 from hybridlab.widgets.grid import MOST_BYTES
 from hybridlab.widgets.pipeline import Data, packed
@@ -26,7 +27,7 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
     """
     words, unit = checked_words(labels, unit, sweep)
     quantities = several(y, "y", sweep.columns)
-    found = lines_of(sweep, x, quantities, lines)
+    found = lines_of(sweep, x, quantities, lines, words)
     sizes = [*(len(values) for values in found.choices.values()), len(found.names), len(found.places)]
     if prod(sizes) * 2 * (len(quantities) + 1) > MOST_BYTES:  # if every entry had one digit
         raise HybridLabError(TOO_MUCH)
@@ -54,7 +55,8 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
 
 def _axis(name: str, values: Iterable[Any], words: Mapping[str, str], unit: str) -> Data:
     """Return an axis; only one with positive values can be logarithmic."""
-    return {"name": name, "label": label_of(name, words, unit), "positive": any(value is not None and value > 0 for value in values)}
+    positive = any(value is not None and value > 0 for value in values)
+    return {"name": name, "label": label_of(name, words), "unit": unit if name in TIMES else "", "positive": positive}
 
 
 def _style(place: int) -> Data:
@@ -77,12 +79,7 @@ def chosen(data: Mapping[str, Any], name: str, value: Any, now: Mapping[str, Any
         asked = several(value, "drawn", names, "line")
         return [each for each in names if each in asked]
     if name == "logarithmic":
-        axes = [data["x"], *data["quantities"]]
-        asked = several(value, "logarithmic", [axis["name"] for axis in axes], "axis")
-        for axis in axes:
-            if axis["name"] in asked and not axis["positive"]:
-                raise HybridLabError(f"{axis['name']!r} has no value above 0, so it cannot stand on a logarithmic axis")
-        return [axis["name"] for axis in axes if axis["name"] in asked]
+        return logarithmic_axes(value, {axis["name"]: axis["positive"] for axis in (data["x"], *data["quantities"])})
     if name == "at":
         return _one_of(value, data["x"]["values"], data["x"]["name"])
     if not isinstance(value, Mapping):

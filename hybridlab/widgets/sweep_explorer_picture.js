@@ -3,29 +3,28 @@
 
 const HEIGHT = 380;
 const [TOP, BOTTOM, RIGHT] = [30, 46, 16];
-const [WIDE, TALL] = [7.5, 20]; // px of a digit of a tick, and of a row of them
+const [WIDE, TALL] = [7.5, 18]; // px of a letter, and of a row of them
+const NAMED_FROM = 560; // px: from this width on the lines have their names at their ends
 
-// The nearest 1, 2 or 5 times a power of ten, upwards or downwards.
-function rounded(value, upwards) {
+// The nearest 1, 2 or 5 times a power of ten from a value on.
+function rounded(value) {
   const ten = 10 ** Math.floor(Math.log10(value) + 1e-9);
-  const steps = [1, 2, 5, 10].map((each) => each * ten);
-  return upwards ? steps.find((each) => each >= value * (1 - 1e-9)) : steps.findLast((each) => each <= value * (1 + 1e-9));
+  return [1, 2, 5, 10].map((each) => each * ten).find((each) => each >= value * (1 - 1e-9));
 }
 
-// Round values for an axis, the first and the last at its ends: 1, 2 and 5 times powers of ten, or powers alone where those are many.
-function ticksOf(values, logarithmic) {
-  const [low, high] = [Math.min(...values), Math.max(...values)];
-  if (!logarithmic) {
-    const step = rounded((high - Math.min(low, 0) || Math.abs(high) || 1) / 5, true);
-    const first = Math.floor(Math.min(low, 0) / step + 1e-9);
-    const count = Math.max(1, Math.ceil(high / step - 1e-9) - first);
-    return Array.from({ length: count + 1 }, (_, place) => Number(((first + place) * step).toPrecision(9)));
+// Round values between the ends of an axis: equally far apart, or 1, 2 and 5 times powers of ten, or powers alone, of many some.
+function ticksOf(low, high, logarithmic) {
+  if (!logarithmic || high / low < 8) {
+    const step = rounded((high - low) / 6);
+    const first = Math.ceil(low / step - 1e-9);
+    const count = Math.floor(high / step + 1e-9) - first + 1;
+    return Array.from({ length: count }, (_, place) => Number(((first + place) * step).toPrecision(9)));
   }
-  const decades = Math.log10(high / low) > 3;
-  const ticks = [decades ? 10 ** Math.floor(Math.log10(low)) : rounded(low, false)];
-  const factor = 10 ** Math.ceil(Math.log10(high / low) / 8); // of many decades, every second, third ...
-  while (ticks.at(-1) < high * (1 - 1e-9) || ticks.length < 2) ticks.push(decades ? ticks.at(-1) * factor : rounded(ticks.at(-1) * 1.5, true));
-  return ticks.map((each) => Number(each.toPrecision(9)));
+  const span = Math.log10(high / low);
+  const powers = Array.from({ length: Math.ceil(span) + 2 }, (_, place) => Math.floor(Math.log10(low)) + place);
+  const some = powers.filter((power) => power % Math.ceil(span / 8) === 0).map((power) => Number(`1e${power}`));
+  const ticks = span > 3 ? some : some.flatMap((each) => [each, 2 * each, 5 * each]);
+  return ticks.map((each) => Number(each.toPrecision(9))).filter((each) => each >= low && each <= high);
 }
 
 const along = (value, [from, to], [start, end], logarithmic) => {
@@ -34,21 +33,27 @@ const along = (value, [from, to], [start, end], logarithmic) => {
 };
 
 // Where values stand: the vertical axis holds the drawn lines in every setting, so that it stays when a control is moved.
-function frameOf({ drawn, lines, x, y }, width) {
-  const counts = (drawn.length ? drawn : lines).flatMap(({ all }) => all.filter((value) => value !== null && (value > 0 || !y.logarithmic)));
-  const rows = ticksOf(counts.length ? counts : [1], y.logarithmic);
+function frameOf({ drawn, x, y }, width) {
+  const heights = drawn.flatMap(({ all }) => all.filter((value) => value !== null && (value > 0 || !y.logarithmic)));
+  const [least, most] = heights.length ? [Math.min(...heights), Math.max(...heights)] : [1, 1];
+  const room = 0.04 * (most - Math.min(least, 0)) || 0.5;
+  const ends = y.logarithmic ? [least / 1.1, most * 1.1] : [least < 0 ? least - room : 0, most > 0 ? most + room : 0];
+  const rows = ticksOf(...ends, y.logarithmic);
   const columns = x.values.filter((value) => value > 0 || !x.logarithmic);
-  const left = 14 + WIDE * Math.max(...rows.map((value) => number(value).length));
-  const [box, tall] = [[left + 10, width - RIGHT - 4], [HEIGHT - BOTTOM, TOP]];
-  const ends = [columns[0], columns.at(-1)];
-  return { width, left, rows, columns, x: (value) => along(value, ends, box, x.logarithmic), y: (value) => along(value, [rows[0], rows.at(-1)], tall, y.logarithmic) };
+  const longest = (words) => Math.max(0, ...words.map((each) => each.length));
+  const names = width >= NAMED_FROM ? Math.min(12 + 7 * longest(drawn.map(({ name }) => name)), width / 3) : 0;
+  const left = 14 + WIDE * longest(rows.map(number));
+  const right = width - Math.max(RIGHT, names);
+  const across = (value) => along(value, [columns[0], columns.at(-1)], [left + 10, right - 10], x.logarithmic);
+  return { left, right, named: names > 0, rows, columns, x: across, y: (value) => along(value, ends, [HEIGHT - BOTTOM, TOP], y.logarithmic) };
 }
 
 function axesOf({ x, y }, frame) {
   const line = (x1, y1, x2, y2, kind) => make("line", { x1: at(x1), y1: at(y1), x2: at(x2), y2: at(y2), class: kind });
   const text = (left, top, words, kind) => make("text", { x: at(left), y: at(top), class: kind }, words);
-  const [right, bottom] = [frame.width - RIGHT, HEIGHT - BOTTOM];
-  const parts = [text(2, 13, `${y.label}${y.logarithmic ? ", logarithmic" : ""}`, "name")];
+  const [right, bottom] = [frame.right, HEIGHT - BOTTOM];
+  const title = (axis) => `${named(axis)}${axis.logarithmic ? ", logarithmic" : ""}`;
+  const parts = [text(2, 13, title(y), "name")];
   let lowest = Infinity;
   for (const value of frame.rows) {
     const top = frame.y(value);
@@ -65,23 +70,32 @@ function axesOf({ x, y }, frame) {
     parts.push(text(place, bottom + 19, number(value), "tick"));
     end = place + half;
   }
-  const name = text((frame.left + right) / 2, HEIGHT - 5, `${x.label}${x.logarithmic ? ", logarithmic" : ""}`, "name middle");
+  const name = text((frame.left + right) / 2, HEIGHT - 5, title(x), "name middle");
   return [...parts, line(frame.left, bottom, right, bottom, "axis"), name];
 }
 
 const coloured = ({ colours: [light, dark] }) => `--hl-series: light-dark(${light}, ${dark})`;
 
 // A line with its marks; it is broken where a point is missing.
-function lineOf(line, frame, { x, y, at: now }) {
+function lineOf(line, frame, { x, y }) {
   const shown = line.points.map((value, place) => isDrawn(value, x.values[place], x, y));
   const spots = line.points.map((value, place) => shown[place] && [frame.x(x.values[place]), frame.y(value)]);
   const parts = spots.map((spot, place) => spot && `${shown[place - 1] ? "L" : "M"}${at(spot[0])} ${at(spot[1])}`);
   const path = make("path", { d: parts.filter(Boolean).join(""), class: "curve", "stroke-width": line.width, "stroke-dasharray": line.dash.join(" ") || "none" });
-  const marks = spots.map((spot, place) => {
-    const kind = `point${line.hollow ? " hollow" : ""}${x.values[place] === now ? " now" : ""}`;
-    return spot && markOf(line.shape, ...spot, line.size, { class: kind });
+  const marks = spots.filter(Boolean).map((spot) => markOf(line.shape, ...spot, line.size, { class: `point${line.hollow ? " hollow" : ""}` }));
+  return make("g", { style: coloured(line), "data-line": line.name }, path, ...marks);
+}
+
+// The names of the lines beside the picture, each tied to the last point of its line.
+function namesOf(drawn, frame, { x, y }) {
+  const ends = drawn.flatMap((line) => {
+    const last = line.points.findLastIndex((value, place) => isDrawn(value, x.values[place], x, y));
+    return last < 0 ? [] : [{ line, from: [frame.x(x.values[last]), frame.y(line.points[last])], y: frame.y(line.points[last]) }];
   });
-  return make("g", { style: coloured(line), "data-line": line.name }, path, ...marks.filter(Boolean));
+  return spread(ends, 15, TOP, HEIGHT - BOTTOM).flatMap(({ line, from: [left, top], y: row }) => {
+    const tie = make("path", { d: `M${at(left + line.size + 2)} ${at(top)}L${at(frame.right)} ${at(row)}`, class: "tie", style: coloured(line) });
+    return [tie, make("text", { x: at(frame.right + 4), y: at(row + 4), class: "end", style: coloured(line) }, line.name)];
+  });
 }
 
 // The picture; `draw(reading)` fills it, `pick(x)` is called where it is touched.
@@ -99,7 +113,7 @@ function pictureOf(pick) {
       const x = at(frame.x(reading.at));
       svg.append(make("line", { x1: x, x2: x, y1: TOP - 6, y2: HEIGHT - BOTTOM, class: "marker" }));
     }
-    svg.append(...reading.drawn.map((line) => lineOf(line, frame, reading)));
+    svg.append(...(frame.named ? namesOf(reading.drawn, frame, reading) : []), ...reading.drawn.map((line) => lineOf(line, frame, reading)));
     box.setAttribute("aria-label", `${reading.y.label} against ${reading.x.label}, ${counted(reading.drawn.length, "line")}. ${sentence(reading)} All values are in the table below.`);
     box.replaceChildren(svg);
   };
