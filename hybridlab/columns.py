@@ -24,7 +24,10 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "p2p": "Latency",
         "forward": "Forward time",
         "backward": "Backward time",
+        "microbatches_per_device": "Microbatches a device",
         "recompute": "Recompute ratio",
+        "input_share": "Input gradient's share of the backward",
+        "weight_share": "Weight gradient's share of the backward",
     }
 )
 LARGEST_VALUE = 1e100  # of what is drawn: far beyond any time, and its squares are finite

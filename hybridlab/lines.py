@@ -35,15 +35,17 @@ def lines_of(sweep: Any, x: Any, quantities: Any, lines: Any = None, labels: Map
     columns. Raises :class:`HybridLabError` for columns that cannot be drawn, for more lines than can be told apart, and for rows
     that nothing tells apart.
 
-    >>> made = [{"schedule": "gpipe", "chunks": 1, "devices": k, "forward": 8 / k, "p2p": t, "makespan": 9} for k in (4, 2) for t in (0, 1)]
-    >>> found = lines_of(Sweep(tuple(made)), "devices", ["makespan"])
+    >>> times = [("gpipe", 1, devices, 8 / devices, p2p, 9 + p2p) for devices in (4, 2) for p2p in (0, 1)]
+    >>> table = Sweep(("schedule", "chunks", "devices", "forward", "p2p", "makespan"), tuple(times))
+    >>> found = lines_of(table, "devices", ["makespan"])
     >>> found.places, found.names, found.choices
     ((2, 4), ('GPipe',), {'p2p': (0, 1)})
     """
-    if not isinstance(sweep, Sweep) or not sweep.rows:
+    given = sweep.rows if isinstance(sweep, Sweep) else []
+    if not given:
         raise HybridLabError(f"sweep is the table of a sweep, with at least one row, not {shown(sweep)}")
     wanted = tuple(known_name(name, sweep.columns, "column") for name in (x, *quantities))
-    rows = [{name: plain(row.get(name), name) for name in sweep.columns} for row in sweep.rows]
+    rows = [{name: plain(row.get(name), name) for name in sweep.columns} for row in given]
     _refuse_undrawable(rows, wanted)
     apart = _columns_apart(sweep, wanted, lines)
     lists = {name for name in sweep.columns if any(row[name] is LIST for row in rows)}

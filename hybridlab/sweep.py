@@ -1,17 +1,17 @@
-"""A stand-in for the table of a sweep: one row a setting."""
+"""A stand-in for the table of a sweep, until that lands."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A table: ``rows`` are plain dicts, one a setting, with the same ``columns``."""
+    """A table: the names of its columns, and a tuple of values for each row."""
 
-    rows: tuple[Mapping[str, Any], ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(dict.fromkeys(name for row in self.rows for name in row))
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows, each a dict."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.values]

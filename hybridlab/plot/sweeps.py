@@ -17,9 +17,11 @@ from hybridlab.plot.curves import LINE, dress, legend, legend_rows, style_of
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, text_width, write
 from hybridlab.plot.words import number
 
-MOST_PLOTS = 12
+MOST_PLOTS = 20
 LEFT, RIGHT, BETWEEN = 0.62, 0.12, 0.24  # inches
-ABOVE, HEIGHT, BELOW = 0.3, 2.1, 0.32  # of one plot: its heading, itself, the numbers below
+HEIGHT, BELOW = 2.1, 0.32  # of one plot, and of the numbers below it
+LETTER = 0.076  # of a heading
+SMALLER = {"linewidth": 0.8, "markersize": 0.7}  # than in a figure of one plot
 
 
 class Plot(NamedTuple):
@@ -49,9 +51,10 @@ def panels(
     names and their styles. A point that was refused is a gap. Raises :class:`HybridLabError` for what cannot be drawn.
 
     >>> from hybridlab.sweep import Sweep
-    >>> rows = [{"schedule": "gpipe", "devices": k, "p2p": t, "makespan": 9.0 * k + t} for k in (2, 4) for t in (0, 1)]
-    >>> panels(Sweep(tuple(rows)), "devices", "makespan", unit="ms")
-    <Figure: Makespan, ms against Devices K from 2 to 4. Latency 0 ms: GPipe from 18 to 36. Latency 1 ms: GPipe from 19 to 37.>
+    >>> times = [("gpipe", devices, p2p, 9.0 * devices + p2p) for devices in (2, 4) for p2p in (0, 1)]
+    >>> table = Sweep(("schedule", "devices", "p2p", "makespan"), tuple(times))
+    >>> panels(table, "devices", "makespan", unit="ms")
+    <Figure: Makespan, ms against Devices K from 2 to 4. Latency = 0 ms: GPipe from 18 to 36. Latency = 1 ms: GPipe from 19 to 37.>
     """
     words, unit = checked_words(labels, unit, sweep)
     quantities = several(y, "y", sweep.columns)
@@ -83,20 +86,25 @@ def _plots(found: Lines, axes: Mapping[str, str], words: Mapping[str, str], unit
         heads = [axes[name]] if len(quantities) > 1 else []
         for column, place in zip(found.choices, choice, strict=True):
             after = f" {unit}" if unit and column in TIMES else ""
-            heads.append(f"{label_of(column, words)} {title_of(column, found.choices[column][place])}{after}")
+            heads.append(f"{label_of(column, words)} = {title_of(column, found.choices[column][place])}{after}")
         plots.append(Plot(name, ", ".join(heads), values))
     return plots
 
 
 def _figure(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales: list[str], title: str) -> Picture:
     quantities = list(axes)[1:]
-    columns = {4: 2}.get(len(plots), min(len(plots), 3))
+    last = [*found.choices.values(), quantities][-1 if not found.choices else -2]
+    columns = len(last) if len(last) in (2, 3) else min(len(plots), 3)
     rows = -(-len(plots) // columns)
     above, names = textwrap.wrap(title, 66), list(found.names)
     one = len(quantities) == 1  # one scale: its name and its numbers stand but once
     top = MARGIN + LINE * (len(above) + legend_rows(names) + one) + 0.06
     note = _left_out(found, plots, scales)
-    tall = ABOVE + HEIGHT + BELOW
+    between = BETWEEN if one else LEFT
+    wide = (WIDTH - LEFT - RIGHT - (columns - 1) * between) / columns
+    heads = [_wrapped(plot.heading, int(wide / LETTER)) for plot in plots]
+    over = LINE * max(map(len, heads)) + 0.06
+    tall = over + HEIGHT + BELOW
     figure = Picture(top + rows * tall + LINE * (1 + bool(note)), _words(found, plots, axes, title, note))
     sheet = page(figure)
     for place, line in enumerate(above):
@@ -106,12 +114,11 @@ def _figure(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales: li
         write(sheet, MARGIN, top - 0.04, axes[quantities[0]], color=MUTED)
     write(sheet, (LEFT + WIDTH - RIGHT) / 2, top + rows * tall + 0.14, axes[found.x], color=MUTED, ha="center")
     write(sheet, MARGIN, top + rows * tall + LINE + 0.14, note, size=8.5, color=MUTED)
-    between = BETWEEN if one else LEFT
-    wide = (WIDTH - LEFT - RIGHT - (columns - 1) * between) / columns
     for place, plot in enumerate(plots):
         row, column = divmod(place, columns)
-        left, start = LEFT + column * (wide + between), top + row * tall + ABOVE
-        write(sheet, left, start - 0.08, plot.heading, weight="bold")
+        left, start = LEFT + column * (wide + between), top + row * tall + over
+        for each, line in enumerate(reversed(heads[place])):
+            write(sheet, left, start - 0.08 - 0.17 * each, line, weight="bold")
         whole = figure.get_figheight()
         box = (left / WIDTH, 1 - (start + HEIGHT) / whole, wide / WIDTH, HEIGHT / whole)
         small = figure.add_axes(box, facecolor="white")
@@ -121,6 +128,12 @@ def _figure(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales: li
     return figure
 
 
+def _wrapped(heading: str, letters: int) -> list[str]:
+    """Return the lines of a heading, broken after commas alone."""
+    kept = heading.replace(" ", "\u00a0").replace(",\u00a0", ", ")
+    return textwrap.wrap(kept, letters, break_long_words=False, break_on_hyphens=False)
+
+
 def _draw(axes: Axes, found: Lines, plot: Plot, scales: list[str]) -> None:
     places = np.array(found.places, dtype=np.float64)
     axes.set_xscale("log" if found.x in scales else "linear")
@@ -128,7 +141,8 @@ def _draw(axes: Axes, found: Lines, plot: Plot, scales: list[str]) -> None:
     shown = _drawn(found, plot, scales)
     for line, (name, values) in enumerate(zip(found.names, plot.values, strict=True)):
         heights = np.where(shown[line], values, np.nan)
-        axes.plot(places, heights, label=name, clip_on=False, zorder=3, solid_capstyle="butt", **style_of(line))
+        style = {key: value * SMALLER[key] if key in SMALLER else value for key, value in style_of(line).items()}
+        axes.plot(places, heights, label=name, clip_on=False, zorder=3, solid_capstyle="butt", **style)
 
 
 def _scale(axes: Axes, found: Lines, values: list[Floats], logarithmic: bool, wide: float) -> None:
@@ -142,7 +156,7 @@ def _scale(axes: Axes, found: Lines, values: list[Floats], logarithmic: bool, wi
         axes.set_ylim(0, 1.05 * high or 1.0)
     many = logarithmic and high / low > 8
     subs = (1, 2, 5) if many and high / low < 1000 else (1,)
-    axes.yaxis.set_major_locator(LogLocator(subs=subs) if many else MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_locator(LogLocator(subs=subs) if many else MaxNLocator(6, steps=[1, 2, 5, 10]))
     places = [place for place in found.places if place > 0 or axes.get_xscale() == "linear"]
     along = np.log(places) if axes.get_xscale() == "log" else np.array(places, dtype=np.float64)
     along = wide * (along - along[0]) / (float(np.ptp(along)) or 1.0)

@@ -27,8 +27,9 @@ class SweepExplorer(View):
     ``data``, so the picture answers without a kernel. Raises :class:`HybridLabError` for what cannot be drawn.
 
     >>> from hybridlab.sweep import Sweep
-    >>> rows = [{"schedule": "gpipe", "devices": k, "p2p": t, "makespan": 9.0 * k + t} for k in (2, 4) for t in (0, 1)]
-    >>> explorer = SweepExplorer(Sweep(tuple(rows)), "devices", y="makespan")
+    >>> times = [("gpipe", devices, p2p, 9.0 * devices + p2p) for devices in (2, 4) for p2p in (0, 1)]
+    >>> table = Sweep(("schedule", "devices", "p2p", "makespan"), tuple(times))
+    >>> explorer = SweepExplorer(table, "devices", y="makespan")
     >>> explorer.chosen = {"p2p": 1}
     >>> explorer  # doctest: +ELLIPSIS
     <SweepExplorer: 1 line of makespan against devices, data ...; p2p 1, read at devices 4>
