@@ -1,16 +1,14 @@
 """The columns of a sweep: their cells as they are drawn, and their words."""
 
 from collections.abc import Iterable, Mapping
-from math import isfinite
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import checked_text, counted, each_of, known_name, shown, unit_of_time
+from hybridlab.inputs import checked_text, counted, each_of, known_name, shown
 from hybridlab.schedules import REGISTRY
-from hybridlab.sweep import Sweep
 
 RESULTS = ("makespan", "device_span", "bubble_ratio", "peak_activations", "refused")
 TIMES = ("makespan", "device_span", "p2p", "forward", "backward")
@@ -46,7 +44,7 @@ def plain(value: Any, name: str) -> Any:
         return LIST
     if value is None or isinstance(value, (str, bool)):
         return value
-    if not isinstance(value, (int, float)) or not isfinite(value) or abs(value) > LARGEST_VALUE:
+    if not isinstance(value, (int, float)) or not abs(value) <= LARGEST_VALUE:  # of NaN neither holds
         raise HybridLabError(f"a cell of {name!r} is {shown(value)}: what is drawn are finite numbers and texts")
     short = float(f"{value:.9g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
@@ -104,12 +102,17 @@ def line_name(key: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     return ", ".join(parts) or "all rows"
 
 
-def checked_words(labels: Any, unit: Any, sweep: Any) -> tuple[dict[str, str], str]:
-    """Return ``labels`` and ``unit`` if they name columns of the sweep and a unit of time, or refuse them."""
-    if not isinstance(labels, Mapping | None) or not isinstance(sweep, Sweep):
+def checked_labels(labels: Any, known: Iterable[str]) -> dict[str, str]:
+    """Return ``labels`` if they are words by column (None: no words), or refuse them.
+
+    >>> checked_labels({"ptp": "Latency"}, ["p2p"])
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: unknown column 'ptp': did you mean 'p2p'? Known: p2p
+    """
+    if not isinstance(labels, Mapping | None):
         raise HybridLabError(f'labels are words by column, such as {{"p2p": "Latency"}}, not {shown(labels)}')
-    given = {known_name(name, sweep.columns, "column"): checked_text(text, f"the label of {name}") for name, text in (labels or {}).items()}
-    return given, unit_of_time(unit)
+    names = list(known)
+    return {known_name(name, names, "column"): checked_text(text, f"the label of {name}") for name, text in (labels or {}).items()}
 
 
 def several(given: Any, name: str, known: Iterable[str], what: str = "column") -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hybridlab.columns import LABELS, LIST, RESULTS, line_name, ordered, plain, several
+from hybridlab.columns import LIST, RESULTS, checked_labels, line_name, ordered, plain, several
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import known_name, shown
 from hybridlab.palette import MOST_LINES
@@ -21,14 +21,16 @@ class Lines:
     """
 
     x: str
+    quantities: tuple[str, ...]
+    labels: Mapping[str, str]
     places: tuple[float, ...]
     names: tuple[str, ...]
     choices: Mapping[str, tuple[Any, ...]]
     at: Mapping[tuple[tuple[int, ...], int, int], Row]
 
 
-def lines_of(sweep: Any, x: Any, quantities: Any, lines: Any = None, labels: Mapping[str, str] = LABELS, keep: Any = ()) -> Lines:
-    """Return the lines of ``quantities`` against the column ``x``, one for each combination of the columns ``lines``.
+def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, keep: Any = ()) -> Lines:
+    """Return the lines of the quantities ``y`` against the column ``x``, one for each combination of the columns ``lines``.
 
     ``lines`` None means schedule and chunks, less ``x``. Choices are the columns that ``keep`` names, and those that vary and that
     nothing else fixes: not a forward time that follows from the number of devices, and no column of lists. ``labels`` are words for
@@ -37,14 +39,17 @@ def lines_of(sweep: Any, x: Any, quantities: Any, lines: Any = None, labels: Map
 
     >>> times = [("gpipe", 1, devices, 8 / devices, p2p, 9 + p2p) for devices in (4, 2) for p2p in (0, 1)]
     >>> table = Sweep(("schedule", "chunks", "devices", "forward", "p2p", "makespan"), tuple(times))
-    >>> found = lines_of(table, "devices", ["makespan"])
+    >>> found = lines_of(table, "devices", "makespan")
     >>> found.places, found.names, found.choices
     ((2, 4), ('GPipe',), {'p2p': (0, 1)})
     """
     given = sweep.rows if isinstance(sweep, Sweep) else []
     if not given:
         raise HybridLabError(f"sweep is the table of a sweep, with at least one row, not {shown(sweep)}")
-    wanted = tuple(known_name(name, sweep.columns, "column") for name in (x, *quantities))
+    words, quantities = checked_labels(labels, sweep.columns), several(y, "y", sweep.columns)
+    if not quantities:
+        raise HybridLabError("y names no column: give one to draw, such as 'bubble_ratio'")
+    wanted = (known_name(x, sweep.columns, "column"), *quantities)
     rows = [{name: plain(row.get(name), name) for name in sweep.columns} for row in given]
     _refuse_undrawable(rows, wanted)
     apart = _columns_apart(sweep, wanted, lines)
@@ -67,8 +72,8 @@ def lines_of(sweep: Any, x: Any, quantities: Any, lines: Any = None, labels: Map
             same = ", ".join(f"{name} {shown(row[name])}" for name in (x, *apart, *free))
             raise HybridLabError(f"two rows have the same {same}: name what tells them apart in lines, or draw fewer with sweep.where()")
         at[point] = row
-    names = tuple(line_name({name: values[name][each] for name, each in zip(apart, key, strict=True)}, labels) for key in keys)
-    return Lines(x, values[x], names, {name: values[name] for name in free}, at)
+    names = tuple(line_name({name: values[name][each] for name, each in zip(apart, key, strict=True)}, words) for key in keys)
+    return Lines(x, quantities, words, values[x], names, {name: values[name] for name in free}, at)
 
 
 def logarithmic_axes(given: Any, positive: Mapping[str, bool]) -> list[str]:

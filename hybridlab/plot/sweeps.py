@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
-from hybridlab.columns import TIMES, checked_words, label_of, several, title_of
+from hybridlab.columns import TIMES, label_of, several, title_of
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, checked_text, counted
+from hybridlab.inputs import Floats, checked_text, counted, unit_of_time
 from hybridlab.lines import Lines, lines_of, logarithmic_axes
 from hybridlab.plot.curves import LINE, dress, legend, legend_rows, style_of
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, text_width, write
@@ -56,25 +56,22 @@ def panels(
     >>> panels(table, "devices", "makespan", unit="ms")
     <Figure: Makespan, ms against Devices K from 2 to 4. Latency = 0 ms: GPipe from 18 to 36. Latency = 1 ms: GPipe from 19 to 37.>
     """
-    words, unit = checked_words(labels, unit, sweep)
-    quantities = several(y, "y", sweep.columns)
-    apart = () if panels is None else several(panels, "panels", sweep.columns)
-    found = lines_of(sweep, x, quantities, lines, words, apart)
-    besides = [name for name in found.choices if panels is not None and name not in apart]
+    found, unit = lines_of(sweep, x, y, lines, labels, () if panels is None else panels), unit_of_time(unit)
+    besides = [] if panels is None else [name for name in found.choices if name not in several(panels, "panels", found.choices)]
     if besides:
         told = f"name it in panels, or draw one of its values, with sweep.where({besides[0]}=...)"
         raise HybridLabError(f"{besides[0]!r} varies besides: {told}")
-    axes = {name: label_of(name, words, unit) for name in (found.x, *quantities)}
-    plots = _plots(found, axes, words, unit)
-    positive = {name: any(bool((plot.values > 0).any()) for plot in plots if plot.quantity == name) for name in quantities}
+    axes = {name: label_of(name, found.labels, unit) for name in (found.x, *found.quantities)}
+    plots = _plots(found, axes, unit)
+    positive = {name: any(bool((plot.values > 0).any()) for plot in plots if plot.quantity == name) for name in found.quantities}
     scales = logarithmic_axes(logarithmic, {found.x: max(found.places) > 0} | positive)
     return _figure(found, plots, axes, scales, checked_text(title, "title"))
 
 
-def _plots(found: Lines, axes: Mapping[str, str], words: Mapping[str, str], unit: str) -> list[Plot]:
+def _plots(found: Lines, axes: Mapping[str, str], unit: str) -> list[Plot]:
     """Return the plots in their order; a heading names what the vertical axis does not."""
     choices = list(product(*(range(len(values)) for values in found.choices.values())))
-    quantities = list(axes)[1:]
+    quantities = found.quantities
     if len(choices) * len(quantities) > MOST_PLOTS:
         raise HybridLabError(f"{len(choices) * len(quantities)} plots are more than the {MOST_PLOTS} of a figure: use sweep.where()")
     plots = []
@@ -86,13 +83,13 @@ def _plots(found: Lines, axes: Mapping[str, str], words: Mapping[str, str], unit
         heads = [axes[name]] if len(quantities) > 1 else []
         for column, place in zip(found.choices, choice, strict=True):
             after = f" {unit}" if unit and column in TIMES else ""
-            heads.append(f"{label_of(column, words)} = {title_of(column, found.choices[column][place])}{after}")
+            heads.append(f"{label_of(column, found.labels)} = {title_of(column, found.choices[column][place])}{after}")
         plots.append(Plot(name, ", ".join(heads), values))
     return plots
 
 
 def _figure(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales: list[str], title: str) -> Picture:
-    quantities = list(axes)[1:]
+    quantities = found.quantities
     last = [*found.choices.values(), quantities][-1 if not found.choices else -2]
     columns = len(last) if len(last) in (2, 3) else min(len(plots), 3)
     rows = -(-len(plots) // columns)
@@ -189,7 +186,8 @@ def _left_out(found: Lines, plots: list[Plot], scales: list[str]) -> str:
 
 
 def _words(found: Lines, plots: list[Plot], axes: Mapping[str, str], title: str, note: str) -> str:
-    span = f"{' and '.join(list(axes.values())[1:])} against {axes[found.x]} from {number(found.places[0])} to {number(found.places[-1])}."
+    drawn = " and ".join(axes[name] for name in found.quantities)
+    span = f"{drawn} against {axes[found.x]} from {number(found.places[0])} to {number(found.places[-1])}."
     told = []
     for plot in plots:
         facts = []

@@ -5,9 +5,9 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from hybridlab.columns import TIMES, checked_words, label_of, plain, several, title_of
+from hybridlab.columns import TIMES, label_of, plain, several, title_of
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown
+from hybridlab.inputs import known_name, shown, unit_of_time
 from hybridlab.lines import lines_of, logarithmic_axes
 from hybridlab.palette import line_style
 from hybridlab.widgets.grid import MOST_BYTES
@@ -25,22 +25,21 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
     first), in it for every line, in it for every x. An entry of ``why`` is 0 where there is a value, or the number, from 1, of one of
     the ``reasons``. Raises :class:`HybridLabError` for what :func:`hybridlab.lines.lines_of` refuses, and for more than 2 MB.
     """
-    words, unit = checked_words(labels, unit, sweep)
-    quantities = several(y, "y", sweep.columns)
-    found = lines_of(sweep, x, quantities, lines, words)
+    found, unit = lines_of(sweep, x, y, lines, labels), unit_of_time(unit)
     sizes = [*(len(values) for values in found.choices.values()), len(found.names), len(found.places)]
-    if prod(sizes) * 2 * (len(quantities) + 1) > MOST_BYTES:  # if every entry had one digit
+    if prod(sizes) * 2 * (len(found.quantities) + 1) > MOST_BYTES:  # if every entry had one digit
         raise HybridLabError(TOO_MUCH)
     cells = [found.at.get((tuple(choice), line, place)) for *choice, line, place in product(*map(range, sizes))]
     told = [NO_ROW if row is None else str(row.get("refused") or "") for row in cells]
     reasons = list(dict.fromkeys(filter(None, told)))
     number = {"": 0} | {reason: place for place, reason in enumerate(reasons, 1)}
-    values = {name: [None if row is None or reason else row[name] for row, reason in zip(cells, told, strict=True)] for name in quantities}
+    rows = [None if reason else row for row, reason in zip(cells, told, strict=True)]
+    values = {name: [row and row[name] for row in rows] for name in found.quantities}
     data: Data = {
-        "x": _axis(found.x, found.places, words, unit) | {"values": list(found.places)},
-        "quantities": [_axis(name, values[name], words, unit) for name in quantities],
+        "x": _axis(found.x, found.places, found.labels, unit) | {"values": list(found.places)},
+        "quantities": [_axis(name, values[name], found.labels, unit) for name in found.quantities],
         "choices": [
-            _axis(name, (), words, unit) | {"values": list(offered), "titles": [title_of(name, each) for each in offered]}
+            _axis(name, (), found.labels, unit) | {"values": list(offered), "titles": [title_of(name, each) for each in offered]}
             for name, offered in found.choices.items()
         ],
         "lines": [{"name": name, **_style(place)} for place, name in enumerate(found.names)],
@@ -53,10 +52,10 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
     return data
 
 
-def _axis(name: str, values: Iterable[Any], words: Mapping[str, str], unit: str) -> Data:
+def _axis(name: str, values: Iterable[Any], labels: Mapping[str, str], unit: str) -> Data:
     """Return an axis; only one with positive values can be logarithmic."""
     positive = any(value is not None and value > 0 for value in values)
-    return {"name": name, "label": label_of(name, words), "unit": unit if name in TIMES else "", "positive": positive}
+    return {"name": name, "label": label_of(name, labels), "unit": unit if name in TIMES else "", "positive": positive}
 
 
 def _style(place: int) -> Data:
