@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from hybridlab.columns import TIMES, label_of, several, title_of
 from hybridlab.errors import HybridLabError
@@ -20,15 +20,14 @@ from hybridlab.plot.words import number
 MOST_PLOTS = 20
 LEFT, RIGHT, BETWEEN = 0.62, 0.12, 0.24  # inches
 HEIGHT, BELOW = 2.1, 0.32  # of one plot, and of the numbers below it
-LETTER = 0.076  # of a heading
 SMALLER = {"linewidth": 0.8, "markersize": 0.7}  # than in a figure of one plot
 
 
 class Plot(NamedTuple):
-    """One plot: its quantity, what it says above, and its values by line and x, NaN where there is none."""
+    """One plot: its quantity, what is said above it, and its values by line and x, NaN where there is none."""
 
     quantity: str
-    heading: str
+    heads: tuple[str, ...]
     values: Floats
 
 
@@ -84,7 +83,7 @@ def _plots(found: Lines, axes: Mapping[str, str], unit: str) -> list[Plot]:
         for column, place in zip(found.choices, choice, strict=True):
             after = f" {unit}" if unit and column in TIMES else ""
             heads.append(f"{label_of(column, found.labels)} = {title_of(column, found.choices[column][place])}{after}")
-        plots.append(Plot(name, ", ".join(heads), values))
+        plots.append(Plot(name, tuple(heads), values))
     return plots
 
 
@@ -99,7 +98,9 @@ def _figure(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales: li
     note = _left_out(found, plots, scales)
     between = BETWEEN if one else LEFT
     wide = (WIDTH - LEFT - RIGHT - (columns - 1) * between) / columns
-    heads = [_wrapped(plot.heading, int(wide / LETTER)) for plot in plots]
+    heads: list[tuple[str, ...]] = [(", ".join(plot.heads),) for plot in plots]
+    if any(text_width(head, 9, bold=True) > wide for head, *_ in heads):
+        heads = [plot.heads for plot in plots]
     over = LINE * max(map(len, heads)) + 0.06
     tall = over + HEIGHT + BELOW
     figure = Picture(top + rows * tall + LINE * (1 + bool(note)), _words(found, plots, axes, title, note))
@@ -125,12 +126,6 @@ def _figure(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales: li
     return figure
 
 
-def _wrapped(heading: str, letters: int) -> list[str]:
-    """Return the lines of a heading, broken after commas alone."""
-    kept = heading.replace(" ", "\u00a0").replace(",\u00a0", ", ")
-    return textwrap.wrap(kept, letters, break_long_words=False, break_on_hyphens=False)
-
-
 def _draw(axes: Axes, found: Lines, plot: Plot, scales: list[str]) -> None:
     places = np.array(found.places, dtype=np.float64)
     axes.set_xscale("log" if found.x in scales else "linear")
@@ -143,7 +138,7 @@ def _draw(axes: Axes, found: Lines, plot: Plot, scales: list[str]) -> None:
 
 
 def _scale(axes: Axes, found: Lines, values: list[Floats], logarithmic: bool, wide: float) -> None:
-    """Set ranges and ticks: y of all plots of the quantity, x at the values that there is room to write."""
+    """Set ranges and ticks: y of all plots of the quantity, x at every value, with its number where there is room."""
     heights = np.stack(values)
     heights = heights[heights > 0] if logarithmic else heights[~np.isnan(heights)]
     low, high = float(heights.min()), float(heights.max())
@@ -157,17 +152,16 @@ def _scale(axes: Axes, found: Lines, values: list[Floats], logarithmic: bool, wi
     places = [place for place in found.places if place > 0 or axes.get_xscale() == "linear"]
     along = np.log(places) if axes.get_xscale() == "log" else np.array(places, dtype=np.float64)
     along = wide * (along - along[0]) / (float(np.ptp(along)) or 1.0)
-    kept: list[float] = []
+    written: list[str] = []
     end = -1.0
     for place, middle in zip(places, along, strict=True):
         half = text_width(number(place), 8.5) / 2
-        if middle - half > end:
-            kept.append(place)
-            end = middle + half + 0.06
-    axes.xaxis.set_major_locator(FixedLocator(kept))
+        written.append(number(place) if middle - half > end else "")
+        end = middle + half + 0.06 if written[-1] else end
+    axes.set_xticks(places, written)
+    axes.yaxis.set_major_formatter(lambda value, _: number(value))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(lambda value, _: number(value))
     dress(axes)
 
 
@@ -194,5 +188,5 @@ def _words(found: Lines, plots: list[Plot], axes: Mapping[str, str], title: str,
         for name, values in zip(found.names, plot.values, strict=True):
             there = values[~np.isnan(values)]
             facts.append(f"{name} from {number(there[0])} to {number(there[-1])}" if there.size else f"{name} has no result")
-        told.append(f"{plot.heading}: {'; '.join(facts)}." if plot.heading else f"{'; '.join(facts)}.")
+        told.append(f"{', '.join(plot.heads)}{': ' * bool(plot.heads)}{'; '.join(facts)}.")
     return " ".join([*([f"{title}:"] if title else []), span, *told, *filter(None, [note])])

@@ -44,7 +44,7 @@ function frameOf({ drawn, x, y }, width) {
   const names = width >= NAMED_FROM ? Math.min(12 + 7 * longest(drawn.map(({ name }) => name)), width / 3) : 0;
   const left = 14 + WIDE * longest(rows.map(number));
   const right = width - Math.max(RIGHT, names);
-  const across = (value) => along(value, [columns[0], columns.at(-1)], [left + 10, right - 10], x.logarithmic);
+  const across = (value) => along(value, [columns[0], columns.at(-1)], [left + 10, right - (names ? 22 : 10)], x.logarithmic);
   return { left, right, named: names > 0, rows, columns, x: across, y: (value) => along(value, ends, [HEIGHT - BOTTOM, TOP], y.logarithmic) };
 }
 
