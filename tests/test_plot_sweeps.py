@@ -48,6 +48,13 @@ def test_plots_of_one_quantity_share_one_scale_that_holds_all() -> None:
         assert np.nanmax([values_of(name, p2p) for p2p in LATENCIES]) <= high
 
 
+def test_a_scale_with_negative_values_is_shared_too() -> None:
+    made = table(("x", "p2p", "gain"), [(x, p2p, x * (p2p - 3)) for x in (1, 2) for p2p in (0, 4)])
+    ((low, high),) = {axes.get_ylim() for axes in plots_of(plot.panels(made, "x", "gain"))}
+    assert low < -6
+    assert high > 2
+
+
 def test_columns_that_vary_besides_are_panels_unless_some_are_named() -> None:
     rows = [(k, p2p, part, k + p2p + part) for k in (1, 2) for p2p in (0, 4) for part in (0, 0.5)]
     made = table(("devices", "p2p", "recompute", "makespan"), rows)

@@ -98,9 +98,8 @@ def _figure(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales: li
     note = _left_out(found, plots, scales)
     between = BETWEEN if one else LEFT
     wide = (WIDTH - LEFT - RIGHT - (columns - 1) * between) / columns
-    heads: list[tuple[str, ...]] = [(", ".join(plot.heads),) for plot in plots]
-    if any(text_width(head, 9, bold=True) > wide for head, *_ in heads):
-        heads = [plot.heads for plot in plots]
+    apart = any(text_width(", ".join(plot.heads), 9, bold=True) > wide for plot in plots)
+    heads = [plot.heads if apart else (", ".join(plot.heads),) for plot in plots]
     over = LINE * max(map(len, heads)) + 0.06
     tall = over + HEIGHT + BELOW
     figure = Picture(top + rows * tall + LINE * (1 + bool(note)), _words(found, plots, axes, title, note))
@@ -144,8 +143,9 @@ def _scale(axes: Axes, found: Lines, values: list[Floats], logarithmic: bool, wi
     low, high = float(heights.min()), float(heights.max())
     if logarithmic:
         axes.set_ylim(low / 1.1, high * 1.1)
-    elif low >= 0:
-        axes.set_ylim(0, 1.05 * high or 1.0)
+    else:
+        room = 0.05 * (max(high, 0) - min(low, 0)) or 1.0
+        axes.set_ylim(low - room if low < 0 else 0, max(high, 0) + room)
     many = logarithmic and high / low > 8
     subs = (1, 2, 5) if many and high / low < 1000 else (1,)
     axes.yaxis.set_major_locator(LogLocator(subs=subs) if many else MaxNLocator(6, steps=[1, 2, 5, 10]))

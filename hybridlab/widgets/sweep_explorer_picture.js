@@ -37,7 +37,7 @@ function frameOf({ drawn, x, y }, width) {
   const heights = drawn.flatMap(({ all }) => all.filter((value) => value !== null && (value > 0 || !y.logarithmic)));
   const [least, most] = heights.length ? [Math.min(...heights), Math.max(...heights)] : [1, 1];
   const room = 0.04 * (most - Math.min(least, 0)) || 0.5;
-  const ends = y.logarithmic ? [least / 1.1, most * 1.1] : [least < 0 ? least - room : 0, most > 0 ? most + room : 0];
+  const ends = y.logarithmic ? [least / 1.1, most * 1.1] : [least < 0 ? least - room : 0, Math.max(most, 0) + room];
   const rows = ticksOf(...ends, y.logarithmic);
   const columns = x.values.filter((value) => value > 0 || !x.logarithmic);
   const longest = (words) => Math.max(0, ...words.map((each) => each.length));

@@ -6,7 +6,7 @@ import pytest
 from accessibility import violations
 from lab_views import errors, sweep
 from lab_views.kind import Damage, Kind, choose, setting_of, walk, with_no_data
-from sweep_tables import LINES, NAMES, some_table
+from sweep_tables import LINES, NAMES, some_table, table
 
 from hybridlab.widgets import SweepExplorer
 
@@ -57,6 +57,19 @@ def test_a_zero_on_the_horizontal_axis_is_left_out_too(new_page: NewPage, server
         for place in ("0", "1", "2"):
             choose(view, {"Read at Latency, ms": place})
             sweep.is_right(view, LATENCY)
+
+
+@pytest.mark.parametrize("values", [(0, 0), (5, 5), (-3, -1), (-2, 4), (0.001, 1e5), (2, 1999)], ids=str)
+def test_any_range_of_values_has_its_axis(new_page: NewPage, server: str, values: tuple[float, float]) -> None:
+    rows = [("1f1b", 1, 3 * place, each, None) for place, each in enumerate(values)]
+    made = table(("schedule", "chunks", "size", "gain", "refused"), rows)
+    drawn = sweep.Drawn(made, "size", "Size", {"Gain": "gain"}, {}, {("1f1b", 1): "1F1B"})
+    (view,) = KIND.views(new_page(server + KIND.lab, edit=errors.KIND.showing(SweepExplorer(made, "size", y="gain"))))
+    sweep.is_right(view, drawn)
+    if max(values) > 0:
+        view.get_by_label("Gain", exact=True).check()
+        sweep.is_right(view, drawn) if min(values) > 0 else None
+    assert view.get_by_role("alert").count() == 0
 
 
 def test_another_quantity_keeps_its_own_scale(new_page: NewPage, server: str) -> None:
