@@ -64,13 +64,13 @@ function figuresOf() {
   const wide = make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "The numbers of the picture" }, table);
   const notes = make("div", { class: "notes" });
   const draw = (reading) => {
-    const { drawn, x, y, place } = reading;
+    const { drawn, x, y, place, setting } = reading;
     const cell = (line, value, each) => {
       const kind = each === place ? { class: "now" } : {};
       return value === null ? make("td", { ...kind, title: line.reasons[each] }, "\u2013") : make("td", kind, told(y, value));
     };
     const rows = drawn.map((line) => [line.name, ...line.points.map((value, each) => cell(line, value, each))]);
-    table.replaceChildren(...tableOf(`${named(y)}, by ${named(x)}`, ["", ...x.values.map(number)], rows));
+    table.replaceChildren(...tableOf(`${named(y)}, by ${named(x)}${setting && `: ${setting}`}`, ["", ...x.values.map(number)], rows));
     notes.replaceChildren(...missing(reading).map((text) => make("p", {}, text)));
   };
   return { elements: [wide, notes], draw };

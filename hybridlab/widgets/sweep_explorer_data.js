@@ -26,13 +26,15 @@ function linesOf(data, shown) {
   });
 }
 
-// Everything that is drawn and told in a setting; `x` and `y` are the axes.
+// Everything that is drawn and told in a setting; `x` and `y` are the axes, `setting` is what is chosen, in words.
 function readingOf(data, shown) {
   const lines = linesOf(data, shown);
   const axis = (each) => ({ ...each, logarithmic: shown.logarithmic.includes(each.name) });
   const y = axis(data.quantities.find(({ name }) => name === shown.quantity));
   const place = data.x.values.indexOf(shown.at);
-  return { lines, drawn: lines.filter((line) => line.drawn), x: axis(data.x), y, at: shown.at, place };
+  const titleOf = ({ name, values, titles }) => titles[values.indexOf(shown.chosen[name])];
+  const setting = data.choices.map((choice) => `${choice.label} = ${withUnit(titleOf(choice), choice)}`).join(", ");
+  return { drawn: lines.filter((line) => line.drawn), x: axis(data.x), y, at: shown.at, place, setting };
 }
 
 // The least at the x that is read, in a sentence.

@@ -114,7 +114,9 @@ function pictureOf(pick) {
       svg.append(make("line", { x1: x, x2: x, y1: TOP - 6, y2: HEIGHT - BOTTOM, class: "marker" }));
     }
     svg.append(...(frame.named ? namesOf(reading.drawn, frame, reading) : []), ...reading.drawn.map((line) => lineOf(line, frame, reading)));
-    box.setAttribute("aria-label", `${reading.y.label} against ${reading.x.label}, ${counted(reading.drawn.length, "line")}. ${sentence(reading)} All values are in the table below.`);
+    const { drawn, x, y, setting } = reading;
+    const about = `${y.label} against ${x.label}${setting && `, ${setting}`}: ${counted(drawn.length, "line")}.`;
+    box.setAttribute("aria-label", `${about} ${sentence(reading)} All values are in the table below.`);
     box.replaceChildren(svg);
   };
   const touched = (x) => {

@@ -24,7 +24,7 @@ SHOWN = """(root) => {
     names: [...svg.querySelectorAll("text.end")].map((each) => each.textContent), wide: svg.clientWidth,
     marker: Number(svg.querySelector(".marker")?.getAttribute("x1") ?? NaN),
     words: root.querySelector(".picture").getAttribute("aria-label"), told: root.querySelector(".told").textContent,
-    notes: root.querySelector(".notes").textContent,
+    notes: root.querySelector(".notes").textContent, caption: root.querySelector("caption").textContent,
     gaps: [...root.querySelectorAll("td[title]")].map((cell) => cell.title), now: root.querySelectorAll("td.now").length,
   };
 }"""
@@ -64,6 +64,8 @@ def is_right(view: Locator, drawn: Drawn) -> None:
         assert cells == [name, *(text_of(quantity, value) for value in values)]
     told_is(shown["told"], here)
     assert shown["told"] in shown["words"]
+    settings = [" = ".join((label.split(",")[0], setting[label])) for label in drawn.choices]  # on paper there are no controls
+    assert all(each in text for each in settings for text in (shown["words"], shown["caption"]))
     assert shown["now"] == len(names)
     refused = [row["refused"] for row in rows if row["refused"] and drawn.names[row["schedule"], row["chunks"]] in names]
     assert sorted(shown["gaps"]) == sorted(refused)
