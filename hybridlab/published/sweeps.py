@@ -96,7 +96,7 @@ _ALL = (
             "recompute": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
             **TWO_GROUPS,
             "forward": WORK["forward"],
-            "backward": lambda forward, recompute: (2 + recompute) * forward,
+            "backward": lambda forward, recompute: 2 * forward + recompute * forward,
             "weight_share": lambda recompute: 1 / (2 + recompute),  # the weight gradient takes a forward's time
         },
         x="recompute",
@@ -135,7 +135,7 @@ _ALL = (
             "input_share": (0.2, 0.4, 0.5, 0.6, 0.8),
             **GROUPS,
             **WORK,
-            "weight_share": lambda input_share: 1 - input_share,
+            "weight_share": lambda input_share: round(1 - input_share, 1),
         },
         x="input_share",
         panels=("microbatches_per_device", "p2p"),
@@ -163,8 +163,8 @@ _ALL = (
             "p2p": LATENCIES,
             "extra": (0.0, 0.1, 0.2, 0.3, 0.4),
             **TWO_GROUPS,
-            "forward": lambda devices, extra: _ends(devices, 400 * (1 + extra), 400),
-            "backward": lambda devices, extra: _ends(devices, 800 * (1 + extra), 800),
+            "forward": lambda devices, extra: _ends(devices, 400 + 400 * extra, 400),
+            "backward": lambda devices, extra: _ends(devices, 800 + 800 * extra, 800),
             "weight_share": lambda devices, extra: _ends(devices, 0.5 / (1 + extra), 0.5),  # the weight gradient stays 400
         },
         x="extra",
