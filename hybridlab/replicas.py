@@ -16,7 +16,7 @@ from hybridlab.schedule import Schedule
 class Replicated(Schedule):
     r"""The schedule of every rank of a mesh, as :func:`~hybridlab.replicas.replicate` makes it: each replica runs the same orders.
 
-    Its devices are the ranks, ``replica * K + device``. ``device_of``, ``stages``, ``chunks`` and ``microbatches`` are
+    Its devices are the ranks, ``replica * K + device``. ``paths``, ``stages``, ``chunks`` and ``microbatches`` are
     those of one pipeline; the arrays hold the operations of all replicas, one replica after the other, and ``source``
     never leads from one replica to another.
     """
@@ -38,7 +38,7 @@ class Replicated(Schedule):
         source = np.where(schedule.source >= 0, schedule.source + copies * size, -1)
         object.__setattr__(self, "device", fixed((schedule.device + copies * schedule.devices).ravel()))
         object.__setattr__(self, "source", fixed(source.ravel()))
-        for name in ("name", "microbatches", "device_of"):
+        for name in ("name", "microbatches", "paths", "copy_of"):
             object.__setattr__(self, name, getattr(schedule, name))
         object.__setattr__(self, "replicas", replicas)
 

@@ -32,19 +32,19 @@ def grid_of(slots: npt.ArrayLike) -> Ints:
     return grid.astype(np.intp, copy=False)
 
 
-def devices_of(device_of: Iterable[int], stages: int) -> tuple[int, ...]:
-    """Return the device of every stage as a tuple of ints, or refuse what is not one device a stage."""
+def devices_of(device_of: Iterable[int], lines: int) -> tuple[int, ...]:
+    """Return the device of every stage of every copy of the weights as ints, or refuse what is not one device each."""
     each = each_of(device_of, "device_of must be one device a stage")
-    devices = tuple(whole_number(device, "a stage's device", at_least=0, at_most=stages - 1) for device in each)
-    if len(devices) != stages:
-        raise HybridLabError(f"device_of must be one device a stage: {stages} stages, but {len(devices)} devices")
+    devices = tuple(whole_number(device, "a stage's device", at_least=0, at_most=lines - 1) for device in each)
+    if len(devices) != lines:
+        raise HybridLabError(f"device_of must be one device a stage: {lines} stages, but {len(devices)} devices")
     return devices
 
 
-def rows_of(slots: Ints, device_of: tuple[int, ...]) -> dict[str, Ints]:
+def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[str, Ints]:
     """Return the columns kind, stage, microbatch, device, source and slot, device by device in the order of the slots.
 
-    ``slots`` has shape (2 or 3, stages, microbatches): forwards, backwards, weight gradients; -1 for an operation
+    ``slots`` has shape (2 or 3, copies x stages, microbatches): forwards, backwards, weight gradients; -1 for an operation
     that is not there. A backward that has a weight gradient is an input gradient. ``source`` is the row whose
     output an operation needs: the forward of the stage before, the backward of the stage after, or its own stage's
     forward or input gradient; -1 for the first stage's forwards.
@@ -52,7 +52,8 @@ def rows_of(slots: Ints, device_of: tuple[int, ...]) -> dict[str, Ints]:
     >>> rows_of(np.array([[[0, 1]], [[2, 3]]]), (0,))["source"].tolist()
     [-1, -1, 0, 1]
     """
-    planes, stages, microbatches = slots.shape
+    planes, lines, microbatches = slots.shape
+    stages = lines // copies
     line_device = np.tile(np.array(device_of, dtype=np.intp), planes)  # a line of the grid is one kind on one stage
     place = np.flatnonzero(slots >= 0)
     slot = slots.ravel()[place]
@@ -62,14 +63,15 @@ def rows_of(slots: Ints, device_of: tuple[int, ...]) -> dict[str, Ints]:
     line = place // microbatches
     row_of = np.full(slots.size, -1, dtype=np.intp)
     row_of[place] = np.arange(rows.size)
-    above, below, across = -microbatches, microbatches, -stages * microbatches
-    step = np.repeat([above, below, across], stages)[: planes * stages]
-    step[0], step[2 * stages - 1] = 0, across
+    above, below, across = -microbatches, microbatches, -lines * microbatches
+    step = np.repeat([above, below, across], lines)[: planes * lines]
+    step[0:lines:stages], step[lines + stages - 1 : 2 * lines : stages] = 0, across  # the first stages, the last ones
     source = row_of[place + step[line]]
-    source[line == 0] = -1
-    kind = np.repeat([F, B, W], stages)[line]
+    source[step[line] == 0] = -1
+    kind = np.repeat([F, B, W], lines)[line]
     if planes == 3:
-        kind[source[kind == W]] = I
+        halves = source[kind == W]
+        kind[halves[halves >= 0]] = I
     return {
         "kind": kind,
         "stage": line % stages,

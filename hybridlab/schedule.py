@@ -3,34 +3,40 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hybridlab.columns import Columns
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import Fixed, fixed
-from hybridlab.inputs import checked_text, counted, shown
-from hybridlab.ops import KINDS, Kind, Op
-from hybridlab.rows import Ints, devices_of, grid_of, rows_of
+from hybridlab.fixed import fixed
+from hybridlab.inputs import checked_text, counted, shown, whole_number
+from hybridlab.ops import Kind, Op
+from hybridlab.rows import B, F, Ints, devices_of, grid_of, rows_of
+from hybridlab.running import input_of
 from hybridlab.schedule_text import join_csv, join_text, read_orders, split_csv, split_text
-from hybridlab.validation import input_of, slots_of
+from hybridlab.validation import slots_of
 
 NAME = "a schedule's name"
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Schedule(Fixed):
+class Schedule(Columns):
     r"""An order of operations for every device, known to be complete and free of deadlock.
 
-    ``Schedule(name, orders)`` takes one sequence a device of :class:`Op` or of texts like ``"2F0"``. Raises
+    ``Schedule(name, orders)`` takes one sequence a device of :class:`Op` or of texts like ``"2F0"``. A forward and a backward
+    that a device runs at the same time, an overlapped pair, are a tuple of two, or the text ``"(0F3;3B1)"``. Raises
     :class:`InvalidSchedule` if an operation is missing, doubled or on two devices, :class:`Deadlock` if the
     devices would wait for ever; the message shows the grid with the offending operations in brackets.
 
+    Where microbatches take different paths over the devices, each path needs a copy of all weights: ``paths`` has the device
+    of every stage, a tuple for each copy, and ``copy_of`` the copy that each microbatch runs through.
+
     Arrays hold one row an operation, device by device in running order: ``kind`` (place in F, B, I, W), ``stage``,
     ``microbatch``, ``device``, ``source`` (row whose output the operation needs, -1 for the first stage's
-    forwards) and ``slot`` (a number above that of the operation before it on the device and that of its source).
+    forwards) and ``slot`` (a number above that of the operation before it on the device and that of its source; an
+    overlapped pair shares one).
 
     >>> schedule = Schedule("one stage", [["0F0", "0B0"]])
     >>> schedule.orders
@@ -40,105 +46,48 @@ class Schedule(Fixed):
     device 1: 1F0 1B0
     """
 
-    name: str
-    microbatches: int
-    device_of: tuple[int, ...]  # stage -> device
-    kind: Ints
-    stage: Ints
-    microbatch: Ints
-    device: Ints
-    source: Ints
-    slot: Ints
-
-    def __init__(self, name: str, orders: Iterable[Iterable[Op | str]]) -> None:
-        ops = read_orders(orders)
-        slots = slots_of(checked_text(name, NAME), ops)
-        place = {op.stage: device for device, order in enumerate(ops) for op in order}
-        grid = np.full((3, len(place), 1 + max(op.microbatch for op in slots)), -1)
+    def __init__(self, name: str, orders: Iterable[Iterable[Op | str | tuple[Op | str, ...]]]) -> None:
+        slots, paths, copy_of = slots_of(checked_text(name, NAME), read_orders(orders))
+        stages = len(paths[0])
+        grid = np.full((3, len(paths) * stages, len(copy_of)), -1)
         planes = {Kind.F: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}
         for op, slot in slots.items():
-            grid[planes[op.kind], op.stage, op.microbatch] = slot
-        self._fill(name, grid, tuple(place[stage] for stage in range(len(place))))
+            grid[planes[op.kind], copy_of[op.microbatch] * stages + op.stage, op.microbatch] = slot
+        self._fill(name, grid, paths)
 
     @classmethod
-    def from_slots(cls, name: str, slots: npt.ArrayLike, device_of: Sequence[int]) -> "Schedule":
+    def from_slots(cls, name: str, slots: npt.ArrayLike, device_of: Sequence[int], copies: int = 1) -> "Schedule":
         """Return the schedule in which each device runs its operations in the order of their slots.
 
         ``slots`` has shape (2 or 3, stages, microbatches): forwards, backwards and, where the backward is split, weight
-        gradients (-1 where it is not). Slots that respect every dependency prove that the order can run; others
-        are checked op by op.
+        gradients (-1 where it is not). With several ``copies`` of the weights the second axis and ``device_of`` hold the
+        stages of one copy after the other, and -1 stands where a microbatch runs through another copy. A forward and
+        a full backward of one device in one slot are an overlapped pair. Slots that respect every dependency prove that the
+        order can run; others are checked op by op.
 
         >>> print(Schedule.from_slots("gpipe", [[[0, 1]], [[2, 3]]], device_of=[0]))
         device 0: 0F0 0F1 0B0 0B1
         """
-        grid = grid_of(slots)
-        devices = devices_of(device_of, stages=grid.shape[1])
+        grid, copies = grid_of(slots), whole_number(copies, "copies")
+        lines = grid.shape[1]
+        if lines % copies:
+            raise HybridLabError(f"slots must have the stages of each of the {copies} copies, not {lines} stages in all")
+        devices = devices_of(device_of, lines)
         made = object.__new__(cls)
-        made._fill(checked_text(name, NAME), grid, devices)
-        places = np.flatnonzero(made.source >= 0)
-        proven = (made.slot[made.source[places]] < made.slot[places]).all()
-        alone = (np.diff(made.slot) > 0) | (np.diff(made.device) > 0)
-        held = np.bincount(devices)
-        if not (proven and alone.all() and (grid[:2] >= 0).all() and (held == held[0]).all()):
-            return cls(name, made.orders)
-        return made
+        paths = tuple(devices[line : line + lines // copies] for line in range(0, lines, lines // copies))
+        made._fill(checked_text(name, NAME), grid, paths)
+        return made if _proven(made, grid) else cls(name, made.turns)
 
-    def _fill(self, name: str, slots: Ints, device_of: tuple[int, ...]) -> None:
+    def _fill(self, name: str, slots: Ints, paths: tuple[tuple[int, ...], ...]) -> None:
         """Set every array from a grid of slots: sort by device and slot, then look each source's row up."""
-        columns = rows_of(slots, device_of)
+        columns = rows_of(slots, sum(paths, ()), len(paths))
+        there = slots[0].reshape(len(paths), -1, slots.shape[2]) >= 0
+        columns["copy_of"] = there.any(axis=1).argmax(axis=0)
         for column, values in columns.items():
             object.__setattr__(self, column, fixed(values))
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "microbatches", slots.shape[2])
-        object.__setattr__(self, "device_of", device_of)
-
-    @property
-    def stages(self) -> int:
-        """Number of stages over all devices."""
-        return len(self.device_of)
-
-    @property
-    def devices(self) -> int:
-        """Number of devices."""
-        return 1 + max(self.device_of)
-
-    @property
-    def chunks(self) -> int:
-        """Number of stages a device holds (model chunks)."""
-        return self.stages // self.devices
-
-    @cached_property
-    def first(self) -> Ints:
-        """The row where each device begins."""
-        return fixed(np.searchsorted(self.device, np.arange(self.devices)))
-
-    @cached_property
-    def crosses(self) -> npt.NDArray[np.bool_]:
-        """Whether each operation's source runs on another device, so that a message must carry it."""
-        source_device = np.append(self.device, -1)[self.source]
-        crosses: npt.NDArray[np.bool_] = (source_device != self.device) & (self.source >= 0)
-        return fixed(crosses)
-
-    @cached_property
-    def messages(self) -> Ints:
-        r"""Messages each device sends, shape (devices,): one for each output that an operation on another device needs.
-
-        >>> Schedule.parse("0F0 0F1 0B0 0B1\n1F0 1F1 1B0 1B1").messages
-        array([2, 2])
-        """
-        return fixed(np.bincount(self.device[self.source[self.crosses]], minlength=self.devices))
-
-    @cached_property
-    def ops(self) -> tuple[Op, ...]:
-        """Every operation, in the order of the rows."""
-        columns = zip(self.kind.tolist(), self.stage.tolist(), self.microbatch.tolist(), strict=True)
-        return tuple(Op(KINDS[kind], stage, microbatch) for kind, stage, microbatch in columns)
-
-    @property
-    def orders(self) -> tuple[tuple[Op, ...], ...]:
-        """The operations of each device, in running order."""
-        bounds = [*self.first.tolist(), self.kind.size]
-        return tuple(self.ops[start:stop] for start, stop in pairwise(bounds))
+        object.__setattr__(self, "paths", paths)
 
     def needs(self, op: Op) -> tuple[Op, ...]:
         r"""Return the operations that must have ended before ``op`` can start.
@@ -165,22 +114,22 @@ class Schedule(Fixed):
         return {op: op for op in self.ops}
 
     def __str__(self) -> str:
-        return join_text(self.orders)
+        return join_text(self.turns)
 
     def __repr__(self) -> str:
         sizes = (counted(self.devices, "device"), counted(self.microbatches, "microbatch"), counted(self.chunks, "chunk"))
         return f"<Schedule {self.name}: {', '.join(sizes)}>"
 
     def __eq__(self, other: object) -> bool:
-        """Two schedules are equal when name and orders are."""
+        """Two schedules are equal when name and orders are, overlapped pairs included."""
         return isinstance(other, Schedule) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        columns = (self.kind, self.stage, self.microbatch)
-        return (self.name, self.device_of, self.microbatches, *(column.tobytes() for column in columns))
+        columns = (self.kind, self.stage, self.microbatch, self.copy_of, self.pairs)
+        return (self.name, self.paths, self.microbatches, *(column.tobytes() for column in columns))
 
     @classmethod
     def parse(cls, text: str, name: str = "parsed") -> "Schedule":
@@ -189,9 +138,23 @@ class Schedule(Fixed):
 
     def to_csv(self) -> str:
         """Return one line a device, operations apart by commas: the form torch.distributed.pipelining reads."""
-        return join_csv(self.orders)
+        return join_csv(self.turns)
 
     @classmethod
     def from_csv(cls, text: str, name: str = "parsed") -> "Schedule":
         """Return the schedule that :meth:`to_csv` wrote."""
         return cls(name, split_csv(text))
+
+
+def _proven(schedule: Columns, slots: Ints) -> bool:
+    """Return whether the slots show that every operation is there once, on the right device, and can run."""
+    there = (slots >= 0).reshape(len(slots), schedule.copies, -1, slots.shape[2])
+    whole, some = there[:2].all(axis=(0, 2)), there.any(axis=(0, 2))  # by copy and microbatch
+    if not ((whole.sum(axis=0) == 1).all() and (whole == some).all() and schedule.balanced):
+        return False
+    needing = np.flatnonzero(schedule.source >= 0)
+    in_time = schedule.slot[schedule.source[needing]] < schedule.slot[needing]
+    in_turn = (np.diff(schedule.slot) >= 0) | (np.diff(schedule.device) > 0)
+    pairs = schedule.pairs
+    paired = (schedule.kind[pairs] == F) & (schedule.kind[pairs + 1] == B)
+    return bool(in_time.all() and in_turn.all() and paired.all() and (np.diff(pairs) > 1).all())

@@ -79,8 +79,10 @@ class Timeline(Fixed):
 
     @property
     def busy(self) -> Floats:
-        """Time each device computes, operations and optimiser, shape (settings..., devices)."""
-        busy: Floats = np.add.reduceat(self.end - self.start, self.schedule.first, axis=-1)
+        """Time each device computes, operations and optimiser, shape (settings..., devices); an overlapped pair counts once."""
+        lasted = self.end - self.start
+        lasted[..., self.schedule.pairs + 1] = 0
+        busy: Floats = np.add.reduceat(lasted, self.schedule.first, axis=-1)
         return busy if self.spans is None else busy + self.spans.computing(self.schedule.devices)
 
     @property
@@ -117,8 +119,18 @@ class Timeline(Fixed):
         self._one_setting("waited_for")
         before = np.arange(self.start.size) - 1
         before[self.schedule.first] = -1
+        before[self.schedule.pairs + 1] = before[self.schedule.pairs]
         free = np.where(before >= 0, self.end[before], self.start.min())
-        return np.where(self.start > free, self.schedule.source, before)
+        return np.where(self.start > free, self._input(), before)
+
+    def _input(self) -> Ints:
+        """Return the source of every operation, and for an overlapped pair the one of the two that came later."""
+        source, first = self.schedule.source.copy(), self.schedule.pairs
+        both = np.stack([first, first + 1])
+        ended = np.append(self.end, -np.inf)[source[both]]
+        ended[~self.schedule.crosses[both] & (ended < self.start[both])] = -np.inf  # was there before, without a message
+        source[both] = source[both[ended.argmax(axis=0), np.arange(first.size)]]
+        return source
 
     def at(self, *setting: int) -> "Timeline":
         """Return the timeline of one setting of a batch."""

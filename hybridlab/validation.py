@@ -8,9 +8,10 @@ from typing import NamedTuple
 from hybridlab.errors import Deadlock, InvalidSchedule
 from hybridlab.inputs import shown
 from hybridlab.ops import Kind, Op
-from hybridlab.schedule_text import join_marked
+from hybridlab.paths import Paths, Placed, paths_of
+from hybridlab.running import inputs_of, run
+from hybridlab.schedule_text import Turns, join_marked, turn_text
 
-Orders = Sequence[Sequence[Op]]
 MOST_NAMED = 12  # microbatches in one sentence
 MOST_FAULTS = 24  # sentences; more help nobody
 
@@ -24,51 +25,41 @@ class Problem(NamedTuple):
     op: Op | None = None
 
 
-def slots_of(name: str, orders: Orders) -> dict[Op, int]:
-    """Return the unit-time slot of every op if ``orders`` can run, else raise.
+def slots_of(name: str, orders: Turns) -> tuple[dict[Op, int], tuple[tuple[int, ...], ...], list[int]]:
+    """Return every op's slot if ``orders`` can run, the device of every stage by copy, and the copy of every microbatch.
 
     A slot is one more than the later of two slots: that of the op before it on its device and that of the
-    op it waits for. Raises :class:`InvalidSchedule` for orders that are incomplete or inconsistent,
-    :class:`Deadlock` for complete ones that stop for ever.
+    op it waits for; the two of an overlapped pair share one. Raises :class:`InvalidSchedule` for orders that are incomplete or
+    inconsistent, :class:`Deadlock` for complete ones that stop for ever.
 
-    >>> slots_of("two", [[Op.parse("0F0"), Op.parse("0B0")]])[Op.parse("0B0")]
-    1
+    >>> slots_of("two", (((Op.parse("0F0"),), (Op.parse("0B0"),)),))
+    ({Op(kind=<Kind.F: 'F'>, stage=0, microbatch=0): 0, Op(kind=<Kind.B: 'B'>, stage=0, microbatch=0): 1}, ((0,),), [0])
     """
-    device_of = {op.stage: device for device, order in enumerate(orders) for op in order}
-    faults = list(islice(_incomplete(orders, device_of), MOST_FAULTS))
-    backwards = list(_too_early(orders))
+    placed = [
+        Placed(op, device, position) for device, order in enumerate(orders) for position, turn in enumerate(order) for op in turn
+    ]
+    paths = paths_of(placed)
+    faults = list(islice(_incomplete(placed, len(orders), paths), MOST_FAULTS)) + list(_no_pair(orders))
+    backwards = list(_too_early(placed))
     if faults:
         raise InvalidSchedule(_report(name, orders, faults + backwards), tuple(faults + backwards))
     if backwards:
         raise Deadlock(_report(name, orders, backwards), tuple(backwards))
-    slots, at = _run(orders, device_of)
-    stuck = tuple(_stuck(orders, device_of, at))
+    inputs = inputs_of((op for op, _, _ in placed), len(paths.copies[0]))
+    slots, at = run(orders, inputs)
+    stuck = tuple(_stuck(orders, inputs, paths, slots, at))
     if stuck:
         raise Deadlock(_report(name, orders, stuck), stuck)
-    return slots
+    devices = tuple(tuple(path[stage] for stage in range(len(path))) for path in paths.copies)
+    return slots, devices, [paths.copy_of[microbatch] for microbatch in range(len(paths.copy_of))]
 
 
-def input_of(op: Op, stages: int, split: Mapping[tuple[int, int], bool]) -> Op | None:
-    """Return the op whose output ``op`` is computed from, None for the first stage's forwards.
-
-    ``split`` tells for (stage, microbatch) whether its backward is an input gradient (I) and a weight gradient (W).
-    """
-    kind, stage, microbatch = op
-    if kind is Kind.F:
-        return Op(Kind.F, stage - 1, microbatch) if stage else None
-    if kind is Kind.W:
-        return Op(Kind.I, stage, microbatch)
-    if stage == stages - 1:
-        return Op(Kind.F, stage, microbatch)
-    return Op(Kind.I if split[stage + 1, microbatch] else Kind.B, stage + 1, microbatch)
-
-
-def _incomplete(orders: Orders, device_of: Mapping[int, int]) -> Iterator[Problem]:
+def _incomplete(placed: Sequence[Placed], devices: int, paths: Paths) -> Iterator[Problem]:
     """Yield what is missing, doubled, or on the wrong device."""
-    placed = [(op, device, position) for device, order in enumerate(orders) for position, op in enumerate(order)]
     if not placed:
         yield Problem("there is no operation in it: give each device an order such as 0F0 0B0")
         return
+    device_of = paths.copies[0]
     stages, microbatches = max(device_of) + 1, max(op.microbatch for op, _, _ in placed) + 1
     gap = next((number for number in range(stages) if number not in device_of), None)
     if gap is not None:
@@ -81,14 +72,13 @@ def _incomplete(orders: Orders, device_of: Mapping[int, int]) -> Iterator[Proble
         yield Problem(f"no operation is of microbatch {gap}, but {there}")
         return
     for op, device, position in placed:
-        if device_of[op.stage] != device:
-            first = device_of[op.stage]
-            sentence = f"stage {op.stage} stands on device {device} ({op}) and on device {first}"
+        if paths.device(op) != device:
+            sentence = f"stage {op.stage} stands on device {device} ({op}) and on device {paths.device(op)}"
             yield Problem(f"{sentence}; a stage lives on one device", device, position, op)
             return
     held = Counter(device_of.values())
-    if len({held[device] for device in range(len(orders))}) > 1:
-        counts = ", ".join(f"device {device} holds {held[device]}" for device in range(len(orders)))
+    if len({held[device] for device in range(devices)}) > 1:
+        counts = ", ".join(f"device {device} holds {held[device]}" for device in range(devices))
         yield Problem(f"every device must hold the same number of stages, but {counts}")
     times = Counter(op for op, _, _ in placed)
     for op, device, position in placed:
@@ -126,68 +116,50 @@ def _of_microbatches(numbers: Sequence[int]) -> str:
     return f"of {len(numbers)} microbatches, {numbers[0]}, {numbers[1]}, ... {numbers[-1]}"
 
 
-def _too_early(orders: Orders) -> Iterator[Problem]:
-    """Yield every op that stands before an op of its own stage which it needs."""
+def _no_pair(orders: Turns) -> Iterator[Problem]:
+    """Yield what is run at the same time and is not one forward and one full backward, apart from each other."""
     for device, order in enumerate(orders):
-        place: dict[Op, int] = {}
-        for position, op in enumerate(order):
-            place.setdefault(op, position)
-        for position, op in enumerate(order):
-            needed = Kind.I if op.kind is Kind.W else Kind.F
-            first = place.get(Op(needed, op.stage, op.microbatch), -1)
-            if op.kind is not Kind.F and first > position:
-                sentence = f"device {device} runs {op} before {order[first]}, the {needed.words} that it needs"
-                yield Problem(sentence, device, position, op)
+        for position, turn in enumerate(order):
+            kinds, places = sorted(op.kind for op in turn), {op[1:] for op in turn}
+            if len(turn) != 1 and (kinds != [Kind.B, Kind.F] or len(places) == 1):
+                wanted = "an overlapped pair is a forward and a full backward (B) of another stage or microbatch"
+                sentence = f"device {device} runs {turn_text(turn)} at the same time: {wanted}"
+                yield Problem(sentence, device, position, next(iter(turn), None))
 
 
-def _run(orders: Orders, device_of: Mapping[int, int]) -> tuple[dict[Op, int], list[int]]:
-    """Run every device as far as it goes; return the slots of what ran and the place each device reached."""
-    split = _split(orders)
-    slots: dict[Op, int] = {}
-    at, clock = [0] * len(orders), [-1] * len(orders)
-    waiting: dict[Op, int] = {}
-    ready = list(range(len(orders)))
-    while ready:
-        device = ready.pop()
-        for op in orders[device][at[device] :]:
-            needed = input_of(op, len(device_of), split)
-            if needed is not None and needed not in slots:
-                waiting[needed] = device
-                break
-            clock[device] = slots[op] = 1 + max(clock[device], slots[needed] if needed else -1)
-            at[device] += 1
-            if op in waiting:
-                ready.append(waiting.pop(op))
-    return slots, at
+def _too_early(placed: Sequence[Placed]) -> Iterator[Problem]:
+    """Yield every op that stands before an op of its own stage which it needs."""
+    place: dict[tuple[Op, int], int] = {}
+    for op, device, position in placed:
+        place.setdefault((op, device), position)
+    for op, device, position in placed:
+        needed = Op(Kind.I if op.kind is Kind.W else Kind.F, op.stage, op.microbatch)
+        if op.kind is not Kind.F and place.get((needed, device), -1) > position:
+            sentence = f"device {device} runs {op} before {needed}, the {needed.kind.words} that it needs"
+            yield Problem(sentence, device, position, op)
 
 
-def _stuck(orders: Orders, device_of: Mapping[int, int], at: Sequence[int]) -> Iterator[Problem]:
-    split = _split(orders)
+def _stuck(
+    orders: Turns, inputs: Mapping[Op, Op | None], paths: Paths, slots: Mapping[Op, int], at: Sequence[int]
+) -> Iterator[Problem]:
     for device, order in enumerate(orders):
         if at[device] < len(order):
-            op = order[at[device]]
-            needed = input_of(op, len(device_of), split)
-            if needed is not None:
-                other = device_of[needed.stage]
-                there = orders[other][at[other]]
-                where = "where" if there == needed else f"which is behind {there} on"
-                stops = " stops too" if there == needed else ""
-                sentence = f"device {device} stops at {op}: it waits for {needed}, {where} device {other}{stops}"
-                yield Problem(sentence, device, at[device], op)
+            op, needed = next((op, need) for op in order[at[device]] if (need := inputs[op]) is not None and need not in slots)
+            other = paths.device(needed)
+            there = orders[other][at[other]]
+            where = "where" if needed in there else f"which is behind {turn_text(there)} on"
+            stops = " stops too" if needed in there else ""
+            sentence = f"device {device} stops at {op}: it waits for {needed}, {where} device {other}{stops}"
+            yield Problem(sentence, device, at[device], op)
 
 
-def _report(name: str, orders: Orders, problems: Sequence[Problem]) -> str:
+def _report(name: str, orders: Turns, problems: Sequence[Problem]) -> str:
     """Return the message: what is wrong, one sentence a line, and the grid with the offending ops in brackets."""
     told = [f"  {problem.sentence}" for problem in problems[:MOST_FAULTS]]
     if len(told) == MOST_FAULTS:
         told.append("  and perhaps more")
     marks = {(problem.device, problem.position) for problem in problems}
     return "\n".join([f"schedule {shown(name)} cannot run:", *told, join_marked(orders, marks)])
-
-
-def _split(orders: Orders) -> dict[tuple[int, int], bool]:
-    """Return for (stage, microbatch) whether its backward is split into I and W."""
-    return {(op.stage, op.microbatch): op.kind is Kind.I for order in orders for op in order if op.kind in "BI"}
 
 
 def _of(op: Op) -> str:

@@ -15,6 +15,7 @@ from oracle import Node, Setting, Span
 from hybridlab import Schedule, Timeline
 
 FOLDED = {"hanayo", "zb-v", "v-half", "v-min", "dualpipe-v"}  # written down here a second time, from their papers
+MIRRORED = {"chimera", "dualpipe"}
 TOLERANCE = Fraction(1, 10**12)  # of the makespan
 
 
@@ -50,6 +51,14 @@ def runs_everything_once(schedule: Schedule) -> None:
 def stages_are_where_they_belong(schedule: Schedule) -> None:
     """Chunk c of device d is stage cK + d; folded, cK + K-1-d for odd c."""
     folded = schedule.name in FOLDED
+    if schedule.name in MIRRORED:
+        down = tuple(range(schedule.devices))
+        assert schedule.paths == (down, down[::-1])
+        assert np.bincount(schedule.copy_of).tolist() == [schedule.microbatches // 2] * 2
+        for (_, stage, microbatch), device in oracle.where(oracle.nodes(schedule)).items():
+            assert device == schedule.paths[schedule.copy_of[microbatch]][stage]
+        return
+    assert schedule.paths == (schedule.device_of,)
     for device, order in enumerate(oracle.nodes(schedule)):
         belong = set()
         for chunk in range(schedule.chunks):
@@ -70,7 +79,10 @@ def slots_prove_that_it_can_run(schedule: Schedule) -> None:
     sourced = schedule.source >= 0
     assert (schedule.slot[schedule.source[sourced]] < schedule.slot[sourced]).all()
     same_device = np.diff(schedule.device) == 0
-    assert (np.diff(schedule.slot)[same_device] > 0).all()
+    assert (np.diff(schedule.slot)[same_device] >= 0).all()
+    shared = {(schedule.ops[row], schedule.ops[row + 1]) for row in np.flatnonzero((np.diff(schedule.slot) == 0) & same_device)}
+    together = oracle.partners(schedule)
+    assert {((a.kind, *a[1:]), (b.kind, *b[1:])) for a, b in shared} == {pair for pair in together.items() if pair[0][0] == "F"}
     assert oracle.can_run(oracle.nodes(schedule))
 
 
@@ -78,8 +90,8 @@ def survives_writing_and_reading(schedule: Schedule) -> None:
     for again in (
         Schedule.parse(str(schedule), name=schedule.name),
         Schedule.from_csv(schedule.to_csv(), name=schedule.name),
-        Schedule(schedule.name, schedule.orders),
-        Schedule(schedule.name, [[str(op) for op in order] for order in schedule.orders]),
+        Schedule(schedule.name, schedule.turns),
+        Schedule(schedule.name, [line.partition(": ")[2].split() for line in str(schedule).splitlines()]),
     ):
         assert again == schedule
         assert hash(again) == hash(schedule)
@@ -104,39 +116,47 @@ def starts_at_zero(timeline: Timeline, setting: Setting) -> None:
 
 def nothing_starts_before_its_input(timeline: Timeline, setting: Setting) -> None:
     schedule, when, slack = timeline.schedule, spans(timeline), small(timeline)
+    device_of = oracle.where(oracle.nodes(schedule))
     for node, (start, _) in when.items():
         for needed in oracle.inputs(node, schedule.stages, when):
-            crosses = schedule.device_of[needed[1]] != schedule.device_of[node[1]]
+            crosses = device_of[needed] != device_of[node]
             arrival = when[needed][1] + (Fraction(setting.p2p) if crosses else 0)
             assert start >= arrival - slack, (node, float(start), needed, float(arrival))
 
 
 def a_device_runs_one_operation_at_a_time(timeline: Timeline, setting: Setting) -> None:
-    when = spans(timeline)
+    when, together = spans(timeline), oracle.partners(timeline.schedule)
     for order in oracle.nodes(timeline.schedule):
         for before, after in pairwise(order):
-            assert when[after][0] >= when[before][1], (before, after)
+            if together.get(after) == before:
+                assert when[after] == when[before], (before, after)
+            else:
+                assert when[after][0] >= when[before][1], (before, after)
 
 
 def every_operation_takes_its_time(timeline: Timeline, setting: Setting) -> None:
     schedule, slack = timeline.schedule, small(timeline)
-    for (kind, stage, microbatch), (start, end) in spans(timeline).items():
-        takes = setting.duration(kind, schedule.device_of[stage], schedule.chunks)
-        assert abs(end - start - takes) <= slack, (kind, stage, microbatch, float(end - start), float(takes))
+    device_of, together = oracle.where(oracle.nodes(schedule)), oracle.partners(schedule)
+    for node, (start, end) in spans(timeline).items():
+        takes = setting.duration(node[0], device_of[node], schedule.chunks)
+        if node in together:
+            takes += setting.duration(together[node][0], device_of[node], schedule.chunks) - setting.saved(device_of[node], schedule.chunks)
+        assert abs(end - start - takes) <= slack, (node, float(end - start), float(takes))
 
 
 def work_is_conserved(timeline: Timeline, setting: Setting) -> None:
-    """Every device computes microbatches x (forward + full backward), however the schedule cuts them up."""
-    slack = small(timeline)
-    for device, busy in enumerate(timeline.busy.tolist()):
+    """Every device computes microbatches x (forward + full backward), however the schedule cuts them up; pairs save what overlaps."""
+    slack, together = small(timeline), oracle.partners(timeline.schedule)
+    for device, (busy, order) in enumerate(zip(timeline.busy.tolist(), oracle.nodes(timeline.schedule), strict=True)):
         once = Fraction(setting.forward[device]) + Fraction(setting.backward[device])
-        assert abs(Fraction(busy) - timeline.schedule.microbatches * once) <= slack, (device, busy)
+        saved = sum(node in together for node in order) // 2 * setting.saved(device, timeline.schedule.chunks)
+        assert abs(Fraction(busy) - timeline.schedule.microbatches * once + saved) <= slack, (device, busy)
 
 
 def makespan_covers_the_busiest_device(timeline: Timeline, setting: Setting) -> None:
     slack = small(timeline)
     assert Fraction(timeline.makespan) + slack >= max(
-        oracle.works(oracle.nodes(timeline.schedule), setting, timeline.schedule.chunks)
+        oracle.works(oracle.nodes(timeline.schedule), setting, timeline.schedule.chunks, oracle.partners(timeline.schedule))
     )
     assert timeline.makespan * (1 + 1e-12) >= timeline.device_span >= timeline.busy.max() * (1 - 1e-12)
 
@@ -147,7 +167,8 @@ def makespan_covers_the_critical_path(timeline: Timeline, setting: Setting) -> N
 
 
 def equals_the_longest_paths(timeline: Timeline, setting: Setting) -> None:
-    expected = oracle.times(oracle.nodes(timeline.schedule), setting, timeline.schedule.chunks)
+    schedule = timeline.schedule
+    expected = oracle.times(oracle.nodes(schedule), setting, schedule.chunks, together=oracle.partners(schedule))
     when, slack = spans(timeline), TOLERANCE * max(end for _, end in expected.values())
     assert when.keys() == expected.keys()
     for node, (start, end) in when.items():
@@ -157,8 +178,9 @@ def equals_the_longest_paths(timeline: Timeline, setting: Setting) -> None:
 
 def bubble_ratio_is_idle_over_all(timeline: Timeline, setting: Setting) -> None:
     orders, schedule = oracle.nodes(timeline.schedule), timeline.schedule
-    whole = schedule.devices * max(end for _, end in oracle.times(orders, setting, schedule.chunks).values())
-    idle = 1 - sum(oracle.works(orders, setting, schedule.chunks)) / whole if whole else Fraction(0)
+    together = oracle.partners(schedule)
+    whole = schedule.devices * max(end for _, end in oracle.times(orders, setting, schedule.chunks, together=together).values())
+    idle = 1 - sum(oracle.works(orders, setting, schedule.chunks, together)) / whole if whole else Fraction(0)
     assert abs(Fraction(timeline.bubble_ratio) - idle) <= 1e-12
     assert 0 <= timeline.bubble_ratio <= 1
 
@@ -173,10 +195,11 @@ def peaks_equal_a_sweep_through_time(timeline: Timeline, setting: Setting) -> No
     schedule, when = timeline.schedule, spans(timeline)
     if not (timeline.end > timeline.start).all():
         return  # where operations take no time, only their order tells what is held
+    device_of = oracle.where(oracle.nodes(schedule))
     for device in range(schedule.devices):
         held = []
         for (kind, stage, microbatch), (start, _) in when.items():
-            if kind == "F" and schedule.device_of[stage] == device:
+            if kind == "F" and device_of[kind, stage, microbatch] == device:
                 release = when.get(("B", stage, microbatch)) or when["W", stage, microbatch]
                 held.append((start, release[1]))
         most = max(sum(start <= now < end for start, end in held) for now, _ in held)

@@ -4,11 +4,13 @@ It shares nothing with the clock it judges: no arrays, no slots, and its own rul
 stage stands. An operation is written here as the tuple (kind letter, stage, microbatch).
 """
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from types import MappingProxyType
 
 from hybridlab import Costs, Schedule
 
@@ -27,9 +29,14 @@ class Setting:
     backward: tuple[float, ...]
     share: tuple[float, ...]
     p2p: float
+    overlap: float = 0.0
 
     def costs(self) -> Costs:
-        return Costs.per_device(list(self.forward), list(self.backward), list(self.share), self.p2p)
+        return Costs.per_device(list(self.forward), list(self.backward), list(self.share), self.p2p, self.overlap)
+
+    def saved(self, device: int, chunks: int) -> Fraction:
+        """What an overlapped pair saves against its two operations one after the other."""
+        return Fraction(self.overlap) * min(self.duration("F", device, chunks), self.duration("B", device, chunks))
 
     def duration(self, kind: str, device: int, chunks: int) -> Fraction:
         backward, share = Fraction(self.backward[device]), Fraction(self.share[device])
@@ -37,12 +44,24 @@ class Setting:
         return parts[kind] / chunks
 
 
-def uniform(devices: int, forward: float, backward: float, share: float = 0.5, p2p: float = 0.0) -> Setting:
-    return Setting((forward,) * devices, (backward,) * devices, (share,) * devices, p2p)
+def uniform(
+    devices: int, forward: float, backward: float, share: float = 0.5, p2p: float = 0.0, overlap: float = 0.0
+) -> Setting:
+    return Setting((forward,) * devices, (backward,) * devices, (share,) * devices, p2p, overlap)
 
 
 def nodes(schedule: Schedule) -> list[list[Node]]:
     return [[(op.kind.value, op.stage, op.microbatch) for op in order] for order in schedule.orders]
+
+
+def partners(schedule: Schedule) -> dict[Node, Node]:
+    """Both operations of every overlapped pair, each with the other, read from the schedule's text."""
+    found: dict[Node, Node] = {}
+    for numbers in re.findall(r"\((\d+)([FB])(\d+);(\d+)([FB])(\d+)\)", str(schedule)):
+        stage, kind, microbatch, other_stage, other_kind, other_microbatch = numbers
+        one, other = (kind, int(stage), int(microbatch)), (other_kind, int(other_stage), int(other_microbatch))
+        found |= {one: other, other: one}
+    return found
 
 
 def inputs(node: Node, stages: int, every: Iterable[Node] | Mapping[Node, object]) -> list[Node]:
@@ -60,26 +79,42 @@ def placement(orders: Orders) -> dict[int, int]:
     return {stage: device for device, order in enumerate(orders) for _, stage, _ in order}
 
 
-def times(orders: Orders, setting: Setting, chunks: int, in_order: bool = True) -> dict[Node, Span]:
+def where(orders: Orders) -> dict[Node, int]:
+    """The device of every operation."""
+    return {node: device for device, order in enumerate(orders) for node in order}
+
+
+def times(
+    orders: Orders, setting: Setting, chunks: int, in_order: bool = True, together: Mapping[Node, Node] = MappingProxyType({})
+) -> dict[Node, Span]:
     """Start and end of every operation: the longest path to it through inputs, messages and the order of its device.
 
-    Without ``in_order`` as if every operation had a device of its own.
+    Without ``in_order`` as if every operation had a device of its own. Those that are ``together`` start and end as one.
     """
-    device_of = placement(orders)
-    before = {node: earlier if in_order else None for order in orders for earlier, node in pairwise([None, *order])}
+    device_of = where(orders)
+    stages = 1 + max(stage for _, stage, _ in device_of)
+    before: dict[Node, Node | None] = {}
+    for order in orders:
+        for earlier, node in pairwise([None, *order]):
+            before[node] = before[earlier] if earlier and together.get(node) == earlier else earlier
     known: dict[Node, Span] = {}
+
+    def earliest(node: Node) -> Fraction:
+        start = Fraction(0)
+        earlier = before[node] if in_order else None
+        if earlier is not None:
+            start = end(earlier)
+        for needed in inputs(node, stages, before):
+            hop = Fraction(setting.p2p) if device_of[needed] != device_of[node] else Fraction(0)
+            start = max(start, end(needed) + hop)
+        return start
 
     def end(node: Node) -> Fraction:
         if node not in known:
-            kind, stage, _ = node
-            earliest = Fraction(0)
-            earlier = before[node]
-            if earlier is not None:
-                earliest = max(earliest, end(earlier))
-            for needed in inputs(node, len(device_of), before):
-                hop = Fraction(setting.p2p) if device_of[needed[1]] != device_of[stage] else Fraction(0)
-                earliest = max(earliest, end(needed) + hop)
-            known[node] = earliest, earliest + setting.duration(kind, device_of[stage], chunks)
+            device, both = device_of[node], [node, together[node]] if node in together else [node]
+            start = max(earliest(each) for each in both)
+            takes = sum((setting.duration(kind, device, chunks) for kind, _, _ in both), Fraction(0))
+            known[node] = start, start + takes - setting.saved(device, chunks) * (len(both) - 1)
         return known[node][1]
 
     for order in orders:
@@ -109,10 +144,11 @@ def critical_path(orders: Orders, setting: Setting, chunks: int) -> Fraction:
     return max(end for _, end in times(orders, setting, chunks, in_order=False).values())
 
 
-def works(orders: Orders, setting: Setting, chunks: int) -> Iterator[Fraction]:
-    """The work of each device, from its operations one by one."""
+def works(orders: Orders, setting: Setting, chunks: int, together: Mapping[Node, Node] = MappingProxyType({})) -> Iterator[Fraction]:
+    """The work of each device, from its operations one by one; a pair saves what is overlapped."""
     for device, order in enumerate(orders):
-        yield sum((setting.duration(kind, device, chunks) for kind, _, _ in order), Fraction(0))
+        pairs = sum(node in together for node in order) // 2
+        yield sum((setting.duration(kind, device, chunks) for kind, _, _ in order), Fraction(0)) - pairs * setting.saved(device, chunks)
 
 
 def peaks(orders: Orders, chunks: int) -> list[Fraction]:

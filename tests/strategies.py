@@ -32,13 +32,14 @@ def sizes(draw: st.DrawFn, name: str | None = None) -> Size:
     """A supported size: one device, one microbatch, fewer microbatches than devices among them."""
     name = draw(st.sampled_from(sorted(REGISTRY))) if name is None else name
     family = REGISTRY[name]
-    devices = draw(st.integers(1, MOST_DEVICES))
+    devices = 2 * draw(st.integers(1, MOST_DEVICES // 2)) if family.mirrored else draw(st.integers(1, MOST_DEVICES))
     chunks = family.fewest_chunks + family.chunk_step * draw(st.integers(0, 2 if family.chunk_step else 0))
     most = max(1, MOST_OPS // (3 * devices * chunks))
     if family.whole_groups:
         microbatches = devices * draw(st.integers(1, max(1, min(3, most // devices))))
     else:
-        microbatches = draw(st.integers(1, min(12, most)))
+        least = family.groups * devices // family.copies  # the copies are fed in turn
+        microbatches = family.copies * draw(st.integers(max(1, least), max(12 // family.copies, least + 2)))
     return Size(name, devices, microbatches, chunks)
 
 
@@ -55,10 +56,10 @@ def settings_of(draw: st.DrawFn, devices: int, exact: bool = False) -> Setting:
     time, share = (quarters, eighths) if exact else (decimals, shares)
     if draw(st.booleans()):
         forward, backward, part = draw(time), draw(time), draw(share)
-        return uniform(devices, forward, backward, part, draw(time))
+        return uniform(devices, forward, backward, part, draw(time), draw(share))
     row = st.lists(time, min_size=devices, max_size=devices).map(tuple)
     parts = st.lists(share, min_size=devices, max_size=devices).map(tuple)
-    return Setting(draw(row), draw(row), draw(parts), draw(time))
+    return Setting(draw(row), draw(row), draw(parts), draw(time), draw(share))
 
 
 @st.composite

@@ -201,7 +201,7 @@ FORMULAS = [
 @settings(max_examples=160)
 @given(data=st.data())
 def test_formulas(formula: Callable[..., Any], data: st.DataObject) -> None:
-    usual = {"schedule": ["gpipe", "1f1b", "interleaved", "zb-h1"]}
+    usual = {"schedule": ["gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "v-half"]}
     arguments = [
         data.draw(usual_or_junk(usual.get(name, [1, 2, 3, 4])), label=name)
         for name in inspect.signature(formula).parameters

@@ -12,13 +12,22 @@ devices = st.integers(1, 9)
 microbatches = st.integers(1, 24)
 groups = st.integers(1, 5)
 times = st.one_of(st.sampled_from([0.0, 1.0, 2.0]), st.integers(0, 400).map(lambda number: number / 8))
-halves = st.sampled_from([0.0, 0.125, 0.25, 0.5])
+parts = st.integers(0, 60).map(lambda number: number / 4)  # forward, input gradient, weight gradient: any may be the longest
 
 
 def run(
     name: str, sizes: tuple[int, ...], forward: float, backward: float, share: float = 0.5, p2p: float = 0.0
 ) -> Timeline:
     return simulate(build(name, *sizes), Costs.per_device(forward, backward, share, p2p))
+
+
+def split(
+    name: str, sizes: tuple[int, ...], forward: float, input_gradient: float, weight_gradient: float
+) -> tuple[Timeline, tuple[float, float, float]]:
+    """Return the timeline, and the times as a closed form takes them."""
+    backward = input_gradient + weight_gradient
+    timeline = run(name, sizes, forward, backward, weight_gradient / backward if backward else 0)
+    return timeline, (forward, backward, weight_gradient)
 
 
 def equal(value: float) -> Any:
@@ -68,14 +77,93 @@ def test_hanayo(devices: int, groups: int, chunks: int, forward: float) -> None:
 
 
 @many
-@given(devices, microbatches, times, times, halves)
-def test_zb_h1(devices: int, microbatches: int, forward: float, backward: float, share: float) -> None:
-    assume(share * backward <= forward and microbatches >= devices)
-    timeline = run("zb-h1", (devices, microbatches), forward, backward, share)
-    weight_gradient = share * backward
-    assert timeline.makespan == equal(
-        formulas.zb_h1_makespan(devices, microbatches, forward, backward, weight_gradient)
-    )
+@given(devices, microbatches, times, times, st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+def test_eager_1f1b(devices: int, microbatches: int, forward: float, backward: float, part: float) -> None:
+    """With latency up to half of a forward and a backward."""
+    p2p = part * (forward + backward) / 2
+    timeline = run("eager-1f1b", (devices, microbatches), forward, backward, p2p=p2p)
+    assert timeline.makespan == equal(formulas.eager_one_f_one_b_makespan(devices, microbatches, forward, backward, p2p))
+
+
+@many
+@given(devices, microbatches, st.integers(2, 5), times, times, times)
+def test_looped_bfs(devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float) -> None:
+    sizes = devices, microbatches, chunks
+    timeline = run("looped-bfs", sizes, forward, backward, p2p=p2p)
+    assert timeline.makespan == equal(formulas.looped_bfs_makespan(*sizes, forward, backward, p2p))
+
+
+@many
+@given(devices, groups, st.integers(2, 5), times, times)
+def test_the_bubble_of_looped_bfs_is_that_of_interleaved(
+    devices: int, groups: int, chunks: int, forward: float, backward: float
+) -> None:
+    """Lamy-Poirier, arXiv 2211.05953; both divide 1F1B's by the chunks."""
+    sizes = devices, groups * devices, chunks
+    looped, interleaved = (run(name, sizes, forward, backward).makespan for name in ("looped-bfs", "interleaved"))
+    assert looped == equal(interleaved)
+
+
+@many
+@given(devices, microbatches, parts, parts, parts)
+def test_zb_h1(devices: int, microbatches: int, forward: float, input_gradient: float, weight_gradient: float) -> None:
+    assume(microbatches >= devices)
+    timeline, costs = split("zb-h1", (devices, microbatches), forward, input_gradient, weight_gradient)
+    assert timeline.makespan == equal(formulas.zb_h1_makespan(devices, microbatches, *costs))
+
+
+@many
+@given(devices, groups, st.integers(2, 4), parts, parts, parts)
+def test_interleaved_zb(
+    devices: int, groups: int, chunks: int, forward: float, input_gradient: float, weight_gradient: float
+) -> None:
+    sizes = devices, groups * devices, chunks
+    timeline, costs = split("interleaved-zb", sizes, forward, input_gradient, weight_gradient)
+    assert timeline.makespan == equal(formulas.interleaved_zb_makespan(*sizes, *costs))
+
+
+@many
+@given(devices, microbatches, parts, parts, parts)
+def test_zb_h2(devices: int, more: int, forward: float, input_gradient: float, weight_gradient: float) -> None:
+    sizes = devices, 2 * devices - 2 + more
+    timeline, costs = split("zb-h2", sizes, forward, input_gradient, weight_gradient)
+    assert timeline.makespan == equal(formulas.zb_h2_makespan(*sizes, *costs))
+    assert timeline.device_span == equal(formulas.zb_h2_span(*sizes, *costs))
+
+
+@many
+@given(devices, microbatches, parts, parts, parts)
+def test_zb_v(devices: int, more: int, forward: float, input_gradient: float, weight_gradient: float) -> None:
+    assume(max(forward, weight_gradient) <= input_gradient)
+    sizes = devices, 2 * devices - 2 + more
+    timeline, costs = split("zb-v", sizes, forward, input_gradient, weight_gradient)
+    assert timeline.makespan == equal(formulas.zb_v_makespan(*sizes, *costs))
+
+
+@pytest.mark.parametrize(
+    ("name", "chunks", "published"),
+    [
+        ("zb-h1", (), lambda f, i, w: f + i - w),  # Qi et al., arXiv 2401.10241, Table 2
+        ("zb-h2", (), lambda f, i, w: f + f + i - 2 * w),  # the same, of one device; the last starts K-1 forwards late
+        ("interleaved-zb", (2,), lambda f, i, w: (f + i - w) / 2),
+        ("zb-v", (), lambda f, i, w: f / 2),  # sec. 6: none on any device; the last starts K-1 forwards of a chunk late
+    ],
+)
+def test_the_bubbles_of_the_papers_where_all_parts_take_the_same(name: str, chunks: tuple[int, ...], published: Any) -> None:
+    for devices, microbatches in [(2, 4), (4, 8), (4, 12), (8, 16), (8, 64)]:
+        timeline, _ = split(name, (devices, microbatches, *chunks), 6, 6, 6)
+        assert timeline.makespan - microbatches * 18 == (devices - 1) * published(6, 6, 6)
+
+
+@many
+@given(devices, microbatches, times)
+def test_zb_h2_and_zb_v_keep_every_device_busy_where_all_parts_take_the_same(
+    devices: int, microbatches: int, time: float
+) -> None:
+    """Qi et al., arXiv 2401.10241, Table 2 and sec. 6: a span without a bubble."""
+    for name in ("zb-h2", "zb-v"):
+        timeline, _ = split(name, (devices, 2 * devices - 2 + microbatches), time, time, time)
+        assert timeline.device_span == equal(timeline.busy[0])
 
 
 @many
@@ -84,7 +172,7 @@ def test_the_bubble_of_gpipe_and_1f1b_is_the_same(
     devices: int, microbatches: int, forward: float, backward: float
 ) -> None:
     assume(forward + backward > 0)
-    for name in ("gpipe", "1f1b"):
+    for name in ("gpipe", "1f1b", "eager-1f1b"):
         timeline = run(name, (devices, microbatches), forward, backward)
         assert timeline.bubble_ratio == equal(formulas.bubble_ratio(devices, microbatches))
 
@@ -93,7 +181,7 @@ def test_the_bubble_of_gpipe_and_1f1b_is_the_same(
 @given(devices, microbatches, times, times, times)
 def test_peak_activations(devices: int, microbatches: int, forward: float, backward: float, p2p: float) -> None:
     """Whatever the costs: the order alone decides."""
-    for name in ("gpipe", "1f1b", "zb-h1"):
+    for name in ("gpipe", "1f1b", "eager-1f1b", "looped-bfs", "zb-h1", "zb-h2", "zb-v"):
         peaks = run(name, (devices, microbatches), forward, backward, p2p=p2p).peak_activations
         for device, peak in enumerate(peaks.tolist()):
             assert peak == formulas.peak_activations(name, devices, microbatches, device)
@@ -107,12 +195,56 @@ def test_peak_activations_of_interleaved(devices: int, groups: int, chunks: int)
     assert peak == equal(formulas.peak_activations("interleaved", devices, groups * devices, chunks=chunks))
 
 
+@many
+@given(devices, groups, st.integers(2, 5))
+def test_peak_activations_of_interleaved_zb(devices: int, groups: int, chunks: int) -> None:
+    for device, peak in enumerate(run("interleaved-zb", (devices, groups * devices, chunks), 1, 2).peak_activations):
+        assert peak == equal(formulas.peak_activations("interleaved-zb", devices, groups * devices, device, chunks))
+
+
+@pytest.mark.parametrize(
+    ("name", "peaks"),
+    [
+        ("v-half", {1: 1, 2: 2, 3: 3, 4: 3, 5: 4, 8: 5}),
+        ("v-min", {1: 1, 2: 2, 3: 2, 4: 2, 5: 3, 8: 4}),
+        ("dualpipe-v", {2: 2.5, 4: 4.5}),
+        ("dualpipe", {4: 5, 8: 9}),
+    ],
+)
+def test_peak_activations_of_schedules_to_come(name: str, peaks: dict[int, float]) -> None:
+    for devices, peak in peaks.items():
+        assert formulas.peak_activations(name, devices, 2 * devices) == peak
+
+
+@pytest.mark.parametrize("devices", [2, 4, 6, 8, 32])
+@pytest.mark.parametrize("groups", [1, 2, 5])
+def test_chimeras_makespan_has_the_published_bubble_ratio(devices: int, groups: int) -> None:
+    """Li and Hoefler, arXiv 2107.06925."""
+    microbatches = groups * devices
+    for ratio, published in [(1, 2 * microbatches), (2, 1.5 * microbatches)]:
+        idle = 1 - microbatches * (1 + ratio) / formulas.chimera_makespan(devices, microbatches, 1, ratio)
+        assert idle == equal((devices - 2) / (published + devices - 2))
+        assert formulas.chimera_bubble_ratio(devices, microbatches, 1, ratio) == equal(idle)
+
+
+def test_dualpipes_bubble() -> None:
+    """DeepSeek-AI, arXiv 2412.19437, Table 2: (P/2 - 1)(FB + B - 3W)."""
+    assert formulas.dualpipe_bubble(16, overlapped=4, backward=3, weight_gradient=1) == 7 * (4 + 3 - 3)
+    assert formulas.dualpipe_bubble(2, overlapped=4, backward=3, weight_gradient=1) == 0
+
+
 def test_what_1f1b_gains_is_memory_not_time() -> None:
     """Narayanan et al., arXiv 2104.04473, sec. 2.2.1: the same bubble, at most D activations in place of M."""
     gpipe, one_f_one_b = (run(name, (4, 64), 1, 2) for name in ("gpipe", "1f1b"))
     assert gpipe.makespan == one_f_one_b.makespan
     assert gpipe.peak_activations.tolist() == [64, 64, 64, 64]
     assert one_f_one_b.peak_activations.tolist() == [4, 3, 2, 1]
+
+
+def test_a_range_is_not_missed_by_a_rounding() -> None:
+    """0.3 - 0.1 is less than 0.2, and 3 x 0.2 more than 0.6, by one place of a float."""
+    assert formulas.zb_v_makespan(4, 8, 0.2, 0.3, 0.1) == equal(8 * 0.5 + 3 * 0.1)
+    assert formulas.dualpipe_bubble(8, 0.3, 0.3, 0.2) == 0
 
 
 @pytest.mark.parametrize(
@@ -133,10 +265,21 @@ def test_what_1f1b_gains_is_memory_not_time() -> None:
         (formulas.hanayo_makespan, (4, 6, 2, 1), "microbatches a multiple of devices, not 6 of 4"),
         (formulas.hanayo_makespan, (4, 8, 3, 1), "an even number of chunks, not 3"),
         (formulas.zb_h1_makespan, (4, 3, 1, 2, 1), "at least as many microbatches as devices, not 3 of 4"),
-        (formulas.zb_h1_makespan, (4, 8, 9, 4, 3), "a weight gradient of at most half the backward, 2, not 3"),
-        (formulas.zb_h1_makespan, (4, 8, 1, 4, 2), "a weight gradient no longer than the forward, 1, not 2"),
-        (formulas.peak_activations, ("interleaved", 4, 8, 1), "device 0 and microbatches a multiple of devices"),
-        (formulas.peak_activations, ("interleaved", 4, 6), "device 0 and microbatches a multiple of devices"),
+        (formulas.zb_h2_makespan, (4, 6, 1, 2, 1), "at least 2K-1 microbatches, 7 for 4 devices, not 6"),
+        (formulas.zb_h2_span, (4, 6, 1, 2, 1), "at least 2K-1 microbatches, 7 for 4 devices, not 6"),
+        (formulas.zb_v_makespan, (4, 6, 1, 2, 1), "at least 2K-1 microbatches, 7 for 4 devices, not 6"),
+        (formulas.zb_v_makespan, (4, 8, 3, 3, 1), "a forward and a weight gradient of at most the input gradient, 2, not 3 and 1"),
+        (formulas.interleaved_zb_makespan, (4, 6, 2, 1, 2, 1), "microbatches a multiple of devices, not 6 of 4"),
+        (formulas.eager_one_f_one_b_makespan, (4, 8, 1, 2, 1.75), "at most half the forward and backward, 1.5, not 1.75"),
+        (formulas.dualpipe_bubble, (7, 3, 2, 1), "an even number of stages, not 7"),
+        (formulas.dualpipe_bubble, (8, 3, 2, 2), "a weight gradient of at most a third of FB + B, 5, not 2"),
+        (formulas.chimera_makespan, (5, 5, 1, 1), "an even number of devices, not 5"),
+        (formulas.chimera_makespan, (4, 6, 1, 1), "microbatches a multiple of devices, not 6 of 4"),
+        (formulas.chimera_makespan, (4, 8, 1, 3), "a backward as long as the forward or twice as long, 1 or 2, not 3"),
+        (formulas.peak_activations, ("interleaved", 4, 8, 1), "device 0, not 1"),
+        (formulas.peak_activations, ("interleaved", 4, 6), "microbatches a multiple of devices, not 6 of 4"),
+        (formulas.peak_activations, ("interleaved-zb", 4, 6), "microbatches a multiple of devices, not 6 of 4"),
+        (formulas.peak_activations, ("v-half", 4, 7), "at least 2K microbatches, 8 for 4 devices, not 7"),
     ],
 )
 def test_outside_its_range_a_closed_form_says_so(formula: Any, arguments: tuple[Any, ...], told: str) -> None:
@@ -151,9 +294,14 @@ def test_outside_its_range_a_closed_form_says_so(formula: Any, arguments: tuple[
     [
         ("1f1b", (4, 6), (1, 2, 0.5, 0.5), lambda: 9 * 3 + (2 * 3 * 6 / 4 + 4) * 0.5),
         ("interleaved", (4, 8, 2), (2, 1, 0.5, 0.75), lambda: (8 + 1.5) * 3 + 14 * 0.75),
-        ("zb-h1", (4, 8), (1, 8, 0.25), lambda: 8 * 9 + 3 * 5),
-        ("zb-h1", (4, 8), (8, 8, 0.75), lambda: 8 * 16 + 3 * 4),
+        ("eager-1f1b", (4, 8), (1, 2, 0.5, 1.75), lambda: 11 * 3 + 6 * 1.75),
+        ("zb-h1", (4, 8), (1, 8, 0.25), lambda: 8 * 9 + 3 * 5),  # Table 2 alone, where W > F
+        ("zb-h1", (4, 8), (8, 8, 0.75), lambda: 8 * 16 + 3 * 4),  # where W > I
         ("zb-h1", (4, 2), (2, 4, 0.5), lambda: 2 * 6 + 3 * 2),
+        ("zb-h2", (4, 6), (2, 4, 0.25), lambda: 6 * 6 + 3 * 3),
+        ("zb-v", (4, 6), (2, 4, 0.25), lambda: 6 * 6 + 3 * 2),
+        ("zb-v", (4, 8), (4, 4, 0.5), lambda: 8 * 8 + 3 * 1),
+        ("zb-v", (4, 8), (2, 8, 0.75), lambda: 8 * 10 + 3 * 1),
     ],
 )
 def test_the_ranges_are_needed(name: str, sizes: tuple[int, ...], costs: tuple[float, ...], formula: Any) -> None:

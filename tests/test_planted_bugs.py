@@ -109,8 +109,8 @@ def test_lost_weight_gradient_in_the_costs(monkeypatch: pytest.MonkeyPatch) -> N
 def test_lost_weight_gradient_in_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """A split backward whose last weight gradients never run."""
 
-    def forgetful(slots: Any, device_of: Any) -> Any:
-        columns = rows_of(slots, device_of)
+    def forgetful(slots: Any, *placement: Any) -> Any:
+        columns = rows_of(slots, *placement)
         kept = ~((columns["kind"] == W) & (columns["microbatch"] == slots.shape[2] - 1))
         place = np.append(np.cumsum(kept) - 1, -1)
         return {name: column[kept] for name, column in columns.items()} | {"source": place[columns["source"][kept]]}

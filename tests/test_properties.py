@@ -46,8 +46,9 @@ def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int]) -> Non
     family = REGISTRY[name]
     devices, microbatches = sizes
     chunks = family.fewest_chunks + family.chunk_step
+    devices += family.mirrored * devices % 2
     if family.refusal(devices, microbatches, chunks):
-        microbatches = devices
+        microbatches = max(1, family.groups) * devices
     schedule = Size(name, devices, microbatches, chunks).build()
     checks.has_the_size_asked_for(schedule, devices, microbatches, chunks)
     for check in checks.SCHEDULE_CHECKS:
@@ -65,7 +66,8 @@ def test_times_are_exact_where_binary_fractions_are(size: Size, data: st.DataObj
         return  # a third is no binary fraction
     setting = data.draw(settings_of(schedule.devices, exact=True))
     timeline = run(schedule, setting)
-    assert checks.spans(timeline) == oracle.times(oracle.nodes(schedule), setting, schedule.chunks)
+    expected = oracle.times(oracle.nodes(schedule), setting, schedule.chunks, together=oracle.partners(schedule))
+    assert checks.spans(timeline) == expected
 
 
 @settings(max_examples=80)
@@ -74,7 +76,7 @@ def test_doubling_every_cost_doubles_every_time(size: Size, data: st.DataObject)
     schedule = size.build()
     setting = data.draw(settings_of(schedule.devices))
     forward, backward = (tuple(2 * time for time in row) for row in (setting.forward, setting.backward))
-    once, twice = run(schedule, setting), run(schedule, Setting(forward, backward, setting.share, 2 * setting.p2p))
+    once, twice = run(schedule, setting), run(schedule, Setting(forward, backward, setting.share, 2 * setting.p2p, setting.overlap))
     assert np.array_equal(twice.start, 2 * once.start)
     assert np.array_equal(twice.end, 2 * once.end)
     assert twice.makespan == 2 * once.makespan

@@ -10,7 +10,7 @@ from hybridlab import Costs, HybridLabError, build, simulate
 from hybridlab.published.zero_bubble import RUNS, Run, bubble_rate
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "zero_bubble.json"
-PAPER_NAMES = {"1f1b": "1F1B", "zb-h1": "ZB-H1"}
+PAPER_NAMES = {"1f1b": "1F1B", "zb-h1": "ZB-H1", "zb-h2": "ZB-H2"}
 
 
 def table(name: str, keys: int) -> dict[tuple[Any, ...], dict[str, float]]:

@@ -63,7 +63,7 @@ class StepGrid:
         device 0: 0F0 0B0 0B1
         device 1: 1B0 1B1
         """
-        return join_text([self.order(stage) for stage in range(self.stages)])
+        return join_text([[(op,) for op in self.order(stage)] for stage in range(self.stages)])
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class EventLog:
         device 0: 0F0 0F1 0B0 0B1
         device 1: [1B0] 1F0 1B1
         """
-        return join_text([self.order(stage) for stage in range(self.stages)])
+        return join_text([[(op,) for op in self.order(stage)] for stage in range(self.stages)])
 
 
 def step_grid(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> StepGrid:

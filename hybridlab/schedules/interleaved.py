@@ -26,10 +26,20 @@ def interleaved(devices: int, microbatches: int, chunks: int) -> Ints:
     >>> interleaved(1, 2, 2)[0].tolist(), interleaved(1, 2, 2)[1].tolist()
     ([[0, 4], [2, 6]], [[5, 9], [3, 7]])
     """
+    device, forward, backward = counts(devices, microbatches, chunks)
+    gap = 4 * (devices - 1) + 2 * (chunks - 1) * devices + 1
+    slots = np.stack([2 * (device + forward), gap - 2 * device + 2 * backward])
+    return slots.reshape(2, chunks * devices, microbatches)
+
+
+def counts(devices: int, microbatches: int, chunks: int) -> tuple[Ints, Ints, Ints]:
+    """Return every device, and which of its forwards and of its backwards each operation is, by chunk and microbatch.
+
+    >>> [count.tolist() for count in counts(1, 2, 2)]
+    [[[[0]]], [[[0, 2]], [[1, 3]]], [[[1, 3]], [[0, 2]]]]
+    """
     chunk, device, microbatch = np.ogrid[:chunks, :devices, :microbatches]
     group, place = np.divmod(microbatch, devices)
     forward = (group * chunks + chunk) * devices + place
     backward = (group * chunks + chunks - 1 - chunk) * devices + place
-    gap = 4 * (devices - 1) + 2 * (chunks - 1) * devices + 1
-    slots = np.stack([2 * (device + forward), gap - 2 * device + 2 * backward])
-    return slots.reshape(2, chunks * devices, microbatches)
+    return device, forward, backward

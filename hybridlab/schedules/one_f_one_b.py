@@ -1,4 +1,4 @@
-"""1F1B: warm up with forwards, then one forward and one backward in turn."""
+"""1F1B and eager 1F1B: warm up with forwards, then one forward and one backward in turn."""
 
 import numpy as np
 
@@ -24,3 +24,21 @@ def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     """
     device, microbatch = np.ogrid[:devices, :microbatches]
     return np.stack([device + 2 * microbatch, 2 * devices - 1 - device + 2 * microbatch])
+
+
+@register(
+    "eager-1f1b",
+    title="Eager 1F1B",
+    summary="1F1B with twice the warm-up, 2(K-1-d) forwards on device d, so that messages travel while devices compute",
+    source="Zhuang et al., MLSys 2023, arXiv 2211.05322 (eager-1F1B)",
+)
+def eager_one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
+    """Return the slots of eager 1F1B, shape (2, devices, microbatches): those of 1F1B in which each message takes a slot.
+
+    The warm-up is that of interleaved 1F1B with one chunk, or all forwards if there are fewer.
+
+    >>> eager_one_f_one_b(2, 3, 1)[0].tolist(), eager_one_f_one_b(2, 3, 1)[1].tolist()
+    ([[0, 2, 4], [2, 4, 6]], [[5, 7, 9], [3, 5, 7]])
+    """
+    device, microbatch = np.ogrid[:devices, :microbatches]
+    return np.stack([2 * (device + microbatch), 4 * devices - 3 - 2 * device + 2 * microbatch])

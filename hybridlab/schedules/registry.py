@@ -22,7 +22,8 @@ class Family:
 
     ``rule(devices, microbatches, chunks)`` returns the slots of :meth:`Schedule.from_slots`. ``placement`` puts
     chunk c of device d of K at stage c*K + d (looped), or at c*K + K-1-d where c is odd (folded). ``chunks`` are
-    supported from ``fewest_chunks`` up in steps of ``chunk_step`` (0: that number alone).
+    supported from ``fewest_chunks`` up in steps of ``chunk_step`` (0: that number alone). A ``mirrored`` schedule has two
+    copies of the weights, the second from the last device to the first; it needs even numbers of devices and microbatches.
     """
 
     name: str
@@ -34,9 +35,20 @@ class Family:
     fewest_chunks: int = 1
     chunk_step: int = 0
     whole_groups: bool = False  # microbatches must be a multiple of devices
+    groups: int = 0  # microbatches must be at least this many times the devices
+    mirrored: bool = False
+
+    @property
+    def copies(self) -> int:
+        """Copies of the weights.
+
+        >>> REGISTRY["1f1b"].copies
+        1
+        """
+        return 2 if self.mirrored else 1
 
     def device_of(self, devices: int, chunks: int) -> tuple[int, ...]:
-        """Return the device of every stage.
+        """Return the device of every stage, of the second copy of the weights after the first.
 
         >>> REGISTRY["hanayo"].device_of(devices=3, chunks=2)
         (0, 1, 2, 2, 1, 0)
@@ -45,7 +57,8 @@ class Family:
         forth = np.tile(np.arange(devices), (chunks, 1))
         if self.placement == "folded":
             forth[1::2] = forth[1::2, ::-1]
-        return tuple(forth.ravel().tolist())
+        path: tuple[int, ...] = tuple(forth.ravel().tolist())
+        return path + path[::-1] if self.mirrored else path
 
     @property
     def sizes(self) -> str:
@@ -55,9 +68,16 @@ class Family:
         ('any numbers of devices and microbatches; 1 chunk a device',
          'any number of devices, microbatches divisible by it; 2, 4, 6, ... chunks a device')
         """
-        several = "any number of devices, microbatches divisible by it"
         chunks = f"{self._chunk_counts} chunks" if self.chunk_step else counted(self.fewest_chunks, "chunk")
-        return f"{several if self.whole_groups else 'any numbers of devices and microbatches'}; {chunks} a device"
+        devices = "an even number of devices" if self.mirrored else "any number of devices"
+        conditions = [
+            *["microbatches divisible by it"] * self.whole_groups,
+            *["an even number of microbatches"] * (self.mirrored and not self.whole_groups),
+            *[f"at least {self.groups} microbatches for each"] * bool(self.groups),
+        ]
+        if not self.mirrored and not conditions:
+            devices = "any numbers of devices and microbatches"
+        return f"{', '.join([devices, *conditions])}; {chunks} a device"
 
     @property
     def _chunk_counts(self) -> str:
@@ -77,14 +97,24 @@ class Family:
             return f"{self.name} has {counted(fewest, 'chunk')} a device, not {chunks}; leave chunks out"
         if step and (chunks < fewest or (chunks - fewest) % step):
             return f"{self.name} supports {self._chunk_counts} chunks a device, not {chunks}"
-        if self.whole_groups and microbatches % devices:
-            below = microbatches - microbatches % devices
-            near = f"{below} or {below + devices}" if below else f"{devices}"
+        if self.mirrored and devices % 2:
+            near = f"{devices - 1} or {devices + 1}" if devices > 1 else "2"
+            return f"{self.name} needs an even number of devices, not {devices}; try {near}"
+        apart = devices if self.whole_groups else self.copies
+        least = max(apart, -(-self.groups * devices // apart) * apart)
+        if microbatches % apart:
+            below = microbatches - microbatches % apart
+            near = f"{below} or {below + apart}" if below >= least else f"{max(least, below + apart)}"
+            if not self.whole_groups:
+                return f"{self.name} needs an even number of microbatches, not {microbatches}; try {near}"
             told = f"{microbatches} is not divisible by {devices}; try {near}"
             return f"{self.name} needs microbatches divisible by devices: {told}"
-        if 3 * devices * chunks * microbatches > MOST_CELLS:
+        if 3 * devices * chunks * self.copies * max(microbatches, least) > MOST_CELLS:
             size = f"{devices} devices x {chunks} chunks x {microbatches} microbatches"
-            return f"{size} is more than the {MOST_CELLS // 3:,} that fit in memory; try fewer microbatches"
+            return f"{size} is more than the {MOST_CELLS // (3 * self.copies):,} that fit in memory; try fewer {'devices' if least > microbatches else 'microbatches'}"
+        if microbatches < least:
+            told = f"{microbatches} are too few for {counted(devices, 'device')}; try {least}"
+            return f"{self.name} needs at least {self.groups} microbatches for each device: {told}"
         return None
 
 
@@ -102,6 +132,8 @@ def register(
     fewest_chunks: int = 1,
     chunk_step: int = 0,
     whole_groups: bool = False,
+    groups: int = 0,
+    mirrored: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Return a decorator that adds a rule to the registry under ``name``; the other arguments are :class:`Family`'s."""
     for what, text in {"name": name, "title": title, "summary": summary, "source": source}.items():
@@ -111,13 +143,16 @@ def register(
     known_name(placement, get_args(Placement), "placement")
     fewest_chunks = whole_number(fewest_chunks, "fewest_chunks")
     chunk_step = whole_number(chunk_step, "chunk_step", at_least=0)
-    if not isinstance(whole_groups, bool):
-        raise HybridLabError(f"whole_groups must be True or False, not {shown(whole_groups)}")
+    groups = whole_number(groups, "groups", at_least=0)
+    for what, flag in {"whole_groups": whole_groups, "mirrored": mirrored}.items():
+        if not isinstance(flag, bool):
+            raise HybridLabError(f"{what} must be True or False, not {shown(flag)}")
 
     def add(rule: Rule) -> Rule:
         if not callable(rule):
             raise HybridLabError(f"a rule is a function of devices, microbatches and chunks, not {shown(rule)}")
-        _FAMILIES[name] = Family(name, title, rule, summary, source, placement, fewest_chunks, chunk_step, whole_groups)
+        sizes = (placement, fewest_chunks, chunk_step, whole_groups, groups, mirrored)
+        _FAMILIES[name] = Family(name, title, rule, summary, source, *sizes)
         return rule
 
     return add
@@ -140,7 +175,7 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     if refusal:
         raise UnsupportedSize(refusal)
     slots = family.rule(devices, microbatches, chunks)
-    schedule = Schedule.from_slots(name, slots, family.device_of(devices, chunks))
+    schedule = Schedule.from_slots(name, slots, family.device_of(devices, chunks), family.copies)
     if schedule.microbatches != microbatches:
         raise HybridLabError(f"the rule of {name} gave {schedule.microbatches} microbatches, not {microbatches}")
     return schedule
