@@ -1,7 +1,7 @@
 """A grid of settings: axes, and columns that are functions of other columns."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice, product
 from math import prod
@@ -44,29 +44,38 @@ def settings(lines: Sequence[Row], grid: Mapping[str, Any]) -> list[Row]:
         for point in product(*axes.values()):
             row = {**line, **dict(zip(axes, point, strict=True))}
             for name in order:
-                row[name] = _plain(name, grid[name](**{need: row[need] for need in needs[name]}))
+                row[name] = _cell(name, grid[name](**{need: row[need] for need in needs[name]}))
             rows.append(row)
     return rows
 
 
 def _values(name: str, value: Any) -> tuple[Any, ...]:
     """Return the values of an axis: several, or the one that was given."""
-    if isinstance(value, (np.ndarray, np.generic)):
+    if isinstance(value, np.ndarray):
         refuse_masked(value, name)
         value = value.tolist()
-    several = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
-    values = tuple(_plain(name, each) for each in islice(value, MOST_ROWS + 1)) if several else (_plain(name, value),)
+    several = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, Set))
+    values = tuple(_cell(name, each) for each in islice(value, MOST_ROWS + 1)) if several else (_cell(name, value),)
     if not values:
         raise HybridLabError(f"{name} is empty: give one value, several, or a function of other columns")
     return values
 
 
-def _plain(name: str, value: Any) -> Any:
-    """Return a value as plain data, a list as a tuple; sizes are whole numbers."""
+def _cell(name: str, value: Any) -> Any:
+    """Return a value of a column as plain data; sizes are whole numbers."""
     if name in SIZES:
         return whole_number(value, name)
+    refuse_masked(value, name)
+    return plain(value)
+
+
+def plain(value: Any) -> Any:
+    """Return a value without numpy, a list as a tuple.
+
+    >>> plain(np.array([1, 2])), plain([np.float64(0.5)])
+    ((1, 2), (0.5,))
+    """
     if isinstance(value, (np.ndarray, np.generic)):
-        refuse_masked(value, name)
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return tuple(each.item() if isinstance(each, np.generic) else each for each in value)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import Any
 
 from hybridlab.clock import simulate
@@ -40,18 +39,14 @@ def timed(job: Job) -> Found:
 def batches_of(rows: Sequence[Row], names: Sequence[str], size: Size) -> tuple[Costs, ...]:
     """Return the costs of ``rows``, which share a size, in batches that fit in memory; ``names`` are the costs given."""
     most = max(1, CELLS // (3 * size[1] * size[2] * size[3]))
-    batches = []
-    for _, alike in groupby(rows, key=lambda row: row.get("overlap")):  # a batch has one overlap
-        same = list(alike)
-        batches += [_batch(same[begin : begin + most], names, size[1]) for begin in range(0, len(same), most)]
-    return tuple(batches)
+    return tuple(_batch(rows[begin : begin + most], names, size[1]) for begin in range(0, len(rows), most))
 
 
 def _batch(rows: Sequence[Row], names: Sequence[str], devices: int) -> Costs:
     """Return the costs of some rows as one batch, or refuse them with the row that is wrong."""
     fault = HybridLabError("a row takes one value for each cost, or one a device")
     try:
-        costs = Costs.per_device(**{name: _stacked(name, [row[name] for row in rows]) for name in names})
+        costs = Costs.per_device(**{name: _stacked([row[name] for row in rows]) for name in names})
         if costs.batch == (len(rows),) and costs.devices in (None, devices):
             return costs
     except HybridLabError as why:
@@ -68,10 +63,8 @@ def _batch(rows: Sequence[Row], names: Sequence[str], devices: int) -> Costs:
     raise fault
 
 
-def _stacked(name: str, values: list[Any]) -> Any:
-    """Return one line of devices for each value; a value alone holds for all of them."""
-    if name == "overlap":
-        return values[0]
+def _stacked(values: list[Any]) -> Any:
+    """Return a line of devices for each value; a value alone holds for all of them."""
     lines = [value if isinstance(value, tuple) else (value,) for value in values]
     most = max(map(len, lines))
     return [line * most if len(line) == 1 else line for line in lines]

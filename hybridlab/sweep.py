@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hybridlab.errors import HybridLabError
-from hybridlab.grid import SIZES, Row, settings
+from hybridlab.grid import SIZES, Row, plain, settings
 from hybridlab.inputs import each_of, known_name, shown, whole_number
 from hybridlab.jobs import Job, Size, batches_of, timed, watched
 from hybridlab.schedules import REGISTRY
@@ -46,7 +46,7 @@ class Sweep:
 
     def where(self, **values: Any) -> "Sweep":
         """Return the rows in which each column named has the value given; there may be none."""
-        places = [(self._place(name), tuple(value) if isinstance(value, list) else value) for name, value in values.items()]
+        places = [(self._place(name), plain(value)) for name, value in values.items()]
         return Sweep(self.columns, tuple(row for row in self.values if all(row[place] == value for place, value in places)))
 
     def column(self, name: str) -> list[Any]:
@@ -70,9 +70,7 @@ class Sweep:
         return f"<Sweep of {len(self):,} rows, {refused:,} refused: {', '.join(self.columns)}>"
 
 
-def sweep(
-    schedules: Any, grid: Mapping[str, Any], *, executor: "Executor | None" = None, progress: bool | None = None
-) -> Sweep:
+def sweep(schedules: Any, grid: Mapping[str, Any], *, executor: "Executor | None" = None, progress: bool | None = None) -> Sweep:
     """Return the results of every schedule at every point of a grid, one row each.
 
     ``schedules`` is one or several names or pairs (name, chunks); a name alone takes the fewest chunks, or those of the

@@ -32,7 +32,7 @@ HELD = {
     "recompute": 174,
     "microbatches": 92,
     "chunks": 33,
-    "tb_tw": 36,
+    "tb_tw": 60,
     "latency": 171,
     "imbalance": 36,
 }

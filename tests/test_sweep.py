@@ -25,7 +25,7 @@ TIMES = {"forward": 1, "backward": 2}
 
 def one(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
     """The results of one row, simulated alone."""
-    given = {cost: row[cost] for cost in ("forward", "backward", "weight_share", "p2p") if cost in row}
+    given = {cost: row[cost] for cost in ("forward", "backward", "weight_share", "p2p", "overlap") if cost in row}
     timeline = simulate(build(name, row["devices"], row["microbatches"], row["chunks"]), Costs.per_device(**given))
     return timeline.makespan, timeline.device_span, timeline.bubble_ratio, max(timeline.peak_activations.tolist())
 
@@ -123,6 +123,15 @@ def test_one_time_a_device_from_a_function_or_a_list_of_lists() -> None:
     rows = sweep("gpipe", {"devices": 2, "microbatches": 2, "forward": [[1, 2], 3, [4]], "backward": np.array([[2.0, 1], [2, 2]])}).rows
     assert [(row["forward"], row["backward"]) for row in rows] == [(f, b) for f in ((1, 2), 3, (4,)) for b in ((2, 1), (2, 2))]
     assert [results(row) for row in rows] == [one("gpipe", row) for row in rows]
+
+
+def test_overlap_counts_where_pairs_overlap() -> None:
+    grid = {"devices": 4, "microbatches": 8, **TIMES, "p2p": 0.25, "overlap": [0, 0.5, 1]}
+    names = ["1f1b", "dualpipe-v", "dualpipe"]
+    table = sweep(names, grid)
+    assert [results(row) for row in table] == [one(row["schedule"], row) for row in table]
+    for name in names:
+        assert len(set(table.where(schedule=name).column("makespan"))) == (1 if name == "1f1b" else 3)
 
 
 def test_rows_are_plain_data() -> None:
@@ -268,7 +277,7 @@ def test_where_and_column_and_repr() -> None:
     assert part.rows == [row for row in table if row["schedule"] == "1f1b" and row["p2p"] == 0.5]
     assert repr(part).startswith("<Sweep of 4 rows, 0 refused: schedule, devices, microbatches, chunks, forward,")
     lists = sweep("gpipe", {"devices": 2, "microbatches": 2, "forward": [[1, 2], [2, 1]], "backward": 2})
-    assert len(lists.where(forward=[2, 1])) == 1
+    assert len(lists.where(forward=[2, 1])) == len(lists.where(forward=np.array([2, 1]))) == 1
 
 
 def test_a_sweep_cannot_be_changed() -> None:
@@ -375,6 +384,9 @@ def test_without_tqdm_only_a_bar_that_was_asked_for_is_missed(monkeypatch: pytes
         ({"forward": [[[1, 2], [3, 4]]]}, "a row takes one value for each cost, or one a device"),
         ({"forward": [[]]}, "forward is empty"),
         ({"forward": None}, "forward must be a number"),
+        ({"forward": {1: 2}}, "forward must be a number or an array of numbers, not {1: 2}"),
+        ({"devices": {2, 4}}, "devices must be a whole number of at least 1, not {2, 4}"),
+        ({"overlap": [0, 2]}, "overlap is a part of the shorter of two operations, from 0 to 1, not 2"),
         ({"forward": np.ma.masked_array([1, 2], [True, False])}, "forward must not be masked"),
         ({"makespan": 3}, "the sweep itself fills the column makespan: give the grid's another name"),
         ({"schedule": "gpipe"}, "the sweep itself fills the column schedule"),

@@ -17,7 +17,7 @@ from hybridlab.published import report, zero_bubble
 from hybridlab.published.ring import PublishedRing, ring_all_reduce
 from hybridlab.published.rule import LostForwards, lost_forwards
 from hybridlab.published.simulator import Simulation, simulator
-from hybridlab.published.sweeps import SWEEPS, PublishedSweep
+from hybridlab.published.sweeps import SWEEPS, PublishedSweep, not_drawn
 from hybridlab.published.timelines import Event, EventLog, StepGrid, event_log, step_grid
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "StepGrid",
     "event_log",
     "lost_forwards",
+    "not_drawn",
     "report",
     "ring_all_reduce",
     "simulator",

@@ -2,7 +2,7 @@
 
 Six lines: GPipe, 1F1B, interleaved 1F1B with 2 chunks, Hanayo with 1 and 2 waves (2 and 4 chunks), ZB-H1. Where nothing
 else is said, one microbatch takes 400/K forward and 800/K backward on each of K devices, half of the backward for the weight
-gradient, and M = 2K. The program simulates each point alone; here the times are those of :func:`~hybridlab.sweep.sweep`.
+gradient, and M = 2K. The program simulates each point alone; here the times are those of :func:`hybridlab.sweep`.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ class PublishedSweep:
         object.__setattr__(self, "grid", MappingProxyType(dict(self.grid)))
 
     def run(self, *, executor: "Executor | None" = None, progress: bool | None = None) -> Sweep:
-        """Return the results of every setting; ``executor`` and ``progress`` are those of :func:`~hybridlab.sweep.sweep`.
+        """Return the results of every setting; ``executor`` and ``progress`` are those of :func:`hybridlab.sweep`.
 
         >>> best = min(SWEEPS["chunks"].run().where(devices=8, p2p=0), key=lambda row: row["bubble_ratio"])
         >>> best["schedule"], best["chunks"], round(best["bubble_ratio"], 4)
