@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -238,7 +239,7 @@ def test_what_is_refused_is_refused_before_anything_is_sent() -> None:
         def map(self, *_: Any, **__: Any) -> Any:
             raise AssertionError("nothing is to be sent")
 
-    for wrong in ({"forward": -1}, {"forward": [1, float("nan")]}, {"devices": 0}, {"backward": lambda nothing: 1}):
+    for wrong in ({"forward": -1}, {"forward": [1, float("nan")]}, {"forward": [[1, 2, 3]]}, {"devices": 0}, {"backward": lambda nothing: 1}):
         with pytest.raises(HybridLabError):
             sweep("gpipe", {**GRID, **wrong}, executor=Nothing())
     sent: list[Any] = []
@@ -346,7 +347,10 @@ def test_a_long_sweep_shows_a_bar_unless_told_not_to(bars: list[Any], monkeypatc
     sweep("gpipe", GRID, progress=False)
     assert not bars
     sweep("gpipe", GRID)
-    assert [(bar.total, bar.n, bar.closed) for bar in bars] == [(8, 8, True)]
+    monkeypatch.setattr(jobs, "PATIENCE", 3)
+    monkeypatch.setattr(jobs, "time", types.SimpleNamespace(monotonic=count().__next__))
+    sweep("1f1b", GRID)  # the bar comes with the third of four sizes, and knows of the first two
+    assert [(bar.total, bar.n, bar.closed) for bar in bars] == [(8, 8, True)] * 2
 
 
 def test_without_tqdm_only_a_bar_that_was_asked_for_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
