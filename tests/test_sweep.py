@@ -239,7 +239,8 @@ def test_what_is_refused_is_refused_before_anything_is_sent() -> None:
         def map(self, *_: Any, **__: Any) -> Any:
             raise AssertionError("nothing is to be sent")
 
-    for wrong in ({"forward": -1}, {"forward": [1, float("nan")]}, {"forward": [[1, 2, 3]]}, {"devices": 0}, {"backward": lambda nothing: 1}):
+    costs: list[dict[str, Any]] = [{"forward": -1}, {"forward": [1, float("nan")]}, {"forward": [[1, 2, 3]]}]
+    for wrong in (*costs, {"devices": 0}, {"backward": lambda nothing: 1}):
         with pytest.raises(HybridLabError):
             sweep("gpipe", {**GRID, **wrong}, executor=Nothing())
     sent: list[Any] = []
