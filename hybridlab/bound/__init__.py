@@ -1,5 +1,6 @@
 """What no order can beat: how far a schedule is from the best with the same memory."""
 
 from hybridlab.bound.analytic import lower_bound
+from hybridlab.bound.exact import Optimum, optimum
 
-__all__ = ["lower_bound"]
+__all__ = ["Optimum", "lower_bound", "optimum"]

@@ -42,7 +42,7 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
     room = room_of(schedule, memory)
     ways = ways_of(schedule, costs)
     saved = _saved_by_pairs(schedule, costs)
-    every = _sets(ways, [way.microbatches.size for way in ways], saved)
+    every = _sets(ways, [way.microbatches for way in ways], saved)
     bounds = [_chain(ways), (every.least + every.work).max(axis=0), _area(schedule, ways, room)]
     for way in ways:
         sets = _sets([way], [1], saved)
@@ -95,7 +95,7 @@ def _generations(way: Way, stage: int, room: Ints) -> tuple[int, int, Ints]:
     After k generations i * n - kP activations are left, which belong to at least 1/i as many microbatches.
     """
     chunks = np.flatnonzero(way.device[: stage + 1] == way.device[stage])
-    activations = chunks.size * way.microbatches.size
+    activations = chunks.size * way.microbatches
     generations = (activations - 1) // int(room[way.device[stage]])
     left = activations - generations * int(room[way.device[stage]])
     return generations, -(-left // chunks.size), chunks
@@ -118,8 +118,8 @@ def _area(schedule: Schedule, ways: list[Way], room: Ints) -> Floats:
     entry, leave, forward, release = (np.full(shape, np.inf) for _ in range(4))
     for way in ways:
         device = way.device[:stages]
-        np.add.at(area, device, way.lifetime * way.microbatches.size)
-        np.add.at(count, device, way.microbatches.size)
+        np.add.at(area, device, way.lifetime * way.microbatches)
+        np.add.at(count, device, way.microbatches)
         for least, value in ((entry, way.head[:stages]), (leave, way.after), (forward, way.duration[:stages]), (release, way.release)):
             np.minimum.at(least, device, value)
     most = np.minimum(room, count).reshape(-1, *(1 for _ in settings))

@@ -18,13 +18,13 @@ from hybridlab.timeline import Timeline
 class Way:
     """The operations of the microbatches that visit the same devices in the same order, with times of one of them.
 
-    With S stages, rows 0 to S-1 are the forwards, the next S the backwards from the last stage to the first, then come the
-    weight gradients, where there are any. ``head`` is the least time from the beginning of the step to an operation's start,
+    ``rows`` are the schedule's, shape (places, microbatches). With S stages, places 0 to S-1 are the forwards, the next S the backwards
+    from the last stage to the first, then come the weight gradients, where there are any. ``head`` is the least time from the beginning of the step to an operation's start,
     ``tail`` that from its end to the end of the step; ``lifetime``, of each stage, that from the start of its forward to the
     release of its activation, and ``after`` the tail of the operation that releases it. Settings are on the axes after the first.
     """
 
-    microbatches: Ints
+    rows: Ints
     device: Ints
     kind: Ints
     duration: Floats
@@ -33,6 +33,11 @@ class Way:
     lifetime: Floats
     after: Floats
     release: Floats  # how long the operation takes that releases the activation of each stage
+
+    @property
+    def microbatches(self) -> int:
+        """Number of microbatches that go this way."""
+        return self.rows.shape[1]
 
 
 def ways_of(schedule: Schedule, costs: Costs) -> list[Way]:
@@ -43,7 +48,7 @@ def ways_of(schedule: Schedule, costs: Costs) -> list[Way]:
     left, ways = np.arange(schedule.microbatches), []
     while left.size:
         same = (visits[:, left] == visits[:, left[:1]]).all(axis=0)
-        ways.append(_way(schedule, table, costs.p2p, rows[:, left[0]], left[same]))
+        ways.append(_way(schedule, table, costs.p2p, rows[:, left[same]]))
         left = left[~same]
     return ways
 
@@ -78,14 +83,15 @@ def _rows_by_place(schedule: Schedule) -> Ints:
     return rows
 
 
-def _way(schedule: Schedule, table: Floats, p2p: Floats, rows: Ints, microbatches: Ints) -> Way:
-    """Return the way of ``microbatches``, one of which has ``rows``."""
+def _way(schedule: Schedule, table: Floats, p2p: Floats, rows: Ints) -> Way:
+    """Return the way of the microbatches that have ``rows``."""
     stages = schedule.stages
-    split: npt.NDArray[np.bool_] = rows[2 * stages :] >= 0  # the backwards that have a weight gradient
-    device = schedule.device[rows]
-    kind = schedule.kind[rows]
+    one = rows[:, 0]
+    split: npt.NDArray[np.bool_] = one[2 * stages :] >= 0  # the backwards that have a weight gradient
+    device = schedule.device[one]
+    kind = schedule.kind[one]
     chain = slice(2 * stages)
-    latency = np.multiply.outer(schedule.crosses[rows[chain]], np.broadcast_to(p2p, table.shape[2:]))
+    latency = np.multiply.outer(schedule.crosses[one[chain]], np.broadcast_to(p2p, table.shape[2:]))
     duration = table[kind[chain], device[chain]]
     end = np.cumsum(duration + latency, axis=0)
     weight = table[W, device[stages:chain.stop]][split]
@@ -97,10 +103,10 @@ def _way(schedule: Schedule, table: Floats, p2p: Floats, rows: Ints, microbatche
     after[split] = 0.0
     release = duration[stages:].copy()
     release[split] = weight
-    present = np.append(np.arange(2 * stages), 2 * stages + np.flatnonzero(split))
+    present = one >= 0
     head = end - duration
     return Way(
-        microbatches,
+        rows[present],
         device[present],
         kind[present],
         duration=np.concatenate([duration, weight]),
