@@ -36,6 +36,7 @@ FLOORS = {
     "formulas": 3,
     "schedules": 3,
     "timeline": 3,
+    "bound": 4,
     "palette": 4,
     "phases": 4,
     "published": 4,
@@ -45,8 +46,8 @@ FLOORS = {
     "tasks": 5,
     "widgets": 5,
 }
-BESIDES_NUMPY = {"plot": {"matplotlib", "PIL"}, "training": {"sklearn"}, "widgets": {"anywidget", "traitlets"}}
-PUBLIC = {"collectives", "formulas", "palette", "plot", "published", "schedules", "tasks", "training", "widgets"}
+BESIDES_NUMPY = {"bound": {"ortools"}, "plot": {"matplotlib", "PIL"}, "training": {"sklearn"}, "widgets": {"anywidget", "traitlets"}}
+PUBLIC = {"bound", "collectives", "formulas", "palette", "plot", "published", "schedules", "tasks", "training", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))

@@ -1,5 +1,6 @@
 """How long a step takes at least, in any order of its operations: no solver, all settings of costs at once."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,11 +8,12 @@ import numpy as np
 from hybridlab.bound.chains import Way, room_of, ways_of
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, shown
+from hybridlab.inputs import MOST_CELLS, Floats, shown
 from hybridlab.rows import B, F, Ints
 from hybridlab.schedule import Schedule
 
 NEEDED = ("device", "kind", "head", "tail", "duration")  # of a way, to compare its operations
+SAME = 1e-12  # relative difference of two times that only rounding keeps apart
 
 
 def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
@@ -51,6 +53,15 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
     return highest if costs.batch else float(highest)
 
 
+def reached(makespan: float, bound: float) -> bool:
+    """Return whether a makespan is at its lower bound, but for rounding.
+
+    >>> reached(0.1 + 0.2, 0.3)
+    True
+    """
+    return makespan <= bound * (1 + SAME)
+
+
 class _Sets(NamedTuple):
     """Sets of operations, each of one device, shape (sets, settings...)."""
 
@@ -66,9 +77,12 @@ def _sets(ways: list[Way], times: list[int], saved: Floats) -> _Sets:
     is that of so many ``times`` each way.
     """
     device, kind, head, tail, duration = (np.concatenate([getattr(way, name) for way in ways]) for name in NEEDED)
-    shape = (-1, *(1 for _ in head.shape[1:]))
-    work = (duration - np.where((kind == B).reshape(shape), saved[device], 0.0)) * np.repeat(times, [w.device.size for w in ways]).reshape(shape)
     place = np.concatenate([np.arange(way.device.size) for way in ways])
+    many = np.repeat(times, [way.device.size for way in ways])
+    if int((np.bincount(device) ** 2).sum()) * math.prod(head.shape[1:]) > MOST_CELLS:
+        raise HybridLabError("the sets of operations to compare do not fit in memory; take fewer settings at a time, or fewer chunks")
+    full = (kind == B)[:, *(None for _ in head.shape[1:])]
+    work = np.moveaxis(np.moveaxis(duration - np.where(full, saved[device], 0.0), 0, -1) * many, -1, 0)
     parts = []
     for here in (np.flatnonzero(device == one) for one in range(device.max() + 1)):
         heads, tails = head[here][:, None], tail[here][None]

@@ -18,10 +18,11 @@ from hybridlab.timeline import Timeline
 class Way:
     """The operations of the microbatches that visit the same devices in the same order, with times of one of them.
 
-    ``rows`` are the schedule's, shape (places, microbatches). With S stages, places 0 to S-1 are the forwards, the next S the backwards
-    from the last stage to the first, then come the weight gradients, where there are any. ``head`` is the least time from the beginning of the step to an operation's start,
-    ``tail`` that from its end to the end of the step; ``lifetime``, of each stage, that from the start of its forward to the
-    release of its activation, and ``after`` the tail of the operation that releases it. Settings are on the axes after the first.
+    ``rows`` are the schedule's, shape (places, microbatches). With S stages, places 0 to S-1 are the forwards, the next S the
+    backwards from the last stage to the first, then come the weight gradients, where there are any. ``head`` is the least time from
+    the beginning of the step to an operation's start, ``tail`` that from its end to the end of the step; ``lifetime``, of each stage,
+    that from the start of its forward to the end of the operation that releases its activation, ``after`` the tail of that
+    operation and ``release`` its duration. Settings are on the axes after the first.
     """
 
     rows: Ints
@@ -32,12 +33,12 @@ class Way:
     tail: Floats
     lifetime: Floats
     after: Floats
-    release: Floats  # how long the operation takes that releases the activation of each stage
+    release: Floats
 
     @property
     def microbatches(self) -> int:
         """Number of microbatches that go this way."""
-        return self.rows.shape[1]
+        return int(self.rows.shape[1])
 
 
 def ways_of(schedule: Schedule, costs: Costs) -> list[Way]:
@@ -94,7 +95,7 @@ def _way(schedule: Schedule, table: Floats, p2p: Floats, rows: Ints) -> Way:
     latency = np.multiply.outer(schedule.crosses[one[chain]], np.broadcast_to(p2p, table.shape[2:]))
     duration = table[kind[chain], device[chain]]
     end = np.cumsum(duration + latency, axis=0)
-    weight = table[W, device[stages:chain.stop]][split]
+    weight = table[W, device[stages : chain.stop]][split]
     finished = end[stages:].copy()  # the backward and its weight gradient
     finished[split] += weight
     last = np.maximum.accumulate(np.concatenate([end[:stages], finished])[::-1])[::-1]

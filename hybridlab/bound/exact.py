@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.bound.analytic import lower_bound
+from hybridlab.bound.analytic import SAME, lower_bound, reached
 from hybridlab.bound.chains import room_of, ways_of
 from hybridlab.bound.solver import Problem, shortest_starts
 from hybridlab.clock import simulate
@@ -17,10 +17,9 @@ from hybridlab.inputs import one_time, whole_number
 from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
 
-MOST_OPERATIONS = 500  # far above what is proven in minutes
+MOST_OPERATIONS = 1000  # far above what is proven in minutes
 MOST_TICKS = 10**9  # of a step: sums of them stay far within the solver's 64 bits
 FINEST = 10**4  # the largest denominator of a time
-SAME = 1e-12  # relative difference of two times that only rounding keeps apart
 ROUND = "round the costs, such as to two decimals"
 
 
@@ -40,12 +39,12 @@ class Optimum:
 def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers: int = 1, memory: Any = None) -> Optimum:
     """Return the shortest order of the schedule's operations that holds no more activations than it, or than ``memory``.
 
-    Orders and memory are those of :func:`lower_bound`. The answer is never longer than ``schedule`` where that keeps to the memory, and
-    is ``schedule`` itself where nothing shorter is found. ``seconds`` are counted in work done, about a second of one core each, so
-    that the answer does not depend on the machine; ``workers`` is the number of threads. CP-SAT of OR-tools, the extra ``solver``, searches; it
-    is not asked where the lower bound is reached already.
+    Orders and memory are those of :func:`lower_bound`. The answer is never longer than ``schedule`` where that keeps to the memory,
+    and is ``schedule`` itself where nothing shorter is found. CP-SAT of OR-tools, the extra ``solver``, searches; it is not asked
+    where the lower bound is reached already. ``seconds`` are counted in work done, about a second of one core each, so that the
+    answer depends neither on the machine nor on the number of ``workers``, its threads.
 
-    Raises :class:`UnsupportedSize` beyond 500 operations, :class:`HybridLabError` for times that are zero or no fractions of small
+    Raises :class:`UnsupportedSize` beyond 1,000 operations, :class:`HybridLabError` for times that are zero or no fractions of small
     denominators (the solver counts in whole numbers), for overlapped pairs, and without OR-tools.
 
     >>> from hybridlab import build
@@ -58,7 +57,7 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     _refuse(schedule, costs)
     own, room = simulate(schedule, costs).makespan, room_of(schedule, memory)
     fits = bool((room_of(schedule) <= room).all())
-    if fits and own <= bound * (1 + SAME):
+    if fits and reached(own, bound):
         return Optimum(schedule, own, own, proven=True)
     ticks = _ticks_in_one(schedule, costs)
     start, least = shortest_starts(_problem(schedule, costs, ticks, bound, room, fits), seconds, workers)
@@ -70,9 +69,9 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     orders = [[schedule.ops[row] for row in rows[schedule.device[rows] == device]] for device in range(schedule.devices)]
     found = Schedule(f"{schedule.name}, shortest order", orders)
     makespan = simulate(found, costs).makespan
-    if fits and own <= makespan * (1 + SAME):
+    if fits and reached(own, makespan):
         found, makespan = schedule, own
-    proven = makespan * ticks <= least * (1 + SAME)
+    proven = reached(makespan, least / ticks)
     return Optimum(found, makespan, makespan if proven else max(bound, least / ticks), proven)
 
 
@@ -82,7 +81,8 @@ def _problem(schedule: Schedule, costs: Costs, ticks: int, bound: float, room: I
     latency = np.where(schedule.crosses, costs.p2p, 0.0)
 
     def whole(time: Any) -> Ints:
-        return np.rint(np.asarray(time) * ticks).astype(np.intp)
+        rounded: Ints = np.rint(np.asarray(time) * ticks).astype(np.intp)
+        return rounded
 
     duration, ways = table[schedule.kind, schedule.device], ways_of(schedule, costs)
     head, tail = np.empty(schedule.kind.size), np.empty(schedule.kind.size)
@@ -117,7 +117,8 @@ def _ticks_in_one(schedule: Schedule, costs: Costs) -> int:
     for time in np.unique(np.append(durations, costs.p2p)).tolist():
         fraction = Fraction(time).limit_denominator(FINEST)
         if abs(float(fraction) - time) > SAME * time:
-            raise HybridLabError(f"the solver counts in whole numbers, and {time!r} is no fraction with a denominator up to {FINEST:,}: {ROUND}")
+            told = f"{time!r} is no fraction with a denominator up to {FINEST:,}"
+            raise HybridLabError(f"the solver counts in whole numbers, and {told}: {ROUND}")
         ticks = math.lcm(ticks, fraction.denominator)
     return ticks
 
@@ -127,7 +128,7 @@ def _refuse(schedule: Schedule, costs: Costs) -> None:
     if costs.batch:
         raise HybridLabError(f"the shortest order is that of one setting of costs, but these have settings {costs.batch}")
     if schedule.kind.size > MOST_OPERATIONS:
-        told = f"{schedule.kind.size:,} operations are more than the {MOST_OPERATIONS} whose shortest order can be searched for"
+        told = f"{schedule.kind.size:,} operations are more than the {MOST_OPERATIONS:,} whose shortest order can be searched for"
         raise UnsupportedSize(f"{told}; take fewer microbatches or devices, or lower_bound")
     if np.size(getattr(schedule, "pairs", ())) and np.any(getattr(costs, "overlap", 0.0)):
         raise HybridLabError("the shortest order is not known for overlapped pairs; take lower_bound, or costs with overlap 0")
