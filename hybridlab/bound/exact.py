@@ -41,8 +41,8 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
 
     Orders and memory are those of :func:`lower_bound`. The answer is never longer than ``schedule`` where that keeps to the memory,
     and is ``schedule`` itself where nothing shorter is found. CP-SAT of OR-tools, the extra ``solver``, searches; it is not asked
-    where the lower bound is reached already. ``seconds`` are counted in work done, about a second of one core each, so that the
-    answer depends neither on the machine nor on the number of ``workers``, its threads.
+    where the lower bound is reached already. ``seconds`` are counted in work done, about a second of one core each, so that the same call
+    gives the same answer on every machine; ``workers`` are its threads.
 
     Raises :class:`UnsupportedSize` beyond 1,000 operations, :class:`HybridLabError` for times that are zero or no fractions of small
     denominators (the solver counts in whole numbers), for overlapped pairs, and without OR-tools.
@@ -117,7 +117,7 @@ def _ticks_in_one(schedule: Schedule, costs: Costs) -> int:
     for time in np.unique(np.append(durations, costs.p2p)).tolist():
         fraction = Fraction(time).limit_denominator(FINEST)
         if abs(float(fraction) - time) > SAME * time:
-            told = f"{time!r} is no fraction with a denominator up to {FINEST:,}"
+            told = f"a time of {time!r} is no fraction with a denominator up to {FINEST:,}"
             raise HybridLabError(f"the solver counts in whole numbers, and {told}: {ROUND}")
         ticks = math.lcm(ticks, fraction.denominator)
     return ticks

@@ -69,7 +69,7 @@ def shortest_starts(problem: Problem, seconds: float, workers: int) -> tuple[Int
     solver = cp_model.CpSolver()
     solver.parameters.random_seed = 1
     solver.parameters.num_workers = workers
-    solver.parameters.interleave_search = True  # the same answer whatever the number of workers and the speed of the machine
+    solver.parameters.interleave_search = True  # the same answer however fast the machine and its threads are
     solver.parameters.max_deterministic_time = seconds * WORK
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
