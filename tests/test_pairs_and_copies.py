@@ -24,7 +24,7 @@ def test_a_pair_is_one_turn_of_two_operations() -> None:
     assert [str(op) for op in PAIR.orders[1]] == ["1F0", "1F1", "1B0", "1B1"]
     assert str(PAIR).splitlines()[1] == "device 1: 1F0 (1F1;1B0) 1B1"
     assert PAIR.to_csv().splitlines()[1] == "1F0,(1F1;1B0)OVERLAP_F_B,1B1"
-    assert PAIR != Schedule(PAIR.name, PAIR.orders)
+    assert Schedule(PAIR.name, PAIR.orders) != PAIR
     assert hash(PAIR) != hash(Schedule(PAIR.name, PAIR.orders))
 
 
