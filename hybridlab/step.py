@@ -14,7 +14,7 @@ from hybridlab.fixed import Fixed
 from hybridlab.inputs import Floats, one_time, shown, whole_number
 from hybridlab.mesh import Mesh
 from hybridlab.phases import hops, messages, optimisers, ring_order, rings
-from hybridlab.replicas import replicate
+from hybridlab.replicas import holders, replicate
 from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
 from hybridlab.spans import MOST_SPANS, joined
@@ -113,26 +113,30 @@ def hybrid_step(
         raise HybridLabError(f"overlap must be True or False, not {shown(overlap)}")
     mesh = Mesh(schedule.devices, replicas)
     unit, update = one_time(microseconds, "microseconds"), one_time(optimiser, "optimiser")
-    count = 2 * mesh.replicas * (int(schedule.messages.sum()) + (mesh.replicas - 1) * schedule.stages) + mesh.size
+    ranks = mesh.replicas * schedule.copies  # of a ring
+    count = 2 * (mesh.replicas * int(schedule.messages.sum()) + ranks * (ranks - 1) * schedule.stages) + mesh.size
     if count * math.prod(costs.batch) > MOST_SPANS:
         raise HybridLabError(f"a step of {count:,} messages and hops does not fit in memory: take fewer replicas or settings")
     if not unit:
         raise HybridLabError("microseconds is the length of the timeline's unit of time, such as 1000 for ms, not 0")
-    hop, nbytes = _price(schedule.chunks, mesh.replicas, ring_step, link, gradient_bytes, wire, unit)
-    everyone = replicate(schedule, mesh.replicas)
+    hop, nbytes = _price(schedule.chunks, ranks, ring_step, link, gradient_bytes, wire, unit)
+    everyone, held = replicate(schedule, mesh.replicas), holders(schedule, mesh.replicas)
     run = simulate(everyone, _of_all_ranks(costs, mesh))
-    edges, free = (rings(run, schedule, mesh, each, overlap) for each in (hop, 0.0))
-    parts = (*messages(run, costs.p2p), *hops(edges, ring_order(schedule), mesh, nbytes), optimisers(edges, mesh, update))
-    exposed = edges[..., -1].max(axis=(-2, -1)) - free[..., -1].max(axis=(-2, -1))
+    edges, free = (rings(run, held, each, overlap) for each in (hop, 0.0))
+    of_stage = nbytes[np.arange(schedule.stages) // mesh.stages]
+    around = hops(edges, held, ring_order(everyone), of_stage)
+    parts = (*messages(run, costs.p2p), *around, optimisers(edges, held, schedule.copies * update))
+    exposed = edges[..., -1].max(axis=-1) - free[..., -1].max(axis=-1)
     single = run.busy.sum(axis=-1) + mesh.stages * update
     timeline = Timeline(everyone, run.start, run.end, joined(*parts))
-    return HybridStep(timeline, mesh, 2 * (mesh.replicas - 1) * hop * schedule.chunks, _plain(exposed), _plain(single))
+    of_a_device = 2 * (ranks - 1) * hop * schedule.chunks * schedule.copies
+    return HybridStep(timeline, mesh, of_a_device, _plain(exposed), _plain(single))
 
 
 def _price(
-    chunks: int, replicas: int, ring_step: Any, link: Link | None, gradient_bytes: Any, wire: WireFormat, microseconds: float
+    chunks: int, ranks: int, ring_step: Any, link: Link | None, gradient_bytes: Any, wire: WireFormat, microseconds: float
 ) -> tuple[float, Ints]:
-    """Return the time of one step of one ring, and the bytes of the pieces, shape (chunks, replicas); -1 if not known."""
+    """Return the time of one step of one ring, and the bytes of the pieces, shape (chunks, ranks); -1 if not known."""
     if not isinstance(wire, WireFormat):
         raise HybridLabError(f"wire must be a WireFormat, such as FP16, not {shown(wire)}")
     if ring_step is not None and (link is not None or gradient_bytes is not None):
@@ -142,7 +146,7 @@ def _price(
         raise HybridLabError(f"link and gradient_bytes belong together, and {missing} is missing: a step takes latency + bytes / bandwidth")
     if link is None:
         hop = 0.0 if ring_step is None else one_time(ring_step, "ring_step")
-        return hop / chunks, np.full((chunks, replicas), -1)
+        return hop / chunks, np.full((chunks, ranks), -1)
     if not isinstance(link, Link):
         raise HybridLabError(f"link must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {shown(link)}")
     if isinstance(gradient_bytes, float) and gradient_bytes.is_integer():
@@ -150,7 +154,7 @@ def _price(
     nbytes = whole_number(gradient_bytes, "gradient_bytes", at_least=0, at_most=2**60)
     if nbytes % BYTES_A_PARAMETER:
         raise HybridLabError(f"gradient_bytes must be even, {BYTES_A_PARAMETER} bytes a parameter, not {nbytes}")
-    pieces = _cut(_cut(np.array(nbytes // BYTES_A_PARAMETER), chunks), replicas)
+    pieces = _cut(_cut(np.array(nbytes // BYTES_A_PARAMETER), chunks), ranks)
     sizes, place = np.unique(pieces, return_inverse=True)
     message = np.array([wire.nbytes(size) for size in sizes.tolist()])
     seconds = link.latency + float(message.max()) / link.bandwidth
@@ -171,7 +175,7 @@ def _of_all_ranks(costs: Costs, mesh: Mesh) -> Costs:
         raise HybridLabError(f"the costs are for {costs.devices} devices: give {wanted}")
     rows = (costs.forward, costs.backward, costs.weight_gradient)
     forward, backward, weight = (np.concatenate([row] * mesh.replicas, axis=-1) if row.shape[-1] > 1 else row for row in rows)
-    return Costs(forward, backward, weight, costs.p2p)
+    return Costs(forward, backward, weight, costs.p2p, costs.overlap)
 
 
 def _ratio(part: Any, whole: Any) -> Any:

@@ -253,7 +253,7 @@ PART = np.zeros((1, 1, 3, 2)), np.zeros((1, 1, 3), dtype=int)  # 1 replica, 1 mi
         (lambda: train(build("1f1b", 2, 4), wire="INT8"), "the ring takes a WireFormat"),  # type: ignore[arg-type]
         (lambda: train(build("1f1b", 2, 4), error_feedback=1), "True or False"),  # type: ignore[arg-type]
         (lambda: train(build("1f1b", 2, 4), all_reduce=3), "all_reduce is a function"),  # type: ignore[arg-type]
-        (lambda: train(build("1f1b", 2, 4), 2, all_reduce=lambda g: g[0]), "all_reduce must return an average for each replica"),
+        (lambda: train(build("1f1b", 2, 4), 2, all_reduce=lambda g: g[0]), "all_reduce must return an average for each holder"),
         (
             lambda: train(build("1f1b", 2, 4), 2, wire=WireFormat("INT8"), learning_rate=float("nan")),
             "learning_rate must be a number above 0",
