@@ -30,8 +30,9 @@ class HybridStep(Fixed):
 
     ``timeline`` holds every rank's operations, messages, ring hops and optimiser. ``all_reduce_time`` is how long the
     rings of one device take, one after the other. ``exposed_communication`` is how much sooner the step would end if
-    the rings took no time. ``single_device`` is the time of one device doing the same work alone: all operations of all
-    replicas, and each optimiser once. With batched costs each but ``all_reduce_time`` has the settings as its axes.
+    the rings took no time. ``single_device`` is the time of one device doing the same work alone, with one copy of the
+    weights: all operations of all replicas, pairs overlapped as there, and the optimiser of each of the K devices once.
+    With batched costs each but ``all_reduce_time`` has the settings as its axes.
     """
 
     timeline: Timeline
@@ -86,21 +87,26 @@ def hybrid_step(
     """Return one training step of ``replicas`` pipelines: when every operation, message, ring hop and optimiser runs.
 
     ``schedule`` and ``costs`` are those of one pipeline of K devices; costs may also name all K x D ranks. Then the
-    gradients of each stage go around the ring of its replicas, 2(D-1) steps in which every rank sends one of D pieces,
-    and each device runs its optimiser. A ring step costs nothing, or either
+    gradients of each stage go around the ring of the R ranks that hold it, 2(R-1) steps in which every rank sends one of R
+    pieces, and each device runs its optimiser. R is D, or 2D where a schedule has two copies of the weights: both
+    copies of every replica join the ring, and a device takes part in the rings of both stages that it holds for each
+    chunk. A ring step costs nothing, or either
 
     - ``ring_step``: its time for all gradients of a device; the ring of one of v chunks takes 1/v of it a step; or
     - ``link`` and ``gradient_bytes``, the bytes of one device's gradients as a GPU holds them, 2 a parameter: latency +
       bytes / bandwidth for the piece that a rank sends in the format ``wire``. A link's times are seconds;
       ``microseconds`` is the length of the timeline's unit, 1000 for ms.
 
-    Without ``overlap`` rings start when the whole pipeline has ended. With it the ring of a stage starts when its last
-    backward (B or W) has ended on every replica and the device's ring before it is done; computing goes on beside it.
-    The rings of a device take turns, in the order of those last backwards.
-    ``optimiser`` is the time that a device takes for all its weights, after its last ring.
+    ``optimiser`` is the time that a device takes for all its weights, after its last ring. These three are of one copy of
+    the weights: a device that holds two moves twice the gradients, and takes twice the time for its optimiser.
 
-    Raises :class:`HybridLabError` for both ways to price a ring step or half of one, for negative and infinite times, and
-    for sizes that do not fit in memory. The order of the phases is that of Narayanan et al., arXiv 2104.04473.
+    Without ``overlap`` rings start when the whole pipeline has ended. With it the ring of a stage starts when its last
+    backward (B or W) has ended on every holder and each holder's ring before it is done; computing goes on beside it.
+    The rings of a device take turns, in the order of those last backwards: all devices keep to one order of the stages, by
+    how many operations a holder runs up to the stage's last backward (the most over its holders), so that none waits in a circle.
+
+    Raises :class:`HybridLabError` for both ways to price a ring step or half of one, for negative and infinite times, for
+    two copies of a stage on one device, and for sizes that do not fit in memory. The order of the phases is that of Narayanan et al., arXiv 2104.04473.
 
     >>> from hybridlab.schedules import build
     >>> step = hybrid_step(build("1f1b", 2, 8), Costs.per_device(forward=50, backward=80), replicas=2, ring_step=20)

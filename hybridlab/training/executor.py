@@ -126,7 +126,7 @@ class Executor:
         self._most[device] = max(self._most[device], self._held[device])
 
     def _judged(self, scores: Floats, labels: Ints) -> Floats:
-        """Add the cross-entropy of softmax to the losses, and return its gradient at the scores: softmax less one at the label, x copies."""
+        """Add the cross-entropy of softmax to the losses, and return its gradient at the scores (softmax less one at the label) x copies."""
         scores = scores - scores.max(axis=-1, keepdims=True)
         logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
         at_label = np.arange(scores.shape[-1]) == labels[..., None]
