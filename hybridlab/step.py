@@ -106,7 +106,8 @@ def hybrid_step(
     how many operations a holder runs up to the stage's last backward (the most over its holders), so that none waits in a circle.
 
     Raises :class:`HybridLabError` for both ways to price a ring step or half of one, for negative and infinite times, for
-    two copies of a stage on one device, and for sizes that do not fit in memory. The order of the phases is that of Narayanan et al., arXiv 2104.04473.
+    two copies of a stage on one device, and for sizes that do not fit in memory. The order of the phases is that of
+    Narayanan et al., arXiv 2104.04473; rings that join two copies are those of Li and Hoefler, arXiv 2107.06925.
 
     >>> from hybridlab.schedules import build
     >>> step = hybrid_step(build("1f1b", 2, 8), Costs.per_device(forward=50, backward=80), replicas=2, ring_step=20)

@@ -56,7 +56,7 @@ class Executor:
         device_of: Sequence[int],
         inputs: Floats,
         labels: Ints,
-        copy_of: Iterable[int] | None = None,
+        copy_of: Iterable[int] = (),
     ) -> None:
         self.network, (inputs, labels) = network, network.samples(inputs, labels)
         if labels.ndim != 3:
@@ -65,8 +65,11 @@ class Executor:
         self.copies = 1 + max(self.copy_of, default=0)
         self.device_of = tuple(whole_number(each, "a device", at_least=0) for each in each_of(device_of, "device_of names devices"))
         cut = network.stages(len(self.device_of) // self.copies)
-        for copy in range(self.copies):
-            held = np.bincount(self.device_of[copy * len(cut) : (copy + 1) * len(cut)], minlength=1 + max(self.device_of))
+        self._stages = len(cut)
+        if len(self.device_of) % self.copies:
+            raise HybridLabError(f"device_of must name equally many devices for each of {self.copies} copies, not {shown(self.device_of)}")
+        for first in range(0, len(self.device_of), self._stages):
+            held = np.bincount(self.device_of[first : first + self._stages], minlength=1 + max(self.device_of))
             if (held != held[0]).any():
                 raise HybridLabError(f"every device from 0 on must hold equally many stages, but they hold {shown(held.tolist())}")
         wanted = [(len(labels) * self.copies, network.count(layers)) for layers in cut]
@@ -77,10 +80,9 @@ class Executor:
         self.labels = labels
         self.losses = np.zeros(len(labels))
         self.gradients = tuple(np.zeros_like(flat) for flat in weights)
-        self._stages = len(cut)
+        lines = [(copy, stage) for copy in range(self.copies) for stage in range(self._stages)]
         self._layers, self._slots = (
-            [network.unpacked(rows[stage][copy :: self.copies], cut[stage]) for copy in range(self.copies) for stage in range(len(cut))]
-            for rows in (weights, self.gradients)
+            [network.unpacked(rows[stage][copy :: self.copies], cut[stage]) for copy, stage in lines] for rows in (weights, self.gradients)
         )
         self._arrived: dict[Place, Floats] = {(0, microbatch): inputs[:, microbatch] for microbatch in range(labels.shape[1])}
         self._returned: dict[Place, Floats] = {}
@@ -126,7 +128,7 @@ class Executor:
         self._most[device] = max(self._most[device], self._held[device])
 
     def _judged(self, scores: Floats, labels: Ints) -> Floats:
-        """Add the cross-entropy of softmax to the losses, and return its gradient at the scores (softmax less one at the label) x copies."""
+        """Add the cross-entropy of softmax to the losses, and return copies x its gradient at the scores: softmax less one at the label."""
         scores = scores - scores.max(axis=-1, keepdims=True)
         logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
         at_label = np.arange(scores.shape[-1]) == labels[..., None]
@@ -177,14 +179,12 @@ class Executor:
         return stage == self._stages - 1
 
 
-def _copies(value: Iterable[int] | None, microbatches: int) -> tuple[int, ...]:
-    """Return the copy of the weights that each microbatch runs through, the first one where ``value`` is None."""
-    if value is None:
-        return (0,) * microbatches
-    copies = tuple(whole_number(each, "a copy", at_least=0) for each in each_of(value, "copy_of names copies of the weights"))
-    if len(copies) != microbatches:
+def _copies(copy_of: Iterable[int], microbatches: int) -> tuple[int, ...]:
+    """Return the copy of the weights that each microbatch runs through: the first one where none is named."""
+    copies = tuple(whole_number(each, "a copy", at_least=0) for each in each_of(copy_of, "copy_of names copies of the weights"))
+    if len(copies) not in (0, microbatches):
         raise HybridLabError(f"copy_of must name a copy for each of the {counted(microbatches, 'microbatch')}, not {len(copies)}")
-    return copies
+    return copies or (0,) * microbatches
 
 
 def _taken(mailbox: dict[Place, Message], op: Op, why: str) -> Message:
