@@ -13,7 +13,8 @@ from hybridlab.timeline import Timeline
 def ring_order(schedule: Schedule) -> Ints:
     """Return the stages in the order in which their rings run: by the place of the last backward in its device's order.
 
-    That is the largest place over the devices that hold the stage; equal ones go by the number of the stage.
+    That is the largest place over the devices that hold the stage; equal ones go by the number of the stage. Slots would not do:
+    schedules with the same orders can have different ones.
     """
     place = np.arange(schedule.kind.size) - schedule.first[schedule.device]
     last = np.zeros(schedule.stages, dtype=np.intp)
@@ -63,22 +64,21 @@ def hops(edges: Floats, holders: Ints, order: Ints, nbytes: Ints) -> tuple[Spans
 
     They stand rank by rank, those of a rank in the ``order`` of the rings; ``nbytes`` has the bytes of the pieces of every stage.
     """
-    stages, ranks = holders.shape
-    stage, place, step = order[:, None, None], np.arange(ranks)[:, None], np.arange(ranks - 1)
-    shape = (stages, ranks, ranks - 1)
+    ranks, hops = holders.shape[1], holders.shape[1] - 1
+    # The places in all rings, rank by rank: whose turn the ring has, and which of its ranks it is.
+    turn, place = np.divmod(np.argsort(holders[order], axis=None, kind="stable")[:, None], ranks)
+    stage, step = order[turn], np.arange(hops)
 
     def phase(kind: int, first: int) -> Spans:
         chunk = (place + (kind == ALL_GATHER) - step) % ranks
         columns = {"device": holders[stage, place], "stage": stage, "step": step, "chunk": chunk}
         columns |= {"peer": holders[stage, (place + 1) % ranks], "nbytes": nbytes[stage, chunk]}
-        flat = {name: fixed(np.broadcast_to(column, shape).ravel()) for name, column in columns.items()}
-        late = edges[..., order, None, first:]
-        settings = edges.shape[:-2]
-        start, end = (np.broadcast_to(late[..., each : each + ranks - 1], (*settings, *shape)).reshape(*settings, -1) for each in (0, 1))
-        spans = Spans(np.full(flat["stage"].size, kind), start=fixed(start), end=fixed(end), **flat)
-        return spans.where(np.argsort(spans.device, kind="stable"))
+        flat = {name: fixed(np.broadcast_to(column, chunk.shape).ravel()) for name, column in columns.items()}
+        at = first + step
+        start, end = (fixed(edges[..., stage, each].reshape(*edges.shape[:-2], -1)) for each in (at, at + 1))
+        return Spans(fixed(np.full(chunk.size, kind)), start=start, end=end, **flat)
 
-    return phase(REDUCE_SCATTER, 0), phase(ALL_GATHER, ranks - 1)
+    return phase(REDUCE_SCATTER, 0), phase(ALL_GATHER, hops)
 
 
 def optimisers(edges: Floats, holders: Ints, update: float) -> Spans:
