@@ -23,9 +23,9 @@ def ring_order(schedule: Schedule) -> Ints:
 
 
 def rings(run: Timeline, holders: Ints, hop: float, overlap: bool) -> Floats:
-    """Return the ends of the steps of every ring, its start before them, shape (settings..., stages, 2(R-1) + 1).
+    """Return the ends of the steps of every ring, its start before them, shape (settings..., stages, steps + 1).
 
-    ``holders`` has the R ranks of the ring of every stage. A ring waits for the rings before it, in :func:`ring_order`, of every
+    ``holders`` has the ranks of the ring of every stage. A ring waits for the rings before it, in :func:`ring_order`, of every
     rank that takes part. All ranks keep to this one order, so that the first ring in it that is not done can always run.
     """
     settings, schedule = run.end.shape[:-1], run.schedule
@@ -34,12 +34,12 @@ def rings(run: Timeline, holders: Ints, hop: float, overlap: bool) -> Floats:
         np.maximum.at(ready, schedule.stage, np.moveaxis(run.end, -1, 0))
     else:
         ready[:] = run.end.max(axis=-1)
-    takes = hop * 2 * (holders.shape[1] - 1)
+    steps = 2 * (holders.shape[1] - 1)
     done = np.full((schedule.devices, *settings), -np.inf)
     for stage in ring_order(schedule).tolist():
         ready[stage] = np.maximum(ready[stage], done[holders[stage]].max(axis=0))
-        done[holders[stage]] = ready[stage] + takes
-    edges: Floats = np.moveaxis(ready, 0, -1)[..., None] + hop * np.arange(2 * (holders.shape[1] - 1) + 1)
+        done[holders[stage]] = ready[stage] + hop * steps
+    edges: Floats = np.moveaxis(ready, 0, -1)[..., None] + hop * np.arange(steps + 1)
     return edges
 
 

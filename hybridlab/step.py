@@ -87,10 +87,10 @@ def hybrid_step(
     """Return one training step of ``replicas`` pipelines: when every operation, message, ring hop and optimiser runs.
 
     ``schedule`` and ``costs`` are those of one pipeline of K devices; costs may also name all K x D ranks. Then the
-    gradients of each stage go around the ring of the R ranks that hold it, 2(R-1) steps in which every rank sends one of R
-    pieces, and each device runs its optimiser. R is D, or 2D where a schedule has two copies of the weights: both
-    copies of every replica join the ring, and a device takes part in the rings of both stages that it holds for each
-    chunk. A ring step costs nothing, or either
+    gradients of each stage go around the ring of its replicas, 2(D-1) steps in which every rank sends one of D pieces,
+    and each device runs its optimiser. Where a schedule has two copies of the weights, both copies of every replica join the
+    ring, so that it has 2D ranks, and a device takes part in the rings of two stages for each of its chunks.
+    A ring step costs nothing, or either
 
     - ``ring_step``: its time for all gradients of a device; the ring of one of v chunks takes 1/v of it a step; or
     - ``link`` and ``gradient_bytes``, the bytes of one device's gradients as a GPU holds them, 2 a parameter: latency +

@@ -168,7 +168,7 @@ def rows_of(step: HybridStep, *kinds: str) -> list[dict[str, Any]]:
 
 
 def check_rings(step: HybridStep, overlap: bool) -> None:
-    """Each ring: 2(R-1) steps of all its R ranks at once, after the stage's last backward on all of them, one at a time."""
+    """Each ring: 2 (ranks - 1) steps of all its ranks at once, after the stage's last backward on all of them, one at a time."""
     mesh, schedule = step.mesh, step.timeline.schedule
     hops = rows_of(step, "reduce-scatter", "all-gather")
     ranks = mesh.replicas * schedule.copies
