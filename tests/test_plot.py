@@ -19,7 +19,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, plot, simulate
-from hybridlab.palette import KIND_COLOURS, chunk_colour
+from hybridlab.palette import KIND_COLOURS, shade_colour
 from hybridlab.plot import operations
 from hybridlab.plot.picture import INK, MUTED
 
@@ -85,7 +85,7 @@ def test_bars_have_the_colour_of_their_kind_and_chunk(timeline: Timeline) -> Non
     devices, chunks = timeline.schedule.devices, timeline.schedule.chunks
     for kind in {row["kind"] for row in rows(timeline)}:
         colours = of(axes, f"operations {kind}").get_facecolor()
-        wanted = [chunk_colour(kind, row["stage"] // devices, chunks) for row in rows(timeline) if row["kind"] == kind]
+        wanted = [shade_colour(kind, row["stage"] // devices, chunks) for row in rows(timeline) if row["kind"] == kind]
         assert np.allclose(colours[:, :3], [to_rgb(colour) for colour in wanted])
 
 
@@ -194,7 +194,7 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("chunks", [1, 2, 5])
 @pytest.mark.parametrize("kind", KIND_COLOURS)
 def test_black_text_is_readable_on_every_bar(kind: str, chunks: int) -> None:
-    assert min(contrast("#000000", chunk_colour(kind, chunk, chunks)) for chunk in range(chunks)) >= 4.5
+    assert min(contrast("#000000", shade_colour(kind, chunk, chunks)) for chunk in range(chunks)) >= 4.5
 
 
 @pytest.mark.parametrize("colour", [INK, MUTED])

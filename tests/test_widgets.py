@@ -18,7 +18,7 @@ from misuse import junk
 from strategies import Size, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, formulas, simulate, widgets
-from hybridlab.palette import KIND_COLOURS, chunk_colour
+from hybridlab.palette import KIND_COLOURS, shade_colour
 from hybridlab.widgets import TimelineExplorer, grid, pipeline
 from hybridlab.widgets.grid import grid_data, setting_data
 
@@ -428,5 +428,5 @@ def test_script_and_style_ask_no_other_host(name: str) -> None:
 
 def test_colours_are_defined_once() -> None:
     assert {kind: entry["colours"]["4"][0] for kind, entry in DATA["kinds"].items()} == dict(KIND_COLOURS)
-    assert DATA["kinds"]["W"]["colours"]["2"] == [chunk_colour("W", chunk, 2) for chunk in range(2)]
+    assert DATA["kinds"]["W"]["colours"]["2"] == [shade_colour("W", chunk, 2) for chunk in range(2)]
     assert not [colour for colour in KIND_COLOURS.values() if colour.lower() in (SCRIPT + STYLE).lower()]

@@ -11,7 +11,7 @@ from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import counted
 from hybridlab.ops import KINDS
-from hybridlab.palette import chunk_colour
+from hybridlab.palette import shade_colour
 from hybridlab.schedules import REGISTRY, build
 
 MOST_OPS = 12_500  # of one timeline: a browser draws two such in 1.0 to 1.5 s (measured, headless Chromium on two cores)
@@ -78,7 +78,7 @@ def kinds(chunks: Iterable[int]) -> Data:
     return {
         kind.value: {
             "words": kind.words,
-            "colours": {str(count): [chunk_colour(kind, chunk, count) for chunk in range(count)] for count in counts},
+            "colours": {str(count): [shade_colour(kind, chunk, count) for chunk in range(count)] for count in counts},
         }
         for kind in KINDS
     }

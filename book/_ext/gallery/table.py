@@ -5,7 +5,7 @@ from html import escape
 from gallery.entries import DEVICES, MICROBATCHES, QUANTITIES, TIMES, WEIGHT_GRADIENT, Entry, best
 from gallery.words import by_device, counted, escaped, listed
 from hybridlab import Timeline
-from hybridlab.palette import chunk_colour
+from hybridlab.palette import shade_colour
 
 
 def size_in_words() -> str:
@@ -88,7 +88,7 @@ def thumbnail(timeline: Timeline, span: float) -> str:
     paths: dict[str, str] = {}
     for row in timeline.to_rows():
         chunk = schedule.device_of[: row["stage"]].count(row["device"])
-        colour = chunk_colour(row["kind"], chunk, schedule.chunks)
+        colour = shade_colour(row["kind"], chunk, schedule.chunks)
         left, wide = row["start"], row["end"] - row["start"]
         paths[colour] = f"{paths.get(colour, '')}M{left:g} {row['device']}h{wide:g}v.8h{-wide:g}z"
     idle = "".join(f"M0 {device}h{timeline.makespan:g}v.8H0z" for device in range(schedule.devices))
