@@ -77,7 +77,8 @@ def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
 
 def places_of(schedule: Schedule, pitch: float, height: float) -> tuple[Floats, Floats]:
     """Return the top and the height of every operation in inches: those of an overlapped pair share a bar, the forward above."""
-    tops, heights = schedule.device * pitch, np.full(schedule.device.size, height)
+    tops: Floats = schedule.device.astype(np.float64) * pitch
+    heights: Floats = np.full(tops.size, height)
     heights[schedule.pairs] /= 2
     heights[schedule.pairs + 1] /= 2
     tops[schedule.pairs + 1] += height / 2
