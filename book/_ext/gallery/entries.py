@@ -7,6 +7,7 @@ from itertools import product
 
 from docutils import nodes
 
+from gallery.groups import GROUPS, Group, group_of
 from gallery.words import counted
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, simulate
 from hybridlab.schedules import Family
@@ -30,6 +31,10 @@ class Entry:
         return self.timeline.schedule
 
     @property
+    def group(self) -> Group:
+        return group_of(self.schedule)
+
+    @property
     def anchor(self) -> str:
         return nodes.make_id(f"schedule-{self.family.name}")
 
@@ -39,13 +44,13 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """Return what the page shows of each schedule, in the order of the registry."""
+    """Return what the page shows of each schedule, group by group, in a group in the order of the registry."""
     made = []
     for name, family in REGISTRY.items():
         devices, microbatches = nearest_size(family)
         timeline = simulate(build(name, devices, microbatches), COSTS)
         made.append(Entry(family, timeline, family.refusal(DEVICES, MICROBATCHES, family.fewest_chunks)))
-    return made
+    return sorted(made, key=lambda entry: GROUPS.index(entry.group))
 
 
 def nearest_size(family: Family) -> tuple[int, int]:
