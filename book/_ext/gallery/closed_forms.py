@@ -43,8 +43,9 @@ def beside(entry: Entry, quantity: str) -> str:
         value = formula(**{argument: known[argument] for argument in inspect.signature(formula).parameters})
     except UnsupportedSize:
         return said
-    form = ".3f" if quantity == "bubble_ratio" else "g"
-    return f"{said} by the clock, {value:{form}} by the closed form {{func}}`~hybridlab.formulas.{name}`"
+    value = f"{value:.3f}" if quantity == "bubble_ratio" else f"{value:g}"
+    missed = "" if said.split()[0] == value else ", which the order does not reach at this size"
+    return f"{said} by the clock, {value} by the closed form {{func}}`~hybridlab.formulas.{name}`{missed}"
 
 
 def formula_of(entry: Entry, quantity: str) -> str | None:
