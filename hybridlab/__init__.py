@@ -17,6 +17,7 @@ from hybridlab.ops import Kind, Op
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build, register
 from hybridlab.step import HybridStep, hybrid_step
+from hybridlab.sweep import Sweep, sweep
 from hybridlab.tasks import check
 from hybridlab.timeline import Timeline
 from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
@@ -39,6 +40,7 @@ __all__ = [
     "Op",
     "RingResult",
     "Schedule",
+    "Sweep",
     "Timeline",
     "UnsupportedSize",
     "WireFormat",
@@ -50,4 +52,5 @@ __all__ = [
     "register",
     "ring_all_reduce",
     "simulate",
+    "sweep",
 ]

@@ -1,112 +1,126 @@
-"""The columns of a schedule, one row an operation, and what follows from them alone."""
+"""The columns of a sweep: their cells as they are drawn, and their words."""
 
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hybridlab.fixed import Fixed, fixed
-from hybridlab.ops import KINDS, Op
-from hybridlab.rows import Ints
-from hybridlab.schedule_text import Turns
+from hybridlab.errors import HybridLabError
+from hybridlab.inputs import checked_text, counted, each_of, known_name, shown
+from hybridlab.schedules import REGISTRY
+
+RESULTS = ("makespan", "device_span", "bubble_ratio", "peak_activations", "refused")
+TIMES = ("makespan", "device_span", "p2p", "forward", "backward")
+COUNTED = MappingProxyType({"devices": "device", "microbatches": "microbatch", "chunks": "chunk", "replicas": "replica"})
+LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "devices": "Devices K",
+        "microbatches": "Microbatches M",
+        "chunks": "Chunks v",
+        "replicas": "Replicas D",
+        "p2p": "Latency",
+        "forward": "Forward time",
+        "backward": "Backward time",
+        "microbatches_per_device": "Microbatches a device",
+        "recompute": "Recompute ratio",
+        "input_share": "Input gradient's share of the backward",
+        "weight_share": "Weight gradient's share of the backward",
+    }
+)
+LARGEST_VALUE = 1e100  # of what is drawn: far beyond any time, and its squares are finite
+LIST = ("a list",)  # stands for a cell that holds one value a device
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
-class Columns(Fixed):
-    """Operations in arrays, device by device in running order, and where the stages stand; :class:`Schedule` makes them."""
+def plain(value: Any, name: str) -> Any:
+    """Return the cell of a column as JSON has it, numbers to nine digits; or refuse it.
 
-    name: str
-    microbatches: int
-    paths: tuple[tuple[int, ...], ...]  # copy of the weights -> stage -> device
-    copy_of: Ints  # microbatch -> copy of the weights
-    kind: Ints
-    stage: Ints
-    microbatch: Ints
-    device: Ints
-    source: Ints
-    slot: Ints
+    >>> plain(np.float64(0.1 + 0.2), "p2p"), plain(3.0, "p2p"), plain([1, 2], "forward") is LIST
+    (0.3, 3, True)
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return LIST
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if not isinstance(value, (int, float)) or not abs(value) <= LARGEST_VALUE:  # of NaN neither holds
+        raise HybridLabError(f"a cell of {name!r} is {shown(value)}: what is drawn are finite numbers and texts")
+    short = float(f"{value:.9g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
-    @property
-    def device_of(self) -> tuple[int, ...]:
-        """The device of every stage; of several copies of the weights, those of the first."""
-        return self.paths[0]
 
-    @property
-    def copies(self) -> int:
-        """Number of copies of the weights: how many stages' weights a device holds for each of its chunks."""
-        return len(self.paths)
+def ordered(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return each value once: numbers from the least up, texts as they come.
 
-    @property
-    def stages(self) -> int:
-        """Number of stages over all devices."""
-        return len(self.device_of)
+    >>> ordered([8, 2, 8]), ordered(["zb-h1", "1f1b"])
+    ((2, 8), ('zb-h1', '1f1b'))
+    """
+    once = list(dict.fromkeys(values))
+    return tuple(once if any(isinstance(value, str) for value in once) else sorted(once, key=lambda value: (value is None, value or 0)))
 
-    @property
-    def devices(self) -> int:
-        """Number of devices."""
-        return 1 + max(map(max, self.paths))
 
-    @property
-    def chunks(self) -> int:
-        """Number of stages a device holds (model chunks)."""
-        return self.stages // self.devices
+def label_of(name: str, labels: Mapping[str, str], unit: str = "") -> str:
+    """Return a column's words, those of ``labels`` or of this library, with the unit of a time.
 
-    @property
-    def balanced(self) -> bool:
-        """Whether every device holds the same number of stages of each copy."""
-        return all(len(set(np.bincount(path, minlength=self.devices).tolist())) == 1 for path in self.paths)
+    >>> label_of("p2p", {"p2p": "T_C"}, "ms"), label_of("bubble_ratio", {}, "ms"), label_of("T_B_share", {})
+    ('T_C, ms', 'Bubble ratio', 'T B share')
+    """
+    spaced = name.replace("_", " ")
+    words = labels.get(name) or LABELS.get(name) or spaced[:1].upper() + spaced[1:]
+    return f"{words}, {unit}" if unit and name in TIMES else words
 
-    @cached_property
-    def first(self) -> Ints:
-        """The row where each device begins."""
-        return fixed(np.searchsorted(self.device, np.arange(self.devices)))
 
-    @cached_property
-    def crosses(self) -> npt.NDArray[np.bool_]:
-        """Whether each operation's source runs on another device, so that a message must carry it."""
-        source_device = np.append(self.device, -1)[self.source]
-        crosses: npt.NDArray[np.bool_] = (source_device != self.device) & (self.source >= 0)
-        return fixed(crosses)
+def title_of(name: str, value: Any) -> str:
+    """Return the words for one value of a column.
 
-    @cached_property
-    def messages(self) -> Ints:
-        r"""Messages each device sends, shape (devices,): one for each output that an operation on another device needs.
+    >>> title_of("schedule", "1f1b"), title_of("p2p", 0.5), title_of("overlap", True)
+    ('1F1B', '0.5', 'yes')
+    """
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, str):
+        return REGISTRY[value].title if name == "schedule" and value in REGISTRY else value
+    return f"{value:.6g}"
 
-        >>> from hybridlab.schedule import Schedule
-        >>> Schedule.parse("0F0 0F1 0B0 0B1\n1F0 1F1 1B0 1B1").messages
-        array([2, 2])
-        """
-        return fixed(np.bincount(self.device[self.source[self.crosses]], minlength=self.devices))
 
-    @cached_property
-    def ops(self) -> tuple[Op, ...]:
-        """Every operation, in the order of the rows."""
-        columns = zip(self.kind.tolist(), self.stage.tolist(), self.microbatch.tolist(), strict=True)
-        return tuple(Op(KINDS[kind], stage, microbatch) for kind, stage, microbatch in columns)
+def line_name(key: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    """Return what a line is called; chunks are left out where a schedule has but one number of them.
 
-    @cached_property
-    def pairs(self) -> Ints:
-        """The rows of the forwards of overlapped pairs; the backward of each is the row after it."""
-        return fixed(np.flatnonzero((np.diff(self.slot) == 0) & (np.diff(self.device) == 0)))
+    >>> line_name({"schedule": "hanayo", "chunks": 4}, {}), line_name({"schedule": "gpipe", "chunks": 1}, {})
+    ('Hanayo, 4 chunks', 'GPipe')
+    """
+    family = REGISTRY.get(str(key.get("schedule")))
+    if family and family.chunk_step == 0 and key.get("chunks") in (None, family.fewest_chunks):
+        key = {name: value for name, value in key.items() if name != "chunks"}
+    parts = []
+    for name, value in key.items():
+        if name in COUNTED and isinstance(value, int):
+            parts.append(counted(value, COUNTED[name]))
+        else:
+            parts.append(title_of(name, value) if isinstance(value, str) else f"{label_of(name, labels)} {title_of(name, value)}")
+    return ", ".join(parts) or "all rows"
 
-    @property
-    def orders(self) -> tuple[tuple[Op, ...], ...]:
-        """The operations of each device, in running order; the two of an overlapped pair stand side by side."""
-        bounds = [*self.first.tolist(), self.kind.size]
-        return tuple(self.ops[start:stop] for start, stop in pairwise(bounds))
 
-    @property
-    def turns(self) -> Turns:
-        r"""What each device runs one after the other: tuples of one operation, or of the two of an overlapped pair.
+def checked_labels(labels: Any, known: Iterable[str]) -> dict[str, str]:
+    """Return ``labels`` if they are words by column (None: no words), or refuse them.
 
-        >>> from hybridlab.schedule import Schedule
-        >>> [len(turn) for turn in Schedule.parse("0F0 0F1 0B0 0B1\n1F0 (1F1;1B0) 1B1").turns[1]]
-        [1, 2, 1]
-        """
-        second = set((self.pairs + 1).tolist())
-        starts = [row for row in range(self.kind.size) if row not in second]
-        turns = [self.ops[start:stop] for start, stop in pairwise([*starts, self.kind.size])]
-        bounds = [*np.searchsorted(starts, self.first).tolist(), len(turns)]
-        return tuple(tuple(turns[start:stop]) for start, stop in pairwise(bounds))
+    >>> checked_labels({"ptp": "Latency"}, ["p2p"])
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: unknown column 'ptp': did you mean 'p2p'? Known: p2p
+    """
+    if not isinstance(labels, Mapping | None):
+        raise HybridLabError(f'labels are words by column, such as {{"p2p": "Latency"}}, not {shown(labels)}')
+    names = list(known)
+    return {known_name(name, names, "column"): checked_text(text, f"the label of {name}") for name, text in (labels or {}).items()}
+
+
+def several(given: Any, name: str, known: Iterable[str], what: str = "column") -> tuple[str, ...]:
+    """Return one name or several, each once, or refuse what is none of ``known``.
+
+    >>> several("makespan", "y", ["makespan", "refused"])
+    ('makespan',)
+    """
+    names = list(known)
+    named = [given] if isinstance(given, str) else each_of(given, f"{name} is a {what} or several")
+    return tuple(dict.fromkeys(known_name(each, names, what) for each in named))

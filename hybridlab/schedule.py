@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.columns import Columns
+from hybridlab.arrays import Arrays
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
 from hybridlab.inputs import checked_text, counted, shown, whole_number
@@ -22,7 +22,7 @@ NAME = "a schedule's name"
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Schedule(Columns):
+class Schedule(Arrays):
     r"""An order of operations for every device, known to be complete and free of deadlock.
 
     ``Schedule(name, orders)`` takes one sequence a device of :class:`Op` or of texts like ``"2F0"``. A forward and a backward
@@ -146,7 +146,7 @@ class Schedule(Columns):
         return cls(name, split_csv(text))
 
 
-def _proven(schedule: Columns, slots: Ints) -> bool:
+def _proven(schedule: Arrays, slots: Ints) -> bool:
     """Return whether the slots show that every operation is there once, on the right device, and can run."""
     there = (slots >= 0).reshape(len(slots), schedule.copies, -1, slots.shape[2])
     whole, some = there[:2].all(axis=(0, 2)), there.any(axis=(0, 2))  # by copy and microbatch

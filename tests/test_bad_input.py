@@ -227,6 +227,6 @@ def test_every_public_function_is_thrown_junk_at() -> None:
     """A name added to the package fails here until a test throws junk at it: here, or in the tests of its own."""
     tried = {"build", "Schedule", "Op", "Costs", "simulate", "Timeline", "register", "formulas"}
     values = {"Kind", "REGISTRY", "HybridLabError", "InvalidSchedule", "Deadlock", "UnsupportedSize"}
-    values |= {"FP32", "FP16", "BF16", "INT8", "HybridStep", "RingResult"}
-    elsewhere = {"check", "published", "Mesh", "WireFormat", "hybrid_step", "ring_all_reduce"}
+    values |= {"FP32", "FP16", "BF16", "INT8", "HybridStep", "RingResult", "Sweep"}
+    elsewhere = {"check", "published", "Mesh", "WireFormat", "hybrid_step", "ring_all_reduce", "sweep"}
     assert set(hybridlab.__all__) <= tried | values | elsewhere

@@ -205,32 +205,57 @@ def test_peak_activations_of_interleaved_zb(devices: int, groups: int, chunks: i
 @pytest.mark.parametrize(
     ("name", "peaks"),
     [
-        ("v-half", {1: 1, 2: 2, 3: 3, 4: 3, 5: 4, 8: 5}),
+        ("v-half", {1: 2, 2: 2, 3: 3, 4: 3, 5: 4, 8: 5}),
         ("v-min", {1: 1, 2: 2, 3: 2, 4: 2, 5: 3, 8: 4}),
         ("dualpipe-v", {2: 2.5, 4: 4.5}),
         ("dualpipe", {4: 5, 8: 9}),
     ],
 )
-def test_peak_activations_of_schedules_to_come(name: str, peaks: dict[int, float]) -> None:
+def test_peak_activations_where_the_most_of_any_device_is_known(name: str, peaks: dict[int, float]) -> None:
     for devices, peak in peaks.items():
         assert formulas.peak_activations(name, devices, 2 * devices) == peak
+        for microbatches in (2 * devices, 4 * devices):
+            assert run(name, (devices, microbatches), 1, 2).peak_activations.max() == peak
+
+
+halves = st.integers(1, 5)
+
+
+@many
+@given(halves, groups)
+def test_peak_activations_of_chimera(half: int, groups: int) -> None:
+    devices = 2 * half
+    for device, peak in enumerate(run("chimera", (devices, groups * devices), 1, 2).peak_activations):
+        assert peak == formulas.peak_activations("chimera", devices, groups * devices, device)
+
+
+@many
+@given(halves, groups, times, times)
+def test_chimeras_makespan(half: int, groups: int, forward: float, backward: float) -> None:
+    size = (2 * half, 2 * half * groups)
+    assert run("chimera", size, forward, backward).makespan == equal(formulas.chimera_makespan(*size, forward, backward))
 
 
 @pytest.mark.parametrize("devices", [2, 4, 6, 8, 32])
-@pytest.mark.parametrize("groups", [1, 2, 5])
-def test_chimeras_makespan_has_the_published_bubble_ratio(devices: int, groups: int) -> None:
-    """Li and Hoefler, arXiv 2107.06925."""
-    microbatches = groups * devices
-    for ratio, published in [(1, 2 * microbatches), (2, 1.5 * microbatches)]:
-        idle = 1 - microbatches * (1 + ratio) / formulas.chimera_makespan(devices, microbatches, 1, ratio)
-        assert idle == equal((devices - 2) / (published + devices - 2))
-        assert formulas.chimera_bubble_ratio(devices, microbatches, 1, ratio) == equal(idle)
+@pytest.mark.parametrize(("ratio", "groups"), [(1, 1), (1, 2), (1, 5), (2, 1)])
+def test_chimera_has_the_published_bubble_ratio(devices: int, ratio: int, groups: int) -> None:
+    """Li and Hoefler, arXiv 2107.06925: (K-2)/(2M + K-2) for B = F, (K-2)/(3M/2 + K-2) for B = 2F."""
+    published = (devices - 2) / ({1: 2, 2: 1.5}[ratio] * groups * devices + devices - 2)
+    assert run("chimera", (devices, groups * devices), 1, ratio).bubble_ratio == equal(published)
 
 
-def test_dualpipes_bubble() -> None:
-    """DeepSeek-AI, arXiv 2412.19437, Table 2: (P/2 - 1)(FB + B - 3W)."""
-    assert formulas.dualpipe_bubble(16, overlapped=4, backward=3, weight_gradient=1) == 7 * (4 + 3 - 3)
-    assert formulas.dualpipe_bubble(2, overlapped=4, backward=3, weight_gradient=1) == 0
+@many
+@given(st.sampled_from(["dualpipe", "dualpipe-v"]), halves, st.integers(0, 5), times, st.floats(0, 1), st.floats(0, 1))
+def test_dualpipes_bubble(name: str, half: int, more: int, forward: float, weight: float, overlap: float) -> None:
+    """DeepSeek-AI, arXiv 2412.19437, Table 2: (P/2 - 1)(FB + B - 3W), for a forward as long as the input gradient."""
+    devices, microbatches = (2 * half, 4 * half + 2 * more) if name == "dualpipe" else (half, 2 * half + more)
+    schedule = build(name, devices, microbatches)
+    backward, share = forward * (1 + weight), weight / (1 + weight)
+    timeline = simulate(schedule, Costs.per_device(forward, backward, share, overlap=overlap))
+    times = (forward + backward - overlap * forward, backward, forward * weight)
+    each = [time / schedule.chunks for time in times]
+    idle = timeline.makespan - timeline.busy.min()
+    assert idle == pytest.approx(formulas.dualpipe_bubble(2 * half, *each), rel=1e-9, abs=1e-9 * timeline.makespan)
 
 
 def test_what_1f1b_gains_is_memory_not_time() -> None:
@@ -275,7 +300,7 @@ def test_a_range_is_not_missed_by_a_rounding() -> None:
         (formulas.dualpipe_bubble, (8, 3, 2, 2), "a weight gradient of at most a third of FB + B, 5, not 2"),
         (formulas.chimera_makespan, (5, 5, 1, 1), "an even number of devices, not 5"),
         (formulas.chimera_makespan, (4, 6, 1, 1), "microbatches a multiple of devices, not 6 of 4"),
-        (formulas.chimera_makespan, (4, 8, 1, 3), "a backward as long as the forward or twice as long, 1 or 2, not 3"),
+        (formulas.peak_activations, ("chimera", 5, 5), "an even number of devices, not 5"),
         (formulas.peak_activations, ("interleaved", 4, 8, 1), "device 0, not 1"),
         (formulas.peak_activations, ("interleaved", 4, 6), "microbatches a multiple of devices, not 6 of 4"),
         (formulas.peak_activations, ("interleaved-zb", 4, 6), "microbatches a multiple of devices, not 6 of 4"),

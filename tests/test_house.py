@@ -19,13 +19,14 @@ FLOORS = {
     "errors": 0,
     "fixed": 0,
     "inputs": 0,
+    "grid": 1,
     "int8": 1,
     "mesh": 1,
     "ops": 1,
     "rows": 1,
     "wire": 1,
+    "arrays": 2,
     "collectives": 2,
-    "columns": 2,
     "costs": 2,
     "paths": 2,
     "replicas": 2,
@@ -39,16 +40,26 @@ FLOORS = {
     "formulas": 3,
     "schedules": 3,
     "timeline": 3,
+    "columns": 4,
+    "jobs": 4,
+    "lines": 4,
     "palette": 4,
     "phases": 4,
     "published": 4,
     "step": 4,
+    "sweep": 4,
     "training": 4,
     "plot": 5,
     "tasks": 5,
     "widgets": 5,
 }
-BESIDES_NUMPY = {"plot": {"matplotlib", "PIL"}, "training": {"sklearn"}, "widgets": {"anywidget", "traitlets"}}
+BESIDES_NUMPY = {
+    "jobs": {"tqdm"},
+    "plot": {"matplotlib", "PIL"},
+    "sweep": {"pandas"},
+    "training": {"sklearn"},
+    "widgets": {"anywidget", "traitlets"},
+}
 PUBLIC = {"collectives", "formulas", "palette", "plot", "published", "schedules", "tasks", "training", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))

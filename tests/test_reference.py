@@ -1,6 +1,7 @@
 """The library against values it did not make: orders op for op, 540 simulated times."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,14 @@ def test_the_reference_covers_the_five_schedules() -> None:
     assert len(POINTS) == 540
     five = {"gpipe", "1f1b", "interleaved", "hanayo", "zb-h1"}
     assert {point["schedule"] for point in POINTS} == five
-    assert {key.split("|")[0] for key in OURS} >= five
+    assert {key.split("|")[0] for key in OURS} == five | {"looped-bfs", "interleaved-zb", "zb-v", "dualpipe-v"}
 
 
 @pytest.mark.parametrize("key", OURS)
 def test_orders_equal_the_reference_op_for_op(key: str) -> None:
     name, *sizes = key.split("|")
     schedule = build(name, *map(int, sizes))
-    assert [" ".join(map(str, order)) for order in schedule.orders] == ORDERS[key]
+    assert [list(map(str, order)) for order in schedule.orders] == [re.sub("[(;)]", " ", line).split() for line in ORDERS[key]]
     assert str(schedule) == "\n".join(f"device {device}: {line}" for device, line in enumerate(ORDERS[key]))
     assert Schedule(name, [line.split() for line in ORDERS[key]]) == schedule
 

@@ -110,7 +110,7 @@ def test_huge_batches_are_refused_before_memory_is_taken() -> None:
         costs.duration("F", 0)
 
 
-@pytest.mark.parametrize("argument", ["forward", "backward", "weight_share", "p2p"])
+@pytest.mark.parametrize("argument", ["forward", "backward", "weight_share", "p2p", "overlap"])
 def test_more_axes_than_arrays_can_have_are_refused(argument: str) -> None:
     def shaped(axes: int) -> dict[str, Any]:
         return {"forward": 1, "backward": 2, argument: np.ones((1,) * axes)}

@@ -243,7 +243,15 @@ def test_sizes_in_words_are_those_that_are_not_refused(family: Family) -> None:
     counts = [int(each) for each in about_chunks.split(" chunk")[0].split(", ") if each != "..."]
     step = counts[1] - counts[0] if "..." in about_chunks else 0
     allowed = set(range(counts[0], 9, step)) if step else set(counts)
+    rules = {
+        "any numbers of devices and microbatches": lambda devices, microbatches: True,
+        "any number of devices": lambda devices, microbatches: True,
+        "an even number of devices": lambda devices, microbatches: devices % 2 == 0,
+        "microbatches divisible by it": lambda devices, microbatches: microbatches % devices == 0,
+        "an even number of microbatches": lambda devices, microbatches: microbatches % 2 == 0,
+        "at least 2 microbatches for each": lambda devices, microbatches: microbatches >= 2 * devices,
+    }
     for devices, microbatches, chunks in product(range(1, 7), range(1, 13), range(1, 9)):
-        fits = about_numbers == "any numbers of devices and microbatches" or microbatches % devices == 0
+        fits = all(rules[rule](devices, microbatches) for rule in about_numbers.split(", "))
         refused = family.refusal(devices, microbatches, chunks) is not None
         assert refused != (fits and chunks in allowed), (devices, microbatches, chunks)

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import junk
+from sweep_tables import some_table
 
 from hybridlab import INT8, HybridLabError, build, widgets
 from hybridlab.training import train, train_alone
-from hybridlab.widgets import ErrorExplorer, MeshView, RingStepper, StepExplorer, TimelineExplorer, TrainingCurves
+from hybridlab.widgets import ErrorExplorer, MeshView, RingStepper, StepExplorer, SweepExplorer, TimelineExplorer, TrainingCurves
 from hybridlab.widgets.view import View
 
 RUNS = {(str(rate),): train(build("1f1b", 2, 2), 2, steps=3, learning_rate=rate) for rate in (0.1, 0.3)}
@@ -23,6 +24,7 @@ MAKE: dict[str, Callable[[], View]] = {
     "MeshView": lambda: MeshView((2, 3), (1, 4)),
     "RingStepper": lambda: RingStepper(ranks=(2, 4)),
     "StepExplorer": lambda: StepExplorer("1f1b", replicas=(1, 2), microbatches=(2, 4), ring_step=1),
+    "SweepExplorer": lambda: SweepExplorer(some_table(), "devices"),
     "TimelineExplorer": lambda: TimelineExplorer(devices=(2, 3), microbatches=(2, 4)),
     "TrainingCurves": lambda: TrainingCurves(("Learning rate",), RUNS, ALONE),
 }
@@ -68,6 +70,7 @@ def test_a_setting_refused_in_part_is_taken_back_whole(name: str) -> None:
         ("RingStepper", {"ranks": 4}, {"step": 99}),
         ("StepExplorer", {"replicas": 2}, {"rank": 99}),
         ("ErrorExplorer", {"algorithm": "one-shot"}, {"ranks": 3}),
+        ("SweepExplorer", {"at": 3}, {"chosen": {"p2p": 3}}),
     ],
 )
 def test_a_good_part_beside_a_bad_one_is_not_kept(name: str, good: dict[str, Any], bad: dict[str, Any]) -> None:

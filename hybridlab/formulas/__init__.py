@@ -1,6 +1,6 @@
 """Closed forms: what a timeline, the bytes of a ring and its error must equal. They share no code with what they judge."""
 
-from hybridlab.formulas.both_ways import chimera_bubble_ratio, chimera_makespan, dualpipe_bubble
+from hybridlab.formulas.both_ways import chimera_makespan, dualpipe_bubble
 from hybridlab.formulas.peaks import peak_activations
 from hybridlab.formulas.pipeline import (
     bubble_ratio,
@@ -17,7 +17,6 @@ from hybridlab.formulas.zero_bubble import interleaved_zb_makespan, zb_h1_makesp
 __all__ = [
     "bubble_ratio",
     "cast_nmse",
-    "chimera_bubble_ratio",
     "chimera_makespan",
     "dualpipe_bubble",
     "eager_one_f_one_b_makespan",

@@ -3,7 +3,7 @@
 from hybridlab.formulas.ranges import outside, sizes
 from hybridlab.inputs import known_name, whole_number
 
-WHOLE_GROUPS = {"interleaved": "interleaved 1F1B", "interleaved-zb": "interleaved zero bubble"}
+WHOLE_GROUPS = {"chimera": "Chimera", "interleaved": "interleaved 1F1B", "interleaved-zb": "interleaved zero bubble"}
 
 
 def peak_activations(schedule: str, devices: int, microbatches: int, device: int = 0, chunks: int = 2) -> float:
@@ -12,7 +12,8 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     GPipe and looped BFS M (Lamy-Poirier, arXiv 2211.05953); 1F1B min(K-d, M) (Narayanan et al., arXiv 2104.04473, sec. 2.2.1);
     eager 1F1B min(2(K-d)-1, M) (Zhuang et al., arXiv 2211.05322); interleaved on device 0 [2(K-1) + (v-1)K + 1]/v, at most M
     (Korthikanti et al., arXiv 2205.05198, sec. 4.2.3). On every device: ZB-H1 min(K, M), ZB-H2 min(2K-1, M), ZB-V K, but
-    at most M and (M + 1 + d)/2 (Qi et al., arXiv 2401.10241, Table 2 and sec. 6); interleaved zero bubble K.
+    at most M and (M + 1 + d)/2 (Qi et al., arXiv 2401.10241, Table 2 and sec. 6); interleaved zero bubble K. Chimera
+    K/2 + 1 on the first and last device up to K in the middle (Li and Hoefler, arXiv 2107.06925, Table 2).
 
     For M >= 2K the most of any device: V-Half ceil((K+2)/2) and V-Min floor((K+4)/3) (Qi et al., arXiv 2405.15362); DualPipe
     K + 1 and DualPipeV K + 1/2, both P + 1 stages of P (DeepSeek-AI, arXiv 2412.19437, Table 2). ``chunks`` counts for
@@ -33,16 +34,19 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
         "zb-h1": min(devices, microbatches),
         "zb-h2": min(2 * devices - 1, microbatches),
         "interleaved-zb": devices,
+        "chimera": devices // 2 + 1 + min(device, devices - 1 - device),
         "zb-v": min(2 * devices, microbatches + 1 + device, 2 * microbatches) / 2,
     }
     most_of_any: dict[str, float] = {
-        "v-half": min(devices, (devices + 3) // 2),
+        "v-half": (devices + 3) // 2,
         "v-min": (devices + 4) // 3,
         "dualpipe-v": devices + 1 / 2,
         "dualpipe": devices + 1,
     }
     name = known_name(schedule, (*exact, *most_of_any), "closed form of peak activations for")
     sizes(devices, microbatches, WHOLE_GROUPS.get(name, ""))
+    if name == "chimera" and devices % 2:
+        raise outside("Chimera", f"an even number of devices, not {devices}")
     if name == "interleaved" and device:
         raise outside("interleaved 1F1B", f"device 0, not {device}")
     if name in most_of_any and microbatches < 2 * devices:

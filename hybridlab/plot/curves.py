@@ -11,20 +11,20 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, checked_text, numbers, shown
+from hybridlab.palette import line_style
 from hybridlab.plot.picture import FONT, MARGIN, MUTED, RULE, WIDTH, Picture, page, text_width, write
 from hybridlab.plot.words import number
 
-# Colours of Okabe and Ito, the lighter ones darkened for white paper. Where curves coincide, a later and thinner one
-# lies on an earlier one, whose marker is larger and hollow.
-HOLLOW = {"markerfacecolor": "white", "markeredgewidth": 1.4}
-STYLES: tuple[dict[str, Any], ...] = (
-    {"color": "#0072B2", "linestyle": "-", "linewidth": 2.4, "marker": "o", "markersize": 9.0, **HOLLOW},
-    {"color": "#C05000", "linestyle": (0, (4, 2)), "linewidth": 1.5, "marker": "s", "markersize": 4.5},
-    {"color": "#007A59", "linestyle": (0, (1, 1.2)), "linewidth": 2.0, "marker": "^", "markersize": 7.5, **HOLLOW},
-    {"color": "#000000", "linestyle": (0, (6, 2, 1, 2)), "linewidth": 1.2, "marker": "D", "markersize": 4.0},
-    {"color": "#A6548A", "linestyle": (0, (2, 1)), "linewidth": 1.6, "marker": "v", "markersize": 7.5, **HOLLOW},
-    {"color": "#59636E", "linestyle": "-", "linewidth": 1.0, "marker": "x", "markersize": 5.5},
-)
+
+def style_of(place: int) -> dict[str, Any]:
+    """Return the style of line ``place`` as matplotlib takes it."""
+    style = line_style(place)
+    hollow = {"markerfacecolor": "white", "markeredgewidth": 1.4} if style.hollow else {}
+    dash = {"color": style.colour, "linestyle": (0, style.dash) if style.dash else "-", "linewidth": style.width}
+    return {**dash, "marker": style.marker, "markersize": style.size, **hollow}
+
+
+STYLES = tuple(map(style_of, range(6)))
 LEFT, RIGHT, HEIGHT = 0.62, 0.2, 2.4  # inches
 LINE = 0.25
 
@@ -41,13 +41,13 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     places, curves = _checked(x, series)
     labels = checked_text(x_label, "x_label"), checked_text(y_label, "y_label")
     above = textwrap.wrap(checked_text(title, "title"), 66)
-    top = MARGIN + LINE * (len(above) + 1 + (len(curves) > 1))
+    top = MARGIN + LINE * (len(above) + 1 + (legend_rows(list(curves)) if len(curves) > 1 else 0))
     figure = Picture(top + HEIGHT + 0.5, _words(title, labels, places, curves))
     sheet = page(figure)
     for place, line in enumerate(above):
         write(sheet, MARGIN, MARGIN + LINE * place + 0.14, line, size=10.5, weight="bold")
     if len(curves) > 1:
-        _legend(sheet, MARGIN + LINE * len(above) + 0.1, list(curves))
+        legend(sheet, MARGIN + LINE * len(above) + 0.1, list(curves))
     write(sheet, MARGIN, top - 0.1, labels[1], color=MUTED)
     write(sheet, (LEFT + WIDTH - RIGHT) / 2, top + HEIGHT + 0.42, labels[0], color=MUTED, ha="center")
     whole = figure.get_figheight()
@@ -74,6 +74,11 @@ def _scale(axes: Axes, places: Floats, values: Floats) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: number(value))
+    dress(axes)
+
+
+def dress(axes: Axes) -> None:
+    """Give axes the look of all figures: a line below, a faint grid across, small muted numbers."""
     axes.tick_params(labelsize=8.5, labelcolor=MUTED, labelfontfamily=FONT, color=RULE, length=3)
     axes.grid(True, axis="y", color=RULE, linewidth=0.7, linestyle="-")
     axes.grid(False, axis="x")
@@ -88,12 +93,30 @@ def _even(places: Floats) -> bool:
     return not steps.size or bool(np.ptp(steps) < 1e-6 * steps.max())
 
 
-def _legend(axes: Axes, y: float, names: list[str]) -> None:
-    x = MARGIN
-    for name, style in zip(names, STYLES, strict=False):
-        axes.add_artist(Line2D([x, x + 0.22, x + 0.44], [y] * 3, solid_capstyle="butt", markevery=[1], **style))
-        write(axes, x + 0.52, y, name, va="center_baseline")
-        x += 0.52 + text_width(name, 9) + 0.3
+def legend(axes: Axes, y: float, names: list[str]) -> None:
+    """Draw the styles of the first lines beside their names, in rows from ``y`` inches on."""
+    for name, (x, row), place in zip(names, _places(names), range(len(names)), strict=True):
+        ends = [x, x + 0.22, x + 0.44]
+        axes.add_artist(Line2D(ends, [y + LINE * row] * 3, solid_capstyle="butt", markevery=[1], **style_of(place)))
+        write(axes, x + 0.52, y + LINE * row, name, va="center_baseline")
+
+
+def legend_rows(names: list[str]) -> int:
+    """Return how many rows of names :func:`legend` draws."""
+    return 1 + _places(names)[-1][1]
+
+
+def _places(names: list[str]) -> list[tuple[float, int]]:
+    """Return the left end (in inches) and the row of each name: as many in a row as there is room for."""
+    places: list[tuple[float, int]] = []
+    x, row = MARGIN, 0
+    for name in names:
+        wide = 0.52 + text_width(name, 9)
+        if places and x + wide > WIDTH - MARGIN:
+            x, row = MARGIN, row + 1
+        places.append((x, row))
+        x += wide + 0.3
+    return places
 
 
 def _words(title: str, labels: tuple[str, str], places: Floats, curves: dict[str, Floats]) -> str:

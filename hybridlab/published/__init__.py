@@ -2,7 +2,8 @@
 
 ``timelines`` has two printed timelines of "1F1B" and ``rule`` the rule behind both, ``report`` the figures and the arithmetic of a report
 on the same program, ``zero_bubble`` measured times and the rates computed from them. ``ring`` is the program's all-reduce and
-``simulator`` a run of it with all that it prints. Nothing else in the library computes with these modules.
+``simulator`` a run of it with all that it prints. ``sweeps`` are the settings of eight comparisons of schedules. Nothing else in the
+library computes with these modules.
 
 >>> print(step_grid(stages=2, replicas=1, microbatches=2))
 Step | R0(S0) | R1(S1)
@@ -16,17 +17,21 @@ from hybridlab.published import report, zero_bubble
 from hybridlab.published.ring import PublishedRing, ring_all_reduce
 from hybridlab.published.rule import LostForwards, lost_forwards
 from hybridlab.published.simulator import Simulation, simulator
+from hybridlab.published.sweeps import SWEEPS, PublishedSweep, not_drawn
 from hybridlab.published.timelines import Event, EventLog, StepGrid, event_log, step_grid
 
 __all__ = [
+    "SWEEPS",
     "Event",
     "EventLog",
     "LostForwards",
     "PublishedRing",
+    "PublishedSweep",
     "Simulation",
     "StepGrid",
     "event_log",
     "lost_forwards",
+    "not_drawn",
     "report",
     "ring_all_reduce",
     "simulator",

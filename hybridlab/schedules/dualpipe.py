@@ -26,8 +26,11 @@ NOTHING = (NONE, NONE)
 def dualpipe_v(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of DualPipeV, shape (3, 2 * devices, microbatches).
 
+    The operations of both in one slot are an overlapped pair: a forward of one chunk and a full backward of the other. The
+    first backwards and the last ones are split, so that weight gradients fill what would be idle.
+
     >>> dualpipe_v(1, 2, 2)[:, 0].tolist()
-    [[0, 2], [3, 5], [-1, 6]]
+    [[0, 2], [4, 6], [-1, 7]]
     """
     device = np.arange(devices)
     line_of = np.stack([device, 2 * devices - 1 - device], axis=1)
@@ -50,7 +53,7 @@ def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
     its two chunks are here the two copies of the weights.
 
     >>> dualpipe(2, 4, 1)[0].tolist()
-    [[0, 2, -1, -1], [1, 3, -1, -1], [-1, -1, 0, 2], [-1, -1, 1, 3]]
+    [[0, 2, -1, -1], [1, 4, -1, -1], [-1, -1, 0, 2], [-1, -1, 1, 4]]
     """
     device = np.arange(devices)
     down, up = device, 2 * devices - 1 - device  # the line of slots of the stage that it has in the first copy, in the second

@@ -6,6 +6,17 @@ from hybridlab.widgets.explorer import TimelineExplorer
 from hybridlab.widgets.mesh_view import MeshView
 from hybridlab.widgets.ring_stepper import RingStepper
 from hybridlab.widgets.step_explorer import StepExplorer
+from hybridlab.widgets.sweep_explorer import SweepExplorer
 from hybridlab.widgets.training_curves import TrainingCurves
 
-__all__ = ["Bet", "ErrorExplorer", "MeshView", "Revealed", "RingStepper", "StepExplorer", "TimelineExplorer", "TrainingCurves"]
+__all__ = [
+    "Bet",
+    "ErrorExplorer",
+    "MeshView",
+    "Revealed",
+    "RingStepper",
+    "StepExplorer",
+    "SweepExplorer",
+    "TimelineExplorer",
+    "TrainingCurves",
+]

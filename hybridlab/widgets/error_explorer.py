@@ -33,7 +33,7 @@ class ErrorExplorer(View):
     """
 
     SETTING = ("algorithm", "distribution", "formats", "ranks")
-    _esm = with_shared("error_explorer_words.js", "error_explorer_picture.js", "error_explorer_controls.js", "error_explorer.js")
+    _esm = with_shared("chart.js", *(f"error_explorer{part}.js" for part in ("_words", "_picture", "_controls", "")))
     _css = with_shared("error_explorer.css")
 
     measured = traitlets.Dict(read_only=True).tag(sync=True)

@@ -12,24 +12,6 @@ function choiceOf(id, label, pick) {
   return { element: field(id, label, select), show };
 }
 
-// The marker: a slider over the ranks that were measured.
-function markerOf(id, pick) {
-  const slider = make("input", { type: "range", min: 0, step: 1 });
-  const output = make("output", { for: id, "aria-live": "off" }); // the slider itself says its value
-  const element = field(id, "Ranks at the marker", slider, output);
-  let ranks = [];
-  slider.addEventListener("input", () => pick(ranks[Number(slider.value)]));
-  const show = (value, offered) => {
-    ranks = offered;
-    element.hidden = ranks.length < 2;
-    slider.max = ranks.length - 1;
-    slider.value = ranks.indexOf(value);
-    slider.setAttribute("aria-valuetext", `${value} ranks`);
-    output.textContent = value;
-  };
-  return { element, show };
-}
-
 // A box to tick for each wire format, with the mark that it has in the picture.
 function formatsOf(id, pick) {
   const element = make("fieldset", {}, make("legend", {}, "Wire formats"));
@@ -54,7 +36,7 @@ function controlsOf(id, pick) {
   const controls = {
     algorithm: choiceOf(`${id}-algorithm`, "All-reduce", (value) => pick("algorithm", value)),
     distribution: choiceOf(`${id}-distribution`, "Numbers", (value) => pick("distribution", value)),
-    ranks: markerOf(`${id}-ranks`, (value) => pick("ranks", value)),
+    ranks: markerOf(`${id}-ranks`, "Ranks at the marker", (ranks) => `${ranks} ranks`, (value) => pick("ranks", value)),
   };
   const formats = formatsOf(id, (value) => pick("formats", value));
   const fields = make("div", { class: "fields", role: "group", "aria-label": "What is shown" });
@@ -66,12 +48,6 @@ function controlsOf(id, pick) {
     formats.show(shown.formats, measured.formats);
   };
   return { elements: [fields, formats.element], show };
-}
-
-function tableOf(caption, heads, rows) {
-  const head = make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)));
-  const body = rows.map(([first, ...cells]) => make("tr", {}, make("th", { scope: "row" }, first), ...cells.map((text) => make("td", {}, text))));
-  return [make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...body)];
 }
 
 // The figures where the marker stands, and, folded, all that are drawn.

@@ -1,5 +1,5 @@
 // The picture of an error explorer: NMSE against ranks on two logarithmic axes. Points are measured, lines are the law.
-// `error_explorer_words.js` stands above this file.
+// `chart.js` and `error_explorer_words.js` stand above this file.
 
 const HEIGHT = 340;
 const [TOP, BOTTOM, LEFT, RIGHT] = [26, 44, 46, 18];
@@ -7,23 +7,6 @@ const NAMED_FROM = 560; // px: from this width on the lines have their names at 
 const NAMES = 132;
 const LONGEST_NAME = 20; // characters
 const APART = 15; // px between two names
-
-const at = (value) => Number(value.toFixed(2));
-
-// The mark of a format, a shape of its own, around (x, y).
-function markOf(shape, x, y, r, attributes) {
-  const [px, py] = [at(x), at(y)];
-  const path = (d) => make("path", { d, ...attributes });
-  const shapes = [
-    () => make("circle", { cx: px, cy: py, r, ...attributes }),
-    () => path(`M${px - r} ${py - r}h${2 * r}v${2 * r}h${-2 * r}Z`),
-    () => path(`M${px} ${at(py - 1.3 * r)}L${at(px + 1.25 * r)} ${py + r}L${at(px - 1.25 * r)} ${py + r}Z`),
-    () => path(`M${px} ${at(py - 1.4 * r)}l${1.4 * r} ${1.4 * r}l${-1.4 * r} ${1.4 * r}l${-1.4 * r} ${-1.4 * r}Z`),
-    () => path(`M${px} ${at(py + 1.3 * r)}L${at(px + 1.25 * r)} ${py - r}L${at(px - 1.25 * r)} ${py - r}Z`),
-    () => path(`M${px - 1.4 * r} ${py - 0.5 * r}h${2.8 * r}v${r}h${-2.8 * r}Z`),
-  ];
-  return shapes[shape % shapes.length]();
-}
 
 // Where a number of ranks and an NMSE stand; the decades are those of all algorithms and distributions of the formats drawn.
 function frameOf(measured, formats, width) {
@@ -71,23 +54,19 @@ function pointsOf(measured, frame, series, ranks) {
 // The names at the ends of the lines, moved apart where they would cover each other.
 function namesOf(frame, series, both) {
   const short = (each) => (nameOf(each, both).length <= LONGEST_NAME ? nameOf(each, both) : each.format);
-  const ends = series.map((each) => ({ each, y: frame.y(each.nmse.at(-1)) })).sort((one, other) => one.y - other.y);
-  ends.forEach((end, place) => (end.y = Math.max(end.y, place ? ends[place - 1].y + APART : TOP)));
-  for (let place = ends.length - 1, most = HEIGHT - BOTTOM; place >= 0; place -= 1, most -= APART) {
-    ends[place].y = Math.min(ends[place].y, most);
-  }
+  const ends = spread(series.map((each) => ({ each, y: frame.y(each.nmse.at(-1)) })), APART, TOP, HEIGHT - BOTTOM);
   return ends.map(({ each, y }) => make("text", { x: frame.right + 6, y: at(y + 4), class: `of-${each.shape} end` }, short(each)));
 }
 
 // The picture; `draw(measured, shown, series)` fills it, `pick(ranks)` is called where it is touched.
 function pictureOf(pick) {
   const box = make("div", { class: "picture", role: "img" });
-  let [given, frame, width] = [null, null, 0];
+  let [given, frame] = [null, null];
 
   const draw = (...next) => {
     if (next.length) given = next;
     const [measured, shown, series] = given;
-    width = box.clientWidth || 640;
+    const width = box.clientWidth || 640;
     frame = frameOf(measured, shown.formats, width);
     const x = at(frame.x(shown.ranks));
     const marker = make("line", { x1: x, x2: x, y1: TOP - 6, y2: HEIGHT - BOTTOM, class: "marker" });
@@ -99,15 +78,10 @@ function pictureOf(pick) {
     box.setAttribute("aria-label", told);
     box.replaceChildren(svg);
   };
-  const touch = (event) => {
-    if (!given || (event.type === "pointermove" && event.buttons !== 1)) return;
-    const x = event.clientX - box.getBoundingClientRect().left;
+  const touched = (x) => {
+    if (!given) return;
     const away = (ranks) => Math.abs(frame.x(ranks) - x);
     pick(given[0].ranks.reduce((best, ranks) => (away(ranks) < away(best) ? ranks : best)));
   };
-  box.addEventListener("pointerdown", touch);
-  box.addEventListener("pointermove", touch);
-  const observer = new ResizeObserver(() => given && box.clientWidth && box.clientWidth !== width && draw());
-  observer.observe(box);
-  return { element: box, draw, stop: () => observer.disconnect() };
+  return { element: box, draw, stop: watched(box, touched, () => given && draw()) };
 }

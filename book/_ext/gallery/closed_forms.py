@@ -44,8 +44,7 @@ def beside(entry: Entry, quantity: str) -> str:
     except UnsupportedSize:
         return said
     value = f"{value:.3f}" if quantity == "bubble_ratio" else f"{value:g}"
-    missed = "" if said.split()[0] == value else ", which the order does not reach at this size"
-    return f"{said} by the clock, {value} by the closed form {{func}}`~hybridlab.formulas.{name}`{missed}"
+    return f"{said} by the clock, {value} by the closed form {{func}}`~hybridlab.formulas.{name}`"
 
 
 def formula_of(entry: Entry, quantity: str) -> str | None:

@@ -1,0 +1,95 @@
+"""A grid of settings: axes, and columns that are functions of other columns."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from graphlib import CycleError, TopologicalSorter
+from itertools import islice, product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from hybridlab.errors import HybridLabError
+from hybridlab.inputs import known_name, refuse_masked, shown, whole_number
+
+SIZES = ("devices", "microbatches", "chunks")
+MOST_ROWS = 10**6  # at about 1 kB each
+
+Row = dict[str, Any]
+
+
+def settings(lines: Sequence[Row], grid: Mapping[str, Any]) -> list[Row]:
+    """Return a row for each of ``lines`` and each point of ``grid``: lines outermost, the grid's last axis innermost.
+
+    ``grid`` gives for the name of a column one value, several values, or a function of other columns, named by its
+    parameters (those with a default value keep it). Raises :class:`HybridLabError` for sizes that are no whole numbers,
+    axes without values, and functions of columns that are not there or that wait for each other.
+
+    >>> settings([{"schedule": "gpipe"}], {"devices": [2, 4], "microbatches": lambda devices: 2 * devices})
+    [{'schedule': 'gpipe', 'devices': 2, 'microbatches': 4}, {'schedule': 'gpipe', 'devices': 4, 'microbatches': 8}]
+    """
+    axes = {name: _values(name, value) for name, value in grid.items() if not callable(value)}
+    columns = list(dict.fromkeys([*(name for line in lines for name in line), *grid]))
+    needs = {name: _needs(name, value, columns) for name, value in grid.items() if callable(value)}
+    try:
+        order = [name for name in TopologicalSorter(needs).static_order() if name in needs]
+    except CycleError as why:
+        told = " -> ".join(map(str, why.args[1]))
+        raise HybridLabError(f"the grid's functions wait for each other in a circle: {told}; give one of them values") from None
+    count = len(lines) * prod(map(len, axes.values()))
+    if count > MOST_ROWS:
+        raise HybridLabError(f"a sweep has at most {MOST_ROWS:,} rows, not {count:,}: take fewer values")
+    rows = []
+    for line in lines:
+        for point in product(*axes.values()):
+            row = {**line, **dict(zip(axes, point, strict=True))}
+            for name in order:
+                row[name] = _cell(name, grid[name](**{need: row[need] for need in needs[name]}))
+            rows.append(row)
+    return rows
+
+
+def _values(name: str, value: Any) -> tuple[Any, ...]:
+    """Return the values of an axis: several, or the one that was given."""
+    if isinstance(value, np.ndarray):
+        refuse_masked(value, name)
+        value = value.tolist()
+    several = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, Set))
+    values = tuple(_cell(name, each) for each in islice(value, MOST_ROWS + 1)) if several else (_cell(name, value),)
+    if not values:
+        raise HybridLabError(f"{name} is empty: give one value, several, or a function of other columns")
+    return values
+
+
+def _cell(name: str, value: Any) -> Any:
+    """Return a value of a column as plain data; sizes are whole numbers."""
+    if name in SIZES:
+        return whole_number(value, name)
+    refuse_masked(value, name)
+    return plain(value)
+
+
+def plain(value: Any) -> Any:
+    """Return a value without numpy, a list as a tuple.
+
+    >>> plain(np.array([1, 2])), plain([np.float64(0.5)])
+    ((1, 2), (0.5,))
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return tuple(each.item() if isinstance(each, np.generic) else each for each in value)
+    return value
+
+
+def _needs(name: str, function: Callable[..., Any], columns: Iterable[str]) -> list[str]:
+    """Return the columns that a function of the grid reads: its parameters without a default."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise HybridLabError(f"the parameters of {name}, {shown(function)}, cannot be read: wrap it in a lambda") from None
+    for parameter in parameters:
+        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD and parameter.kind is not parameter.KEYWORD_ONLY:
+            raise HybridLabError(f"the parameters of {name} must be names of columns, not {parameter}: wrap it in a lambda")
+    needs = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    return [known_name(need, columns, f"column in the function of {name}:") for need in needs]

@@ -1,0 +1,184 @@
+"""Eight published sweeps of pipeline schedules: the settings that their program runs, and where its own text says otherwise.
+
+Six lines: GPipe, 1F1B, interleaved 1F1B with 2 chunks, Hanayo with 1 and 2 waves (2 and 4 chunks), ZB-H1. Where nothing
+else is said, one microbatch takes 400/K forward and 800/K backward on each of K devices, half of the backward for the weight
+gradient, and M = 2K. The program simulates each point alone; here the times are those of :func:`hybridlab.sweep`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from hybridlab.sweep import Sweep, sweep
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+SIX = ("gpipe", "1f1b", ("interleaved", 2), ("hanayo", 2), ("hanayo", 4), "zb-h1")
+DEVICES, LATENCIES = (2, 4, 8, 16, 32), (0, 4, 16)
+WORK = {"forward": lambda devices: 400 / devices, "backward": lambda devices: 800 / devices}
+TWO_GROUPS = {"microbatches": lambda devices: 2 * devices}
+GROUPS = {"microbatches": lambda devices, microbatches_per_device: microbatches_per_device * devices}
+LATENCY = "The text gives latencies of 0, 5 and 10, the program runs 0, 4 and 16."
+
+
+@dataclass(frozen=True)
+class PublishedSweep:
+    """The settings of one sweep and how its results are drawn.
+
+    A figure has a panel for each combination of the columns ``panels`` and each quantity of ``y``, the column ``x`` on its
+    horizontal axis and a line for each combination of the columns ``lines``. Quantities in ``log_y`` are drawn on a logarithmic axis.
+    ``differences`` are sentences: what the text that comes with the program says otherwise.
+    """
+
+    name: str
+    title: str
+    grid: Mapping[str, Any] = field(repr=False)
+    x: str
+    panels: tuple[str, ...]
+    differences: tuple[str, ...] = field(default=(), repr=False)
+    schedules: tuple[Any, ...] = SIX
+    y: tuple[str, ...] = ("bubble_ratio",)
+    log_y: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ("schedule", "chunks")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "grid", MappingProxyType(dict(self.grid)))
+
+    def run(self, *, executor: "Executor | None" = None, progress: bool | None = None) -> Sweep:
+        """Return the results of every setting; ``executor`` and ``progress`` are those of :func:`hybridlab.sweep`.
+
+        >>> best = min(SWEEPS["chunks"].run().where(devices=8, p2p=0), key=lambda row: row["bubble_ratio"])
+        >>> best["schedule"], best["chunks"], round(best["bubble_ratio"], 4)
+        ('interleaved', 8, 0.0519)
+        """
+        return sweep(self.schedules, self.grid, executor=executor, progress=progress)
+
+
+def not_drawn(row: Mapping[str, Any]) -> bool:
+    """Return whether the published figures lack this row of a sweep: interleaved 1F1B with 2 chunks at M = K.
+
+    There the program stops with an error, which it hides. The schedule exists: a sweep has its results.
+
+    >>> [row["devices"] for row in SWEEPS["strong_scaling"].run().where(p2p=0) if not_drawn(row)]
+    [32]
+    """
+    return bool((row["schedule"], row["chunks"]) == ("interleaved", 2) and row["microbatches"] == row["devices"])
+
+
+_ALL = (
+    PublishedSweep(
+        name="weak_scaling",
+        title="Weak scaling: microbatches grow with the devices",
+        grid={"p2p": LATENCIES, "devices": DEVICES, **TWO_GROUPS, **WORK},
+        x="devices",
+        y=("makespan", "bubble_ratio"),
+        panels=("p2p",),
+        differences=(LATENCY,),
+    ),
+    PublishedSweep(
+        name="strong_scaling",
+        title="Strong scaling: 32 microbatches on more and more devices",
+        grid={"p2p": LATENCIES, "devices": DEVICES, "microbatches": 32, **WORK},
+        x="devices",
+        y=("makespan", "bubble_ratio"),
+        log_y=("makespan",),
+        panels=("p2p",),
+        differences=(LATENCY,),
+    ),
+    PublishedSweep(
+        name="recompute",
+        title="Recomputing a part of the forward within the backward",
+        grid={
+            "devices": DEVICES,
+            "p2p": LATENCIES,
+            "recompute": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
+            **TWO_GROUPS,
+            "forward": WORK["forward"],
+            "backward": lambda forward, recompute: 2 * forward + recompute * forward,
+            "weight_share": lambda recompute: 1 / (2 + recompute),  # the weight gradient takes a forward's time
+        },
+        x="recompute",
+        panels=("devices", "p2p"),
+        differences=(
+            LATENCY,
+            "The text lists a backward of 800/K, the program runs (2 + r) 400/K, which is how the text defines r.",
+        ),
+    ),
+    PublishedSweep(
+        name="microbatches",
+        title="More microbatches for each device",
+        grid={"devices": (2, 4, 8, 16), "p2p": LATENCIES, "microbatches_per_device": (1, 2, 4, 8), **GROUPS, **WORK},
+        x="microbatches_per_device",
+        panels=("devices", "p2p"),
+        differences=(LATENCY, "The text lists 32 devices too, the program runs up to 16."),
+    ),
+    PublishedSweep(
+        name="chunks",
+        title="More chunks a device, more waves",
+        schedules=("interleaved", "hanayo"),
+        grid={"devices": DEVICES, "p2p": LATENCIES, "chunks": (2, 4, 6, 8), **TWO_GROUPS, **WORK},
+        x="chunks",
+        panels=("devices", "p2p"),
+        lines=("schedule",),
+        differences=(LATENCY,),
+    ),
+    PublishedSweep(
+        name="tb_tw",
+        title="ZB-H1: the input gradient's share of the backward",
+        schedules=("zb-h1",),
+        grid={
+            "microbatches_per_device": (1, 2, 4, 8),
+            "p2p": LATENCIES,
+            "devices": DEVICES,
+            "input_share": (0.2, 0.4, 0.5, 0.6, 0.8),
+            **GROUPS,
+            **WORK,
+            "weight_share": lambda input_share: round(1 - input_share, 1),
+        },
+        x="input_share",
+        panels=("microbatches_per_device", "p2p"),
+        lines=("devices",),
+        differences=(LATENCY, "The text lists 1, 2 and 4 microbatches a device, the program runs 8 too."),
+    ),
+    PublishedSweep(
+        name="latency",
+        title="Sensitivity to the latency between devices",
+        grid={
+            "devices": DEVICES,
+            "microbatches_per_device": (1, 2, 4),
+            "p2p": (0, 2, 4, 8, 16, 32),
+            **GROUPS,
+            **WORK,
+        },
+        x="p2p",
+        panels=("devices", "microbatches_per_device"),
+    ),
+    PublishedSweep(
+        name="imbalance",
+        title="First and last device slower than the others",
+        grid={
+            "devices": DEVICES,
+            "p2p": LATENCIES,
+            "extra": (0.0, 0.1, 0.2, 0.3, 0.4),
+            **TWO_GROUPS,
+            "forward": lambda devices, extra: _ends(devices, 400 + 400 * extra, 400),
+            "backward": lambda devices, extra: _ends(devices, 800 + 800 * extra, 800),
+            "weight_share": lambda devices, extra: _ends(devices, 0.5 / (1 + extra), 0.5),  # the weight gradient stays 400
+        },
+        x="extra",
+        panels=("devices", "p2p"),
+        differences=(
+            LATENCY,
+            "The text lists a forward of 400/K and a backward of 800/K, the program runs 400 and 800 for any number of devices.",
+            "The text lists extra times up to 0.5 of a forward, the program runs up to 0.4.",
+        ),
+    ),
+)
+SWEEPS: Mapping[str, PublishedSweep] = MappingProxyType({each.name: each for each in _ALL})
+
+
+def _ends(devices: int, end: float, middle: float) -> list[float]:
+    """Return one value a device: ``end`` for the first and the last, ``middle`` for the others."""
+    return [end if device in (0, devices - 1) else middle for device in range(devices)]

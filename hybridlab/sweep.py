@@ -1,0 +1,159 @@
+"""A sweep: schedules over a grid of sizes and costs, as a table of plain rows."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hybridlab.errors import HybridLabError
+from hybridlab.grid import SIZES, Row, plain, settings
+from hybridlab.inputs import each_of, known_name, shown, whole_number
+from hybridlab.jobs import Job, Size, batches_of, timed, watched
+from hybridlab.schedules import REGISTRY
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+COSTS = ("forward", "backward", "weight_share", "p2p", "overlap")
+RESULTS = ("makespan", "device_span", "bubble_ratio", "peak_activations", "refused")
+
+Values = tuple[Any, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep:
+    """A table, as :func:`sweep` returns it: the names of its columns, and a row of plain values for each setting.
+
+    >>> table = sweep(["gpipe", "1f1b"], {"devices": 4, "microbatches": [4, 8], "forward": 1, "backward": 2})
+    >>> [(row["schedule"], row["makespan"]) for row in table.where(microbatches=8)]
+    [('gpipe', 33.0), ('1f1b', 33.0)]
+    >>> table.where(schedule="1f1b").column("peak_activations")
+    [4.0, 4.0]
+    """
+
+    columns: tuple[str, ...]
+    values: tuple[Values, ...]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows, each a dict from the name of a column to its value."""
+        return list(self)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Row]:
+        return (dict(zip(self.columns, row, strict=True)) for row in self.values)
+
+    def where(self, **values: Any) -> "Sweep":
+        """Return the rows in which each column named has the value given; there may be none."""
+        places = [(self._place(name), plain(value)) for name, value in values.items()]
+        return Sweep(self.columns, tuple(row for row in self.values if all(row[place] == value for place, value in places)))
+
+    def column(self, name: str) -> list[Any]:
+        """Return one column, a value a row."""
+        place = self._place(name)
+        return [row[place] for row in self.values]
+
+    def _place(self, name: str) -> int:
+        return self.columns.index(known_name(name, self.columns, "column"))
+
+    def to_pandas(self) -> Any:
+        """Return the table as a pandas ``DataFrame``; raises :class:`HybridLabError` where pandas is missing."""
+        try:
+            import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        except ImportError as why:
+            raise HybridLabError(f"a DataFrame comes from pandas, which cannot be loaded ({why}): pip install pandas") from why
+        return pandas.DataFrame(list(self.values), columns=list(self.columns))
+
+    def __repr__(self) -> str:
+        refused = sum(row[-1] is not None for row in self.values)
+        return f"<Sweep of {len(self):,} rows, {refused:,} refused: {', '.join(self.columns)}>"
+
+
+def sweep(schedules: Any, grid: Mapping[str, Any], *, executor: "Executor | None" = None, progress: bool | None = None) -> Sweep:
+    """Return the results of every schedule at every point of a grid, one row each.
+
+    ``schedules`` is one or several names or pairs (name, chunks); a name alone takes the fewest chunks, or those of the
+    grid's column ``chunks``. ``grid`` gives for the name of a column one value, several values (an axis), or a function
+    of other columns, named by its parameters. It needs devices, microbatches, forward and backward; chunks,
+    weight_share, p2p and overlap are known too (see :meth:`Costs.per_device`); any other column is there to be read
+    by functions. One time a device is a list that a function returns, or one of a list of lists.
+
+    Rows come schedule by schedule, within one in the order of the grid's axes, the last the fastest. A row holds
+    schedule, devices, microbatches, chunks, the grid's other columns, then makespan, device_span, bubble_ratio,
+    peak_activations (the largest over the devices) and refused: None, or why the schedule does not exist at this size,
+    whose results are None.
+
+    ``executor`` is any ``concurrent.futures.Executor``: each size of a schedule, with all its costs, is one job. A fresh process
+    knows only the schedules registered by what it imports. ``progress`` shows a bar of tqdm: True at once, False never, None
+    after 5 s if tqdm is there. Raises :class:`HybridLabError` for bad costs, unknown names and grids that cannot be
+    read, before anything runs.
+
+    >>> times = {"forward": lambda devices: 400 / devices, "backward": lambda forward: 2 * forward, "p2p": [0, 4]}
+    >>> table = sweep(("interleaved", 2), {"devices": [4, 8], "microbatches": lambda devices: 2 * devices, **times})
+    >>> [(row["devices"], row["p2p"], row["makespan"]) for row in table]
+    [(4, 0, 2850.0), (4, 4, 2906.0), (8, 0, 2925.0), (8, 4, 3045.0)]
+    """
+    _check(grid, executor, progress)
+    rows = settings(_lines(schedules, grid), grid)
+    columns = ("schedule", *SIZES, *(name for name in grid if name not in SIZES))
+    costs = [name for name in COSTS if name in grid]
+    groups: dict[Size, list[int]] = {}
+    for place, row in enumerate(rows):
+        groups.setdefault((row["schedule"], row["devices"], row["microbatches"], row["chunks"]), []).append(place)
+    results: list[Values] = [()] * len(rows)
+    jobs: list[Job] = []
+    waiting: list[list[int]] = []
+    for size, places in groups.items():
+        batches = batches_of([rows[place] for place in places], costs, size)
+        refusal = REGISTRY[size[0]].refusal(*size[1:])
+        if refusal is None:
+            jobs.append((size, batches))
+            waiting.append(places)
+        for place in places:
+            results[place] = (None, None, None, None, refusal)
+    done = map(timed, jobs) if executor is None else executor.map(timed, jobs)
+    for places, found in zip(waiting, watched(done, list(map(len, waiting)), progress), strict=True):
+        for place, values in zip(places, found, strict=True):
+            results[place] = (*values, None)
+    table = (tuple(row[name] for name in columns) + found for row, found in zip(rows, results, strict=True))
+    return Sweep((*columns, *RESULTS), tuple(table))
+
+
+def _check(grid: Any, executor: Any, progress: Any) -> None:
+    if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
+        raise HybridLabError(f"a grid is a dict from names of columns to their values, such as {{'devices': [2, 4]}}, not {shown(grid)}")
+    for name in ("schedule", *RESULTS):
+        if name in grid:
+            raise HybridLabError(f"the sweep itself fills the column {name}: give the grid's another name")
+    missing = [name for name in ("devices", "microbatches", "forward", "backward") if name not in grid]
+    if missing:
+        raise HybridLabError(f"a grid needs devices, microbatches, forward and backward: {', '.join(missing)} missing")
+    if executor is not None and not callable(getattr(executor, "map", None)):
+        raise HybridLabError(f"executor must be a concurrent.futures.Executor, such as a ProcessPoolExecutor, not {shown(executor)}")
+    if progress is not None and not isinstance(progress, bool):
+        raise HybridLabError(f"progress must be True, False or None, not {shown(progress)}")
+
+
+def _lines(schedules: Any, grid: Mapping[str, Any]) -> list[Row]:
+    """Return a dict for each schedule: its name, and its chunks where the grid does not give them."""
+    wanted = "schedules are names, or pairs of a name and its chunks such as ('interleaved', 2)"
+    several = [schedules] if _is_pair(schedules) or isinstance(schedules, str) else list(each_of(schedules, wanted))
+    if not several:
+        raise HybridLabError(f"{wanted}: give at least one")
+    lines = []
+    for each in several:
+        name, chunks = each if _is_pair(each) else (each, None)
+        line: Row = {"schedule": known_name(name, REGISTRY, "schedule")}
+        if chunks is not None and "chunks" in grid:
+            raise HybridLabError(f"the grid gives chunks, and the pair {shown(each)} too: give one of them")
+        if "chunks" not in grid:
+            line["chunks"] = REGISTRY[name].fewest_chunks if chunks is None else whole_number(chunks, "chunks")
+        lines.append(line)
+    return lines
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether this is a name and its chunks, and not two schedules."""
+    two = isinstance(value, (tuple, list)) and len(value) == 2
+    return two and isinstance(value[0], str) and not isinstance(value[1], (str, tuple, list))

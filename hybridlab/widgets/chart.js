@@ -1,0 +1,79 @@
+// What pictures of points and lines share: marks, a slider over the values of an axis, tables, touches. `view.js` stands above this file.
+
+const at = (value) => Number(value.toFixed(2));
+
+// A mark, a shape of its own for each of seven numbers, around (x, y).
+function markOf(shape, x, y, r, attributes) {
+  const [px, py] = [at(x), at(y)];
+  const path = (d) => make("path", { d, ...attributes });
+  const shapes = [
+    () => make("circle", { cx: px, cy: py, r, ...attributes }),
+    () => path(`M${px - r} ${py - r}h${2 * r}v${2 * r}h${-2 * r}Z`),
+    () => path(`M${px} ${at(py - 1.3 * r)}L${at(px + 1.25 * r)} ${py + r}L${at(px - 1.25 * r)} ${py + r}Z`),
+    () => path(`M${px} ${at(py - 1.4 * r)}l${1.4 * r} ${1.4 * r}l${-1.4 * r} ${1.4 * r}l${-1.4 * r} ${-1.4 * r}Z`),
+    () => path(`M${px} ${at(py + 1.3 * r)}L${at(px + 1.25 * r)} ${py - r}L${at(px - 1.25 * r)} ${py - r}Z`),
+    () => path(`M${px - 1.4 * r} ${py - 0.5 * r}h${2.8 * r}v${r}h${-2.8 * r}Z`),
+    () => path(`M${px - r} ${py - r}l${2 * r} ${2 * r}M${px - r} ${py + r}l${2 * r} ${-2 * r}`),
+  ];
+  return shapes[shape % shapes.length]();
+}
+
+// A slider over the values of an axis, such as numbers of ranks; `told(value)` says one of them.
+function markerOf(id, label, told, pick) {
+  const slider = make("input", { type: "range", min: 0, step: 1 });
+  const output = make("output", { for: id, "aria-live": "off" }); // the slider itself says its value
+  const element = field(id, label, slider, output);
+  let values = [];
+  slider.addEventListener("input", () => pick(values[Number(slider.value)]));
+  const show = (value, offered) => {
+    values = offered;
+    element.hidden = values.length < 2;
+    slider.max = values.length - 1;
+    slider.value = values.indexOf(value);
+    slider.setAttribute("aria-valuetext", told(value));
+    output.textContent = value;
+  };
+  return { element, show };
+}
+
+// The parts of a table; a cell is a text, or an element of its own.
+function tableOf(caption, heads, rows) {
+  const head = make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)));
+  const cellOf = (cell) => (cell instanceof Element ? cell : make("td", {}, cell));
+  const body = rows.map(([first, ...cells]) => make("tr", {}, make("th", { scope: "row" }, first), ...cells.map(cellOf)));
+  return [make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...body)];
+}
+
+// Moves names, each at its `y`, apart from each other, between `top` and `bottom`; returns them from the top down.
+function spread(names, apart, top, bottom) {
+  const groups = []; // of names that touch, as near to their places as can be
+  const grouped = (rows) => {
+    const tall = apart * (rows.length - 1);
+    const middle = rows.reduce((sum, { y }) => sum + y, 0) / rows.length;
+    const start = Math.max(top, Math.min(bottom - tall, middle - tall / 2));
+    return { rows, start, end: start + tall };
+  };
+  for (const each of [...names].sort((one, other) => one.y - other.y)) {
+    let group = grouped([each]);
+    while (groups.length && groups.at(-1).end + apart > group.start) group = grouped([...groups.pop().rows, ...group.rows]);
+    groups.push(group);
+  }
+  return groups.flatMap(({ rows, start }) => rows.map((each, place) => ({ ...each, y: start + apart * place })));
+}
+
+// Calls `touched(x)`, in px from the left, where a picture is touched or the pointer is drawn over it, and `resized` when its width changes.
+function watched(box, touched, resized) {
+  const touch = (event) => {
+    if (event.type === "pointermove" && event.buttons !== 1) return;
+    touched(event.clientX - box.getBoundingClientRect().left);
+  };
+  box.addEventListener("pointerdown", touch);
+  box.addEventListener("pointermove", touch);
+  let width = box.clientWidth;
+  const observer = new ResizeObserver(() => {
+    if (box.clientWidth && box.clientWidth !== width) resized();
+    width = box.clientWidth;
+  });
+  observer.observe(box);
+  return () => observer.disconnect();
+}

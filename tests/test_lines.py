@@ -1,0 +1,132 @@
+"""Rows of a sweep become lines: which, under which names, and what is left to choose."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sweep_tables import DEVICES, LATENCIES, NAMES, bubble_ratio, is_refused, some_table, table
+
+from hybridlab import REGISTRY, HybridLabError
+from hybridlab.lines import lines_of
+from hybridlab.palette import MOST_LINES, line_style
+
+
+def test_every_row_stands_in_its_line() -> None:
+    found = lines_of(some_table(), "devices", ["bubble_ratio"])
+    assert (found.places, list(found.names), dict(found.choices)) == (DEVICES, NAMES, {"p2p": LATENCIES})
+    for choice, p2p in enumerate(LATENCIES):
+        for line in range(len(NAMES)):
+            for place, devices in enumerate(DEVICES):
+                value = found.at[(choice,), line, place]["bubble_ratio"]
+                assert value == (None if is_refused(line, devices) else pytest.approx(bubble_ratio(line, devices, p2p), rel=1e-8))
+
+
+def grid(**columns: list[Any]) -> Any:
+    return table((*columns, "makespan"), [(*row, place) for place, row in enumerate(zip(*columns.values(), strict=True))])
+
+
+@pytest.mark.parametrize(
+    ("columns", "x", "choices"),
+    [
+        ({"devices": [1, 2, 4], "microbatches": [2, 4, 8]}, "devices", []),
+        ({"devices": [1, 1, 2, 2], "p2p": [0, 4, 0, 4]}, "devices", ["p2p"]),
+        ({"a": [1, 1, 2, 2], "b": [5, 5, 7, 7], "c": [0, 1, 0, 1]}, "c", ["a"]),  # a and b fix each other: the first stays
+        ({"fine": [1, 2, 3, 4], "x": [1, 2, 1, 2], "coarse": [0, 0, 1, 1]}, "x", ["coarse"]),  # fewer values make the better control
+        ({"x": [1, 2, 1, 2], "c": [0, 0, 1, 1], "d": [3, 3, 3, 3]}, "x", ["c"]),
+        ({"x": [1, 2], "times": [[1, 2], [2, 3]]}, "x", []),
+        ({"x": [0.1 + 0.2, 0.6], "same": [0.3, 0.6]}, "x", []),
+        ({"x": [1, 2, 1, 2], "on": [True, True, False, False]}, "x", ["on"]),
+    ],
+)
+def test_a_choice_is_what_varies_and_nothing_else_fixes(columns: dict[str, list[Any]], x: str, choices: list[str]) -> None:
+    found = lines_of(grid(**columns), x, ["makespan"])
+    assert list(found.choices) == choices
+    assert len(found.at) == len(next(iter(columns.values())))
+
+
+def test_a_column_that_is_asked_for_takes_the_place_of_one_that_it_fixes() -> None:
+    made = grid(x=[1, 2, 1, 2], devices=[2, 2, 4, 4], microbatches=[4, 4, 8, 8])
+    assert dict(lines_of(made, "x", ["makespan"]).choices) == {"devices": (2, 4)}
+    assert dict(lines_of(made, "x", ["makespan"], keep="microbatches").choices) == {"microbatches": (4, 8)}
+
+
+def test_numbers_stand_in_order_and_numpy_values_are_values() -> None:
+    found = lines_of(grid(x=[np.int64(8), np.float64(2.0), 4]), "x", ["makespan"])
+    assert found.places == (2, 4, 8)
+    assert [type(place) for place in found.places] == [int] * 3
+    assert found.names == ("all rows",)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_line_has_the_title_of_its_schedule_and_its_chunks_where_it_has_several(name: str) -> None:
+    family = REGISTRY[name]
+    found = lines_of(grid(schedule=[name], chunks=[family.fewest_chunks], x=[1]), "x", ["makespan"])
+    assert found.names == (f"{family.title}, {family.fewest_chunks} chunks" if family.chunk_step else family.title,)
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines", "names"),
+    [
+        ({"devices": [2, 1]}, "devices", ("1 device", "2 devices")),
+        ({"schedule": ["gpipe", "gpipe"], "chunks": [1, 2]}, None, ("GPipe", "GPipe, 2 chunks")),
+        ({"schedule": ["mine", "gpipe"]}, None, ("mine", "GPipe")),
+        ({"schedule": ["1f1b"] * 2, "p2p": [0.5, 4]}, ("schedule", "p2p"), ("1F1B, T_C 0.5", "1F1B, T_C 4")),
+        ({"on": [True, False]}, "on", ("On no", "On yes")),
+        ({"schedule": ["hanayo", "hanayo"], "chunks": [2, 4]}, "chunks", ("2 chunks", "4 chunks")),
+    ],
+)
+def test_lines_are_called_by_what_tells_them_apart(columns: dict[str, list[Any]], lines: Any, names: tuple[str, ...]) -> None:
+    labels = {"p2p": "T_C"} if "p2p" in columns else None
+    assert lines_of(grid(x=[1] * len(next(iter(columns.values()))), **columns), "x", ["makespan"], lines, labels).names == names
+
+
+@pytest.mark.parametrize(
+    ("x", "quantities", "lines", "says"),
+    [
+        ("devises", ["makespan"], None, "unknown column 'devises': did you mean 'devices'"),
+        ("schedule", ["makespan"], None, "the column 'schedule' is no axis: it holds 'gpipe'"),
+        ("forward", ["makespan"], None, "the column 'forward' is no axis: it holds one value a device"),
+        ("gap", ["makespan"], None, "the column 'gap' is no axis: it holds None"),
+        ("devices", ["gap"], None, "the column 'gap' has no value to draw"),
+        ("devices", ["schedule"], None, "the column 'schedule' is no axis"),
+        ("devices", ["makespan"], "forward", "which holds one value a device"),
+        ("devices", ["makespan"], "refused", "unknown column 'refused'"),
+        ("devices", ["makespan"], 3, "lines is a column or several, not 3"),
+        ("microbatches", ["makespan"], None, "two rows have the same microbatches 4, schedule 'gpipe'"),
+    ],
+)
+def test_what_cannot_be_a_line_is_refused(x: str, quantities: list[str], lines: Any, says: str) -> None:
+    made = table(
+        ("schedule", "devices", "microbatches", "forward", "gap", "makespan", "refused"),
+        [("gpipe", 2, 4, [1, 2], None, 1, None), ("gpipe", 2, 4, [2, 1], None, 2, None)],
+    )
+    with pytest.raises(HybridLabError) as refusal:
+        lines_of(made, x, quantities, lines)
+    assert says in str(refusal.value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e200, {}, b"x", 1j])
+def test_cells_that_cannot_be_drawn_are_refused(value: Any) -> None:
+    with pytest.raises(HybridLabError, match="a cell of 'p2p' is"):
+        lines_of(grid(x=[1, 2], p2p=[0, value]), "x", ["makespan"])
+
+
+@pytest.mark.parametrize("sweep", [None, 3, [], {"rows": []}, table(("x", "makespan"), [])])
+def test_what_is_no_table_is_refused(sweep: Any) -> None:
+    with pytest.raises(HybridLabError, match="sweep is the table of a sweep, with at least one row"):
+        lines_of(sweep, "x", ["makespan"])
+
+
+def test_more_lines_than_can_be_told_apart_are_refused() -> None:
+    many = MOST_LINES + 1
+    with pytest.raises(HybridLabError, match=f"{many} lines are more than the {MOST_LINES}"):
+        lines_of(grid(x=[1] * many, p2p=list(range(many))), "x", ["makespan"], "p2p")
+
+
+def test_every_two_lines_differ_without_colour_or_in_colour_and_mark() -> None:
+    styles = [line_style(place) for place in range(MOST_LINES)]
+    looks = {(style.colour, style.dash, style.marker) for style in styles}
+    assert len(looks) == MOST_LINES
+    for one in styles:
+        alike = [each for each in styles if each.colour == one.colour and each.marker == one.marker]
+        assert len(alike) == 1

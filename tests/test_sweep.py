@@ -1,0 +1,461 @@
+"""Sweeps: rows against single simulations and closed forms, grids, executors, refusals."""
+
+import copy
+import multiprocessing
+import pickle
+import sys
+import types
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import junk, outcome
+
+from hybridlab import REGISTRY, Costs, HybridLabError, Sweep, build, formulas, jobs, simulate, sweep
+from hybridlab.grid import MOST_ROWS
+
+GRID = {"devices": [2, 4], "microbatches": [4, 8], "forward": 1.0, "backward": 2.0, "p2p": [0, 0.5]}
+TIMES = {"forward": 1, "backward": 2}
+
+
+def one(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
+    """The results of one row, simulated alone."""
+    given = {cost: row[cost] for cost in ("forward", "backward", "weight_share", "p2p", "overlap") if cost in row}
+    timeline = simulate(build(name, row["devices"], row["microbatches"], row["chunks"]), Costs.per_device(**given))
+    return timeline.makespan, timeline.device_span, timeline.bubble_ratio, max(timeline.peak_activations.tolist())
+
+
+def results(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["makespan"], row["device_span"], row["bubble_ratio"], row["peak_activations"]
+
+
+def test_every_row_equals_its_simulation_alone_for_every_schedule() -> None:
+    table = sweep(list(REGISTRY), GRID)
+    assert len(table) == len(REGISTRY) * 8
+    for row in table:
+        if row["refused"] is None:
+            assert results(row) == one(row["schedule"], row)
+    assert any(row["refused"] is None for row in table)
+
+
+def test_rows_come_schedule_by_schedule_in_the_order_of_the_grid() -> None:
+    table = sweep(["gpipe", "1f1b"], GRID)
+    wanted = [
+        (name, devices, microbatches, p2p)
+        for name in ("gpipe", "1f1b")
+        for devices in (2, 4)
+        for microbatches in (4, 8)
+        for p2p in (0, 0.5)
+    ]
+    assert [(row["schedule"], row["devices"], row["microbatches"], row["p2p"]) for row in table] == wanted
+    turned = sweep("gpipe", {"p2p": [0, 0.5], "microbatches": [4, 8], "devices": 2, **TIMES})
+    assert [(row["p2p"], row["microbatches"]) for row in turned] == [(0, 4), (0, 8), (0.5, 4), (0.5, 8)]
+    for row in (*table, *turned):
+        form = formulas.gpipe_makespan if row["schedule"] == "gpipe" else formulas.one_f_one_b_makespan
+        assert row["makespan"] == form(row["devices"], row["microbatches"], 1, 2, row["p2p"])
+
+
+def test_columns_are_sizes_then_the_grid_then_results() -> None:
+    table = sweep("gpipe", {"forward": 1, "recompute": 0.5, "devices": 2, "backward": 2, "microbatches": 4})
+    sizes = ("schedule", "devices", "microbatches", "chunks")
+    found = ("makespan", "device_span", "bubble_ratio", "peak_activations", "refused")
+    assert table.columns == (*sizes, "forward", "recompute", "backward", *found)
+    assert table.rows == [dict(zip(table.columns, ("gpipe", 2, 4, 1, 1, 0.5, 2, 15.0, 15.0, 0.2, 4.0, None), strict=True))]
+
+
+@pytest.mark.parametrize(
+    ("schedules", "lines"),
+    [
+        ("hanayo", [("hanayo", 2)]),
+        (("hanayo", 4), [("hanayo", 4)]),
+        (("gpipe", "1f1b"), [("gpipe", 1), ("1f1b", 1)]),
+        (["gpipe", ("interleaved", 3), ["hanayo", 4]], [("gpipe", 1), ("interleaved", 3), ("hanayo", 4)]),
+        ((("interleaved", 2), ("interleaved", 4)), [("interleaved", 2), ("interleaved", 4)]),
+        (iter(["zb-h1"]), [("zb-h1", 1)]),
+    ],
+)
+def test_schedules_are_names_or_pairs_one_or_several(schedules: Any, lines: list[tuple[str, int]]) -> None:
+    table = sweep(schedules, {"devices": 2, "microbatches": 4, **TIMES})
+    assert [(row["schedule"], row["chunks"]) for row in table] == lines
+
+
+def test_chunks_can_be_an_axis_and_a_function() -> None:
+    grid = {"devices": 2, "microbatches": 4, **TIMES}
+    table = sweep(["interleaved", "hanayo"], {"chunks": [2, 3], **grid})
+    assert [(row["schedule"], row["chunks"], row["refused"]) for row in table] == [
+        ("interleaved", 2, None),
+        ("interleaved", 3, None),
+        ("hanayo", 2, None),
+        ("hanayo", 3, "hanayo supports 2, 4, 6, ... chunks a device, not 3"),
+    ]
+    table = sweep(["gpipe", "hanayo"], {"chunks": lambda schedule: 1 if schedule == "gpipe" else 4, **grid})
+    assert table.column("chunks") == [1, 4]
+
+
+def test_functions_read_other_columns_whatever_their_order() -> None:
+    grid = {
+        "backward": lambda forward, recompute: (2 + recompute) * forward,
+        "forward": lambda devices, work=400: work / devices,
+        "recompute": [0, 1],
+        "microbatches": lambda devices: 2 * devices,
+        "devices": np.array([2, 4]),
+    }
+    table = sweep("gpipe", grid)
+    assert [(row["recompute"], row["devices"], row["forward"], row["backward"]) for row in table] == [
+        (0, 2, 200, 400),
+        (0, 4, 100, 200),
+        (1, 2, 200, 600),
+        (1, 4, 100, 300),
+    ]
+    assert [row["makespan"] for row in table] == [5 * 600, 11 * 300, 5 * 800, 11 * 400]
+
+
+def test_one_time_a_device_from_a_function_or_a_list_of_lists() -> None:
+    slow = {"devices": [2, 3], "microbatches": 6, "forward": lambda devices: [2] + [1] * (devices - 1), "backward": 2}
+    for row in sweep(["1f1b", "zb-h1"], slow):
+        assert row["forward"] == (2, *[1] * (row["devices"] - 1))
+        assert results(row) == one(row["schedule"], row)
+    rows = sweep("gpipe", {"devices": 2, "microbatches": 2, "forward": [[1, 2], 3, [4]], "backward": np.array([[2.0, 1], [2, 2]])}).rows
+    assert [(row["forward"], row["backward"]) for row in rows] == [(f, b) for f in ((1, 2), 3, (4,)) for b in ((2, 1), (2, 2))]
+    assert [results(row) for row in rows] == [one("gpipe", row) for row in rows]
+
+
+def test_overlap_counts_where_pairs_overlap() -> None:
+    grid = {"devices": 4, "microbatches": 8, **TIMES, "p2p": 0.25, "overlap": [0, 0.5, 1]}
+    names = ["1f1b", "dualpipe-v", "dualpipe"]
+    table = sweep(names, grid)
+    assert [results(row) for row in table] == [one(row["schedule"], row) for row in table]
+    for name in names:
+        assert len(set(table.where(schedule=name).column("makespan"))) == (1 if name == "1f1b" else 3)
+
+
+def test_rows_are_plain_data() -> None:
+    grid = {"devices": np.array([2]), "microbatches": [np.int64(4)], "forward": lambda devices: np.full(2, 1.0), "backward": np.float32(2)}
+    row = sweep("zb-h1", {**grid, "p2p": lambda devices: [np.float64(0)], "note": ["a", "b"]}).rows[1]
+    assert {type(value) for value in row.values()} == {str, int, float, tuple, type(None)}
+    assert {type(value) for value in (*row["forward"], *row["p2p"])} == {float}
+    assert row["note"] == "b"
+
+
+def test_inputs_are_never_changed() -> None:
+    grid: dict[str, Any] = {"devices": [2, 4], "microbatches": 4, "forward": np.array([1.0, 2.0]), "backward": [[2, 2]], "p2p": [0]}
+    schedules = ["gpipe", ["hanayo", 2]]
+    before = copy.deepcopy((schedules, grid))
+    with pytest.raises(HybridLabError):
+        sweep(schedules, grid)  # two times for four devices
+    grid["backward"] = before[1]["backward"] = 2
+    sweep(schedules, grid)
+    assert schedules == before[0]
+    assert list(grid) == list(before[1])
+    assert all(np.array_equal(grid[name], value) for name, value in before[1].items())
+
+
+def test_large_batches_are_cut_and_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = {"devices": [2, 4], "microbatches": 4, "forward": np.linspace(1, 2, 11), "backward": 2}
+    whole = sweep(["1f1b", "zb-h1"], grid)
+    seen = []
+    monkeypatch.setattr(jobs, "simulate", lambda schedule, costs: seen.append(costs.batch) or simulate(schedule, costs))
+    assert sweep(["1f1b", "zb-h1"], grid) == whole
+    assert seen == [(11,)] * 4  # all costs of a size in one call
+    monkeypatch.setattr(jobs, "CELLS", 3 * 4 * 4 * 3)
+    seen.clear()
+    assert sweep(["1f1b", "zb-h1"], grid) == whole
+    assert seen == [(6,), (5,), (3,), (3,), (3,), (2,)] * 2
+
+
+# Executors
+
+
+class Backwards(Executor):
+    """Runs the last job first."""
+
+    def map(self, function: Callable[..., Any], /, *iterables: Any, **_: Any) -> Iterator[Any]:
+        many = list(zip(*iterables, strict=True))
+        return reversed([function(*each) for each in reversed(many)])
+
+
+class Shuffled(Backwards):
+    """Gives results in the order in which they were found: no executor may."""
+
+    def map(self, function: Callable[..., Any], /, *iterables: Any, **named: Any) -> Iterator[Any]:
+        return iter(list(super().map(function, *iterables, **named))[::-1])
+
+
+MANY = {"devices": [1, 2, 3], "microbatches": [6, 12], "forward": [1.0, 0.7], "backward": lambda forward: 2 * forward, "p2p": [0, 0.1]}
+
+
+@pytest.fixture(scope="module")
+def alone() -> Sweep:
+    return sweep(list(REGISTRY), MANY)
+
+
+@pytest.mark.parametrize(
+    "executor",
+    [
+        lambda: ThreadPoolExecutor(3),
+        lambda: ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")),
+        Backwards,
+    ],
+    ids=["threads", "processes", "backwards"],
+)
+def test_an_executor_changes_no_value_and_no_order(alone: Sweep, executor: Callable[[], Executor]) -> None:
+    with executor() as pool:
+        assert sweep(list(REGISTRY), MANY, executor=pool) == alone
+
+
+def test_a_wrong_order_would_be_seen(alone: Sweep) -> None:
+    assert sweep(list(REGISTRY), MANY, executor=Shuffled()) != alone
+
+
+def test_an_executor_that_loses_results_is_found() -> None:
+    class Lossy(Backwards):
+        def map(self, function: Callable[..., Any], /, *iterables: Any, **named: Any) -> Iterator[Any]:
+            return iter(list(super().map(function, *iterables, **named))[1:])
+
+    with pytest.raises(ValueError, match="shorter"):
+        sweep("gpipe", GRID, executor=Lossy())
+
+
+@pytest.mark.parametrize("executor", [nullcontext, Backwards, ThreadPoolExecutor], ids=["none", "backwards", "threads"])
+def test_what_a_job_raises_comes_out(monkeypatch: pytest.MonkeyPatch, executor: Callable[[], Any]) -> None:
+    def broken(schedule: Any, costs: Any) -> Any:
+        if schedule.devices == 4:
+            raise ZeroDivisionError("planted")
+        return simulate(schedule, costs)
+
+    monkeypatch.setattr(jobs, "simulate", broken)
+    with executor() as pool, pytest.raises(ZeroDivisionError, match="planted"):
+        sweep("gpipe", GRID, executor=pool)
+
+
+def test_what_is_refused_is_refused_before_anything_is_sent() -> None:
+    class Nothing(Executor):
+        def map(self, *_: Any, **__: Any) -> Any:
+            raise AssertionError("nothing is to be sent")
+
+    costs: list[dict[str, Any]] = [{"forward": -1}, {"forward": [1, float("nan")]}, {"forward": [[1, 2, 3]]}]
+    for wrong in (*costs, {"devices": 0}, {"backward": lambda nothing: 1}):
+        with pytest.raises(HybridLabError):
+            sweep("gpipe", {**GRID, **wrong}, executor=Nothing())
+    sent: list[Any] = []
+
+    class Counting(Backwards):
+        def map(self, function: Callable[..., Any], /, *iterables: Any, **named: Any) -> Iterator[Any]:
+            sent.extend(*iterables)
+            return super().map(function, *iterables, **named)
+
+    sweep(["gpipe", "interleaved"], {"devices": 4, "microbatches": [4, 6], **TIMES}, executor=Counting())
+    assert [job[0] for job in sent] == [("gpipe", 4, 4, 1), ("gpipe", 4, 6, 1), ("interleaved", 4, 4, 2)]
+    assert pickle.loads(pickle.dumps(sent))[0][0] == sent[0][0]  # noqa: S301 - of our own making
+
+
+# The table
+
+
+def test_a_refused_size_says_why_and_has_no_results() -> None:
+    table = sweep("interleaved", {"devices": 4, "microbatches": [4, 6], "forward": [1, 2], "backward": 2})
+    told = "interleaved needs microbatches divisible by devices: 6 is not divisible by 4; try 4 or 8"
+    assert table.column("refused") == [None, None, told, told]
+    assert [results(row) for row in table.where(microbatches=6)] == [(None,) * 4] * 2
+    assert all(row["makespan"] > 0 for row in table.where(refused=None))
+    huge = sweep("gpipe", {"devices": 10**6, "microbatches": 10**6, **TIMES})
+    assert "fit in memory" in huge.rows[0]["refused"]
+
+
+def test_where_and_column_and_repr() -> None:
+    table = sweep(["gpipe", "1f1b"], GRID)
+    part = table.where(schedule="1f1b", p2p=0.5)
+    assert isinstance(part, Sweep)
+    assert (len(table), len(part), part.columns) == (16, 4, table.columns)
+    assert part.column("microbatches") == [4, 8, 4, 8]
+    assert table.where() == table
+    assert len(table.where(schedule="1f1b", chunks=2)) == 0
+    assert part.rows == [row for row in table if row["schedule"] == "1f1b" and row["p2p"] == 0.5]
+    assert repr(part).startswith("<Sweep of 4 rows, 0 refused: schedule, devices, microbatches, chunks, forward,")
+    lists = sweep("gpipe", {"devices": 2, "microbatches": 2, "forward": [[1, 2], [2, 1]], "backward": 2})
+    assert len(lists.where(forward=[2, 1])) == len(lists.where(forward=np.array([2, 1]))) == 1
+
+
+def test_a_sweep_cannot_be_changed() -> None:
+    table = sweep("gpipe", GRID)
+    with pytest.raises(AttributeError):
+        table.values = ()  # type: ignore[misc]
+    table.rows[0]["makespan"] = 0
+    table.column("makespan")[0] = 0
+    assert table == sweep("gpipe", GRID)
+    assert hash(table) == hash(sweep("gpipe", GRID))
+    assert pickle.loads(pickle.dumps(table)) == table  # noqa: S301 - of our own making
+
+
+def test_pandas_gets_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in = types.ModuleType("pandas")
+    stand_in.DataFrame = lambda data, columns: (data, columns)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pandas", stand_in)
+    table = sweep("gpipe", GRID)
+    assert table.to_pandas() == (list(table.values), list(table.columns))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(HybridLabError, match=r"a DataFrame comes from pandas, which cannot be loaded .*: pip install pandas"):
+        table.to_pandas()
+
+
+def test_pandas_itself_takes_it() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = sweep("interleaved", {"devices": 4, "microbatches": [4, 6], **TIMES}).to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["makespan"].isna().tolist() == [False, True]
+
+
+# The bar
+
+
+@pytest.fixture
+def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    shown: list[Any] = []
+
+    class Bar:
+        def __init__(self, total: int, unit: str) -> None:
+            self.total, self.n, self.closed = total, 0, False
+            shown.append(self)
+
+        def update(self, more: int) -> None:
+            self.n += more
+
+        def close(self) -> None:
+            self.closed = True
+
+    module = types.ModuleType("tqdm.auto")
+    module.tqdm = Bar  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tqdm.auto", module)
+    return shown
+
+
+def test_a_bar_is_shown_when_asked_for_and_counts_rows(bars: list[Any]) -> None:
+    sweep("gpipe", GRID)
+    sweep("gpipe", GRID, progress=False)
+    assert not bars
+    sweep("gpipe", GRID, progress=True)
+    assert [(bar.total, bar.n, bar.closed) for bar in bars] == [(8, 8, True)]
+
+
+def test_a_long_sweep_shows_a_bar_unless_told_not_to(bars: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "PATIENCE", 0)
+    sweep("gpipe", GRID, progress=False)
+    assert not bars
+    sweep("gpipe", GRID)
+    monkeypatch.setattr(jobs, "PATIENCE", 3)
+    monkeypatch.setattr(jobs, "time", types.SimpleNamespace(monotonic=count().__next__))
+    sweep("1f1b", GRID)  # the bar comes with the third of four sizes, and knows of the first two
+    assert [(bar.total, bar.n, bar.closed) for bar in bars] == [(8, 8, True)] * 2
+
+
+def test_without_tqdm_only_a_bar_that_was_asked_for_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(jobs, "PATIENCE", 0)
+    assert len(sweep("gpipe", GRID)) == 8
+    with pytest.raises(HybridLabError, match=r"a progress bar comes from tqdm.*pip install tqdm"):
+        sweep("gpipe", GRID, progress=True)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"devices": ...}, "a grid needs devices, microbatches, forward and backward: devices missing"),
+        ({"forward": ..., "backward": ...}, "forward, backward missing"),
+        ({"devices": [2, 2.5]}, "devices must be a whole number of at least 1, not 2.5"),
+        ({"microbatches": lambda devices: devices / 2}, "microbatches must be a whole number of at least 1, not 1.0"),
+        ({"devices": []}, "devices is empty: give one value, several, or a function of other columns"),
+        ({"forward": lambda device: 1}, "unknown column in the function of forward: 'device': did you mean 'devices'?"),
+        ({"forward": lambda forward: 1}, "circle: forward -> forward"),
+        ({"forward": lambda backward: 1, "backward": lambda forward: 1}, "the grid's functions wait for each other in a circle"),
+        ({"forward": lambda *devices: 1}, "the parameters of forward must be names of columns, not *devices: wrap it in a lambda"),
+        ({"forward": lambda devices, /: 1}, "must be names of columns, not devices"),
+        ({"forward": dict}, "cannot be read: wrap it in a lambda"),
+        ({"forward": [1, -1]}, "forward must be finite numbers of zero or more, but it is -1.0 (in the row schedule 'gpipe', chunks 1,"),
+        ({"backward": [1, float("nan")]}, "backward must be finite numbers of zero or more, but it is nan (in the row"),
+        ({"weight_share": 1.5}, "weight_share is a part of the backward, from 0 to 1, not 1.5"),
+        ({"p2p": [0, "fast"]}, "p2p must be a number or an array of numbers, not 'fast'"),
+        ({"p2p": lambda devices: [1, 2]}, "a row takes one value for each cost, or one a device (in the row"),
+        ({"forward": [[1, 2, 3]]}, "the costs are for 3 devices but the schedule has 2"),
+        ({"forward": lambda devices: [1, 2]}, "the costs are for 2 devices but the schedule has 4"),
+        ({"forward": [[[1, 2], [3, 4]]]}, "a row takes one value for each cost, or one a device"),
+        ({"forward": [[]]}, "forward is empty"),
+        ({"forward": None}, "forward must be a number"),
+        ({"forward": {1: 2}}, "forward must be a number or an array of numbers, not {1: 2}"),
+        ({"devices": {2, 4}}, "devices must be a whole number of at least 1, not {2, 4}"),
+        ({"overlap": [0, 2]}, "overlap is a part of the shorter of two operations, from 0 to 1, not 2"),
+        ({"forward": np.ma.masked_array([1, 2], [True, False])}, "forward must not be masked"),
+        ({"makespan": 3}, "the sweep itself fills the column makespan: give the grid's another name"),
+        ({"schedule": "gpipe"}, "the sweep itself fills the column schedule"),
+        ({3: 4}, "a grid is a dict from names of columns to their values"),
+        ({"note": range(MOST_ROWS)}, f"a sweep has at most {MOST_ROWS:,} rows, not"),
+    ],
+)
+def test_a_grid_that_cannot_be_read_is_refused(change: dict[Any, Any], told: str) -> None:
+    grid = {name: value for name, value in {**GRID, **change}.items() if value is not ...}
+    with pytest.raises(HybridLabError) as why:
+        sweep("gpipe", grid)
+    assert told in str(why.value)
+
+
+@pytest.mark.parametrize(
+    ("schedules", "more", "told"),
+    [
+        ("1f1B", {}, "unknown schedule '1f1B': did you mean '1f1b'?"),
+        ([3], {}, "unknown schedule 3"),
+        (3, {}, "schedules are names, or pairs of a name and its chunks such as ('interleaved', 2), not 3"),
+        ([], {}, "schedules are names, or pairs of a name and its chunks such as ('interleaved', 2): give at least one"),
+        (("hanayo", 2.5), {}, "chunks must be a whole number of at least 1, not 2.5"),
+        (("hanayo", 2), {"chunks": [2, 4]}, "the grid gives chunks, and the pair ('hanayo', 2) too: give one of them"),
+    ],
+)
+def test_schedules_that_are_none_are_refused(schedules: Any, more: dict[str, Any], told: str) -> None:
+    with pytest.raises(HybridLabError) as why:
+        sweep(schedules, {**GRID, **more})
+    assert told in str(why.value)
+
+
+@pytest.mark.parametrize(("name", "value"), [("executor", 3), ("progress", 1), ("progress", "yes")])
+def test_options_that_are_none_are_refused(name: str, value: Any) -> None:
+    with pytest.raises(HybridLabError, match=f"{name} must be"):
+        sweep("gpipe", GRID, **{name: value})
+
+
+def test_unknown_columns_of_a_table_are_refused() -> None:
+    table = sweep("gpipe", GRID)
+    for ask in (lambda: table.column("make_span"), lambda: table.where(make_span=3)):
+        with pytest.raises(HybridLabError, match="unknown column 'make_span': did you mean 'makespan'"):
+            ask()
+
+
+def test_an_exception_of_a_function_comes_out() -> None:
+    with pytest.raises(ZeroDivisionError):
+        sweep("gpipe", {**GRID, "forward": lambda devices: 1 / (devices - 2)})
+
+
+@settings(max_examples=200)
+@given(st.sampled_from(["schedules", "grid", "executor", "progress", *GRID, "weight_share", "chunks", "free"]), junk)
+def test_junk_is_refused_with_a_sentence_or_read(where: str, value: Any) -> None:
+    if where in ("schedules", "grid"):
+        outcome(sweep, *((value, GRID) if where == "schedules" else ("1f1b", value)), progress=False)
+    elif where in ("executor", "progress"):
+        outcome(sweep, "1f1b", GRID, **{where: value if where == "executor" or value is not True else None})
+    else:
+        outcome(sweep, "1f1b", {"devices": 2, "microbatches": 2, **TIMES, where: value}, progress=False)
+
+
+def test_edges() -> None:
+    """One device, one microbatch, fewer microbatches than devices, no time at all."""
+    assert sweep("1f1b", {"devices": 1, "microbatches": 1, **TIMES}).column("makespan") == [3.0]
+    row = sweep("1f1b", {"devices": 4, "microbatches": 1, **TIMES, "p2p": 1}).rows[0]
+    assert row["makespan"] == 4 * 3 + 2 * 3
+    row = sweep("gpipe", {"devices": 2, "microbatches": 2, "forward": 0, "backward": 0}).rows[0]
+    assert results(row) == (0.0, 0.0, 0.0, 2.0)

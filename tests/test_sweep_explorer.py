@@ -1,0 +1,189 @@
+"""The sweep explorer holds what the table holds, refuses in sentences, and prints the same text in every run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from misuse import junk
+from sweep_tables import DEVICES, LATENCIES, NAMES, WHY, bubble_ratio, is_refused, makespan, some_table, table
+
+from hybridlab import HybridLabError
+from hybridlab.palette import line_style
+from hybridlab.widgets import SweepExplorer, sweep_explorer_data, view
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def explorer(**named: Any) -> SweepExplorer:
+    return SweepExplorer(some_table(), "devices", **named)
+
+
+def test_the_data_are_the_cells_of_the_table() -> None:
+    data = explorer(unit="ms").data
+    assert data["x"] == {"name": "devices", "label": "Devices K", "unit": "", "positive": True, "values": list(DEVICES)}
+    assert [(each["name"], each["label"], each["unit"]) for each in data["quantities"]] == [
+        ("bubble_ratio", "Bubble ratio", ""),
+        ("makespan", "Makespan", "ms"),
+    ]
+    (choice,) = data["choices"]
+    assert (choice["name"], choice["label"], choice["unit"], choice["values"]) == ("p2p", "Latency", "ms", list(LATENCIES))
+    assert choice["titles"] == ["0", "0.5", "16"]
+    assert [line["name"] for line in data["lines"]] == NAMES
+    assert data["reasons"] == [WHY]
+    place = 0
+    for p2p in LATENCIES:
+        for line in range(len(NAMES)):
+            for devices in DEVICES:
+                refused = is_refused(line, devices)
+                assert data["why"][place] == int(refused)
+                for name, law in (("bubble_ratio", bubble_ratio), ("makespan", makespan)):
+                    expected = None if refused else pytest.approx(law(line, devices, p2p), rel=1e-8)
+                    assert data["values"][name][place] == expected
+                place += 1
+    assert place == len(data["why"]) == len(data["values"]["makespan"])
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+
+
+def test_a_row_that_is_not_there_is_a_gap_with_a_reason() -> None:
+    made = table(("schedule", "x", "makespan"), [("gpipe", 1, 5), ("gpipe", 2, 6), ("1f1b", 2, 7)])
+    data = SweepExplorer(made, "x", y="makespan").data
+    assert data["values"]["makespan"] == [5, 6, None, 7]
+    assert [data["reasons"][why - 1] if why else "" for why in data["why"]] == ["", "", "the sweep has no such row", ""]
+
+
+def test_lines_have_the_styles_of_the_static_figures() -> None:
+    for place, line in enumerate(explorer().data["lines"]):
+        style = line_style(place)
+        assert line["colours"] == [style.colour, style.on_dark]
+        assert line["dash"] == [pytest.approx(part * style.width, abs=0.006) for part in style.dash]
+    shapes = [line_style(place).marker for place in range(6)]
+    assert set(shapes) == set(sweep_explorer_data.SHAPES)
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_lines_can_be_read_on_light_and_on_dark_paper() -> None:
+    for style in map(line_style, range(6)):
+        assert 1.05 / (luminance(style.colour) + 0.05) >= 4.5  # WCAG 2.2: their names are text
+        assert (luminance(style.on_dark) + 0.05) / (luminance("#14181D") + 0.05) >= 4.5
+
+
+def test_a_view_begins_with_the_first_of_everything_at_the_last_x() -> None:
+    made = explorer()
+    assert (made.quantity, made.chosen, made.at, made.drawn, made.logarithmic) == ("bubble_ratio", {"p2p": 0}, 8, NAMES, [])
+    assert repr(made).startswith("<SweepExplorer: 4 lines of bubble_ratio against devices, data ")
+    assert repr(made).endswith("; p2p 0, read at devices 8>")
+    assert repr(made) == repr(explorer())
+    assert repr(made).split("data ")[1] != repr(explorer(unit="s")).split("data ")[1]
+
+
+def test_a_view_begins_where_it_is_told_to() -> None:
+    show = {"chosen": {"p2p": 16}, "at": 3, "drawn": ["ZB-H1", "GPipe"], "quantity": "makespan"}
+    made = explorer(logarithmic=("makespan", "devices"), labels={"p2p": "Latency T_C"}, show=show)
+    assert (made.quantity, made.chosen, made.at, made.drawn) == ("makespan", {"p2p": 16}, 3, ["GPipe", "ZB-H1"])
+    assert made.logarithmic == ["devices", "makespan"]
+    assert made.data["choices"][0]["label"] == "Latency T_C"
+    assert repr(made).endswith("; p2p 16, 2 lines drawn, read at devices 3>")
+
+
+def test_a_part_of_what_is_chosen_can_be_set_and_observed() -> None:
+    rows = [(k, p2p, part, k + p2p + part) for k in (1, 2) for p2p in (0, 4) for part in (0, 0.5)]
+    made = SweepExplorer(table(("devices", "p2p", "recompute", "makespan"), rows), "devices", y="makespan")
+    assert made.chosen == {"p2p": 0, "recompute": 0}
+    heard: list[Any] = []
+    made.observe(lambda change: heard.append(change["new"]), "chosen")
+    made.chosen = {"recompute": 0.5}
+    made.chosen = {"p2p": 4.0}
+    assert heard == [{"p2p": 0, "recompute": 0.5}, {"p2p": 4, "recompute": 0.5}]
+
+
+def test_what_a_page_sends_is_taken_and_nonsense_is_not() -> None:
+    made = explorer()
+    made.set_state({"chosen": {"p2p": 0.5}, "at": 2, "drawn": [], "logarithmic": ["devices"]})
+    assert (made.chosen, made.at, made.drawn, made.logarithmic) == ({"p2p": 0.5}, 2, [], ["devices"])
+    with pytest.raises(HybridLabError, match=r"this sweep has no p2p 5: it has 0, 0\.5, 16"):
+        made.set_state({"chosen": {"p2p": 5}})
+    assert made.chosen == {"p2p": 0.5}
+
+
+MADE = explorer()
+
+
+@settings(max_examples=200)
+@given(junk)
+def test_junk_is_refused_in_a_sentence_or_taken(value: Any) -> None:
+    for name in MADE.SETTING:
+        try:
+            setattr(MADE, name, value)
+        except HybridLabError as why:
+            assert str(why)  # noqa: PT017 - what is refused has a sentence, what is taken has none
+    assert MADE.at in DEVICES
+    assert MADE.chosen["p2p"] in LATENCIES
+    assert set(MADE.drawn) <= set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ({"y": "makespam"}, "unknown column 'makespam': did you mean 'makespan'"),
+        ({"y": ()}, "y names no column"),
+        ({"y": 3}, "y is a column or several, not 3"),
+        ({"labels": {"ptp": "Latency"}}, "unknown column 'ptp': did you mean 'p2p'"),
+        ({"labels": {"p2p": 3}}, "the label of p2p must be a string, not 3"),
+        ({"labels": ["p2p"]}, "labels are words by column"),
+        ({"unit": "a very long unit of time"}, "unit is the short name"),
+        ({"logarithmic": "p2p"}, "unknown axis 'p2p'"),
+        ({"show": {"at": 5}}, "this sweep has no devices 5: it has 2, 3, 8"),
+        ({"show": {"drawn": ["Hanayo"]}}, "unknown line 'Hanayo'"),
+        ({"show": {"chosen": {"chunks": 2}}}, "unknown choice 'chunks'"),
+        ({"show": {"chosen": [16]}}, "chosen holds a value for each of the choices, by column, not [16]"),
+        ({"show": {"quantity": "refused"}}, "unknown quantity 'refused'"),
+        ({"show": {"latency": 3}}, "unknown part of a setting 'latency'"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(named: dict[str, Any], says: str) -> None:
+    with pytest.raises(HybridLabError) as refusal:
+        explorer(**named)
+    assert says in str(refusal.value)
+
+
+def test_an_axis_without_positive_values_is_never_logarithmic() -> None:
+    made = table(("p2p", "makespan"), [(0, 1), (-1, 2)])
+    with pytest.raises(HybridLabError, match="'p2p' has no value above 0"):
+        SweepExplorer(made, "p2p", y="makespan", logarithmic="p2p")
+
+
+def test_too_much_for_a_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_explorer_data, "MOST_BYTES", 500)
+    with pytest.raises(HybridLabError, match="more than the 2 MB of data"):
+        explorer()
+    monkeypatch.undo()
+    size = 400  # of two choices that are never combined: the table is small, its grid is not
+    sparse = [(1, place, 0, 1) for place in range(size)] + [(1, 0, place, 1) for place in range(1, size)]
+    with pytest.raises(HybridLabError, match="more than the 2 MB of data"):
+        SweepExplorer(table(("x", "a", "b", "makespan"), [(x, *rest) for _, *rest in sparse for x in range(20)]), "x", y="makespan")
+
+
+def test_the_largest_published_sweep_fits_a_page_many_times() -> None:
+    path = SHARED / "reference/sweeps.json"
+    if not path.is_file():
+        pytest.skip("shared/reference is not here")
+    points = [point for point in json.loads(path.read_text(encoding="utf-8"))["points"] if point["sweep"] == "recompute"]
+    names = ("schedule", "devices", "microbatches", "chunks", "forward", "p2p", "r_recomp", "bubble_ratio", "total_time")
+    made = SweepExplorer(table(names, [[point[name] for name in names] for point in points]), "r_recomp", y=("bubble_ratio", "total_time"))
+    assert len(made.data["lines"]) == 6
+    assert [choice["name"] for choice in made.data["choices"]] == ["devices", "p2p"]
+    assert len(made.data["why"]) == len(points) == 324
+    assert len(json.dumps(made.data)) < 20_000
+
+
+def test_its_script_is_one_module_with_the_shared_parts_first() -> None:
+    script = str(SweepExplorer._esm)
+    assert script.startswith(view.with_shared("chart.js"))
+    assert script.count("export default") == 1
