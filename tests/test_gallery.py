@@ -225,8 +225,9 @@ def test_peaks_stand_beside_their_closed_form(name: str) -> None:
 
 def test_other_quantities_stand_beside_their_closed_forms() -> None:
     parts = sections(page())
-    for name in ("gpipe", "1f1b", "eager-1f1b"):
-        assert "- **Bubble ratio:** 0.273 by the clock, 0.273 by the closed form {func}`~hybridlab.formulas.bubble_ratio`.\n" in parts[ANCHORS[name]]
+    for name in GROUPS["One chunk a device"]:
+        words = "**Bubble ratio:** 0.273 by the clock, 0.273 by the closed form {func}`~hybridlab.formulas.bubble_ratio`.\n"
+        assert words in parts[ANCHORS[name]]
     assert "- **Longest span of one device:** 24 by the clock, 24 by the closed form" in parts["schedule-zb-h2"]
     for name, idle in (("dualpipe", 2), ("dualpipe-v", 3)):
         assert f"- **Idle time of a device:** {idle} on every device by the clock, {idle} by the closed form" in parts[ANCHORS[name]]

@@ -57,9 +57,8 @@ def turns(entry: Entry) -> list[tuple[int, list[int], str]]:
 
 def lasting(entry: Entry) -> list[float]:
     """How long each row of an entry takes."""
-    return [
-        entry["duration"]["pair" if len(rows) == 2 else re.sub(r"\d", "", word)][device] for device, rows, word in turns(entry) for _ in rows
-    ]
+    kinds = [("pair" if len(rows) == 2 else re.sub(r"\d", "", word), device) for device, rows, word in turns(entry) for _ in rows]
+    return [entry["duration"][kind][device] for kind, device in kinds]
 
 
 def small(**changes: Any) -> TimelineExplorer:
@@ -168,9 +167,8 @@ def test_refused_combinations_carry_the_registrys_sentence() -> None:
 
 def test_a_schedule_is_offered_the_chunks_it_supports() -> None:
     chunks = {schedule["name"]: schedule["chunks"] for schedule in DATA["schedules"]}
-    several = dict.fromkeys(["interleaved", "looped-bfs", "hanayo", "interleaved-zb"], [2, 4])
-    folded = dict.fromkeys(["zb-v", "v-half", "v-min", "dualpipe-v"], [2])
-    assert chunks == dict.fromkeys(REGISTRY, [1]) | several | folded
+    several, folded = ["interleaved", "looped-bfs", "hanayo", "interleaved-zb"], ["zb-v", "v-half", "v-min", "dualpipe-v"]
+    assert chunks == {name: [2, 4] if name in several else [2] if name in folded else [1] for name in REGISTRY}
     fewest = grid_data(["interleaved", "gpipe"], AXES | {"chunks": None}, TIMES)
     assert [schedule["chunks"] for schedule in fewest["schedules"]] == [[2], [1]]
 

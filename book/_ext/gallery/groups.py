@@ -24,7 +24,8 @@ LOOPED = Group(
 )
 FOLDED = Group(
     "Chunks folded into a V",
-    "A microbatch goes from the first device to the last and back, so that a device holds one stage of the way there and one of the way back.",
+    "A microbatch goes from the first device to the last and back, so that a device holds a stage of the way there and one of the way "
+    "back.",
 )
 COPIES = Group(
     "Two copies of the weights",

@@ -10,7 +10,6 @@ from gallery.groups import Group
 from gallery.words import by_device, each_device, escaped, listed, upper_first
 from hybridlab import Kind, Schedule, plot
 
-
 SOMETIMES = {"Longest span of one device": "span", "Idle time of a device": "bubble"}  # only where there is a closed form
 
 
