@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from docutils import nodes
@@ -10,6 +11,7 @@ from docutils import nodes
 from gallery.groups import GROUPS, Group, group_of
 from gallery.words import counted
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, simulate
+from hybridlab.bound import lower_bound
 from hybridlab.schedules import Family
 
 DEVICES, MICROBATCHES = 4, 8
@@ -33,6 +35,17 @@ class Entry:
     @property
     def group(self) -> Group:
         return group_of(self.schedule)
+
+    @cached_property
+    def least(self) -> float:
+        """The makespan that no order of the same operations with the same activations can beat."""
+        return float(lower_bound(self.schedule, COSTS))
+
+    @property
+    def more(self) -> float:
+        """How much longer than that it takes, as a part of it; nothing but rounding counts as nothing."""
+        more = self.timeline.makespan / self.least - 1
+        return 0.0 if math.isclose(more, 0, abs_tol=1e-9) else more
 
     @property
     def anchor(self) -> str:

@@ -24,6 +24,7 @@ def section(entry: Entry, end: float, most: float, keys: Mapping[str, str]) -> s
     kinds = {op.kind for op in schedule.ops}
     facts = {
         "Makespan": beside(entry, "makespan"),
+        "Least possible": f"{entry.least:g} with these operations and activations, by {{func}}`~hybridlab.bound.lower_bound`; {far(entry)}",
         **{words: beside(entry, quantity) for words, quantity in SOMETIMES.items() if formula_of(entry, quantity)},
         "Bubble ratio": beside(entry, "bubble_ratio"),
         "Peak activations": peak(entry),
@@ -41,6 +42,11 @@ def section(entry: Entry, end: float, most: float, keys: Mapping[str, str]) -> s
         + '\n\n<details class="gallery-order"><summary>Order of every device as text</summary>\n\n'
         + f"```text\n{schedule}\n```\n\n</details>\n"
     )
+
+
+def far(entry: Entry) -> str:
+    """Return how far the schedule is from the least possible makespan."""
+    return f"this order takes {entry.more:.1%} more" if entry.more else "this order reaches it"
 
 
 def figure(entry: Entry, end: float, most: float) -> str:

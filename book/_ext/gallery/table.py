@@ -48,7 +48,8 @@ def table(shown: list[Entry]) -> str:
     rows = {
         entry.anchor: f'<tr><th scope="row"><a href="#{entry.anchor}">{escape(entry.family.title)}</a>'
         f"{''.join(f'<small>{note}</small>' for note in notes(entry))}</th>"
-        f"<td>{thumbnail(entry.timeline, span)}</td>{cell(entry, 'makespan')}{cell(entry, 'bubble ratio', '.3f')}"
+        f"<td>{thumbnail(entry.timeline, span)}</td>{cell(entry, 'makespan')}"
+        f"<td>{entry.least:g}<small>{f'+{entry.more:.1%}' if entry.more else 'reached'}</small></td>{cell(entry, 'bubble ratio', '.3f')}"
         f"{cell(entry, 'peak', below=by_device(entry.timeline.peak_activations))}"
         f"<td>{entry.schedule.copies}</td>{cell(entry, 'messages', below=by_device(entry.schedule.messages))}</tr>"
         for entry in shown
@@ -59,6 +60,7 @@ def table(shown: list[Entry]) -> str:
             ("schedule", ""),
             ("timeline", f"0 to {span:g}"),
             ("makespan", ""),
+            ("least possible", "distance"),
             ("bubble ratio", ""),
             ("peak activations", "by device"),
             ("weights", "copies"),
@@ -67,14 +69,15 @@ def table(shown: list[Entry]) -> str:
     )
     caption = (
         f"Every schedule with {DEVICES} devices and {MICROBATCHES} microbatches: the largest peak and all messages, "
-        "and below them those of each device. Bold: the least of its column."
+        "and below them those of each device. Bold: the least of its column. No order of the same operations that holds no more "
+        "activations on any device is shorter than the least possible makespan; the distance is that of the schedule from it."
     )
     if any(entry.refusal for entry in shown):
         caption += " A schedule with a size below its name does not run at the common one, and is not compared."
     bodies = []
     for group in GROUPS:
         if members := [rows[entry.anchor] for entry in shown if entry.group is group]:
-            bodies += [f'<tbody>\n<tr><th scope="rowgroup" colspan="7"><span>{group.title}</span></th></tr>', *members, "</tbody>"]
+            bodies += [f'<tbody>\n<tr><th scope="rowgroup" colspan="8"><span>{group.title}</span></th></tr>', *members, "</tbody>"]
     body = "\n".join(bodies)
     return (
         '<div class="gallery-table" role="region" aria-label="Comparison of the schedules" tabindex="0">\n'
