@@ -15,9 +15,17 @@ from hybridlab.inputs import Floats
 from hybridlab.rows import B, F, I, W, rows_of
 from hybridlab.schedules import registry
 
-SIZES = {"gpipe": (4, 6, 1), "1f1b": (4, 6, 1), "interleaved": (4, 8, 2), "hanayo": (4, 8, 2), "zb-h1": (4, 6, 1)}
+SIZES = {
+    "gpipe": (4, 6, 1),
+    "1f1b": (4, 6, 1),
+    "interleaved": (4, 8, 2),
+    "hanayo": (4, 8, 2),
+    "zb-h1": (4, 6, 1),
+    "chimera": (4, 8, 1),
+    "dualpipe-v": (4, 8, 2),
+}
 FEW = {"gpipe": (4, 2, 1), "1f1b": (4, 2, 1), "zb-h1": (4, 2, 1)}  # fewer microbatches than devices
-SETTING = Setting((2.0, 3.0, 2.5, 2.0), (4.0, 5.0, 4.5, 4.0), (0.5, 0.25, 0.5, 0.375), 0.75)
+SETTING = Setting((2.0, 3.0, 2.5, 2.0), (4.0, 5.0, 4.5, 4.0), (0.5, 0.25, 0.5, 0.375), 0.75, 0.5)
 
 
 def timelines() -> Iterator[tuple[str, Timeline]]:
