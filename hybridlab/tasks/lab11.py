@@ -32,13 +32,11 @@ def where_the_recomputation_goes(answer: object) -> Feedback:
     if near(time, truth, 0.5):
         return right("M(F + B) + (K - 1)(F + I - W): all of the recomputing is in I, so the bubble grows by (K - 1)rF")
     mistakes = [
-        (
-            formulas.zb_h1_makespan(*sizes, backward, backward / 2),
-            "this has the bubble of r = 0, 7 x 50 ms: the recomputing does not share itself out between I and W, and it is not in W",
-        ),
+        (busy + 350, "this has the bubble of r = 0, 7 x 50 ms: the recomputing makes I longer, so the bubble grows as well"),
+        (busy + 437.5, "this splits the backward in halves: the weight gradient takes F as before, all of the recomputing is in I"),
         (formulas.zb_h1_makespan(*sizes, 100, 50), "this is the step without recomputing"),
         (formulas.zb_h1_makespan(*sizes, 150, 50), "this recomputes the whole forward: here r is 0.5"),
-        (formulas.zb_h1_makespan(*sizes, 100, 50) + truth - busy - 350, "this has the longer bubble, and the old busy time"),
+        (2400 + truth - busy, "this has the longer bubble, and the old busy time"),
         (busy, "this is the busy time of a device: the bubble comes on top"),
         (truth - busy, "this is the bubble: the busy time comes on top"),
         (formulas.one_f_one_b_makespan(*sizes, backward), "this is 1F1B: ZB-H1 fills a part of the bubble with weight gradients"),
