@@ -13,7 +13,7 @@ from hybridlab.timeline import Timeline
 
 KEPT = 0.1  # of an activation, where the rest is computed again
 SAMPLES, DEVICES = 64, 8  # of the batch of task 4, and of its pipeline
-ROOM, BUDGET = 12.0, 1500.0  # activations of a sample on each device; ms
+ROOM, BUDGET = 12.0, 1500.0  # samples whose activations fit on each device; ms
 
 
 @task(
@@ -107,7 +107,7 @@ def how_far_the_ratio_can_fall(answer: object) -> Feedback:
 @task(
     "lab11.t4",
     title="A plan that fits",
-    prompt="give a plan that fits 12 activations and takes at most 1500 ms, as (schedule, chunks, microbatches, recompute)",
+    prompt="give a plan that holds at most 12 samples and takes at most 1500 ms, as (schedule, chunks, microbatches, recompute)",
     points=3,
 )
 def a_plan_that_fits(answer: object) -> Feedback:
@@ -121,9 +121,9 @@ def a_plan_that_fits(answer: object) -> Feedback:
     timeline, peak = plan(name, microbatches, answer[3], chunks)
     told = f"{REGISTRY[name].title} takes {timeline.makespan:.1f} ms"
     if peak > ROOM:
-        return wrong(f"{told}, but a device needs {peak:g} activations of a sample and has room for {ROOM:g}")
+        return wrong(f"{told}, but a device needs room for {peak:g} samples and has it for {ROOM:g}")
     if timeline.makespan <= BUDGET:
-        return right(f"{told} and needs {peak:g} activations of a sample; no plan that fits without recomputing takes less than 1665 ms")
+        return right(f"{told} and needs room for {peak:g} samples; no plan that fits without recomputing takes less than 1665 ms")
     slow = f"{told} and fits, but that is above {BUDGET:g}: the devices idle {100 * timeline.bubble_ratio:.0f} % of the time"
     if not answer[3]:
         return wrong(slow, "what else would fit if a microbatch kept only a tenth of its activations?")
@@ -133,7 +133,7 @@ def a_plan_that_fits(answer: object) -> Feedback:
 
 
 def plan(name: str, microbatches: int, recompute: bool, chunks: int | None = None) -> tuple[Timeline, float]:
-    """Return the timeline of a plan of task 4, and the most activations of a sample that a device needs.
+    """Return the timeline of a plan of task 4, and for how many samples' activations a device needs room.
 
     A sample takes 5 ms forward and 10 ms backward on a device, a message 10 ms.
 
