@@ -55,9 +55,9 @@ def where_the_recomputation_goes(answer: object) -> Feedback:
 def when_recomputation_pays(answer: object) -> Feedback:
     """Judge the largest room, in activations, with which recomputing gives GPipe on 8 devices less time a microbatch."""
     room = _a_count(answer, "a number of activations", 10_000)
-    without, with_it = _each(room)
+    without, with_it = _times_of_one(room)
     told = f"with room for {counted(room, 'activation')} a microbatch takes {without:.4f} F without recomputing and {with_it:.4f} F with it"
-    later = _each(room + 1)
+    later = _times_of_one(room + 1)
     if with_it < without and later[1] >= later[0]:
         return right(f"{told}; with one more it is the other way round, although the bubble ratio is still lower with it")
     mistakes = [
@@ -148,11 +148,11 @@ def plan(name: str, microbatches: int, recompute: bool, chunks: int | None = Non
     return simulate(schedule, costs), round(float(peak) * size, 6)
 
 
-def _each(room: int) -> tuple[float, float]:
+def _times_of_one(room: int) -> tuple[float, float]:
     """Return the time of a microbatch, in forwards, of GPipe on 8 devices without and with recomputation."""
     most = room, int(1 + (room - 1) / KEPT + 1e-9)
-    times = [formulas.gpipe_makespan(DEVICES, count, 1.0, backward) / count for count, backward in zip(most, (2, 3), strict=True)]
-    return times[0], times[1]
+    found = [formulas.gpipe_makespan(DEVICES, count, 1.0, backward) / count for count, backward in zip(most, (2, 3), strict=True)]
+    return found[0], found[1]
 
 
 def _a_count(answer: object, what: str, most: int) -> int:
