@@ -24,7 +24,7 @@ def section(entry: Entry, end: float, most: float, keys: Mapping[str, str]) -> s
     kinds = {op.kind for op in schedule.ops}
     facts = {
         "Makespan": beside(entry, "makespan"),
-        "Least possible": f"{entry.least:g} with these operations and activations, by {{func}}`~hybridlab.bound.lower_bound`; {far(entry)}",
+        "Least possible": far(entry),
         **{words: beside(entry, quantity) for words, quantity in SOMETIMES.items() if formula_of(entry, quantity)},
         "Bubble ratio": beside(entry, "bubble_ratio"),
         "Peak activations": peak(entry),
@@ -45,8 +45,13 @@ def section(entry: Entry, end: float, most: float, keys: Mapping[str, str]) -> s
 
 
 def far(entry: Entry) -> str:
-    """Return how far the schedule is from the least possible makespan."""
-    return f"this order takes {entry.more:.1%} more" if entry.more else "this order reaches it"
+    """Return the least possible makespan, who says so, and how far the schedule is from it."""
+    told = f"{entry.least:g} with these operations and activations"
+    if entry.distance.optimum is None:
+        return f"not below {told}, by {{func}}`~hybridlab.bound.lower_bound`; this order takes at most {entry.more:.1%} more than needed"
+    source = "lower_bound" if entry.least == entry.distance.bound else "optimum"
+    far_off = f"this order takes {entry.more:.1%} more" if entry.more else "this order reaches it"
+    return f"{told}, by {{func}}`~hybridlab.bound.{source}`; {far_off}"
 
 
 def figure(entry: Entry, end: float, most: float) -> str:

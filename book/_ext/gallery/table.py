@@ -49,7 +49,7 @@ def table(shown: list[Entry]) -> str:
         entry.anchor: f'<tr><th scope="row"><a href="#{entry.anchor}">{escape(entry.family.title)}</a>'
         f"{''.join(f'<small>{note}</small>' for note in notes(entry))}</th>"
         f"<td>{thumbnail(entry.timeline, span)}</td>{cell(entry, 'makespan')}"
-        f"<td>{entry.least:g}<small>{f'+{entry.more:.1%}' if entry.more else 'reached'}</small></td>{cell(entry, 'bubble ratio', '.3f')}"
+        f"<td>{least_possible(entry)}</td>{cell(entry, 'bubble ratio', '.3f')}"
         f"{cell(entry, 'peak', below=by_device(entry.timeline.peak_activations))}"
         f"<td>{entry.schedule.copies}</td>{cell(entry, 'messages', below=by_device(entry.schedule.messages))}</tr>"
         for entry in shown
@@ -70,7 +70,8 @@ def table(shown: list[Entry]) -> str:
     caption = (
         f"Every schedule with {DEVICES} devices and {MICROBATCHES} microbatches: the largest peak and all messages, "
         "and below them those of each device. Bold: the least of its column. No order of the same operations that holds no more "
-        "activations on any device is shorter than the least possible makespan; the distance is that of the schedule from it."
+        "activations on any device is shorter than the least possible makespan; the distance is that of the schedule from it. Where a "
+        "solver found no proof in time, the number is a bound: what is possible is not below it."
     )
     if any(entry.refusal for entry in shown):
         caption += " A schedule with a size below its name does not run at the common one, and is not compared."
@@ -83,6 +84,13 @@ def table(shown: list[Entry]) -> str:
         '<div class="gallery-table" role="region" aria-label="Comparison of the schedules" tabindex="0">\n'
         f"<table>\n<caption><span>{caption}</span></caption>\n<thead><tr>{heads}</tr></thead>\n{body}\n</table>\n</div>"
     )
+
+
+def least_possible(entry: Entry) -> str:
+    """Return the least possible makespan and the distance from it."""
+    unproven = entry.distance.optimum is None
+    far = f"{'at most ' * unproven}+{entry.more:.1%}" if entry.more else "reached"
+    return f"{'≥ ' * unproven}{entry.least:g}<small>{far}</small>"
 
 
 def notes(entry: Entry) -> list[str]:
