@@ -1,6 +1,7 @@
 """The worked solutions of the labs, taken from their cells tagged `solution`, and the cells before them."""
 
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import nbformat
 import numpy as np
 from nbformat import NotebookNode
 
-from hybridlab import Costs, build, formulas, hybrid_step, simulate
+from hybridlab import REGISTRY, Costs, build, formulas, hybrid_step, simulate
 from hybridlab.collectives import Link
 from hybridlab.published.zero_bubble import RUNS
 
@@ -16,7 +17,10 @@ LABS = Path(__file__).resolve().parents[1] / "labs"
 # What the cells before a solution define and the solutions use.
 NAMES: dict[str, Any] = {
     "np": np,
+    "REGISTRY": REGISTRY,
+    "Costs": Costs,
     "build": build,
+    "combinations": combinations,
     "formulas": formulas,
     "hybrid_step": hybrid_step,
     "Link": Link,

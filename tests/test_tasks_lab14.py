@@ -1,0 +1,149 @@
+"""Lab 14's tasks: every way to write the right answer passes, and every typical wrong answer gets a sentence of its own."""
+
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import nodes, partners, times, uniform
+
+from hybridlab import REGISTRY, Costs, build, check, simulate
+from hybridlab.tasks.lab14 import loads, slow_link
+
+# Task, wrong answer, what its sentence must say.
+WRONG: list[tuple[str, Any, str]] = [
+    ("lab14.t1", 18.75, "one of the two is missing"),
+    ("lab14.t1", 12.5, "2(vK-1) of them"),
+    ("lab14.t1", 75 / 14, "eager 1F1B waits as well"),
+    ("lab14.t1", 75 / 22, "28 is the slope of 1F1B"),
+    ("lab14.t1", 25, "stops hiding its messages"),
+    ("lab14.t1", 10, "where the closed form of interleaved ends"),
+    ("lab14.t1", 0, "without latency interleaved is ahead"),
+    ("lab14.t1", 75, "the head start"),
+    ("lab14.t1", 9, "do not cross at 9 ms"),
+    ("lab14.t1", "9.375", "a number such as"),
+    ("lab14.t1", [9.375], "a number such as"),
+    ("lab14.t2", ("zb-h2", 1), "holds 15 microbatches; there is room for 12"),
+    ("lab14.t2", ("looped-bfs", 3), "holds 32 microbatches"),
+    ("lab14.t2", ("eager-1f1b", 1), "does not fit"),
+    ("lab14.t2", ("dualpipe", 1), "second copy of the weights takes the room of 4 more"),
+    ("lab14.t2", ("zb-h1", 1), "half a weight gradient"),
+    ("lab14.t2", ("1f1b", 1), "too few for the round trip"),
+    ("lab14.t2", ("v-half", 2), "holds few microbatches"),
+    ("lab14.t2", ("v-min", 2), "holds the fewest"),
+    ("lab14.t2", ("interleaved", 2), "the waiting grows faster"),
+    ("lab14.t2", ("interleaved-zb", 4), "the waiting grows faster"),
+    ("lab14.t2", ("hanayo", 2), "the waiting grows faster"),
+    ("lab14.t2", ("chimera", 1), "550 of them for messages"),
+    ("lab14.t2", ("dualpipe-v", 2), "twice as often"),
+    ("lab14.t2", ("zb-v", 1), "zb-v has 2 chunks a device"),
+    ("lab14.t2", ("hanayo", 3), "supports 2, 4, 6"),
+    ("lab14.t2", ("zbv", 2), "did you mean 'zb-v'"),
+    ("lab14.t2", ("zb-v", 2.5), "whole number"),
+    ("lab14.t2", ("interleaved", 10**6), "whole number from 1 to 16"),
+    ("lab14.t2", "zb-v", "a name and a number of chunks"),
+    ("lab14.t3", (360, 384), "the other way round"),
+    ("lab14.t3", (96, 90), "means of a device"),
+    ("lab14.t3", (96, 360), "lost on all four devices"),
+    ("lab14.t3", (744, 0), "compare with the busiest device"),
+    ("lab14.t3", (480, 264), "for equal stages"),
+    ("lab14.t3", (0.16, 0.15), "shares of the device time"),
+    ("lab14.t3", (16, 15), "per cent of the device time"),
+    ("lab14.t3", (400, 344), "not so divided"),
+    ("lab14.t3", (100, 100), "744 ms in all, these are 200"),
+    ("lab14.t3", [384], "a list of 2 numbers"),
+    ("lab14.t4", [4, 4, 4, 4], "device 3 sets the pace, with 24 ms"),
+    ("lab14.t4", [4, 4, 4, 4], "714 ms"),
+    ("lab14.t4", [4, 4, 5, 3], "who waits for fill and drain"),
+    ("lab14.t4", [5, 5, 5, 1], "who waits for fill and drain"),
+    ("lab14.t4", [6, 4, 4, 2], "device 0 sets the pace, with 22 ms"),
+    ("lab14.t4", [2, 4, 5, 5], "device 3 sets the pace"),
+    ("lab14.t4", [18, 20, 16, 16], "are ms"),
+    ("lab14.t4", [5, 10, 14, 16], "the layers up to each cut"),
+    ("lab14.t4", [5, 10, 14], "the places of the cuts"),
+    ("lab14.t4", [4, 4, 4, 3], "15 layers, the model has 16"),
+    ("lab14.t4", [6, 6, 4, 0], "whole number from 1"),
+    ("lab14.t4", [5.5, 4.5, 4, 2], "whole number"),
+    ("lab14.t4", 16, "a list of 4 numbers"),
+]
+
+# Task, another way to write its right answer.
+RIGHT: list[tuple[str, Any]] = [
+    ("lab14.t1", 9.37),
+    ("lab14.t1", np.float64(9.375)),
+    ("lab14.t2", [" ZB-V ", 2.0]),
+    ("lab14.t2", ("zb-v", np.int64(2))),
+    ("lab14.t3", np.array([384, 360])),
+    ("lab14.t3", [384.2, 359.8]),
+    ("lab14.t4", (5, 5, 4, 2)),
+    ("lab14.t4", np.array([5, 5, 4, 2])),
+]
+
+
+def test_the_lines_of_task_1_cross_once_at_the_latency_that_passes() -> None:
+    def ahead(latency: float) -> float:
+        costs = Costs.per_device(20, 30, p2p=latency)
+        return float(simulate(build("eager-1f1b", 4, 16), costs).makespan - simulate(build("interleaved", 4, 16), costs).makespan)
+
+    assert ahead(0) == pytest.approx(75)
+    assert ahead(9.375) == pytest.approx(0)
+    assert all(ahead(latency) > 0 for latency in np.arange(0, 9.3, 0.3))
+    assert all(ahead(latency) < 0 for latency in np.arange(9.4, 40, 0.6))
+
+
+def test_no_schedule_that_fits_is_faster_than_the_one_that_passes() -> None:
+    """Steps by the recursion of the oracle; peaks of the schedules that are faster, from their papers."""
+    setting = uniform(8, 10, 20, p2p=10)
+    fast = set()
+    for name, family in REGISTRY.items():
+        for chunks in range(1, 9):
+            if family.refusal(8, 32, chunks) is None and (name, chunks) != ("zb-v", 2):
+                schedule = build(name, 8, 32, chunks)
+                spans = times(nodes(schedule), setting, chunks, together=partners(schedule))
+                if max(end for _, end in spans.values()) <= 1375:
+                    fast.add(name)
+    assert slow_link("zb-v").makespan == 1375
+    assert fast == {"zb-h2", "looped-bfs", "eager-1f1b", "gpipe"}, "2K-1 = 15 and M = 32 activations: none of them fits"
+
+
+def step_by_hand(forward: list[float], microbatches: int) -> float:
+    """1F1B with backwards twice the forwards: sweeps over the devices until no operation moves any more."""
+    devices = len(forward)
+    orders = []
+    for device in range(devices):
+        warm = min(devices - 1 - device, microbatches)
+        turns = [op for m in range(microbatches - warm) for op in (("F", warm + m), ("B", m))]
+        orders.append([("F", m) for m in range(warm)] + turns + [("B", m) for m in range(microbatches - warm, microbatches)])
+    end: dict[tuple[str, int, int], float] = {}
+    while True:
+        before = dict(end)
+        for device, order in enumerate(orders):
+            free = 0.0
+            for kind, m in order:
+                source = (kind, m, device - 1 if kind == "F" else device + 1)
+                free = max(free, end.get(source, 0.0)) + forward[device] * (1 if kind == "F" else 2)
+                end[kind, m, device] = free
+        if end == before:
+            return max(end.values())
+
+
+def test_one_cut_is_the_shortest_and_it_passes() -> None:
+    layers = [2] + 14 * [4] + [12]
+    steps = {}
+    for places in combinations(range(1, 16), 3):
+        edges = [0, *places, 16]
+        stages = [float(sum(layers[low:high])) for low, high in pairwise(edges)]
+        counts = tuple(high - low for low, high in pairwise(edges))
+        assert loads(counts).tolist() == stages
+        steps[counts] = step_by_hand(stages, 8)
+    shortest = [counts for counts, step in steps.items() if step == min(steps.values())]
+    assert shortest == [(5, 5, 4, 2)]
+    assert steps[shortest[0]] == 606
+    assert [counts for counts in steps if check("lab14.t4", counts).passed] == shortest
+
+
+def test_the_idle_time_of_task_3_has_these_two_parts() -> None:
+    step = step_by_hand([12.0, 10.0, 10.0, 14.0], 12)
+    work = [36.0 * 12, 30.0 * 12, 30.0 * 12, 42.0 * 12]
+    assert 4 * (step - max(work)) == 384
+    assert 4 * max(work) - sum(work) == 360
