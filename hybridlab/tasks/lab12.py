@@ -52,7 +52,7 @@ def fold_it_twice(answer: object) -> Feedback:
 def messages_of_a_step(answer: object) -> Feedback:
     """Judge the messages of interleaved 1F1B and of Hanayo: 6 devices, 12 microbatches, 4 chunks."""
     devices, microbatches, chunks = 6, 12, 4
-    values = some_numbers(answer, 2, "messages of a schedule")
+    values = some_numbers(answer, 2, "number of messages of a schedule")
     truth = [float(build(name, devices, microbatches, chunks).messages.sum()) for name in ("interleaved", "hanayo")]
     if values == truth:
         return right("a fold saves two messages a microbatch at each of its v - 1 turns, one on the way there and one back")
@@ -92,13 +92,12 @@ def a_step_by_formula(answer: object) -> Feedback:
     mistakes = [
         (work + fill / 3, "this lacks the messages: 2(vK-1) of them are waited for"),
         (work + 11 * way, "this lacks fill and drain, (K-1)(F+B)/v"),
-        (work + fill + 11 * way, "fill and drain are divided by the number of chunks"),
+        (work + fill + 11 * way, "this has the fill and drain of 1F1B: with chunks they are divided by v"),
         (work + fill / 3 + 11 * 2, "these are the messages on the way there: as many come back"),
         (work + fill / 3 + 12 * way, "one message too many each way: from the last of the vK stages none goes on"),
         (work + fill / 3 + 3 * way, "2(K-1) messages are waited for where there are no chunks: here the way has 12 stages"),
         (work + fill / 3 + 9 * way, "2v(K-1) messages are those of a folded placement: here each chunk passes on to the next as well"),
         (work + fill / 3 + 12 * 11 * way, "this has the messages of all 12 microbatches: those of the others travel while devices compute"),
-        (makespan("1f1b", 4, 12, 1, 12, 2), "this is 1F1B, without chunks"),
         (work / 3 + fill / 3 + 11 * way, "the work of a device is not divided: 3 chunks of a third each"),
         (work, "this is the work of a device alone: fill, drain and messages come on top"),
         (truth / 1000, "this is in seconds: give ms"),
@@ -176,6 +175,6 @@ def makespan(name: str, devices: int, microbatches: int, chunks: int, forward: f
 def _cut(value: float) -> int:
     """Return a number of chunks into which the layers of a device can be cut, or refuse it."""
     if value not in range(2, LAYERS + 1) or LAYERS % value:
-        cuts = ", ".join(str(cut) for cut in range(2, LAYERS + 1) if LAYERS % cut == 0)
-        raise HybridLabError(f"{LAYERS} layers cannot be cut into {value:g} chunks of the same size, two at least; possible are {cuts}")
+        cuts = ", ".join(str(cut) for cut in range(2, LAYERS) if LAYERS % cut == 0)
+        raise HybridLabError(f"{LAYERS} layers make chunks of the same size if there are {cuts} or {LAYERS} of them, not {value:g}")
     return int(value)
