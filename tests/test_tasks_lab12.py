@@ -37,7 +37,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("lab12.t2", [552, 20], "one microbatch on its way there"),
     ("lab12.t2", [120, 480], "without chunks"),
     ("lab12.t2", [576, 480], "one for each operation"),
-    ("lab12.t2", [552, 456], "count the hops"),
+    ("lab12.t2", [552, 456], "count how often one microbatch changes the device"),
     ("lab12.t2", 552, "a list of 2 numbers"),
     ("lab12.t3", 468, "lacks the messages"),
     ("lab12.t3", 476, "lacks fill and drain"),
@@ -101,7 +101,7 @@ def test_a_fold_puts_neighbouring_stages_on_neighbouring_devices_and_turns_where
     assert walk == FOLDED == SOLUTIONS["lab12.t1"]
 
 
-def test_messages_are_the_hops_that_change_the_device() -> None:
+def test_messages_are_the_changes_of_device() -> None:
     loop = [stage % 6 for stage in range(24)]
     fold = [stage % 6 if stage // 6 % 2 == 0 else 5 - stage % 6 for stage in range(24)]
     counted = [2 * 12 * sum(here != there for here, there in pairwise(path)) for path in (loop, fold)]

@@ -73,7 +73,7 @@ def messages_of_a_step(answer: object) -> Feedback:
         (plain, "this is a pipeline without chunks: with 4 of them each microbatch passes the devices 4 times"),
         (2 * chunks * devices * microbatches, "this is one for each operation: the last forward and the last backward send none"),
     ]
-    hint = f"not {value:g} messages; count the hops of one microbatch that change the device, there and back"
+    hint = f"not {value:g} messages; count how often one microbatch changes the device, there and back"
     return wrong(f"{('interleaved 1F1B', 'Hanayo')[place]}: {mistake_behind(value, mistakes, 0) or hint}")
 
 
