@@ -40,6 +40,7 @@ FLOORS = {
     "formulas": 3,
     "schedules": 3,
     "timeline": 3,
+    "bound": 4,
     "columns": 4,
     "jobs": 4,
     "lines": 4,
@@ -54,13 +55,14 @@ FLOORS = {
     "widgets": 5,
 }
 BESIDES_NUMPY = {
+    "bound": {"ortools"},
     "jobs": {"tqdm"},
     "plot": {"matplotlib", "PIL"},
     "sweep": {"pandas"},
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }
-PUBLIC = {"collectives", "formulas", "palette", "plot", "published", "schedules", "tasks", "training", "widgets"}
+PUBLIC = {"bound", "collectives", "formulas", "palette", "plot", "published", "schedules", "tasks", "training", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))

@@ -1,0 +1,52 @@
+"""The shortest order by trying every one: for tiny sizes, in exact fractions, without any of the library's arguments."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from oracle import Node, Setting, inputs, nodes
+
+from hybridlab import Schedule
+
+
+def shortest(schedule: Schedule, setting: Setting, room: Sequence[Fraction], at_most: Fraction) -> Fraction:
+    """The least makespan below ``at_most`` of any order with at most ``room`` activations on each device, else ``at_most``.
+
+    Orders are grown operation by operation, in the order in which they start, and given up once a device cannot end in time.
+    Operations must take time.
+    """
+    orders = nodes(schedule)
+    every = {node: device for device, order in enumerate(orders) for node in order}
+    device_of = {stage: device for (_, stage, _), device in every.items()}
+    takes = {node: setting.duration(node[0], device, schedule.chunks) for node, device in every.items()}
+    needs = {node: inputs(node, schedule.stages, every) for node in every}
+    best = at_most
+    ends: dict[Node, Fraction] = {}
+    free = [Fraction(0)] * len(orders)
+    held = [Fraction(0)] * len(orders)
+    work = [sum((takes[node] for node in order), Fraction(0)) for order in orders]
+
+    def grow(latest: Fraction) -> None:
+        nonlocal best
+        if len(ends) == len(every):
+            best = min(best, max(ends.values()))
+            return
+        for node, device in every.items():
+            if node in ends or any(needed not in ends for needed in needs[node]):
+                continue
+            kind, stage, _ = node
+            hops = [ends[needed] + (Fraction(setting.p2p) if device_of[needed[1]] != device_of[stage] else 0) for needed in needs[node]]
+            start = max([free[device], *hops])
+            before, change = free[device], Fraction({"F": 1, "I": 0, "B": -1, "W": -1}[kind], schedule.chunks)
+            if start < latest or start + work[device] >= best or held[device] + change > room[device]:
+                continue
+            ends[node] = free[device] = start + takes[node]
+            work[device] -= takes[node]
+            held[device] += change
+            grow(start)
+            held[device] -= change
+            work[device] += takes[node]
+            free[device] = before
+            del ends[node]
+
+    grow(Fraction(0))
+    return best

@@ -1,0 +1,137 @@
+"""The solver: as short as the best of all orders tried one by one, never longer than the schedule, and honest about proofs."""
+
+import sys
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from misuse import COSTS, SCHEDULE, outcome, usual_or_junk
+from oracle import Setting, nodes, peaks, works
+from shortest import shortest
+from test_bound import makespan, tiny
+
+from hybridlab import Costs, HybridLabError, Schedule, UnsupportedSize, build, simulate
+from hybridlab.bound import Optimum, distance, optimum
+
+HANAYO = build("hanayo", devices=2, microbatches=4, chunks=2)  # 14.5 at F = 1, B = 2; the best order with its memory takes 14
+UNEQUAL = Costs.per_device(forward=1, backward=2)
+
+
+@settings(max_examples=50, deadline=None)
+@given(tiny())
+def test_it_finds_the_best_of_all_orders(case: tuple[Schedule, Setting, list[float] | None]) -> None:
+    schedule, setting, memory = case
+    room = peaks(nodes(schedule), schedule.chunks) if memory is None else [Fraction(limit) for limit in memory]
+    everything = sum(works(nodes(schedule), setting, schedule.chunks), Fraction(4 * schedule.kind.size * 3))
+    best = optimum(schedule, setting.costs(), memory=memory)
+    assert best.proven
+    assert best.makespan == best.bound == pytest.approx(float(shortest(schedule, setting, room, everything)), rel=1e-12)
+    assert all(held <= limit for held, limit in zip(peaks(nodes(best.schedule), schedule.chunks), room, strict=True))
+    assert sorted(best.schedule.ops) == sorted(schedule.ops), "every operation is there"
+    assert best.schedule.device_of == schedule.device_of
+    assert simulate(best.schedule, setting.costs()).makespan == best.makespan
+
+
+@pytest.mark.parametrize(
+    ("name", "devices", "microbatches", "chunks", "p2p", "least"),
+    [("1f1b", 3, 6, 1, 0.25, 26.5), ("interleaved", 2, 4, 2, 0.25, 15), ("hanayo", 4, 4, 2, 0.25, 21), ("zb-h1", 4, 8, 1, 0.25, 30)],
+)
+def test_larger_sizes_that_are_proven_at_once(name: str, devices: int, microbatches: int, chunks: int, p2p: float, least: float) -> None:
+    """Values of a model of the problem without equal microbatches kept in order and without bounds, solved once."""
+    schedule, costs = build(name, devices, microbatches, chunks), Costs.per_device(1, 2, p2p=p2p)
+    best = optimum(schedule, costs)
+    assert best.proven
+    assert best.makespan == least <= simulate(schedule, costs).makespan
+
+
+def test_a_schedule_that_cannot_be_beaten_comes_back_itself() -> None:
+    for name, chunks in (("gpipe", 1), ("1f1b", 1), ("zb-h1", 1), ("interleaved", 2)):
+        for p2p in (0, 0.25):
+            schedule, costs = build(name, 2, 4, chunks), Costs.per_device(1, 2, p2p=p2p)
+            own = simulate(schedule, costs).makespan
+            assert optimum(schedule, costs) == Optimum(schedule, own, own, proven=True)
+
+
+def test_the_same_call_gives_the_same_order() -> None:
+    first, second = (optimum(HANAYO, UNEQUAL) for _ in range(2))
+    assert first == second
+    assert first.schedule.name == "hanayo, shortest order"
+    assert first.makespan == 14 < simulate(HANAYO, UNEQUAL).makespan
+
+
+def test_without_time_the_answer_is_no_longer_than_the_schedule_and_not_called_proven() -> None:
+    schedule, costs = build("hanayo", 4, 8, 2), Costs.per_device(1, 2)
+    best = optimum(schedule, costs, seconds=0)
+    assert not best.proven
+    assert best.bound == 28.5 < best.makespan <= 32.5
+    with pytest.raises(HybridLabError, match="no order that keeps to this memory was found in 0 seconds"):
+        optimum(schedule, costs, seconds=0, memory=1)
+
+
+def test_times_count_exactly_whatever_their_fractions() -> None:
+    """Thirds, tenths and thousandths are whole numbers of 1/3000; the answer scales with the unit of time."""
+    for unit in (1, 1 / 3, 0.1, 0.007, 1e6):
+        best = optimum(HANAYO, Costs.per_device(unit, 2 * unit))
+        assert best.proven
+        assert best.makespan == pytest.approx(14 * unit, rel=1e-12)
+
+
+def test_a_distance_with_time_to_search_is_to_the_optimum() -> None:
+    found = distance(HANAYO, UNEQUAL, seconds=10)
+    assert (found.makespan, found.bound, found.optimum) == (14.5, 13.5, 14)
+    assert found.ratio == 14.5 / 14
+
+
+def test_a_planted_bound_above_the_optimum_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The solver believes a bound of 14.25 and stops there; the order that takes 14, timed by the oracle, refutes it."""
+    known, setting = optimum(HANAYO, UNEQUAL).schedule, Setting((1.0, 1.0), (2.0, 2.0), (0.5, 0.5), 0.0)
+    monkeypatch.setattr("hybridlab.bound.exact.lower_bound", lambda *_: 14.25)
+    assert optimum(HANAYO, UNEQUAL).bound > makespan(known, setting) == 14
+
+
+def test_without_or_tools_a_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ortools", "ortools.sat", "ortools.sat.python"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(HybridLabError, match=r"OR-tools, which is not installed: pip install 'hybridlab\[solver\]'"):
+        optimum(HANAYO, UNEQUAL)
+    assert optimum(build("1f1b", 2, 4), UNEQUAL).proven, "the bound alone proves it"
+    assert distance(HANAYO, UNEQUAL).optimum is None
+
+
+@pytest.mark.parametrize(
+    ("costs", "told"),
+    [
+        (Costs.per_device(1, 2.718281828), "a time of 1.359140914 is no fraction with a denominator up to 10,000: round the costs"),
+        (Costs.per_device(1e9, 1.001), "has more than 1,000,000,000: round the costs"),
+        (Costs.per_device(0, 1), "the forward of microbatch 0 on stage 0 takes 0"),
+        (Costs.per_device([[1], [2]], 1), r"one setting of costs, but these have settings \(2,\)"),
+    ],
+)
+def test_costs_that_cannot_be_counted_are_refused(costs: Costs, told: str) -> None:
+    with pytest.raises(HybridLabError, match=told):
+        optimum(HANAYO, costs)
+
+
+def test_sizes_and_pairs_that_are_out_of_reach_are_refused() -> None:
+    with pytest.raises(UnsupportedSize, match="1,024 operations are more than the 1,000 whose shortest order"):
+        optimum(build("1f1b", 8, 64), UNEQUAL)
+    schedule, costs = build("1f1b", 2, 4), Costs.per_device(1, 2)
+    object.__setattr__(costs, "overlap", np.array(0.5))
+    object.__setattr__(schedule, "pairs", np.array([[1, 2]]))
+    with pytest.raises(HybridLabError, match="overlapped pairs"):
+        optimum(schedule, costs)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    schedule=usual_or_junk([SCHEDULE]),
+    costs=usual_or_junk([COSTS]),
+    seconds=usual_or_junk([0, 1]),
+    workers=usual_or_junk([1]),
+    memory=usual_or_junk([None, 1]),
+)
+def test_junk(schedule: Any, costs: Any, seconds: Any, workers: Any, memory: Any) -> None:
+    best = outcome(optimum, schedule, costs, seconds=seconds, workers=workers, memory=memory)
+    assert best is None or isinstance(best, Optimum)
