@@ -8,7 +8,7 @@ import nbformat
 import numpy as np
 from nbformat import NotebookNode
 
-from hybridlab import Costs, build, formulas, hybrid_step, simulate
+from hybridlab import REGISTRY, Costs, build, formulas, hybrid_step, simulate
 from hybridlab.collectives import Link
 from hybridlab.published.zero_bubble import RUNS
 
@@ -16,6 +16,8 @@ LABS = Path(__file__).resolve().parents[1] / "labs"
 # What the cells before a solution define and the solutions use.
 NAMES: dict[str, Any] = {
     "np": np,
+    "Costs": Costs,
+    "REGISTRY": REGISTRY,
     "build": build,
     "formulas": formulas,
     "hybrid_step": hybrid_step,
