@@ -1,13 +1,15 @@
 """The clock: a schedule and costs make a timeline."""
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise, repeat
+from typing import Any
 
 import numpy as np
 
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import MOST_CELLS, shown
+from hybridlab.inputs import MOST_CELLS, Floats, each_of, shown
 from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
 from hybridlab.timeline import Timeline
@@ -24,22 +26,31 @@ def simulate(schedule: Schedule, costs: Costs) -> Timeline:
     >>> simulate(pipeline, Costs.per_device(forward=1, backward=2, p2p=0.5)).makespan
     7.0
     """
-    if not isinstance(schedule, Schedule) or not isinstance(costs, Costs):
-        raise HybridLabError(f"simulate takes a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
-    settings = math.prod(costs.batch)
-    if schedule.kind.size * settings > MOST_CELLS:
-        told = f"{schedule.kind.size:,} operations x {settings:,} settings is more than {MOST_CELLS:,}"
-        raise HybridLabError(f"{told} and does not fit in memory; simulate fewer settings at a time")
-    table = costs.table(schedule.devices, schedule.chunks).reshape(4 * schedule.devices, *costs.batch)
-    rows, bounds, source, before = _in_slots(schedule)
-    duration = table[(schedule.kind * schedule.devices + schedule.device)[rows]]
-    pairs = np.flatnonzero(np.isin(rows, schedule.pairs))  # places of their forwards; the backward is the next place
-    duration[pairs] = duration[pairs + 1] = costs.pairs(schedule.devices, schedule.chunks)[schedule.device[rows[pairs]]]
-    in_slot = np.split(pairs, np.searchsorted(pairs, bounds[1:-1])) if pairs.size else repeat(pairs)
-    latency = np.multiply.outer(schedule.crosses[rows], np.broadcast_to(costs.p2p, costs.batch))
+    return side_by_side([(schedule, costs)])[0]
+
+
+def side_by_side(runs: Sequence[tuple[Schedule, Costs]]) -> list[Timeline]:
+    """Return the timelines of several schedules, each with its costs, timed together in one pass.
+
+    That is faster than one after the other where schedules are small. Their costs must have the same number of settings, in
+    batches of one shape. Raises :class:`HybridLabError` for other costs, and for more than fits in memory.
+
+    >>> from hybridlab.schedules import build
+    >>> costs = Costs.per_device(forward=1, backward=2)
+    >>> [timeline.makespan for timeline in side_by_side([(build("gpipe", 2, 4), costs), (build("1f1b", 4, 4), costs)])]
+    [15.0, 21.0]
+    """
+    runs = list(each_of(runs, "side_by_side takes pairs of a Schedule and Costs"))
+    _check(runs)
+    if not runs:
+        return []
+    bounds = np.cumsum([0, *(schedule.kind.size for schedule, _ in runs)])
+    rows, slots, source, before, pairs = _in_slots([schedule for schedule, _ in runs], bounds)
+    duration, latency = (_joined([part(*run) for run in runs])[rows] for part in (_durations, _latencies))
+    in_slot = np.split(pairs, np.searchsorted(pairs, slots[1:-1])) if pairs.size else repeat(pairs)
     start = np.empty_like(duration)
-    end = np.zeros((rows.size + 1, *costs.batch))  # the last entry is where the absent sources and predecessors point
-    for (low, high), both in zip(pairwise(bounds), in_slot, strict=False):
+    end = np.zeros((rows.size + 1, *duration.shape[1:]))  # the last entry is where the absent sources and predecessors point
+    for (low, high), both in zip(pairwise(slots), in_slot, strict=False):
         now = slice(low, high)
         arrival = end.take(source[now], axis=0)
         arrival += latency[now]
@@ -47,22 +58,66 @@ def simulate(schedule: Schedule, costs: Costs) -> Timeline:
         if both.size:
             start[both] = start[both + 1] = np.maximum(start[both], start[both + 1])
         np.add(start[now], duration[now], out=end[now])
-    times = (np.empty_like(duration), np.empty_like(duration))
-    for by_slot, by_row in zip((start, end[:-1]), times, strict=True):
-        by_row[rows] = by_slot
+    starts, ends = np.empty_like(duration), np.empty_like(duration)
+    starts[rows], ends[rows] = start, end[:-1]
+    for by_row in (starts, ends):
         by_row.setflags(write=False)
-    return Timeline(schedule, *(np.moveaxis(by_row, 0, -1) for by_row in times))
+    starts, ends = np.moveaxis(starts, 0, -1), np.moveaxis(ends, 0, -1)
+    parts = zip(runs, pairwise(bounds.tolist()), strict=True)
+    return [Timeline(schedule, starts[..., low:high], ends[..., low:high]) for (schedule, _), (low, high) in parts]
 
 
-def _in_slots(schedule: Schedule) -> tuple[Ints, list[int], Ints, Ints]:
-    """Return the rows slot by slot, where slots begin, and the place of each row's source and of its predecessor."""
-    rows = np.argsort(schedule.slot, kind="stable")
-    bounds = [0, *(np.flatnonzero(np.diff(schedule.slot[rows])) + 1).tolist(), rows.size]
+def _check(runs: list[Any]) -> None:
+    for run in runs:
+        if not isinstance(run, tuple) or len(run) != 2 or not isinstance(run[0], Schedule) or not isinstance(run[1], Costs):
+            told = " and ".join(map(shown, run)) if isinstance(run, tuple) else shown(run)
+            raise HybridLabError(f"simulate takes a Schedule and Costs, not {told}")
+    shapes = {costs.batch for _, costs in runs}
+    if len(shapes) > 1:
+        raise HybridLabError(f"schedules side by side need costs with settings of one shape, not {sorted(shapes)}")
+    settings = math.prod(next(iter(shapes), ()))
+    operations = sum(schedule.kind.size for schedule, _ in runs)
+    if operations * settings > MOST_CELLS:
+        told = f"{operations:,} operations x {settings:,} settings is more than {MOST_CELLS:,}"
+        raise HybridLabError(f"{told} and does not fit in memory; simulate fewer settings at a time")
+
+
+def _durations(schedule: Schedule, costs: Costs) -> Floats:
+    """Return how long each row takes, shape (operations, settings...)."""
+    table = costs.table(schedule.devices, schedule.chunks).reshape(4 * schedule.devices, *costs.batch)
+    duration: Floats = table[schedule.kind * schedule.devices + schedule.device]
+    first = schedule.pairs
+    if first.size:
+        duration[first] = duration[first + 1] = costs.pairs(schedule.devices, schedule.chunks)[schedule.device[first]]
+    return duration
+
+
+def _latencies(schedule: Schedule, costs: Costs) -> Floats:
+    """Return how long the message to each row takes, shape (operations, settings...)."""
+    return np.multiply.outer(schedule.crosses, np.broadcast_to(costs.p2p, costs.batch))
+
+
+def _joined(parts: list[Floats]) -> Floats:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _in_slots(schedules: Sequence[Schedule], bounds: Ints) -> tuple[Ints, list[int], Ints, Ints, Ints]:
+    """Return all rows slot by slot, where slots begin, and the places of each row's source, of its predecessor, of pairs.
+
+    The rows of one schedule follow those of the one before, from ``bounds`` on.
+    """
+    slot = np.concatenate([schedule.slot for schedule in schedules])
+    rows = np.argsort(slot, kind="stable")
+    begins = [0, *(np.flatnonzero(np.diff(slot[rows])) + 1).tolist(), rows.size]
     place = np.empty(rows.size + 1, dtype=np.intp)
     place[rows] = np.arange(rows.size)
     place[-1] = rows.size
+    source = np.concatenate([np.where(each.source < 0, -1, each.source + low) for each, low in zip(schedules, bounds, strict=False)])
+    first = np.concatenate([each.first + low for each, low in zip(schedules, bounds, strict=False)])
+    pairs = np.concatenate([each.pairs + low for each, low in zip(schedules, bounds, strict=False)])
     before = np.empty_like(place)
     before[1:] = place[:-1]
-    before[schedule.first] = rows.size
-    before[schedule.pairs + 1] = before[schedule.pairs]
-    return rows, bounds, place[schedule.source[rows]], before[rows]
+    before[first] = rows.size
+    before[pairs + 1] = before[pairs]
+    return rows, begins, place[source[rows]], before[rows], np.sort(place[pairs])
+

@@ -1,45 +1,64 @@
-"""The jobs of a sweep: one size of a schedule with all its costs, timed in one call."""
+"""The jobs of a sweep: sizes of schedules with all their costs, timed side by side in one call."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from hybridlab.clock import simulate
+from hybridlab.clock import side_by_side
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.grid import Row
 from hybridlab.inputs import shown
 from hybridlab.schedules import build
 
-CELLS = 2**22  # operations x settings that one call of simulate times: half a gigabyte of arrays
-PATIENCE = 5.0  # seconds before a sweep that nobody asked about shows how far it is
+CELLS = 2**19  # operations x settings of one job: few enough for the processor's cache, many enough to be worth a call
 
 Size = tuple[str, int, int, int]  # schedule, devices, microbatches, chunks
-Job = tuple[Size, tuple[Costs, ...]]
+Run = tuple[Size, Costs]
+Job = list[Run]  # all with the same number of settings
 Found = list[tuple[float, ...]]  # makespan, device span, bubble ratio and peak activations of every setting
+PATIENCE = 5.0  # seconds before a sweep that nobody asked about shows how far it is
 
 
-def timed(job: Job) -> Found:
-    """Build one schedule and time it with every batch of costs.
+def timed(job: Job) -> list[Found]:
+    """Build the schedules of a job and time them, each with its batch of costs.
 
-    >>> timed((("gpipe", 2, 2, 1), (Costs.per_device([[1], [2]], 2),)))
-    [(9.0, 9.0, 0.3333333333333333, 2.0), (12.0, 12.0, 0.3333333333333333, 2.0)]
+    >>> timed([(("gpipe", 2, 2, 1), Costs.per_device([[1], [2]], 2))])
+    [[(9.0, 9.0, 0.3333333333333333, 2.0), (12.0, 12.0, 0.3333333333333333, 2.0)]]
     """
-    size, batches = job
-    schedule = build(*size)
-    found: Found = []
-    for costs in batches:
-        timeline = simulate(schedule, costs)
+    schedules = {size: build(*size) for size, _ in job}
+    found: list[Found] = []
+    for timeline in side_by_side([(schedules[size], costs) for size, costs in job]):
         peak = timeline.peak_activations.max(axis=-1)
         columns = (timeline.makespan, timeline.device_span, timeline.bubble_ratio, peak)
-        found += zip(*(column.tolist() for column in columns), strict=True)
+        found.append(list(zip(*(column.tolist() for column in columns), strict=True)))
     return found
 
 
 def batches_of(rows: Sequence[Row], names: Sequence[str], size: Size) -> tuple[Costs, ...]:
-    """Return the costs of ``rows``, which share a size, in batches that fit in memory; ``names`` are the costs given."""
-    most = max(1, CELLS // (3 * size[1] * size[2] * size[3]))
+    """Return the costs of ``rows``, which share a size, in batches small enough for a job; ``names`` are the costs given."""
+    most = max(1, CELLS // _operations(size))
     return tuple(_batch(rows[begin : begin + most], names, size[1]) for begin in range(0, len(rows), most))
+
+
+def packed(runs: Sequence[Run]) -> list[list[int]]:
+    """Return the places of ``runs`` job by job: those with the same number of settings go together, as many as fit."""
+    jobs: list[list[int]] = []
+    filled: dict[tuple[int, ...], tuple[int, list[int]]] = {}
+    for place, (size, costs) in enumerate(runs):
+        cells, job = filled.get(costs.batch, (CELLS, []))
+        mine = _operations(size) * costs.batch[0]
+        if cells + mine > CELLS:
+            cells, job = 0, []
+            jobs.append(job)
+        job.append(place)
+        filled[costs.batch] = cells + mine, job
+    return jobs
+
+
+def _operations(size: Size) -> int:
+    """Return the most operations that a schedule of this size has."""
+    return 3 * size[1] * size[2] * size[3]
 
 
 def _batch(rows: Sequence[Row], names: Sequence[str], devices: int) -> Costs:
@@ -70,7 +89,7 @@ def _stacked(values: list[Any]) -> Any:
     return [line * most if len(line) == 1 else line for line in lines]
 
 
-def watched(done: Iterable[Found], counts: Sequence[int], progress: bool | None) -> Iterator[Found]:
+def watched(done: Iterable[list[Found]], counts: Sequence[int], progress: bool | None) -> Iterator[list[Found]]:
     """Pass on what the jobs found, ``counts`` rows each, and show in a bar how far they are: at once, late or never."""
     late, rows, bar = time.monotonic() + PATIENCE, 0, None
     if progress:

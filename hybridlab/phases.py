@@ -4,7 +4,6 @@ import numpy as np
 
 from hybridlab.fixed import fixed
 from hybridlab.inputs import Floats
-from hybridlab.mesh import Mesh
 from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
 from hybridlab.spans import ALL_GATHER, OPTIMISER, RECEIVE, REDUCE_SCATTER, SEND, Spans
@@ -12,27 +11,35 @@ from hybridlab.timeline import Timeline
 
 
 def ring_order(schedule: Schedule) -> Ints:
-    """Return the stages of each device in the order of their last backwards, shape (devices, chunks)."""
+    """Return the stages in the order in which their rings run: by the place of the last backward in its device's order.
+
+    That is the largest place over the devices that hold the stage; equal ones go by the number of the stage. Slots would not do:
+    schedules with the same orders can have different ones.
+    """
+    place = np.arange(schedule.kind.size) - schedule.first[schedule.device]
     last = np.zeros(schedule.stages, dtype=np.intp)
-    np.maximum.at(last, schedule.stage, np.arange(schedule.stage.size))
-    return np.argsort(last).reshape(schedule.devices, schedule.chunks)  # rows stand device by device
+    np.maximum.at(last, schedule.stage, place)
+    return np.argsort(last, kind="stable")
 
 
-def rings(run: Timeline, schedule: Schedule, mesh: Mesh, hop: float, overlap: bool) -> Floats:
-    """Return the ends of the steps of every ring, its start before them, shape (settings..., devices, chunks, 2(D-1) + 1)."""
-    settings = run.end.shape[:-1]
+def rings(run: Timeline, holders: Ints, hop: float, overlap: bool) -> Floats:
+    """Return the ends of the steps of every ring, its start before them, shape (settings..., stages, steps + 1).
+
+    ``holders`` has the ranks of the ring of every stage. A ring waits for the rings before it, in :func:`ring_order`, of every
+    rank that takes part. All ranks keep to this one order, so that the first ring in it that is not done can always run.
+    """
+    settings, schedule = run.end.shape[:-1], run.schedule
+    ready = np.full((schedule.stages, *settings), -np.inf)
     if overlap:
-        ended = run.end.reshape(*settings, mesh.replicas, -1).max(axis=-2)  # on every replica
-        ready = np.full((*settings, schedule.stages), -np.inf)
-        np.maximum.at(np.moveaxis(ready, -1, 0), schedule.stage, np.moveaxis(ended, -1, 0))
-        start = ready[..., ring_order(schedule)]
+        np.maximum.at(ready, schedule.stage, np.moveaxis(run.end, -1, 0))
     else:
-        start = np.empty((*settings, schedule.devices, schedule.chunks))
-        start[...] = run.end.max(axis=-1)[..., None, None]
-    steps = 2 * (mesh.replicas - 1)
-    for chunk in range(1, schedule.chunks):  # the rings of a device take turns
-        start[..., chunk] = np.maximum(start[..., chunk], start[..., chunk - 1] + hop * steps)
-    edges: Floats = start[..., None] + hop * np.arange(steps + 1)
+        ready[:] = run.end.max(axis=-1)
+    steps = 2 * (holders.shape[1] - 1)
+    done = np.full((schedule.devices, *settings), -np.inf)
+    for stage in ring_order(schedule).tolist():
+        ready[stage] = np.maximum(ready[stage], done[holders[stage]].max(axis=0))
+        done[holders[stage]] = ready[stage] + hop * steps
+    edges: Floats = np.moveaxis(ready, 0, -1)[..., None] + hop * np.arange(steps + 1)
     return edges
 
 
@@ -52,28 +59,32 @@ def messages(run: Timeline, p2p: Floats) -> tuple[Spans, Spans]:
     return of(SEND, sender, receiver).where(np.argsort(row, kind="stable")), of(RECEIVE, receiver, sender)
 
 
-def hops(edges: Floats, stage: Ints, mesh: Mesh, nbytes: Ints) -> tuple[Spans, Spans]:
-    """Return what every rank sends in the two phases of every ring, chunks as in ``ring_all_reduce``."""
-    hops = mesh.replicas - 1
-    replica, device, _, step = np.ogrid[: mesh.replicas, : mesh.stages, : stage.shape[-1], :hops]
-    ranks = np.broadcast_to(replica * mesh.stages + device, (mesh.replicas, *stage.shape, hops))
-    receivers = np.broadcast_to((replica + 1) % mesh.replicas * mesh.stages + device, ranks.shape)
+def hops(edges: Floats, holders: Ints, order: Ints, nbytes: Ints) -> tuple[Spans, Spans]:
+    """Return what every rank sends in the two phases of every ring, chunks as in ``ring_all_reduce``.
+
+    They stand rank by rank, those of a rank in the ``order`` of the rings; ``nbytes`` has the bytes of the pieces of every stage.
+    """
+    ranks, hops = holders.shape[1], holders.shape[1] - 1
+    # The places in all rings, rank by rank: whose turn the ring has, and which of its ranks it is.
+    turn, place = np.divmod(np.argsort(holders[order], axis=None, kind="stable")[:, None], ranks)
+    stage, step = order[turn], np.arange(hops)
 
     def phase(kind: int, first: int) -> Spans:
-        chunk = np.broadcast_to((replica + (kind == ALL_GATHER) - step) % mesh.replicas, ranks.shape)
-        starts, ends = (edges[..., None, :, :, first + late : first + late + hops] for late in (0, 1))
-        shape = (*edges.shape[:-3], *ranks.shape)
-        start, end = (fixed(np.broadcast_to(each, shape).reshape(*edges.shape[:-3], -1)) for each in (starts, ends))
-        columns = {"stage": stage[..., None], "step": step, "peer": receivers, "chunk": chunk}
-        columns["nbytes"] = nbytes[stage[..., None] // mesh.stages, chunk]
-        flat = {name: fixed(np.broadcast_to(column, ranks.shape).ravel()) for name, column in columns.items()}
-        return Spans(fixed(np.full(ranks.size, kind)), fixed(ranks.ravel()), start, end, **flat)
+        chunk = (place + (kind == ALL_GATHER) - step) % ranks
+        columns = {"device": holders[stage, place], "stage": stage, "step": step, "chunk": chunk}
+        columns |= {"peer": holders[stage, (place + 1) % ranks], "nbytes": nbytes[stage, chunk]}
+        flat = {name: fixed(np.broadcast_to(column, chunk.shape).ravel()) for name, column in columns.items()}
+        at = first + step
+        start, end = (fixed(edges[..., stage, each].reshape(*edges.shape[:-2], -1)) for each in (at, at + 1))
+        return Spans(fixed(np.full(chunk.size, kind)), start=start, end=end, **flat)
 
     return phase(REDUCE_SCATTER, 0), phase(ALL_GATHER, hops)
 
 
-def optimisers(edges: Floats, mesh: Mesh, update: float) -> Spans:
-    """Return the optimiser of every rank, which starts when the device's last ring is done."""
-    start = np.concatenate([edges[..., -1, -1]] * mesh.replicas, axis=-1)
-    ranks = np.arange(mesh.size)
-    return Spans(np.full(mesh.size, OPTIMISER), ranks, start, start + update)
+def optimisers(edges: Floats, holders: Ints, update: float) -> Spans:
+    """Return the optimiser of every rank, which starts when its last ring is done."""
+    ranks = np.arange(holders.max() + 1)
+    done = np.full((ranks.size, *edges.shape[:-2]), -np.inf)
+    np.maximum.at(done, holders, np.moveaxis(edges[..., -1], -1, 0)[:, None])
+    start = fixed(np.moveaxis(done, 0, -1))
+    return Spans(np.full(ranks.size, OPTIMISER), ranks, start, start + update)

@@ -9,6 +9,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
 from hybridlab.inputs import MOST_CELLS, counted, shown, whole_number
 from hybridlab.mesh import Mesh
+from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
 
 
@@ -16,8 +17,8 @@ from hybridlab.schedule import Schedule
 class Replicated(Schedule):
     r"""The schedule of every rank of a mesh, as :func:`~hybridlab.replicas.replicate` makes it: each replica runs the same orders.
 
-    Its devices are the ranks, ``replica * K + device``. ``paths``, ``stages``, ``chunks`` and ``microbatches`` are
-    those of one pipeline; the arrays hold the operations of all replicas, one replica after the other, and ``source``
+    Its devices are the ranks, ``replica * K + device``. ``paths``, ``copy_of``, ``stages``, ``chunks`` and ``microbatches``
+    are those of one pipeline; the arrays hold the operations of all replicas, one replica after the other, and ``source``
     never leads from one replica to another.
     """
 
@@ -34,9 +35,9 @@ class Replicated(Schedule):
             raise HybridLabError(f"{told} and do not fit in memory; take fewer replicas or microbatches")
         for column in ("kind", "stage", "microbatch", "slot"):
             object.__setattr__(self, column, fixed(np.tile(getattr(schedule, column), replicas)))
-        copies = np.arange(replicas)[:, None]
-        source = np.where(schedule.source >= 0, schedule.source + copies * size, -1)
-        object.__setattr__(self, "device", fixed((schedule.device + copies * schedule.devices).ravel()))
+        replica = np.arange(replicas)[:, None]
+        source = np.where(schedule.source >= 0, schedule.source + replica * size, -1)
+        object.__setattr__(self, "device", fixed((schedule.device + replica * schedule.devices).ravel()))
         object.__setattr__(self, "source", fixed(source.ravel()))
         for name in ("name", "microbatches", "paths", "copy_of"):
             object.__setattr__(self, name, getattr(schedule, name))
@@ -65,7 +66,7 @@ class Replicated(Schedule):
 
 
 def replicate(schedule: Schedule, replicas: int) -> Replicated:
-    """Return the schedule of a whole mesh: ``replicas`` copies of one pipeline, side by side.
+    """Return the schedule of a whole mesh: ``replicas`` times one pipeline, side by side.
 
     ``simulate`` times it with costs of one value, or of one a rank. Raises :class:`HybridLabError` for what is no
     schedule of one pipeline, fewer than one replica, and sizes that do not fit in memory.
@@ -78,3 +79,23 @@ def replicate(schedule: Schedule, replicas: int) -> Replicated:
     device 3: 1F0 1B0 1F1 1B1
     """
     return Replicated(schedule, replicas)
+
+
+def holders(schedule: Schedule, replicas: int) -> Ints:
+    """Return the ranks that hold the weights of each stage, shape (stages, replicas x copies): those that average its gradients.
+
+    They stand replica by replica, and copy by copy within a replica. Raises :class:`HybridLabError` where two copies of a
+    stage are on one device.
+
+    >>> from hybridlab.schedules import build
+    >>> holders(build("chimera", devices=2, microbatches=2), replicas=2).tolist()
+    [[0, 1, 2, 3], [1, 0, 3, 2]]
+    """
+    paths = np.array(schedule.paths)
+    for stage, held in enumerate(np.sort(paths, axis=0).T):
+        twice = held[1:][np.diff(held) == 0]
+        if twice.size:
+            told = f"device {twice[0]} holds stage {stage} in two copies of the weights"
+            raise HybridLabError(f"{told}: gradients are averaged between devices, so let each copy of a stage have a device of its own")
+    ranks = paths.T[:, None] + schedule.devices * np.arange(whole_number(replicas, "replicas"))[:, None]
+    return fixed(ranks.reshape(schedule.stages, -1))

@@ -145,7 +145,8 @@ def _times(value: Any, name: str) -> Floats:
         array = value
     else:
         try:
-            array = np.array(value, dtype=np.float64)
+            with np.errstate(over="ignore"):  # a longer float beyond float64 becomes inf, which is refused
+                array = np.array(value, dtype=np.float64)
         except (ValueError, TypeError, OverflowError):
             raise HybridLabError(f"{name} of spans must be an array of times, not {shown(value)}") from None
     if not array.ndim:

@@ -14,7 +14,7 @@ from hybridlab.fixed import Fixed
 from hybridlab.inputs import Floats, one_time, shown, whole_number
 from hybridlab.mesh import Mesh
 from hybridlab.phases import hops, messages, optimisers, ring_order, rings
-from hybridlab.replicas import replicate
+from hybridlab.replicas import holders, replicate
 from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
 from hybridlab.spans import MOST_SPANS, joined
@@ -30,8 +30,9 @@ class HybridStep(Fixed):
 
     ``timeline`` holds every rank's operations, messages, ring hops and optimiser. ``all_reduce_time`` is how long the
     rings of one device take, one after the other. ``exposed_communication`` is how much sooner the step would end if
-    the rings took no time. ``single_device`` is the time of one device doing the same work alone: all operations of all
-    replicas, and each optimiser once. With batched costs each but ``all_reduce_time`` has the settings as its axes.
+    the rings took no time. ``single_device`` is the time of one device doing the same work alone, with one copy of the
+    weights: all operations of all replicas, pairs overlapped as there, and the optimiser of each of the K devices once.
+    With batched costs each but ``all_reduce_time`` has the settings as its axes.
     """
 
     timeline: Timeline
@@ -87,20 +88,26 @@ def hybrid_step(
 
     ``schedule`` and ``costs`` are those of one pipeline of K devices; costs may also name all K x D ranks. Then the
     gradients of each stage go around the ring of its replicas, 2(D-1) steps in which every rank sends one of D pieces,
-    and each device runs its optimiser. A ring step costs nothing, or either
+    and each device runs its optimiser. Where a schedule has two copies of the weights, both copies of every replica join the
+    ring, so that it has 2D ranks, and a device takes part in the rings of two stages for each of its chunks.
+    A ring step costs nothing, or either
 
     - ``ring_step``: its time for all gradients of a device; the ring of one of v chunks takes 1/v of it a step; or
     - ``link`` and ``gradient_bytes``, the bytes of one device's gradients as a GPU holds them, 2 a parameter: latency +
       bytes / bandwidth for the piece that a rank sends in the format ``wire``. A link's times are seconds;
       ``microseconds`` is the length of the timeline's unit, 1000 for ms.
 
-    Without ``overlap`` rings start when the whole pipeline has ended. With it the ring of a stage starts when its last
-    backward (B or W) has ended on every replica and the device's ring before it is done; computing goes on beside it.
-    The rings of a device take turns, in the order of those last backwards.
-    ``optimiser`` is the time that a device takes for all its weights, after its last ring.
+    ``optimiser`` is the time that a device takes for all its weights, after its last ring. These three are of one copy of
+    the weights: a device that holds two moves twice the gradients, and takes twice the time for its optimiser.
 
-    Raises :class:`HybridLabError` for both ways to price a ring step or half of one, for negative and infinite times, and
-    for sizes that do not fit in memory. The order of the phases is that of Narayanan et al., arXiv 2104.04473.
+    Without ``overlap`` rings start when the whole pipeline has ended. With it the ring of a stage starts when its last
+    backward (B or W) has ended on every holder and each holder's ring before it is done; computing goes on beside it.
+    The rings of a device take turns, in the order of those last backwards: all devices keep to one order of the stages, by
+    how many operations a holder runs up to the stage's last backward (the most over its holders), so that none waits in a circle.
+
+    Raises :class:`HybridLabError` for both ways to price a ring step or half of one, for negative and infinite times, for
+    two copies of a stage on one device, and for sizes that do not fit in memory. The order of the phases is that of
+    Narayanan et al., arXiv 2104.04473; rings that join two copies are those of Li and Hoefler, arXiv 2107.06925.
 
     >>> from hybridlab.schedules import build
     >>> step = hybrid_step(build("1f1b", 2, 8), Costs.per_device(forward=50, backward=80), replicas=2, ring_step=20)
@@ -113,26 +120,30 @@ def hybrid_step(
         raise HybridLabError(f"overlap must be True or False, not {shown(overlap)}")
     mesh = Mesh(schedule.devices, replicas)
     unit, update = one_time(microseconds, "microseconds"), one_time(optimiser, "optimiser")
-    count = 2 * mesh.replicas * (int(schedule.messages.sum()) + (mesh.replicas - 1) * schedule.stages) + mesh.size
+    ranks = mesh.replicas * schedule.copies  # of a ring
+    count = 2 * (mesh.replicas * int(schedule.messages.sum()) + ranks * (ranks - 1) * schedule.stages) + mesh.size
     if count * math.prod(costs.batch) > MOST_SPANS:
         raise HybridLabError(f"a step of {count:,} messages and hops does not fit in memory: take fewer replicas or settings")
     if not unit:
         raise HybridLabError("microseconds is the length of the timeline's unit of time, such as 1000 for ms, not 0")
-    hop, nbytes = _price(schedule.chunks, mesh.replicas, ring_step, link, gradient_bytes, wire, unit)
-    everyone = replicate(schedule, mesh.replicas)
+    hop, nbytes = _price(schedule.chunks, ranks, ring_step, link, gradient_bytes, wire, unit)
+    everyone, held = replicate(schedule, mesh.replicas), holders(schedule, mesh.replicas)
     run = simulate(everyone, _of_all_ranks(costs, mesh))
-    edges, free = (rings(run, schedule, mesh, each, overlap) for each in (hop, 0.0))
-    parts = (*messages(run, costs.p2p), *hops(edges, ring_order(schedule), mesh, nbytes), optimisers(edges, mesh, update))
-    exposed = edges[..., -1].max(axis=(-2, -1)) - free[..., -1].max(axis=(-2, -1))
+    edges, free = (rings(run, held, each, overlap) for each in (hop, 0.0))
+    of_stage = nbytes[np.arange(schedule.stages) // mesh.stages]
+    around = hops(edges, held, ring_order(everyone), of_stage)
+    parts = (*messages(run, costs.p2p), *around, optimisers(edges, held, schedule.copies * update))
+    exposed = edges[..., -1].max(axis=-1) - free[..., -1].max(axis=-1)
     single = run.busy.sum(axis=-1) + mesh.stages * update
     timeline = Timeline(everyone, run.start, run.end, joined(*parts))
-    return HybridStep(timeline, mesh, 2 * (mesh.replicas - 1) * hop * schedule.chunks, _plain(exposed), _plain(single))
+    of_a_device = 2 * (ranks - 1) * hop * schedule.chunks * schedule.copies
+    return HybridStep(timeline, mesh, of_a_device, _plain(exposed), _plain(single))
 
 
 def _price(
-    chunks: int, replicas: int, ring_step: Any, link: Link | None, gradient_bytes: Any, wire: WireFormat, microseconds: float
+    chunks: int, ranks: int, ring_step: Any, link: Link | None, gradient_bytes: Any, wire: WireFormat, microseconds: float
 ) -> tuple[float, Ints]:
-    """Return the time of one step of one ring, and the bytes of the pieces, shape (chunks, replicas); -1 if not known."""
+    """Return the time of one step of one ring, and the bytes of the pieces, shape (chunks, ranks); -1 if not known."""
     if not isinstance(wire, WireFormat):
         raise HybridLabError(f"wire must be a WireFormat, such as FP16, not {shown(wire)}")
     if ring_step is not None and (link is not None or gradient_bytes is not None):
@@ -142,7 +153,7 @@ def _price(
         raise HybridLabError(f"link and gradient_bytes belong together, and {missing} is missing: a step takes latency + bytes / bandwidth")
     if link is None:
         hop = 0.0 if ring_step is None else one_time(ring_step, "ring_step")
-        return hop / chunks, np.full((chunks, replicas), -1)
+        return hop / chunks, np.full((chunks, ranks), -1)
     if not isinstance(link, Link):
         raise HybridLabError(f"link must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {shown(link)}")
     if isinstance(gradient_bytes, float) and gradient_bytes.is_integer():
@@ -150,7 +161,7 @@ def _price(
     nbytes = whole_number(gradient_bytes, "gradient_bytes", at_least=0, at_most=2**60)
     if nbytes % BYTES_A_PARAMETER:
         raise HybridLabError(f"gradient_bytes must be even, {BYTES_A_PARAMETER} bytes a parameter, not {nbytes}")
-    pieces = _cut(_cut(np.array(nbytes // BYTES_A_PARAMETER), chunks), replicas)
+    pieces = _cut(_cut(np.array(nbytes // BYTES_A_PARAMETER), chunks), ranks)
     sizes, place = np.unique(pieces, return_inverse=True)
     message = np.array([wire.nbytes(size) for size in sizes.tolist()])
     seconds = link.latency + float(message.max()) / link.bandwidth
@@ -171,7 +182,7 @@ def _of_all_ranks(costs: Costs, mesh: Mesh) -> Costs:
         raise HybridLabError(f"the costs are for {costs.devices} devices: give {wanted}")
     rows = (costs.forward, costs.backward, costs.weight_gradient)
     forward, backward, weight = (np.concatenate([row] * mesh.replicas, axis=-1) if row.shape[-1] > 1 else row for row in rows)
-    return Costs(forward, backward, weight, costs.p2p)
+    return Costs(forward, backward, weight, costs.p2p, costs.overlap)
 
 
 def _ratio(part: Any, whole: Any) -> Any:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hybridlab.errors import HybridLabError
 from hybridlab.grid import SIZES, Row, plain, settings
 from hybridlab.inputs import each_of, known_name, shown, whole_number
-from hybridlab.jobs import Job, Size, batches_of, timed, watched
+from hybridlab.jobs import Run, Size, batches_of, packed, timed, watched
 from hybridlab.schedules import REGISTRY
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def sweep(schedules: Any, grid: Mapping[str, Any], *, executor: "Executor | None
     peak_activations (the largest over the devices) and refused: None, or why the schedule does not exist at this size,
     whose results are None.
 
-    ``executor`` is any ``concurrent.futures.Executor``: each size of a schedule, with all its costs, is one job. A fresh process
+    ``executor`` is any ``concurrent.futures.Executor``: it gets jobs of a few sizes, each with all its costs. A fresh process
     knows only the schedules registered by what it imports. ``progress`` shows a bar of tqdm: True at once, False never, None
     after 5 s if tqdm is there. Raises :class:`HybridLabError` for bad costs, unknown names and grids that cannot be
     read, before anything runs.
@@ -102,20 +103,25 @@ def sweep(schedules: Any, grid: Mapping[str, Any], *, executor: "Executor | None
     for place, row in enumerate(rows):
         groups.setdefault((row["schedule"], row["devices"], row["microbatches"], row["chunks"]), []).append(place)
     results: list[Values] = [()] * len(rows)
-    jobs: list[Job] = []
+    runs: list[Run] = []
     waiting: list[list[int]] = []
     for size, places in groups.items():
         batches = batches_of([rows[place] for place in places], costs, size)
         refusal = REGISTRY[size[0]].refusal(*size[1:])
-        if refusal is None:
-            jobs.append((size, batches))
-            waiting.append(places)
         for place in places:
             results[place] = (None, None, None, None, refusal)
-    done = map(timed, jobs) if executor is None else executor.map(timed, jobs)
-    for places, found in zip(waiting, watched(done, list(map(len, waiting)), progress), strict=True):
-        for place, values in zip(places, found, strict=True):
-            results[place] = (*values, None)
+        left = iter(places)
+        if refusal is None:
+            runs += [(size, batch) for batch in batches]
+            waiting += [list(islice(left, *batch.batch)) for batch in batches]
+    jobs = packed(runs)
+    work = [[runs[place] for place in job] for job in jobs]
+    done = map(timed, work) if executor is None else executor.map(timed, work)
+    counts = [sum(len(waiting[place]) for place in job) for job in jobs]
+    for job, found in zip(jobs, watched(done, counts, progress), strict=True):
+        for run, values in zip(job, found, strict=True):
+            for place, of_row in zip(waiting[run], values, strict=True):
+                results[place] = (*of_row, None)
     table = (tuple(row[name] for name in columns) + found for row, found in zip(rows, results, strict=True))
     return Sweep((*columns, *RESULTS), tuple(table))
 

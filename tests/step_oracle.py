@@ -4,11 +4,11 @@ It shares nothing with the library but the texts of a schedule's operations: no 
 for who is in whose ring, and for when a ring may start.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from oracle import Node, Orders, inputs, placement
+from oracle import Node, Orders, inputs, where
 
 Rank = tuple[int, int]  # replica, device of the pipeline
 Time = tuple[Fraction, Fraction]
@@ -29,7 +29,10 @@ class Log:
 
 @dataclass
 class Step:
-    """The setting: durations[(rank, kind letter)] of a chunk's operation, and the times of hop, message and optimiser."""
+    """The setting: durations[(rank, kind letter)] of a chunk's operation, and the times of hop, message and optimiser.
+
+    ``together`` has both operations of every overlapped pair, each with the other, and ``saved`` what a pair saves on each rank.
+    """
 
     orders: Orders
     replicas: int
@@ -38,6 +41,15 @@ class Step:
     hop: Fraction
     optimiser: Fraction
     overlap: bool
+    together: Mapping[Node, Node] = field(default_factory=dict)
+    saved: Mapping[Rank, Fraction] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.device = where(self.orders)
+        self.stages = sorted({stage for _, stage, _ in self.device})
+        self.holders = {stage: {self.device[node] for node in self.device if node[1] == stage} for stage in self.stages}
+        self.copies = len(self.holders[0])
+        self.members = self.replicas * self.copies  # of every ring
 
     def run(self) -> Log:
         log, now, moved = Log(), Fraction(0), True
@@ -53,54 +65,59 @@ class Step:
         return ends + [end + self.p2p for end in ends] + [end for times in (log.rings, log.optimisers) for _, end in times.values()]
 
     def _start_what_can(self, log: Log, now: Fraction) -> bool:
-        device_of = placement(self.orders)
-        every = {node for order in self.orders for node in order}
+        ranks = [(replica, device) for replica in range(self.replicas) for device in range(len(self.orders))]
         started = False
-        for replica in range(self.replicas):
-            for device, order in enumerate(self.orders):
-                rank = (replica, device)
-                following = next((node for node in order if (rank, node) not in log.ops), None)
-                idle = all(end <= now for (where, _), (_, end) in log.ops.items() if where == rank)
-                if following is None or not idle:
-                    continue
-                if all(self._arrived(log, replica, node, device, device_of, now) for node in inputs(following, len(device_of), every)):
-                    log.ops[rank, following] = (now, now + self.durations[rank, following[0]])
-                    started = True
-        for device, order in enumerate(self.orders):
-            left = list(dict.fromkeys(stage for _, stage, _ in reversed(order)))  # a device's rings: first done, first served
-            while left and left[-1] in log.rings:
-                left.pop()
-            if left:
-                started |= self._start_ring(log, now, left[-1], [each for each in device_of if device_of[each] == device])
-        for rank in ((replica, device) for replica in range(self.replicas) for device in range(len(self.orders))):
-            started |= self._start_optimiser(log, now, rank, [stage for stage in device_of if device_of[stage] == rank[1]])
+        for rank in ranks:
+            started |= self._start_turn(log, now, rank)
+        if self.members > 1:
+            for stage in self.stages:
+                started |= self._start_ring(log, now, stage)
+        for rank in ranks:
+            started |= self._start_optimiser(log, now, rank, [stage for stage in self.stages if rank[1] in self.holders[stage]])
         return started
 
-    def _arrived(self, log: Log, replica: int, node: Node, device: int, device_of: dict[int, int], now: Fraction) -> bool:
-        source = device_of[node[1]]
-        times = log.ops.get(((replica, source), node))
-        return times is not None and times[1] + (self.p2p if source != device else 0) <= now
+    def _start_turn(self, log: Log, now: Fraction, rank: Rank) -> bool:
+        """Start the next operation of a rank, or the next two that run together, if the rank is idle and all inputs are there."""
+        following = next((node for node in self.orders[rank[1]] if (rank, node) not in log.ops), None)
+        busy = any(end > now for (there, _), (_, end) in log.ops.items() if there == rank)
+        if following is None or busy:
+            return False
+        turn = [following, self.together[following]] if following in self.together else [following]
+        needed = [need for node in turn for need in inputs(node, len(self.stages), self.device)]
+        if not all(self._arrived(log, rank, need, now) for need in needed):
+            return False
+        takes = sum((self.durations[rank, node[0]] for node in turn), Fraction(0)) - (self.saved[rank] if len(turn) > 1 else 0)
+        log.ops |= {(rank, node): (now, now + takes) for node in turn}
+        return True
+
+    def _arrived(self, log: Log, rank: Rank, node: Node, now: Fraction) -> bool:
+        source = self.device[node]
+        times = log.ops.get(((rank[0], source), node))
+        return times is not None and times[1] + (self.p2p if source != rank[1] else 0) <= now
 
     def _done(self, log: Log, now: Fraction, nodes: Sequence[Node]) -> bool:
         """Whether every replica has ended all of ``nodes``."""
-        ended = {(where[0], node) for (where, node), (_, end) in log.ops.items() if end <= now}
+        ended = {(there[0], node) for (there, node), (_, end) in log.ops.items() if end <= now}
         return all((replica, node) in ended for replica in range(self.replicas) for node in nodes)
 
-    def _start_ring(self, log: Log, now: Fraction, stage: int, on_this_device: list[int]) -> bool:
-        every = [node for order in self.orders for node in order]
-        waits_for = [node for node in every if node[1] == stage] if self.overlap else every
-        busy = any(log.rings[other][1] > now for other in on_this_device if other in log.rings)
-        if self.replicas == 1 or stage in log.rings or busy or not self._done(log, now, waits_for):
+    def _turn_of(self, stage: int) -> tuple[int, int]:
+        """How late a stage comes among the rings: what its holders run until they are done with it, then its number."""
+        return max(place for order in self.orders for place, node in enumerate(order) if node[1] == stage), stage
+
+    def _start_ring(self, log: Log, now: Fraction, stage: int) -> bool:
+        waits_for = [node for node in self.device if node[1] == stage or not self.overlap]
+        before = [each for each in self.stages if self.holders[each] & self.holders[stage] and self._turn_of(each) < self._turn_of(stage)]
+        free = all(each in log.rings and log.rings[each][1] <= now for each in before)
+        if stage in log.rings or not free or not self._done(log, now, waits_for):
             return False
-        log.rings[stage] = (now, now + 2 * (self.replicas - 1) * self.hop)
+        log.rings[stage] = (now, now + 2 * (self.members - 1) * self.hop)
         return True
 
     def _start_optimiser(self, log: Log, now: Fraction, rank: Rank, stages: list[int]) -> bool:
         if rank in log.optimisers:
             return False
-        every = [node for order in self.orders for node in order if node[1] in stages or not self.overlap]
-        rung = all(stage in log.rings and log.rings[stage][1] <= now for stage in stages) or self.replicas == 1
-        if not rung or not self._done(log, now, every):
+        rung = all(stage in log.rings and log.rings[stage][1] <= now for stage in stages) or self.members == 1
+        if not rung or not self._done(log, now, [node for node in self.device if node[1] in stages or not self.overlap]):
             return False
-        log.optimisers[rank] = (now, now + self.optimiser)
+        log.optimisers[rank] = (now, now + self.copies * self.optimiser)
         return True

@@ -66,18 +66,30 @@ def settings_of(draw: st.DrawFn, devices: int, exact: bool = False) -> Setting:
 def legal_orders(draw: st.DrawFn) -> Schedule:
     """The operations of a schedule in another order that can run: any operation whose inputs are done comes next."""
     schedule = draw(sizes()).build()
-    rng = draw(st.randoms(use_true_random=False))
-    left: list[list[Node]] = [list(order) for order in nodes(schedule)]
+    return _shuffled([list(order) for order in nodes(schedule)], schedule.stages, draw(st.randoms(use_true_random=False)))
+
+
+@st.composite
+def crossing_orders(draw: st.DrawFn) -> Schedule:
+    """Any order that can run, of microbatches that take several paths: each copy's stages stand some devices further than another's."""
+    devices, chunks = draw(st.integers(2, 4)), draw(st.integers(1, 2))
+    shifts = draw(st.lists(st.integers(0, devices - 1), min_size=2, max_size=3, unique=True))
+    shift_of = draw(st.permutations(shifts + draw(st.lists(st.sampled_from(shifts), max_size=2))))
+    kinds, seats = draw(st.sampled_from(["FB", "FIW"])), draw(st.permutations(range(devices)))
+    left: list[list[Node]] = [[] for _ in range(devices)]
+    for microbatch, shift in enumerate(shift_of):
+        for stage in range(devices * chunks):
+            left[seats[(stage + shift) % devices]] += [(kind, stage, microbatch) for kind in kinds]
+    return _shuffled(left, devices * chunks, draw(st.randoms(use_true_random=False)))
+
+
+def _shuffled(left: list[list[Node]], stages: int, rng: Any) -> Schedule:
+    """Any operation of a device whose inputs are done comes next."""
     every = {node for order in left for node in order}
     done: set[Node] = set()
     orders: list[list[str]] = [[] for _ in left]
     while any(left):
-        ready = [
-            (device, node)
-            for device, order in enumerate(left)
-            for node in order
-            if done.issuperset(inputs(node, schedule.stages, every))
-        ]
+        ready = [(device, node) for device, order in enumerate(left) for node in order if done.issuperset(inputs(node, stages, every))]
         device, node = rng.choice(ready)
         left[device].remove(node)
         done.add(node)

@@ -1,5 +1,6 @@
 """The lower bound: never above what an order reaches, and as high as theory says."""
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -117,6 +118,19 @@ def test_more_memory_never_makes_the_bound_higher() -> None:
         bounds = [lower_bound(schedule, costs, memory) for memory in (1, 1.5, 2, 3, 4, 6, 8, 100, np.inf)]
         assert bounds == sorted(bounds, reverse=True)
         assert bounds[-1] == bounds[-3], "eight microbatches need no more room than eight"
+
+
+def test_activations_of_several_chunks_share_the_room() -> None:
+    """Two devices, four stages in a V, eight microbatches; device 0 holds stages 0 and 3 and has room for two activations.
+
+    With operations of 0.5 and 1 and a latency of 2, stage 0 keeps an activation for 4 * 0.5 + 4 * 1 + 4 * 2 = 14, stage 3 for 1.5: in
+    two places that takes 8 * 15.5 / 2 = 62, and half of 0.5 + 1 while only one is taken. Where the backward is split into 0.25 and
+    0.75, which frees the activation, they stay for 11.75 and 1.5.
+    """
+    schedule = build("hanayo", 2, 8, 2)
+    split = Schedule.parse(re.sub(r"(\d)B(\d)", r"\1I\2 \1W\2", str(schedule)))
+    assert lower_bound(schedule, Costs.per_device(1, 2, p2p=2), memory=[1, 8]) == 62.75
+    assert lower_bound(split, Costs.per_device(1, 2, weight_share=0.75, p2p=2), memory=[1, 8]) == 8 * 13.25 / 2 + (0.5 + 0.75) / 2
 
 
 def test_a_set_of_operations_counts_where_the_whole_device_does_not() -> None:

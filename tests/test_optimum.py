@@ -70,6 +70,14 @@ def test_without_time_the_answer_is_no_longer_than_the_schedule_and_not_called_p
         optimum(schedule, costs, seconds=0, memory=1)
 
 
+def test_with_too_little_time_it_says_what_it_knows() -> None:
+    schedule, costs = build("hanayo", 4, 8, 2), Costs.per_device(1, 2, p2p=0.25)
+    best = optimum(schedule, costs, seconds=0.2)
+    assert not best.proven
+    assert best.bound < best.makespan <= simulate(schedule, costs).makespan == 39
+    assert best.bound <= 34, "the optimum, proven in some seconds"
+
+
 def test_times_count_exactly_whatever_their_fractions() -> None:
     """Thirds, tenths and thousandths are whole numbers of 1/3000; the answer scales with the unit of time."""
     for unit in (1, 1 / 3, 0.1, 0.007, 1e6):

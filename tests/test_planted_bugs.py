@@ -15,9 +15,17 @@ from hybridlab.inputs import Floats
 from hybridlab.rows import B, F, I, W, rows_of
 from hybridlab.schedules import registry
 
-SIZES = {"gpipe": (4, 6, 1), "1f1b": (4, 6, 1), "interleaved": (4, 8, 2), "hanayo": (4, 8, 2), "zb-h1": (4, 6, 1)}
+SIZES = {
+    "gpipe": (4, 6, 1),
+    "1f1b": (4, 6, 1),
+    "interleaved": (4, 8, 2),
+    "hanayo": (4, 8, 2),
+    "zb-h1": (4, 6, 1),
+    "chimera": (4, 8, 1),
+    "dualpipe-v": (4, 8, 2),
+}
 FEW = {"gpipe": (4, 2, 1), "1f1b": (4, 2, 1), "zb-h1": (4, 2, 1)}  # fewer microbatches than devices
-SETTING = Setting((2.0, 3.0, 2.5, 2.0), (4.0, 5.0, 4.5, 4.0), (0.5, 0.25, 0.5, 0.375), 0.75)
+SETTING = Setting((2.0, 3.0, 2.5, 2.0), (4.0, 5.0, 4.5, 4.0), (0.5, 0.25, 0.5, 0.375), 0.75, 0.5)
 
 
 def timelines() -> Iterator[tuple[str, Timeline]]:
@@ -234,13 +242,34 @@ def test_overlapping_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device that starts an operation as soon as its input is there, whatever else it runs."""
     in_slots = clock._in_slots
 
-    def overlapping(schedule: Schedule) -> Any:
-        rows, bounds, source, before = in_slots(schedule)
-        return rows, bounds, source, np.full_like(before, rows.size)
+    def overlapping(*schedules: Any) -> Any:
+        rows, begins, source, before, pairs = in_slots(*schedules)
+        return rows, begins, source, np.full_like(before, rows.size), pairs
 
     monkeypatch.setattr(clock, "_in_slots", overlapping)
     caught(only(checks.a_device_runs_one_operation_at_a_time), only(checks.equals_the_longest_paths))
     caught(only(checks.makespan_covers_the_busiest_device))
+
+
+def test_pairs_that_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two of an overlapped pair start when their own inputs are there."""
+    in_slots = clock._in_slots
+
+    def apart(*schedules: Any) -> Any:
+        *rest, pairs = in_slots(*schedules)
+        return *rest, pairs[:0]
+
+    monkeypatch.setattr(clock, "_in_slots", apart)
+    caught(only(checks.a_device_runs_one_operation_at_a_time), only(checks.equals_the_longest_paths))
+
+
+def test_pairs_that_take_no_account_of_the_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_after_the_other(self: Costs, devices: int, chunks: int = 1) -> Floats:
+        both: Floats = self.table(devices, chunks)[:2].sum(axis=0)
+        return both
+
+    monkeypatch.setattr(Costs, "pairs", one_after_the_other)
+    caught(only(checks.every_operation_takes_its_time), only(checks.work_is_conserved))
 
 
 def test_the_oracle_itself_finds_an_order_that_cannot_run() -> None:

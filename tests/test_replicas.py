@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
-from strategies import sizes
+from strategies import Size, crossing_orders, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Mesh, Op, Schedule, build, simulate
-from hybridlab.replicas import Replicated, replicate
+from hybridlab.replicas import Replicated, holders, replicate
 
 TWO = build("1f1b", 2, 2)
 
@@ -38,6 +38,22 @@ def test_every_rank_runs_the_order_of_its_device(name: str, data: st.DataObject)
     for row in rows[~within].tolist():
         assert everyone.ops[everyone.source[row]] in everyone.needs(everyone.ops[row])
     assert everyone.messages.tolist() == schedule.messages.tolist() * replicas
+
+
+@settings(max_examples=60)
+@given(schedule=sizes().map(Size.build) | crossing_orders(), replicas=st.integers(1, 4))
+def test_holders_are_the_ranks_that_run_a_stage(schedule: Schedule, replicas: int) -> None:
+    """Each once, replica by replica; those of a replica in the order of the copies."""
+    ranks = holders(schedule, replicas)
+    everyone = replicate(schedule, replicas)
+    assert ranks.shape == (schedule.stages, replicas * schedule.copies)
+    for stage, row in enumerate(ranks.tolist()):
+        assert sorted(row) == sorted({device for device, order in enumerate(everyone.orders) if any(op.stage == stage for op in order)})
+        for place, rank in enumerate(row):
+            replica, copy = divmod(place, schedule.copies)
+            mine = schedule.copy_of.tolist().index(copy)
+            home = next(device for device, order in enumerate(schedule.orders) if Op.parse(f"{stage}F{mine}") in order)
+            assert rank == everyone.mesh.rank(stage=home, replica=replica)
 
 
 @settings(max_examples=60)
@@ -89,6 +105,10 @@ def test_refusals() -> None:
     for schedule in (replicate(TWO, 2), "1f1b", None):
         with pytest.raises(HybridLabError, match="what is replicated is the Schedule of one pipeline"):
             replicate(schedule, 2)  # type: ignore[arg-type]
+    with pytest.raises(HybridLabError, match="device 1 holds stage 1 in two copies of the weights: gradients are averaged between devices"):
+        holders(Schedule.parse("0F0 2F1 2B1 0B0\n1F1 1F0 1B1 1B0\n0F1 2F0 2B0 0B1"), 2)
+    with pytest.raises(HybridLabError, match="replicas must be a whole number of at least 1"):
+        holders(TWO, 0)
     with pytest.raises(HybridLabError, match="at most 10,000,000"):
         replicate(TWO, 6_000_000)
     with pytest.raises(HybridLabError, match="do not fit in memory; take fewer replicas"):

@@ -106,6 +106,7 @@ GOOD: dict[str, Any] = {"kind": [4], "device": [0], "start": [3.0], "end": [5.0]
         ({"start": [6.0]}, "no span can end before it starts"),
         ({"start": [float("nan")]}, "finite time"),
         ({"end": [float("inf")]}, "finite time"),
+        ({"end": [np.longdouble("1e4000")]}, "finite time"),
         ({"end": [4.0, 5.0]}, "one shape"),
         ({"start": 3.0, "end": 5.0}, "one time a span"),
         ({"start": "3", "end": "5"}, "one time a span"),

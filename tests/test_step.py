@@ -15,9 +15,24 @@ import step_oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
-from strategies import Size, batches, one_by_one, quarters, settings_of, sizes
+from strategies import Size, batches, crossing_orders, one_by_one, quarters, settings_of, sizes
 
-from hybridlab import BF16, FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, HybridStep, Op, WireFormat, build, hybrid_step, simulate
+from hybridlab import (
+    BF16,
+    FP16,
+    FP32,
+    INT8,
+    REGISTRY,
+    Costs,
+    HybridLabError,
+    HybridStep,
+    Op,
+    Schedule,
+    WireFormat,
+    build,
+    hybrid_step,
+    simulate,
+)
 from hybridlab import step as step_module
 from hybridlab.collectives import Link, all_reduce_time, ring_all_reduce
 
@@ -126,16 +141,18 @@ def test_serial_is_the_sum_of_its_parts_and_overlap_never_slower(name: str, data
     schedule = size.build()
     pipeline = simulate(schedule, setting.costs())
     serial, beside = (hybrid_step(schedule, setting.costs(), replicas, **(how | {"overlap": each})) for each in (False, True))
-    rings = 2 * (replicas - 1) * how["ring_step"]
+    copies, update = schedule.copies, schedule.copies * how["optimiser"]
+    rings = copies * 2 * (replicas * copies - 1) * how["ring_step"]
     assert serial.all_reduce_time == beside.all_reduce_time == pytest.approx(rings)
-    assert serial.makespan == pytest.approx(pipeline.makespan + rings + how["optimiser"])
+    assert serial.makespan == pytest.approx(pipeline.makespan + rings + update)
     assert serial.exposed_communication == pytest.approx(rings)
     small = 1e-9 * serial.makespan
     assert beside.makespan <= serial.makespan + small
-    assert beside.makespan >= pipeline.makespan + how["optimiser"] - small
+    assert beside.makespan >= pipeline.makespan + update - small
     for device in range(size.devices):
-        ready = [pipeline.end[schedule.stage == stage].max() for stage in range(schedule.stages) if schedule.device_of[stage] == device]
-        assert beside.makespan >= min(ready) + rings + how["optimiser"] - small
+        held = set(schedule.stage[schedule.device == device].tolist())
+        ready = [pipeline.end[schedule.stage == stage].max() for stage in held]
+        assert beside.makespan >= min(ready) + rings + update - small
     assert -small <= beside.exposed_communication <= rings + small
     for step in (serial, beside):
         assert step.single_device == pytest.approx(float(replicas * pipeline.busy.sum() + size.devices * how["optimiser"]))
@@ -143,7 +160,7 @@ def test_serial_is_the_sum_of_its_parts_and_overlap_never_slower(name: str, data
         assert 0 <= step.communication_share <= 1
         assert step.speedup <= step.mesh.size * (1 + 1e-12)
         busy = float(step.timeline.busy.sum())
-        assert busy == pytest.approx(float(replicas * (pipeline.busy.sum() + size.devices * how["optimiser"])))
+        assert busy == pytest.approx(float(replicas * (pipeline.busy.sum() + size.devices * update)))
 
 
 def rows_of(step: HybridStep, *kinds: str) -> list[dict[str, Any]]:
@@ -151,24 +168,28 @@ def rows_of(step: HybridStep, *kinds: str) -> list[dict[str, Any]]:
 
 
 def check_rings(step: HybridStep, overlap: bool) -> None:
-    """Each ring: 2(D-1) steps of all its ranks at once, after the stage's last backward on every replica, one at a time."""
+    """Each ring: 2 (ranks - 1) steps of all its ranks at once, after the stage's last backward on all of them, one at a time."""
     mesh, schedule = step.mesh, step.timeline.schedule
     hops = rows_of(step, "reduce-scatter", "all-gather")
-    assert len(hops) == 2 * (mesh.replicas - 1) * mesh.replicas * schedule.stages
+    ranks = mesh.replicas * schedule.copies
+    assert len(hops) == 2 * (ranks - 1) * ranks * schedule.stages
     of_stage = defaultdict(list)
     for hop in hops:
         of_stage[hop["stage"]].append(hop)
     for stage, ring in of_stage.items():
-        ended = [row["end"] for row in rows_of(step, "F", "B", "I", "W") if row["stage"] == stage or not overlap]
+        ops = rows_of(step, "F", "B", "I", "W")
+        ended = [row["end"] for row in ops if row["stage"] == stage or not overlap]
         assert min(hop["start"] for hop in ring) >= max(ended), "no hop starts before the last backward on any replica"
-        group = mesh.ring(schedule.device_of[stage])
-        assert {(hop["device"], hop["peer"]) for hop in ring} == set(group)
+        group = [replica * mesh.stages + path[stage] for replica in range(mesh.replicas) for path in schedule.paths]
+        assert set(group) == {row["device"] for row in ops if row["stage"] == stage}, "a ring joins all that hold the stage"
+        assert {(hop["device"], hop["peer"]) for hop in ring} == set(pairwise([*group, group[0]]))
+        assert schedule.copies > 1 or tuple(pairwise([*group, group[0]])) == mesh.ring(schedule.device_of[stage])
         for phase in ("reduce-scatter", "all-gather"):
-            for number in range(mesh.replicas - 1):
+            for number in range(ranks - 1):
                 together = [hop for hop in ring if (hop["kind"], hop["step"]) == (phase, number)]
-                assert len(together) == mesh.replicas
+                assert len(together) == ranks
                 assert len({(hop["start"], hop["end"]) for hop in together}) == 1
-                assert {hop["chunk"] for hop in together} == set(range(mesh.replicas))
+                assert {hop["chunk"] for hop in together} == set(range(ranks))
     for device in range(mesh.size):
         mine = sorted((hop["start"], hop["end"]) for hop in hops if hop["device"] == device)
         assert all(earlier[1] <= later[0] for earlier, later in pairwise(mine)), "hops of a device do not overlap"
@@ -177,18 +198,19 @@ def check_rings(step: HybridStep, overlap: bool) -> None:
 def check_chunks(step: HybridStep) -> None:
     """Follow the pieces: a rank sends in each step what it received in the step before; at the end it has had every piece."""
     hops = rows_of(step, "reduce-scatter", "all-gather")
+    ranks = step.mesh.replicas * step.timeline.schedule.copies
     for stage in {hop["stage"] for hop in hops}:
         ring = [hop for hop in hops if hop["stage"] == stage]
         sends = {(hop["device"], hop["kind"], hop["step"]): hop for hop in ring}
         for hop in ring:
-            last = hop["step"] == step.mesh.replicas - 2
+            last = hop["step"] == ranks - 2
             key = ("all-gather", 0) if last and hop["kind"] == "reduce-scatter" else (hop["kind"], hop["step"] + 1)
             onward = sends.get((hop["peer"], *key))
             assert onward is None or onward["chunk"] == hop["chunk"]
         for rank in {hop["device"] for hop in ring}:
             heard = {hop["chunk"] for hop in ring if hop["peer"] == rank and hop["kind"] == "all-gather"}
             own = {hop["chunk"] for hop in ring if hop["device"] == rank and (hop["kind"], hop["step"]) == ("all-gather", 0)}
-            assert heard | own == set(range(step.mesh.replicas))
+            assert heard | own == set(range(ranks))
             assert not heard & own
 
 
@@ -224,7 +246,7 @@ def check_optimisers(step: HybridStep, optimiser: float) -> None:
             other["end"] for other in rows_of(step, "F", "B", "I", "W", "reduce-scatter", "all-gather") if other["device"] == row["device"]
         ]
         assert row["start"] >= max(before)
-        assert row["end"] - row["start"] == pytest.approx(optimiser)
+        assert row["end"] - row["start"] == pytest.approx(step.timeline.schedule.copies * optimiser)
 
 
 def every_check(step: HybridStep, p2p: float, how: dict[str, Any]) -> None:
@@ -245,25 +267,39 @@ def test_messages_rings_and_optimisers_keep_to_the_rules(name: str, data: st.Dat
 # A second clock
 
 
-@settings(max_examples=40)
+@names
+@settings(max_examples=12)
 @given(data=st.data(), slow=st.booleans())
-def test_the_step_equals_a_naive_loop_over_events(data: st.DataObject, slow: bool) -> None:
+def test_the_step_equals_a_naive_loop_over_events(name: str, data: st.DataObject, slow: bool) -> None:
     """Every time of it, exactly; also where each rank has its own speed."""
-    size, setting, replicas, how = data.draw(steps(most=40))
-    schedule = size.build()
-    ranks = size.devices * replicas
-    every = data.draw(settings_of(ranks, exact=True)) if slow else setting
-    costs = every.costs()
-    hop = Fraction(how["ring_step"]) / size.chunks
-    durations = {
-        (divmod(rank, size.devices), kind): every.duration(kind, rank if slow else rank % size.devices, size.chunks)
-        for rank in range(ranks)
-        for kind in "FBIW"
-    }
-    wanted = step_oracle.Step(
-        oracle.nodes(schedule), replicas, durations, Fraction(every.p2p), hop, Fraction(how["optimiser"]), how["overlap"]
-    ).run()
-    step = hybrid_step(schedule, costs, replicas, **how)
+    size, setting, replicas, how = data.draw(steps(name, most=100))
+    every = data.draw(settings_of(size.devices * replicas, exact=True)) if slow else setting
+    equals_the_naive_loop(size.build(), every, replicas, how)
+
+
+@settings(max_examples=60)
+@given(schedule=crossing_orders(), data=st.data(), replicas=st.integers(1, 2))
+def test_rings_of_any_holders_keep_to_the_naive_loop_and_never_wait_in_a_circle(
+    schedule: Schedule, data: st.DataObject, replicas: int
+) -> None:
+    """Two or three copies on shifted devices: each ring shares some of its devices with others, so that rings wait for rings."""
+    assert schedule.copies > 1
+    setting = data.draw(settings_of(schedule.devices, exact=True))
+    how = {"ring_step": data.draw(quarters), "optimiser": data.draw(quarters)}
+    for overlap in (False, True):
+        equals_the_naive_loop(schedule, setting, replicas, how | {"overlap": overlap})
+
+
+def equals_the_naive_loop(schedule: Schedule, setting: oracle.Setting, replicas: int, how: dict[str, Any]) -> None:
+    """The setting names the devices of one pipeline or all ranks."""
+    devices, chunks = schedule.devices, schedule.chunks
+    row = {divmod(rank, devices): rank % len(setting.forward) for rank in range(devices * replicas)}
+    durations = {(rank, kind): setting.duration(kind, place, chunks) for rank, place in row.items() for kind in "FBIW"}
+    saved = {rank: setting.saved(place, chunks) for rank, place in row.items()}
+    others = (Fraction(setting.p2p), Fraction(how["ring_step"]) / chunks, Fraction(how["optimiser"]))
+    orders, together = oracle.nodes(schedule), oracle.partners(schedule)
+    wanted = step_oracle.Step(orders, replicas, durations, *others, how["overlap"], together, saved).run()
+    step = hybrid_step(schedule, setting.costs(), replicas, **how)
     for row in rows_of(step, "F", "B", "I", "W"):
         place = step.mesh.coordinates(row["device"])
         times = wanted.ops[(place.replica, place.stage), (row["kind"], row["stage"], row["microbatch"])]
@@ -276,6 +312,17 @@ def test_the_step_equals_a_naive_loop_over_events(data: st.DataObject, slow: boo
         place = step.mesh.coordinates(row["device"])
         assert row["start"] == pytest.approx(float(wanted.optimisers[place.replica, place.stage][0]))
     assert step.makespan == pytest.approx(float(wanted.makespan))
+    assert set(wanted.rings) == {row["stage"] for row in rows_of(step, "reduce-scatter")}
+
+
+@settings(max_examples=30)
+@given(schedule=crossing_orders() | sizes().map(Size.build), overlap=st.booleans())
+def test_equal_schedules_have_equal_steps(schedule: Schedule, overlap: bool) -> None:
+    """The order of the rings follows from the orders alone, not from slots, which a schedule read from text numbers anew."""
+    how: dict[str, Any] = {"ring_step": 0.75, "overlap": overlap}
+    again = Schedule.parse(str(schedule), name=schedule.name)
+    one, other = (hybrid_step(each, Costs.per_device(1, 2, p2p=0.25), 2, **how) for each in (schedule, again))
+    assert one.timeline.to_rows() == other.timeline.to_rows()
 
 
 # By hand
@@ -301,6 +348,35 @@ def test_a_small_step_by_hand() -> None:
     serial = hybrid_step(build("1f1b", 2, 1), costs, 2, ring_step=1, optimiser=3)
     assert {start for _, start, _ in times_of(serial, "reduce-scatter")} == {7}
     assert serial.makespan == 12, "stage 0 ends last and hides nothing, so overlap gains nothing here"
+
+
+def test_two_copies_of_the_weights_by_hand() -> None:
+    """Chimera, K = 2, M = 2, D = 1: stage 1 is done at 4.5 on both devices, stage 0 at 7; each has a ring of the two."""
+    costs, how = Costs.per_device(1, 2, p2p=0.5), {"ring_step": 1, "optimiser": 1.5}
+    step = hybrid_step(build("chimera", 2, 2), costs, 1, overlap=True, **how)
+    ends = [(row["device"], row["op"], row["end"]) for row in rows_of(step, "F", "B")]
+    assert ends[:4] == [(0, "0F0", 1), (0, "1F1", 2.5), (0, "1B1", 4.5), (0, "0B0", 7)]
+    assert ends[4:] == [(1, "0F1", 1), (1, "1F0", 2.5), (1, "1B0", 4.5), (1, "0B1", 7)]
+    assert times_of(step, "reduce-scatter") == [(0, 4.5, 5.5), (0, 7, 8), (1, 4.5, 5.5), (1, 7, 8)]
+    assert times_of(step, "all-gather") == [(0, 5.5, 6.5), (0, 8, 9), (1, 5.5, 6.5), (1, 8, 9)]
+    assert times_of(step, "optimiser") == [(0, 9, 12), (1, 9, 12)], "each device updates two copies"
+    assert (step.makespan, step.all_reduce_time, step.exposed_communication) == (12, 4, 2)
+    assert step.single_device == 2 * 2 * 3 + 2 * 1.5, "one device has one copy"
+    serial = hybrid_step(build("chimera", 2, 2), costs, 1, **how)
+    assert times_of(serial, "reduce-scatter") == [(0, 7, 8), (0, 9, 10), (1, 7, 8), (1, 9, 10)]
+    assert (serial.makespan, serial.exposed_communication) == (14, 4)
+
+
+def test_a_pair_takes_its_own_time_on_every_rank() -> None:
+    """Rank 2, device 0 of replica 1, is twice as slow; half of the shorter operation of a pair is saved."""
+    schedule = build("dualpipe-v", 2, 4)
+    step = hybrid_step(schedule, Costs.per_device([2, 2, 4, 2], [4, 4, 8, 4], overlap=0.5), 2)
+    everyone = step.timeline.schedule
+    pairs = everyone.pairs
+    assert pairs.size == 2 * schedule.pairs.size > 0
+    takes = np.array([1 + 2 - 0.5, 1 + 2 - 0.5, 2 + 4 - 1, 1 + 2 - 0.5])[everyone.device[pairs]]
+    for row in (pairs, pairs + 1):
+        assert (step.timeline.end[row] - step.timeline.start[row]).tolist() == takes.tolist()
 
 
 @pytest.mark.parametrize("name", ["gpipe", "1f1b"])
@@ -343,8 +419,9 @@ def test_one_replica_has_no_ring() -> None:
 def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int], replicas: int) -> None:
     family = REGISTRY[name]
     devices, microbatches = sizes
+    devices += family.mirrored * devices % 2
     if family.refusal(devices, microbatches, family.fewest_chunks):
-        microbatches = devices
+        microbatches = max(1, family.groups) * devices
     for overlap in (False, True):
         how = {"ring_step": 3, "optimiser": 1, "overlap": overlap}
         every_check(hybrid_step(build(name, devices, microbatches), Costs.per_device(1, 2, p2p=0.5), replicas, **how), 0.5, how)
@@ -439,6 +516,18 @@ def test_the_bytes_of_the_published_configuration(wire: WireFormat, total: int) 
     assert sum(hop["nbytes"] for hop in hops) == total
 
 
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+@pytest.mark.parametrize("wire", WIRES, ids=str)
+def test_a_device_with_two_copies_moves_twice_the_gradients(wire: WireFormat, replicas: int) -> None:
+    """In rings of 2D: the bytes given are those of one copy."""
+    how = {"link": Link(1e-6, 1e9), "gradient_bytes": 2 * 101, "wire": wire}
+    step = hybrid_step(build("dualpipe", 4, 8), REPORT, replicas, **how)
+    hops = rows_of(step, "reduce-scatter", "all-gather")
+    assert sum(hop["nbytes"] for hop in hops) == 4 * ring_bytes(101, 2 * replicas, wire)
+    largest = wire.nbytes(math.ceil(101 / (2 * replicas)))
+    assert step.all_reduce_time == pytest.approx(2 * 2 * (2 * replicas - 1) * (1e-3 + largest / 1e6))
+
+
 @pytest.mark.parametrize("wire", WIRES, ids=str)
 def test_the_ring_of_a_step_sends_what_the_ring_on_arrays_sends(wire: WireFormat) -> None:
     """Rank by rank, hop by hop: phase, step, sender, receiver, chunk and bytes."""
@@ -522,6 +611,8 @@ def test_refusals_of_sizes() -> None:
         hybrid_step(schedule, REPORT, 10_000)
     with pytest.raises(HybridLabError, match="takes a Schedule and Costs, not 1 and 2"):
         hybrid_step(1, 2, 2)  # type: ignore[arg-type]
+    with pytest.raises(HybridLabError, match="device 1 holds stage 1 in two copies of the weights: gradients are averaged between"):
+        hybrid_step(Schedule.parse("0F0 2F1 2B1 0B0\n1F1 1F0 1B1 1B0\n0F1 2F0 2B0 0B1"), REPORT, 1)
     everyone = hybrid_step(schedule, REPORT, 2).timeline.schedule
     with pytest.raises(HybridLabError, match="the Schedule of one pipeline"):
         hybrid_step(everyone, REPORT, 2)
@@ -532,7 +623,7 @@ time = usual_or_junk([0, 1, 2.5])
 
 @settings(max_examples=300)
 @given(
-    schedule=usual_or_junk([build("1f1b", 2, 2), build("interleaved", 2, 2)]),
+    schedule=usual_or_junk([build("1f1b", 2, 2), build("interleaved", 2, 2), build("chimera", 2, 2)]),
     costs=usual_or_junk([REPORT, Costs.per_device([[1], [2]], 3)]),
     replicas=usual_or_junk([1, 2, 3]),
     ring_step=time,
@@ -579,7 +670,7 @@ def changed(name: str, change: Callable[[Any], Any]) -> Callable[..., Any]:
 
 PLANTED: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "a ring that does not wait for the slowest replica": ("rings", lambda edges: edges - 2),
-    "a ring that waits for its own device alone": ("rings", lambda edges: edges - np.array([0, 1, 0])[:, None, None]),
+    "a ring that waits for its own device alone": ("rings", lambda edges: edges - np.array([0, 1, 0])[:, None]),
     "hops that overlap": ("hops", lambda pair: (pair[0], replace(pair[1], start=pair[1].start - 0.5))),
     "a ring that goes the other way round": (
         "hops",
@@ -615,3 +706,31 @@ def test_a_planted_bug_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(step_module, name, changed(name, change))
     with pytest.raises(AssertionError):
         checked(slow_first_replica())
+
+
+PLANTED_IN_COPIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "a ring of the first copies alone": ("holders", lambda ranks: ranks[:, ::2]),
+    "a ring for each replica": ("holders", lambda ranks: ranks[:, :2]),
+    "copies that take turns the other way round": ("holders", lambda ranks: ranks[:, ::-1]),
+    "a ring that does not wait for the other copy": ("rings", lambda edges: edges - 0.25),
+    "an optimiser for one copy alone": ("optimisers", lambda spans: replace(spans, end=(spans.start + spans.end) / 2)),
+    "a message to another replica": (
+        "messages",
+        lambda pair: (replace(pair[0], peer=(pair[0].peer + 4) % 8), pair[1]),
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", ["", *PLANTED_IN_COPIES])
+def test_a_bug_planted_in_a_step_of_two_copies_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def step() -> HybridStep:
+        costs = Costs.per_device([1, 1, 3, 1, 1, 1, 1, 1], 2, p2p=0.5)
+        return hybrid_step(build("chimera", 4, 4), costs, 2, ring_step=0.75, overlap=True, optimiser=2)
+
+    if not bug:
+        checked(step())
+        return
+    name, change = PLANTED_IN_COPIES[bug]
+    monkeypatch.setattr(step_module, name, changed(name, change))
+    with pytest.raises(AssertionError):
+        checked(step())

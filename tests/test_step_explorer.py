@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -46,17 +47,19 @@ def unpacked(data: Mapping[str, Any], setting: Mapping[str, Any]) -> list[Row]:
     rows: list[Row] = []
     for replica, place in enumerate(entry["runs"]):
         run, first = data["runs"][place], replica * count
-        ops = [(first + device, op) for device, order in enumerate(flow["orders"]) for op in order.split()]
+        ops = [(first + device, op) for device, order in enumerate(flow["orders"]) for op in re.findall(r"\w+", order)]
         rows += [(rank, op, -1, start, end) for (rank, op), start, end in zip(ops, run["start"], run["end"], strict=True)]
         for row, device in flow["messages"]:
             (rank, op), start = ops[row], run["end"][row]
             rows.append((rank, f"send {op}", first + device, start, start + data["p2p"]))
             rows.append((first + device, f"receive {op}", rank, start, start + data["p2p"]))
-    for device, _, start, _ in entry["rings"]:
-        for number, hop in enumerate(data["rounds"][str(setting["replicas"])]):
+    for held, _, start, _ in entry["rings"]:
+        devices = held if isinstance(held, list) else [held]  # those of all copies of the weights
+        ranks = [replica * count + device for replica in range(setting["replicas"]) for device in devices]
+        for number, hop in enumerate(data["rounds"][str(len(ranks))]):
             times = start + number * entry["hop"], start + (number + 1) * entry["hop"]
-            pieces = enumerate(zip(hop["piece"], hop["to"], strict=True))
-            rows += [(at * count + device, f"{hop['kind']} chunk {piece}", to * count + device, *times) for at, (piece, to) in pieces]
+            pieces = zip(ranks, hop["piece"], hop["to"], strict=True)
+            rows += [(rank, f"{hop['kind']} chunk {piece}", ranks[to], *times) for rank, piece, to in pieces]
     for rank in range(count * setting["replicas"]):
         start = entry["optimiser"][rank % count]
         rows.append((rank, "optimiser", -1, start, start + entry["update"]))
@@ -103,6 +106,7 @@ def test_the_reports_table_over_microbatches_is_the_corrected_one() -> None:
     [
         {"schedules": tuple(REGISTRY), "devices": 2, "overlap": True, "p2p": 0.25, "optimiser": 1.5},
         {"schedules": ("1f1b", "interleaved"), "link": Link(1e-4, 1e9), "gradient_bytes": 999_998, "wire": (FP32, INT8), "ring_step": None},
+        {"schedules": ("dualpipe", "dualpipe-v", "chimera"), "devices": 4, "microbatches": 8, "replicas": (1, 2), "p2p": 0.25},
         {"forward": [1, 2, 1, 1, 5, 1], "backward": 2, "replicas": 3, "devices": 2},  # a slow rank in the last replica but one
     ],
 )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import Size, sizes
+from strategies import Size, crossing_orders, sizes
 
 from hybridlab import BF16, FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Op, Schedule, WireFormat, build, simulate
 from hybridlab.collectives import ring_all_reduce
@@ -28,23 +28,31 @@ def schedules(devices: int, microbatches: int) -> list[Schedule]:
 
 
 def executed(schedule: Schedule, network: Network, replicas: int = 2, samples: int = 2, seed: int = 0) -> tuple[Executor, Any]:
-    """One step of random data through a schedule, and the mean loss and gradient that a single device finds for each replica."""
+    """One step of random data through a schedule, and the losses and gradients that a single device finds.
+
+    Losses are of each replica; gradients of each copy in each replica, of the mean loss over the samples that it sees.
+    """
     rng = np.random.default_rng(seed)
     inputs = rng.normal(size=(replicas, schedule.microbatches, samples, network.sizes[0]))
     labels = rng.integers(0, network.sizes[-1], inputs.shape[:-1])
-    weights = np.stack([network.initial(rng) for _ in range(replicas)])  # different ones: no replica may use another's
+    weights = np.stack([network.initial(rng) for _ in range(replicas * schedule.copies)])  # different ones: nobody may use another's
     ends = np.cumsum([network.count(layers) for layers in network.stages(schedule.stages)])[:-1]
-    step = Executor(network, np.split(weights, ends, axis=1), schedule.device_of, inputs, labels)
-    flat = inputs.reshape(replicas, -1, network.sizes[0])
-    alone = [loss_and_gradient(network, *each) for each in zip(weights, flat, labels.reshape(replicas, -1), strict=True)]
-    return step, alone
+    step = Executor(network, np.split(weights, ends, axis=1), sum(schedule.paths, ()), inputs, labels, schedule.copy_of)
+    found = []
+    for row, flat in enumerate(weights):
+        replica, copy = divmod(row, schedule.copies)
+        mine = [microbatch for microbatch in range(schedule.microbatches) if schedule.copy_of[microbatch] == copy]
+        assert len(mine) * schedule.copies == schedule.microbatches, "every copy trains with equally many microbatches"
+        samples_seen = inputs[replica, mine].reshape(-1, network.sizes[0])
+        found.append(loss_and_gradient(network, flat, samples_seen, labels[replica, mine].ravel()))
+    losses, gradients = zip(*found, strict=True)
+    return step, (np.reshape(losses, (replicas, -1)).mean(axis=1), gradients)
 
 
 def agrees(step: Executor, alone: Any) -> None:
-    gradients = np.concatenate(step.gradients, axis=1)
-    for mine, loss, (expected_loss, expected) in zip(gradients, step.losses, alone, strict=True):
-        np.testing.assert_allclose(mine, expected, rtol=0, atol=1e-13)
-        assert loss == pytest.approx(expected_loss, abs=1e-13)
+    losses, gradients = alone
+    np.testing.assert_allclose(np.concatenate(step.gradients, axis=1), gradients, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(step.losses, losses, rtol=0, atol=1e-13)
 
 
 @settings(max_examples=60)
@@ -75,7 +83,7 @@ def test_activations_held_are_the_peak_of_the_schedule(size: Size, rng: Any) -> 
             op = left[rng.choice(ready)].pop(0)
             yield op
             done.add(op)
-            now = [schedule.device_of[stage] for stage, _ in (*step._kept, *step._halfway)]
+            now = [schedule.paths[schedule.copy_of[microbatch]][stage] for stage, microbatch in (*step._kept, *step._halfway)]
             np.maximum(held, np.bincount(now, minlength=schedule.devices) / schedule.chunks, out=held)
 
     step.run(running())
@@ -95,6 +103,19 @@ def test_twenty_steps_with_fp32_messages_equal_one_device(devices: int, microbat
         assert (trained.peak_activations == simulate(schedule, Costs.per_device(1, 2)).peak_activations).all()
 
 
+@settings(max_examples=25)
+@given(schedule=crossing_orders(), replicas=st.integers(1, 2))
+def test_copies_on_any_paths_train_what_one_device_trains(schedule: Schedule, replicas: int) -> None:
+    """Also where one copy has more microbatches than another."""
+    layers = Network((64, *[8] * (schedule.stages - 1), 10))
+    setting: dict[str, Any] = {"network": layers, "batch": 4 * replicas * schedule.microbatches, "steps": 5}
+    trained = train(schedule, replicas, **setting)
+    assert trained.replicas.shape == (replicas * schedule.copies, layers.parameters)
+    assert np.abs(trained.replicas - train_alone(**setting).weights).max() < 1e-6
+    assert not trained.spread.any()
+    assert (trained.peak_activations == simulate(schedule, Costs.per_device(1, 2)).peak_activations).all()
+
+
 def test_every_schedule_of_the_registry_takes_part() -> None:
     assert {schedule.name for schedule in schedules(4, 8)} == set(REGISTRY)
     assert {"W", "I"} <= {op.kind.value for schedule in schedules(4, 8) for op in schedule.ops}
@@ -106,10 +127,12 @@ def test_without_a_ring_nothing_is_lost_at_all() -> None:
     assert trained.bytes_sent == 0
 
 
+@pytest.mark.parametrize("schedule", [build("1f1b", 3, 2), build("dualpipe", 2, 4), build("chimera", 4, 4)], ids=lambda each: each.name)
 @pytest.mark.parametrize("wire", WIRES, ids=str)
 @pytest.mark.parametrize("feedback", [False, True], ids=["", "feedback"])
-def test_replicas_have_the_same_bits_after_every_step(wire: WireFormat, feedback: bool) -> None:
-    trained = train(build("1f1b", 3, 2), 4, wire=wire, error_feedback=feedback, steps=10, batch=64)
+def test_all_holders_have_the_same_bits_after_every_step(schedule: Schedule, wire: WireFormat, feedback: bool) -> None:
+    trained = train(schedule, 4, wire=wire, error_feedback=feedback, steps=10, batch=64)
+    assert len(trained.replicas) == 4 * schedule.copies
     assert trained.spread.tolist() == [0.0] * 10
     assert (trained.replicas == trained.replicas[0]).all()
     assert trained.accuracy > 0.3
@@ -152,6 +175,22 @@ def test_bytes_are_those_of_the_ring() -> None:
         trained = train(build("gpipe", 2, 2), 5, wire=wire, network=network, steps=1, batch=40)
         scales = 4 * 2 * (5 - 1) * 5 * 2 if wire is INT8 else 0  # 4 bytes a message, 2(D-1) messages a rank, 5 ranks, 2 stages
         assert trained.bytes_sent == number * 2 * (5 - 1) * network.parameters + scales
+        both = train(build("chimera", 2, 2), 3, wire=wire, network=network, steps=1, batch=42)
+        scales = 4 * 2 * (6 - 1) * 6 * 2 if wire is INT8 else 0  # rings of 6: two copies of 3 replicas
+        assert both.bytes_sent == number * 2 * (6 - 1) * network.parameters + scales
+
+
+def test_the_all_reduce_is_given_a_row_a_holder() -> None:
+    seen: list[Any] = []
+
+    def mean(gradients: Floats) -> Any:
+        seen.append(gradients)
+        return np.tile(gradients.mean(axis=0), (len(gradients), 1))
+
+    network = Network((64, 32, 10))
+    train(build("chimera", 2, 2), 3, all_reduce=mean, network=network, steps=1, batch=42)
+    assert [each.shape for each in seen] == [(6, network.count((stage,))) for stage in (0, 1)]
+    assert all((each[row] != each[row + 1]).any() for each in seen for row in range(5)), "each has seen samples of its own"
 
 
 def wrong(order: list[Op], *, first: str, second: str) -> list[Op]:
@@ -232,10 +271,11 @@ def found(trained: Trained, steps: int) -> bool:
     return bool(np.abs(trained.replicas - alone.weights).max() > 1e-6 or trained.spread.any())
 
 
+@pytest.mark.parametrize(("schedule", "replicas"), [(build("1f1b", 2, 4), 4), (build("chimera", 2, 4), 2)], ids=["1f1b", "chimera"])
 @pytest.mark.parametrize("name", MEANS)
-def test_a_planted_fault_of_the_all_reduce_is_found(name: str) -> None:
-    assert found(train(build("1f1b", 2, 4), 4, steps=5, all_reduce=MEANS[name]), 5)
-    assert not found(train(build("1f1b", 2, 4), 4, steps=5), 5)
+def test_a_planted_fault_of_the_all_reduce_is_found(name: str, schedule: Schedule, replicas: int) -> None:
+    assert found(train(schedule, replicas, steps=5, all_reduce=MEANS[name]), 5)
+    assert not found(train(schedule, replicas, steps=5), 5)
 
 
 def test_a_planted_fault_of_the_executor_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

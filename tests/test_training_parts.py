@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from misuse import junk
 from scipy.special import log_softmax
 
-from hybridlab import FP16, INT8, HybridLabError, WireFormat, build
+from hybridlab import FP16, INT8, HybridLabError, Schedule, WireFormat, build
 from hybridlab.replicas import replicate
 from hybridlab.training import (
     DataSet,
@@ -235,6 +235,8 @@ RIGHT: dict[str, Any] = {"inputs": np.zeros((4, 2)), "labels": [0, 1, 0, 1], "he
 RNG = np.random.default_rng(0)
 FLAT = Network((2, 2))  # a layer of 6 parameters
 PART = np.zeros((1, 1, 3, 2)), np.zeros((1, 1, 3), dtype=int)  # 1 replica, 1 microbatch, 3 samples
+TWO = np.zeros((1, 2, 3, 2)), np.zeros((1, 2, 3), dtype=int)  # 2 microbatches
+MEETING = "0F0 2F1 2B1 0B0\n1F1 1F0 1B1 1B0\n0F1 2F0 2B0 0B1"  # two paths that meet on device 1
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ PART = np.zeros((1, 1, 3, 2)), np.zeros((1, 1, 3), dtype=int)  # 1 replica, 1 mi
         (lambda: train(build("1f1b", 2, 4), wire="INT8"), "the ring takes a WireFormat"),  # type: ignore[arg-type]
         (lambda: train(build("1f1b", 2, 4), error_feedback=1), "True or False"),  # type: ignore[arg-type]
         (lambda: train(build("1f1b", 2, 4), all_reduce=3), "all_reduce is a function"),  # type: ignore[arg-type]
-        (lambda: train(build("1f1b", 2, 4), 2, all_reduce=lambda g: g[0]), "all_reduce must return an average for each replica"),
+        (lambda: train(build("1f1b", 2, 4), 2, all_reduce=lambda g: g[0]), "all_reduce must return an average for each holder"),
         (
             lambda: train(build("1f1b", 2, 4), 2, wire=WireFormat("INT8"), learning_rate=float("nan")),
             "learning_rate must be a number above 0",
@@ -304,6 +306,15 @@ PART = np.zeros((1, 1, 3, 2)), np.zeros((1, 1, 3), dtype=int)  # 1 replica, 1 mi
         (lambda: Executor(FLAT, [np.zeros((1, 6))], [1], *PART), r"must hold equally many stages, but they hold \[0, 1\]"),
         (lambda: Executor(FLAT, [np.zeros((1, 6))], [], *PART), "stages must be a whole number of at least 1, not 0"),
         (lambda: Executor(FLAT, [np.zeros((1, 6))], 0, *PART), "device_of names devices, not 0"),  # type: ignore[arg-type]
+        (lambda: Executor(FLAT, [np.zeros((1, 6))], [0], PART[0][0], PART[1][0]), r"must have shape \(replicas, microbatches, samples"),
+        (lambda: Executor(FLAT, [np.zeros((2, 6))], [0, 1], *TWO, [0]), "copy_of must name a copy for each of the 2 microbatches, not 1"),
+        (lambda: Executor(FLAT, [np.zeros((2, 6))], [0, 1], *TWO, 3), "copy_of names copies of the weights, not 3"),  # type: ignore[arg-type]
+        (lambda: Executor(FLAT, [np.zeros((2, 6))], [0, 1], *TWO, [0, -1]), "a copy must be a whole number of at least 0, not -1"),
+        (lambda: Executor(FLAT, [np.zeros((2, 6))], [0], *TWO, [0, 1]), "stages must be a whole number of at least 1, not 0"),
+        (lambda: Executor(FLAT, [np.zeros((2, 6))], [0, 0, 0], *TWO, [0, 1]), "equally many devices for each of 2 copies"),
+        (lambda: Executor(FLAT, [np.zeros((1, 6))], [0, 0], *TWO, [0, 1]), r"of the 1 stage must then have shapes \[\(2, 6\)\]"),
+        (lambda: Executor(FLAT, [np.zeros((2, 6))], [0, 1], *TWO, [0, 1]), r"must hold equally many stages, but they hold \[1, 0\]"),
+        (lambda: train(Schedule.parse(MEETING)), "device 1 holds stage 1 in two copies of the weights"),
         (lambda: Executor(FLAT, [np.zeros((1, 6))], [0], *PART).run(3), "run takes the operations of a pipeline"),  # type: ignore[arg-type]
     ],
 )

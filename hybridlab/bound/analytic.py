@@ -144,8 +144,6 @@ def _area(schedule: Schedule, ways: list[Way], room: Ints) -> Floats:
 def _saved_by_pairs(schedule: Schedule, costs: Costs) -> Floats:
     """Return the most that running beside a forward can save of each full backward, shape (devices, settings...)."""
     table = costs.table(schedule.devices, schedule.chunks)
-    overlap = np.asarray(getattr(costs, "overlap", 0.0)) if np.size(getattr(schedule, "pairs", ())) else np.zeros(())
-    if overlap.ndim:
-        overlap = np.moveaxis(np.broadcast_to(overlap, (*costs.batch, schedule.devices)), -1, 0)
+    overlap = costs.overlap if schedule.pairs.size else np.zeros(())
     saved: Floats = overlap * np.minimum(table[F], table[B])
     return saved

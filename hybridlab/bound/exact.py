@@ -130,5 +130,5 @@ def _refuse(schedule: Schedule, costs: Costs) -> None:
     if schedule.kind.size > MOST_OPERATIONS:
         told = f"{schedule.kind.size:,} operations are more than the {MOST_OPERATIONS:,} whose shortest order can be searched for"
         raise UnsupportedSize(f"{told}; take fewer microbatches or devices, or lower_bound")
-    if np.size(getattr(schedule, "pairs", ())) and np.any(getattr(costs, "overlap", 0.0)):
+    if schedule.pairs.size and costs.overlap.any():
         raise HybridLabError("the shortest order is not known for overlapped pairs; take lower_bound, or costs with overlap 0")

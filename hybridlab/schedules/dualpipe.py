@@ -98,7 +98,7 @@ def _places(programs: list[list[tuple[int, int]]], line_of: Ints, begin: Ints, m
         of_these = np.isin(ops, same)
         before[of_these] = (np.cumsum(of_these, axis=1) - 1)[of_these]
     plane_size = 2 * len(programs) * microbatches
-    places = plane * plane_size + line_of[device, side] * microbatches + begin[device, side] + before
+    places: Ints = plane * plane_size + line_of[device, side] * microbatches + begin[device, side] + before
     places[ops == W] = places[np.isin(ops, [I0, I1])] + plane_size
     places[ops == NONE] = NONE
     return places.reshape(len(programs), longest, 2)

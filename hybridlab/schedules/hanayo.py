@@ -1,5 +1,7 @@
 """Hanayo: chunks folded into waves, so that a microbatch turns round on the device where it is."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from hybridlab.rows import Ints
@@ -31,22 +33,30 @@ def hanayo(devices: int, microbatches: int, chunks: int) -> Ints:
     >>> hanayo(1, 1, 2)[0].tolist(), hanayo(1, 1, 2)[1].tolist()
     ([[0], [1]], [[4], [2]])
     """
+    shapes, begins = _first_groups(devices, chunks)
+    groups = np.arange(microbatches // devices)
+    later = np.maximum(groups - len(shapes) + 1, 0)  # groups after the last that was laid, which they repeat
+    place = groups - later
+    begin = np.array(begins)[place] + later * (begins[-1] - begins[-2])
+    slots: Ints = shapes[place] + begin[:, None, None, None]
+    return np.moveaxis(slots, 0, 2).reshape(2, chunks * devices, microbatches)
+
+
+@lru_cache(maxsize=32)
+def _first_groups(devices: int, chunks: int) -> tuple[Ints, list[int]]:
+    """Return the first groups until one repeats the one before, each from its start on, and where they and the next start."""
     rows = [bytearray() for _ in range(devices)]
     shapes: list[Ints] = []
     begins = [0]
     taken: list[bytes] = []
-    while len(shapes) < microbatches // devices:
+    while True:
         ahead = [bytes(row[begins[-1] :]).rstrip(FREE) for row in rows]
         if ahead == taken:
-            break
+            return np.array(shapes), begins[: len(shapes) + 1]
         taken = ahead
         shape = _lay_group(rows, devices, chunks, begins[-1])
         shapes.append(shape - begins[-1])
         begins.append(int(shape[1, 0, 0]) + BACKWARD)
-    copies = microbatches // devices - len(shapes)
-    later = begins[-1] + (begins[-1] - begins[-2]) * np.arange(copies)
-    shapes += shapes[-1:] * copies
-    return np.concatenate([shape + begin for shape, begin in zip(shapes, [*begins[:-1], *later], strict=True)], axis=2)
 
 
 def _lay_group(rows: list[bytearray], devices: int, chunks: int, begin: int) -> Ints:

@@ -44,4 +44,5 @@ def _sources(planes: int, lines: int, stages: int, microbatches: int) -> Ints:
     step[lines + stages - 1 : 2 * lines : stages] = -lines * microbatches  # a last stage's backward needs its own forward
     source = np.add.outer(step, np.arange(microbatches)) + line[:, None] * microbatches
     source[0:lines:stages] = line.size * microbatches + 1
-    return source.ravel()
+    flat: Ints = source.ravel()
+    return flat

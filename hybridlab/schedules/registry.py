@@ -111,7 +111,8 @@ class Family:
             return f"{self.name} needs microbatches divisible by devices: {told}"
         if 3 * devices * chunks * self.copies * max(microbatches, least) > MOST_CELLS:
             size = f"{devices} devices x {chunks} chunks x {microbatches} microbatches"
-            return f"{size} is more than the {MOST_CELLS // (3 * self.copies):,} that fit in memory; try fewer {'devices' if least > microbatches else 'microbatches'}"
+            fewer = "devices" if least > microbatches else "microbatches"
+            return f"{size} is more than the {MOST_CELLS // (3 * self.copies):,} that fit in memory; try fewer {fewer}"
         if microbatches < least:
             told = f"{microbatches} are too few for {counted(devices, 'device')}; try {least}"
             return f"{self.name} needs at least {self.groups} microbatches for each device: {told}"

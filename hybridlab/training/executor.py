@@ -43,25 +43,47 @@ class Executor:
     each finds its input. Stages share nothing: outputs and their gradients pass from one to the next through mailboxes, where
     the operation that needs them takes them out. ``gradients`` are those of the mean loss of a replica's samples, one array
     (replicas, parameters) a stage; ``losses`` is that mean, shape (replicas,).
+
+    With several copies of the weights ``device_of`` has the stages of one copy after the other, ``copy_of`` the copy that each
+    microbatch runs through, and weights and gradients have a row a copy: copy c of replica r is row r x copies + c. A
+    row has the gradients of its own microbatches alone, times the number of copies, so that the mean over the rows is that of all.
     """
 
-    def __init__(self, network: Network, weights: Sequence[Floats], device_of: Sequence[int], inputs: Floats, labels: Ints) -> None:
+    def __init__(
+        self,
+        network: Network,
+        weights: Sequence[Floats],
+        device_of: Sequence[int],
+        inputs: Floats,
+        labels: Ints,
+        copy_of: Iterable[int] = (),
+    ) -> None:
         self.network, (inputs, labels) = network, network.samples(inputs, labels)
+        if labels.ndim != 3:
+            raise HybridLabError(f"inputs must have shape (replicas, microbatches, samples, features), not {inputs.shape}")
+        self.copy_of = _copies(copy_of, labels.shape[1])
+        self.copies = 1 + max(self.copy_of, default=0)
         self.device_of = tuple(whole_number(each, "a device", at_least=0) for each in each_of(device_of, "device_of names devices"))
-        cut = network.stages(len(self.device_of))
-        held = np.bincount(self.device_of)
-        if (held != held[0]).any():
-            raise HybridLabError(f"every device from 0 on must hold equally many stages, but they hold {shown(held.tolist())}")
-        wanted = [(len(labels), network.count(layers)) for layers in cut]
-        if labels.ndim != 3 or [np.shape(flat) for flat in each_of(weights, "weights are arrays")] != wanted:
+        cut = network.stages(len(self.device_of) // self.copies)
+        self._stages = len(cut)
+        if len(self.device_of) % self.copies:
+            raise HybridLabError(f"device_of must name equally many devices for each of {self.copies} copies, not {shown(self.device_of)}")
+        for first in range(0, len(self.device_of), self._stages):
+            held = np.bincount(self.device_of[first : first + self._stages], minlength=1 + max(self.device_of))
+            if (held != held[0]).any():
+                raise HybridLabError(f"every device from 0 on must hold equally many stages, but they hold {shown(held.tolist())}")
+        wanted = [(len(labels) * self.copies, network.count(layers)) for layers in cut]
+        if [np.shape(flat) for flat in each_of(weights, "weights are arrays")] != wanted:
             told = f"inputs (replicas, microbatches, samples, features) have shape {inputs.shape}"
             raise HybridLabError(f"{told}: the weights of the {counted(len(cut), 'stage')} must then have shapes {wanted}")
         self.samples = labels.shape[1] * labels.shape[2]  # of a replica
         self.labels = labels
         self.losses = np.zeros(len(labels))
         self.gradients = tuple(np.zeros_like(flat) for flat in weights)
-        self._layers = [network.unpacked(flat, layers) for flat, layers in zip(weights, cut, strict=True)]
-        self._slots = [network.unpacked(flat, layers) for flat, layers in zip(self.gradients, cut, strict=True)]
+        lines = [(copy, stage) for copy in range(self.copies) for stage in range(self._stages)]
+        self._layers, self._slots = (
+            [network.unpacked(rows[stage][copy :: self.copies], cut[stage]) for copy, stage in lines] for rows in (weights, self.gradients)
+        )
         self._arrived: dict[Place, Floats] = {(0, microbatch): inputs[:, microbatch] for microbatch in range(labels.shape[1])}
         self._returned: dict[Place, Floats] = {}
         self._kept: dict[Place, Activations] = {}
@@ -72,7 +94,7 @@ class Executor:
     @property
     def peak_activations(self) -> Floats:
         """Most activations each device held at once, in microbatches of a whole device: as in :class:`Timeline`."""
-        return np.array(self._most) / (len(self.device_of) // len(self._held))
+        return np.array(self._most) / (self._stages // len(self._held))
 
     def run(self, ops: Iterable[Op]) -> None:
         """Run the operations one by one.
@@ -81,8 +103,8 @@ class Executor:
         """
         steps = {Kind.F: self._forward, Kind.B: self._backward, Kind.I: self._input_gradient, Kind.W: self._weight_gradient}
         for op in each_of(ops, "run takes the operations of a pipeline, one after the other"):
-            if not isinstance(op, Op) or op.stage not in range(len(self._layers)) or not isinstance(op.kind, Kind):
-                raise HybridLabError(f"{shown(op)} is not an operation of this pipeline of {counted(len(self._layers), 'stage')}")
+            if not isinstance(op, Op) or op.stage not in range(self._stages) or not isinstance(op.kind, Kind):
+                raise HybridLabError(f"{shown(op)} is not an operation of this pipeline of {counted(self._stages, 'stage')}")
             steps[op.kind](op)
         unfinished = len(self._arrived) + len(self._returned) + len(self._kept) + len(self._halfway)
         if unfinished:
@@ -90,8 +112,8 @@ class Executor:
             raise HybridLabError(f"the order ends too early: microbatch {place[1]} is not finished on stage {place[0]}")
 
     def _forward(self, op: Op) -> None:
-        *hidden, last = self._layers[op.stage]
         inputs = [_taken(self._arrived, op, "no input has arrived there")]
+        *hidden, last = self._layers[self._line(op)]
         for layer in hidden:
             inputs.append(activated(inputs[-1] @ layer.matrix + layer.bias, self.network.activation))
         output = inputs[-1] @ last.matrix + last.bias
@@ -101,17 +123,17 @@ class Executor:
             output = fixed(activated(output, self.network.activation))
             self._arrived[op.stage + 1, op.microbatch] = output
         self._kept[op.stage, op.microbatch] = Activations(tuple(inputs), output)
-        device = self.device_of[op.stage]
+        device = self.device_of[self._line(op)]
         self._held[device] += 1
         self._most[device] = max(self._most[device], self._held[device])
 
     def _judged(self, scores: Floats, labels: Ints) -> Floats:
-        """Add the cross-entropy of softmax to the losses, and return its gradient at the scores: softmax less one at the label."""
+        """Add the cross-entropy of softmax to the losses, and return copies x its gradient at the scores: softmax less one at the label."""
         scores = scores - scores.max(axis=-1, keepdims=True)
         logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
         at_label = np.arange(scores.shape[-1]) == labels[..., None]
         self.losses -= logarithms.sum(axis=(1, 2), where=at_label) / self.samples
-        gradient: Floats = (np.exp(logarithms) - at_label) / self.samples
+        gradient: Floats = (np.exp(logarithms) - at_label) * self.copies / self.samples
         return gradient
 
     def _backward(self, op: Op) -> None:
@@ -135,7 +157,7 @@ class Executor:
             inputs, output = self._kept.pop(place)
             delta = gradient * slope(output, self.network.activation)
         deltas = [delta]
-        layers = self._layers[op.stage]
+        layers = self._layers[self._line(op)]
         for layer, given in zip(layers[:0:-1], inputs[:0:-1], strict=True):  # from the last layer to the second
             deltas.append(deltas[-1] @ layer.matrix.swapaxes(-1, -2) * slope(given, self.network.activation))
         if op.stage:
@@ -144,13 +166,25 @@ class Executor:
 
     def _add(self, op: Op, halfway: Halfway) -> None:
         """Add a microbatch's weight gradients to those of its stage, and free what was held for them."""
-        for slots, inputs, delta in zip(self._slots[op.stage], *halfway, strict=True):
+        for slots, inputs, delta in zip(self._slots[self._line(op)], *halfway, strict=True):
             slots.matrix[...] += inputs.swapaxes(-1, -2) @ delta
             slots.bias[...] += delta.sum(axis=-2, keepdims=True)
-        self._held[self.device_of[op.stage]] -= 1
+        self._held[self.device_of[self._line(op)]] -= 1
+
+    def _line(self, op: Op) -> int:
+        """Return the place of the operation's stage, that of its microbatch's copy, in ``device_of``."""
+        return self.copy_of[op.microbatch] * self._stages + op.stage
 
     def _is_last(self, stage: int) -> bool:
-        return stage == len(self._layers) - 1
+        return stage == self._stages - 1
+
+
+def _copies(copy_of: Iterable[int], microbatches: int) -> tuple[int, ...]:
+    """Return the copy of the weights that each microbatch runs through: the first one where none is named."""
+    copies = tuple(whole_number(each, "a copy", at_least=0) for each in each_of(copy_of, "copy_of names copies of the weights"))
+    if len(copies) not in (0, microbatches):
+        raise HybridLabError(f"copy_of must name a copy for each of the {counted(microbatches, 'microbatch')}, not {len(copies)}")
+    return copies or (0,) * microbatches
 
 
 def _taken(mailbox: dict[Place, Message], op: Op, why: str) -> Message:

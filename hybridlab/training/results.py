@@ -45,7 +45,8 @@ class Trained(TrainedAlone):
     """A network after training on K stages x D replicas; ``weights`` are those of replica 0.
 
     ``replicas`` are the weights of every replica, shape (replicas, parameters), and ``spread`` the largest difference of any weight
-    between two replicas after each step, shape (steps,): 0 where the all-reduce leaves all replicas with the same bits.
+    between two replicas after each step, shape (steps,): 0 where the all-reduce leaves all replicas with the same bits. Of a
+    schedule with two copies of the weights each copy has a row of its own, copy c of replica r row r x copies + c.
     ``peak_activations`` are the most that each device held, in microbatches of the whole device, as in :class:`Timeline`;
     ``bytes_sent`` is what all devices together send in the all-reduce of one step, scales included (None if unknown).
     """

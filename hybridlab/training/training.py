@@ -10,7 +10,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
 from hybridlab.inputs import Floats, counted, numbers, shown, whole_number
 from hybridlab.ops import Op
-from hybridlab.replicas import Replicated
+from hybridlab.replicas import Replicated, holders
 from hybridlab.schedule import Schedule
 from hybridlab.training.alone import DEFAULT
 from hybridlab.training.data import DataSet, batches
@@ -19,7 +19,7 @@ from hybridlab.training.network import Network
 from hybridlab.training.results import Log, Progress, Trained, data_for, generators, rate_of
 from hybridlab.wire import FP32, WireFormat
 
-AllReduce = Callable[[Floats], Any]  # (replicas, parameters of a stage) -> the same shape
+AllReduce = Callable[[Floats], Any]  # (holders, parameters of a stage) -> the same shape
 
 
 def train(
@@ -42,13 +42,14 @@ def train(
     """Return the network after ``steps`` of SGD on ``replicas`` pipelines that each run ``schedule``.
 
     A step cuts a global batch of ``batch`` samples into equal parts, one for each microbatch of each replica, runs the operations of
-    ``schedule`` one by one in the order of its slots, and averages the gradients of every stage over its replicas
+    ``schedule`` one by one in the order of its slots, and averages the gradients of every stage over its holders
     with one :func:`~hybridlab.collectives.ring_all_reduce` in the form ``wire``, with ``error_feedback`` if wanted.
-    Each replica then updates weights of its own.
+    Holders are the replicas; of a schedule with two copies of the weights, both copies of every replica, each with the
+    gradients of its own microbatches. Each holder then updates weights of its own.
     ``by_label`` deals every global batch out in the order of its labels, so that replicas see different digits.
 
-    ``all_reduce`` takes the place of the ring: a function of the gradients of one stage, shape (replicas, parameters), that
-    returns the average for each replica in the same shape. The other arguments are those of :func:`train_alone`, which takes the
+    ``all_reduce`` takes the place of the ring: a function of the gradients of one stage, shape (holders, parameters), that
+    returns the average for each holder in the same shape. The other arguments are those of :func:`train_alone`, which takes the
     same batches from the same first weights. All computing is in float64, so that what differs from one device is the wire's.
 
     Raises :class:`HybridLabError` for a batch that cannot be cut into equal microbatches, more stages than layers, and
@@ -66,7 +67,7 @@ def train(
     shape = _microbatches(whole_number(batch, "batch"), whole_number(replicas, "replicas"), schedule.microbatches)
     for_weights, for_batches, for_wire = generators(seed)
     ends = np.cumsum([network.count(layers) for layers in network.stages(schedule.stages)])
-    start = np.tile(network.initial(for_weights), (shape[0], 1))
+    start = np.tile(network.initial(for_weights), (holders(schedule, shape[0]).shape[1], 1))
     weights = [stage.copy() for stage in np.split(start, ends[:-1], axis=1)]
     wires = _Wires(wire, error_feedback, all_reduce, weights, for_wire)
     ops = in_running_order(schedule)
@@ -75,7 +76,7 @@ def train(
         if by_label:
             chosen = chosen[np.argsort(data.labels[chosen], kind="stable")]
         inputs, labels = data.inputs[chosen].reshape(*shape, -1), data.labels[chosen].reshape(shape)
-        step = Executor(network, weights, schedule.device_of, inputs, labels)
+        step = Executor(network, weights, sum(schedule.paths, ()), inputs, labels, schedule.copy_of)
         with np.errstate(all="ignore"):  # what is no longer finite is refused in a sentence
             step.run(ops)
         log.must_be_finite(step.losses)
@@ -131,7 +132,7 @@ class _Wires:
         return sum(self.sent) if self.all_reduce is None else None
 
     def averaged(self, stage: int, gradients: Floats) -> Floats:
-        """Return what each replica finds in place of the gradients of its stage."""
+        """Return what each holder of a stage finds in place of its gradients."""
         if self.all_reduce is None:
             result = ring_all_reduce(gradients, self.wire, rng=self.rng, residual=self.residuals[stage])
             if result.residual is not None:
@@ -140,7 +141,7 @@ class _Wires:
             return result.values.astype(np.float64, copy=False)
         mine = numbers(self.all_reduce(fixed(gradients)), "what all_reduce returns")
         if mine.shape != gradients.shape:
-            raise HybridLabError(f"all_reduce must return an average for each replica, shape {gradients.shape}, not {mine.shape}")
+            raise HybridLabError(f"all_reduce must return an average for each holder, shape {gradients.shape}, not {mine.shape}")
         return mine
 
 

@@ -13,10 +13,10 @@ from hybridlab.inputs import counted, known_name, one_time, shown, unit_of_time,
 from hybridlab.mesh import Mesh
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.step import HybridStep, hybrid_step
-from hybridlab.widgets.choices import several, whole_numbers
+from hybridlab.widgets.choices import prices, several, whole_numbers
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.pipeline import short
-from hybridlab.widgets.step_explorer_data import AXES, SIZES, key_of, prices, step_data
+from hybridlab.widgets.step_explorer_data import AXES, SIZES, key_of, step_data
 from hybridlab.widgets.view import Checked, View, asked_for, refusing, with_shared
 from hybridlab.wire import FP16, WireFormat
 

@@ -12,7 +12,8 @@ function arrowOf(frame, [y0, y1], at, bend, name) {
 function arrowsOf(frame, { op, time: at, sends, receives, hops }) {
   const [messages, ring] = [frame.message, frame.hop].map((lane) => (from, to) => [from, to].map((rank) => lane(rank) + frame.lane / 2));
   const out = [...sends, ...receives].map(({ from, to, start, end }) => arrowOf(frame, messages(from, to), (start + end) / 2, 12, "sent"));
-  if (op && op.peer !== null && op.peer !== undefined) out.push(arrowOf(frame, messages(op.rank, op.peer), op.end, 12, "later"));
+  const goes = [op, op?.partner].filter((each) => Number.isInteger(each?.peer));
+  out.push(...goes.map(({ rank, peer, end }) => arrowOf(frame, messages(rank, peer), end, 12, "later")));
   for (const { rank, peer, from, start, end } of hops) {
     const [early, late] = [0.75 * start + 0.25 * end, 0.25 * start + 0.75 * end];
     out.push(arrowOf(frame, ring(rank, peer), late, 26, "sent"), arrowOf(frame, ring(from, rank), early, -26, "got"));
@@ -35,12 +36,12 @@ function markMoment(step, frame, plot, moment) {
   const peers = [...new Set([...takes, ...gives])].map((rank) => row(rank, "row peer"));
   under.replaceChildren(row(own.rank, "row"), ...peers);
   for (const item of plot.running ?? []) item.shape?.classList.remove("now");
-  plot.running = [op, ...sends, ...receives, ...hops].filter(Boolean);
+  plot.running = [op, op?.partner, ...sends, ...receives, ...hops].filter(Boolean);
   for (const item of plot.running) item.shape?.classList.add("now");
   for (const each of step.ranks) {
     const role = (takes.has(each.rank) ? 1 : 0) + (gives.has(each.rank) ? 2 : 0);
     each.name.classList.toggle("here", each === own);
-    each.role.textContent = ["", "receives", "sends", "both"][role] || `${step.chunks > 1 ? "device" : "stage"} ${each.device}`;
+    each.role.textContent = ["", "receives", "sends", "both"][role] || `${step.held > 1 ? "device" : "stage"} ${each.device}`;
     each.role.classList.toggle("peer", role > 0);
   }
 }

@@ -18,9 +18,11 @@ function stepOf(data, setting) {
   const pipeline = data.pipelines[[schedule, devices, microbatches].join("/")];
   const place = (rank) => ({ rank, replica: Math.floor(rank / devices), device: rank % devices });
   const ranks = Array.from({ length: devices * replicas }, (_, rank) => place(rank));
-  const step = { ...about, ...entry, devices, replicas, ranks, peak: pipeline.peak, chunks: pipeline.chunks };
+  const copies = 1 + most(pipeline.copy ?? []);
+  const step = { ...about, ...entry, devices, replicas, ranks, peak: pipeline.peak, chunks: pipeline.chunks, copies };
+  step.held = pipeline.chunks * copies; // stages whose weights a device holds
   entry.runs.forEach((run, replica) => addOps(step, pipeline, data.runs[run], replica, data.p2p));
-  for (const ring of entry.rings) addHops(step, ring, data.rounds[replicas]);
+  for (const ring of entry.rings) addHops(step, ring, data.rounds[replicas * copies]);
   for (const each of ranks) addOptimiser(step, each);
   const numbers = ranks.flatMap(({ items }) => items.flatMap(({ start, end }) => [start, end]));
   if (!numbers.length || ![...FIGURES.map((name) => entry[name]), ...pipeline.peak, ...numbers].every(Number.isFinite)) {
@@ -29,13 +31,14 @@ function stepOf(data, setting) {
   return step;
 }
 
-function addOps(step, { orders, messages }, { start, end }, replica, p2p) {
+function addOps(step, { orders, messages, chunks, copy }, { start, end }, replica, p2p) {
   const first = replica * step.devices;
-  const ops = orders.flatMap((order, device) => order.split(" ").map((text) => ({ text, rank: first + device })));
+  const ops = orders.flatMap((order, device) => order.split(" ").flatMap((word) => turnOf(word, { rank: first + device })));
   ops.forEach((op, row) => {
     const [, stage, kind, microbatch] = /^(\d+)([FBIW])(\d+)$/.exec(op.text);
     Object.assign(op, { kind, stage: Number(stage), microbatch: Number(microbatch), start: start[row], end: end[row], peer: null });
-    op.chunk = Math.floor(op.stage / step.devices);
+    op.copy = copy?.[op.microbatch] ?? 0;
+    op.shade = op.copy * chunks + Math.floor(op.stage / step.devices);
   });
   orders.forEach((_, device) => (step.ranks[first + device].ops = ops.filter((op) => op.rank === first + device)));
   const sent = messages.map(([row, device]) => {
@@ -52,15 +55,18 @@ function addOps(step, { orders, messages }, { start, end }, replica, p2p) {
 }
 
 // What each rank of a ring sends, hop by hop; `from` is the rank that sends to it meanwhile, and `got` the piece that it receives.
-function addHops(step, [device, stage, start, nbytes], rounds) {
+// The ring goes through the replicas, in each through the devices of all copies of the weights, if there are several.
+function addHops(step, [held, stage, start, nbytes], rounds) {
+  const devices = [held].flat();
+  const rankAt = (place) => Math.floor(place / devices.length) * step.devices + devices[place % devices.length];
   rounds.forEach(({ kind, piece, to }, round) => {
     const same = rounds.filter((each) => each.kind === kind);
     const shared = { kind, stage, count: same.indexOf(rounds[round]) + 1, of: same.length };
     const times = { start: start + round * step.hop, end: start + (round + 1) * step.hop };
-    to.forEach((receiver, replica) => {
-      const sender = to.indexOf(replica);
-      const [rank, peer, from] = [replica, receiver, sender].map((each) => each * step.devices + device);
-      const hop = { ...shared, ...times, rank, peer, from, piece: piece[replica], got: piece[sender], nbytes: nbytes[piece[replica]] };
+    to.forEach((receiver, place) => {
+      const sender = to.indexOf(place);
+      const [rank, peer, from] = [place, receiver, sender].map(rankAt);
+      const hop = { ...shared, ...times, rank, peer, from, piece: piece[place], got: piece[sender], nbytes: nbytes[piece[place]] };
       step.ranks[rank].hops.push(hop);
     });
   });

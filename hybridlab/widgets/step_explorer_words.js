@@ -14,18 +14,21 @@ function summary(step) {
   return `One training step of ${head}: ${figures.join(", ")}.`;
 }
 
-const placeOf = (step, { rank, device, replica }) => `Rank ${rank} (${step.chunks > 1 ? "device" : "stage"} ${device}, replica ${replica})`;
+const placeOf = (step, { rank, device, replica }) => `Rank ${rank} (${step.held > 1 ? "device" : "stage"} ${device}, replica ${replica})`;
 
 function opWords(step, op) {
   if (op.kind === "optimiser") return "runs its optimiser";
-  return `runs ${op.text}, the ${step.kinds[op.kind].words} of microbatch ${op.microbatch} on stage ${op.stage}`;
+  return `runs ${op.text}, the ${step.kinds[op.kind].words} of microbatch ${op.microbatch} on stage ${op.stage}${copyWords(step, op)}`;
 }
 
 function computingWords(step, { op, next, hops, done }) {
   if (done) return "is done: the step has ended.";
   if (op) {
-    const sent = op.peer === undefined || op.peer === null ? "" : ` Its output goes to rank ${op.peer}.`;
-    return `${opWords(step, op)}, from ${number(op.start)} to ${time(step, op.end)}.${sent}`;
+    const both = [op, op.partner].filter(Boolean);
+    const output = (each) => (op.partner ? `The output of ${each.text}` : "Its output");
+    const sent = both.filter(({ peer }) => Number.isInteger(peer)).map((each) => ` ${output(each)} goes to rank ${each.peer}.`);
+    const runs = both.map((each) => opWords(step, each)).join(" and at the same time ");
+    return `${runs}, from ${number(op.start)} to ${time(step, op.end)}.${sent.join("")}`;
   }
   if (!next) return hops.length ? "has finished computing." : "has finished its part of the step.";
   const what = next.kind === "optimiser" ? "its optimiser" : next.text;

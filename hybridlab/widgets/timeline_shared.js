@@ -22,6 +22,18 @@ function markOf(kind, x, y, width, height) {
   return [make("path", { class: kind === "I" ? "mark dashes" : "mark", d: path })];
 }
 
+// The operation that a word such as 0F3 names, or the two of an overlapped pair such as (0F3;3B1), each with what all have in common.
+function turnOf(word, common) {
+  const ops = word.replace(/[()]/g, "").split(";").map((text) => ({ ...common, text, partner: null }));
+  if (ops.length === 2) [ops[0].partner, ops[1].partner] = [ops[1], ops[0]];
+  return ops;
+}
+
+// The top and the height of an operation in a bar from `y` on: those of an overlapped pair share it, the forward above.
+const levelOf = (op, y, bar) => (op.partner ? [op.kind === "F" ? y : y + bar / 2, bar / 2] : [y, bar]);
+
+const copyWords = ({ copies }, { copy }) => (copies > 1 ? ` of the ${["first", "second"][copy]} copy of the weights` : "");
+
 // When the device of these operations, in the order they ran, computes nothing until `end`.
 function gapsOf(ops, end) {
   const gaps = [];
@@ -76,9 +88,19 @@ function idleSample() {
   return sampleOf("idle", make("rect", { class: "idle", x: 0.5, y: 0.5, width: 25, height: 17, rx: 2, fill: "none" }), hatch);
 }
 
-function chunkSample(shades) {
-  const steps = shades.map((fill, chunk) => make("rect", { x: (26 / shades.length) * chunk, width: 26 / shades.length, height: 18, fill }));
-  return sampleOf("first to last chunk of a device", ...steps);
+function shadeSample(words, shades) {
+  const width = 26 / shades.length;
+  return sampleOf(words, ...shades.map((fill, place) => make("rect", { x: width * place, width, height: 18, fill })));
+}
+
+function copiesSample({ F }, { devices, chunks, copies }) {
+  const shades = F.colours[copies * chunks].filter((_, shade) => shade % chunks === 0);
+  return shadeSample(`copies of the weights: from device 0, from device ${devices - 1}`, shades);
+}
+
+function pairSample({ F, B }) {
+  const halves = [F, B].map(({ colours }, place) => make("rect", { y: 9 * place, width: 26, height: 8.5, rx: 1, fill: colours[1][0] }));
+  return sampleOf("overlapped pair: both at once", ...halves, ...markOf("B", 0, 9, 26, 9));
 }
 
 // The names of rows, and beside them the plot; on paper, where nothing scrolls, both are small enough to stand there whole.

@@ -1,0 +1,232 @@
+"""Overlapped pairs and several copies of the weights: written, read, refused; Chimera, DualPipe and DualPipeV against their papers."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hybridlab import Costs, Deadlock, HybridLabError, InvalidSchedule, Op, Schedule, UnsupportedSize, build, simulate
+
+ORDERS: dict[str, list[str]] = json.loads((Path(__file__).parent / "data" / "orders.json").read_text())["orders"]
+PAIR = Schedule.parse("0F0 0F1 0B0 0B1\n1F0 (1F1;1B0) 1B1")
+BOTH_WAYS = Schedule.parse("0F0 1F1 1B1 0B0\n0F1 1F0 1B0 0B1")
+
+
+# Pairs
+
+
+def test_a_pair_is_one_turn_of_two_operations() -> None:
+    assert PAIR.pairs.tolist() == [5]
+    assert [len(turn) for turn in PAIR.turns[1]] == [1, 2, 1]
+    assert PAIR.turns[1][1] == (Op.parse("1F1"), Op.parse("1B0"))
+    assert [str(op) for op in PAIR.orders[1]] == ["1F0", "1F1", "1B0", "1B1"]
+    assert str(PAIR).splitlines()[1] == "device 1: 1F0 (1F1;1B0) 1B1"
+    assert PAIR.to_csv().splitlines()[1] == "1F0,(1F1;1B0)OVERLAP_F_B,1B1"
+    assert Schedule(PAIR.name, PAIR.orders) != PAIR
+    assert hash(PAIR) != hash(Schedule(PAIR.name, PAIR.orders))
+
+
+@pytest.mark.parametrize("written", ["(1F1;1B0)", "(1B0;1F1)", "( 1F1 ; 1B0 )", "(1F1;1B0)OVERLAP_F_B"])
+def test_a_pair_is_read_in_every_form_it_is_written_in(written: str) -> None:
+    assert Schedule.parse(f"0F0 0F1 0B0 0B1\n1F0 {written} 1B1") == PAIR
+    assert Schedule.from_csv(f"0F0,0F1,0B0,0B1\n1F0,{written},1B1\n", name="parsed") == PAIR
+
+
+def test_a_pair_can_be_given_as_a_tuple() -> None:
+    orders = [["0F0", "0F1", "0B0", "0B1"], ["1F0", ("1F1", Op.parse("1B0")), "1B1"]]
+    assert Schedule("parsed", orders) == PAIR
+
+
+@pytest.mark.parametrize(
+    ("overlap", "makespan", "busy"), [(0, 9, 6), (0.5, 8.5, 5.5), (1, 8, 5)]
+)
+def test_a_pair_takes_its_two_times_less_what_overlaps(overlap: float, makespan: float, busy: float) -> None:
+    """By hand: 1F0 from 1 to 2, the pair from 2, 0B0 when it has ended; forward 1, backward 2."""
+    timeline = simulate(PAIR, Costs.per_device(1, 2, overlap=overlap))
+    assert (timeline.makespan, timeline.busy.tolist()) == (makespan, [6, busy])
+    assert timeline.start[5:7].tolist() == [2, 2]
+    assert timeline.end[5] == timeline.end[6] == 2 + 3 - overlap
+
+
+def test_a_pair_waits_for_the_later_of_its_inputs() -> None:
+    slow = simulate(PAIR, Costs.per_device([10, 1], [1, 1]))  # the forward of microbatch 1 comes late
+    assert slow.start[5] == slow.start[6] == 20
+    assert slow.waited_for()[5:7].tolist() == [1, 1]  # 0F1, for both
+    late = simulate(PAIR, Costs.per_device([1, 1], [1, 1]))
+    assert late.waited_for()[5:7].tolist() == [4, 4]  # the device itself
+
+
+def test_overlap_is_a_setting_of_a_batch() -> None:
+    batch = simulate(PAIR, Costs.per_device(1, 2, overlap=[0, 0.5, 1]))
+    assert batch.makespan.tolist() == [9, 8.5, 8]
+    both = simulate(PAIR, Costs.per_device(1, 2, p2p=[[0], [1]], overlap=[0, 1]))
+    assert both.makespan.tolist() == [[9, 8], [11, 10]]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0F0 (0F1;0F2) 0F3 0B0 0B1 0B2 0B3", r"runs \(0F1;0F2\) at the same time: an overlapped pair is a forward and a full backward"),
+        ("(0F0;0B0)", "of another stage or microbatch"),
+        ("0F0 0F1 (0I0;0W0) 0B1", "a full backward"),
+        ("0F0 (0F1;0I0) 0W0 0B1", r"a full backward \(B\)"),
+        ("0F0 (0F1;0B0;0B1)", r"'\(0F1;0B0;0B1\)' is not an operation"),
+        ("0F0 (0F1;0B0", r"column 5: '\(0F1;0B0' is not an operation"),
+        ("0F0 (0F1;) 0B0", "'' is not an operation"),
+        ("0F0 () 0B0", r"'\(\)' is not an operation"),
+    ],
+)
+def test_what_is_no_pair_is_refused(text: str, told: str) -> None:
+    with pytest.raises(InvalidSchedule, match=told):
+        Schedule.parse(text)
+
+
+def test_pairs_that_wait_for_each_other_are_a_deadlock() -> None:
+    with pytest.raises(Deadlock, match=r"device 0 stops at 0B0: it waits for 1B0"):
+        Schedule.parse("0F0 (0F1;0B0) 0B1\n1F0 (1F1;1B0) 1B1")
+
+
+@pytest.mark.parametrize("turn", [("0F1",), ("0F1", "0B0", "0B1"), ()])
+def test_a_tuple_of_one_or_three_is_no_pair(turn: tuple[str, ...]) -> None:
+    orders = [["0F0", turn, "0B0", "0B1"]]
+    if len(turn) == 1:
+        assert Schedule("one", orders) == Schedule("one", [["0F0", "0F1", "0B0", "0B1"]])
+    else:
+        with pytest.raises(InvalidSchedule):
+            Schedule("some", orders)
+
+
+@pytest.mark.parametrize(
+    ("overlap", "told"), [(1.5, "from 0 to 1, not 1.5"), (-0.1, "zero or more, but it is -0.1"), ("much", "overlap must be a number")]
+)
+def test_overlap_is_a_share(overlap: object, told: str) -> None:
+    with pytest.raises(HybridLabError, match=told):
+        Costs.per_device(1, 2, overlap=overlap)
+
+
+# Copies
+
+
+def test_microbatches_that_take_two_ways_have_two_copies_of_the_weights() -> None:
+    assert (BOTH_WAYS.copies, BOTH_WAYS.paths, BOTH_WAYS.copy_of.tolist()) == (2, ((0, 1), (1, 0)), [0, 1])
+    assert (BOTH_WAYS.stages, BOTH_WAYS.chunks, BOTH_WAYS.devices) == (2, 1, 2)
+    assert BOTH_WAYS.messages.tolist() == [2, 2]
+    timeline = simulate(BOTH_WAYS, Costs.per_device(1, 2, p2p=0.5))
+    assert timeline.makespan == 7  # by hand: forward 1, hop, forward 1, backward 2, hop, backward 2
+    assert timeline.peak_activations.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0F0 1F1 1B1 0B0\n0F1 1F0 1B0", "stage 0 never runs the backward of microbatch 1"),
+        ("0F0 0F1 0B0 0B1 1F1 1B1\n1F0 1B0", r"stage 1 stands on device 0 \(1F1\) and on device 1; a stage lives on one device"),
+        ("0F0 1F1 1B1 0B1\n0F1 1F0 1B0 0B0", r"stage 0 stands on device 1 \(0F1\) and on device 0"),
+        ("0F0 1F1 1B1 0B0\n0F1 1F0 1B0 0B1 0F2 0B2", "stage 1 never runs the forward of microbatch 2"),
+    ],
+)
+def test_two_copies_are_checked_as_one_is(text: str, told: str) -> None:
+    with pytest.raises(InvalidSchedule, match=told):
+        Schedule.parse(text)
+
+
+def test_three_ways_are_three_copies() -> None:
+    ways = [(0, 1, 2), (1, 2, 0), (2, 0, 1)]
+    orders: list[list[str]] = [[], [], []]
+    for stage, kind in [*((stage, "F") for stage in range(3)), *((stage, "B") for stage in (2, 1, 0))]:
+        for microbatch, way in enumerate(ways):
+            orders[way[stage]].append(f"{stage}{kind}{microbatch}")
+    schedule = Schedule("three", orders)
+    assert (schedule.copies, schedule.paths) == (3, tuple(ways))
+    assert simulate(schedule, Costs.per_device(1, 2)).bubble_ratio == 0
+
+
+@pytest.mark.parametrize(
+    ("slots", "devices", "copies", "told"),
+    [
+        ([[[0], [1], [2]], [[5], [4], [3]]], [0, 1, 0], 2, "the stages of each of the 2 copies, not 3 stages in all"),
+        ([[[0], [1]], [[3], [2]]], [0, 1], 0, "copies must be a whole number of at least 1"),
+        ([[[0], [1]], [[3], [2]]], [0, 0], 2, "stage 0 runs the forward of microbatch 0 twice"),
+    ],
+)
+def test_slots_of_copies_that_make_no_schedule(slots: object, devices: list[int], copies: int, told: str) -> None:
+    with pytest.raises(HybridLabError, match=told):
+        Schedule.from_slots("mine", slots, devices, copies)  # type: ignore[arg-type]
+
+
+# The schedules that have them
+
+
+def test_chimera_is_two_pipelines_in_each_others_gaps() -> None:
+    """Li and Hoefler, arXiv 2107.06925, fig. 3: 4 devices, 2 microbatches from either end, forwards as long as backwards."""
+    assert [line.partition(": ")[2] for line in str(build("chimera", 4, 4)).splitlines()] == [
+        "0F0 0F1 3F2 3B2 3F3 3B3 0B0 0B1",
+        "1F0 2F2 1F1 2F3 2B2 1B0 2B3 1B1",
+        "1F2 2F0 1F3 2F1 2B0 1B2 2B1 1B3",
+        "0F2 0F3 3F0 3B0 3F1 3B1 0B2 0B3",
+    ]
+    timeline = simulate(build("chimera", 4, 4), Costs.per_device(1, 1))
+    assert timeline.makespan == 10  # 2M + K - 2
+
+
+@pytest.mark.parametrize(("devices", "microbatches"), [(2, 2), (4, 8), (6, 12), (8, 8)])
+def test_both_directions_of_chimera_and_dualpipe_are_alike(devices: int, microbatches: int) -> None:
+    """Seen from the other end, with the microbatches of the two directions exchanged, the schedule is the same."""
+    for name in ("chimera", "dualpipe"):
+        microbatches = max(microbatches, 2 * devices) if name == "dualpipe" else microbatches
+        schedule = build(name, devices, microbatches)
+        direction = schedule.copy_of.tolist()
+        place = {each: [mb for mb in range(microbatches) if direction[mb] == each] for each in (0, 1)}
+        other = {mb: place[1 - way][place[way].index(mb)] for way in (0, 1) for mb in place[way]}
+        seen = [[[f"{op.stage}{op.kind}{other[op.microbatch]}" for op in turn] for turn in order] for order in schedule.turns[::-1]]
+        assert seen == [[[str(op) for op in turn] for turn in order] for order in schedule.turns]
+
+
+@pytest.mark.parametrize("key", ["dualpipe-v|2|4|2", "dualpipe-v|4|8|2"])
+def test_dualpipe_is_dualpipe_v_with_its_chunks_as_directions(key: str) -> None:
+    """DeepSeek-AI, arXiv 2412.19437: the orders of DualPipeV are those of torch's planner; cut in half, they are DualPipe's."""
+    half, fewer = int(key.split("|")[1]), int(key.split("|")[2])
+
+    def of_the_other_end(match: re.Match[str]) -> str:
+        stage, kind, microbatch = int(match[1]), match[2], int(match[3])
+        return f"{stage}{kind}{microbatch + fewer * (stage >= half)}"
+
+    lines = [re.sub(r"(\d+)([FBIW])(\d+)", of_the_other_end, line) for line in ORDERS[key]]
+    assert [line.partition(": ")[2] for line in str(build("dualpipe", 2 * half, 2 * fewer)).splitlines()[:half]] == lines
+
+
+def test_pairs_are_where_the_paper_has_them() -> None:
+    """A forward of one direction beside a backward of the other; at 8 devices and 20 microbatches as in fig. 5."""
+    schedule = build("dualpipe", 8, 20)
+    forwards, backwards = schedule.microbatch[schedule.pairs], schedule.microbatch[schedule.pairs + 1]
+    assert (schedule.copy_of[forwards] != schedule.copy_of[backwards]).all()
+    assert np.bincount(schedule.device[schedule.pairs]).tolist() == [9, 10, 11, 11, 11, 11, 10, 9]
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "told"),
+    [
+        ("chimera", (3, 6), "chimera needs an even number of devices, not 3; try 2 or 4"),
+        ("chimera", (1, 4), "an even number of devices, not 1; try 2"),
+        ("chimera", (4, 6), "microbatches divisible by devices: 6 is not divisible by 4; try 4 or 8"),
+        ("chimera", (4, 2), "2 is not divisible by 4; try 4"),
+        ("dualpipe", (5, 20), "an even number of devices, not 5; try 4 or 6"),
+        ("dualpipe", (4, 9), "an even number of microbatches, not 9; try 8 or 10"),
+        ("dualpipe", (4, 7), "an even number of microbatches, not 7; try 8"),
+        ("dualpipe", (4, 6), "at least 2 microbatches for each device: 6 are too few for 4 devices; try 8"),
+        ("dualpipe-v", (3, 5), "5 are too few for 3 devices; try 6"),
+        ("dualpipe-v", (1, 1), "1 are too few for 1 device; try 2"),
+        ("dualpipe", (10**6, 4), "fit in memory; try fewer devices"),
+    ],
+)
+def test_sizes_that_are_not_there_are_refused_with_one_that_is(name: str, size: tuple[int, int], told: str) -> None:
+    with pytest.raises(UnsupportedSize, match=re.escape(told)):
+        build(name, *size)
+    near = re.search(r"try (\d+)(?: or (\d+))?$", told)
+    for number in filter(None, near.groups() if near else ()):
+        fixed = (int(number), size[1]) if "devices, not" in told else (size[0], int(number))
+        if "devices, not" in told and fixed[1] % fixed[0]:
+            fixed = (fixed[0], 2 * fixed[0])
+        assert build(name, *fixed).devices == fixed[0]
