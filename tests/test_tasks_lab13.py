@@ -1,0 +1,128 @@
+"""Lab 13's tasks: every way to write the right answer passes, and every typical wrong answer gets a sentence of its own."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import Setting, nodes, times
+from solutions import SOLUTIONS
+
+from hybridlab import REGISTRY, Costs, Schedule, build, simulate
+from hybridlab.bound import lower_bound
+from hybridlab.tasks import check
+
+UNEVEN = Setting((30, 10, 10), (30, 30, 40), (2 / 3, 2 / 3, 3 / 4), 0)
+GIVEN = str(build("zb-h1", 3, 4))
+NEARLY = GIVEN.replace("2I1 2F2 2I2 2W0 2F3 2I3 2W1 2W2 2W3", "2I1 2W0 2F2 2I2 2W1 2F3 2I3 2W2 2W3")
+ONE_BY_ONE = "\n".join(
+    f"device {stage}: " + " ".join(f"{stage}{kind}{microbatch}" for microbatch in range(4) for kind in "FIW") for stage in range(3)
+)
+
+# Task, wrong answer, what its sentence must say.
+WRONG: list[tuple[str, Any, str]] = [
+    ("lab13.t1", [80, 20, 60], "model b: F + I - W is not all"),
+    ("lab13.t1", [80, 50, 50], "model c: F + I - W is not all"),
+    ("lab13.t1", [80, 30, 60], "model b: (K-1)I is the time"),
+    ("lab13.t1", [60, 50, 60], "model a: (K-1)I is the time"),
+    ("lab13.t1", [80, 50, 40], "model c: (K-1)F is the time"),
+    ("lab13.t1", [110, 80, 100], "without any weight gradient"),
+    ("lab13.t1", [140, 140, 150], "1F1B's bubble"),
+    ("lab13.t1", [80, -40, 60], "ZB-H2's"),
+    ("lab13.t1", [96, 60, 72], "all 6 devices"),
+    ("lab13.t1", [16, 10, 12], "one device's part"),
+    ("lab13.t1", [416, 386, 420], "the whole step"),
+    ("lab13.t1", [80 / 416, 50, 60], "the bubble ratio: give ms"),
+    ("lab13.t1", [8000 / 416, 50, 60], "in per cent"),
+    ("lab13.t1", [80, 50, 61], "model c: not 61 ms"),
+    ("lab13.t1", [80, 50], "there are 2"),
+    ("lab13.t1", 80, "a list of 3 numbers"),
+    ("lab13.t2", [30 / 390, 50 / 410], "wrong order"),
+    ("lab13.t2", [50 / 410, 50 / 410], "the rate: this is the other one"),
+    ("lab13.t2", [30 / 390, 30 / 390], "the ratio: this is the other one"),
+    ("lab13.t2", [50 / 360, 30 / 360], "the ratio: this divides by the work"),
+    ("lab13.t2", [50 / 410, 30 / 360], "the rate: this divides by the work"),
+    ("lab13.t2", [50 / 410, 0], "not without bubble"),
+    ("lab13.t2", [20 / 410, 30 / 390], "difference of the two ends"),
+    ("lab13.t2", [12.2, 7.7], "a share is at most 1"),
+    ("lab13.t2", [0.3, 0.0769], "the ratio: not 0.3"),
+    ("lab13.t2", 0.122, "a list of 2 numbers"),
+    ("lab13.t3", ("zb-v", 924), "about twice as often"),
+    ("lab13.t3", ("interleaved-zb", 1029), "about twice as often"),
+    ("lab13.t3", ("1f1b", 1200), "is not the shortest of those that fit"),
+    ("lab13.t3", ("zb-h2", 825), "holds 15 microbatches at once"),
+    ("lab13.t3", ("looped-bfs", 895), "holds 24 microbatches at once"),
+    ("lab13.t3", ("dualpipe", 800), "two copies"),
+    ("lab13.t3", ("zb-h1", 790), "a message takes 5 ms"),
+    ("lab13.t3", ("zb-h1", 900), "does not take 900 ms"),
+    ("lab13.t3", ("zbh1", 902), "did you mean 'zb-h1'"),
+    ("lab13.t3", "zb-h1", "a name and a time"),
+    ("lab13.t3", ("zb-h1", "902"), "a number such as"),
+    ("lab13.t4", GIVEN, "takes 270 ms, as long as ZB-H1; device 2 ends last, and it has stood idle for 30 ms"),
+    ("lab13.t4", GIVEN.replace("0I0 0W0 0F3", "0F3 0I0 0W0"), "device 0 holds 4 microbatches at once, and there is room for 3"),
+    ("lab13.t4", str(build("1f1b", 3, 4)), "300 ms, 30 ms longer than ZB-H1; device 0 ends last"),
+    ("lab13.t4", ONE_BY_ONE, "longer than ZB-H1"),
+    ("lab13.t4", GIVEN.replace(" 2W3", ""), "never runs the weight gradient of microbatch 3"),
+    ("lab13.t4", GIVEN.replace("2F0 2I0", "2I0 2F0"), "the forward that it needs"),
+    ("lab13.t4", GIVEN.replace("2W2 2W3", "2W3 2W3"), "2W3"),
+    ("lab13.t4", str(build("zb-h1", 3, 3)), "the task is 4 microbatches on 3 devices"),
+    ("lab13.t4", str(build("zb-v", 3, 4)), "stage 0 on device 0"),
+    ("lab13.t4", 240, "a schedule is text"),
+]
+
+# Task, another way to write its right answer.
+RIGHT: list[tuple[str, Any]] = [
+    ("lab13.t1", np.array([80.0, 50.0, 60.0])),
+    ("lab13.t1", (80, 50, 60)),
+    ("lab13.t2", [0.122, 0.077]),
+    ("lab13.t2", np.array([0.12195, 0.07692])),
+    ("lab13.t3", ["ZB-H1 ", 902.0]),
+    ("lab13.t4", NEARLY),
+    ("lab13.t4", SOLUTIONS["lab13.t4"].replace("device 0:", "").replace("device 1:", "").replace("device 2:", "")),
+]
+
+
+def length_of(text: str) -> Fraction:
+    """The makespan of an order with the uneven stages, by the oracle."""
+    return max(end for _, end in times(nodes(Schedule.parse(text, name="yours")), UNEVEN, 1).values())
+
+
+def test_the_order_to_beat_takes_270_ms_and_the_solution_240() -> None:
+    assert float(length_of(GIVEN)) == pytest.approx(270)
+    assert float(length_of(NEARLY)) == pytest.approx(250)
+    assert float(length_of(SOLUTIONS["lab13.t4"])) == pytest.approx(240)
+
+
+def test_no_order_is_shorter_than_the_solution() -> None:
+    """Device 0 alone has four microbatches of 30 + 10 + 20 ms to compute."""
+    schedule = Schedule.parse(SOLUTIONS["lab13.t4"], name="yours")
+    assert lower_bound(schedule, UNEVEN.costs()) == pytest.approx(4 * (30 + 10 + 20))
+    assert "no order is shorter" in check("lab13.t4", SOLUTIONS["lab13.t4"]).messages[0]
+    assert "20 ms less than ZB-H1; the shortest takes 240 ms" in check("lab13.t4", NEARLY).messages[0]
+
+
+def test_the_choice_among_the_schedules_is_clear() -> None:
+    """ZB-H1's 902 ms by the oracle; the next that fits is 22 ms behind, and without the latency others would win."""
+    setting = Setting((10,) * 8, (20,) * 8, (0.6,) * 8, 5)
+    schedule = build("zb-h1", 8, 24)
+    assert max(float(end) for _, end in times(nodes(schedule), setting, 1).values()) == pytest.approx(902)
+    lengths = {}
+    for name, family in REGISTRY.items():
+        run = simulate(build(name, 8, 24), setting.costs())
+        if family.copies == 1 and run.peak_activations.max() <= 12:
+            lengths[name] = run.makespan
+    first, second = sorted(lengths, key=lambda name: lengths[name])[:2]
+    assert (first, second, lengths[second] - lengths[first]) == ("zb-h1", "zb-v", pytest.approx(22))
+    free = simulate(build("interleaved-zb", 8, 24), Costs.per_device(10, 20, weight_share=0.6)).makespan
+    assert free < simulate(schedule, Costs.per_device(10, 20, weight_share=0.6)).makespan
+
+
+@pytest.mark.parametrize(("devices", "latency", "weight"), [(2, 4, 8), (4, 7, 14), (4, 7, 13.9), (8, 16, 32), (8, 16, 31), (3, 2, 0.5)])
+def test_round_trips_are_waited_for_once_where_a_weight_gradient_is_as_long(devices: int, latency: float, weight: float) -> None:
+    """What the lab says of latency: for W >= 2C the bubble of ZB-H1 is the same for any number of microbatches."""
+    costs = Costs.per_device(10, 5 + weight, weight_share=weight / (5 + weight), p2p=latency)
+    bubbles = []
+    for microbatches in (4 * devices, 8 * devices):
+        run = simulate(build("zb-h1", devices, microbatches), costs)
+        bubbles.append(run.makespan - microbatches * (15 + weight))
+    assert (bubbles[1] - bubbles[0] < 1e-6) == (weight >= 2 * latency)
