@@ -14,7 +14,8 @@ def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[s
 
     ``rows`` are those of ``Timeline.to_rows``; ``microseconds`` is the length of the caller's unit of time. What a
     device sends, what it receives and its rings stand on tracks of their own below the device's, as many as it takes
-    for slices of one track never to overlap.
+    for slices of one track never to overlap. Only the two of an overlapped pair do: they begin and end together on the device's
+    track, where viewers draw the backward nested, below the forward.
 
     >>> op = {"device": 0, "op": "0F0", "kind": "F", "stage": 0, "microbatch": 0}
     >>> row = op | {"start": 0.0, "end": 2.0, "activations": 1.0}

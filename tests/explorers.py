@@ -16,6 +16,8 @@ STATE = re.compile(r'(<script type="application/vnd.jupyter.widget-state\+json">
 VIEW = re.compile(r'<script type="application/vnd.jupyter.widget-view\+json">(.*?)</script>', re.DOTALL)
 NAMES = ("schedule", "compare", "devices", "microbatches", "chunks", "p2p")
 SPOKEN = re.compile(r"(?:[^,:]+, )?(\w+): the .*?, device (\d+), from ([\d.e+-]+) to ([\d.e+-]+?)(?: [^\d.]\S*)?\. (.*)")
+COPY = re.compile(r"of the (first|second) copy of the weights, device")
+PAIR = re.compile(r"^It runs together with (\w+)\. ")
 CAUSE = re.compile(r"for its input (\w+)|its device, which ran (\w+)|(for nothing)")
 PIXELS = 0.011  # the drawing rounds to hundredths of a pixel
 SHOWN = """(root) => {
@@ -23,8 +25,8 @@ SHOWN = """(root) => {
   const panels = [...root.querySelectorAll(".panel")].map((panel) => ({
     refusal: panel.querySelector(".refused p")?.textContent ?? "",
     end: panel.querySelector("line.end") ? numbers(panel.querySelector("line.end"), "x1")[0] : 0,
-    bars: [...panel.querySelectorAll(".op")].map((op) =>
-      [op.getAttribute("aria-label"), ...numbers(op.querySelector("rect"), "x", "y", "width")]),
+    bars: [...panel.querySelectorAll(".op")].map((op) => [op.getAttribute("aria-label"), op.querySelector("rect")])
+      .map(([words, body]) => [words, ...numbers(body, "x", "y", "width", "height"), body.getAttribute("fill")]),
   }));
   const rows = [...root.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
   const fields = [...root.querySelectorAll("select, input[type=range]")];
@@ -41,7 +43,7 @@ class Explorer:
     data: Mapping[str, Any]
 
     def shown(self) -> Any:
-        """Return what is drawn: the panels' bars (words, x, y, width), the rows of the table, the setting of the controls."""
+        """Return the panels' bars (words, x, y, width, height, colour), the rows of the table, the setting of the controls."""
         return self.view.evaluate(SHOWN)
 
     def control(self, name: str) -> Locator:
@@ -137,12 +139,43 @@ def bars_are_right(panel: Any, expected: Timeline) -> None:
     assert [(start, end) for _, _, start, end, _ in told] == [
         (f"{start:.6g}", f"{end:.6g}") for start, end in zip(expected.start, expected.end, strict=True)
     ]
+    assert [copy and copy[1] for copy in map(COPY.search, (words for words, *_ in panel["bars"]))] == copies_of(expected)
+    others = [PAIR.search(words) for *_, words in told]
+    assert [match and match[1] for match in others] == partners_of(expected)
     causes = [CAUSE.search(words) for *_, words in told]
     assert [match and (match[1] or match[2] or "nothing") for match in causes] == waited
-    x, y, width = np.array([numbers for _, *numbers in panel["bars"]]).T
+    x, y, width, height = np.array([numbers for _, *numbers, _ in panel["bars"]]).T
     tolerance = PIXELS * (1 + expected.end / expected.makespan)  # of the bar, and of the axis that gives the scale
     assert np.all(np.abs(x - expected.start * scale) <= tolerance)
     assert np.all(np.abs(width - np.maximum((expected.end - expected.start) * scale, 1)) <= 2 * PIXELS)
-    levels = sorted(set(y))
-    assert [levels.index(each) for each in y] == expected.device.tolist()
+    bar, paired = height.max(), np.array([bool(match) for match in others])
+    lower = paired & np.array([kind == "B" for kind in re.findall(r"\d([FBIW])", " ".join(ops))])
+    levels = sorted(set(y - lower * bar / 2))
+    assert [levels.index(each) for each in y - lower * bar / 2] == expected.device.tolist()
     assert len({round(below - above, 6) for above, below in pairwise(levels)}) <= 1
+    assert set(height / bar) <= {0.5, 1.0}
+    assert (height[paired] == bar / 2).all()
+    assert expected.schedule.pairs.size == sum(paired) / 2
+    colours_are_right([fill for *_, fill in panel["bars"]], expected)
+
+
+def copies_of(expected: Timeline) -> list[str | None]:
+    """Return the words for the copy of the weights of each operation: None where there is one only."""
+    if REGISTRY[expected.schedule.name].copies == 1:
+        return [None] * len(expected.ops)
+    enters = {op.microbatch: device for op, device in zip(expected.ops, expected.device.tolist(), strict=True) if op.stage == 0}
+    return ["second" if enters[op.microbatch] else "first" for op in expected.ops]
+
+
+def partners_of(expected: Timeline) -> list[str | None]:
+    """Return the other of the pair of each operation, read from the schedule's text."""
+    pairs = re.findall(r"\((\w+);(\w+)\)", str(expected.schedule))
+    other = dict(pairs) | {second: first for first, second in pairs}
+    return [other.get(str(op)) for op in expected.ops]
+
+
+def colours_are_right(fills: list[str], expected: Timeline) -> None:
+    """Raise AssertionError unless operations have one colour exactly where kind, copy of the weights and chunk are the same."""
+    chunks = [op.stage // expected.schedule.devices for op in expected.ops]
+    groups = list(zip([op.kind for op in expected.ops], copies_of(expected), chunks, strict=True))
+    assert len(set(zip(groups, fills, strict=True))) == len(set(groups)) == len(set(fills))

@@ -1,5 +1,6 @@
 """Figures against the timelines they show: what is drawn, what is written, what is said, what is refused."""
 
+import re
 import sys
 from collections.abc import Callable
 from io import BytesIO
@@ -19,7 +20,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, plot, simulate
-from hybridlab.palette import KIND_COLOURS, chunk_colour
+from hybridlab.palette import KIND_COLOURS, shade_colour
 from hybridlab.plot import operations
 from hybridlab.plot.picture import INK, MUTED
 
@@ -31,14 +32,19 @@ def made(name: str, devices: int, microbatches: int, chunks: int | None = None, 
     return simulate(build(name, devices, microbatches, chunks), Costs.per_device(**times))
 
 
+FEWEST = {"chimera": (2, 2), "dualpipe": (2, 4), "dualpipe-v": (1, 2)}
 TIMELINES = {
     **{f"{name}, 4 devices": made(name, 4, 8) for name in REGISTRY},
-    **{f"{name}, 1 device": made(name, 1, 1) for name in REGISTRY},
+    **{f"{name}, fewest": made(name, *FEWEST.get(name, (1, 1))) for name in REGISTRY},
     "1f1b, fewer microbatches than devices": made("1f1b", 6, 2),
     "1f1b, a slow device and latency": made("1f1b", 4, 8, forward=[6.7, 6.7, 8.71, 6.7], backward=13.1, p2p=5.0),
     "hanayo, 2 waves": made("hanayo", 4, 8, 4),
     "zb-h1, weight gradients that take no time": made("zb-h1", 3, 5, weight_share=0.0),
     "1f1b, nothing takes any time": made("1f1b", 2, 3, forward=0, backward=0),
+    "dualpipe, half of it overlapped, latency": made("dualpipe", 4, 10, overlap=0.5, p2p=0.3),
+    "dualpipe-v, unequal devices": made("dualpipe-v", 3, 6, forward=[1, 2, 1], overlap=1.0),
+    "dualpipe, 16 devices": made("dualpipe", 16, 32),
+    "chimera, 8 devices": made("chimera", 8, 16),
     "1f1b, very long times": made("1f1b", 2, 12, forward=123456.7, backward=234567.8),
     "gpipe, 16 devices, 64 microbatches": made("gpipe", 16, 64),
 }
@@ -54,7 +60,7 @@ def of(axes: Axes, gid: str) -> PolyCollection | LineCollection:
     return found
 
 
-def rectangles(drawn: PolyCollection) -> list[tuple[float, float, float, float]]:
+def rectangles(drawn: PolyCollection) -> npt.NDArray[np.float64]:
     """Left, right, top and bottom of each: times, and inches below the top of the panel."""
     corners = np.array([path.vertices[:4] for path in drawn.get_paths()])
     return np.concatenate([corners.min(1), corners.max(1)], 1)[:, [0, 2, 1, 3]]
@@ -72,20 +78,68 @@ def png(figure: plot.Picture) -> bytes:
 @each_timeline
 def test_every_operation_is_a_bar_from_its_start_to_its_end_in_the_row_of_its_device(timeline: Timeline) -> None:
     (axes,) = panels(plot.timeline(timeline))
-    row_tops = rectangles(of(axes, "idle"))[:, 2]
+    idle, halves = rectangles(of(axes, "idle")), halves_of(timeline.schedule)
     for kind in {row["kind"] for row in rows(timeline)}:
-        drawn = rectangles(of(axes, f"operations {kind}"))
-        found = [(int(np.flatnonzero(row_tops == top)[0]), left, right) for left, right, top, _ in drawn]
-        assert found == [(row["device"], row["start"], row["end"]) for row in rows(timeline) if row["kind"] == kind]
+        own = [row for row in rows(timeline) if row["kind"] == kind]
+        for row, (left, right, top, bottom) in zip(own, rectangles(of(axes, f"operations {kind}")), strict=True):
+            above, below = idle[row["device"], 2:]
+            if row["op"] in halves:
+                middle = (above + below) / 2
+                above, below = (above, middle) if kind == "F" else (middle, below)
+            assert (left, right) == (row["start"], row["end"])
+            assert (top, bottom) == pytest.approx((above, below))
+
+
+def halves_of(schedule: Schedule) -> set[str]:
+    """The operations of overlapped pairs, read from the schedule's text."""
+    return set(re.findall(r"\d+[FB]\d+", " ".join(re.findall(r"\(.*?\)", str(schedule)))))
+
+
+def test_the_two_of_a_pair_share_one_stretch_of_time_the_forward_above_the_backward() -> None:
+    """By hand: device 0 of DualPipe runs (0F3;3B5) from 7 to 10 and (3F6;0B0) from 11 to 14."""
+    (axes,) = panels(plot.timeline(made("dualpipe", 4, 8)))
+    bar = rectangles(of(axes, "idle"))[0, 3]
+    first = {kind: [each for each in rectangles(of(axes, f"operations {kind}")).tolist() if each[3] < bar + 0.01] for kind in "FB"}
+    for left, right in ((7, 10), (11, 14)):
+        assert [each for each in first["F"] if each[0] == left] == [[left, right, 0, pytest.approx(bar / 2)]]
+        assert [each for each in first["B"] if each[0] == left] == [[left, right, pytest.approx(bar / 2), pytest.approx(bar)]]
+    written = {(text.get_position()[0], text.get_text()) for text in axes.texts if text.get_position()[1] < bar}
+    assert {(8.5, "F3"), (8.5, "B5"), (12.5, "F6"), (12.5, "B0")} <= written
+
+
+def test_the_legend_tells_pairs_chunks_and_copies_only_where_they_are() -> None:
+    def told(*names: str) -> set[str]:
+        figure = plot.compare({name: made(name, 4, 8) for name in names})
+        return {text.get_text() for text in figure.axes[0].texts}
+
+    pair, chunks, copies = "overlapped pair: both at once", "first to last chunk", "copies of the weights: from device 0, from device 3"
+    assert not told("1f1b") & {pair, chunks, copies}
+    assert told("chimera") & {pair, chunks, copies} == {copies}
+    assert told("dualpipe-v") & {pair, chunks, copies} == {pair, chunks}
+    assert told("dualpipe", "interleaved") & {pair, chunks, copies} == {pair, chunks, copies}
+    unlike = plot.compare({"4": made("chimera", 4, 8), "2": made("chimera", 2, 8)})
+    assert "copies of the weights: first, second" in {text.get_text() for text in unlike.axes[0].texts}
+
+
+def test_the_number_of_a_microbatch_is_in_both_halves_of_every_pair() -> None:
+    timeline = made("dualpipe", 8, 20)  # too many for the other bars
+    (axes,) = panels(plot.timeline(timeline))
+    assert sum(text.get_color() == "black" for text in axes.texts) >= 2 * timeline.schedule.pairs.size
+    assert sum(text.get_color() == "black" for text in axes.texts) < len(timeline.ops)
 
 
 @each_timeline
 def test_bars_have_the_colour_of_their_kind_and_chunk(timeline: Timeline) -> None:
     (axes,) = panels(plot.timeline(timeline))
-    devices, chunks = timeline.schedule.devices, timeline.schedule.chunks
+    devices, chunks, copies = timeline.schedule.devices, timeline.schedule.chunks, timeline.schedule.copies
+    entered = {row["microbatch"]: row["device"] for row in rows(timeline) if row["stage"] == 0}  # the other way through the second copy
     for kind in {row["kind"] for row in rows(timeline)}:
         colours = of(axes, f"operations {kind}").get_facecolor()
-        wanted = [chunk_colour(kind, row["stage"] // devices, chunks) for row in rows(timeline) if row["kind"] == kind]
+        wanted = [
+            shade_colour(kind, (entered[row["microbatch"]] > 0) * chunks + row["stage"] // devices, chunks * copies)
+            for row in rows(timeline)
+            if row["kind"] == kind
+        ]
         assert np.allclose(colours[:, :3], [to_rgb(colour) for colour in wanted])
 
 
@@ -194,7 +248,7 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("chunks", [1, 2, 5])
 @pytest.mark.parametrize("kind", KIND_COLOURS)
 def test_black_text_is_readable_on_every_bar(kind: str, chunks: int) -> None:
-    assert min(contrast("#000000", chunk_colour(kind, chunk, chunks)) for chunk in range(chunks)) >= 4.5
+    assert min(contrast("#000000", shade_colour(kind, chunk, chunks)) for chunk in range(chunks)) >= 4.5
 
 
 @pytest.mark.parametrize("colour", [INK, MUTED])
@@ -316,6 +370,13 @@ def test_alt_text_states_the_numbers() -> None:
         "1 device, 1 microbatch: makespan 3, bubble ratio 0.000, peak activations, in microbatches: 1."
     )
     assert "2 chunks a device" in plot.alt_text(made("interleaved", 2, 2))
+    assert plot.alt_text(made("dualpipe", 4, 8)) == (
+        "Timeline of DualPipe, 4 devices, 8 microbatches, 2 copies of the weights: makespan 26, bubble ratio 0.077, peak activations, "
+        "in microbatches: 5 on every device; through each copy of the weights: 4 microbatches from device 0 on, 4 microbatches from "
+        "device 3 on; a forward and a backward run at the same time in 12 overlapped pairs."
+    )
+    assert "copies" not in plot.alt_text(made("dualpipe-v", 2, 4))
+    assert "pair" not in plot.alt_text(made("chimera", 2, 2))
     assert plot.alt_text(made("1f1b", 20, 40)).endswith("in microbatches: from 1 on device 19 to 20 on device 0.")
 
 

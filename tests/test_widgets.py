@@ -18,7 +18,7 @@ from misuse import junk
 from strategies import Size, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, formulas, simulate, widgets
-from hybridlab.palette import KIND_COLOURS, chunk_colour
+from hybridlab.palette import KIND_COLOURS, shade_colour
 from hybridlab.widgets import TimelineExplorer, grid, pipeline
 from hybridlab.widgets.grid import grid_data, setting_data
 
@@ -43,6 +43,24 @@ def supported() -> Iterator[tuple[Entry, int, Timeline]]:
                 yield entry, place, simulate(order, Costs.per_device(**TIMES, p2p=latency))
 
 
+def turns(entry: Entry) -> list[tuple[int, list[int], str]]:
+    """Device, rows and text of every turn of an entry: one row, or the two of an overlapped pair."""
+    found: list[tuple[int, list[int], str]] = []
+    row = 0
+    for device, order in enumerate(entry["orders"]):
+        for word in order.split():
+            rows = list(range(row, row + 1 + word.count(";")))
+            found.append((device, rows, word))
+            row = rows[-1] + 1
+    return found
+
+
+def lasting(entry: Entry) -> list[float]:
+    """How long each row of an entry takes."""
+    kinds = [("pair" if len(rows) == 2 else re.sub(r"\d", "", word), device) for device, rows, word in turns(entry) for _ in rows]
+    return [entry["duration"][kind][device] for kind, device in kinds]
+
+
 def small(**changes: Any) -> TimelineExplorer:
     arguments = {"devices": (2, 3), "microbatches": (2, 4)} | changes
     return TimelineExplorer(**arguments)
@@ -56,10 +74,33 @@ def test_the_grid_has_every_combination() -> None:
 
 def test_every_order_and_time_is_the_simulators() -> None:
     for entry, place, timeline in supported():
-        assert entry["orders"] == [" ".join(map(str, order)) for order in timeline.schedule.orders]
+        assert entry["orders"] == [line.split(": ")[1] for line in str(timeline.schedule).splitlines()]
         assert entry["start"][place] == pytest.approx(timeline.start, rel=1e-8)
-        duration = [entry["duration"][op.kind][device] for op, device in zip(timeline.ops, timeline.device, strict=True)]
-        assert np.add(entry["start"][place], duration) == pytest.approx(timeline.end, rel=1e-8)
+        assert np.add(entry["start"][place], lasting(entry)) == pytest.approx(timeline.end, rel=1e-8)
+        assert entry.get("copy", [0] * timeline.schedule.microbatches) == timeline.schedule.copy_of.tolist()
+        assert ("pair" in entry["duration"]) == ("(" in " ".join(entry["orders"]))
+
+
+@pytest.mark.parametrize("key", ["dualpipe/4/8/1", "chimera/4/8/1", "dualpipe-v/4/8/2"])
+def test_a_microbatch_begins_on_the_first_device_of_its_copys_path(key: str) -> None:
+    """The two directions, told from the data alone: stage 0 of the second copy stands on the last device."""
+    entry = grid_data(key.split("/")[0], AXES | {"microbatches": 8, "chunks": None}, TIMES)["pipelines"][key]
+    ways = {0: 0, 1: 3}
+    begin = {int(text[2:]): device for device, order in enumerate(entry["orders"]) for text in re.findall(r"\b0F\d+", order)}
+    assert begin == {microbatch: ways[copy] for microbatch, copy in enumerate(entry.get("copy", [0] * 8))}
+    assert len(set(begin.values())) == REGISTRY[key.split("/")[0]].copies
+
+
+def test_an_overlapped_pair_takes_as_long_as_its_costs_say() -> None:
+    entry = only(TimelineExplorer("dualpipe", devices=4, microbatches=8, forward=[1, 2, 1, 1], overlap=0.5).data["pipelines"])
+    assert entry["duration"]["pair"] == [2.5, 3, 2.5, 2.5]
+    timeline = simulate(build("dualpipe", 4, 8), Costs.per_device([1, 2, 1, 1], 2, overlap=0.5))
+    assert entry["makespan"] == [timeline.makespan]
+    assert np.add(entry["start"][0], lasting(entry)) == pytest.approx(timeline.end)
+    explorer = small(overlap=0.5)
+    explorer.schedule, explorer.devices, explorer.microbatches = "dualpipe", 4, 8
+    assert only(explorer.extra["pipelines"])["duration"]["pair"] == [2.5] * 4
+    assert explorer.timeline.makespan == simulate(build("dualpipe", 4, 8), Costs.per_device(1, 2, overlap=0.5)).makespan
 
 
 def test_every_figure_is_the_simulators() -> None:
@@ -71,11 +112,40 @@ def test_every_figure_is_the_simulators() -> None:
 
 def test_the_data_tell_what_every_operation_waited_for() -> None:
     for entry, place, timeline in supported():
-        rows = [(device, row) for device, order in enumerate(entry["orders"]) for row, _ in enumerate(order.split())]
-        before = [place_in_all - 1 if row else -1 for place_in_all, (_, row) in enumerate(rows)]
-        late = set(entry["late"][place])
-        waited = [entry["source"][row] if row in late else before[row] for row in range(len(rows))]
-        assert waited == timeline.waited_for().tolist()
+        assert told(entry, place) == timeline.waited_for().tolist()
+
+
+def told(entry: Entry, place: int) -> list[int]:
+    """The row that each row waited for, as a page reads it: of a pair at most one has come late, for both."""
+    waited: list[int] = []
+    last = (-1, [-1])
+    for device, rows, _ in turns(entry):
+        before = last[1][-1] if last[0] == device else -1
+        late = [row for row in rows if row in entry["late"][place]]
+        assert len(late) <= 1
+        waited += [entry["source"][late[0]] if late else before] * len(rows)
+        last = (device, rows)
+    return waited
+
+
+def test_a_pair_waits_for_the_later_of_its_two_inputs() -> None:
+    axes, costs = AXES | {"devices": 4, "microbatches": (8, 12)}, {"forward": [3, 1, 1, 2], "backward": [2, 5, 1, 4]}
+    data = grid_data(["dualpipe", "dualpipe-v"], axes, costs)
+    kinds = []
+    for entry, place in product(data["pipelines"].values(), range(3)):
+        if "refusal" in entry:
+            continue
+        device_of = [device for device, rows, _ in turns(entry) for _ in rows]
+        ends = np.add(entry["start"][place], lasting(entry))
+        for device, rows, word in turns(entry):
+            if len(rows) < 2 or not set(rows) & set(entry["late"][place]):
+                continue
+            sources = [entry["source"][row] for row in rows]
+            arrival = [ends[source] + data["p2p"][place] * (device_of[source] != device) if source >= 0 else -1 for source in sources]
+            (late,) = set(rows) & set(entry["late"][place])
+            assert arrival[rows.index(late)] == max(arrival) == pytest.approx(entry["start"][place][rows[0]])
+            kinds.append(word.strip("()").split(";")[rows.index(late)][1])
+    assert {"F", "B"} <= set(kinds)
 
 
 def test_inputs_are_named_as_the_schedule_names_them() -> None:
@@ -97,7 +167,8 @@ def test_refused_combinations_carry_the_registrys_sentence() -> None:
 
 def test_a_schedule_is_offered_the_chunks_it_supports() -> None:
     chunks = {schedule["name"]: schedule["chunks"] for schedule in DATA["schedules"]}
-    assert chunks == {"gpipe": [1], "1f1b": [1], "interleaved": [2, 4], "hanayo": [2, 4], "zb-h1": [1]}
+    several, folded = ["interleaved", "looped-bfs", "hanayo", "interleaved-zb"], ["zb-v", "v-half", "v-min", "dualpipe-v"]
+    assert chunks == {name: [2, 4] if name in several else [2] if name in folded else [1] for name in REGISTRY}
     fewest = grid_data(["interleaved", "gpipe"], AXES | {"chunks": None}, TIMES)
     assert [schedule["chunks"] for schedule in fewest["schedules"]] == [[2], [1]]
 
@@ -184,7 +255,8 @@ def test_a_setting_outside_the_grid_is_computed(size: Size, latency: float) -> N
     explorer.chunks, explorer.p2p = size.chunks, latency
     timeline = simulate(size.build(), Costs.per_device(**TIMES, p2p=latency))
     entry = only(explorer.extra["pipelines"])
-    assert entry["orders"] == [" ".join(map(str, order)) for order in timeline.schedule.orders]
+    assert entry["orders"] == [line.split(": ")[1] for line in str(timeline.schedule).splitlines()]
+    assert told(entry, 0) == timeline.waited_for().tolist()
     assert entry["start"] == [pytest.approx(timeline.start, rel=1e-8)]
     assert entry["makespan"] == [pytest.approx(timeline.makespan, rel=1e-8)]
     assert entry["bubble"] == [pytest.approx(timeline.bubble_ratio, rel=1e-8)]
@@ -338,7 +410,7 @@ def test_a_kernel_answers_with_every_schedule_of_the_registry(sent: list[dict[st
     assert message["live"] is True
     assert [each["name"] for each in message["schedules"]] == list(REGISTRY)
     for each in message["schedules"]:
-        refusals = [REGISTRY[each["name"]].refusal(1, 1, chunks) for chunks in range(1, 9)]
+        refusals = [REGISTRY[each["name"]].refusal(2, 4, chunks) for chunks in range(1, 9)]
         assert each["fewest"] == refusals.index(None) + 1
         assert each["step"] == (refusals[each["fewest"] :].index(None) + 1 if refusals.count(None) > 1 else 0)
 
@@ -428,5 +500,5 @@ def test_script_and_style_ask_no_other_host(name: str) -> None:
 
 def test_colours_are_defined_once() -> None:
     assert {kind: entry["colours"]["4"][0] for kind, entry in DATA["kinds"].items()} == dict(KIND_COLOURS)
-    assert DATA["kinds"]["W"]["colours"]["2"] == [chunk_colour("W", chunk, 2) for chunk in range(2)]
+    assert DATA["kinds"]["W"]["colours"]["2"] == [shade_colour("W", chunk, 2) for chunk in range(2)]
     assert not [colour for colour in KIND_COLOURS.values() if colour.lower() in (SCRIPT + STYLE).lower()]

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from hybridlab.ops import KINDS
-from hybridlab.palette import KIND_COLOURS, chunk_colour
+from hybridlab.palette import KIND_COLOURS, shade_colour
 from hybridlab.plot.beside import WORDS, draw_kind, kinds_in
 from hybridlab.plot.operations import Bars, draw_bars, draw_idle
 from hybridlab.plot.panel import AXIS, HELD, HELD_LINE, LEFT, Frame
@@ -44,8 +44,13 @@ def entries_for(timelines: Sequence[Timeline], activations: bool, numbered: bool
     entries += [Entry(WORDS.get(kind, kind), _span(kind)) for kind in SPAN_KINDS[:-1] if kind in beside]
     if activations:
         entries.append(Entry("activations, peak", _curve))
+    if any(timeline.schedule.pairs.size for timeline in timelines):
+        entries.append(Entry("overlapped pair: both at once", _pair))
     if any(timeline.schedule.chunks > 1 for timeline in timelines):
-        entries.append(Entry("first to last chunk", _chunks))
+        entries.append(Entry("first to last chunk", _shades(3)))
+    ways = {tuple(path[0] for path in timeline.schedule.paths) for timeline in timelines if timeline.schedule.copies > 1}
+    if ways:
+        entries.append(Entry(f"copies of the weights: {_ways(ways)}", _shades(min(map(len, ways)))))
     most = max(timeline.schedule.microbatches for timeline in timelines)
     narrow = f"microbatches 0 to {most - 1}: narrow bars have no number"
     entries.append(Entry("number: microbatch" if numbered else narrow, None))
@@ -79,7 +84,7 @@ def draw_legend(axes: Axes, top: float, lines: list[list[Entry]]) -> None:
 def _sample(kind: str) -> Callable[[Axes, float, float], None]:
     def paint(axes: Axes, x: float, y: float) -> None:
         left, right, top = (np.array([each]) for each in (x, x + SWATCH[0], y))
-        draw_bars(axes, Bars(kind, left, right, top, SWATCH[1], np.array([KIND_COLOURS[kind]])), points=72)
+        draw_bars(axes, Bars(kind, left, right, top, np.array([SWATCH[1]]), np.array([KIND_COLOURS[kind]])), points=72)
         aside = {"F": 0.0, "W": 0.012}.get(kind, -0.012)
         write(axes, x + SWATCH[0] / 2, y + SWATCH[1] / 2 + aside, kind, size=7, color="black", ha="center", va="center_baseline")
 
@@ -94,10 +99,25 @@ def _span(kind: str) -> Callable[[Axes, float, float], None]:
     return paint
 
 
-def _chunks(axes: Axes, x: float, y: float) -> None:
-    edges = np.linspace(x, x + SWATCH[0], 4)
-    colours = np.array([chunk_colour("F", chunk, 3) for chunk in range(3)])
-    draw_bars(axes, Bars("F", edges[:3], edges[1:], np.full(3, y), SWATCH[1], colours), points=72)
+def _ways(ways: set[tuple[int, ...]]) -> str:
+    """Return where microbatches enter, copy by copy, if that is the same in all figures."""
+    each = next(iter(ways))
+    return "first, second" if len(ways) > 1 or len(each) > 3 else ", ".join(f"from device {device}" for device in each)
+
+
+def _shades(count: int) -> Callable[[Axes, float, float], None]:
+    def paint(axes: Axes, x: float, y: float) -> None:
+        edges = np.linspace(x, x + SWATCH[0], count + 1)
+        colours = np.array([shade_colour("F", shade, count) for shade in range(count)])
+        draw_bars(axes, Bars("F", edges[:-1], edges[1:], np.full(count, y), np.full(count, SWATCH[1]), colours), points=72)
+
+    return paint
+
+
+def _pair(axes: Axes, x: float, y: float) -> None:
+    left, right, half = np.array([x]), np.array([x + SWATCH[0]]), np.array([SWATCH[1] / 2])
+    for kind, top in (("F", np.array([y])), ("B", y + half)):
+        draw_bars(axes, Bars(kind, left, right, top, half, np.array([KIND_COLOURS[kind]])), points=72)
 
 
 def _idle(axes: Axes, x: float, y: float) -> None:

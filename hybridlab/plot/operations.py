@@ -10,9 +10,10 @@ from matplotlib.collections import LineCollection, PolyCollection
 
 from hybridlab.inputs import Floats
 from hybridlab.ops import KINDS
-from hybridlab.palette import chunk_colour
+from hybridlab.palette import shade_colour, shades_of
 from hybridlab.plot.picture import text_width, write
 from hybridlab.rows import W
+from hybridlab.schedule import Schedule
 from hybridlab.timeline import Timeline
 
 IDLE: dict[str, Any] = {"facecolor": "#F8F9FA", "edgecolor": "#B4BBC4", "linewidth": 0.0, "hatch": "/////"}
@@ -21,13 +22,13 @@ SMALLEST = 6.0  # points
 
 @dataclass(frozen=True)
 class Bars:
-    """Operations of one kind as rectangles: times from the first start on, inches from the top, colours."""
+    """Operations of one kind as rectangles: times from the first start on, inches from the top and of height, colours."""
 
     kind: str
     start: Floats
     end: Floats
     top: Floats
-    height: float
+    height: Floats
     colours: npt.NDArray[np.str_]
 
 
@@ -37,7 +38,7 @@ def origin(timeline: Timeline) -> float:
     return first if timeline.spans is None else min(first, float(timeline.spans.earliest))
 
 
-def corners(start: Floats, end: Floats, top: Floats, height: float) -> Floats:
+def corners(start: Floats, end: Floats, top: Floats, height: float | Floats) -> Floats:
     """Return the corners of rectangles, shape (rectangles, 4, 2)."""
     bottom = top + height
     return np.stack([np.stack(pair, -1) for pair in ((start, top), (end, top), (end, bottom), (start, bottom))], 1)
@@ -63,7 +64,7 @@ def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
     axes.add_collection(body, autolim=False)
     if bars.kind == "F":
         return
-    thick = min(7.3 * bars.height, max(0.35 * narrowest, 0.8))  # points
+    thick = np.minimum(7.3 * bars.height, max(0.35 * narrowest, 0.8))  # points
     inside = 0.012 + thick / 100
     y = bars.top + (inside if bars.kind == "W" else bars.height - inside)
     margin = np.minimum(1.2 / points, (bars.end - bars.start) / 6)
@@ -74,17 +75,27 @@ def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
     axes.add_collection(marks, autolim=False)
 
 
+def places_of(schedule: Schedule, pitch: float, height: float) -> tuple[Floats, Floats]:
+    """Return the top and the height of every operation in inches: those of an overlapped pair share a bar, the forward above."""
+    tops: Floats = schedule.device.astype(np.float64) * pitch
+    heights: Floats = np.full(tops.size, height)
+    heights[schedule.pairs] /= 2
+    heights[schedule.pairs + 1] /= 2
+    tops[schedule.pairs + 1] += height / 2
+    return tops, heights
+
+
 def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
     """Return the operations of a timeline, kind by kind; a device's row is ``pitch`` inches below the one before."""
     schedule, first = timeline.schedule, origin(timeline)
-    chunk_of = np.array([schedule.device_of[:stage].count(device) for stage, device in enumerate(schedule.device_of)])
-    colours = np.array([[chunk_colour(kind, chunk, schedule.chunks) for chunk in range(schedule.chunks)] for kind in KINDS])
+    shades = schedule.copies * schedule.chunks
+    colours = np.array([[shade_colour(kind, shade, shades) for shade in range(shades)] for kind in KINDS])
+    shade, (tops, heights) = shades_of(schedule), places_of(schedule, pitch, height)
     made = []
     for code in np.unique(schedule.kind).tolist():
         rows = np.flatnonzero(schedule.kind == code)
         times = timeline.start[rows] - first, timeline.end[rows] - first
-        top = schedule.device[rows].astype(np.float64) * pitch
-        made.append(Bars(KINDS[code].value, *times, top, height, colours[code, chunk_of[schedule.stage[rows]]]))
+        made.append(Bars(KINDS[code].value, *times, tops[rows], heights[rows], colours[code, shade[rows]]))
     return made
 
 
@@ -100,19 +111,19 @@ class Numbers:
 def numbers_for(timeline: Timeline, height: float, inches: float) -> Numbers:
     """Return the largest writing that fits the most bars; a unit of time is ``inches`` long.
 
-    Of the operations of one kind on one device all get their number or none.
+    Of the operations of one kind on one device all get their number or none; those of overlapped pairs count apart.
     """
     schedule = timeline.schedule
     wide = (timeline.end - timeline.start) * inches
     group = schedule.kind * schedule.devices + schedule.device
+    group[np.append(schedule.pairs, schedule.pairs + 1)] += len(KINDS) * schedule.devices
     narrowest = np.full(int(group.max()) + 1, np.inf)
     np.minimum.at(narrowest, group, np.where(wide > 0, wide, np.inf))
-    largest = max(min(8.5, 35 * height), SMALLEST)
     last = str(schedule.microbatches - 1)
     widest = "W" if (schedule.kind == W).any() else "B"
     best = Numbers(False, SMALLEST, np.zeros(wide.size, dtype=bool))
     for letter in (True, False):
-        for size in np.arange(largest, SMALLEST + letter - 0.01, -0.5).tolist():
+        for size in np.arange(_largest(height), SMALLEST + letter - 0.01, -0.5).tolist():
             rows = (narrowest[group] > text_width(widest * letter + last, size) + 0.032) & (wide > 0)
             if rows.sum() > best.rows.sum():
                 best = Numbers(letter, size, rows)
@@ -124,8 +135,16 @@ def write_numbers(axes: Axes, timeline: Timeline, numbers: Numbers, pitch: float
     schedule = timeline.schedule
     middle = (timeline.start + timeline.end) / 2 - origin(timeline)
     aside = {"F": 0.0, "B": -0.02, "I": -0.02, "W": 0.04}
+    half = {"F": 0.0, "B": -0.07}
+    tops, heights = places_of(schedule, pitch, height)
     for row in np.flatnonzero(numbers.rows).tolist():
         kind = KINDS[schedule.kind[row]].value
         text = f"{kind if numbers.letter else ''}{schedule.microbatch[row]}"
-        y = schedule.device[row] * pitch + height * (0.5 + aside[kind])
-        write(axes, middle[row], y, text, size=numbers.size, color="black", ha="center", va="center_baseline")
+        size = min(numbers.size, _largest(heights[row]))
+        y = tops[row] + heights[row] * (0.5 + (aside if heights[row] == height else half)[kind])
+        write(axes, middle[row], y, text, size=size, color="black", ha="center", va="center_baseline")
+
+
+def _largest(height: float) -> float:
+    """Return the largest writing in a bar, in points."""
+    return max(min(8.5, 35 * height), SMALLEST)

@@ -21,6 +21,7 @@ from hybridlab.timeline import Timeline
 
 LEFT, RIGHT = 0.76, 0.14  # inches beside the time axis: the names of the devices, half a number
 AXIS = WIDTH - LEFT - RIGHT
+PAIRED = 1.35  # times as high is a bar with room for two
 HELD, HELD_LINE = "#C4CAD1", "#59636E"
 
 
@@ -57,6 +58,8 @@ def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None,
     longest = max(timeline.makespan for timeline in timelines)
     devices = sum(timeline.schedule.devices for timeline in timelines)
     bar, memory, gap = (0.26, 0.21, 0.1) if devices <= 8 else (0.21, 0.16, 0.07) if devices <= 20 else (0.16, 0.11, 0.05)
+    if any(timeline.schedule.pairs.size for timeline in timelines):
+        bar *= PAIRED
     most = max(float(timeline.peak_activations.max()) for timeline in timelines)
     held = _space(most, peak, "peak", "the most activations that a device holds")
     lane = max(lane_for(timeline, bar) for timeline in timelines)

@@ -31,13 +31,15 @@ def title_of(timeline: Timeline) -> str:
 
 
 def sizes_of(timeline: Timeline) -> str:
-    """Return the numbers of devices, microbatches and, where there are several, chunks."""
+    """Return the numbers of devices, microbatches and, where there are several, chunks and copies of the weights."""
     schedule = timeline.schedule
     sizes = [counted(schedule.devices, "device"), counted(schedule.microbatches, "microbatch")]
     if isinstance(schedule, Replicated):
         sizes[:1] = [f"{counted(schedule.mesh.stages, 'device')} a pipeline", counted(schedule.replicas, "replica")]
     if schedule.chunks > 1:
         sizes.append(f"{schedule.chunks} chunks a device")
+    if schedule.copies > 1:
+        sizes.append(f"{schedule.copies} copies of the weights")
     return ", ".join(sizes)
 
 
@@ -67,8 +69,10 @@ def comparison(timelines: Mapping[str, Timeline], unit: str) -> str:
 
 
 def _facts_of(timeline: Timeline, unit: str) -> str:
-    """Return the results, the peaks and, where a timeline has spans, what they are."""
-    facts = f"{results_of(timeline, unit)}, {peaks_of(timeline)}"
+    """Return the results, the peaks and, where there are any, copies of the weights, overlapped pairs and spans."""
+    facts = f"{results_of(timeline, unit)}, {peaks_of(timeline)}{_copies_of(timeline)}"
+    if timeline.schedule.pairs.size:
+        facts += f"; a forward and a backward run at the same time in {counted(timeline.schedule.pairs.size, 'overlapped pair')}"
     if timeline.spans is None or not timeline.spans.size:
         return facts
     spans, after = timeline.spans, f" {unit}" if unit else ""
@@ -81,6 +85,16 @@ def _facts_of(timeline: Timeline, unit: str) -> str:
     if (updates.end > updates.start).any():
         told.append(f"{counted(updates.size, 'optimiser')} of {number(float((updates.end - updates.start).max()))}{after}")
     return "; beside the operations: ".join((facts, *filter(None, [", ".join(told)])))
+
+
+def _copies_of(timeline: Timeline) -> str:
+    """Return how many microbatches run through each copy of the weights, and from which device on; nothing for one copy."""
+    schedule = timeline.schedule
+    if schedule.copies == 1:
+        return ""
+    counts = np.bincount(schedule.copy_of, minlength=schedule.copies).tolist()
+    told = [f"{counted(count, 'microbatch')} from device {path[0]} on" for count, path in zip(counts, schedule.paths, strict=True)]
+    return f"; through each copy of the weights: {', '.join(told[:MOST_LISTED])}{', ...' * (len(told) > MOST_LISTED)}"
 
 
 def peaks_of(timeline: Timeline) -> str:

@@ -25,8 +25,8 @@ class TimelineExplorer(View):
 
     ``schedules``, ``devices``, ``microbatches``, ``chunks`` and ``p2p`` (the latency) are the values to choose from: one, or several.
     ``chunks`` counts only for schedules that have more than one a device; None gives each its fewest. ``forward``,
-    ``backward`` and ``weight_share`` are those of :meth:`Costs.per_device`; ``unit`` names the unit of time. ``show`` is the setting
-    to begin with, such as ``{"devices": 4, "compare": "gpipe"}``; what it leaves out begins at its first value.
+    ``backward``, ``weight_share`` and ``overlap`` are those of :meth:`Costs.per_device`; ``unit`` names the unit of time.
+    ``show`` is the setting to begin with, such as ``{"devices": 4, "compare": "gpipe"}``; what it leaves out begins at its first value.
 
     The finished timelines of all combinations are in ``data``, so the picture answers without a kernel. The traits
     ``schedule``, ``devices``, ``microbatches``, ``chunks``, ``p2p`` and ``compare`` (a second schedule drawn below, or "") follow
@@ -66,10 +66,11 @@ class TimelineExplorer(View):
         forward: Any = 1.0,
         backward: Any = 2.0,
         weight_share: Any = 0.5,
+        overlap: Any = 0.0,
         unit: str = "",
         show: Mapping[str, Any] | None = None,
     ) -> None:
-        self._times = {"forward": forward, "backward": backward, "weight_share": weight_share}
+        self._times = {"forward": forward, "backward": backward, "weight_share": weight_share, "overlap": overlap}
         axes = {"devices": devices, "microbatches": microbatches, "chunks": chunks, "p2p": p2p}
         data = grid_data(schedules, axes, self._times, unit)
         setting = first_setting(data, show)

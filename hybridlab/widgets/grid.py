@@ -30,8 +30,9 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any],
 
     ``pipelines`` has one entry a combination, named "schedule/devices/microbatches/chunks". A refused one holds the sentence
     ``refusal``. The others hold ``orders`` (one text a device), ``source`` (the row whose output each row needs, -1 for
-    none), ``duration`` (kind -> one time a device), ``peak`` (activations, one a device) and, with one entry a latency, ``start``
-    (one time a row), ``late`` (rows whose device stood idle for their input), ``makespan`` and ``bubble``.
+    none), ``duration`` (kind, or "pair" for an overlapped pair -> one time a device), ``peak`` (activations, one a device) and,
+    with one entry a latency, ``start`` (one time a row), ``late`` (rows whose device stood idle for their input), ``makespan`` and
+    ``bubble``. A schedule with several copies of the weights has ``copy``, that of each microbatch.
 
     Refused are sizes that a schedule does not support or that have more operations than can be drawn. Raises
     :class:`HybridLabError` for wrong values, for a grid where nothing runs, and for more than 2 MB of data.
@@ -53,7 +54,7 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any],
     pipelines = _pipelines(names, values, _costs(costs, values["p2p"]))
     data = {
         "unit": unit,
-        "kinds": kinds(values["chunks"]),
+        "kinds": kinds(chunks),
         "schedules": _schedules(chunks),
         **{name: short(axis) for name, axis in values.items()},
         "pipelines": pipelines,
@@ -80,7 +81,7 @@ def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any], unit: str
         chunks.setdefault(setting["compare"], chunks_near(setting["compare"], setting["chunks"]))
     priced = _costs(costs, [setting["p2p"]])
     entries = {key(name, *size, count): pipeline_or_why_not(name, *size, count, priced) for name, count in chunks.items()}
-    drawn = [count for count, entry in zip(chunks.values(), entries.values(), strict=True) if "refusal" not in entry]
+    drawn = {name: [count] for (name, count), entry in zip(chunks.items(), entries.values(), strict=True) if "refusal" not in entry}
     return {
         "unit": unit,
         "kinds": kinds(drawn),
@@ -106,8 +107,8 @@ def chunks_near(name: str, chunks: int) -> int:
     >>> chunks_near("hanayo", 4), chunks_near("hanayo", 3), chunks_near("gpipe", 4)
     (4, 2, 1)
     """
-    family = REGISTRY[name]
-    return chunks if family.refusal(1, 1, chunks) is None else family.fewest_chunks
+    fewest, step = REGISTRY[name].fewest_chunks, REGISTRY[name].chunk_step
+    return chunks if step and chunks >= fewest and (chunks - fewest) % step == 0 else fewest
 
 
 def digest(data: Data) -> str:
@@ -145,7 +146,7 @@ def _costs(arguments: Mapping[str, Any], p2p: list[float]) -> Costs:
     costs = Costs.per_device(**arguments)
     if costs.batch:
         raise HybridLabError("the costs must be those of one setting: give each as one number, or one a device")
-    return Costs(costs.forward, costs.backward, costs.weight_gradient, np.array(p2p))
+    return Costs(costs.forward, costs.backward, costs.weight_gradient, np.array(p2p), costs.overlap)
 
 
 def _chunks_of(name: str, wanted: list[int], values: Values) -> list[int]:

@@ -11,8 +11,10 @@ from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import counted
 from hybridlab.ops import KINDS
-from hybridlab.palette import chunk_colour
+from hybridlab.palette import shade_colour
+from hybridlab.schedule_text import turn_text
 from hybridlab.schedules import REGISTRY, build
+from hybridlab.timeline import Timeline
 
 MOST_OPS = 12_500  # of one timeline: a browser draws two such in 1.0 to 1.5 s (measured, headless Chromium on two cores)
 
@@ -41,18 +43,30 @@ def pipeline(name: str, devices: int, microbatches: int, chunks: int, costs: Cos
     timeline = simulate(schedule, costs)
     table = costs.table(devices, chunks)[..., 0]
     settings = [timeline.at(place) for place in range(len(timeline.start))]
-    before = np.arange(timeline.start.shape[-1]) - 1
-    before[schedule.first] = -1
-    return {
-        "orders": [" ".join(map(str, order)) for order in schedule.orders],
+    entry = {
+        "orders": [" ".join(map(turn_text, order)) for order in schedule.turns],
         "source": schedule.source.tolist(),
         "duration": {kind.value: short(row) for kind, row in zip(KINDS, table, strict=True)},
         "peak": short(timeline.peak_activations[0]),
         "start": [short(at.start) for at in settings],
-        "late": [np.flatnonzero(at.waited_for() != before).tolist() for at in settings],
+        "late": [late(at) for at in settings],
         "makespan": short(timeline.makespan),
         "bubble": short(timeline.bubble_ratio),
     }
+    if schedule.pairs.size:
+        entry["duration"]["pair"] = short(costs.pairs(devices, chunks)[..., 0])
+    if schedule.copies > 1:
+        entry["copy"] = schedule.copy_of.tolist()
+    return entry
+
+
+def late(timeline: Timeline) -> list[int]:
+    """Return the rows whose device stood idle for their input; of an overlapped pair the one whose input came later."""
+    schedule, waited = timeline.schedule, timeline.waited_for()
+    before = np.arange(waited.size) - 1
+    before[schedule.first] = -1
+    before[schedule.pairs + 1] = before[schedule.pairs]
+    return np.flatnonzero((waited != before) & (waited == schedule.source)).tolist()
 
 
 def pipeline_or_why_not(name: str, devices: int, microbatches: int, chunks: int, costs: Costs) -> Data:
@@ -72,13 +86,16 @@ def key(name: str, devices: int, microbatches: int, chunks: int) -> str:
     return f"{name}/{devices}/{microbatches}/{chunks}"
 
 
-def kinds(chunks: Iterable[int]) -> Data:
-    """Return for every kind of operation its words and, for every number of chunks a device, the colour of each chunk."""
-    counts = sorted({1, *chunks})
+def kinds(chunks: Mapping[str, Iterable[int]]) -> Data:
+    """Return for every kind of operation its words and the colours of its shades, by how many of them there are.
+
+    ``chunks`` are the numbers of chunks a device of each schedule; there is a shade for each chunk of each copy of the weights.
+    """
+    counts = sorted({1, *(count * REGISTRY[name].copies for name, each in chunks.items() for count in each)})
     return {
         kind.value: {
             "words": kind.words,
-            "colours": {str(count): [chunk_colour(kind, chunk, count) for chunk in range(count)] for count in counts},
+            "colours": {str(count): [shade_colour(kind, shade, count) for shade in range(count)] for count in counts},
         }
         for kind in KINDS
     }

@@ -79,7 +79,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others:
         "unit": unit,
         "label": ring.label,
         "p2p": short(costs.p2p.ravel())[0],
-        "kinds": kinds(entry["chunks"] for entry in pipelines.values()),
+        "kinds": kinds({key.split("/")[0]: [entry["chunks"]] for key, entry in pipelines.items()}),
         "spans": {kind: {"words": words, "colour": SPAN_COLOURS.get(kind)} for kind, words in zip(SPAN_KINDS, WORDS, strict=True)},
         "titles": {name: REGISTRY[name].title for name in axes["schedule"]},
         **axes,

@@ -67,7 +67,7 @@ function legendOf(step) {
     parts.push(sampleOf(words("optimiser"), body, ...marks, make("text", { x: 13, y: 9.5 }, "opt")));
   }
   parts.push(idleSample());
-  if (step.chunks > 1) parts.push(chunkSample(kinds.F.colours[step.chunks]));
+  if (step.chunks > 1) parts.push(shadeSample("first to last chunk of a device", kinds.F.colours[step.chunks]));
   if (has("send")) parts.push(sampleOf(words("send"), make("rect", { class: "send", x: 1, y: 3, width: 24, height: 6 })));
   if (has("receive")) parts.push(sampleOf(words("receive"), make("rect", { class: "receive", x: 1, y: 9, width: 24, height: 6 })));
   const hop = (kind, fill) => {

@@ -65,7 +65,9 @@ function aboutOf(source, setting, title) {
   const { devices, microbatches, chunks } = setting;
   const sizes = [counted(devices, "device"), counted(microbatches, "microbatch")];
   if (chunks > 1) sizes.push(`${chunks} chunks a device`);
-  return { setting, title, sizes: sizes.join(", "), unit: source.unit, kinds: source.kinds };
+  const copies = 1 + most(entryOf(source, setting)?.copy ?? []);
+  if (copies > 1) sizes.push(`${copies} copies of the weights`);
+  return { setting, title, sizes: sizes.join(", "), unit: source.unit, kinds: source.kinds, copies };
 }
 
 // In place of a timeline: the sentence of why there is none, and values of the grid at which there is one.
@@ -85,27 +87,38 @@ function timelineOf(source, setting, grid) {
   if (entry.refusal) return refused(about, grid, entry.refusal);
   const place = source.p2p.indexOf(p2p);
   const [makespan, bubble] = [entry.makespan[place], entry.bubble[place]];
-  const ops = opsOf(entry, place, devices);
+  const ops = opsOf(entry, place, setting);
   if (!ops.length || ![makespan, bubble, ...entry.peak, ...ops.map((op) => op.end)].every(Number.isFinite)) {
     throw new Error("a time is missing");
   }
   return { ...about, ops, makespan, bubble, peak: entry.peak, devices, chunks, p2p };
 }
 
-function opsOf(entry, place, devices) {
-  const ops = entry.orders.flatMap((order, device) => order.split(" ").map((text) => ({ text, device })));
-  const late = new Set(entry.late[place]);
+// The operation that a word such as 0F3 names, or the two of an overlapped pair such as (0F3;3B1).
+function turnOf(word, device) {
+  const ops = word.replace(/[()]/g, "").split(";").map((text) => ({ text, device, partner: null }));
+  if (ops.length === 2) [ops[0].partner, ops[1].partner] = [ops[1], ops[0]];
+  return ops;
+}
+
+function opsOf(entry, place, { devices, chunks }) {
+  const ops = entry.orders.flatMap((order, device) => order.split(" ").flatMap((word) => turnOf(word, device)));
   ops.forEach((op, row) => {
     const [, stage, kind, microbatch] = /^(\d+)([FBIW])(\d+)$/.exec(op.text);
     Object.assign(op, { row, kind, stage: Number(stage), microbatch: Number(microbatch) });
-    op.chunk = Math.floor(op.stage / devices);
+    op.copy = entry.copy?.[op.microbatch] ?? 0;
+    op.shade = op.copy * chunks + Math.floor(op.stage / devices);
     op.start = entry.start[place][row];
-    op.end = op.start + entry.duration[kind][op.device];
+    op.end = op.start + entry.duration[op.partner ? "pair" : kind][op.device];
     op.before = ops[row - 1]?.device === op.device ? ops[row - 1] : null;
+    if (op.partner && op.before === op.partner) op.before = op.partner.before;
     op.source = ops[entry.source[row]] ?? null;
-    op.late = late.has(row);
-    op.waitedFor = op.late ? op.source : op.before;
   });
+  const late = new Set(entry.late[place]);
+  for (const op of ops) {
+    op.late = [op, op.partner].find((each) => late.has(each?.row)) ?? null; // the one of a pair whose input came later
+    op.waitedFor = op.late ? op.late.source : op.before;
+  }
   return ops;
 }
 

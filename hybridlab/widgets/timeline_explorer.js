@@ -18,8 +18,12 @@ function legendOf(timelines) {
   if (!items.length) return items;
   items.push(idleSample());
   items.push(sampleOf("activations held", make("path", { class: "memory", d: "M0 17V12H6V7H13V2H19V9H25V17Z" })));
-  const shades = kinds.F.colours[most(drawn.map((timeline) => timeline.chunks))];
-  if (shades.length > 1) items.push(chunkSample(shades));
+  if (drawn.some((timeline) => timeline.ops.some((op) => op.partner))) items.push(pairSample(kinds));
+  const chunks = most(drawn.filter(({ copies }) => copies === 1).map((timeline) => timeline.chunks));
+  if (chunks > 1) items.push(shadeSample("first to last chunk of a device", kinds.F.colours[chunks]));
+  const both = drawn.find(({ copies }) => copies > 1);
+  const ways = `copies of the weights: from device 0, from device ${both?.devices - 1}`;
+  if (both) items.push(shadeSample(ways, kinds.F.colours[both.copies * both.chunks].filter((_, shade) => shade % both.chunks === 0)));
   return items;
 }
 

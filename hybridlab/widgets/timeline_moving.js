@@ -29,8 +29,9 @@ function tell(timelines, op) {
 }
 
 function arrowTo(op, frame) {
-  const centre = (each) => each.device * frame.pitch + frame.bar / 2;
-  const [x1, y1, x2, y2] = [op.source.end * frame.scale, centre(op.source), op.start * frame.scale, centre(op)];
+  const from = op.waitedFor;
+  const [[y, height], [y0, height0]] = [op.late, from].map((each) => levelOf(each, frame));
+  const [x1, y1, x2, y2] = [from.end * frame.scale, y0 + height0 / 2, op.start * frame.scale, y + height / 2];
   const line = make("path", { d: `M${round(x1)} ${y1}L${round(x2)} ${y2}` });
   const ends = [[x1, y1], [x2, y2]].map(([cx, cy]) => make("circle", { cx: round(cx), cy, r: 3.5 }));
   return make("g", { class: "arrow", "aria-hidden": "true" }, line, ...ends);
@@ -47,6 +48,7 @@ function pictureOf(id, pick) {
     for (const each of ops) {
       each.bar.classList.toggle("same", Boolean(op) && each.panel === op.panel && each.microbatch === op.microbatch);
       each.bar.classList.toggle("waited", Boolean(op) && each === op.waitedFor);
+      each.bar.classList.toggle("together", Boolean(op) && each === op.partner);
       each.bar.classList.toggle("now", each === op);
     }
     if (op?.late) op.bar.parentNode.append(arrowTo(op, frame));

@@ -8,24 +8,33 @@ function frameOf(timelines, width) {
   const room = Math.max(width - LABELS - LEFT - RIGHT, 120);
   const pixels = span > 0 ? Math.min(Math.max(room, (NARROWEST * span) / shortest), WIDEST) : room;
   const rows = drawn.reduce((sum, timeline) => sum + timeline.devices, 0);
-  const [bar, memory, gap] = rows > 8 ? [20, 12, 7] : [26, 18, 10];
+  const pairs = drawn.some((timeline) => timeline.ops.some((op) => op.partner));
+  const [bar, memory, gap] = pairs ? [30, 14, 8] : rows > 8 ? [20, 12, 7] : [26, 18, 10];
   const top = most(drawn.flatMap((timeline) => timeline.peak)) || 1;
   const scale = span > 0 ? pixels / span : 0; // px a unit of time
   return { pixels, scale, bar, memory, pitch: bar + memory + gap + 3, top, letters: shortest * scale >= 26, several: drawn.length > 1 };
 }
 
+// The top and the height of an operation's bar: those of an overlapped pair share one, the forward above.
+function levelOf(op, frame) {
+  const [y, half] = [op.device * frame.pitch, frame.bar / 2];
+  return op.partner ? [op.kind === "F" ? y : y + half, half] : [y, frame.bar];
+}
+
 function barOf(timeline, op, frame) {
-  const [x, y] = [op.start * frame.scale, op.device * frame.pitch];
+  const x = op.start * frame.scale;
+  const [y, height] = levelOf(op, frame);
   const width = Math.max((op.end - op.start) * frame.scale, 1);
   const text = frame.letters ? `${op.kind}${op.microbatch}` : String(op.microbatch);
-  const label = make("text", { x: round(x + width / 2), y: y + frame.bar / 2 + 0.5 }, text);
-  const fill = timeline.kinds[op.kind].colours[timeline.chunks][op.chunk];
-  const body = make("rect", { x: round(x), y, width: round(width), height: frame.bar, rx: 2, fill });
+  const above = op.partner && op.kind === "B" ? 1.5 : 0; // clear of the mark
+  const label = make("text", { x: round(x + width / 2), y: y + height / 2 + 0.5 - above }, text);
+  const fill = timeline.kinds[op.kind].colours[timeline.chunks * timeline.copies][op.shade];
+  const body = make("rect", { x: round(x), y, width: round(width), height, rx: 2, fill });
   const where = frame.several ? `${timeline.title}, ` : "";
   const told = `${where}${named(timeline, op)} ${reason(timeline, op)}`;
-  const attributes = { class: "op", tabindex: -1, role: "img", "aria-label": told };
+  const attributes = { class: op.partner ? "op half" : "op", tabindex: -1, role: "img", "aria-label": told };
   const fits = text.length * 6.4 <= width - 0.5;
-  return make("g", attributes, body, ...markOf(op.kind, x, y, width, frame.bar), ...(fits ? [label] : []));
+  return make("g", attributes, body, ...markOf(op.kind, x, y, width, height), ...(fits ? [label] : []));
 }
 
 // Activations held over time: one more when a forward starts, one fewer when a full backward or a weight gradient ends.

@@ -76,9 +76,14 @@ function idleSample() {
   return sampleOf("idle", make("rect", { class: "idle", x: 0.5, y: 0.5, width: 25, height: 17, rx: 2, fill: "none" }), hatch);
 }
 
-function chunkSample(shades) {
-  const steps = shades.map((fill, chunk) => make("rect", { x: (26 / shades.length) * chunk, width: 26 / shades.length, height: 18, fill }));
-  return sampleOf("first to last chunk of a device", ...steps);
+function shadeSample(words, shades) {
+  const width = 26 / shades.length;
+  return sampleOf(words, ...shades.map((fill, place) => make("rect", { x: width * place, width, height: 18, fill })));
+}
+
+function pairSample({ F, B }) {
+  const halves = [F, B].map(({ colours }, place) => make("rect", { y: 9 * place, width: 26, height: 8.5, rx: 1, fill: colours[1][0] }));
+  return sampleOf("overlapped pair: both at once", ...halves, ...markOf("B", 0, 9, 26, 9));
 }
 
 // The names of rows, and beside them the plot; on paper, where nothing scrolls, both are small enough to stand there whole.

@@ -14,22 +14,27 @@ function summary(timeline) {
 
 function named(timeline, op) {
   const kind = timeline.kinds[op.kind].words;
-  const place = `${kind} of microbatch ${op.microbatch} on stage ${op.stage}`;
-  return `${op.text}: the ${place}, device ${op.device}, from ${number(op.start)} to ${time(timeline, op.end)}.`;
+  const copy = timeline.copies > 1 ? ` of the ${["first", "second"][op.copy]} copy of the weights` : "";
+  const place = `${kind} of microbatch ${op.microbatch} on stage ${op.stage}${copy}`;
+  const pair = op.partner ? ` It runs together with ${op.partner.text}.` : "";
+  return `${op.text}: the ${place}, device ${op.device}, from ${number(op.start)} to ${time(timeline, op.end)}.${pair}`;
 }
 
 function reason(timeline, op) {
-  const { before, source, device } = op;
+  const { before, device } = op;
+  const source = op.late ? op.waitedFor : op.source;
   const latency = source && source.device !== device ? timeline.p2p : 0;
   const arrival = source ? source.end + latency : 0;
   if (op.late) {
     const travel = latency ? ` and took ${number(latency)} to arrive` : "";
     const idle = op.start - (before ? before.end : 0);
     const stood = idle > 0 ? ` Device ${device} stood idle for ${number(idle)}.` : "";
-    return `It waited for its input ${source.text}, which ended at ${number(source.end)}${travel}.${stood}`;
+    const other = op.late === op ? "" : ` with ${op.late.text}`;
+    return `It waited${other} for its input ${source.text}, which ended at ${number(source.end)}${travel}.${stood}`;
   }
   if (!before) return "It waited for nothing.";
   if (before === source) return `It waited for its input ${source.text}, which ran just before it.`;
   const input = source && op.start - arrival > 1e-6 * op.start ? `; its input ${source.text} was there at ${number(arrival)}` : "";
-  return `It waited for its device, which ran ${before.text} until ${number(before.end)}${input}.`;
+  const both = before.partner ? ` together with ${before.partner.text}` : "";
+  return `It waited for its device, which ran ${before.text}${both} until ${number(before.end)}${input}.`;
 }

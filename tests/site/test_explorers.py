@@ -1,6 +1,9 @@
 """Every timeline explorer of the site, by keyboard and by pointer: its controls change the picture, and what is drawn is right."""
 
 import random
+import re
+from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +172,57 @@ def test_a_planted_fault_in_the_data_is_seen(new_page: NewPage, server: str, sit
     (explorer,) = explorers_of(page, html)
     with pytest.raises(AssertionError):
         is_right(explorer)
+
+
+FAULTS: dict[str, Callable[[Any], None]] = {
+    "a pair that is shorter": lambda entry: entry["duration"].update(pair=[time - 0.2 for time in entry["duration"]["pair"]]),
+    "a pair that is none": lambda entry: entry.update(orders=[re.sub(r"\((\w+);(\w+)\)", r"\1 \2", each) for each in entry["orders"]]),
+    "the wrong one came late": lambda entry: entry.update(
+        late=[sorted({row + 1 if row in pairs_in(entry) else row for row in rows}) for rows in entry["late"]]
+    ),
+    "the other copy": lambda entry: entry.update(copy=[1 - copy for copy in entry["copy"]]),
+}
+
+
+def pairs_in(entry: Any) -> list[int]:
+    """The rows of the forwards of overlapped pairs."""
+    words = [word for order in entry["orders"] for word in order.split()]
+    rows = list(accumulate((1 + word.count(";") for word in words), initial=0))
+    return [row for row, word in zip(rows, words, strict=False) if ";" in word]
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_planted_fault_in_pairs_and_copies_is_seen(new_page: NewPage, server: str, site: Path, fault: Callable[[Any], None]) -> None:
+    html = (site / "book/gallery.html").read_text(encoding="utf-8")
+
+    def plant(states: Any) -> None:
+        (state,) = (each for each in states.values() if "data" in each)
+        fault(state["data"]["pipelines"]["dualpipe/4/8/1"])
+
+    (whole,) = explorers_of(new_page(server + "book/gallery.html"), html)
+    whole.choose(schedule="dualpipe", devices=4, microbatches=8)
+    is_right(whole)
+    (explorer,) = explorers_of(new_page(server + "book/gallery.html", edit=lambda text: with_state(text, plant)), html)
+    explorer.choose(schedule="dualpipe", devices=4, microbatches=8)
+    with pytest.raises(AssertionError):
+        is_right(explorer)
+
+
+def test_the_cursor_marks_both_of_a_pair_and_tells_the_other(new_page: NewPage, server: str, site: Path) -> None:
+    """By hand: device 0 of DualPipe with 4 devices and 8 microbatches runs (3F6;0B0) after 3B5, once 2F6 and 1B0 have ended."""
+    (explorer,) = explorers_of(new_page(server + "book/gallery.html"), (site / "book/gallery.html").read_text(encoding="utf-8"))
+    explorer.choose(schedule="dualpipe", devices=4, microbatches=8)
+    page, classes = explorer.view.page, "document.activeElement.getAttribute('class').split(' ')"
+    explorer.view.locator('.op[aria-label^="3F6:"]').focus()
+    told = explorer.view.locator(".panel .told")
+    assert told.inner_text() == (
+        "3F6: the forward of microbatch 6 on stage 3 of the second copy of the weights, device 0, from 11 to 14. It runs together with "
+        "0B0. It waited for its input 2F6, which ended at 11. Device 0 stood idle for 1."
+    )
+    other = explorer.view.locator(".op.together")
+    assert (other.count(), str(other.get_attribute("aria-label")).split(":")[0]) == (1, "0B0")
+    page.keyboard.press("ArrowRight")
+    assert {"now", "half"} <= set(page.evaluate(classes))
+    assert "It runs together with 3F6. It waited with 3F6 for its input 2F6, which ended at 11." in told.inner_text()
+    page.keyboard.press("Enter")
+    assert str(page.evaluate(FOCUSED)).startswith("2F6: the forward of microbatch 6 on stage 2")

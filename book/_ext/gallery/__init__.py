@@ -5,16 +5,19 @@ before the page is read: headings, cells that draw the figures, links to the glo
 """
 
 import re
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 from gallery.entries import QUANTITIES, entries
-from gallery.sections import section
+from gallery.sections import heading, section
 from gallery.table import findings, size_in_words, table
 
 PAGE = "book/gallery"
+GROUP = attrgetter("group")
 MARKS = re.compile(r"\{\{ (\w+) \}\}")
 
 
@@ -27,7 +30,9 @@ def fill(text: str, bibliography: str = "") -> str:
         "size": size_in_words(),
         "findings": findings(shown),
         "table": table(shown),
-        "schedules": "\n".join(section(entry, end, peak, keys) for entry in shown),
+        "schedules": "\n".join(
+            heading(group) + "\n".join(section(entry, end, peak, keys) for entry in members) for group, members in groupby(shown, GROUP)
+        ),
     }
     return MARKS.sub(lambda mark: parts.get(mark[1], mark[0]), text)
 

@@ -3,12 +3,15 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from docutils import nodes
 
+from gallery.groups import GROUPS, Group, group_of
 from gallery.words import counted
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, simulate
+from hybridlab.bound import lower_bound
 from hybridlab.schedules import Family
 
 DEVICES, MICROBATCHES = 4, 8
@@ -30,6 +33,21 @@ class Entry:
         return self.timeline.schedule
 
     @property
+    def group(self) -> Group:
+        return group_of(self.schedule)
+
+    @cached_property
+    def least(self) -> float:
+        """The makespan that no order of the same operations with the same activations can beat."""
+        return float(lower_bound(self.schedule, COSTS))
+
+    @property
+    def more(self) -> float:
+        """How much longer than that it takes, as a part of it; nothing but rounding counts as nothing."""
+        more = self.timeline.makespan / self.least - 1
+        return 0.0 if math.isclose(more, 0, abs_tol=1e-9) else more
+
+    @property
     def anchor(self) -> str:
         return nodes.make_id(f"schedule-{self.family.name}")
 
@@ -39,13 +57,13 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """Return what the page shows of each schedule, in the order of the registry."""
+    """Return what the page shows of each schedule, group by group, in a group in the order of the registry."""
     made = []
     for name, family in REGISTRY.items():
         devices, microbatches = nearest_size(family)
         timeline = simulate(build(name, devices, microbatches), COSTS)
         made.append(Entry(family, timeline, family.refusal(DEVICES, MICROBATCHES, family.fewest_chunks)))
-    return made
+    return sorted(made, key=lambda entry: GROUPS.index(entry.group))
 
 
 def nearest_size(family: Family) -> tuple[int, int]:

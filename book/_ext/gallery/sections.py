@@ -1,22 +1,33 @@
 """One section a schedule: its rule, its figure, its numbers, its order as text."""
 
-import inspect
 import json
 import re
 from collections.abc import Mapping
 
-from gallery.entries import TIMES, WEIGHT_GRADIENT, Entry
+from gallery.closed_forms import beside, formula_of, peak
+from gallery.entries import Entry
+from gallery.groups import Group
 from gallery.words import by_device, each_device, escaped, listed, upper_first
-from hybridlab import Kind, Schedule, UnsupportedSize, formulas, plot
+from hybridlab import Kind, Schedule, plot
+
+SOMETIMES = {"Longest span of one device": "span", "Idle time of a device": "bubble"}  # only where there is a closed form
 
 
-def section(entry: Entry, end: float, peak: float, keys: Mapping[str, str]) -> str:
-    """Return the section of one schedule; ``end`` and ``peak`` are the scales of all figures, ``keys`` tell papers by arXiv number."""
-    family, schedule, timeline = entry.family, entry.schedule, entry.timeline
+def heading(group: Group) -> str:
+    """Return what stands above the schedules of a group."""
+    return f"## {group.title}\n\n{group.words}\n\n"
+
+
+def section(entry: Entry, end: float, most: float, keys: Mapping[str, str]) -> str:
+    """Return the section of one schedule; ``end`` and ``most`` are the scales of all figures, ``keys`` tell papers by arXiv number."""
+    family, schedule = entry.family, entry.schedule
     kinds = {op.kind for op in schedule.ops}
     facts = {
-        "Makespan": f"{timeline.makespan:g}{closed_form(entry)}; bubble ratio {timeline.bubble_ratio:.3f}",
-        "Peak activations": f"{each_device(timeline.peak_activations)}, in microbatches",
+        "Makespan": beside(entry, "makespan"),
+        "Least possible": f"{entry.least:g} with these operations and activations, by {{func}}`~hybridlab.bound.lower_bound`; {far(entry)}",
+        **{words: beside(entry, quantity) for words, quantity in SOMETIMES.items() if formula_of(entry, quantity)},
+        "Bubble ratio": beside(entry, "bubble_ratio"),
+        "Peak activations": peak(entry),
         "Messages": f"{each_device(schedule.messages)}; {schedule.messages.sum()} in all",
         "Operations": listed(kind.words for kind in Kind if kind in kinds),
         "Placement": placement(schedule),
@@ -26,19 +37,24 @@ def section(entry: Entry, end: float, peak: float, keys: Mapping[str, str]) -> s
     }
     elsewhere = "" if entry.refusal is None else f"{escaped(upper_first(entry.refusal))}. So it is shown with {entry.size}.\n\n"
     return (
-        f"({entry.anchor})=\n## {escaped(family.title)}\n\n{rule(family.summary)}.\n\n{elsewhere}{figure(entry, end, peak)}\n\n"
+        f"({entry.anchor})=\n### {escaped(family.title)}\n\n{rule(family.summary)}.\n\n{elsewhere}{figure(entry, end, most)}\n\n"
         + "\n".join(f"- **{name}:** {fact}." for name, fact in facts.items())
         + '\n\n<details class="gallery-order"><summary>Order of every device as text</summary>\n\n'
         + f"```text\n{schedule}\n```\n\n</details>\n"
     )
 
 
-def figure(entry: Entry, end: float, peak: float) -> str:
+def far(entry: Entry) -> str:
+    """Return how far the schedule is from the least possible makespan."""
+    return f"this order takes {entry.more:.1%} more" if entry.more else "this order reaches it"
+
+
+def figure(entry: Entry, end: float, most: float) -> str:
     """Return the cell that draws the timeline."""
     alt = json.dumps(plot.alt_text(entry.timeline), ensure_ascii=False)
     return (
         f"```{{code-cell}} python3\n---\ntags: [remove-input]\nmystnb:\n  image:\n    alt: {alt}\n    width: 100%\n---\n"
-        f"plot.timeline(simulate({call(entry)}, costs), end={end:.10g}, peak={peak:.10g})\n```"
+        f"plot.timeline(simulate({call(entry)}, costs), end={end:.10g}, peak={most:.10g})\n```"
     )
 
 
@@ -49,30 +65,12 @@ def call(entry: Entry) -> str:
     return f'build("{entry.family.name}", devices={schedule.devices}, microbatches={schedule.microbatches}{chunks})'
 
 
-def closed_form(entry: Entry) -> str:
-    """Return what the closed form of the schedule says of the makespan: nothing where there is none, or none for this size.
-
-    It bears the name of the rule's function: `zb_h1_makespan` for `zb_h1`.
-    """
-    name = f"{getattr(entry.family.rule, '__name__', '')}_makespan"
-    formula = getattr(formulas, name, None)
-    if formula is None:
-        return ""
-    schedule = entry.schedule
-    known = TIMES | {"devices": schedule.devices, "microbatches": schedule.microbatches, "chunks": schedule.chunks}
-    known |= {"weight_gradient": WEIGHT_GRADIENT, "p2p": 0.0}
-    try:
-        value = formula(**{argument: known[argument] for argument in inspect.signature(formula).parameters})
-    except UnsupportedSize:
-        return ""
-    return f" by the clock, {value:g} by the closed form {{func}}`~hybridlab.formulas.{name}`"
-
-
 def placement(schedule: Schedule) -> str:
     """Return where the stages stand."""
-    if schedule.device_of == tuple(range(schedule.devices)):
+    if schedule.paths == (tuple(range(schedule.devices)),):
         return "stage *s* on device *s*"
-    return f"stages 0 to {schedule.stages - 1} on devices {by_device(schedule.device_of)}"
+    first, *others = (by_device(path) for path in schedule.paths)
+    return f"stages 0 to {schedule.stages - 1} on devices {'; those of the other copy of the weights on devices '.join([first, *others])}"
 
 
 def rule(summary: str) -> str:

@@ -3,9 +3,10 @@
 from html import escape
 
 from gallery.entries import DEVICES, MICROBATCHES, QUANTITIES, TIMES, WEIGHT_GRADIENT, Entry, best
+from gallery.groups import GROUPS
 from gallery.words import by_device, counted, escaped, listed
 from hybridlab import Timeline
-from hybridlab.palette import chunk_colour
+from hybridlab.palette import shade_colour, shades_of
 
 
 def size_in_words() -> str:
@@ -44,35 +45,43 @@ def table(shown: list[Entry]) -> str:
         number = f"<strong>{value:{form}}</strong>" if entry in leaders[name] else f"{value:{form}}"
         return f"<td>{number}{below and f'<small>{below}</small>'}</td>"
 
-    rows = [
-        f'<tr><th scope="row"><a href="#{entry.anchor}">{escape(entry.family.title)}</a>'
+    rows = {
+        entry.anchor: f'<tr><th scope="row"><a href="#{entry.anchor}">{escape(entry.family.title)}</a>'
         f"{''.join(f'<small>{note}</small>' for note in notes(entry))}</th>"
-        f"<td>{thumbnail(entry.timeline, span)}</td>{cell(entry, 'makespan')}{cell(entry, 'bubble ratio', '.3f')}"
+        f"<td>{thumbnail(entry.timeline, span)}</td>{cell(entry, 'makespan')}"
+        f"<td>{entry.least:g}<small>{f'+{entry.more:.1%}' if entry.more else 'reached'}</small></td>{cell(entry, 'bubble ratio', '.3f')}"
         f"{cell(entry, 'peak', below=by_device(entry.timeline.peak_activations))}"
-        f"{cell(entry, 'messages', below=by_device(entry.schedule.messages))}</tr>"
+        f"<td>{entry.schedule.copies}</td>{cell(entry, 'messages', below=by_device(entry.schedule.messages))}</tr>"
         for entry in shown
-    ]
+    }
     heads = "".join(
         f'<th scope="col">{head}{below and f"<small>{below}</small>"}</th>'
         for head, below in (
             ("schedule", ""),
             ("timeline", f"0 to {span:g}"),
             ("makespan", ""),
+            ("least possible", "distance"),
             ("bubble ratio", ""),
             ("peak activations", "by device"),
+            ("weights", "copies"),
             ("messages", "sent by device"),
         )
     )
     caption = (
         f"Every schedule with {DEVICES} devices and {MICROBATCHES} microbatches: the largest peak and all messages, "
-        "and below them those of each device. Bold: the least of its column."
+        "and below them those of each device. Bold: the least of its column. No order of the same operations that holds no more "
+        "activations on any device is shorter than the least possible makespan; the distance is that of the schedule from it."
     )
     if any(entry.refusal for entry in shown):
         caption += " A schedule with a size below its name does not run at the common one, and is not compared."
-    body = "\n".join(rows)
+    bodies = []
+    for group in GROUPS:
+        if members := [rows[entry.anchor] for entry in shown if entry.group is group]:
+            bodies += [f'<tbody>\n<tr><th scope="rowgroup" colspan="8"><span>{group.title}</span></th></tr>', *members, "</tbody>"]
+    body = "\n".join(bodies)
     return (
         '<div class="gallery-table" role="region" aria-label="Comparison of the schedules" tabindex="0">\n'
-        f"<table>\n<caption><span>{caption}</span></caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
+        f"<table>\n<caption><span>{caption}</span></caption>\n<thead><tr>{heads}</tr></thead>\n{body}\n</table>\n</div>"
     )
 
 
@@ -86,11 +95,13 @@ def thumbnail(timeline: Timeline, span: float) -> str:
     """Return a timeline as a small drawing, a row a device; the figure further down is the one that is described in words."""
     schedule = timeline.schedule
     paths: dict[str, str] = {}
-    for row in timeline.to_rows():
-        chunk = schedule.device_of[: row["stage"]].count(row["device"])
-        colour = chunk_colour(row["kind"], chunk, schedule.chunks)
+    shades, pairs = shades_of(schedule).tolist(), schedule.pairs.tolist()
+    halves = dict.fromkeys(pairs, 0.0) | {row + 1: 0.4 for row in pairs}  # of an overlapped pair, the forward above
+    for place, row in enumerate(timeline.to_rows()):
+        colour = shade_colour(row["kind"], shades[place], schedule.copies * schedule.chunks)
         left, wide = row["start"], row["end"] - row["start"]
-        paths[colour] = f"{paths.get(colour, '')}M{left:g} {row['device']}h{wide:g}v.8h{-wide:g}z"
+        top, high = row["device"] + halves.get(place, 0.0), ".4" if place in halves else ".8"
+        paths[colour] = f"{paths.get(colour, '')}M{left:g} {top:g}h{wide:g}v{high}h{-wide:g}z"
     idle = "".join(f"M0 {device}h{timeline.makespan:g}v.8H0z" for device in range(schedule.devices))
     drawn = "".join(f'<path fill="{colour}" d="{path}"/>' for colour, path in paths.items())
     box = f"0 0 {span:g} {schedule.devices - 0.2:g}"
