@@ -52,11 +52,13 @@ def unpacked(data: Mapping[str, Any], setting: Mapping[str, Any]) -> list[Row]:
             (rank, op), start = ops[row], run["end"][row]
             rows.append((rank, f"send {op}", first + device, start, start + data["p2p"]))
             rows.append((first + device, f"receive {op}", rank, start, start + data["p2p"]))
-    for device, _, start, _ in entry["rings"]:
-        for number, hop in enumerate(data["rounds"][str(setting["replicas"])]):
+    for device, stage, start, _ in entry["rings"]:
+        held = [path[stage] for path in flow["paths"]] if "paths" in flow else [device]
+        ring = [replica * count + each for replica in range(setting["replicas"]) for each in held]
+        for number, hop in enumerate(data["rounds"][str(len(ring))]):
             times = start + number * entry["hop"], start + (number + 1) * entry["hop"]
-            pieces = enumerate(zip(hop["piece"], hop["to"], strict=True))
-            rows += [(at * count + device, f"{hop['kind']} chunk {piece}", to * count + device, *times) for at, (piece, to) in pieces]
+            pieces = zip(ring, hop["piece"], hop["to"], strict=True)
+            rows += [(rank, f"{hop['kind']} chunk {piece}", ring[to], *times) for rank, piece, to in pieces]
     for rank in range(count * setting["replicas"]):
         start = entry["optimiser"][rank % count]
         rows.append((rank, "optimiser", -1, start, start + entry["update"]))

@@ -5,18 +5,17 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import counted
 from hybridlab.palette import SPAN_COLOURS
 from hybridlab.schedules import REGISTRY, build
-from hybridlab.spans import SPAN_KINDS, Spans
+from hybridlab.spans import SPAN_KINDS
 from hybridlab.step import HybridStep, hybrid_step
 from hybridlab.widgets.choices import scalars, wire_formats
 from hybridlab.widgets.grid import MOST_BYTES
 from hybridlab.widgets.pipeline import MOST_OPS, Data, kinds, packed, short
+from hybridlab.widgets.step_explorer_entry import entry_of, pipeline_of, rounds_of
 
 SIZES = ("devices", "replicas", "microbatches")
 AXES = ("schedule", *SIZES, "ring", "overlap")
@@ -52,13 +51,15 @@ def step_data(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others:
     :func:`hybrid_step` for all settings. What is equal in several settings, such as the replicas of one, is held once:
 
     - ``pipelines``, by "schedule/devices/microbatches": ``orders`` (one text a device), ``peak`` (activations, one a
-      device), ``chunks``, and ``messages`` (row of an operation, device that needs its output)
+      device), ``chunks``, and ``messages`` (row of an operation, device that needs its output); where there are overlapped
+      pairs, ``pairs``, and where there are several copies of the weights, ``paths`` and ``copy``, as ``pairs``, ``paths`` and
+      ``copy_of`` of a :class:`Schedule`
     - ``runs``: ``start`` and ``end`` of every operation of one replica
-    - ``rounds``, by replicas: the hops of a ring, each with ``kind``, ``step``, and for each replica the ``piece`` it sends
-      and the replica ``to`` which it sends
+    - ``rounds``, by the number of ranks of a ring: its hops, each with ``kind``, ``step``, and for each rank, replica by
+      replica and copy by copy, the ``piece`` it sends and the place ``to`` which it sends
     - ``steps``, by "schedule/devices/microbatches/replicas/place of the ring's price/overlap": ``runs`` (one place a
-      replica), ``rings`` (device, stage, start, bytes of each piece if known), ``hop`` (its time), ``optimiser`` (its
-      start, one a device), ``update`` (its time), and the figures of the step; or the sentence ``refusal``
+      replica), ``rings`` (device of the first copy, stage, start, bytes of each piece if known), ``hop`` (its time),
+      ``optimiser`` (its start, one a device), ``update`` (its time), and the figures of the step; or the sentence ``refusal``
 
     Raises :class:`HybridLabError` for wrong values, for a grid where nothing runs, and for more than 2 MB of data.
     """
@@ -68,9 +69,9 @@ def step_data(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others:
         if isinstance(step, str):
             steps[key] = {"refusal": step}
             continue
-        pipelines.setdefault(key.rsplit("/", 3)[0], _pipeline(step))
-        rounds.setdefault(str(step.mesh.replicas), _rounds(step))
-        steps[key] = _entry(step, runs)
+        pipelines.setdefault(key.rsplit("/", 3)[0], pipeline_of(step))
+        rounds.setdefault(str(step.mesh.replicas * step.timeline.schedule.copies), rounds_of(step))
+        steps[key] = entry_of(step, runs)
         if sum(map(len, runs)) > MOST_BYTES:
             break
     if all("refusal" in entry for entry in steps.values()):
@@ -121,80 +122,10 @@ def _steps(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others: Ma
 
 def _too_many(name: str, devices: int, replicas: int, microbatches: int) -> str | None:
     """Return why a step has more to draw than a browser can, or None."""
-    stages = devices * REGISTRY[name].fewest_chunks
-    most = 3 * stages * microbatches + 2 * (replicas - 1) * stages + devices  # of one replica, if it splits its backwards
+    stages, copies = devices * REGISTRY[name].fewest_chunks, REGISTRY[name].copies
+    hops = 2 * copies * (replicas * copies - 1) * stages
+    most = 3 * stages * microbatches + hops + devices  # of one replica, if it splits its backwards
     if replicas * most <= MOST_OPS:
         return None
     sizes = f"{counted(devices, 'device')} x {counted(replicas, 'replica')} x {counted(microbatches, 'microbatch')}"
     return f"{sizes} have more operations than the {MOST_OPS:,} that can be drawn; try fewer microbatches or replicas"
-
-
-def _pipeline(step: HybridStep) -> Data:
-    """Return what does not change with the replicas: the orders, the peaks, and who needs the output of which row."""
-    schedule, devices, sends = step.timeline.schedule, step.mesh.stages, _spans(step, "send")
-    first = sends.where(sends.device < devices)
-    return {
-        "orders": [" ".join(map(str, order)) for order in schedule.orders[:devices]],
-        "peak": short(step.peak_activations[:devices]),
-        "chunks": schedule.chunks,
-        "messages": np.stack([first.row, first.peer], 1).tolist(),
-    }
-
-
-def _rounds(step: HybridStep) -> list[Data]:
-    """Return the hops of the ring of one stage, the same for all."""
-    hops = _spans(step, "reduce-scatter", "all-gather")
-    ring = hops.where((hops.device % step.mesh.stages == 0) & (hops.stage == hops.stage.min(initial=0)))
-    rounds = []
-    for kind, number in dict.fromkeys(zip(ring.kind.tolist(), ring.step.tolist(), strict=True)):
-        one = ring.where((ring.kind == kind) & (ring.step == number))
-        one = one.where(np.argsort(one.device))
-        to = one.peer // step.mesh.stages
-        rounds.append({"kind": SPAN_KINDS[kind], "step": number, "piece": one.chunk.tolist(), "to": to.tolist()})
-    return rounds
-
-
-def _entry(step: HybridStep, runs: dict[str, int]) -> Data:
-    """Return one step; the times of its operations go into ``runs``, each of them once."""
-    mesh, timeline = step.mesh, step.timeline
-    starts, ends = (np.split(times, mesh.replicas) for times in (timeline.start, timeline.end))
-    texts = (packed({"start": short(start), "end": short(end)}) for start, end in zip(starts, ends, strict=True))
-    optimiser = _spans(step, "optimiser")
-    hops = _spans(step, "reduce-scatter", "all-gather")
-    figures = {
-        "makespan": step.makespan,
-        "all_reduce": step.all_reduce_time,
-        "exposed": step.exposed_communication,
-        "share": step.communication_share,
-        "speedup": step.speedup,
-        "efficiency": step.efficiency,
-        "single": step.single_device,
-        "update": (optimiser.end - optimiser.start).max(),
-        "hop": (hops.end - hops.start).max(initial=0.0),
-    }
-    return {
-        "runs": [runs.setdefault(text, len(runs)) for text in texts],
-        "rings": _rings(hops, mesh.stages),
-        "optimiser": short(optimiser.start[: mesh.stages]),
-        **dict(zip(figures, short(figures.values()), strict=True)),
-    }
-
-
-def _rings(hops: Spans, devices: int) -> list[list[Any]]:
-    """Return device, stage, start and the bytes of each piece, if they are known, of every ring."""
-    rings = []
-    for device in range(devices):
-        own = hops.where(hops.device == device)
-        for stage in dict.fromkeys(own.stage.tolist()):
-            ring = own.where(own.stage == stage)
-            nbytes = dict(zip(ring.chunk.tolist(), ring.nbytes.tolist(), strict=True))
-            sizes = [nbytes[piece] for piece in sorted(nbytes)]
-            rings.append([device, stage, short([ring.start.min()])[0], sizes if min(sizes) >= 0 else []])
-    return rings
-
-
-def _spans(step: HybridStep, *kinds: str) -> Spans:
-    spans = step.timeline.spans
-    if spans is None:
-        raise HybridLabError("this step does not tell what its devices did beside their operations")
-    return spans.of(*kinds)

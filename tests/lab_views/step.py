@@ -118,7 +118,9 @@ def told_is_right(shown: Any, step: HybridStep) -> tuple[int, float]:
             size = f" ({row['nbytes']:,} bytes)" if row["nbytes"] >= 0 else ""
             phrases.append(f"it sends chunk {row['chunk']} of the gradients{size} to rank {row['peer']} and receives ")
             phrases.append(f"chunk {into['chunk']} from rank {into['device']}")
-            phrases.append(f"hop {row['step'] + 1} of {step.mesh.replicas - 1} of the {what} on the ring of stage {row['stage']}")
+            copies = step.timeline.schedule.copies
+            ring = f"{'both copies of ' if copies > 1 else ''}stage {row['stage']}"
+            phrases.append(f"hop {row['step'] + 1} of {step.mesh.replicas * copies - 1} of the {what} on the ring of {ring}")
         elif what in ("send", "receive"):
             phrases.append(f"It {what}s the output of {rest[0]} {'to' if what == 'send' else 'from'} rank {row['peer']}")
         else:
