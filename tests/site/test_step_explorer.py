@@ -22,7 +22,7 @@ MADE: dict[str, Callable[[], StepExplorer]] = {
         gradient_bytes=2_000_000_002, wire=(FP16, INT8), optimiser=15, unit="ms", show={"overlap": True},
     ),
     "two copies": lambda: StepExplorer(
-        ("chimera", "dualpipe", "dualpipe-v"), 4, (1, 2), 8, p2p=0.25, link=Link(1e-4, 1e9), gradient_bytes=1_000_002, optimiser=1,
+        ("chimera", "dualpipe", "dualpipe-v"), 4, (1, 2), 8, p2p=0.25, pair_overlap=0.5, link=Link(1e-4, 1e9), gradient_bytes=1_000_002, optimiser=1,
         unit="ms", show={"replicas": 2, "overlap": True},
     ),
     "a slow replica": lambda: StepExplorer("gpipe", 2, 2, 3, forward=[1, 1, 1, 3], ring_step=0.5),
