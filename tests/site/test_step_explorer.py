@@ -7,8 +7,9 @@ import pytest
 from lab_views.step import KIND, SHOWN, drawn_is_right, figures_are_right, told_is_right
 from playwright.sync_api import Locator
 
-from hybridlab import FP16, INT8
+from hybridlab import FP16, INT8, REGISTRY
 from hybridlab.collectives import Link
+from hybridlab.palette import shade_colour
 from hybridlab.step import HybridStep
 from hybridlab.widgets import StepExplorer
 
@@ -22,8 +23,8 @@ MADE: dict[str, Callable[[], StepExplorer]] = {
         gradient_bytes=2_000_000_002, wire=(FP16, INT8), optimiser=15, unit="ms", show={"overlap": True},
     ),
     "two copies": lambda: StepExplorer(
-        ("chimera", "dualpipe", "dualpipe-v"), 4, (1, 2), 8, p2p=0.25, pair_overlap=0.5, link=Link(1e-4, 1e9), gradient_bytes=1_000_002, optimiser=1,
-        unit="ms", show={"replicas": 2, "overlap": True},
+        ("chimera", "dualpipe", "dualpipe-v"), 4, (1, 2), 8, p2p=0.25, pair_overlap=0.5, link=Link(1e-4, 1e9),
+        gradient_bytes=1_000_002, optimiser=1, unit="ms", show={"schedule": "dualpipe", "replicas": 2, "overlap": True},
     ),
     "a slow replica": lambda: StepExplorer("gpipe", 2, 2, 3, forward=[1, 1, 1, 3], ring_step=0.5),
 }  # fmt: skip
@@ -108,6 +109,30 @@ def test_a_place_pointed_at_is_told_and_its_sender_and_receiver_are_marked(new_p
         marked = view.locator(".names .peer").all_text_contents()
         assert sorted(marked) == ["receives", "sends"]
         assert view.locator(".arrow").count() >= 2
+
+
+@pytest.mark.parametrize("name", ["chimera", "dualpipe", "dualpipe-v"])
+def test_the_shade_of_a_bar_tells_the_copy_of_its_microbatch_or_its_chunk(new_page: NewPage, server: str, name: str) -> None:
+    explorer = MADE["two copies"]()
+    view = opened(new_page, server, explorer)
+    choose(view, explorer, schedule=name)
+    bars = view.evaluate(
+        """(root) => [...root.querySelectorAll(".plot .op")].map((op) => [op.textContent, op.querySelector("rect").getAttribute("fill")])"""
+    )
+    schedule = explorer.step.timeline.schedule
+    begins = {op.microbatch: device for device, order in enumerate(schedule.orders[:4]) for op in order if str(op).startswith("0F")}
+    wanted = set()
+    for op in schedule.ops:
+        shade = op.stage // 4 if name == "dualpipe-v" else begins[op.microbatch] // 3
+        wanted |= {(f"{op.kind.value}{op.microbatch}", shade_colour(op.kind.value, shade, 2))}
+    drawn = {(text, fill) for text, fill in bars if text[:1] in "FBIW" and text[1:].isdigit()}
+    assert drawn
+    assert drawn <= wanted
+    assert len({fill for text, fill in drawn if text.startswith("F")}) == 2
+    legend = view.locator(".legend").inner_text()
+    assert ("copies of the weights: from device 0, from device 3" in legend) == (REGISTRY[name].copies == 2)
+    assert ("first to last chunk of a device" in legend) == (name == "dualpipe-v")
+    assert ("overlapped pair: both at once" in legend) == (name != "chimera")
 
 
 def test_the_rank_and_the_moment_have_controls_of_their_own(new_page: NewPage, server: str) -> None:
