@@ -7,7 +7,7 @@ import pytest
 from lab_views.step import KIND, SHOWN, drawn_is_right, figures_are_right, told_is_right
 from playwright.sync_api import Locator
 
-from hybridlab import FP16, INT8, REGISTRY
+from hybridlab import FP16, INT8
 from hybridlab.collectives import Link
 from hybridlab.palette import shade_colour
 from hybridlab.step import HybridStep
@@ -28,6 +28,8 @@ MADE: dict[str, Callable[[], StepExplorer]] = {
     ),
     "a slow replica": lambda: StepExplorer("gpipe", 2, 2, 3, forward=[1, 1, 1, 3], ring_step=0.5),
 }  # fmt: skip
+BARS = """(root) => [...root.querySelectorAll(".plot .op")].map((op) => [op.textContent, op.querySelector("rect")])
+  .map(([text, body]) => [text, body.getAttribute("fill"), ...["y", "height"].map((name) => Number(body.getAttribute(name)))])"""
 each_explorer = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 
 
@@ -112,25 +114,24 @@ def test_a_place_pointed_at_is_told_and_its_sender_and_receiver_are_marked(new_p
 
 
 @pytest.mark.parametrize("name", ["chimera", "dualpipe", "dualpipe-v"])
-def test_the_shade_of_a_bar_tells_the_copy_of_its_microbatch_or_its_chunk(new_page: NewPage, server: str, name: str) -> None:
+def test_shades_tell_copies_or_chunks_and_of_a_pair_the_forward_stands_above(new_page: NewPage, server: str, name: str) -> None:
     explorer = MADE["two copies"]()
     view = opened(new_page, server, explorer)
     choose(view, explorer, schedule=name)
-    bars = view.evaluate(
-        """(root) => [...root.querySelectorAll(".plot .op")].map((op) => [op.textContent, op.querySelector("rect").getAttribute("fill")])"""
-    )
+    bars = [bar for bar in view.evaluate(BARS) if bar[0][:1] in "FBIW" and bar[0][1:].isdigit()]
     schedule = explorer.step.timeline.schedule
     begins = {op.microbatch: device for device, order in enumerate(schedule.orders[:4]) for op in order if str(op).startswith("0F")}
     wanted = set()
     for op in schedule.ops:
         shade = op.stage // 4 if name == "dualpipe-v" else begins[op.microbatch] // 3
         wanted |= {(f"{op.kind.value}{op.microbatch}", shade_colour(op.kind.value, shade, 2))}
-    drawn = {(text, fill) for text, fill in bars if text[:1] in "FBIW" and text[1:].isdigit()}
-    assert drawn
-    assert drawn <= wanted
-    assert len({fill for text, fill in drawn if text.startswith("F")}) == 2
+    assert {(text, fill) for text, fill, *_ in bars} <= wanted
+    assert len({fill for text, fill, *_ in bars if text.startswith("F")}) == 2
+    rows = {top: height for _, top, _, height in view.evaluate(SHOWN)["rows"]}
+    halves = {(text[0], y in rows) for text, _, y, height in bars if height not in rows.values()}
+    assert halves == (set() if name == "chimera" else {("F", True), ("B", False)})
     legend = view.locator(".legend").inner_text()
-    assert ("copies of the weights: from device 0, from device 3" in legend) == (REGISTRY[name].copies == 2)
+    assert ("copies of the weights: from device 0, from device 3" in legend) == (name != "dualpipe-v")
     assert ("first to last chunk of a device" in legend) == (name == "dualpipe-v")
     assert ("overlapped pair: both at once" in legend) == (name != "chimera")
 
