@@ -14,6 +14,7 @@ from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, UnsupportedSize
 from hybridlab.mesh import Mesh
 from hybridlab.ops import Kind, Op
+from hybridlab.recomputation import recomputed_peak
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build, register
 from hybridlab.step import HybridStep, hybrid_step
@@ -49,6 +50,7 @@ __all__ = [
     "formulas",
     "hybrid_step",
     "published",
+    "recomputed_peak",
     "register",
     "ring_all_reduce",
     "simulate",

@@ -87,7 +87,7 @@ def data_of(html: str) -> list[Any]:
     """Return the data of a page's explorers, in the order of their views; ``html`` is its text."""
     states = state_of(html)["state"]
     shown = (states[json.loads(match[1])["model_id"]]["state"] for match in VIEW.finditer(html))
-    return [state["data"] for state in shown if "data" in state]
+    return [state["data"] for state in shown if "pipelines" in state.get("data", {})]
 
 
 def explorers_of(page: Page, html: str) -> list[Explorer]:

@@ -38,6 +38,7 @@ FLOORS = {
     "validation": 2,
     "clock": 3,
     "formulas": 3,
+    "recomputation": 3,
     "schedules": 3,
     "timeline": 3,
     "bound": 4,

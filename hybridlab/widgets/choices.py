@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import LARGEST, shown, times, whole_number
+from hybridlab.widgets.pipeline import short
 from hybridlab.wire import WireFormat
 
 MOST_VALUES = 1_000  # of one control
@@ -50,3 +51,25 @@ def wire_formats(value: Any, name: str) -> list[WireFormat]:
             wanted = f'{name} must be a wire format, such as INT8 or WireFormat("INT8", block=256), or several'
             raise HybridLabError(f"{wanted}, not {shown(each)}")
     return list(dict.fromkeys(formats))
+
+
+class Prices(NamedTuple):
+    """What a step of the ring can cost: the name of the choice, its values, and the arguments of hybrid_step for each."""
+
+    label: str
+    values: list[Any]
+    arguments: list[dict[str, Any]]
+
+
+def prices(ring_step: Any, link: Any, gradient_bytes: Any, wire: Any, unit: str = "") -> Prices:
+    """Return what a step of the ring can cost: times to choose from, or wire formats of gradients that cross a link.
+
+    >>> prices((20, 10), None, None, None, "ms")[:2]
+    ('Ring step, ms', [10, 20])
+    """
+    if link is None and gradient_bytes is None:
+        steps = short(scalars(0.0 if ring_step is None else ring_step, "ring_step"))
+        return Prices(f"Ring step, {unit}" if unit else "Ring step", steps, [{"ring_step": each} for each in steps])
+    wires = wire_formats(wire, "wire")
+    shared = {"ring_step": ring_step, "link": link, "gradient_bytes": gradient_bytes}
+    return Prices("Wire format", [str(each) for each in wires], [shared | {"wire": each} for each in wires])

@@ -9,10 +9,11 @@ function arrowOf(frame, [y0, y1], at, bend, name) {
   return make("g", { class: `arrow ${name}` }, line, head, make("circle", { cx: round(x), cy: y0, r: 3 }));
 }
 
-function arrowsOf(frame, { ops, time: at, sends, receives, hops }) {
+function arrowsOf(frame, { op, time: at, sends, receives, hops }) {
   const [messages, ring] = [frame.message, frame.hop].map((lane) => (from, to) => [from, to].map((rank) => lane(rank) + frame.lane / 2));
   const out = [...sends, ...receives].map(({ from, to, start, end }) => arrowOf(frame, messages(from, to), (start + end) / 2, 12, "sent"));
-  for (const { rank, peer, end } of ops.filter(hasPeer)) out.push(arrowOf(frame, messages(rank, peer), end, 12, "later"));
+  const goes = [op, op?.partner].filter((each) => Number.isInteger(each?.peer));
+  out.push(...goes.map(({ rank, peer, end }) => arrowOf(frame, messages(rank, peer), end, 12, "later")));
   for (const { rank, peer, from, start, end } of hops) {
     const [early, late] = [0.75 * start + 0.25 * end, 0.25 * start + 0.75 * end];
     out.push(arrowOf(frame, ring(rank, peer), late, 26, "sent"), arrowOf(frame, ring(from, rank), early, -26, "got"));
@@ -23,7 +24,7 @@ function arrowsOf(frame, { ops, time: at, sends, receives, hops }) {
 // Marks in the picture what a rank does at a moment: its row, the time, what runs, and who sends to whom.
 function markMoment(step, frame, plot, moment) {
   const { under, over } = plot;
-  const { own, ops, sends, receives, hops, time: at } = moment;
+  const { own, op, sends, receives, hops, time: at } = moment;
   const x = round(Math.max((at - frame.from) * frame.scale, 0));
   const wide = { x: -LEFT + 1, width: Math.ceil(LEFT + frame.pixels + END) - 2, height: frame.pitch - 2 };
   const row = (rank, name) => make("rect", { class: name, y: frame.top(rank) - 3.5, rx: 3, ...wide });
@@ -35,12 +36,12 @@ function markMoment(step, frame, plot, moment) {
   const peers = [...new Set([...takes, ...gives])].map((rank) => row(rank, "row peer"));
   under.replaceChildren(row(own.rank, "row"), ...peers);
   for (const item of plot.running ?? []) item.shape?.classList.remove("now");
-  plot.running = [...ops, ...sends, ...receives, ...hops];
+  plot.running = [op, op?.partner, ...sends, ...receives, ...hops].filter(Boolean);
   for (const item of plot.running) item.shape?.classList.add("now");
   for (const each of step.ranks) {
     const role = (takes.has(each.rank) ? 1 : 0) + (gives.has(each.rank) ? 2 : 0);
     each.name.classList.toggle("here", each === own);
-    each.role.textContent = ["", "receives", "sends", "both"][role] || `${step.holder} ${each.device}`;
+    each.role.textContent = ["", "receives", "sends", "both"][role] || `${step.held > 1 ? "device" : "stage"} ${each.device}`;
     each.role.classList.toggle("peer", role > 0);
   }
 }

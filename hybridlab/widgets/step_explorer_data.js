@@ -12,17 +12,15 @@ function keyOf(data, { schedule, devices, microbatches, replicas, ring, overlap 
 function stepOf(data, setting) {
   const { schedule, devices, replicas, microbatches } = setting;
   const entry = data.steps[keyOf(data, setting)];
-  const pipeline = data.pipelines[[schedule, devices, microbatches].join("/")];
-  const copies = pipeline?.paths?.length ?? 1;
   const sizes = [`${counted(devices, "device")} a pipeline`, counted(replicas, "replica"), counted(microbatches, "microbatch")];
-  if (copies > 1) sizes.push(`${copies} copies of the weights`);
   const about = { title: data.titles[schedule], sizes: sizes.join(", "), unit: data.unit, kinds: data.kinds, spans: data.spans };
   if (entry.refusal) return { ...about, refusal: entry.refusal };
+  const pipeline = data.pipelines[[schedule, devices, microbatches].join("/")];
   const place = (rank) => ({ rank, replica: Math.floor(rank / devices), device: rank % devices });
   const ranks = Array.from({ length: devices * replicas }, (_, rank) => place(rank));
-  const { peak, chunks, paths } = pipeline;
-  const holder = chunks * copies > 1 ? "device" : "stage"; // as which a rank is named
-  const step = { ...about, ...entry, devices, replicas, ranks, peak, chunks, copies, paths, holder };
+  const copies = 1 + most(pipeline.copy ?? []);
+  const step = { ...about, ...entry, devices, replicas, ranks, peak: pipeline.peak, chunks: pipeline.chunks, copies };
+  step.held = pipeline.chunks * copies; // stages whose weights a device holds
   entry.runs.forEach((run, replica) => addOps(step, pipeline, data.runs[run], replica, data.p2p));
   for (const ring of entry.rings) addHops(step, ring, data.rounds[replicas * copies]);
   for (const each of ranks) addOptimiser(step, each);
@@ -33,16 +31,15 @@ function stepOf(data, setting) {
   return step;
 }
 
-function addOps(step, { orders, messages, pairs = [], copy }, { start, end }, replica, p2p) {
+function addOps(step, { orders, messages, chunks, copy }, { start, end }, replica, p2p) {
   const first = replica * step.devices;
-  const ops = orders.flatMap((order, device) => order.split(" ").map((text) => ({ text, rank: first + device })));
+  const ops = orders.flatMap((order, device) => order.split(" ").flatMap((word) => turnOf(word, { rank: first + device })));
   ops.forEach((op, row) => {
     const [, stage, kind, microbatch] = /^(\d+)([FBIW])(\d+)$/.exec(op.text);
     Object.assign(op, { kind, stage: Number(stage), microbatch: Number(microbatch), start: start[row], end: end[row], peer: null });
     op.copy = copy?.[op.microbatch] ?? 0;
-    op.shade = op.copy * step.chunks + Math.floor(op.stage / step.devices);
+    op.shade = op.copy * chunks + Math.floor(op.stage / step.devices);
   });
-  for (const row of pairs) [ops[row].partner, ops[row + 1].partner] = [ops[row + 1], ops[row]];
   orders.forEach((_, device) => (step.ranks[first + device].ops = ops.filter((op) => op.rank === first + device)));
   const sent = messages.map(([row, device]) => {
     const op = ops[row];
@@ -58,17 +55,17 @@ function addOps(step, { orders, messages, pairs = [], copy }, { start, end }, re
 }
 
 // What each rank of a ring sends, hop by hop; `from` is the rank that sends to it meanwhile, and `got` the piece that it receives.
-// Its ranks stand replica by replica, and copy by copy of the weights.
-function addHops(step, [device, stage, start, nbytes], rounds) {
-  const held = step.paths?.map((path) => path[stage]) ?? [device];
-  const ranks = Array.from({ length: step.replicas }, (_, replica) => held.map((each) => replica * step.devices + each)).flat();
+// The ring goes through the replicas, in each through the devices of all copies of the weights, if there are several.
+function addHops(step, [held, stage, start, nbytes], rounds) {
+  const devices = [held].flat();
+  const rankAt = (place) => Math.floor(place / devices.length) * step.devices + devices[place % devices.length];
   rounds.forEach(({ kind, piece, to }, round) => {
     const same = rounds.filter((each) => each.kind === kind);
     const shared = { kind, stage, count: same.indexOf(rounds[round]) + 1, of: same.length };
     const times = { start: start + round * step.hop, end: start + (round + 1) * step.hop };
     to.forEach((receiver, place) => {
       const sender = to.indexOf(place);
-      const [rank, peer, from] = [place, receiver, sender].map((each) => ranks[each]);
+      const [rank, peer, from] = [place, receiver, sender].map(rankAt);
       const hop = { ...shared, ...times, rank, peer, from, piece: piece[place], got: piece[sender], nbytes: nbytes[piece[place]] };
       step.ranks[rank].hops.push(hop);
     });
@@ -91,17 +88,14 @@ function momentsOf(step, rank) {
   return [...moments.filter((time, place) => !place || time - moments[place - 1] > grain(step)), step.makespan];
 }
 
-// An operation and, of an overlapped pair, the other one with it.
-const bothOf = (op) => [op, op?.partner].filter(Boolean);
-
 // What a rank does at a time: what has begun and not ended, and what it computes next.
 function momentOf(step, rank, time) {
   const at = time + grain(step);
   const now = ({ start, end }) => start <= at && at < end;
   const own = step.ranks[rank];
-  const soon = own.computing.find(({ start }) => start > at);
+  const next = own.computing.find(({ start }) => start > at) ?? null;
   const [sends, receives, hops] = [own.sends, own.receives, own.hops].map((items) => items.filter(now));
-  return { own, time, done: at >= step.makespan, ops: own.computing.filter(now), next: bothOf(soon), sends, receives, hops };
+  return { own, time, done: at >= step.makespan, op: own.computing.find(now) ?? null, next, sends, receives, hops };
 }
 
 // Where an arrow key leads from a moment: along the time of its rank, or to another rank; null for other keys.

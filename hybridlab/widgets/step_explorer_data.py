@@ -3,45 +3,25 @@
 import json
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import counted
 from hybridlab.palette import SPAN_COLOURS
+from hybridlab.schedule_text import turn_text
 from hybridlab.schedules import REGISTRY, build
-from hybridlab.spans import SPAN_KINDS
+from hybridlab.spans import SPAN_KINDS, Spans
 from hybridlab.step import HybridStep, hybrid_step
-from hybridlab.widgets.choices import scalars, wire_formats
+from hybridlab.widgets.choices import Prices
 from hybridlab.widgets.grid import MOST_BYTES
 from hybridlab.widgets.pipeline import MOST_OPS, Data, kinds, packed, short
-from hybridlab.widgets.step_explorer_entry import entry_of, pipeline_of, rounds_of
 
 SIZES = ("devices", "replicas", "microbatches")
 AXES = ("schedule", *SIZES, "ring", "overlap")
 WORDS = ("message sent", "message received", "reduce-scatter", "all-gather", "optimiser")
-
-
-class Prices(NamedTuple):
-    """What a step of the ring can cost: the name of the choice, its values, and the arguments of hybrid_step for each."""
-
-    label: str
-    values: list[Any]
-    arguments: list[dict[str, Any]]
-
-
-def prices(ring_step: Any, link: Any, gradient_bytes: Any, wire: Any, unit: str = "") -> Prices:
-    """Return what a step of the ring can cost: times to choose from, or wire formats of gradients that cross a link.
-
-    >>> prices((20, 10), None, None, None, "ms")[:2]
-    ('Ring step, ms', [10, 20])
-    """
-    if link is None and gradient_bytes is None:
-        steps = short(scalars(0.0 if ring_step is None else ring_step, "ring_step"))
-        return Prices(f"Ring step, {unit}" if unit else "Ring step", steps, [{"ring_step": each} for each in steps])
-    wires = wire_formats(wire, "wire")
-    shared = {"ring_step": ring_step, "link": link, "gradient_bytes": gradient_bytes}
-    return Prices("Wire format", [str(each) for each in wires], [shared | {"wire": each} for each in wires])
 
 
 def step_data(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others: Mapping[str, Any], unit: str = "") -> Data:
@@ -51,15 +31,14 @@ def step_data(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others:
     :func:`hybrid_step` for all settings. What is equal in several settings, such as the replicas of one, is held once:
 
     - ``pipelines``, by "schedule/devices/microbatches": ``orders`` (one text a device), ``peak`` (activations, one a
-      device), ``chunks``, and ``messages`` (row of an operation, device that needs its output); where there are overlapped
-      pairs, ``pairs``, and where there are several copies of the weights, ``paths`` and ``copy``, as ``pairs``, ``paths`` and
-      ``copy_of`` of a :class:`Schedule`
+      device), ``chunks``, ``messages`` (row of an operation, device that needs its output), and ``copy`` of each microbatch
+      if there are several copies of the weights
     - ``runs``: ``start`` and ``end`` of every operation of one replica
-    - ``rounds``, by the number of ranks of a ring: its hops, each with ``kind``, ``step``, and for each rank, replica by
-      replica and copy by copy, the ``piece`` it sends and the place ``to`` which it sends
+    - ``rounds``, by ranks: the hops of a ring, each with ``kind``, ``step``, and for each rank of it the ``piece`` it sends
+      and the place in the ring ``to`` which it sends
     - ``steps``, by "schedule/devices/microbatches/replicas/place of the ring's price/overlap": ``runs`` (one place a
-      replica), ``rings`` (device of the first copy, stage, start, bytes of each piece if known), ``hop`` (its time),
-      ``optimiser`` (its start, one a device), ``update`` (its time), and the figures of the step; or the sentence ``refusal``
+      replica), ``rings`` (device, or one a copy, stage, start, bytes of each piece if known), ``hop`` (its time), ``optimiser`` (its
+      start, one a device), ``update`` (its time), and the figures of the step; or the sentence ``refusal``
 
     Raises :class:`HybridLabError` for wrong values, for a grid where nothing runs, and for more than 2 MB of data.
     """
@@ -69,9 +48,9 @@ def step_data(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others:
         if isinstance(step, str):
             steps[key] = {"refusal": step}
             continue
-        pipelines.setdefault(key.rsplit("/", 3)[0], pipeline_of(step))
-        rounds.setdefault(str(step.mesh.replicas * step.timeline.schedule.copies), rounds_of(step))
-        steps[key] = entry_of(step, runs)
+        pipelines.setdefault(key.rsplit("/", 3)[0], _pipeline(step))
+        rounds.setdefault(str(step.mesh.replicas * step.timeline.schedule.copies), _rounds(step))
+        steps[key] = _entry(step, runs)
         if sum(map(len, runs)) > MOST_BYTES:
             break
     if all("refusal" in entry for entry in steps.values()):
@@ -123,9 +102,81 @@ def _steps(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others: Ma
 def _too_many(name: str, devices: int, replicas: int, microbatches: int) -> str | None:
     """Return why a step has more to draw than a browser can, or None."""
     stages, copies = devices * REGISTRY[name].fewest_chunks, REGISTRY[name].copies
-    hops = 2 * copies * (replicas * copies - 1) * stages
-    most = 3 * stages * microbatches + hops + devices  # of one replica, if it splits its backwards
+    most = 3 * stages * microbatches + 2 * copies * (copies * replicas - 1) * stages + devices  # of one replica, if it splits its backwards
     if replicas * most <= MOST_OPS:
         return None
     sizes = f"{counted(devices, 'device')} x {counted(replicas, 'replica')} x {counted(microbatches, 'microbatch')}"
     return f"{sizes} have more operations than the {MOST_OPS:,} that can be drawn; try fewer microbatches or replicas"
+
+
+def _pipeline(step: HybridStep) -> Data:
+    """Return what does not change with the replicas: the orders, the peaks, and who needs the output of which row."""
+    schedule, devices, sends = step.timeline.schedule, step.mesh.stages, _spans(step, "send")
+    first = sends.where(sends.device < devices)
+    return {
+        "orders": [" ".join(map(turn_text, order)) for order in schedule.turns[:devices]],
+        "peak": short(step.peak_activations[:devices]),
+        "chunks": schedule.chunks,
+        "messages": np.stack([first.row, first.peer], 1).tolist(),
+    } | ({"copy": schedule.copy_of.tolist()} if schedule.copies > 1 else {})
+
+
+def _rounds(step: HybridStep) -> list[Data]:
+    """Return the hops of the ring of one stage, the same for all."""
+    hops = _spans(step, "reduce-scatter", "all-gather")
+    ring = hops.where(hops.stage == 0)
+    ranks = [replica * step.mesh.stages + path[0] for replica in range(step.mesh.replicas) for path in step.timeline.schedule.paths]
+    rounds = []
+    for kind, number in dict.fromkeys(zip(ring.kind.tolist(), ring.step.tolist(), strict=True)):
+        one = ring.where((ring.kind == kind) & (ring.step == number))
+        one = one.where(np.argsort([ranks.index(rank) for rank in one.device]))
+        to = [ranks.index(rank) for rank in one.peer]
+        rounds.append({"kind": SPAN_KINDS[kind], "step": number, "piece": one.chunk.tolist(), "to": to})
+    return rounds
+
+
+def _entry(step: HybridStep, runs: dict[str, int]) -> Data:
+    """Return one step; the times of its operations go into ``runs``, each of them once."""
+    mesh, timeline = step.mesh, step.timeline
+    starts, ends = (np.split(times, mesh.replicas) for times in (timeline.start, timeline.end))
+    texts = (packed({"start": short(start), "end": short(end)}) for start, end in zip(starts, ends, strict=True))
+    optimiser = _spans(step, "optimiser")
+    hops = _spans(step, "reduce-scatter", "all-gather")
+    figures = {
+        "makespan": step.makespan,
+        "all_reduce": step.all_reduce_time,
+        "exposed": step.exposed_communication,
+        "share": step.communication_share,
+        "speedup": step.speedup,
+        "efficiency": step.efficiency,
+        "single": step.single_device,
+        "update": (optimiser.end - optimiser.start).max(),
+        "hop": (hops.end - hops.start).max(initial=0.0),
+    }
+    return {
+        "runs": [runs.setdefault(text, len(runs)) for text in texts],
+        "rings": _rings(hops, step),
+        "optimiser": short(optimiser.start[: mesh.stages]),
+        **dict(zip(figures, short(figures.values()), strict=True)),
+    }
+
+
+def _rings(hops: Spans, step: HybridStep) -> list[list[Any]]:
+    """Return device (or devices), stage, start and the bytes of each piece, if they are known, of every ring."""
+    rings: dict[int, list[Any]] = {}
+    for device in range(step.mesh.stages):
+        own = hops.where(hops.device == device)
+        for stage in dict.fromkeys(own.stage.tolist()):
+            ring = own.where(own.stage == stage)
+            nbytes = [size for _, size in sorted(set(zip(ring.chunk.tolist(), ring.nbytes.tolist(), strict=True)))]
+            held = [path[stage] for path in step.timeline.schedule.paths]
+            place, known = held if len(held) > 1 else device, nbytes if min(nbytes) >= 0 else []
+            rings.setdefault(stage, [place, stage, short([ring.start.min()])[0], known])
+    return list(rings.values())
+
+
+def _spans(step: HybridStep, *kinds: str) -> Spans:
+    spans = step.timeline.spans
+    if spans is None:
+        raise HybridLabError("this step does not tell what its devices did beside their operations")
+    return spans.of(*kinds)

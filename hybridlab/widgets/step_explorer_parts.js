@@ -40,7 +40,7 @@ function cursorOf(id, unit, pick, zoom) {
   const show = (step, now, ringsOnly) => {
     element.hidden = Boolean(step.refusal);
     if (step.refusal) return;
-    const named = step.ranks.map(({ rank: each, device }) => [String(each), `${each}, ${step.holder} ${device}`]);
+    const named = step.ranks.map(({ rank: each, device }) => [String(each), `${each}, ${step.held > 1 ? "device" : "stage"} ${device}`]);
     rank.show(String(now.own.rank), named);
     moments = momentsOf(step, now.own.rank);
     slider.max = moments.length - 1;
@@ -52,9 +52,6 @@ function cursorOf(id, unit, pick, zoom) {
   };
   return { element, show };
 }
-
-// Where the microbatches of each copy of the weights begin.
-const waysOf = ({ paths }) => paths.map(([first]) => `from device ${first}`).join(", ");
 
 function legendOf(step) {
   if (step.refusal) return [];
@@ -71,8 +68,8 @@ function legendOf(step) {
   }
   parts.push(idleSample());
   if (items.some((item) => item.partner)) parts.push(pairSample(kinds));
-  const shades = step.copies > 1 ? `copies of the weights: ${waysOf(step)}` : "first to last chunk of a device";
-  if (step.chunks * step.copies > 1) parts.push(shadeSample(shades, kinds.F.colours[step.chunks * step.copies]));
+  if (step.copies > 1) parts.push(copiesSample(kinds, step));
+  else if (step.chunks > 1) parts.push(shadeSample("first to last chunk of a device", kinds.F.colours[step.chunks]));
   if (has("send")) parts.push(sampleOf(words("send"), make("rect", { class: "send", x: 1, y: 3, width: 24, height: 6 })));
   if (has("receive")) parts.push(sampleOf(words("receive"), make("rect", { class: "receive", x: 1, y: 9, width: 24, height: 6 })));
   const hop = (kind, fill) => {
@@ -90,7 +87,7 @@ const percent = (part) => `${(100 * part).toFixed(1)}\u00a0%`;
 function figuresOf(data, setting) {
   const unit = data.unit ? `, ${data.unit}` : "";
   const steps = data.overlap.map((overlap) => data.steps[keyOf(data, { ...setting, overlap })]);
-  const { peak, chunks, paths } = data.pipelines[[setting.schedule, setting.devices, setting.microbatches].join("/")];
+  const { peak, chunks, copy } = data.pipelines[[setting.schedule, setting.devices, setting.microbatches].join("/")];
   const head = (overlap) => {
     const words = overlap ? "Overlap" : "No overlap";
     if (overlap !== setting.overlap || steps.length === 1) return make("th", { scope: "col" }, words);
@@ -105,7 +102,7 @@ function figuresOf(data, setting) {
     row(`One device alone${unit}`, (step) => number(step.single)),
     row("Speedup against one device", (step) => step.speedup.toFixed(3)),
     row(`Efficiency, on ${counted(setting.devices * setting.replicas, "device")}`, (step) => percent(step.efficiency)),
-    row(`Peak activations, ${chunks > 1 || paths ? "device by device" : "stage by stage"}`, () => peak.map(number).join(", ")),
+    row(`Peak activations, ${chunks > 1 || copy ? "device by device" : "stage by stage"}`, () => peak.map(number).join(", ")),
   ];
   const heads = make("tr", {}, make("th", { scope: "col" }, "Figure"), ...data.overlap.map(head));
   return [make("thead", {}, heads), make("tbody", {}, ...rows)];

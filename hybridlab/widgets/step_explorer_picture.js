@@ -13,7 +13,7 @@ function frameOf(step, width, ringsOnly) {
   const needed = ringsOnly || !seen.length ? 0 : (NARROWEST * span) / least(seen.map(({ start, end }) => end - start));
   const pixels = span > 0 ? Math.min(Math.max(room, needed), WIDEST) : room;
   const pairs = step.ranks.some(({ ops }) => ops.some((op) => op.partner));
-  const [bar, lane, gap] = pairs ? [30, 12, 9] : step.ranks.length > 8 ? [17, 10, 7] : [22, 12, 9];
+  const [bar, lane, gap] = pairs ? [28, 12, 9] : step.ranks.length > 8 ? [17, 10, 7] : [22, 12, 9];
   const crowded = ({ hops, sends, receives }) => [...sends, ...receives].some((message) => hops.some((hop) => meet(hop, message)));
   const strip = step.ranks.some(crowded) ? lane + 1 : 0; // messages have a lane of their own where a ring goes on beside them
   const pitch = bar + lane + strip + gap + 1;
@@ -35,17 +35,12 @@ function acrossOf(frame, { start, end }, narrowest = 1) {
 
 // ---- what stands in a lane ----
 
-// The top and the height of an operation's bar: those of an overlapped pair share one, the forward above.
-function levelOf(op, frame) {
-  const [y, half] = [frame.top(op.rank), frame.bar / 2];
-  return op.partner ? [op.kind === "F" ? y : y + half, half] : [y, frame.bar];
-}
-
 function barOf(step, op, frame) {
   const across = acrossOf(frame, op);
   if (!across) return null;
-  const [[y, height], text] = [levelOf(op, frame), op.kind === "optimiser" ? "opt" : `${op.kind}${op.microbatch}`];
-  const fill = op.kind === "optimiser" ? step.spans.optimiser.colour : step.kinds[op.kind].colours[step.chunks * step.copies][op.shade];
+  const [y, height] = levelOf(op, frame.top(op.rank), frame.bar);
+  const text = op.kind === "optimiser" ? "opt" : `${op.kind}${op.microbatch}`;
+  const fill = op.kind === "optimiser" ? step.spans.optimiser.colour : step.kinds[op.kind].colours[step.held][op.shade];
   const body = make("rect", { ...across, y, height, rx: 2, fill });
   const marks = (op.kind === "optimiser" ? ["B", "W"] : [op.kind]).flatMap((kind) => markOf(kind, across.x, y, across.width, height));
   const short = op.kind === "optimiser" || text.length * 6.4 <= across.width - 0.5 ? text : String(op.microbatch);

@@ -14,28 +14,25 @@ function summary(step) {
   return `One training step of ${head}: ${figures.join(", ")}.`;
 }
 
-const placeOf = (step, { rank, device, replica }) => `Rank ${rank} (${step.holder} ${device}, replica ${replica})`;
+const placeOf = (step, { rank, device, replica }) => `Rank ${rank} (${step.held > 1 ? "device" : "stage"} ${device}, replica ${replica})`;
 
 function opWords(step, op) {
   if (op.kind === "optimiser") return "runs its optimiser";
-  const copy = step.copies > 1 ? ` of the ${["first", "second"][op.copy]} copy of the weights` : "";
-  return `runs ${op.text}, the ${step.kinds[op.kind].words} of microbatch ${op.microbatch} on stage ${op.stage}${copy}`;
+  return `runs ${op.text}, the ${step.kinds[op.kind].words} of microbatch ${op.microbatch} on stage ${op.stage}${copyWords(step, op)}`;
 }
 
-const hasPeer = ({ peer }) => Number.isInteger(peer); // whose output another rank needs
-
-function computingWords(step, { ops, next, hops, done }) {
+function computingWords(step, { op, next, hops, done }) {
   if (done) return "is done: the step has ended.";
-  const [op] = ops;
   if (op) {
-    const output = ({ text }) => (ops.length > 1 ? `The output of ${text}` : "Its output");
-    const sent = ops.filter(hasPeer).map((each) => ` ${output(each)} goes to rank ${each.peer}.`);
-    const all = ops.map((each) => opWords(step, each)).join(", and together with it ");
-    return `${all}, from ${number(op.start)} to ${time(step, op.end)}.${sent.join("")}`;
+    const both = [op, op.partner].filter(Boolean);
+    const output = (each) => (op.partner ? `The output of ${each.text}` : "Its output");
+    const sent = both.filter(({ peer }) => Number.isInteger(peer)).map((each) => ` ${output(each)} goes to rank ${each.peer}.`);
+    const runs = both.map((each) => opWords(step, each)).join(" and at the same time ");
+    return `${runs}, from ${number(op.start)} to ${time(step, op.end)}.${sent.join("")}`;
   }
-  if (!next.length) return hops.length ? "has finished computing." : "has finished its part of the step.";
-  const what = next.map(({ kind, text }) => (kind === "optimiser" ? "its optimiser" : text)).join(" and ");
-  return `computes nothing until ${time(step, next[0].start)}, when ${what} ${next.length > 1 ? "start" : "starts"}.`;
+  if (!next) return hops.length ? "has finished computing." : "has finished its part of the step.";
+  const what = next.kind === "optimiser" ? "its optimiser" : next.text;
+  return `computes nothing until ${time(step, next.start)}, when ${what} starts.`;
 }
 
 function messageWords(step, { kind, op, from, to, end }) {
@@ -44,8 +41,7 @@ function messageWords(step, { kind, op, from, to, end }) {
 }
 
 function hopWords(step, hop) {
-  const ring = `the ring of ${step.copies > 1 ? "both copies of " : ""}stage ${hop.stage}`;
-  const what = `In hop ${hop.count} of ${hop.of} of the ${step.spans[hop.kind].words} on ${ring}`;
+  const what = `In hop ${hop.count} of ${hop.of} of the ${step.spans[hop.kind].words} on the ring of stage ${hop.stage}`;
   const [finished, adds] = hop.kind === "reduce-scatter" ? ["", ", which it adds to its own"] : ["the finished ", ""];
   const sends = `it sends chunk ${hop.piece} of the gradients${bytes(hop.nbytes)} to rank ${hop.peer}`;
   return `${what}, until ${time(step, hop.end)}, ${sends} and receives ${finished}chunk ${hop.got} from rank ${hop.from}${adds}.`;

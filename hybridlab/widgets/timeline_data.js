@@ -94,15 +94,8 @@ function timelineOf(source, setting, grid) {
   return { ...about, ops, makespan, bubble, peak: entry.peak, devices, chunks, p2p };
 }
 
-// The operation that a word such as 0F3 names, or the two of an overlapped pair such as (0F3;3B1).
-function turnOf(word, device) {
-  const ops = word.replace(/[()]/g, "").split(";").map((text) => ({ text, device, partner: null }));
-  if (ops.length === 2) [ops[0].partner, ops[1].partner] = [ops[1], ops[0]];
-  return ops;
-}
-
 function opsOf(entry, place, { devices, chunks }) {
-  const ops = entry.orders.flatMap((order, device) => order.split(" ").flatMap((word) => turnOf(word, device)));
+  const ops = entry.orders.flatMap((order, device) => order.split(" ").flatMap((word) => turnOf(word, { device })));
   ops.forEach((op, row) => {
     const [, stage, kind, microbatch] = /^(\d+)([FBIW])(\d+)$/.exec(op.text);
     Object.assign(op, { row, kind, stage: Number(stage), microbatch: Number(microbatch) });

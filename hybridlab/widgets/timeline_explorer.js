@@ -22,8 +22,7 @@ function legendOf(timelines) {
   const chunks = most(drawn.filter(({ copies }) => copies === 1).map((timeline) => timeline.chunks));
   if (chunks > 1) items.push(shadeSample("first to last chunk of a device", kinds.F.colours[chunks]));
   const both = drawn.find(({ copies }) => copies > 1);
-  const ways = `copies of the weights: from device 0, from device ${both?.devices - 1}`;
-  if (both) items.push(shadeSample(ways, kinds.F.colours[both.copies * both.chunks].filter((_, shade) => shade % both.chunks === 0)));
+  if (both) items.push(copiesSample(kinds, both));
   return items;
 }
 

@@ -30,7 +30,7 @@ function tell(timelines, op) {
 
 function arrowTo(op, frame) {
   const from = op.waitedFor;
-  const [[y, height], [y0, height0]] = [op.late, from].map((each) => levelOf(each, frame));
+  const [[y, height], [y0, height0]] = [op.late, from].map((each) => levelOf(each, each.device * frame.pitch, frame.bar));
   const [x1, y1, x2, y2] = [from.end * frame.scale, y0 + height0 / 2, op.start * frame.scale, y + height / 2];
   const line = make("path", { d: `M${round(x1)} ${y1}L${round(x2)} ${y2}` });
   const ends = [[x1, y1], [x2, y2]].map(([cx, cy]) => make("circle", { cx: round(cx), cy, r: 3.5 }));

@@ -15,15 +15,9 @@ function frameOf(timelines, width) {
   return { pixels, scale, bar, memory, pitch: bar + memory + gap + 3, top, letters: shortest * scale >= 26, several: drawn.length > 1 };
 }
 
-// The top and the height of an operation's bar: those of an overlapped pair share one, the forward above.
-function levelOf(op, frame) {
-  const [y, half] = [op.device * frame.pitch, frame.bar / 2];
-  return op.partner ? [op.kind === "F" ? y : y + half, half] : [y, frame.bar];
-}
-
 function barOf(timeline, op, frame) {
   const x = op.start * frame.scale;
-  const [y, height] = levelOf(op, frame);
+  const [y, height] = levelOf(op, op.device * frame.pitch, frame.bar);
   const width = Math.max((op.end - op.start) * frame.scale, 1);
   const text = frame.letters ? `${op.kind}${op.microbatch}` : String(op.microbatch);
   const above = op.partner && op.kind === "B" ? 1.5 : 0; // clear of the mark

@@ -22,6 +22,18 @@ function markOf(kind, x, y, width, height) {
   return [make("path", { class: kind === "I" ? "mark dashes" : "mark", d: path })];
 }
 
+// The operation that a word such as 0F3 names, or the two of an overlapped pair such as (0F3;3B1), each with what all have in common.
+function turnOf(word, common) {
+  const ops = word.replace(/[()]/g, "").split(";").map((text) => ({ ...common, text, partner: null }));
+  if (ops.length === 2) [ops[0].partner, ops[1].partner] = [ops[1], ops[0]];
+  return ops;
+}
+
+// The top and the height of an operation in a bar from `y` on: those of an overlapped pair share it, the forward above.
+const levelOf = (op, y, bar) => (op.partner ? [op.kind === "F" ? y : y + bar / 2, bar / 2] : [y, bar]);
+
+const copyWords = ({ copies }, { copy }) => (copies > 1 ? ` of the ${["first", "second"][copy]} copy of the weights` : "");
+
 // When the device of these operations, in the order they ran, computes nothing until `end`.
 function gapsOf(ops, end) {
   const gaps = [];
@@ -79,6 +91,11 @@ function idleSample() {
 function shadeSample(words, shades) {
   const width = 26 / shades.length;
   return sampleOf(words, ...shades.map((fill, place) => make("rect", { x: width * place, width, height: 18, fill })));
+}
+
+function copiesSample({ F }, { devices, chunks, copies }) {
+  const shades = F.colours[copies * chunks].filter((_, shade) => shade % chunks === 0);
+  return shadeSample(`copies of the weights: from device 0, from device ${devices - 1}`, shades);
 }
 
 function pairSample({ F, B }) {

@@ -14,8 +14,7 @@ function summary(timeline) {
 
 function named(timeline, op) {
   const kind = timeline.kinds[op.kind].words;
-  const copy = timeline.copies > 1 ? ` of the ${["first", "second"][op.copy]} copy of the weights` : "";
-  const place = `${kind} of microbatch ${op.microbatch} on stage ${op.stage}${copy}`;
+  const place = `${kind} of microbatch ${op.microbatch} on stage ${op.stage}${copyWords(timeline, op)}`;
   const pair = op.partner ? ` It runs together with ${op.partner.text}.` : "";
   return `${op.text}: the ${place}, device ${op.device}, from ${number(op.start)} to ${time(timeline, op.end)}.${pair}`;
 }
