@@ -215,8 +215,8 @@ def test_what_cannot_run_carries_the_sentence_of_why() -> None:
         "more operations than the 12,500 that can be drawn; try fewer microbatches or replicas"
     )
     assert pipeline.MOST_OPS == 12_500
-    both = StepExplorer("chimera", 2, (4, 40), 2, overlap=False).data["steps"]  # 2 rings of 80 ranks have 25,280 hops
-    assert "refusal" in both["chimera/2/2/40/0/0"]
+    both = StepExplorer("chimera", 2, (4, 30), 2, overlap=False).data["steps"]  # 2 rings of 60 ranks have 14,160 hops
+    assert "refusal" in both["chimera/2/2/30/0/0"]
 
 
 def test_colours_are_the_palettes_and_in_no_script() -> None:
