@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import junk
+from oracle import partners
 from step_oracle import Step
 
-from hybridlab import FP16, FP32, INT8, REGISTRY, HybridLabError
+from hybridlab import FP16, FP32, INT8, REGISTRY, HybridLabError, build
 from hybridlab.collectives import Link
 from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
 from hybridlab.widgets import StepExplorer, grid, pipeline
@@ -106,7 +107,7 @@ def test_the_reports_table_over_microbatches_is_the_corrected_one() -> None:
     [
         {"schedules": tuple(REGISTRY), "devices": 2, "overlap": True, "p2p": 0.25, "optimiser": 1.5},
         {"schedules": ("1f1b", "interleaved"), "link": Link(1e-4, 1e9), "gradient_bytes": 999_998, "wire": (FP32, INT8), "ring_step": None},
-        {"schedules": ("dualpipe", "dualpipe-v", "chimera"), "devices": 4, "microbatches": 8, "replicas": (1, 2), "p2p": 0.25},
+        {"schedules": ("dualpipe", "dualpipe-v", "chimera"), "devices": 4, "microbatches": 8, "replicas": (1, 2), "pair_overlap": 0.5},
         {"forward": [1, 2, 1, 1, 5, 1], "backward": 2, "replicas": 3, "devices": 2},  # a slow rank in the last replica but one
     ],
 )
@@ -120,18 +121,20 @@ def test_every_bar_of_every_setting_is_in_the_data_of_the_page(arguments: dict[s
         same(unpacked(explorer.data, setting), rows)
 
 
-@pytest.mark.parametrize(("overlap", "name"), list(product((False, True), ("1f1b", "hanayo"))))
+@pytest.mark.parametrize(("overlap", "name"), list(product((False, True), ("1f1b", "hanayo", "chimera", "dualpipe", "dualpipe-v"))))
 def test_bars_stand_where_a_naive_loop_over_events_puts_them(overlap: bool, name: str) -> None:
-    explorer = small(schedules=name, devices=2, replicas=3, overlap=overlap, ring_step=0.5, p2p=0.25, optimiser=2)
+    explorer = small(schedules=name, devices=2, replicas=3, overlap=overlap, ring_step=0.5, p2p=0.25, pair_overlap=0.5, optimiser=2)
     explorer.microbatches = 4
     setting = {name: getattr(explorer, name) for name in AXES}
     texts = explorer.data["pipelines"][f"{name}/2/4"]["orders"]
     node = lambda op: (op[1], int(op[0]), int(op[2]))  # noqa: E731 - kind, stage, microbatch
-    orders = [[node(op) for op in text.split()] for text in texts]
+    orders = [[node(op) for op in re.findall(r"\w+", text)] for text in texts]
     chunks = explorer.data["pipelines"][f"{name}/2/4"]["chunks"]
-    ranks = product(range(3), range(2))
-    durations = {(rank, kind): Fraction(time, chunks) for rank in ranks for kind, time in (("F", 1), ("B", 2))}
-    log = Step(orders, 3, durations, Fraction(1, 4), Fraction(1, 2 * chunks), Fraction(2), overlap).run()
+    ranks = list(product(range(3), range(2)))
+    times = {"F": 1, "B": 2, "I": 1, "W": 1}
+    durations = {(rank, kind): Fraction(time, chunks) for rank in ranks for kind, time in times.items()}
+    pairs, saved = partners(build(name, 2, 4)), dict.fromkeys(ranks, Fraction(1, 2 * chunks))
+    log = Step(orders, 3, durations, Fraction(1, 4), Fraction(1, 2 * chunks), Fraction(2), overlap, pairs, saved).run()
     drawn = unpacked(explorer.data, setting)
     wanted = [(replica * 2 + device, f"{stage}{kind}{mb}", -1, *times) for ((replica, device), (kind, stage, mb)), times in log.ops.items()]
     wanted += [(replica * 2 + device, "optimiser", -1, *times) for (replica, device), times in log.optimisers.items()]
@@ -150,6 +153,34 @@ def test_each_piece_goes_once_around_and_is_then_handed_on(replicas: int) -> Non
         for carried, to, piece in messages:
             held[to, piece] = held[to, piece] | carried if hop["kind"] == "reduce-scatter" else carried
     assert all(ranks == set(range(replicas)) for ranks in held.values())
+
+
+@pytest.mark.parametrize(("name", "replicas"), list(product(("chimera", "dualpipe", "hanayo"), (1, 2, 3))))
+def test_the_gradients_of_a_stage_are_summed_over_all_that_run_it(name: str, replicas: int) -> None:
+    """The ring of each stage joins the ranks in whose orders the stage stands, both copies of every replica among them."""
+    data = StepExplorer(name, 4, replicas, 8, overlap=False).data
+    orders = [re.findall(r"\w+", order) for order in data["pipelines"][f"{name}/4/8"]["orders"]]
+    (entry,) = data["steps"].values()
+    held = {(rank, stage): {rank} for rank in range(4 * replicas) for stage in {int(op[0]) for op in orders[rank % 4]}}
+    running = {stage: {rank for rank, other in held if other == stage} for _, stage in held}
+    summed = {(*key, piece): ranks for key, ranks in held.items() for piece in range(len(running[key[1]]))}
+    for devices, stage, *_ in entry["rings"]:
+        ring = [replica * 4 + device for replica in range(replicas) for device in np.atleast_1d(devices).tolist()]
+        assert set(ring) == running[stage]
+        for hop in data["rounds"][str(len(ring))]:
+            moves = zip(ring, hop["piece"], hop["to"], strict=True)
+            messages = [(summed[rank, stage, piece], ring[to], piece) for rank, piece, to in moves]
+            for carried, to, piece in messages:
+                summed[to, stage, piece] = summed[to, stage, piece] | carried if hop["kind"] == "reduce-scatter" else carried
+    assert all(ranks == running[stage] for (_, stage, _), ranks in summed.items())
+
+
+def test_a_microbatch_begins_on_the_first_device_of_its_copy() -> None:
+    entries = StepExplorer(tuple(REGISTRY), 4, 1, 8, overlap=False).data["pipelines"]
+    for key, entry in entries.items():
+        begins = {int(op[2:]): device for device, order in enumerate(entry["orders"]) for op in re.findall(r"\b0F\d+", order)}
+        assert [3 * copy for copy in entry.get("copy", [0] * 8)] == [begins[microbatch] for microbatch in range(8)]
+        assert len(set(begins.values())) == REGISTRY[key.split("/")[0]].copies
 
 
 def test_the_bytes_of_a_hop_are_those_of_its_piece() -> None:
@@ -184,6 +215,8 @@ def test_what_cannot_run_carries_the_sentence_of_why() -> None:
         "more operations than the 12,500 that can be drawn; try fewer microbatches or replicas"
     )
     assert pipeline.MOST_OPS == 12_500
+    both = StepExplorer("chimera", 2, (4, 30), 2, overlap=False).data["steps"]  # 2 rings of 60 ranks have 14,160 hops
+    assert "refusal" in both["chimera/2/2/30/0/0"]
 
 
 def test_colours_are_the_palettes_and_in_no_script() -> None:
@@ -259,6 +292,7 @@ def test_the_text_is_the_same_in_another_process_and_changes_with_the_data() -> 
         ({"link": Link(0, 1e9)}, "give ring_step, or link with gradient_bytes, not both"),
         ({"link": Link(0, 1e9), "ring_step": None}, "gradient_bytes is missing"),
         ({"wire": "FP16", "link": Link(0, 1e9), "gradient_bytes": 8, "ring_step": None}, "wire must be a wire format"),
+        ({"pair_overlap": 1.5}, "overlap is a part of the shorter of two operations, from 0 to 1, not 1.5"),
         ({"p2p": [0, 1]}, "the costs must be those of one setting"),
         ({"optimiser": [1, 2]}, "optimiser must be one number"),
         ({"forward": [1, 2, 3]}, "the costs are for 3 devices"),

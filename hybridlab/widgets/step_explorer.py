@@ -33,8 +33,8 @@ class StepExplorer(View):
     ``schedules``, ``devices`` (of one pipeline, K), ``replicas`` (D), ``microbatches`` (of each replica, M) and ``overlap`` are
     the values to choose from: one, or several; schedules have their fewest chunks. A step of the ring costs ``ring_step``, a
     time or several, or crosses ``link`` with ``gradient_bytes`` in the format ``wire``, one or several. These and ``optimiser``
-    are as in :func:`hybrid_step`, and ``forward``, ``backward``, ``weight_share`` and ``p2p`` as in :meth:`Costs.per_device`;
-    costs that are not equal on all ranks show what a slow replica does. ``unit`` names the unit of time.
+    are as in :func:`hybrid_step`, and ``forward``, ``backward``, ``weight_share``, ``p2p`` and ``pair_overlap``, its ``overlap``, as
+    in :meth:`Costs.per_device`; costs that are not equal on all ranks show what a slow replica does. ``unit`` names the unit of time.
     ``show`` is what to begin with, such as ``{"replicas": 4, "rank": 5, "time": 120}``; what it leaves out begins at its first value.
 
     All steps are in ``data``, so that the picture answers without a kernel. The traits ``schedule``, ``devices``, ``replicas``,
@@ -75,6 +75,7 @@ class StepExplorer(View):
         backward: Any = 2.0,
         weight_share: Any = 0.5,
         p2p: Any = 0.0,
+        pair_overlap: Any = 0.0,
         ring_step: Any = None,
         link: Any = None,
         gradient_bytes: int | None = None,
@@ -90,7 +91,7 @@ class StepExplorer(View):
         if isinstance(schedules, (set, frozenset)):  # their order differs from run to run
             names.sort(key=list(REGISTRY).index)
         overlaps = sorted({_yes_or_no(each) for each in several(overlap, "overlap")})
-        self._costs = Costs.per_device(forward=forward, backward=backward, weight_share=weight_share, p2p=p2p)
+        self._costs = Costs.per_device(forward, backward, weight_share, p2p, pair_overlap)
         if self._costs.batch:
             raise HybridLabError("the costs must be those of one setting: give each as one number, or one a device")
         self._prices = prices(ring_step, link, gradient_bytes, wire, unit_of_time(unit))

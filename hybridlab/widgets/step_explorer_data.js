@@ -12,13 +12,14 @@ function keyOf(data, { schedule, devices, microbatches, replicas, ring, overlap 
 function stepOf(data, setting) {
   const { schedule, devices, replicas, microbatches } = setting;
   const entry = data.steps[keyOf(data, setting)];
+  const pipeline = data.pipelines[[schedule, devices, microbatches].join("/")];
+  const copies = 1 + most(pipeline?.copy ?? []);
   const sizes = [`${counted(devices, "device")} a pipeline`, counted(replicas, "replica"), counted(microbatches, "microbatch")];
+  if (copies > 1) sizes.push(`${copies} copies of the weights`);
   const about = { title: data.titles[schedule], sizes: sizes.join(", "), unit: data.unit, kinds: data.kinds, spans: data.spans };
   if (entry.refusal) return { ...about, refusal: entry.refusal };
-  const pipeline = data.pipelines[[schedule, devices, microbatches].join("/")];
   const place = (rank) => ({ rank, replica: Math.floor(rank / devices), device: rank % devices });
   const ranks = Array.from({ length: devices * replicas }, (_, rank) => place(rank));
-  const copies = 1 + most(pipeline.copy ?? []);
   const step = { ...about, ...entry, devices, replicas, ranks, peak: pipeline.peak, chunks: pipeline.chunks, copies };
   step.held = pipeline.chunks * copies; // stages whose weights a device holds
   entry.runs.forEach((run, replica) => addOps(step, pipeline, data.runs[run], replica, data.p2p));

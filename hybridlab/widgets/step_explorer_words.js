@@ -32,7 +32,8 @@ function computingWords(step, { op, next, hops, done }) {
   }
   if (!next) return hops.length ? "has finished computing." : "has finished its part of the step.";
   const what = next.kind === "optimiser" ? "its optimiser" : next.text;
-  return `computes nothing until ${time(step, next.start)}, when ${what} starts.`;
+  const starts = next.partner ? `and ${next.partner.text} start` : "starts";
+  return `computes nothing until ${time(step, next.start)}, when ${what} ${starts}.`;
 }
 
 function messageWords(step, { kind, op, from, to, end }) {
@@ -41,7 +42,8 @@ function messageWords(step, { kind, op, from, to, end }) {
 }
 
 function hopWords(step, hop) {
-  const what = `In hop ${hop.count} of ${hop.of} of the ${step.spans[hop.kind].words} on the ring of stage ${hop.stage}`;
+  const ring = `the ring of ${step.copies > 1 ? "both copies of " : ""}stage ${hop.stage}`;
+  const what = `In hop ${hop.count} of ${hop.of} of the ${step.spans[hop.kind].words} on ${ring}`;
   const [finished, adds] = hop.kind === "reduce-scatter" ? ["", ", which it adds to its own"] : ["the finished ", ""];
   const sends = `it sends chunk ${hop.piece} of the gradients${bytes(hop.nbytes)} to rank ${hop.peer}`;
   return `${what}, until ${time(step, hop.end)}, ${sends} and receives ${finished}chunk ${hop.got} from rank ${hop.from}${adds}.`;

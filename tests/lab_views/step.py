@@ -1,6 +1,7 @@
 """A step explorer shows the right step: every bar, the table of figures, and what the sentence says of a rank and a moment."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from lab_views.kind import Kind, rows_of, setting_of, with_no_data
 PIXELS = 0.02  # the drawing rounds to hundredths of a pixel
 NARROWEST = {"send": 2.5, "receive": 2.5}  # px: what takes no time is seen all the same
 DRAWN = {"reduce-scatter": "scatters", "all-gather": "gathers", "send": "send", "receive": "receive"}
+WORDS = {"F": "forward", "B": "backward", "I": "input gradient", "W": "weight gradient"}
 NAMES = {family.title: name for name, family in REGISTRY.items()}
 SHOWN = """(root) => {
   const numbers = (element, ...names) => names.map((name) => Number(element.getAttribute(name)));
@@ -72,14 +74,25 @@ def drawn_is_right(shown: Any, step: HybridStep, rings_only: bool = False) -> No
     tops = [top for _, top, _, _ in shown["rows"]]
     assert tops == sorted(tops)
     assert len(tops) == step.mesh.size
+    heights = {height for _, _, _, height in shown["rows"]}
+    assert len(heights) == 1
+    (bar,) = heights
+    sharing = Counter((row["device"], row["start"], row["end"]) for row in rows if row["op"].split()[0] not in DRAWN)
     wanted: dict[str, list[tuple[Any, ...]]] = {name: [] for name in ("ops", *DRAWN.values())}
     for row in rows:
         name = DRAWN.get(row["op"].split()[0], "ops")
         left, right = ((row[edge] - begin) * scale for edge in ("start", "end"))
         if (row["op"] != "optimiser" or right > left) and (right >= 0 if left >= 0 else right > 0):
-            wanted[name].append((row["device"], max(left, 0), max(right - max(left, 0), NARROWEST.get(name, 1))))
+            across = row["device"], max(left, 0), max(right - max(left, 0), NARROWEST.get(name, 1))
+            half = sharing[row["device"], row["start"], row["end"]] > 1  # of an overlapped pair: the forward above, the backward below
+            level = (bar / 2 * (half and "B" in row["op"]), bar / (1 + half)) if name == "ops" else ()
+            wanted[name].append((*across, *level))
     for name, bars in wanted.items():
-        found = [(int(np.searchsorted(tops, top + 0.01)) - 1, x, width) for x, top, width, _ in shown[name]]
+        places = [int(np.searchsorted(tops, top + 0.01)) - 1 for _, top, _, _ in shown[name]]
+        found = [
+            (place, x, width, *((top - tops[place], height) if name == "ops" else ()))
+            for place, (x, top, width, height) in zip(places, shown[name], strict=True)
+        ]
         if rings_only and name == "ops":
             continue  # one that ends with the first hop may be drawn or not
         assert len(found) == len(bars), f"{len(found)} {name} are drawn, not {len(bars)}"
@@ -110,7 +123,7 @@ def told_is_right(shown: Any, step: HybridStep) -> tuple[int, float]:
     assert step.mesh.coordinates(rank) == (int(head[2]), int(head[3]))
     grain = 1e-5 * step.makespan  # the sentence has six digits
     active = [row for row in rows_in(step) if row["start"] <= time + grain < row["end"] - grain]
-    phrases = []
+    schedule, phrases, goes = step.timeline.schedule, [], 0
     for row in (each for each in active if each["device"] == rank):
         what, *rest = row["op"].split()
         if what in ("reduce-scatter", "all-gather"):
@@ -118,12 +131,18 @@ def told_is_right(shown: Any, step: HybridStep) -> tuple[int, float]:
             size = f" ({row['nbytes']:,} bytes)" if row["nbytes"] >= 0 else ""
             phrases.append(f"it sends chunk {row['chunk']} of the gradients{size} to rank {row['peer']} and receives ")
             phrases.append(f"chunk {into['chunk']} from rank {into['device']}")
-            ranks = step.mesh.replicas * step.timeline.schedule.copies
-            phrases.append(f"hop {row['step'] + 1} of {ranks - 1} of the {what} on the ring of stage {row['stage']}")
+            ring = f"{'both copies of ' if schedule.copies > 1 else ''}stage {row['stage']}"
+            phrases.append(f"hop {row['step'] + 1} of {step.mesh.replicas * schedule.copies - 1} of the {what} on the ring of {ring}")
         elif what in ("send", "receive"):
             phrases.append(f"It {what}s the output of {rest[0]} {'to' if what == 'send' else 'from'} rank {row['peer']}")
+        elif what == "optimiser":
+            phrases.append("runs its optimiser")
         else:
-            phrases.append("runs its optimiser" if what == "optimiser" else f"runs {what},")
+            copy = f" of the {('first', 'second')[schedule.copy_of[row['microbatch']]]} copy of the weights" * (schedule.copies > 1)
+            words = f"the {WORDS[row['kind']]} of microbatch {row['microbatch']} on stage {row['stage']}{copy}"
+            phrases.append(f"runs {what}, {words}")
+            goes += any(other["op"] == f"send {what}" and other["device"] == rank for other in rows_in(step))
+    assert told.count(" goes to rank ") == goes, told
     for phrase in phrases:
         assert phrase in told, f"{phrase!r} is missing: {told}"
     for word, sign in (("runs ", "runs "), ("In hop", "hop "), ("It sends", "It sends"), ("It receives", "It receives")):

@@ -9,6 +9,7 @@ from playwright.sync_api import Locator
 
 from hybridlab import FP16, INT8
 from hybridlab.collectives import Link
+from hybridlab.palette import shade_colour
 from hybridlab.step import HybridStep
 from hybridlab.widgets import StepExplorer
 
@@ -22,10 +23,13 @@ MADE: dict[str, Callable[[], StepExplorer]] = {
         gradient_bytes=2_000_000_002, wire=(FP16, INT8), optimiser=15, unit="ms", show={"overlap": True},
     ),
     "pairs and copies": lambda: StepExplorer(
-        ("dualpipe", "dualpipe-v", "chimera", "1f1b"), 4, (1, 2), 8, p2p=0.25, link=Link(1e-4, 25e9), gradient_bytes=1002, optimiser=0.5,
+        ("chimera", "dualpipe", "dualpipe-v"), 4, (1, 2), 8, p2p=0.25, pair_overlap=0.5, link=Link(1e-4, 1e9),
+        gradient_bytes=1_000_002, optimiser=1, unit="ms", show={"schedule": "dualpipe", "replicas": 2, "overlap": True},
     ),
     "a slow replica": lambda: StepExplorer("gpipe", 2, 2, 3, forward=[1, 1, 1, 3], ring_step=0.5),
 }  # fmt: skip
+BARS = """(root) => [...root.querySelectorAll(".plot .op")].map((op) => [op.textContent, op.querySelector("rect")])
+  .map(([text, body]) => [text, body.getAttribute("fill"), ...["y", "height"].map((name) => Number(body.getAttribute(name)))])"""
 each_explorer = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 
 
@@ -107,6 +111,29 @@ def test_a_place_pointed_at_is_told_and_its_sender_and_receiver_are_marked(new_p
         marked = view.locator(".names .peer").all_text_contents()
         assert sorted(marked) == ["receives", "sends"]
         assert view.locator(".arrow").count() >= 2
+
+
+@pytest.mark.parametrize("name", ["chimera", "dualpipe", "dualpipe-v"])
+def test_shades_tell_copies_or_chunks_and_of_a_pair_the_forward_stands_above(new_page: NewPage, server: str, name: str) -> None:
+    explorer = MADE["pairs and copies"]()
+    view = opened(new_page, server, explorer)
+    choose(view, explorer, schedule=name)
+    bars = [bar for bar in view.evaluate(BARS) if bar[0][:1] in "FBIW" and bar[0][1:].isdigit()]
+    schedule = explorer.step.timeline.schedule
+    begins = {op.microbatch: device for device, order in enumerate(schedule.orders[:4]) for op in order if str(op).startswith("0F")}
+    wanted = set()
+    for op in schedule.ops:
+        shade = op.stage // 4 if name == "dualpipe-v" else begins[op.microbatch] // 3
+        wanted |= {(f"{op.kind.value}{op.microbatch}", shade_colour(op.kind.value, shade, 2))}
+    assert {(text, fill) for text, fill, *_ in bars} <= wanted
+    assert len({fill for text, fill, *_ in bars if text.startswith("F")}) == 2
+    rows = {top: height for _, top, _, height in view.evaluate(SHOWN)["rows"]}
+    halves = {(text[0], y in rows) for text, _, y, height in bars if height not in rows.values()}
+    assert halves == (set() if name == "chimera" else {("F", True), ("B", False)})
+    legend = view.locator(".legend").inner_text()
+    assert ("copies of the weights: from device 0, from device 3" in legend) == (name != "dualpipe-v")
+    assert ("first to last chunk of a device" in legend) == (name == "dualpipe-v")
+    assert ("overlapped pair: both at once" in legend) == (name != "chimera")
 
 
 def test_the_rank_and_the_moment_have_controls_of_their_own(new_page: NewPage, server: str) -> None:
