@@ -3,12 +3,14 @@
 import math
 import re
 from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 
 from playwright.sync_api import Locator
 
+from hybridlab import published, sweep
 from hybridlab.sweep import Sweep
-from lab_views.kind import rows_of, setting_of
+from lab_views.kind import Damage, Kind, rows_of, setting_of, with_no_data
 
 POINTS = re.compile(r"([ML])([\d.-]+) ([\d.-]+)")
 PIXELS = 0.02  # the drawing rounds to hundredths of a pixel
@@ -114,4 +116,77 @@ def told_is(told: str, here: Mapping[str, float]) -> None:
 
 
 def text_of(quantity: str, value: Any) -> str:
-    return "\u2013" if value is None else f"{value:.3f}" if quantity == "bubble_ratio" else f"{value:.6g}"
+    """A number as the page writes it: three decimals of a ratio, six digits of a time, a half rounded up."""
+    if value is None:
+        return "\u2013"
+    exact = Decimal(value)
+    last = -3 if quantity == "bubble_ratio" else exact.adjusted() - 5
+    rounded = exact.quantize(Decimal(1).scaleb(last), ROUND_HALF_UP)
+    return f"{rounded:.3f}" if quantity == "bubble_ratio" else f"{float(rounded):.6g}"
+
+
+def without_values(state: Any) -> None:
+    state["data"]["values"] = {}
+
+
+def with_too_few_values(state: Any) -> None:
+    state["data"]["values"]["bubble_ratio"].pop()
+
+
+def with_words_for_values(state: Any) -> None:
+    state["data"]["values"]["bubble_ratio"][0] = "much"
+
+
+def with_an_unknown_choice(state: Any) -> None:
+    state["chosen"] = {"p2p": 5}
+
+
+def with_other(quantity: str) -> Damage:
+    def planted(state: Any) -> None:
+        state["data"]["values"][quantity] = [value and value * 1.02 for value in state["data"]["values"][quantity]]
+
+    planted.__name__ = f"with_other_{quantity}"
+    return planted
+
+
+def with_a_gap(state: Any) -> None:
+    for values in state["data"]["values"].values():
+        values[:] = [None, *values[1:]]
+
+
+def with_names_swapped(state: Any) -> None:
+    lines = state["data"]["lines"]
+    lines[0]["name"], lines[1]["name"] = lines[1]["name"], lines[0]["name"]
+
+
+DAMAGES: tuple[Damage, ...] = (without_values, with_too_few_values, with_words_for_values, with_an_unknown_choice, with_no_data)
+SIX = {
+    ("gpipe", 1): "GPipe",
+    ("1f1b", 1): "1F1B",
+    ("interleaved", 2): "Interleaved 1F1B, 2 chunks",
+    ("hanayo", 2): "Hanayo, 2 chunks",
+    ("hanayo", 4): "Hanayo, 4 chunks",
+    ("zb-h1", 1): "ZB-H1",
+}
+STRONG = published.SWEEPS["strong_scaling"]
+QUANTITIES = {"Bubble ratio": "bubble_ratio", "Makespan, ms": "makespan"}
+KIND = Kind(
+    "sweep",
+    "SweepExplorer",
+    "labs/lab10_scaling.html",
+    is_right,
+    damages=DAMAGES,
+    faults=(with_other("bubble_ratio"), with_a_gap, with_names_swapped),
+    python=("at", 4),
+    given=(
+        Drawn(published.SWEEPS["weak_scaling"].run(), "devices", "Devices K", QUANTITIES, {"Latency, ms": "p2p"}, SIX),
+        Drawn(
+            sweep(STRONG.schedules, {**STRONG.grid, "devices": tuple(2**power for power in range(8))}),
+            "devices",
+            "Devices K",
+            dict(reversed(QUANTITIES.items())),
+            {"Latency, ms": "p2p"},
+            SIX,
+        ),
+    ),
+)

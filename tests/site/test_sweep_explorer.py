@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from accessibility import violations
 from lab_views import errors, sweep
-from lab_views.kind import Damage, Kind, choose, setting_of, walk, with_no_data
+from lab_views.kind import Damage, Kind, choose, setting_of, walk
 from sweep_tables import LINES, NAMES, some_table, table
 
 from hybridlab.widgets import SweepExplorer
@@ -102,26 +102,7 @@ def test_it_can_be_printed_with_its_legend_and_its_numbers(new_page: NewPage, se
     assert all(view.locator(part).is_visible() for part in (".picture", ".lines", ".told", "table"))
 
 
-def without_values(state: Any) -> None:
-    state["data"]["values"] = {}
-
-
-def with_too_few_values(state: Any) -> None:
-    state["data"]["values"]["bubble_ratio"].pop()
-
-
-def with_words_for_values(state: Any) -> None:
-    state["data"]["values"]["bubble_ratio"][0] = "much"
-
-
-def with_an_unknown_choice(state: Any) -> None:
-    state["chosen"] = {"p2p": 5}
-
-
-DAMAGES: tuple[Damage, ...] = (without_values, with_too_few_values, with_words_for_values, with_an_unknown_choice, with_no_data)
-
-
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", sweep.DAMAGES, ids=lambda damage: damage.__name__)
 def test_damaged_data_are_told(new_page: NewPage, server: str, faults: list[str], damage: Damage) -> None:
     (view,) = KIND.views(new_page(server + KIND.lab, edit=errors.KIND.showing(explorer(), damage)))
     assert "missing or damaged" in view.get_by_role("alert").inner_text()
@@ -132,20 +113,11 @@ def with_a_lower_value(state: Any) -> None:
     state["data"]["values"]["bubble_ratio"][2] /= 1.02
 
 
-def with_a_gap(state: Any) -> None:
-    state["data"]["values"]["bubble_ratio"][2] = None
-
-
 def with_another_reason(state: Any) -> None:
     state["data"]["reasons"] = ["it rains"]
 
 
-def with_names_swapped(state: Any) -> None:
-    lines = state["data"]["lines"]
-    lines[0]["name"], lines[1]["name"] = lines[1]["name"], lines[0]["name"]
-
-
-FAULTS: tuple[Damage, ...] = (with_a_lower_value, with_a_gap, with_another_reason, with_names_swapped)
+FAULTS: tuple[Damage, ...] = (with_a_lower_value, sweep.with_a_gap, with_another_reason, sweep.with_names_swapped)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
