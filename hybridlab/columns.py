@@ -10,7 +10,6 @@ from hybridlab.errors import HybridLabError
 from hybridlab.inputs import checked_text, counted, each_of, known_name, shown
 from hybridlab.schedules import REGISTRY
 
-RESULTS = ("makespan", "device_span", "bubble_ratio", "peak_activations", "refused")
 TIMES = ("makespan", "device_span", "p2p", "forward", "backward")
 COUNTED = MappingProxyType({"devices": "device", "microbatches": "microbatch", "chunks": "chunk", "replicas": "replica"})
 LABELS: Mapping[str, str] = MappingProxyType(

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hybridlab.columns import LIST, RESULTS, checked_labels, line_name, ordered, plain, several
+from hybridlab.columns import LIST, checked_labels, line_name, ordered, plain, several
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import known_name, shown
 from hybridlab.palette import MOST_LINES
-from hybridlab.sweep import Sweep
+from hybridlab.sweep import RESULTS, Sweep
 
 Row = Mapping[str, Any]
+
 
 @dataclass(frozen=True)
 class Lines:

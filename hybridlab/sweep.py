@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hybridlab.errors import HybridLabError
 from hybridlab.grid import SIZES, Row, plain, settings
-from hybridlab.inputs import each_of, known_name, shown, whole_number
+from hybridlab.inputs import counted, each_of, known_name, shown, whole_number
 from hybridlab.jobs import Run, Size, batches_of, packed, timed, watched
 from hybridlab.schedules import REGISTRY
 
@@ -33,6 +33,17 @@ class Sweep:
 
     columns: tuple[str, ...]
     values: tuple[Values, ...]
+
+    def __post_init__(self) -> None:
+        names, rows = self.columns, self.values
+        if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise HybridLabError(f"the columns of a sweep are a tuple of names, each once, not {shown(names)}")
+        if not isinstance(rows, tuple):
+            raise HybridLabError(f"the values of a sweep are a tuple of rows, not {shown(rows)}")
+        wrong = [row for row in rows if not isinstance(row, tuple) or len(row) != len(names)]
+        if wrong:
+            told = f"a row of a sweep is a tuple with a value for each of its {counted(len(names), 'column')}"
+            raise HybridLabError(f"{told}, not {shown(wrong[0])}")
 
     @property
     def rows(self) -> list[Row]:
@@ -67,7 +78,7 @@ class Sweep:
         return pandas.DataFrame(list(self.values), columns=list(self.columns))
 
     def __repr__(self) -> str:
-        refused = sum(row[-1] is not None for row in self.values)
+        refused = sum(row.get("refused") is not None for row in self)
         return f"<Sweep of {len(self):,} rows, {refused:,} refused: {', '.join(self.columns)}>"
 
 

@@ -45,14 +45,14 @@ def tiny(draw: st.DrawFn) -> tuple[Schedule, Setting, list[float] | None]:
 def test_no_schedule_of_the_registry_beats_its_bound(name: str, data: st.DataObject) -> None:
     schedule = data.draw(sizes(name)).build()
     setting = data.draw(settings_of(schedule.devices, exact=True))
+    orders, chunks = nodes(schedule), schedule.chunks
     bound = lower_bound(schedule, setting.costs())
     assert bound <= float(makespan(schedule, setting)) * ROUNDING
-    orders = nodes(schedule)
-    work = [  # another order may run every full backward beside a forward, if this one does so at all
-        alone - bool(partners(schedule)) * sum(kind == "B" for kind, _, _ in order) * setting.saved(device, schedule.chunks)
-        for device, (alone, order) in enumerate(zip(works(orders, setting, schedule.chunks), orders, strict=True))
-    ]
-    parts = [critical_path(orders, setting, schedule.chunks), *work]
+    # Beside any full backward a forward could run, where there are pairs at all.
+    full = [sum(kind == "B" for kind, _, _ in order) if schedule.pairs.size else 0 for order in orders]
+    work = works(orders, setting, chunks)
+    busy = [each - full[device] * setting.saved(device, chunks) for device, each in enumerate(work)]
+    parts = [critical_path(orders, setting, chunks), *busy]
     assert bound * ROUNDING >= float(max(parts)), "no less than the longest chain and the busiest device"
 
 

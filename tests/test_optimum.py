@@ -1,10 +1,10 @@
 """The solver: as short as the best of all orders tried one by one, never longer than the schedule, and honest about proofs."""
 
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from misuse import COSTS, SCHEDULE, outcome, usual_or_junk
@@ -13,7 +13,7 @@ from shortest import shortest
 from test_bound import makespan, tiny
 
 from hybridlab import Costs, HybridLabError, Schedule, UnsupportedSize, build, simulate
-from hybridlab.bound import Optimum, distance, optimum
+from hybridlab.bound import Optimum, distance, lower_bound, optimum
 
 HANAYO = build("hanayo", devices=2, microbatches=4, chunks=2)  # 14.5 at F = 1, B = 2; the best order with its memory takes 14
 UNEQUAL = Costs.per_device(forward=1, backward=2)
@@ -125,11 +125,25 @@ def test_costs_that_cannot_be_counted_are_refused(costs: Costs, told: str) -> No
 def test_sizes_and_pairs_that_are_out_of_reach_are_refused() -> None:
     with pytest.raises(UnsupportedSize, match="1,024 operations are more than the 1,000 whose shortest order"):
         optimum(build("1f1b", 8, 64), UNEQUAL)
-    schedule, costs = build("1f1b", 2, 4), Costs.per_device(1, 2)
-    object.__setattr__(costs, "overlap", np.array(0.5))
-    object.__setattr__(schedule, "pairs", np.array([[1, 2]]))
-    with pytest.raises(HybridLabError, match="overlapped pairs"):
-        optimum(schedule, costs)
+    with pytest.raises(HybridLabError, match="overlapped pairs; take lower_bound, or costs with overlap 0"):
+        optimum(build("dualpipe-v", 2, 4), Costs.per_device(forward=1, backward=2, overlap=0.5))
+
+
+def test_without_overlap_a_pair_is_one_operation_after_the_other() -> None:
+    schedule = build("dualpipe-v", 2, 4)
+    best = optimum(schedule, UNEQUAL)
+    assert schedule.pairs.size
+    assert not best.schedule.pairs.size
+    assert sorted(best.schedule.ops) == sorted(schedule.ops)
+    assert best.makespan < simulate(schedule, UNEQUAL).makespan
+    own, found = (peaks(nodes(each), each.chunks) for each in (schedule, best.schedule))
+    assert all(held <= limit for held, limit in zip(found, own, strict=True))
+
+
+@pytest.mark.parametrize("ask", [lower_bound, optimum, distance])
+def test_what_is_no_schedule_or_no_costs_is_refused_in_words_that_fit_all_three(ask: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(HybridLabError, match=r"a bound and an optimum are those of a Schedule and Costs, not <Schedule .*> and 5"):
+        ask(HANAYO, 5)
 
 
 @settings(max_examples=80, deadline=None)

@@ -288,6 +288,28 @@ def test_where_and_column_and_repr() -> None:
     assert len(lists.where(forward=[2, 1])) == len(lists.where(forward=np.array([2, 1]))) == 1
 
 
+def test_a_table_made_by_hand_says_how_many_rows_were_refused() -> None:
+    assert repr(Sweep(("x", "makespan"), ((1, 2.0), (2, 3.0)))) == "<Sweep of 2 rows, 0 refused: x, makespan>"
+    assert repr(Sweep(("refused", "x"), ((None, 2), ("too small", 3)))) == "<Sweep of 2 rows, 1 refused: refused, x>"
+    assert repr(Sweep((), ((),))).startswith("<Sweep of 1 rows, 0 refused")
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "told"),
+    [
+        (5, ((1,),), "the columns of a sweep are a tuple of names, each once, not 5"),
+        (("x", 2), (), "each once"),
+        (("x", "x"), ((1, 2),), "each once"),
+        (("x",), 5, "the values of a sweep are a tuple of rows, not 5"),
+        (("x",), ((1,), (1, 2)), r"a row of a sweep is a tuple with a value for each of its 1 column, not \(1, 2\)"),
+        (("x",), (7,), "not 7"),
+    ],
+)
+def test_what_is_no_table_is_refused_when_it_is_made(columns: Any, values: Any, told: str) -> None:
+    with pytest.raises(HybridLabError, match=told):
+        Sweep(columns, values)
+
+
 def test_a_sweep_cannot_be_changed() -> None:
     table = sweep("gpipe", GRID)
     with pytest.raises(AttributeError):

@@ -40,7 +40,7 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
     (33.0, 33.0)
     """
     if not isinstance(schedule, Schedule) or not isinstance(costs, Costs):
-        raise HybridLabError(f"lower_bound takes a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
+        raise HybridLabError(f"a bound and an optimum are those of a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
     room = room_of(schedule, memory)
     ways = ways_of(schedule, costs)
     saved = _saved_by_pairs(schedule, costs)

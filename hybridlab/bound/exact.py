@@ -45,7 +45,8 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     gives the same answer on every machine; ``workers`` are its threads.
 
     Raises :class:`UnsupportedSize` beyond 1,000 operations, :class:`HybridLabError` for times that are zero or no fractions of small
-    denominators (the solver counts in whole numbers), for overlapped pairs, and without OR-tools.
+    denominators (the solver counts in whole numbers), for overlapped pairs that save time, and without OR-tools. Where the costs
+    have no overlap, a pair is an operation after the other, and what is found has none.
 
     >>> from hybridlab import build
     >>> schedule, costs = build("1f1b", devices=3, microbatches=6), Costs.per_device(forward=1, backward=2)
