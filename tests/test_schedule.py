@@ -249,7 +249,7 @@ def test_sizes_in_words_are_those_that_are_not_refused(family: Family) -> None:
         "an even number of devices": lambda devices, microbatches: devices % 2 == 0,
         "microbatches divisible by it": lambda devices, microbatches: microbatches % devices == 0,
         "an even number of microbatches": lambda devices, microbatches: microbatches % 2 == 0,
-        "at least 2 microbatches for each": lambda devices, microbatches: microbatches >= 2 * devices,
+        "at least 2 microbatches for each device": lambda devices, microbatches: microbatches >= 2 * devices,
     }
     for devices, microbatches, chunks in product(range(1, 7), range(1, 13), range(1, 9)):
         fits = all(rules[rule](devices, microbatches) for rule in about_numbers.split(", "))

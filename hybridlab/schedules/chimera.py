@@ -9,7 +9,7 @@ from hybridlab.schedules.registry import register
 @register(
     "chimera",
     title="Chimera",
-    summary="two copies of the weights: of every K microbatches half enter at the first device and half at the last, each in the gaps",
+    summary="two copies of the weights: of every K microbatches half enter at each end, and each half runs in the other's gaps",
     source="Li and Hoefler, SC 2021, arXiv 2107.06925, fig. 3 and sec. 3.5 (direct concatenation)",
     whole_groups=True,
     mirrored=True,

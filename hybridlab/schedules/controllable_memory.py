@@ -17,7 +17,7 @@ SOURCE = "Qi et al., NeurIPS 2024, arXiv 2405.15362, sec. 2 and 3; theirs is the
 @register(
     "v-half",
     title="V-Half",
-    summary="microbatches go down and up the devices; about half of 1F1B's activations and, from M = K on, at most half of its bubble",
+    summary="microbatches go down and up the devices: about half of 1F1B's activations; if F = I = W and M >= K, at most half its bubble",
     source=SOURCE,
     placement="folded",
     fewest_chunks=2,
@@ -37,7 +37,7 @@ def v_half(devices: int, microbatches: int, chunks: int) -> Ints:
 @register(
     "v-min",
     title="V-Min",
-    summary="V-Half with a tighter block: about a third of 1F1B's activations, and at most two thirds of its bubble",
+    summary="V-Half with a tighter block: about a third of 1F1B's activations; if F = I = W, at most two thirds of its bubble",
     source=SOURCE,
     placement="folded",
     fewest_chunks=2,

@@ -14,7 +14,7 @@ FREE, TAKEN = b"\0", b"\1"
 @register(
     "hanayo",
     title="Hanayo",
-    summary="microbatches run down and up the devices in waves; groups of K are laid into slots one after the other",
+    summary="microbatches run down and up the devices in waves; groups of K repeat one pattern, one after the other",
     source="Liu et al., SC 2023, arXiv 2308.15762; one group of K microbatches is theirs, more are that group repeated",
     placement="folded",
     fewest_chunks=2,

@@ -9,7 +9,7 @@ from hybridlab.schedules.registry import register
 @register(
     "looped-bfs",
     title="Looped BFS",
-    summary="breadth-first over v chunks a device: all forwards of a chunk, then those of the next; the way back is the mirror image",
+    summary="breadth-first over v chunks a device: all forwards of a chunk, then those of the next; the backwards in the reverse order",
     source="Lamy-Poirier, MLSys 2023, arXiv 2211.05953",
     fewest_chunks=2,
     chunk_step=1,

@@ -73,7 +73,7 @@ class Family:
         conditions = [
             *["microbatches divisible by it"] * self.whole_groups,
             *["an even number of microbatches"] * (self.mirrored and not self.whole_groups),
-            *[f"at least {self.groups} microbatches for each"] * bool(self.groups),
+            *[f"at least {self.groups} microbatches for each device"] * bool(self.groups),
         ]
         if not self.mirrored and not conditions:
             devices = "any numbers of devices and microbatches"

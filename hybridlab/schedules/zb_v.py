@@ -9,7 +9,7 @@ from hybridlab.schedules.registry import register
 @register(
     "zb-v",
     title="ZB-V",
-    summary="two chunks a device folded into a V, the backward split: no device waits while all operations take equally long",
+    summary="two chunks a device folded into a V, the backward split: if F = I = W and M >= 2K-1, no device waits once it has begun",
     source="Qi et al., ICLR 2024, arXiv 2401.10241, sec. 6; the order of torch.distributed.pipelining",
     placement="folded",
     fewest_chunks=2,

@@ -80,8 +80,8 @@ def placement(schedule: Schedule) -> str:
 
 def rule(summary: str) -> str:
     """Return a summary as the beginning of a sentence, the letters of the book in italics."""
-    text = re.sub(r"(?<=\b\w)-(?=\w\b)", "\N{MINUS SIGN}", upper_first(summary))
-    return re.sub(r"\b([DKMdv])\b", r"*\1*", escaped(text))
+    text = re.sub(r"(?<=\b\w)-(?=\w\b)|(?<=K)-(?=\d)", "\N{MINUS SIGN}", upper_first(summary)).replace(">=", "\N{GREATER-THAN OR EQUAL TO}")
+    return re.sub(r"\b(\d*)([DFIKMWdv])\b", r"\1*\2*", escaped(text))
 
 
 def citation(source: str, keys: Mapping[str, str]) -> str:

@@ -69,9 +69,7 @@ def table(shown: list[Entry]) -> str:
     )
     caption = (
         f"Every schedule with {DEVICES} devices and {MICROBATCHES} microbatches: the largest peak and all messages, "
-        "and below them those of each device. Bold: the least of its column. No order of the same operations that holds no more "
-        "activations on any device is shorter than the least possible makespan; the distance is that of the schedule from it. Where a "
-        "solver found no proof in time, the number is a bound: what is possible is not below it."
+        "and below them those of each device. Bold: the least of its column."
     )
     if any(entry.refusal for entry in shown):
         caption += " A schedule with a size below its name does not run at the common one, and is not compared."
