@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hybridlab import build, check
-from hybridlab.tasks.lab10 import pipeline, warmed_up, whole_model
+from hybridlab.tasks.lab10 import warmed_up, whole_model
 
 SPEEDUP = 38400 / 4933  # 32 microbatches of 1200 ms; (32 + 15) 75 + [2 * 15 * 32/16 + 2 * 14] 16 = 4933
 
@@ -43,26 +43,16 @@ WRONG: list[tuple[str, Any, str]] = [
     ("lab10.t2", [6.5, 4, 2, 0], "from 0 to 16, not 6.5"),
     ("lab10.t2", [-1, 4, 2, 0], "from 0 to 16, not -1"),
     ("lab10.t2", [6, 4, 2], "a list of 4 numbers"),
-    ("lab10.t3", 1162.5 / 32, "2(K-2) is missing"),
-    ("lab10.t3", 1162.5 / 30, "2(K-1)M/K is missing"),
-    ("lab10.t3", 1162.5 / 34, "1F1B on 16 devices too"),
-    ("lab10.t3", 1162.5 / 122, "leaves out the messages of GPipe"),
-    ("lab10.t3", 1162.5 / 152, "so subtract"),
-    ("lab10.t3", 1162.5, "save without latency"),
-    ("lab10.t3", 16, "at 16 ms 1F1B takes 4314.5 ms on 32 devices, GPipe 4005.0 ms on 16"),
-    ("lab10.t3", -1, "from 0 to 1,000,000"),
-    ("lab10.t3", 1e9, "from 0 to 1,000,000"),
-    ("lab10.t3", "12.64", "a number such as"),
-    ("lab10.t4", 32, "the best of the sweep's five"),
-    ("lab10.t4", 16, "more devices than microbatches are no fault"),
-    ("lab10.t4", 43, "42 a little less"),
-    ("lab10.t4", 44, "(M-1) microbatches"),
-    ("lab10.t4", 60, "adds a message there and one back"),
-    ("lab10.t4", 1, "one more takes"),
-    ("lab10.t4", 128, "one fewer takes"),
-    ("lab10.t4", 41, "one more takes 2038.57"),
-    ("lab10.t4", 42.4, "a whole number from 1"),
-    ("lab10.t4", 0, "a whole number from 1"),
+    ("lab10.t3", 32, "the best of the sweep's five"),
+    ("lab10.t3", 16, "more devices than microbatches are no fault"),
+    ("lab10.t3", 43, "42 a little less"),
+    ("lab10.t3", 44, "(M-1) microbatches"),
+    ("lab10.t3", 60, "adds a message there and one back"),
+    ("lab10.t3", 1, "one more takes"),
+    ("lab10.t3", 128, "one fewer takes"),
+    ("lab10.t3", 41, "one more takes 2038.57"),
+    ("lab10.t3", 42.4, "a whole number from 1"),
+    ("lab10.t3", 0, "a whole number from 1"),
 ]
 # Task, another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
@@ -70,10 +60,8 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab10.t1", [np.float64(SPEEDUP), 0.4865]),
     ("lab10.t2", np.array([6, 4, 2, 0])),
     ("lab10.t2", (6.0, 4, 2, 0)),
-    ("lab10.t3", 12.64),
-    ("lab10.t3", 1162.5 / 92),
-    ("lab10.t4", 42.0),
-    ("lab10.t4", np.int64(42)),
+    ("lab10.t3", 42.0),
+    ("lab10.t3", np.int64(42)),
 ]
 
 
@@ -131,16 +119,9 @@ def test_devices_wait_for_ever_where_one_warms_up_less_than_the_next() -> None:
         assert ("wait for ever" in told) == (ends(warmups) is None)
 
 
-def test_the_lines_of_task_3_cross_where_the_task_says() -> None:
-    latency = 1162.5 / 92
-    many, few = pipeline("1f1b", 32, 32, latency).makespan, pipeline("gpipe", 16, 32, latency).makespan
-    assert many == pytest.approx(few)
-    assert pipeline("1f1b", 32, 32, latency - 0.1).makespan < pipeline("gpipe", 16, 32, latency - 0.1).makespan
-
-
-def test_task_4_has_one_best_number() -> None:
+def test_task_3_has_one_best_number() -> None:
     """By GPipe's three parts: one microbatch alone, the others shared, one round trip."""
     times = {devices: 1200 + 1200 * 15 / devices + 2 * (devices - 1) * 5 for devices in range(1, 10_001)}
     assert min(times, key=lambda devices: times[devices]) == 42
-    assert [devices for devices in times if check("lab10.t4", devices).passed] == [42]
+    assert [devices for devices in times if check("lab10.t3", devices).passed] == [42]
     assert whole_model(42) == pytest.approx(times[42])

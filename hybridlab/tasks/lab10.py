@@ -85,33 +85,6 @@ def buy_the_time_back(answer: object) -> Feedback:
 
 @task(
     "lab10.t3",
-    title="Twice the devices, and later",
-    prompt="give the latency in ms at which 1F1B on 32 devices takes as long as GPipe on 16, with 32 microbatches",
-    points=2,
-)
-def twice_the_devices(answer: object) -> Feedback:
-    """Judge the latency C at which 1F1B on 32 devices meets GPipe on 16: 2362.5 + 122 C = 3525 + 30 C."""
-    latency = a_number(answer, "a latency in ms", "7.5")
-    if not 0 <= latency <= 1e6:
-        raise HybridLabError(f"a latency in ms is a number from 0 to 1,000,000, not {latency:g}")
-    many, few = pipeline("1f1b", 32, 32, latency).makespan, pipeline("gpipe", 16, 32, latency).makespan
-    between = pipeline("gpipe", 16, 32).makespan - pipeline("1f1b", 32, 32).makespan
-    told = f"at {latency:g} ms 1F1B takes {many:.1f} ms on 32 devices, GPipe {few:.1f} ms on 16"
-    if near(latency, between / 92, 0.02):
-        return right("above it the devices that you add wait longer for messages than they save: 122 latencies against 30")
-    mistakes = [
-        (between / 32, "this counts 62 latencies for 1F1B: 2(K-1)M/K is there, 2(K-2) is missing"),
-        (between / 30, "this counts 60 latencies for 1F1B: 2(K-2) is there, 2(K-1)M/K is missing"),
-        (between / 34, "this has 1F1B on 16 devices too: there it is GPipe, with 2(K-1) latencies"),
-        (between / 122, "this leaves out the messages of GPipe: it has 30 of them to wait for"),
-        (between / 152, "this adds the latencies of the two: both sides have some, so subtract"),
-        (between, "this is what 32 devices save without latency: how many latencies may use it up?"),
-    ]
-    return wrong(mistake_behind(latency, mistakes, 0.02) or f"{told}: write down both makespans with C as an unknown")
-
-
-@task(
-    "lab10.t4",
     title="The best number",
     prompt="give the number of devices on which GPipe ends soonest, with 16 microbatches and a latency of 5 ms",
     points=2,
@@ -139,7 +112,7 @@ def the_best_number(answer: object) -> Feedback:
 
 
 def whole_model(devices: int) -> float:
-    """Return the makespan in ms of task 4 on this many devices, by the closed form.
+    """Return the makespan in ms of task 3 on this many devices, by the closed form.
 
     >>> whole_model(1)
     19200.0

@@ -4,7 +4,7 @@ from hybridlab import formulas
 from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, shown, whole_number
+from hybridlab.inputs import shown, whole_number
 from hybridlab.recomputation import recomputed_peak
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.tasks.answers import a_number, a_text, mistake_behind, near, some_numbers
@@ -12,7 +12,7 @@ from hybridlab.tasks.checking import Feedback, right, task, wrong
 from hybridlab.timeline import Timeline
 
 KEPT = 0.1  # of an activation, where the rest is computed again
-SAMPLES, DEVICES = 64, 8  # of the batch of task 4, and of its pipeline
+SAMPLES, DEVICES = 64, 8  # of the batch of task 3, and of its pipeline
 ROOM, BUDGET = 12.0, 1500.0  # samples whose activations fit on each device; ms
 
 
@@ -48,29 +48,6 @@ def where_the_recomputation_goes(answer: object) -> Feedback:
 
 @task(
     "lab11.t2",
-    title="When recomputation pays",
-    prompt="give the largest whole number of activations in memory for which recomputation makes GPipe on 8 devices faster",
-    points=2,
-)
-def when_recomputation_pays(answer: object) -> Feedback:
-    """Judge the largest room, in activations, with which recomputing gives GPipe on 8 devices less time a microbatch."""
-    room = _a_count(answer, "a number of activations", 10_000)
-    without, with_it = _times_of_one(room)
-    told = f"with room for {counted(room, 'activation')} a microbatch takes {without:.4f} F without recomputing and {with_it:.4f} F with it"
-    later = _times_of_one(room + 1)
-    if with_it < without and later[1] >= later[0]:
-        return right(f"{told}; with one more it is the other way round, although the bubble ratio is still lower with it")
-    mistakes = [
-        (21, f"21 is 3(K-1), which would be right if recomputing left no bubble at all; {told}"),
-        (24, f"24 is 3K: the fill takes K-1 forwards; {told}"),
-        (7, f"7 is K-1, where a half of the time is idle; {told}"),
-    ]
-    off = "it pays, and with one more it pays too" if with_it < without else "it does not pay"
-    return wrong(mistake_behind(room, mistakes, 0) or f"{told}: {off}")
-
-
-@task(
-    "lab11.t3",
     title="How far the ratio can fall",
     prompt="give the floors of 1F1B and of eager 1F1B on 8 devices at a latency of 100 ms, as a list of two",
     points=2,
@@ -105,7 +82,7 @@ def how_far_the_ratio_can_fall(answer: object) -> Feedback:
 
 
 @task(
-    "lab11.t4",
+    "lab11.t3",
     title="A plan that fits",
     prompt="give a plan that holds at most 12 samples and takes at most 1500 ms, as (schedule, chunks, microbatches, recompute)",
     points=3,
@@ -133,7 +110,7 @@ def a_plan_that_fits(answer: object) -> Feedback:
 
 
 def plan(name: str, microbatches: int, recompute: bool, chunks: int | None = None) -> tuple[Timeline, float]:
-    """Return the timeline of a plan of task 4, and for how many samples' activations a device needs room.
+    """Return the timeline of a plan of task 3, and for how many samples' activations a device needs room.
 
     A sample takes 5 ms forward and 10 ms backward on a device, a message 10 ms.
 
@@ -146,13 +123,6 @@ def plan(name: str, microbatches: int, recompute: bool, chunks: int | None = Non
     costs = Costs.per_device(5 * size, (10 + 5 * part) * size, weight_share=1 / (2 + part), p2p=10)
     peak = recomputed_peak(schedule, KEPT if recompute else 1.0).max()
     return simulate(schedule, costs), round(float(peak) * size, 6)
-
-
-def _times_of_one(room: int) -> tuple[float, float]:
-    """Return the time of a microbatch, in forwards, of GPipe on 8 devices without and with recomputation."""
-    most = room, int(1 + (room - 1) / KEPT + 1e-9)
-    found = [formulas.gpipe_makespan(DEVICES, count, 1.0, backward) / count for count, backward in zip(most, (2, 3), strict=True)]
-    return found[0], found[1]
 
 
 def _a_count(answer: object, what: str, most: int) -> int:

@@ -131,37 +131,6 @@ def how_many_chunks(answer: object) -> Feedback:
     return right("; ".join(told), why)
 
 
-@task(
-    "lab12.t5",
-    title="Where two chunks win",
-    prompt="give the latency in ms above which interleaved 1F1B is faster with 2 chunks than with 4",
-    points=2,
-)
-def where_two_chunks_win(answer: object) -> Feedback:
-    """Judge the latency at which 2 and 4 chunks of interleaved 1F1B take as long: 5 devices, 10 microbatches, 20 and 40 ms."""
-    latency = a_number(answer, "a latency in ms", "2.5")
-    if not 0 <= latency <= 1000:
-        raise HybridLabError(f"a latency is a time from 0 to 1000 ms here, not {latency:g}")
-    two, four = (makespan("interleaved", 5, 10, chunks, 20, latency) for chunks in (2, 4))
-    if near(two, four, 0.1):
-        return right("from 2 to 4 chunks fill and drain lose (K-1)(F+B)/4, and 4K more messages are waited for")
-    mistakes = [
-        (6, "this has the messages of one way: those of the way back are waited for as well"),
-        (3.75, "this has 2v(K-1) messages, those of a folded placement: interleaved 1F1B waits for 2(vK-1)"),
-        (1, "this has the fill alone: the drain gets shorter too, so F+B counts"),
-        (2, "this has the drain alone: the fill gets shorter too, so F+B counts"),
-        (5, "this is a forward of one of 4 chunks, up to which the formula holds: where do its values for 2 and 4 chunks meet?"),
-        (60, "this is what 4 chunks save of fill and drain: divide it by the messages that they add"),
-        (0.3, "this has the messages of all 10 microbatches: only 4K more are waited for"),
-        (60 / 38, "here 4 chunks wait for messages as long as for fill and drain: compare them with 2 chunks"),
-        (120 / 18, "here 2 chunks wait for messages as long as for fill and drain: compare them with 4 chunks"),
-    ]
-    side = "2 chunks win already, so they meet lower" if two < four else "4 chunks still win, so they meet higher"
-    told = f"at {latency:g} ms 2 chunks take {two:.1f} ms and 4 chunks {four:.1f}: {side}"
-    sentence = mistake_behind(latency, mistakes, 0.005)
-    return wrong(*([sentence] if sentence else []), told)
-
-
 def makespan(name: str, devices: int, microbatches: int, chunks: int, forward: float, latency: float) -> float:
     """Return the makespan of a schedule whose backward takes twice as long as its forward.
 
