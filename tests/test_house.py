@@ -19,7 +19,6 @@ FLOORS = {
     "errors": 0,
     "fixed": 0,
     "inputs": 0,
-    "grid": 1,
     "int8": 1,
     "mesh": 1,
     "ops": 1,
@@ -42,9 +41,6 @@ FLOORS = {
     "schedules": 3,
     "timeline": 3,
     "bound": 4,
-    "columns": 4,
-    "jobs": 4,
-    "lines": 4,
     "palette": 4,
     "phases": 4,
     "published": 4,
@@ -57,13 +53,12 @@ FLOORS = {
 }
 BESIDES_NUMPY = {
     "bound": {"ortools"},
-    "jobs": {"tqdm"},
     "plot": {"matplotlib", "PIL"},
-    "sweep": {"pandas"},
+    "sweep": {"pandas", "tqdm"},
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }
-PUBLIC = {"bound", "collectives", "formulas", "palette", "plot", "published", "schedules", "tasks", "training", "widgets"}
+PUBLIC = {"bound", "collectives", "formulas", "palette", "plot", "published", "schedules", "sweep", "tasks", "training", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))

@@ -7,8 +7,8 @@ import pytest
 from sweep_tables import DEVICES, LATENCIES, NAMES, bubble_ratio, is_refused, some_table, table
 
 from hybridlab import REGISTRY, HybridLabError
-from hybridlab.lines import lines_of
 from hybridlab.palette import MOST_LINES, line_style
+from hybridlab.sweep.lines import lines_of
 
 
 def test_every_row_stands_in_its_line() -> None:

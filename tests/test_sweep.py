@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import junk, outcome
 
-from hybridlab import REGISTRY, Costs, HybridLabError, Sweep, build, formulas, jobs, simulate, sweep
+from hybridlab import REGISTRY, Costs, HybridLabError, Sweep, build, formulas, simulate, sweep
 from hybridlab.clock import side_by_side
-from hybridlab.grid import MOST_ROWS
+from hybridlab.sweep import jobs
+from hybridlab.sweep.grid import MOST_ROWS
 
 GRID = {"devices": [2, 4], "microbatches": [4, 8], "forward": 1.0, "backward": 2.0, "p2p": [0, 0.5]}
 TIMES = {"forward": 1, "backward": 2}

@@ -9,13 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from hybridlab.columns import TIMES, label_of, several, title_of
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, checked_text, counted, unit_of_time
-from hybridlab.lines import Lines, lines_of, logarithmic_axes
 from hybridlab.plot.curves import LINE, dress, legend, legend_rows, style_of
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, text_width, write
 from hybridlab.plot.words import number
+from hybridlab.sweep.columns import TIMES, label_of, several, title_of
+from hybridlab.sweep.lines import Lines, lines_of, logarithmic_axes
 
 MOST_PLOTS = 20
 LEFT, RIGHT, BETWEEN = 0.62, 0.12, 0.24  # inches

@@ -5,8 +5,8 @@ from typing import Any
 
 import traitlets
 
-from hybridlab.columns import title_of
 from hybridlab.inputs import counted
+from hybridlab.sweep.columns import title_of
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.sweep_explorer_data import chosen, sweep_data
 from hybridlab.widgets.view import Checked, View, asked_for, with_shared

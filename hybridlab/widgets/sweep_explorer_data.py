@@ -5,11 +5,11 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from hybridlab.columns import TIMES, label_of, plain, several, title_of
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import known_name, shown, unit_of_time
-from hybridlab.lines import lines_of, logarithmic_axes
 from hybridlab.palette import line_style
+from hybridlab.sweep.columns import TIMES, cell, label_of, several, title_of
+from hybridlab.sweep.lines import lines_of, logarithmic_axes
 from hybridlab.widgets.grid import MOST_BYTES
 from hybridlab.widgets.pipeline import Data, packed
 
@@ -23,7 +23,7 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
 
     ``values`` has a list for each quantity, and ``why`` one for all: one entry for every combination of the choices (the last changes
     first), in it for every line, in it for every x. An entry of ``why`` is 0 where there is a value, or the number, from 1, of one of
-    the ``reasons``. Raises :class:`HybridLabError` for what :func:`hybridlab.lines.lines_of` refuses, and for more than 2 MB.
+    the ``reasons``. Raises :class:`HybridLabError` for what :func:`hybridlab.sweep.lines.lines_of` refuses, and for more than 2 MB.
     """
     found, unit = lines_of(sweep, x, y, lines, labels), unit_of_time(unit)
     sizes = [*(len(values) for values in found.choices.values()), len(found.names), len(found.places)]
@@ -90,7 +90,7 @@ def chosen(data: Mapping[str, Any], name: str, value: Any, now: Mapping[str, Any
 
 def _one_of(value: Any, offered: list[Any], name: str) -> Any:
     """Return the one of the values that ``value`` is, or refuse it."""
-    given = plain(value, name)
+    given = cell(value, name)
     for each in offered:
         if each == given and isinstance(each, bool) == isinstance(given, bool):
             return each

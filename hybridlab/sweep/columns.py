@@ -31,10 +31,10 @@ LARGEST_VALUE = 1e100  # of what is drawn: far beyond any time, and its squares 
 LIST = ("a list",)  # stands for a cell that holds one value a device
 
 
-def plain(value: Any, name: str) -> Any:
+def cell(value: Any, name: str) -> Any:
     """Return the cell of a column as JSON has it, numbers to nine digits; or refuse it.
 
-    >>> plain(np.float64(0.1 + 0.2), "p2p"), plain(3.0, "p2p"), plain([1, 2], "forward") is LIST
+    >>> cell(np.float64(0.1 + 0.2), "p2p"), cell(3.0, "p2p"), cell([1, 2], "forward") is LIST
     (0.3, 3, True)
     """
     if isinstance(value, np.generic):

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hybridlab.columns import LIST, checked_labels, line_name, ordered, plain, several
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import known_name, shown
 from hybridlab.palette import MOST_LINES
-from hybridlab.sweep import RESULTS, Sweep
+from hybridlab.sweep.columns import LIST, cell, checked_labels, line_name, ordered, several
+from hybridlab.sweep.table import RESULTS, Sweep
 
 Row = Mapping[str, Any]
 
@@ -51,7 +51,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
     if not quantities:
         raise HybridLabError("y names no column: give one to draw, such as 'bubble_ratio'")
     wanted = (known_name(x, sweep.columns, "column"), *quantities)
-    rows = [{name: plain(row.get(name), name) for name in sweep.columns} for row in given]
+    rows = [{name: cell(row.get(name), name) for name in sweep.columns} for row in given]
     _refuse_undrawable(rows, wanted)
     apart = _columns_apart(sweep, wanted, lines)
     lists = {name for name in sweep.columns if any(row[name] is LIST for row in rows)}

@@ -7,9 +7,9 @@ from typing import Any
 from hybridlab.clock import side_by_side
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.grid import Row
 from hybridlab.inputs import shown
 from hybridlab.schedules import build
+from hybridlab.sweep.grid import Row
 
 CELLS = 2**19  # operations x settings of one job: few enough for the processor's cache, many enough to be worth a call
 

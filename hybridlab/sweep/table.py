@@ -6,10 +6,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hybridlab.errors import HybridLabError
-from hybridlab.grid import SIZES, Row, plain, settings
 from hybridlab.inputs import counted, each_of, known_name, shown, whole_number
-from hybridlab.jobs import Run, Size, batches_of, packed, timed, watched
 from hybridlab.schedules import REGISTRY
+from hybridlab.sweep.grid import SIZES, Row, plain, settings
+from hybridlab.sweep.jobs import Run, Size, batches_of, packed, timed, watched
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
