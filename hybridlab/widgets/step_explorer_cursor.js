@@ -26,7 +26,7 @@ function markMoment(step, frame, plot, moment) {
   const { under, over } = plot;
   const { own, op, sends, receives, hops, time: at } = moment;
   const x = round(Math.max((at - frame.from) * frame.scale, 0));
-  const wide = { x: -LEFT + 1, width: Math.ceil(LEFT + frame.pixels + END) - 2, height: frame.pitch - 2 };
+  const wide = { x: -LEFT + 1, width: Math.ceil(LEFT + frame.pixels + RIGHT) - 2, height: frame.pitch - 2 };
   const row = (rank, name) => make("rect", { class: name, y: frame.top(rank) - 3.5, rx: 3, ...wide });
   const line = make("path", { class: "cursor", d: `M${x} -1V${frame.floor + 3}` });
   const point = make("path", { class: "point", d: `M${x - 5} ${frame.top(own.rank) - 7}h10l-5 6Z` });

@@ -1,7 +1,6 @@
 // The picture of a step: for each rank a lane of what it computes, and below it one of what it sends and receives.
 
 const HEAD = 17; // px: the name of a replica above its ranks
-const END = 26; // px: room for half of the last number of the time axis
 
 const meet = (one, other) => one.start <= other.end && other.start < one.end;
 
@@ -9,7 +8,7 @@ function frameOf(step, width, ringsOnly) {
   const from = ringsOnly ? least(step.ranks.flatMap(({ hops }) => hops.map((hop) => hop.start))) : 0;
   const span = step.makespan - from;
   const seen = step.ranks.flatMap(({ ops }) => ops.filter(({ start, end }) => end > start && end > from));
-  const room = Math.max(width - LABELS - LEFT - END, 120);
+  const room = Math.max(width - LABELS - LEFT - RIGHT, 120);
   const needed = ringsOnly || !seen.length ? 0 : (NARROWEST * span) / least(seen.map(({ start, end }) => end - start));
   const pixels = span > 0 ? Math.min(Math.max(room, needed), WIDEST) : room;
   const pairs = step.ranks.some(({ ops }) => ops.some((op) => op.partner));
@@ -83,7 +82,7 @@ function plotOf(step, frame, hatch) {
     const items = [...own.computing, ...own.hops, ...own.sends, ...own.receives];
     return [paper, ...idleOf(own, step, frame, `url(#${hatch})`), ...items.map((item) => item.shape).filter(Boolean)];
   });
-  const [width, height] = [Math.ceil(LEFT + frame.pixels + END), frame.floor + 18];
+  const [width, height] = [Math.ceil(LEFT + frame.pixels + RIGHT), frame.floor + 18];
   const [under, over] = [make("g", { class: "under" }), make("g", { class: "over" })];
   const parts = make("g", {}, hatchOf(hatch), under, ...axis.lines, ...drawn, ...axis.texts, over);
   const box = { class: "plot", width, height, viewBox: `${-LEFT} -1 ${width} ${height}`, "aria-hidden": "true" };
@@ -151,7 +150,7 @@ function pictureOf(id, pick) {
     if (!to) return;
     event.preventDefault();
     pick(to.rank, to.time);
-    const [x, seen] = [LEFT + Math.max(to.time - frame.from, 0) * frame.scale, box.clientWidth - LABELS - END];
+    const [x, seen] = [LEFT + Math.max(to.time - frame.from, 0) * frame.scale, box.clientWidth - LABELS - RIGHT];
     box.scrollLeft = Math.min(Math.max(box.scrollLeft, x - seen), Math.max(x - LEFT, 0));
   });
   const observer = new ResizeObserver(() => {

@@ -8,7 +8,7 @@ const sorted = (values) => [...new Set(values)].sort((a, b) => a - b);
 const LABELS = 54; // px: the column of device names
 const PAPER = 640; // px: what a printed page has room for, A4 with margins of 1 cm
 const LEFT = 5; // px: room for the first number of the time axis
-const RIGHT = 16; // px: and for the last
+const RIGHT = 26; // px: and for half of the last number of the time axis
 const NARROWEST = 7.5; // px: a shorter operation makes the picture scroll in its box
 const WIDEST = 8000; // px
 
