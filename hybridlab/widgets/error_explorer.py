@@ -34,7 +34,7 @@ class ErrorExplorer(View):
 
     SETTING = ("algorithm", "distribution", "formats", "ranks")
     _esm = with_shared("chart.js", *(f"error_explorer{part}.js" for part in ("_words", "_picture", "_controls", "")))
-    _css = with_shared("error_explorer.css")
+    _css = with_shared("chart.css", "error_explorer.css")
 
     measured = traitlets.Dict(read_only=True).tag(sync=True)
     algorithm = Checked().tag(sync=True)

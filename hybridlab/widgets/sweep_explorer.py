@@ -37,7 +37,7 @@ class SweepExplorer(View):
 
     SETTING = (*AT_FIRST, "logarithmic")
     _esm = with_shared("chart.js", *(f"sweep_explorer{part}.js" for part in ("_data", "_picture", "_controls", "")))
-    _css = with_shared("sweep_explorer.css")
+    _css = with_shared("chart.css", "sweep_explorer.css")
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     quantity = Checked().tag(sync=True)
