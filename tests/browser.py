@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, Response, sync_playwright
 
 SITE = Path(__file__).resolve().parents[1] / "_build/html"
 NO_SITE = "there is no site in _build/html: run make book first"
@@ -116,6 +116,16 @@ def open_page(context: BrowserContext, url: str) -> Page:
     page.goto(url)
     page.wait_for_function(READY, timeout=10_000)
     return page
+
+
+def follow(link: Locator, url: str) -> None:
+    """Click the link, and wait for the page at ``url`` that it leads to: loaded, its widgets drawn.
+
+    The address changes before the page is there: what is read right after it may be of an empty page.
+    """
+    link.click()
+    link.page.wait_for_url(url)  # and for the event "load"
+    link.page.wait_for_function(READY)
 
 
 def reload(page: Page) -> None:

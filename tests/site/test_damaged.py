@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from browser import follow
 from explorers import STATE, VIEW, with_state
 from lab_views import Kind, each_of
 from lab_views.kind import Damage
@@ -128,5 +129,4 @@ def test_a_widget_of_another_kind_says_that_it_needs_a_notebook_and_how_to_start
     assert own.inner_text() == "drawn"
     assert TOLD in missing.inner_text()
     only_warnings(faults)
-    stock.get_by_role("link").click()
-    page.wait_for_url(server + "book/start.html")
+    follow(stock.get_by_role("link"), server + "book/start.html")

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import nbformat
 import pytest
 import yaml
-from browser import reload_after
+from browser import READY, follow, reload_after
 from playwright.sync_api import expect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,12 +74,20 @@ def test_solutions_are_folded_and_open_by_keyboard(new_page: Any, files: str, la
 def test_previous_and_next_lead_through_all_pages_in_order(new_page: Any, files: str) -> None:
     names = pages_in_order()
     page = new_page(files + "index.html")
-    for before, name, after in zip(["", *names], names, [*names[1:], ""], strict=False):
-        expect(page).to_have_url(files + name)
+    for before, after in zip(["", *names], [*names[1:], ""], strict=False):
         beside = [page.locator(link).evaluate_all("links => links.map((link) => link.href)") for link in (".left-prev", ".right-next")]
         assert beside == [[files + each] if each else [] for each in (before, after)]
         if after:
-            page.locator(".right-next").click()
+            follow(page.locator(".right-next"), files + after)
+
+
+@each_way
+def test_a_link_is_followed_to_the_loaded_page_also_on_a_slow_machine(new_page: Any, request: Any, way: str) -> None:
+    root = request.getfixturevalue(way)
+    page = new_page(root + "book/start.html")
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 10})
+    follow(page.locator(".bd-docs-nav").get_by_role("link", name="Lab 2"), root + LAB)
+    assert page.evaluate(READY)
 
 
 def test_the_contents_beside_every_page_list_all_pages(new_page: Any, files: str) -> None:
@@ -89,8 +97,7 @@ def test_the_contents_beside_every_page_list_all_pages(new_page: Any, files: str
     assert contents.locator("a").evaluate_all("links => links.map((link) => link.href.replace(/#$/, ''))") == [
         files + name for name in pages_in_order()
     ]
-    contents.get_by_text("Glossary").click()
-    expect(page).to_have_url(files + "book/glossary.html")
+    follow(contents.get_by_text("Glossary"), files + "book/glossary.html")
     expect(contents.locator(".current.active")).to_have_text("Glossary")
 
 
@@ -146,8 +153,7 @@ def test_a_lab_leads_to_its_notebook_in_the_browser_and_to_how_to_run_it(new_pag
     assert (site / run.path).is_file()
     assert parse_qs(run.query)["path"] == [Path(lab).with_suffix(".ipynb").name]
     assert "CDN" in bar.inner_text()
-    bar.get_by_role("link", name="How to run it").click()
-    expect(bar.page).to_have_url(server + "book/start.html")
+    follow(bar.get_by_role("link", name="How to run it"), server + "book/start.html")
 
 
 def test_a_page_opened_as_a_file_says_why_the_notebook_cannot_run_there(new_page: Any, files: str, lab: str) -> None:
