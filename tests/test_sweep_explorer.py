@@ -185,5 +185,5 @@ def test_the_largest_published_sweep_fits_a_page_many_times() -> None:
 
 def test_its_script_is_one_module_with_the_shared_parts_first() -> None:
     script = str(SweepExplorer._esm)
-    assert script.startswith(view.with_shared("chart.js"))
+    assert script.startswith(view.script_of("chart.js"))
     assert script.count("export default") == 1

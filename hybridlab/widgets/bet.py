@@ -11,7 +11,7 @@ import traitlets
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import LONGEST_UNIT, checked_text, known_name, shown
-from hybridlab.widgets.view import with_shared
+from hybridlab.widgets.view import script_of, style_of
 
 LONGEST_QUESTION = 600  # characters
 LONGEST_CHOICE = 100
@@ -31,8 +31,8 @@ class Placed(traitlets.TraitType[Any, Any]):
 class Asked(anywidget.AnyWidget):
     """What a bet and the look back at it share: the question, and the answer that was placed."""
 
-    _esm = with_shared("bet_answer.js", "bet.js")
-    _css = with_shared("bet.css")
+    _esm = script_of("bet_answer.js", "bet.js")
+    _css = style_of("bet", "revealed", sheets=("bet.css",))
 
     name = traitlets.Unicode(read_only=True).tag(sync=True)
     question = traitlets.Unicode(read_only=True).tag(sync=True)

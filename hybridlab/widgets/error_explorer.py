@@ -8,7 +8,7 @@ import traitlets
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import counted, known_name, shown, whole_number
 from hybridlab.widgets.error_explorer_data import DISTRIBUTIONS, FORMATS, RANKS, ErrorRow, checked_grid, error_data, error_rows
-from hybridlab.widgets.view import Checked, View, asked_for, with_shared
+from hybridlab.widgets.view import Checked, View, asked_for, script_of, style_of
 
 BOTH = "both"
 
@@ -33,8 +33,8 @@ class ErrorExplorer(View):
     """
 
     SETTING = ("algorithm", "distribution", "formats", "ranks")
-    _esm = with_shared("chart.js", *(f"error_explorer{part}.js" for part in ("_words", "_picture", "_controls", "")))
-    _css = with_shared("chart.css", "error_explorer.css")
+    _esm = script_of("chart.js", *(f"error_explorer{part}.js" for part in ("_words", "_picture", "_controls", "")))
+    _css = style_of("errors", sheets=("chart.css", "error_explorer.css"))
 
     measured = traitlets.Dict(read_only=True).tag(sync=True)
     algorithm = Checked().tag(sync=True)

@@ -12,7 +12,7 @@ from hybridlab.inputs import Floats, counted, shown, whole_number
 from hybridlab.widgets.choices import whole_numbers
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.ring_stepper_data import Ring, ring_data
-from hybridlab.widgets.view import Checked, View, asked_for, refusing, with_shared
+from hybridlab.widgets.view import Checked, View, asked_for, refusing, script_of, style_of
 
 MOST_RANKS = 8
 MOST_RINGS = 4
@@ -41,8 +41,8 @@ class RingStepper(View):
     """
 
     SETTING = ("ranks", "step")
-    _esm = with_shared("ring_stepper_picture.js", "ring_stepper.js")
-    _css = with_shared("ring_stepper.css")
+    _esm = script_of("ring_stepper_picture.js", "ring_stepper.js")
+    _css = style_of("ring", sheets=("ring_stepper.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     ranks = Checked().tag(sync=True)

@@ -6,7 +6,7 @@ const HINT =
   "left and right to the moments of a rank, up and down to other ranks; or use the two controls.";
 
 function render({ model, el }) {
-  const root = rootIn(el, "step hybridlab-timelines");
+  const root = rootIn(el, "step");
   const id = freshId();
   const data = model.get("data");
   const setting = () => Object.fromEntries(SETTING.map((name) => [name, model.get(name)]));

@@ -17,7 +17,7 @@ from hybridlab.widgets.choices import prices, several, whole_numbers
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.pipeline import short
 from hybridlab.widgets.step_explorer_data import AXES, SIZES, key_of, step_data
-from hybridlab.widgets.view import Checked, View, asked_for, refusing, with_shared
+from hybridlab.widgets.view import Checked, View, asked_for, refusing, script_of, style_of
 from hybridlab.wire import FP16, WireFormat
 
 SCRIPTS = (
@@ -51,8 +51,8 @@ class StepExplorer(View):
     """
 
     SETTING = (*AXES, "rank", "time")
-    _esm = with_shared(*SCRIPTS, "step_explorer.js")
-    _css = with_shared("timeline_figures.css", "timeline_picture.css", "step_explorer.css")
+    _esm = script_of(*SCRIPTS, "step_explorer.js")
+    _css = style_of("step", sheets=("timeline_figures.css", "timeline_picture.css", "step_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     schedule = Checked().tag(sync=True)

@@ -9,7 +9,7 @@ from hybridlab.inputs import counted
 from hybridlab.sweep.columns import title_of
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.sweep_explorer_data import chosen, sweep_data
-from hybridlab.widgets.view import Checked, View, asked_for, with_shared
+from hybridlab.widgets.view import Checked, View, asked_for, script_of, style_of
 
 AT_FIRST = ("quantity", "chosen", "at", "drawn")  # the parts of a setting that ``show`` can name
 
@@ -36,8 +36,8 @@ class SweepExplorer(View):
     """
 
     SETTING = (*AT_FIRST, "logarithmic")
-    _esm = with_shared("chart.js", *(f"sweep_explorer{part}.js" for part in ("_data", "_picture", "_controls", "")))
-    _css = with_shared("chart.css", "sweep_explorer.css")
+    _esm = script_of("chart.js", *(f"sweep_explorer{part}.js" for part in ("_data", "_picture", "_controls", "")))
+    _css = style_of("sweep", sheets=("chart.css", "sweep_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     quantity = Checked().tag(sync=True)

@@ -66,7 +66,7 @@ function shownIn(root, id, pick) {
 }
 
 function render({ model, el }) {
-  const root = rootIn(el, "explorer hybridlab-timelines");
+  const root = rootIn(el, "explorer");
   const id = freshId();
   const setting = () => Object.fromEntries(SETTING.map((name) => [name, model.get(name)]));
   const pick = (name, value, focus = false) => {

@@ -12,7 +12,7 @@ from hybridlab.inputs import checked_text, counted, each_of, known_name, shown, 
 from hybridlab.training import Trained, TrainedAlone
 from hybridlab.widgets.grid import MOST_BYTES
 from hybridlab.widgets.pipeline import Data, packed
-from hybridlab.widgets.view import Checked, View, with_shared
+from hybridlab.widgets.view import Checked, View, script_of, style_of
 
 LONGEST_NAME = 40  # characters of an axis or of a value on it
 MOST_RUNS = 500
@@ -35,8 +35,8 @@ class TrainingCurves(View):
     """
 
     SETTING = ("chosen", "step")
-    _esm = with_shared("training_curves_picture.js", "training_curves.js")
-    _css = with_shared("training_curves.css")
+    _esm = script_of("training_curves_picture.js", "training_curves.js")
+    _css = style_of("training", sheets=("training_curves.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     chosen = Checked().tag(sync=True)

@@ -14,16 +14,30 @@ from hybridlab.inputs import known_name, shown
 HERE = Path(__file__).parent
 
 
-def with_shared(*names: str) -> str:
-    """Return the text of a widget's own files, one below the other, below the text that all views share.
+def joined(*names: str) -> str:
+    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
 
-    The ending of the first name, ``.js`` or ``.css``, is that of all.
 
-    >>> with_shared("bet.css").startswith(with_shared("timeline_explorer.css")[:1000])
+def script_of(*names: str) -> str:
+    """Return the text of a widget's own scripts, one below the other, below the one that all views share.
+
+    >>> script_of("bet.js").startswith(script_of())
     True
     """
-    shared = f"view{Path(names[0]).suffix}"
-    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in (shared, *names))
+    return joined("view.js", *names)
+
+
+def style_of(*kinds: str, sheets: Iterable[str]) -> str:
+    """Return the text of the style of these kinds of views: the shared ``view.css``, then ``sheets`` in their order.
+
+    What sheets share they say of ``.hybridlab-view``. Here the kinds stand in its place: several kinds of views on a page each
+    bring the shared sheets along, and none changes the look of another, in whatever order they come.
+
+    >>> style_of("mesh", sheets=["mesh_view.css"]).count(".hybridlab-view")
+    0
+    """
+    names = [f".hybridlab-{kind}" for kind in kinds]
+    return joined("view.css", *sheets).replace(".hybridlab-view", names[0] if len(names) == 1 else f":is({', '.join(names)})")
 
 
 class Refused(HybridLabError, traitlets.TraitError):

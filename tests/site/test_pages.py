@@ -6,6 +6,8 @@ import pytest
 from accessibility import violations
 from playwright.sync_api import Page
 
+from hybridlab import widgets
+
 # texts that reach beyond the page, or beyond a box that hides what does not fit; what scrolls in a box of its own may be wider
 CUT = """(wide) => {
   const cut = new Set();
@@ -50,6 +52,21 @@ ON_PAPER = """([cut, controls, pictures]) => addEventListener("beforeprint", () 
     cut: eval(cut)(wide),
   };
 })"""
+# what has changed in the look of the views since the last call: of one element of each tag, class and parent's class in each view
+CHANGED = """() => {
+  const [before, now] = [window.looks ?? new Map(), (window.looks = new Map())];
+  [...document.querySelectorAll(".hybridlab-view")].forEach((view, place) => {
+    for (const part of [view, ...view.querySelectorAll("*")]) {
+      const classes = [part.parentElement, part].map((each) => each.getAttribute("class"));
+      const name = [place, view.className, part.localName, ...classes].join(" ");
+      if (now.has(name)) continue;
+      const style = getComputedStyle(part);
+      now.set(name, new Map([...style].map((each) => [each, style.getPropertyValue(each)])));
+    }
+  });
+  return [...now].flatMap(([name, look]) => [...look].filter(([each, value]) => before.get(name)?.get(each) !== value)
+    .map(([each, value]) => `${name}: ${each} ${before.get(name)?.get(each)} -> ${value}`));
+}"""
 PICTURES = ".hybridlab-view :is(.picture, .plots) svg"
 CONTROLS = "button, select, [type=range], .lab-bar, .bd-header, .bd-header-article, [class*=bd-sidebar], .prev-next-area"
 HEAVIEST = 3_000_000  # bytes of a printed page
@@ -95,6 +112,17 @@ def test_the_page_prints_on_white_paper_without_controls(new_page: Any, files: s
     assert set(paper.pop("ground")) <= {"rgb(255, 255, 255)", "rgba(0, 0, 0, 0)"}
     assert paper == {"left": [], "pictures": pictures, "reaching": [], "cut": []}
     assert has_its_colours(page, "dark"), "after printing, the page is dark again"
+
+
+def test_no_kind_of_view_changes_the_look_of_another(new_page: Any, files: str, lab: str) -> None:
+    page = new_page(files + lab)
+    assert len(page.evaluate(CHANGED)) > 1000  # all is new
+    for name in widgets.__all__:
+        page.add_style_tag(content=getattr(widgets, name)._css)
+    changed = page.evaluate(CHANGED)
+    assert not changed, "\n".join(changed[:20])
+    page.add_style_tag(content=".hybridlab-view p { padding-left: 1px }")
+    assert page.evaluate(CHANGED), "a planted change is not seen"
 
 
 def test_axe_finds_planted_faults(new_page: Any, files: str) -> None:
