@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed, fixed
-from hybridlab.inputs import LATEST, Floats, known_name, shown
+from hybridlab.inputs import LATEST, Floats, known_name, refuse_masked, shown
 from hybridlab.rows import Ints
 
 SPAN_KINDS = ("send", "receive", "reduce-scatter", "all-gather", "optimiser")  # a span's code is its kind's place here
@@ -144,11 +144,15 @@ def _times(value: Any, name: str) -> Floats:
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and not value.flags.writeable:
         array = value
     else:
+        refuse_masked(value, f"{name} of spans")
         try:
-            with np.errstate(over="ignore"):  # a longer float beyond float64 becomes inf, which is refused
-                array = np.array(value, dtype=np.float64)
-        except (ValueError, TypeError, OverflowError):
-            raise HybridLabError(f"{name} of spans must be an array of times, not {shown(value)}") from None
+            given = np.array(value)
+        except (ValueError, TypeError):
+            given = np.empty(0, dtype=object)
+        if given.dtype.kind not in "iuf":
+            raise HybridLabError(f"{name} of spans must be an array of times, not {shown(value)}")
+        with np.errstate(over="ignore"):  # a longer float beyond float64 becomes inf, which is refused
+            array = given.astype(np.float64)
     if not array.ndim:
         raise HybridLabError(f"{name} of spans must have one time a span, not {shown(value)}")
     if not (np.abs(array) <= LATEST).all():  # false for NaN as well

@@ -37,7 +37,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("lab11.t2", [0.4, 0.1346], "the floor of 1F1B is not 0.4"),
     ("lab11.t2", [0.5385], "list of 2 numbers"),
     ("lab11.t3", ("1f1b", 1, 64, False), "what else would fit"),
-    ("lab11.t3", ("dualpipe", 1, 64, False), "what else would fit"),
+    ("lab11.t3", ("dualpipe", 1, 64, False), "room for 14 samples"),
+    ("lab11.t3", ("chimera", 1, 64, False), "Chimera takes 1460.0 ms, but a device needs room for 13 samples"),
     ("lab11.t3", ("zb-h2", 1, 64, False), "room for 15 samples"),
     ("lab11.t3", ("gpipe", 1, 64, False), "room for 64 samples"),
     ("lab11.t3", ("zb-h1", 1, 32, True), "room for 16 samples"),
@@ -86,11 +87,11 @@ def test_only_looped_bfs_with_recomputation_meets_task_3() -> None:
         if family.refusal(8, microbatches, chunks) is None:
             timeline, samples = plan(family.name, microbatches, recompute, chunks)
             if not recompute:
-                assert samples == pytest.approx(timeline.peak_activations.max() * 64 / microbatches)
+                assert samples == pytest.approx(timeline.peak_activations.max() * 64 / microbatches + 5 * (family.copies - 1))
                 least = min(least, timeline.makespan) if samples <= 12 else least
             if samples <= 12 and timeline.makespan <= 1500:
                 passing.add((family.name, chunks, microbatches, recompute))
     assert passing == {("looped-bfs", chunks, 64, True) for chunks in (2, 3, 4)}
-    assert least == 1665
+    assert least == 1857.5
     for chunks in (2, 3, 4):
         assert plan("looped-bfs", 64, True, chunks)[0].makespan == pytest.approx(formulas.looped_bfs_makespan(8, 64, chunks, 5, 15, 10))

@@ -26,7 +26,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("lab14.t2", ("zb-h2", 1), "holds 15 microbatches; there is room for 12"),
     ("lab14.t2", ("looped-bfs", 3), "holds 32 microbatches"),
     ("lab14.t2", ("eager-1f1b", 1), "does not fit"),
-    ("lab14.t2", ("dualpipe", 1), "second copy of the weights takes the room of 4 more"),
+    ("lab14.t2", ("dualpipe", 1), "second copy of the weights takes the room of 5 more"),
     ("lab14.t2", ("zb-h1", 1), "half a weight gradient"),
     ("lab14.t2", ("1f1b", 1), "too few for the round trip"),
     ("lab14.t2", ("v-half", 2), "holds few microbatches"),
@@ -34,7 +34,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("lab14.t2", ("interleaved", 2), "the waiting grows faster"),
     ("lab14.t2", ("interleaved-zb", 4), "the waiting grows faster"),
     ("lab14.t2", ("hanayo", 2), "the waiting grows faster"),
-    ("lab14.t2", ("chimera", 1), "550 of them for messages"),
+    ("lab14.t2", ("chimera", 1), "holds 8 microbatches, and its second copy of the weights takes the room of 5 more"),
     ("lab14.t2", ("dualpipe-v", 2), "twice as often"),
     ("lab14.t2", ("zb-v", 1), "zb-v has 2 chunks a device"),
     ("lab14.t2", ("hanayo", 3), "supports 2, 4, 6"),
@@ -103,7 +103,8 @@ def test_no_schedule_that_fits_is_faster_than_the_one_that_passes() -> None:
                 if max(end for _, end in spans.values()) <= 1375:
                     fast.add(name)
     assert slow_link("zb-v").makespan == 1375
-    assert fast == {"zb-h2", "looped-bfs", "eager-1f1b", "gpipe"}, "2K-1 = 15 and M = 32 activations: none of them fits"
+    too_many = {"zb-h2", "looped-bfs", "eager-1f1b", "gpipe"}  # 2K-1 = 15 or M = 32 activations
+    assert fast == too_many | {"chimera"}, "K = 8 activations and the room of 5 for its second copy: none of them fits"
 
 
 def step_by_hand(forward: list[float], microbatches: int) -> float:

@@ -13,7 +13,8 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     eager 1F1B min(2(K-d)-1, M) (Zhuang et al., arXiv 2211.05322); interleaved on device 0 [2(K-1) + (v-1)K + 1]/v, at most M
     (Korthikanti et al., arXiv 2205.05198, sec. 4.2.3). On every device: ZB-H1 min(K, M), ZB-H2 min(2K-1, M), ZB-V K, but
     at most M and (M + 1 + d)/2 (Qi et al., arXiv 2401.10241, Table 2 and sec. 6); interleaved zero bubble K. Chimera
-    K/2 + 1 on the first and last device up to K in the middle (Li and Hoefler, arXiv 2107.06925, Table 2).
+    K, and of one group, M = K, from K/2 + 1 on the first and last device up to K in the middle (Li and Hoefler, arXiv
+    2107.06925, Table 2).
 
     For M >= 2K the most of any device: V-Half ceil((K+2)/2) and V-Min floor((K+4)/3) (Qi et al., arXiv 2405.15362); DualPipe
     K + 1 and DualPipeV K + 1/2, both P + 1 stages of P (DeepSeek-AI, arXiv 2412.19437, Table 2). ``chunks`` counts for
@@ -34,7 +35,7 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
         "zb-h1": min(devices, microbatches),
         "zb-h2": min(2 * devices - 1, microbatches),
         "interleaved-zb": devices,
-        "chimera": devices // 2 + 1 + min(device, devices - 1 - device),
+        "chimera": devices // 2 + 1 + min(device, devices - 1 - device) if microbatches == devices else devices,
         "zb-v": min(2 * devices, microbatches + 1 + device, 2 * microbatches) / 2,
     }
     most_of_any: dict[str, float] = {

@@ -10,7 +10,7 @@ from hybridlab.schedules.registry import register
     "chimera",
     title="Chimera",
     summary="two copies of the weights: of every K microbatches half enter at each end, and each half runs in the other's gaps",
-    source="Li and Hoefler, SC 2021, arXiv 2107.06925, fig. 3 and sec. 3.5 (direct concatenation)",
+    source="Li and Hoefler, SC 2021, arXiv 2107.06925, fig. 3 and Table 2; groups K slots apart, where sec. 3.5 joins them 2K apart",
     whole_groups=True,
     mirrored=True,
 )
@@ -19,16 +19,17 @@ def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
 
     Of each group of K microbatches the first half runs down the devices and the second half up. On device d of K a downward
     forward takes every second slot from d on and an upward one from K-1-d on: for even K one is even and the other
-    odd. A microbatch comes straight back from its last device. A group begins 2K slots after the one before,
-    in the gaps that it leaves.
+    odd. A microbatch comes straight back from its last device. A group begins K slots after the one before, and where two
+    operations meet in a slot the backward, which is of the older group, comes first. In the paper's sec. 3.5 groups begin 2K slots
+    apart, where none meet; joined like that, they would wait for each other wherever a backward takes longer than a forward.
 
     >>> chimera(2, 2, 1)[0].tolist(), chimera(2, 2, 1)[1].tolist()
-    ([[0, -1], [1, -1], [-1, 0], [-1, 1]], [[3, -1], [2, -1], [-1, 3], [-1, 2]])
+    ([[1, -1], [3, -1], [-1, 1], [-1, 3]], [[6, -1], [4, -1], [-1, 6], [-1, 4]])
     """
     stage, microbatch = np.ogrid[:devices, :microbatches]
     group, place = np.divmod(microbatch, devices)
-    enters = 2 * devices * group + 2 * (place % (devices // 2))
-    forward, backward = enters + stage, enters + 2 * devices - 1 - stage
+    enters = devices * group + 2 * (place % (devices // 2))
+    forward, backward = 2 * (enters + stage) + 1, 2 * (enters + 2 * devices - 1 - stage)
     copy = place // (devices // 2)
     return np.stack([[np.where(copy == mine, slots, -1) for mine in range(2)] for slots in (forward, backward)]).reshape(
         2, 2 * devices, microbatches

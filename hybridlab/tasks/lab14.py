@@ -16,12 +16,11 @@ from hybridlab.tasks.checking import Feedback, right, task, wrong
 from hybridlab.timeline import Timeline
 
 DEVICES, MICROBATCHES, LATENCY = 8, 32, 10.0  # of task 2; times in ms
-ROOM, SECOND_COPY = 12.0, 4.0  # in activations of a microbatch
+ROOM, SECOND_COPY = 12.0, 5.0  # in activations of a microbatch
 LAYERS = np.array([2.0] + 14 * [4.0] + [12.0])  # forwards of task 4, ms
 WHY_SLOW = {
     "1f1b": "K microbatches in flight are too few for the round trip: something has to give it work in the meantime",
     "zb-h1": "putting off the weight gradient hides a latency of half a weight gradient, 5 ms, and no more",
-    "chimera": "its second direction helps, but no more microbatches are in flight than under 1f1b",
     "dualpipe-v": "folded, each microbatch crosses from device to device twice as often, and nothing is gained without overlap",
     "v-half": "it holds few microbatches, so few are on their way and the devices wait for them",
     "v-min": "it holds the fewest microbatches, so the fewest are on their way and the devices wait for them",
