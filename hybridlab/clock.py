@@ -46,7 +46,7 @@ def side_by_side(runs: Sequence[tuple[Schedule, Costs]]) -> list[Timeline]:
         return []
     bounds = np.cumsum([0, *(schedule.kind.size for schedule, _ in runs)])
     rows, slots, source, before, pairs = _in_slots([schedule for schedule, _ in runs], bounds)
-    duration, latency = (_joined([part(*run) for run in runs])[rows] for part in (_durations, _latencies))
+    duration, latency = _durations(runs, rows), _latencies(runs, rows)
     in_slot = np.split(pairs, np.searchsorted(pairs, slots[1:-1])) if pairs.size else repeat(pairs)
     start = np.empty_like(duration)
     end = np.zeros((rows.size + 1, *duration.shape[1:]))  # the last entry is where the absent sources and predecessors point
@@ -82,23 +82,27 @@ def _check(runs: list[Any]) -> None:
         raise HybridLabError(f"{told} and does not fit in memory; simulate fewer settings at a time")
 
 
-def _durations(schedule: Schedule, costs: Costs) -> Floats:
-    """Return how long each row takes, shape (operations, settings...)."""
-    table = costs.table(schedule.devices, schedule.chunks).reshape(4 * schedule.devices, *costs.batch)
-    duration: Floats = table[schedule.kind * schedule.devices + schedule.device]
-    first = schedule.pairs
-    if first.size:
-        duration[first] = duration[first + 1] = costs.pairs(schedule.devices, schedule.chunks)[schedule.device[first]]
-    return duration
+def _durations(runs: list[tuple[Schedule, Costs]], rows: Ints) -> Floats:
+    """Return how long each of the rows takes, shape (operations, settings...)."""
+    tables, places, size = [], [], 0
+    for schedule, costs in runs:
+        devices, first = schedule.devices, schedule.pairs
+        place = size + schedule.kind * devices + schedule.device
+        tables.append(costs.table(devices, schedule.chunks).reshape(4 * devices, *costs.batch))
+        size += 4 * devices
+        if first.size:
+            place[first] = place[first + 1] = size + schedule.device[first]
+            tables.append(costs.pairs(devices, schedule.chunks))
+            size += devices
+        places.append(place)
+    return np.concatenate(tables).take(np.concatenate(places)[rows], axis=0)
 
 
-def _latencies(schedule: Schedule, costs: Costs) -> Floats:
-    """Return how long the message to each row takes, shape (operations, settings...)."""
-    return np.multiply.outer(schedule.crosses, np.broadcast_to(costs.p2p, costs.batch))
-
-
-def _joined(parts: list[Floats]) -> Floats:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def _latencies(runs: list[tuple[Schedule, Costs]], rows: Ints) -> Floats:
+    """Return how long the message to each of the rows takes, shape (operations, settings...)."""
+    table = np.stack([np.zeros(runs[0][1].batch), *(np.broadcast_to(costs.p2p, costs.batch) for _, costs in runs)])
+    places = [np.where(schedule.crosses, place, 0) for place, (schedule, _) in enumerate(runs, start=1)]
+    return table.take(np.concatenate(places)[rows], axis=0)
 
 
 def _in_slots(schedules: Sequence[Schedule], bounds: Ints) -> tuple[Ints, list[int], Ints, Ints, Ints]:

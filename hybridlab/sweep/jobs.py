@@ -11,7 +11,7 @@ from hybridlab.inputs import shown
 from hybridlab.schedules import build
 from hybridlab.sweep.grid import Row
 
-CELLS = 2**19  # operations x settings of one job: few enough for the processor's cache, many enough to be worth a call
+CELLS = 2**21  # operations x settings of one job: 100 MB while it is timed, and many enough for each call of numpy
 
 Size = tuple[str, int, int, int]  # schedule, devices, microbatches, chunks
 Run = tuple[Size, Costs]
