@@ -3,11 +3,12 @@
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hybridlab import Costs, Timeline, UnsupportedSize, build, formulas, simulate
+from hybridlab import REGISTRY, Costs, Schedule, Timeline, UnsupportedSize, build, formulas, simulate
 
 devices = st.integers(1, 9)
 microbatches = st.integers(1, 24)
@@ -243,6 +244,19 @@ def test_chimera_has_the_published_bubble_ratio(devices: int, ratio: int, groups
     """Li and Hoefler, arXiv 2107.06925: (K-2)/(2M + K-2) for B = F, (K-2)/(3M/2 + K-2) for B = 2F."""
     published = (devices - 2) / ({1: 2, 2: 1.5}[ratio] * groups * devices + devices - 2)
     assert run("chimera", (devices, groups * devices), 1, ratio).bubble_ratio == equal(published)
+
+
+@many
+@given(halves, groups, times, times)
+def test_groups_of_chimera_that_share_no_slot_wait_for_each_other(half: int, groups: int, forward: float, backward: float) -> None:
+    """The order of one group, as often as there are groups, each 2K slots of two halves after the one before."""
+    family, devices = REGISTRY["chimera"], 2 * half
+    one = family.rule(devices, devices, 1)
+    slots = np.concatenate([np.where(one < 0, -1, one + 4 * devices * group) for group in range(groups)], axis=2)
+    apart = Schedule.from_slots("apart", slots, family.device_of(devices, 1), copies=2)
+    longer = (groups - 1) * (devices - 2) * abs(backward - forward)
+    makespan = simulate(apart, Costs.per_device(forward, backward)).makespan
+    assert makespan == equal(formulas.chimera_makespan(devices, groups * devices, forward, backward) + longer)
 
 
 @many

@@ -21,7 +21,7 @@ def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
     forward takes every second slot from d on and an upward one from K-1-d on: for even K one is even and the other
     odd. A microbatch comes straight back from its last device. A group begins K slots after the one before, and where two
     operations meet in a slot the backward, which is of the older group, comes first. In the paper's sec. 3.5 groups begin 2K slots
-    apart, where none meet; joined like that, they would wait for each other wherever a backward takes longer than a forward.
+    apart, where none meet; joined like that, they would wait for each other wherever backwards and forwards take unequal times.
 
     >>> chimera(2, 2, 1)[0].tolist(), chimera(2, 2, 1)[1].tolist()
     ([[1, -1], [3, -1], [-1, 1], [-1, 3]], [[6, -1], [4, -1], [-1, 6], [-1, 4]])

@@ -14,7 +14,7 @@ from hybridlab.inputs import known_name, shown
 HERE = Path(__file__).parent
 
 
-def joined(*names: str) -> str:
+def _joined(*names: str) -> str:
     return "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
 
 
@@ -24,7 +24,7 @@ def script_of(*names: str) -> str:
     >>> script_of("bet.js").startswith(script_of())
     True
     """
-    return joined("view.js", *names)
+    return _joined("view.js", *names)
 
 
 def style_of(*kinds: str, sheets: Iterable[str]) -> str:
@@ -36,8 +36,8 @@ def style_of(*kinds: str, sheets: Iterable[str]) -> str:
     >>> style_of("mesh", sheets=["mesh_view.css"]).count(".hybridlab-view")
     0
     """
-    names = [f".hybridlab-{kind}" for kind in kinds]
-    return joined("view.css", *sheets).replace(".hybridlab-view", names[0] if len(names) == 1 else f":is({', '.join(names)})")
+    names = ", ".join(f".hybridlab-{kind}" for kind in kinds)
+    return _joined("view.css", *sheets).replace(".hybridlab-view", f":is({names})")
 
 
 class Refused(HybridLabError, traitlets.TraitError):
