@@ -8,6 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
+from misuse import BrokenRepr
 
 from hybridlab import HybridLabError, plot
 
@@ -73,6 +74,7 @@ def test_names_stay_on_the_page_and_clear_of_each_other(places: Mapping[str, Any
         ({"a": (1, float("inf"))}, "two numbers from 0"),
         ({"a": "xy"}, "'a'"),
         ({3: (1, 2)}, "name of a point"),
+        ({BrokenRepr(): "xy"}, "name of a point"),
     ],
 )
 def test_what_is_no_point_is_refused(places: Any, told: str) -> None:

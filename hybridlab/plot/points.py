@@ -88,10 +88,11 @@ def _checked(places: Any) -> dict[str, Place]:
     if not isinstance(places, Mapping) or not 1 <= len(places) <= MOST:
         raise HybridLabError(f'points are one to {MOST} pairs by name, such as {{"GPipe": (8, 0.27)}}, not {shown(places)}')
     found = {}
-    for name, pair in places.items():
-        values = numbers(pair, f"point {name!r}")
+    for given, pair in places.items():
+        name = checked_text(given, "the name of a point")
+        values = numbers(pair, f"point {shown(name)}")
         if values.shape != (2,) or not ((values >= 0) & (values < 1e100)).all():
             raise HybridLabError(f"point {shown(name)} must be two numbers from 0 to 1e100, not {shown(pair)}")
         x, y = (float(f"{value:.9g}") for value in values)
-        found[checked_text(name, "the name of a point")] = (x, y)
+        found[name] = (x, y)
     return found
