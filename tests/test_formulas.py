@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hybridlab import REGISTRY, Costs, Schedule, Timeline, UnsupportedSize, build, formulas, simulate
+from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, UnsupportedSize, build, formulas, simulate
 
 devices = st.integers(1, 9)
 microbatches = st.integers(1, 24)
@@ -327,6 +327,19 @@ def test_outside_its_range_a_closed_form_says_so(formula: Any, arguments: tuple[
         formula(*arguments)
     assert told in str(why.value)
     assert str(why.value).endswith("simulate other cases")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "chunks", "told"),
+    [
+        (np.zeros((2, 3)), 2, "closed form of peak activations"),
+        (np.zeros(2, dtype=[("a", int)]), 2, "closed form of peak activations"),
+        ("interleaved", 1, "chunks must be a whole number of at least 2, not 1"),
+    ],
+)
+def test_peak_activations_of_no_schedule_or_of_too_few_chunks_are_refused(schedule: Any, chunks: int, told: str) -> None:
+    with pytest.raises(HybridLabError, match=told):
+        formulas.peak_activations(schedule, 4, 8, chunks=chunks)
 
 
 @pytest.mark.parametrize(

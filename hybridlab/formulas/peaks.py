@@ -25,7 +25,7 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     """
     devices, microbatches = sizes(devices, microbatches)
     device = whole_number(device, "device", at_least=0, at_most=devices - 1)
-    chunks = whole_number(chunks, "chunks", at_least=2 if schedule == "interleaved" else 1)
+    chunks = whole_number(chunks, "chunks")
     exact: dict[str, float] = {
         "gpipe": microbatches,
         "1f1b": min(devices - device, microbatches),
@@ -48,8 +48,10 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     sizes(devices, microbatches, WHOLE_GROUPS.get(name, ""))
     if name == "chimera" and devices % 2:
         raise outside("Chimera", f"an even number of devices, not {devices}")
-    if name == "interleaved" and device:
-        raise outside("interleaved 1F1B", f"device 0, not {device}")
+    if name == "interleaved":
+        whole_number(chunks, "chunks", at_least=2)
+        if device:
+            raise outside("interleaved 1F1B", f"device 0, not {device}")
     if name in most_of_any and microbatches < 2 * devices:
         raise outside(name, f"at least 2K microbatches, {2 * devices} for {devices} devices, not {microbatches}")
     return float((exact | most_of_any)[name])
