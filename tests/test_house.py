@@ -27,6 +27,7 @@ FLOORS = {
     "arrays": 2,
     "collectives": 2,
     "costs": 2,
+    "hardware": 2,
     "paths": 2,
     "replicas": 2,
     "running": 2,
@@ -58,7 +59,8 @@ BESIDES_NUMPY = {
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }
-PUBLIC = {"bound", "collectives", "formulas", "palette", "plot", "published", "schedules", "sweep", "tasks", "training", "widgets"}
+PUBLIC = {"bound", "collectives", "formulas", "hardware", "palette", "plot", "published", "schedules", "sweep", "tasks"}
+PUBLIC |= {"training", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))
