@@ -52,6 +52,7 @@ FLOORS = {
     "training": 4,
     "plot": 5,
     "tasks": 5,
+    "trust": 5,
     "widgets": 5,
 }
 BESIDES_NUMPY = {
@@ -62,7 +63,7 @@ BESIDES_NUMPY = {
     "widgets": {"anywidget", "traitlets"},
 }
 PUBLIC = {"bound", "collectives", "formulas", "hardware", "model", "palette", "planner", "plot", "published", "schedules", "sweep", "tasks"}
-PUBLIC |= {"training", "widgets"}
+PUBLIC |= {"training", "trust", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))

@@ -1,0 +1,46 @@
+"""The two measured tables of the vTrain project, read where they stand beside the repository, and the errors on them."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybridlab import Plan, Transformer
+
+FOLDER = Path(__file__).parents[2] / "shared" / "reference"
+ITERATIONS, ALL_REDUCES = FOLDER / "iteration_times_a100_multi_node.csv", FOLDER / "allreduce_a100.csv"
+needs_vtrain = pytest.mark.skipif(
+    not (ITERATIONS.is_file() and ALL_REDUCES.is_file()),
+    reason=f"needs ../shared/reference/{ITERATIONS.name} and {ALL_REDUCES.name} beside the repository",
+)
+
+
+def iterations() -> list[tuple[Transformer, Plan, float]]:
+    """(model, plan, seconds) of each row; everything was recomputed, and no pipeline was interleaved."""
+    found = []
+    with ITERATIONS.open(newline="", encoding="utf-8-sig") as lines:
+        for row in csv.DictReader(lines):
+            sizes = {name: float(value) for name, value in row.items()}
+            layers, hidden, heads = (int(sizes[name]) for name in ("# layers", "hidden size", "attention heads"))
+            names = ("tensor parallelism", "pipeline parallelism", "data parallelism", "micro batch", "global batch")
+            plan = Plan(*(int(sizes[name]) for name in names))
+            assert plan.gpus == sizes["# GPUs"]
+            model = Transformer(layers, hidden, heads, sequence=int(sizes["sequence length"]))
+            found.append((model, plan, sizes["iteration time (ms)"] / 1000))
+    return found
+
+
+def all_reduces(ranks: int) -> tuple[Any, Any]:
+    """Bytes and seconds of one number of GPUs."""
+    with ALL_REDUCES.open(newline="") as lines:
+        rows = [(float(row["bytes"]), float(row["seconds"])) for row in csv.DictReader(lines) if int(row["gpus"]) == ranks]
+    return tuple(np.array(rows).T)
+
+
+def summary(errors: Any) -> tuple[float, ...]:
+    """Points; mean, median and largest size of the errors; the lowest and the highest: to four digits."""
+    sizes = np.abs(errors)
+    values = (sizes.mean(), np.median(sizes), sizes.max(), errors.min(), errors.max())
+    return (errors.size, *(float(f"{value:.4g}") for value in values))
