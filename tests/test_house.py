@@ -41,6 +41,7 @@ FLOORS = {
     "schedules": 3,
     "timeline": 3,
     "bound": 4,
+    "engines": 4,
     "palette": 4,
     "phases": 4,
     "published": 4,
@@ -58,7 +59,7 @@ BESIDES_NUMPY = {
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }
-PUBLIC = {"bound", "collectives", "formulas", "palette", "plot", "published", "schedules", "sweep", "tasks", "training", "widgets"}
+PUBLIC = {"bound", "collectives", "engines", "formulas", "palette", "plot", "published", "schedules", "sweep", "tasks", "training", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))
