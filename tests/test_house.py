@@ -59,7 +59,20 @@ BESIDES_NUMPY = {
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }
-PUBLIC = {"bound", "collectives", "engines", "formulas", "palette", "plot", "published", "schedules", "sweep", "tasks", "training", "widgets"}
+PUBLIC = {
+    "bound",
+    "collectives",
+    "engines",
+    "formulas",
+    "palette",
+    "plot",
+    "published",
+    "schedules",
+    "sweep",
+    "tasks",
+    "training",
+    "widgets",
+}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))

@@ -30,7 +30,11 @@ def longest_pause(call: Callable[[], object]) -> float:
             ticks.append(time.perf_counter())
 
     thread = threading.Thread(target=tick, name="clock", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as why:
+        told = f"longest_pause needs a second thread, which cannot be started ({why})"
+        raise HybridLabError(f"{told}: a notebook that runs in a browser has none") from why
     start = time.perf_counter()
     try:
         call()

@@ -41,6 +41,8 @@ class RealStep:
             wanted = f"shape (replicas, {schedule.microbatches}, samples, {network.sizes[0]})"
             raise HybridLabError(f"inputs must have {wanted}, the microbatches those of the schedule, not {self._inputs.shape}")
         network.unpacked(weights)  # refuses another number of parameters
+        if weights.ndim != 1:
+            raise HybridLabError(f"weights must be one vector for all devices, shape ({network.parameters},), not {weights.shape}")
         cut = network.stages(schedule.stages)
         ends = np.cumsum([network.count(layers) for layers in cut])
         parts = np.split(weights, ends[:-1])

@@ -139,10 +139,10 @@ def _known(schedule: Schedule, lost: Any) -> frozenset[Op]:
     wanted = "lost names operations of the schedule, such as ['0F1']"
     if isinstance(lost, str):
         raise HybridLabError(f"{wanted}, not {shown(lost)}")
-    named = frozenset(Op.parse(each) if isinstance(each, str) else each for each in each_of(lost, wanted))
+    named = [Op.parse(each) if isinstance(each, str) else each for each in each_of(lost, wanted)]
     for op in named:
         schedule.needs(op)  # refuses what is not an operation of it
-    return named
+    return frozenset(named)
 
 
 def _run(devices: list[Device], exchange: Exchange) -> None:
