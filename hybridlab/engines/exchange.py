@@ -49,6 +49,7 @@ class Exchange:
         self._waits: dict[int, Wait] = {}
         self._met: set[int] = set()
         self._running = devices
+        self._finished = threading.Event()
 
     def put(self, sender: int, receiver: int, name: Any, message: Message) -> None:
         """Put a message under its ``name`` into the queue from ``sender`` to ``receiver``; never waits."""
@@ -83,6 +84,12 @@ class Exchange:
         with self._lock:
             self._running -= 1
             self._find_deadlock()
+            if self._running <= 0:
+                self._finished.set()
+
+    def wait_for_all(self) -> None:
+        """Wait until every device has finished. An interrupted wait can be taken up again, other than that of ``Thread.join``."""
+        self._finished.wait()
 
     def sleep(self, until: float) -> None:
         """Sleep until ``time.perf_counter`` shows ``until``, or raise :class:`StoppedError` as soon as the threads are stopped."""

@@ -151,14 +151,18 @@ def _run(devices: list[Device], exchange: Exchange) -> None:
     try:
         for thread in threads:
             _start(thread)
-        for thread in threads:
-            thread.join()
+        exchange.wait_for_all()
     except BaseException as why:  # interrupted, or a thread that cannot be started: the others must not stay
         exchange.stop(why)
         for thread in threads:
-            if thread.is_alive():
-                thread.join()
+            if thread.ident is None:  # never started
+                exchange.leave()
+        exchange.wait_for_all()
         raise
+    finally:
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
     if exchange.fault is not None:
         raise exchange.fault
 
