@@ -2,7 +2,7 @@
 
 Stored outputs are what nbval compares with, so they must be the same whoever stores them. Kept: text, figures, results.
 Left out: the state and the ids of widgets (the book's build runs the labs itself), timings, versions of this machine's
-Python, paths in tracebacks. Running this twice changes nothing.
+Python, paths in tracebacks. Running this twice changes nothing but the pictures of measured times in lab 8.
 
 nbval compares printed text, the text of results and of widgets, and errors. It does not compare pictures, which differ in
 their last pixels between builds of a font library: so a lab prints the numbers behind a figure. Nor does it know that a

@@ -43,6 +43,7 @@ FLOORS = {
     "schedules": 3,
     "timeline": 3,
     "bound": 4,
+    "engines": 4,
     "palette": 4,
     "phases": 4,
     "planner": 4,
@@ -62,8 +63,8 @@ BESIDES_NUMPY = {
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }
-PUBLIC = {"bound", "collectives", "formulas", "hardware", "model", "palette", "planner", "plot", "published", "schedules", "sweep", "tasks"}
-PUBLIC |= {"training", "trust", "widgets"}
+PUBLIC = {"bound", "collectives", "engines", "formulas", "hardware", "model", "palette", "planner", "plot", "published", "schedules", "sweep"}
+PUBLIC |= {"tasks", "training", "trust", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))

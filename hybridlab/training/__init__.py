@@ -7,9 +7,10 @@ schedule op by op (``Executor``), with a ring in a wire format for the gradients
 from hybridlab.training.accuracy import AccuracyRow, AccuracyTable, accuracy_check
 from hybridlab.training.alone import loss_and_gradient, train_alone
 from hybridlab.training.data import DataSet, batches, digits
-from hybridlab.training.executor import Activations, Executor, Halfway
+from hybridlab.training.executor import Executor
 from hybridlab.training.network import Layer, Network
 from hybridlab.training.results import Trained, TrainedAlone
+from hybridlab.training.stage import Activations, Halfway
 from hybridlab.training.training import in_running_order, train
 
 __all__ = [

@@ -1,7 +1,7 @@
 """The executor: operations of a schedule, run one by one on real arrays, with explicit messages between stages."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,28 +11,10 @@ from hybridlab.inputs import Floats, counted, each_of, shown, whole_number
 from hybridlab.ops import Kind, Op
 from hybridlab.rows import Ints
 from hybridlab.training.network import Network, activated, slope
+from hybridlab.training.stage import Activations, Halfway, add_gradients, cross_entropy, halfway_through, sums_of
 
 Place = tuple[int, int]  # stage, microbatch
 Message = TypeVar("Message")
-
-
-class Activations(NamedTuple):
-    """What a forward leaves on its device, and the backward (B or I) of the same stage and microbatch needs.
-
-    ``inputs`` has the input of each layer of the stage, ``output`` what the last one put out; all have shape (replicas, samples,
-    features). An input gradient (I) needs the outputs of the layers, for the slope of their activation: that
-    of a layer is the input of the next. On the last stage ``output`` is the gradient of the loss at the scores.
-    """
-
-    inputs: tuple[Floats, ...]
-    output: Floats
-
-
-class Halfway(NamedTuple):
-    """What an input gradient (I) leaves for the weight gradient (W): the input of each layer, and the gradient at its sums."""
-
-    inputs: tuple[Floats, ...]
-    deltas: tuple[Floats, ...]
 
 
 class Executor:
@@ -112,28 +94,24 @@ class Executor:
             raise HybridLabError(f"the order ends too early: microbatch {place[1]} is not finished on stage {place[0]}")
 
     def _forward(self, op: Op) -> None:
-        inputs = [_taken(self._arrived, op, "no input has arrived there")]
-        *hidden, last = self._layers[self._line(op)]
-        for layer in hidden:
-            inputs.append(activated(inputs[-1] @ layer.matrix + layer.bias, self.network.activation))
-        output = inputs[-1] @ last.matrix + last.bias
+        given = _taken(self._arrived, op, "no input has arrived there")
+        inputs, output = sums_of(self._layers[self._line(op)], given, self.network.activation)
         if self._is_last(op.stage):
             output = self._judged(output, self.labels[:, op.microbatch])
         else:
             output = fixed(activated(output, self.network.activation))
             self._arrived[op.stage + 1, op.microbatch] = output
-        self._kept[op.stage, op.microbatch] = Activations(tuple(inputs), output)
+        self._kept[op.stage, op.microbatch] = Activations(inputs, output)
         device = self.device_of[self._line(op)]
         self._held[device] += 1
         self._most[device] = max(self._most[device], self._held[device])
 
     def _judged(self, scores: Floats, labels: Ints) -> Floats:
         """Add the cross-entropy of softmax to the losses, and return copies x its gradient at the scores: softmax less one at the label."""
-        scores = scores - scores.max(axis=-1, keepdims=True)
-        logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
-        at_label = np.arange(scores.shape[-1]) == labels[..., None]
-        self.losses -= logarithms.sum(axis=(1, 2), where=at_label) / self.samples
-        gradient: Floats = (np.exp(logarithms) - at_label) * self.copies / self.samples
+        losses, gradient = cross_entropy(scores, labels)
+        self.losses += losses / self.samples
+        gradient *= self.copies
+        gradient /= self.samples
         return gradient
 
     def _backward(self, op: Op) -> None:
@@ -156,19 +134,15 @@ class Executor:
             gradient = _taken(self._returned, op, f"stage {op.stage + 1} has sent no gradient")
             inputs, output = self._kept.pop(place)
             delta = gradient * slope(output, self.network.activation)
-        deltas = [delta]
         layers = self._layers[self._line(op)]
-        for layer, given in zip(layers[:0:-1], inputs[:0:-1], strict=True):  # from the last layer to the second
-            deltas.append(deltas[-1] @ layer.matrix.swapaxes(-1, -2) * slope(given, self.network.activation))
+        halfway = halfway_through(layers, inputs, delta, self.network.activation)
         if op.stage:
-            self._returned[op.stage - 1, op.microbatch] = fixed(deltas[-1] @ layers[0].matrix.swapaxes(-1, -2))
-        return Halfway(inputs, tuple(deltas[::-1]))
+            self._returned[op.stage - 1, op.microbatch] = fixed(halfway.deltas[0] @ layers[0].matrix.swapaxes(-1, -2))
+        return halfway
 
     def _add(self, op: Op, halfway: Halfway) -> None:
         """Add a microbatch's weight gradients to those of its stage, and free what was held for them."""
-        for slots, inputs, delta in zip(self._slots[self._line(op)], *halfway, strict=True):
-            slots.matrix[...] += inputs.swapaxes(-1, -2) @ delta
-            slots.bias[...] += delta.sum(axis=-2, keepdims=True)
+        add_gradients(self._slots[self._line(op)], halfway)
         self._held[self.device_of[self._line(op)]] -= 1
 
     def _line(self, op: Op) -> int:

@@ -1,0 +1,142 @@
+"""The thread of one device: its operations in their order, its rings, its optimiser, each at the time it was measured."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hybridlab.engines.exchange import Exchange, Message, StoppedError
+from hybridlab.errors import Deadlock, HybridLabError
+from hybridlab.inputs import Floats, shown
+from hybridlab.ops import Op
+from hybridlab.replicas import Replicated
+from hybridlab.rows import Ints
+from hybridlab.spans import ALL_GATHER, OPTIMISER, REDUCE_SCATTER
+
+Work = Callable[[int, Op, Any], Any]  # rank, operation, what the operation it needs returned -> what those that need it get
+Gradients = Callable[[int, int], Floats]  # rank, stage -> the gradients that the ring averages, in place
+Span = tuple[int, int, float, float, int, int, int, int]  # kind, device, start, end, stage, chunk, step, peer
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all threads of a run share. Times are in seconds; ``lasts`` has one an operation, ``readers`` who needs its output."""
+
+    schedule: Replicated
+    holders: Ints
+    ring_order: tuple[int, ...]
+    readers: dict[int, list[int]]
+    lasts: list[float]
+    p2p: float
+    hop: float
+    update: float
+    work: Work | None
+    gradients: Gradients | None
+    wait: bool
+    lost: frozenset[Op]
+
+
+@dataclass
+class Device:
+    """One device's thread; ``start`` and ``end`` are shared, each row written by the one thread that runs it."""
+
+    rank: int
+    plan: Plan
+    exchange: Exchange
+    start: Floats
+    end: Floats
+    spans: list[Span] = field(default_factory=list)
+    _own: dict[int, Any] = field(default_factory=dict)  # outputs that stay on this device, by row
+    _at: str = "the start"
+
+    def run(self) -> None:
+        """Run to the end; whatever goes wrong stops all threads and is kept for the caller."""
+        try:
+            self._whole_step()
+        except StoppedError:
+            pass  # the fault that stopped this thread is kept already
+        except Deadlock as why:
+            self.exchange.stop(why)
+        except BaseException as why:  # whatever work raises must reach the caller: nobody looks into a thread
+            fault = HybridLabError(f"device {self.rank} failed at {self._at}: {type(why).__name__}: {why}")
+            fault.__cause__ = why
+            self.exchange.stop(fault)
+        self.exchange.leave()
+
+    def _whole_step(self) -> None:
+        self.exchange.meet(self.rank, "the others to start")
+        schedule, first = self.plan.schedule, self.plan.schedule.first.tolist()
+        rows = range(first[self.rank], [*first, schedule.kind.size][self.rank + 1])
+        second = set((schedule.pairs + 1).tolist())
+        for row in rows:
+            if row not in second:
+                self._turn([row, row + 1] if row + 1 in second else [row])
+        self.exchange.meet(self.rank, "the end of all other pipelines")
+        for stage in self.plan.ring_order:
+            held = self.plan.holders[stage].tolist()
+            if self.rank in held:
+                self._at = f"the ring of stage {stage}"
+                self._ring(stage, held)
+        start = time.perf_counter()
+        self.exchange.sleep(start + self.plan.update)
+        self.spans.append((OPTIMISER, self.rank, start, time.perf_counter(), -1, -1, -1, -1))
+
+    def _turn(self, rows: list[int]) -> None:
+        """Run one operation, or the two of an overlapped pair: wait for what they need, compute, pass it on."""
+        schedule, plan = self.plan.schedule, self.plan
+        given = [self._input(row) for row in rows]
+        start = time.perf_counter()
+        outputs = []
+        for row, message in zip(rows, given, strict=True):
+            op = schedule.ops[row]
+            self._at = f"{op}, {op.words}"
+            outputs.append(None if plan.work is None else plan.work(self.rank, op, message))
+        self.exchange.sleep(start + plan.lasts[rows[0]])
+        end = time.perf_counter()
+        for row, output in zip(rows, outputs, strict=True):
+            self.start[row], self.end[row] = start, end
+            for reader in plan.readers.get(row, ()):
+                receiver = int(schedule.device[reader])
+                if receiver == self.rank:
+                    self._own[reader] = output
+                elif schedule.ops[row] not in plan.lost:
+                    self.exchange.put(self.rank, receiver, reader, Message(output, end + plan.p2p))
+
+    def _input(self, row: int) -> Any:
+        source, op = int(self.plan.schedule.source[row]), self.plan.schedule.ops[row]
+        if source < 0 or not self.plan.schedule.crosses[row]:
+            return self._own.pop(row, None)
+        if not self.plan.wait:
+            return None
+        return self.exchange.take(
+            int(self.plan.schedule.device[source]), self.rank, row, f"the output of {self.plan.schedule.ops[source]}", op
+        )
+
+    def _ring(self, stage: int, held: list[int]) -> None:
+        """Average the gradients of a stage: 2(D-1) steps, each sends one of D pieces on and takes one in."""
+        ranks, place = len(held), held.index(self.rank)
+        right, left = held[(place + 1) % ranks], held[place - 1]
+        pieces = _pieces(self.plan.gradients, self.rank, stage, ranks)
+        for step in range(2 * (ranks - 1)):
+            phase, turn = divmod(step, ranks - 1)
+            sent = (place + phase - turn) % ranks
+            start = time.perf_counter()
+            self.exchange.put(self.rank, right, (stage, step), Message(pieces[sent].copy(), start + self.plan.hop))
+            told = f"step {step} of the ring of stage {stage}"
+            came = self.exchange.take(left, self.rank, (stage, step), told)
+            self.exchange.sleep(start + self.plan.hop)
+            taken = pieces[(sent - 1) % ranks]
+            taken[:] = came if phase else taken + came
+            kind = ALL_GATHER if phase else REDUCE_SCATTER
+            self.spans.append((kind, self.rank, start, time.perf_counter(), stage, sent, turn, right))
+        for piece in pieces:
+            piece /= ranks
+
+
+def _pieces(gradients: Gradients | None, rank: int, stage: int, ranks: int) -> list[Floats]:
+    whole = np.zeros(0) if gradients is None else gradients(rank, stage)
+    if not (isinstance(whole, np.ndarray) and whole.ndim == 1 and whole.dtype == np.float64 and whole.flags.writeable):
+        raise HybridLabError(f"gradients must return an array of float64 with one axis that the ring can write to, not {shown(whole)}")
+    return np.array_split(whole, ranks)

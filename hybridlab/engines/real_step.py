@@ -1,0 +1,100 @@
+"""One training step of a small network, really computed by the threads of a run: what each operation does to its arrays."""
+
+from typing import Any
+
+import numpy as np
+
+from hybridlab.errors import HybridLabError
+from hybridlab.inputs import Floats, shown
+from hybridlab.ops import Kind, Op
+from hybridlab.replicas import holders
+from hybridlab.rows import Ints
+from hybridlab.schedule import Schedule
+from hybridlab.training.network import Network, activated, slope
+from hybridlab.training.stage import Activations, Halfway, add_gradients, cross_entropy, halfway_through, sums_of
+
+
+class RealStep:
+    """The arithmetic of one training step for :func:`run_threads`: pass its ``work`` and its ``gradients``.
+
+    ``weights`` are those of the whole network, shape (parameters,), the same on every device that holds them; ``inputs`` have shape
+    (replicas, microbatches, samples, features) and ``labels`` (replicas, microbatches, samples). A device keeps its activations
+    and its gradients to itself; between stages go only messages. After the rings ``gradients(rank, stage)`` is, on every
+    rank that holds the stage, the gradient of the mean loss over all samples; ``loss`` is that mean.
+
+    >>> from hybridlab import build
+    >>> from hybridlab.engines import run_threads
+    >>> network, rng = Network((4, 3, 2)), np.random.default_rng(0)
+    >>> inputs, labels = rng.normal(size=(2, 4, 5, 4)), rng.integers(2, size=(2, 4, 5))
+    >>> step = RealStep(network, build("1f1b", 2, 4), network.initial(rng), inputs, labels)
+    >>> run = run_threads(step.schedule, replicas=2, work=step.work, gradients=step.gradients)
+    >>> [step.gradients(rank, stage=0).shape for rank in (0, 2)], round(step.loss, 2)
+    ([(15,), (15,)], 0.84)
+    """
+
+    def __init__(self, network: Network, schedule: Schedule, weights: Floats, inputs: Floats, labels: Ints) -> None:
+        if not isinstance(network, Network) or not isinstance(schedule, Schedule):
+            raise HybridLabError(f"RealStep takes a Network and a Schedule, not {shown(network)} and {shown(schedule)}")
+        self.network, self.schedule = network, schedule
+        self._inputs, self._labels = network.samples(inputs, labels)
+        if self._labels.ndim != 3 or not self._labels.size or self._labels.shape[1] != schedule.microbatches:
+            wanted = f"shape (replicas, {schedule.microbatches}, samples, {network.sizes[0]})"
+            raise HybridLabError(f"inputs must have {wanted}, the microbatches those of the schedule, not {self._inputs.shape}")
+        network.unpacked(weights)  # refuses another number of parameters
+        if weights.ndim != 1:
+            raise HybridLabError(f"weights must be one vector for all devices, shape ({network.parameters},), not {weights.shape}")
+        cut = network.stages(schedule.stages)
+        ends = np.cumsum([network.count(layers) for layers in cut])
+        parts = np.split(weights, ends[:-1])
+        self._layers = [network.unpacked(part, layers) for part, layers in zip(parts, cut, strict=True)]
+        held = [(int(rank), stage) for stage, ranks in enumerate(holders(schedule, len(self._labels))) for rank in ranks]
+        self._gradients = {place: np.zeros(parts[place[1]].shape) for place in held}
+        self._slots = {(rank, stage): network.unpacked(self._gradients[rank, stage], cut[stage]) for rank, stage in held}
+        self._losses = np.zeros(self._labels.shape[:2])
+        # Threads share these two, but never an entry: each belongs to the rank in its key.
+        self._kept: dict[tuple[int, int, int], Activations] = {}
+        self._halfway: dict[tuple[int, int, int], Halfway] = {}
+
+    @property
+    def loss(self) -> float:
+        """Mean cross-entropy over all samples."""
+        return float(self._losses.sum() / self._labels.size)
+
+    def gradients(self, rank: int, stage: int) -> Floats:
+        """Return the gradients of a stage that a rank holds, shape (parameters,): the array itself, for the ring to write to."""
+        try:
+            return self._gradients[rank, stage]
+        except (KeyError, TypeError):
+            raise HybridLabError(f"rank {shown(rank)} holds no gradients of a stage {shown(stage)}") from None
+
+    def work(self, rank: int, op: Op, message: Any) -> Floats | None:
+        """Return what ``op`` sends on: activations or the gradient at the stage's input; None where nobody needs it."""
+        place, layers = (rank, op.stage, op.microbatch), self._layers[op.stage]
+        if op.kind is Kind.F:
+            return self._forward(place, op, message)
+        if op.kind is Kind.W:
+            add_gradients(self._slots[rank, op.stage], self._halfway.pop(place))
+            return None
+        inputs, output = self._kept.pop(place)
+        last = op.stage == self.schedule.stages - 1
+        delta = output if last else message * slope(output, self.network.activation)
+        halfway = halfway_through(layers, inputs, delta, self.network.activation)
+        if op.kind is Kind.I:
+            self._halfway[place] = halfway
+        else:
+            add_gradients(self._slots[rank, op.stage], halfway)
+        return halfway.deltas[0] @ layers[0].matrix.T if op.stage else None
+
+    def _forward(self, place: tuple[int, int, int], op: Op, message: Any) -> Floats | None:
+        replica = place[0] // self.schedule.devices
+        given = message if op.stage else self._inputs[replica, op.microbatch]
+        inputs, output = sums_of(self._layers[op.stage], given, self.network.activation)
+        if op.stage < self.schedule.stages - 1:
+            output = activated(output, self.network.activation)
+            self._kept[place] = Activations(inputs, output)
+            return output
+        losses, gradient = cross_entropy(output, self._labels[replica, op.microbatch])
+        self._losses[replica, op.microbatch] = losses
+        of_a_replica = self._labels[0].size
+        self._kept[place] = Activations(inputs, gradient * self.schedule.copies / of_a_replica)
+        return None

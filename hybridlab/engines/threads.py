@@ -1,0 +1,175 @@
+"""A schedule run for real: a thread a device, queues between them, every operation measured."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from hybridlab.costs import Costs
+from hybridlab.engines.device import Device, Gradients, Plan, Span, Work
+from hybridlab.engines.exchange import Exchange
+from hybridlab.errors import HybridLabError
+from hybridlab.inputs import Floats, each_of, one_time, shown
+from hybridlab.ops import Op
+from hybridlab.phases import messages, ring_order
+from hybridlab.replicas import holders, replicate
+from hybridlab.schedule import Schedule
+from hybridlab.spans import Spans, joined
+from hybridlab.timeline import Timeline
+
+MOST_THREADS = 256
+LONGEST_SLEEP = 600.0  # seconds
+SHORTEST_UNIT = 1e-9  # seconds
+FREE = Costs.per_device(forward=0, backward=0)
+
+
+def run_threads(
+    schedule: Schedule,
+    costs: Costs | None = None,
+    replicas: int = 1,
+    *,
+    ring_step: float | None = None,
+    optimiser: float = 0.0,
+    seconds: float = 0.001,
+    work: Work | None = None,
+    gradients: Gradients | None = None,
+    wait: bool = True,
+    lost: Iterable[Op | str] = (),
+) -> Timeline:
+    """Return the measured timeline of one step of ``replicas`` pipelines, in which each device is a thread of its own.
+
+    Each thread runs its device's operations in their order. What an operation needs from another device comes as a message
+    through a queue, and is usable the latency ``p2p`` of the costs after it was sent; the sender does not wait. An operation sleeps
+    for its duration in ``costs`` (None: none), one step of a ring for ``ring_step``, a device's optimiser for ``optimiser``, as in
+    :func:`~hybridlab.hybrid_step`: when all pipelines have ended, each rank exchanges 2(D-1) messages in the ring of each of
+    its stages. ``seconds`` is the length of the costs' unit: 0.001 for ms. A measured time is never below its cost.
+
+    ``work(rank, op, message)`` computes an operation for real; ``message`` is what it returned for the operation that this one is
+    computed from (None for the first stage's forwards). ``gradients(rank, stage)`` returns the array, shape (parameters,),
+    that the ring of that stage averages in place. An operation lasts as long as its work, but at least its cost.
+
+    Two faults to plant: without ``wait`` no operation waits for a message; messages with the output of the operations ``lost``
+    never arrive. When all threads wait, the run ends at once with a :class:`Deadlock` that says where each device
+    stands. What ``work`` raises ends the run with a :class:`HybridLabError` from it that names device and operation, as soon
+    as every call of ``work`` that had begun has returned. No thread is left. Raises :class:`HybridLabError` for costs of several
+    settings, sleeps of more than 10 minutes, and where threads cannot be started.
+
+    >>> from hybridlab import Costs, build
+    >>> ran = run_threads(build("1f1b", 2, 4), Costs.per_device(forward=1, backward=2), replicas=2, ring_step=1)
+    >>> bool(ran.makespan >= (4 + 2 - 1) * (1 + 2) + 2 * 1), ran.spans
+    (True, <Spans: 16 send, 16 receive, 4 reduce-scatter, 4 all-gather, 4 optimiser>)
+    """
+    if not isinstance(schedule, Schedule) or not isinstance(costs, Costs | None):
+        raise HybridLabError(f"run_threads takes a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
+    plan = _plan(schedule, costs or FREE, replicas, ring_step, optimiser, seconds, work, gradients, wait, lost)
+    start, end = np.zeros((2, plan.schedule.kind.size))
+    exchange = Exchange(plan.schedule.devices)
+    devices = [Device(rank, plan, exchange, start, end) for rank in range(plan.schedule.devices)]
+    _run(devices, exchange)
+    zero = start.min()
+    ran = Timeline(plan.schedule, (start - zero) / seconds, (end - zero) / seconds)
+    beside = _beside([span for device in devices for span in device.spans], zero, seconds)
+    if wait:
+        beside = joined(*messages(ran, np.array(plan.p2p / seconds)), beside)
+    return Timeline(ran.schedule, ran.start, ran.end, beside)
+
+
+def _beside(spans: list[Span], zero: float, seconds: float) -> Spans:
+    """Return the hops and optimisers of all devices as spans: kind by kind, each device by device."""
+    rows = sorted(spans, key=lambda span: span[0])
+    kind, device, start, end, stage, chunk, step, peer = map(np.array, zip(*rows, strict=True))
+    return Spans(kind, device, (start - zero) / seconds, (end - zero) / seconds, stage=stage, chunk=chunk, step=step, peer=peer)
+
+
+def _plan(
+    schedule: Schedule,
+    costs: Costs,
+    replicas: int,
+    ring_step: Any,
+    optimiser: Any,
+    seconds: Any,
+    work: Any,
+    gradients: Any,
+    wait: Any,
+    lost: Any,
+) -> Plan:
+    everyone = replicate(schedule, replicas)
+    if everyone.devices > MOST_THREADS:
+        raise HybridLabError(f"{everyone.devices:,} devices are more than {MOST_THREADS} threads: take fewer devices or replicas")
+    for name, value in (("work", work), ("gradients", gradients)):
+        if value is not None and not callable(value):
+            raise HybridLabError(f"{name} is a function, or None, not {shown(value)}")
+    if not isinstance(wait, bool):
+        raise HybridLabError(f"wait must be True or False, not {shown(wait)}")
+    if not wait and work is not None:
+        raise HybridLabError("work computes from messages: without wait there are none, so leave work out")
+    unit = one_time(seconds, "seconds")
+    if unit < SHORTEST_UNIT:
+        raise HybridLabError(f"seconds is the length of the costs' unit, such as 0.001 for ms, at least {SHORTEST_UNIT:g}, not {unit:g}")
+    readers = defaultdict(list)
+    for row, source in enumerate(everyone.source.tolist()):
+        if source >= 0:
+            readers[source].append(row)
+    with np.errstate(over="ignore"):  # what becomes infinite is refused
+        lasts = unit * _durations(everyone, schedule, costs)
+    hop = unit * (0.0 if ring_step is None else one_time(ring_step, "ring_step")) / schedule.chunks
+    p2p, update = unit * float(costs.p2p), unit * schedule.copies * one_time(optimiser, "optimiser")
+    if max(lasts.max(), hop, p2p, update) > LONGEST_SLEEP:
+        raise HybridLabError(f"a thread would sleep for more than {LONGEST_SLEEP:g} seconds at a time: take shorter seconds for a unit")
+    held, order = holders(schedule, replicas), tuple(ring_order(everyone).tolist())
+    gone = _known(schedule, lost)
+    return Plan(everyone, held, order, dict(readers), lasts.tolist(), p2p, hop, update, work, gradients, wait, gone)
+
+
+def _durations(everyone: Schedule, schedule: Schedule, costs: Costs) -> Floats:
+    """Return how long each row lasts, in the unit of the costs, which are of one pipeline or of all ranks."""
+    if costs.batch:
+        raise HybridLabError(f"threads run one setting, but these costs hold settings of shape {costs.batch}: give the costs of one")
+    count = everyone.devices if costs.devices == everyone.devices else schedule.devices
+    device, pairs = everyone.device % count, everyone.pairs
+    lasts: Floats = costs.table(count, schedule.chunks)[everyone.kind, device]
+    lasts[pairs] = lasts[pairs + 1] = costs.pairs(count, schedule.chunks)[device[pairs]]
+    return lasts
+
+
+def _known(schedule: Schedule, lost: Any) -> frozenset[Op]:
+    """Return the operations that ``lost`` names, or refuse one that is not of the schedule."""
+    wanted = "lost names operations of the schedule, such as ['0F1']"
+    if isinstance(lost, str):
+        raise HybridLabError(f"{wanted}, not {shown(lost)}")
+    named = [Op.parse(each) if isinstance(each, str) else each for each in each_of(lost, wanted)]
+    for op in named:
+        schedule.needs(op)  # refuses what is not an operation of it
+    return frozenset(named)
+
+
+def _run(devices: list[Device], exchange: Exchange) -> None:
+    """Run every device's thread to its end; raise the first fault of any."""
+    threads = [threading.Thread(target=each.run, name=f"device {each.rank}", daemon=True) for each in devices]
+    try:
+        for thread in threads:
+            _start(thread)
+        exchange.wait_for_all()
+    except BaseException as why:  # interrupted, or a thread that cannot be started: the others must not stay
+        exchange.stop(why)
+        for thread in threads:
+            if thread.ident is None:  # never started
+                exchange.leave()
+        exchange.wait_for_all()
+        raise
+    finally:
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+    if exchange.fault is not None:
+        raise exchange.fault
+
+
+def _start(thread: threading.Thread) -> None:
+    try:
+        thread.start()
+    except RuntimeError as why:
+        told = f"the thread of {thread.name} cannot be started ({why})"
+        raise HybridLabError(f"{told}: take fewer devices or replicas; a notebook that runs in a browser has no threads at all") from why

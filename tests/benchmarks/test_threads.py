@@ -1,0 +1,36 @@
+"""What a thread a device costs: time an operation where nothing takes any time, and how far a measured step is from the simulated one."""
+
+from collections.abc import Callable
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from hybridlab import Costs, build, hybrid_step
+from hybridlab.engines import run_threads
+
+
+@pytest.mark.parametrize(("devices", "replicas"), [(1, 1), (2, 2), (4, 4)])
+def test_overhead_of_an_operation(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], devices: int, replicas: int) -> None:
+    """All durations are zero: threads, queues and clocks are all there is."""
+    schedule = build("1f1b", devices, 8 if benchmark.disabled else 128)
+    run = benchmark.pedantic(lambda: run_threads(schedule, replicas=replicas), rounds=5, warmup_rounds=1)  # type: ignore[no-untyped-call]
+    if not benchmark.disabled and benchmark.stats is not None:
+        best = benchmark.stats.stats.min
+        told = f"{devices * replicas:>3} threads {1e6 * best / run.start.size:>8.1f} us an operation"
+        tell("a thread a device, nothing takes any time", told)
+
+
+@pytest.mark.parametrize(("forward", "backward"), [(50, 80), (25, 40)])
+def test_the_reports_step(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], forward: int, backward: int) -> None:
+    """K = D = 2, M = 8, in ms and slept for real: how much longer than simulated."""
+    schedule, costs = build("1f1b", 2, 8), Costs.per_device(forward, backward)
+    seconds = 1e-6 if benchmark.disabled else 1e-3
+    found: list[float] = []
+
+    def step() -> None:
+        found.append(run_threads(schedule, costs, 2, ring_step=20, seconds=seconds).makespan)
+
+    benchmark.pedantic(step, rounds=5)  # type: ignore[no-untyped-call]
+    if not benchmark.disabled:
+        predicted, median = hybrid_step(schedule, costs, 2, ring_step=20).makespan, sorted(found)[2]
+        tell("a thread a device, the report's step", f"simulated {predicted:g} ms, median {median:.1f} ms, {median / predicted - 1:+.2%}")
