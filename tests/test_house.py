@@ -63,8 +63,8 @@ BESIDES_NUMPY = {
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }
-PUBLIC = {"bound", "collectives", "engines", "formulas", "hardware", "model", "palette", "planner", "plot", "published", "schedules", "sweep"}
-PUBLIC |= {"tasks", "training", "trust", "widgets"}
+PUBLIC = {"bound", "collectives", "engines", "formulas", "hardware", "model", "palette", "planner", "plot", "published", "schedules"}
+PUBLIC |= {"sweep", "tasks", "training", "trust", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))

@@ -3,6 +3,9 @@
 `python -m pytest tests/test_trust_recorded.py -s -k written` prints them to paste into hybridlab/trust/recorded.py.
 """
 
+from collections import defaultdict
+from itertools import combinations
+
 import numpy as np
 import pytest
 from vtrain import all_reduces, iterations, needs_vtrain, summary
@@ -33,6 +36,23 @@ def test_errors_under_other_assumptions_are_those_written_down() -> None:
         fresh[name] = summary(np.array(errors))[1]
         print(f'        "{name}": {fresh[name]},')
     assert dict(trust.IF_ASSUMED) == fresh
+
+
+@needs_vtrain
+def test_what_choosing_by_prediction_costs_is_what_is_written_down() -> None:
+    kinds = defaultdict(list)
+    for model, plan, seconds in iterations():
+        kinds[model, plan.gpus, plan.global_batch].append((predict(model, plan, A100_80GB).seconds, seconds))
+    fresh = {}
+    for (model, gpus, _), rows in kinds.items():
+        name = f"{model.parameters / 1e9:.1f} billion, {gpus} GPUs"
+        fastest = min(seconds for _, seconds in rows)
+        picked, mean = min(rows)[1], sum(seconds for _, seconds in rows) / len(rows)
+        right = [(one[0] < other[0]) == (one[1] < other[1]) for one, other in combinations(rows, 2)]
+        shares = (picked / fastest - 1, mean / fastest - 1, sum(right) / len(right))
+        fresh[name] = (len(rows), *(float(f"{share:.4g}") for share in shares))
+        print(f'        "{name}": Choice{fresh[name]},')
+    assert {name: tuple(row) for name, row in trust.CHOICES.items()} == fresh
 
 
 @needs_vtrain

@@ -36,6 +36,7 @@ _FULL = [
     for heads, hidden, layers, pipeline, size, batch, chunks, seconds, *_ in TABLE_5
 ]
 _SELECTIVE = [
-    Run(run.model, replace(run.plan, recompute="selective", sequence_parallel=True), row[8]) for run, row in zip(_FULL, TABLE_5, strict=True)
+    Run(run.model, replace(run.plan, recompute="selective", sequence_parallel=True), row[8])
+    for run, row in zip(_FULL, TABLE_5, strict=True)
 ]
 RUNS: tuple[Run, ...] = (*_FULL, *_SELECTIVE)

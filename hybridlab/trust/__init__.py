@@ -28,24 +28,28 @@ from hybridlab.trust.planning import (
 )
 from hybridlab.trust.recorded import (
     ALL_REDUCES,
+    CHOICES,
     GROUPS,
     IF_ASSUMED,
     ITERATION_TIMES,
+    Choice,
     Recorded,
     measured_all_reduces,
     measured_iterations,
 )
-from hybridlab.trust.running import int8_law
+from hybridlab.trust.running import int8_law, threads
 from hybridlab.trust.schedules import bubble_rates, orders, sweeps, throughput
 
 __all__ = [
     "ALL_REDUCES",
     "ASSUMPTIONS",
+    "CHOICES",
     "GROUPS",
     "IF_ASSUMED",
     "ITERATION_TIMES",
     "RUNS",
     "Assumption",
+    "Choice",
     "Comparison",
     "Recorded",
     "activation_memory",
@@ -65,13 +69,14 @@ __all__ = [
     "parameters",
     "percent",
     "sweeps",
+    "threads",
     "throughput",
     "without_memory",
 ]
 
 
 def compare_all(points: Iterable[Mapping[str, Any]], reference_orders: Mapping[str, Iterable[str]]) -> tuple[Comparison, ...]:
-    """Return every comparison whose result is the same in each run: what this page, README and the tests show.
+    """Return every comparison whose result is the same in each run, which all but :func:`threads` are.
 
     ``points`` as in :func:`sweeps`, ``reference_orders`` as in :func:`orders`.
     """

@@ -27,6 +27,33 @@ class Recorded(NamedTuple):
     shortest: float
     longest: float
 
+    @property
+    def words(self) -> str:
+        """Between which errors the predictions lie.
+
+        >>> Recorded(6, 0.17, 0.18, 0.23, -0.229, -0.0517).words
+        'from 23 % to 5.2 % too short'
+        """
+        low, high = (percent(abs(end)) for end in (self.shortest, self.longest))
+        if self.shortest == self.longest:
+            return f"{low} too {'short' if self.shortest < 0 else 'long'}"
+        if self.longest < 0:
+            return f"from {low} to {high} too short"
+        return f"from {low} too short to {high} too long" if self.shortest < 0 else f"from {low} to {high} too long"
+
+
+class Choice(NamedTuple):
+    """What choosing by prediction would have cost among ``plans`` measured for one model, cluster and batch.
+
+    ``lost``: how much longer the plan that is predicted fastest took than the one that was. ``average``: how much longer a plan
+    taken at random takes in the mean. ``pairs``: the share of pairs of plans that the predictions put in the measured order.
+    """
+
+    plans: int
+    lost: float
+    average: float
+    pairs: float
+
 
 GROUPS: Mapping[str, Callable[[Plan], bool]] = MappingProxyType(
     {
@@ -67,6 +94,15 @@ IF_ASSUMED: Mapping[str, float] = MappingProxyType(
         "efficiency 5 % higher": 0.0847,
         "no time for memory": 0.1493,
         "no time for the network": 0.09531,
+    }
+)
+# by parameters and GPUs
+CHOICES: Mapping[str, Choice] = MappingProxyType(
+    {
+        "3.6 billion, 64 GPUs": Choice(26, 0.0, 0.7516, 0.9415),
+        "18.4 billion, 256 GPUs": Choice(15, 0.04457, 0.2338, 0.8381),
+        "39.1 billion, 512 GPUs": Choice(47, 0.0, 0.2767, 0.7771),
+        "174.6 billion, 512 GPUs": Choice(21, 0.006424, 0.07432, 0.8619),
     }
 )
 # measured_time of 2 to 8 GPUs, on the sizes that its pieces were fitted to
