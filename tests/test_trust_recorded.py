@@ -77,7 +77,7 @@ def test_what_is_written_down_keeps_the_bounds() -> None:
     assert trust.ITERATION_TIMES["all"].mean <= 0.10
     assert list(trust.ALL_REDUCES) == list(range(2, 9))
     assert all(told.mean <= 0.02 for told in trust.ALL_REDUCES.values())
-    by_degree = [told.points for name, told in trust.ITERATION_TIMES.items() if name.startswith("t = ") and "," not in name]
+    by_degree = [told.points for name, told in trust.ITERATION_TIMES.items() if name.startswith("tensor ") and "," not in name]
     assert sum(by_degree) == 109
     assert pytest.approx(0.7514) == EFFICIENCY
     assert set(trust.IF_ASSUMED) == {assumption.name for assumption in trust.ASSUMPTIONS}

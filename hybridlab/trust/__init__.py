@@ -15,6 +15,7 @@ from hybridlab.trust.comparison import Comparison, compared, percent
 from hybridlab.trust.planning import (
     ASSUMPTIONS,
     RUNS,
+    RUNS_2022,
     Assumption,
     activation_memory,
     errors,
@@ -48,6 +49,7 @@ __all__ = [
     "IF_ASSUMED",
     "ITERATION_TIMES",
     "RUNS",
+    "RUNS_2022",
     "Assumption",
     "Choice",
     "Comparison",

@@ -30,11 +30,15 @@ class Comparison:
     note: str = ""
 
     @property
+    def bounds(self) -> tuple[tuple[str, float], ...]:
+        """The bounds there are, by what they bound: "mean" or "worst"."""
+        return tuple((name, bound) for name, bound in (("mean", self.mean_bound), ("worst", self.worst_bound)) if bound is not None)
+
+    @property
     def holds(self) -> bool | None:
         """Whether every bound is kept; None where there is none."""
-        bounds = [(self.mean_error, self.mean_bound), (self.worst_error, self.worst_bound)]
-        kept = [error <= bound for error, bound in bounds if bound is not None]
-        return all(kept) if kept else None
+        error = {"mean": self.mean_error, "worst": self.worst_error}
+        return all(error[name] <= bound for name, bound in self.bounds) if self.bounds else None
 
     @property
     def verdict(self) -> str:
