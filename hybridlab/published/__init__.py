@@ -2,8 +2,8 @@
 
 ``timelines`` has two printed timelines of "1F1B" and ``rule`` the rule behind both, ``report`` the figures and the arithmetic of a report
 on the same program, ``zero_bubble`` measured times and the rates computed from them. ``ring`` is the program's all-reduce and
-``simulator`` a run of it with all that it prints. ``sweeps`` are the settings of eight comparisons of schedules. Nothing else in the
-library computes with these modules.
+``simulator`` a run of it with all that it prints. ``sweeps`` are the settings of eight comparisons of schedules. ``megatron`` and
+``korthikanti`` have iteration times of large runs. In the library nothing but ``trust`` computes with these modules.
 
 >>> print(step_grid(stages=2, replicas=1, microbatches=2))
 Step | R0(S0) | R1(S1)

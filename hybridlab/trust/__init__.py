@@ -2,10 +2,10 @@
 
 >>> for each in (parameters(), activation_memory(), iteration_times(), one_speed_for_all()):
 ...     print(each)
-Comparison(billions of parameters: 10 points, mean error 0, worst 0, within the bound)
-Comparison(GiB of activations: 4 points, mean error 0, worst 0, within the bound)
-Comparison(iteration times, each run left out: 10 points, mean error 2.4 %, worst 5.2 %, within the bound)
-Comparison(iteration times by one TFLOP/s for all: 10 points, mean error 6.9 %, worst 13 %, no bound)
+Comparison(billions of parameters: 10 points, mean error 0, worst 0: within)
+Comparison(GiB of activations: 4 points, mean error 0, worst 0: within)
+Comparison(iteration times, each run left out: 10 points, mean error 2.4 %, worst 5.2 %: within)
+Comparison(iteration times by one TFLOP/s for all: 10 points, mean error 6.9 %, worst 13 %: no bound)
 """
 
 from collections.abc import Iterable, Mapping

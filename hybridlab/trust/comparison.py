@@ -13,11 +13,11 @@ from hybridlab.inputs import numbers
 class Comparison:
     """How far the library is from ``points`` values of ``source``: the mean and the largest error, each as a share.
 
-    An error is relative, |ours / theirs - 1|, unless ``note`` says what else it is. ``mean_bound`` and ``worst_bound`` are what was
+    An error is relative, ``abs(ours / theirs - 1)``, unless ``note`` says what else it is. ``mean_bound`` and ``worst_bound`` are what was
     demanded before the errors were known, or None.
 
     >>> compared("forwards", "made up", ours=[1.0, 2.1], theirs=[1.0, 2.0], worst_bound=0.1)
-    Comparison(forwards: 2 points, mean error 2.5 %, worst 5 %, within the bound)
+    Comparison(forwards: 2 points, mean error 2.5 %, worst 5 %: within)
     """
 
     what: str
@@ -42,18 +42,18 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """What to say of it: "within the bound", "beyond the bound" or "no bound"."""
-        return {True: "within the bound", False: "beyond the bound", None: "no bound"}[self.holds]
+        """What to say of it: "within", "beyond" or "no bound"."""
+        return {True: "within", False: "beyond", None: "no bound"}[self.holds]
 
     def __repr__(self) -> str:
         errors = f"mean error {percent(self.mean_error)}, worst {percent(self.worst_error)}"
-        return f"Comparison({self.what}: {self.points} points, {errors}, {self.verdict})"
+        return f"Comparison({self.what}: {self.points} points, {errors}: {self.verdict})"
 
 
 def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool = False, **more: Any) -> Comparison:
     """Return the comparison of two rows of numbers of one length; ``more`` are its bounds and its note.
 
-    Errors are relative, those of numbers that are both zero none; with ``difference`` they are |ours - theirs|.
+    Errors are relative, those of numbers that are both zero none; with ``difference`` they are ``abs(ours - theirs)``.
     """
     found, wanted = numbers(ours, "ours"), numbers(theirs, "theirs")
     if found.shape != wanted.shape or found.ndim != 1:

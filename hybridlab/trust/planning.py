@@ -90,7 +90,7 @@ def iteration_times() -> Comparison:
     """Return how far the ten runs of Table 1 are from predictions that do not know them.
 
     >>> iteration_times()
-    Comparison(iteration times, each run left out: 10 points, mean error 2.4 %, worst 5.2 %, within the bound)
+    Comparison(iteration times, each run left out: 10 points, mean error 2.4 %, worst 5.2 %: within)
     """
     what = "iteration times, each run left out"
     return compared(what, MEGATRON, 1 + left_out(), np.ones(PRINTED.size), mean_bound=0.03, worst_bound=0.06)
@@ -98,13 +98,13 @@ def iteration_times() -> Comparison:
 
 def one_speed_for_all() -> Comparison:
     """Return how far the same runs are from the rule without a model: every GPU does the mean TFLOP/s of the other runs."""
-    note = "the baseline: what a prediction must beat"
+    note = "the rule to beat"
     return compared("iteration times by one TFLOP/s for all", MEGATRON, 1 + one_speed(), np.ones(PRINTED.size), note=note)
 
 
 def without_memory() -> Comparison:
     """Return how far they are from matrix products and communication alone, calibrated in the same way."""
-    note = "refitted in the same way, without what moves through memory"
+    note = "refitted"
     ours = 1 + left_out(WITHOUT_MEMORY)
     return compared("iteration times without memory traffic", MEGATRON, ours, np.ones(PRINTED.size), note=note)
 

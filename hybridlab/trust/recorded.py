@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hybridlab.planner import Plan
 from hybridlab.trust.comparison import Comparison, percent
 
-SOURCE = "measured by the vTrain project"
+SOURCE = "Bang et al. 2023"
 
 
 class Recorded(NamedTuple):
@@ -122,7 +122,7 @@ ALL_REDUCES: Mapping[int, Recorded] = MappingProxyType(
 def measured_iterations() -> Comparison:
     """Return how far the 109 measured iteration times are from predictions, as recorded."""
     told = ITERATION_TIMES["all"]
-    note = f"not refitted; median {percent(told.median)}; recorded"
+    note = "not refitted; recorded"
     what = "iteration times, 64 to 512 GPUs"
     return Comparison(what, SOURCE, told.points, told.mean, told.worst, mean_bound=0.10, note=note)
 
@@ -130,6 +130,6 @@ def measured_iterations() -> Comparison:
 def measured_all_reduces() -> tuple[Comparison, ...]:
     """Return how far measured all-reduce times are from the pieces fitted to them, for each number of GPUs, as recorded."""
     return tuple(
-        Comparison(f"all-reduces of {ranks} GPUs", SOURCE, told.points, told.mean, told.worst, mean_bound=0.02, note="in the fit; recorded")
+        Comparison(f"all-reduces of {ranks} GPUs", SOURCE, told.points, told.mean, told.worst, mean_bound=0.02, note="fitted to them; recorded")
         for ranks, told in ALL_REDUCES.items()
     )

@@ -42,5 +42,5 @@ def threads(tries: int = 10) -> Comparison:
     while count < tries and best > 1.03 * predicted:
         steps = [run_threads(schedule, costs, 2, ring_step=20, seconds=0.00025).makespan for _ in range(3)]
         best, count = min(best, float(np.median(steps))), count + 1
-    note = f"measured in this run, median of 3 steps, at try {count} of at most {tries}"
+    note = f"in this run, at try {count} of {tries}"
     return compared("a step of 2 x 2 threads", "threads run here", [predicted], [best], worst_bound=0.03, note=note)

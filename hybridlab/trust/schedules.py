@@ -11,7 +11,7 @@ from hybridlab.schedules import build
 from hybridlab.timeline import Timeline
 from hybridlab.trust.comparison import Comparison, compared
 
-REFERENCE = "reference run by other programs"
+REFERENCE = "other programs"
 ZERO_BUBBLE = "Qi et al. 2024"
 PAPER_NAMES = {"1f1b": "1F1B", "zb-h1": "ZB-H1", "zb-h2": "ZB-H2"}
 PRINTED = 0.00005001  # half a unit of the fourth decimal, and what binary fractions add
@@ -31,7 +31,7 @@ def sweeps(points: Iterable[Mapping[str, Any]]) -> tuple[Comparison, Comparison]
         compared("makespans of the eight sweeps", REFERENCE, times, [row["total_time"] for row in rows], worst_bound=1e-9),
         compared(
             "bubble ratios of the eight sweeps", REFERENCE, bubbles, [row["bubble_ratio"] for row in rows],
-            difference=True, worst_bound=1e-9, note="difference of two ratios",
+            difference=True, worst_bound=1e-9, note="difference",
         ),
     )  # fmt: skip
 
@@ -54,7 +54,7 @@ def orders(reference: Mapping[str, Iterable[str]]) -> Comparison:
             same += [ours == other for ours, other in zip(order, theirs, strict=True)]
     what = f"orders of {len(names)} schedules, operation by operation"
     wrong = [float(not each) for each in same]
-    return compared(what, REFERENCE, wrong, [0.0] * len(same), difference=True, worst_bound=0.0, note="share of operations that differ")
+    return compared(what, REFERENCE, wrong, [0.0] * len(same), difference=True, worst_bound=0.0, note="share that differ")
 
 
 def bubble_rates(schedule: str) -> Comparison:
@@ -68,7 +68,7 @@ def bubble_rates(schedule: str) -> Comparison:
     name = PAPER_NAMES[schedule]
     return compared(
         f"bubble rates of {name}", f"{ZERO_BUBBLE}, Table 5", ours, [run.bubble_rate[name] for run in runs],
-        difference=True, worst_bound=PRINTED, note="difference of two rates; printed to four decimals",
+        difference=True, worst_bound=PRINTED, note="difference",
     )  # fmt: skip
 
 
@@ -77,5 +77,5 @@ def throughput() -> Comparison:
     runs = zero_bubble.RUNS
     spans = [float(simulate(build("1f1b", run.devices, run.microbatches), run.costs()).makespan) for run in runs]  # ms
     ours = [run.microbatches * run.samples / run.devices / (span / 1000) for run, span in zip(runs, spans, strict=True)]
-    note = "no optimiser and no start of an iteration in the simulated time"
+    note = "simulated: without optimiser"
     return compared("samples a second of 1F1B", f"{ZERO_BUBBLE}, Table 4", ours, [run.throughput["1F1B"] for run in runs], note=note)
