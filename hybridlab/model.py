@@ -101,9 +101,9 @@ class Transformer:
         linear, attention = 24.0 * tokens * h * h / t, 4.0 * tokens * s * h / t
         operands = 2 * (tokens * (4 * h + 12 * h / t) + 12 * h * h / t)  # of the four weight matrices' products, each way
         whole, shared = (tokens * h / (t if sequence_parallel else 1), tokens * h / t)
-        forward = WHOLE[0] * whole + (SHARED[0] + 8) * shared + operands  # 8: query, key, value and output of the attention
+        forward = WHOLE[0] * whole + SHARED[0] * shared + operands
         backward = WHOLE[1] * whole + (SHARED[1] + 16) * shared + 2 * operands
-        attended = (SCORES[0] + PRODUCTS_OF_SCORES[0]) * scores
+        attended = (SCORES[0] + PRODUCTS_OF_SCORES[0]) * scores + 8 * shared  # 8: query, key, value and output of the attention
         moved = (1 + again) * forward + (1 + core) * attended + backward + (SCORES[1] + PRODUCTS_OF_SCORES[1]) * scores
         return Work((3 + again) * linear + (3 + core) * attention, moved, 4 + 2 * again if t > 1 else 0)
 

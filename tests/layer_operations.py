@@ -1,0 +1,99 @@
+"""What a transformer layer's operations read and write, listed one by one: an oracle for the bytes of `hybridlab.model`.
+
+Written from the layer itself (Megatron-LM of 2021: bias, dropout and residual in one kernel, bias and GeLU in one, scale, mask and
+softmax in one), not from the library's sums. Each line: what it reads, what it writes.
+"""
+
+from collections.abc import Iterable
+
+# bytes of one number of a kind, in 16 bits; a mask of dropout has one byte a number
+SIZE = {
+    "x": ("whole", 1, 2),  # h numbers a token, on every GPU: normalised, added up, dropped out
+    "mask": ("whole", 1, 1),
+    "full": ("gemm", 1, 2),  # h numbers a token, read or written by a matrix product: sequence parallelism gathers them
+    "q": ("shared", 1, 2),
+    "k": ("shared", 1, 2),
+    "v": ("shared", 1, 2),
+    "qkv": ("shared", 3, 2),
+    "context": ("shared", 1, 2),
+    "wide": ("shared", 4, 2),  # 4h numbers of the MLP
+    "scores": ("scores", 1, 2),
+    "scores_mask": ("scores", 1, 1),
+    "w_qkv": ("weights", 3, 2),
+    "w_out": ("weights", 1, 2),
+    "w_up": ("weights", 4, 2),
+    "w_down": ("weights", 4, 2),
+}
+Operations = tuple[tuple[str, str, str], ...]
+CORE: Operations = (  # the attention's core, which selective recomputation runs again
+    ("scores = q k", "q k", "scores"),
+    ("scale, mask, softmax", "scores", "scores"),
+    ("dropout", "scores", "scores scores_mask"),
+    ("context = scores v", "scores v", "context"),
+)
+FORWARD: Operations = (
+    ("normalise", "x", "x"),
+    ("query, key, value", "full w_qkv", "qkv"),
+    ("put heads in order", "context", "context"),
+    ("output", "context w_out", "full"),
+    ("bias, dropout, residual", "x x", "x mask"),
+    ("normalise", "x", "x"),
+    ("up", "full w_up", "wide"),
+    ("bias, GeLU", "wide", "wide"),
+    ("down", "wide w_down", "full"),
+    ("bias, dropout, residual", "x x", "x mask"),
+)
+BACKWARD: Operations = (
+    ("dropout of the MLP", "x mask", "x"),
+    ("gradient of down's bias", "x", ""),
+    ("down: gradient of its input", "full w_down", "wide"),
+    ("down: gradient of its weights", "wide full", "w_down"),
+    ("GeLU", "wide wide", "wide"),
+    ("gradient of up's bias", "wide", ""),
+    ("up: gradient of its input", "wide w_up", "full"),
+    ("up: gradient of its weights", "full wide", "w_up"),
+    ("normalisation: gradient of its input", "x x", "x"),
+    ("normalisation: gradients of its weights", "x x", ""),
+    ("add the residual's gradient", "x x", "x"),
+    ("dropout of the attention", "x mask", "x"),
+    ("gradient of output's bias", "x", ""),
+    ("output: gradient of its input", "full w_out", "context"),
+    ("output: gradient of its weights", "context full", "w_out"),
+    ("put heads in order", "context", "context"),
+    ("context: gradient of the scores", "context v", "scores"),
+    ("context: gradient of v", "scores context", "v"),
+    ("dropout of the scores", "scores scores_mask", "scores"),
+    ("softmax", "scores scores", "scores"),
+    ("scores: gradient of q", "scores k", "q"),
+    ("scores: gradient of k", "scores q", "k"),
+    ("gradient of the bias of query, key, value", "qkv", ""),
+    ("query, key, value: gradient of their input", "qkv w_qkv", "full"),
+    ("query, key, value: gradient of their weights", "full qkv", "w_qkv"),
+    ("normalisation: gradient of its input", "x x", "x"),
+    ("normalisation: gradients of its weights", "x x", ""),
+    ("add the residual's gradient", "x x", "x"),
+)
+# bytes read, bytes written a logit, from 16 bits to FP32 and back
+LOSS = ((2, 4), (4, 0), (4, 4), (4, 4), (4, 0), (4, 4), (4, 4), (4, 2))  # cast, max, minus, exp, sum, divide, gradient, cast
+# the same a parameter: gradient to FP32, unscale, norm, clip, Adam (gradient, weight, two moments), weight to 16 bits, zero the gradient
+OPTIMISER = ((2, 4), (4, 4), (4, 0), (4, 4), (16, 12), (4, 2), (0, 2))
+
+
+def nbytes(tensors: str, tokens: int, hidden: int, heads: int, sequence: int, tensor: int, split: bool) -> float:
+    """Bytes of the named tensors on one GPU."""
+    numbers = {
+        "whole": tokens * hidden / (tensor if split else 1),
+        "gemm": tokens * hidden,
+        "shared": tokens * hidden / tensor,
+        "scores": tokens * sequence * heads / tensor,
+        "weights": hidden * hidden / tensor,
+    }
+    return sum(numbers[SIZE[name][0]] * SIZE[name][1] * SIZE[name][2] for name in tensors.split())
+
+
+def layer_bytes(microbatch: int, hidden: int, heads: int, sequence: int, tensor: int, recompute: str, split: bool) -> float:
+    """Bytes that one layer moves for one microbatch on one GPU: forward, what is recomputed, backward."""
+    again: dict[str, Iterable[tuple[str, str, str]]] = {"none": (), "selective": CORE, "full": (*FORWARD, *CORE)}
+    sizes = (microbatch * sequence, hidden, heads, sequence, tensor, split)
+    operations = (*FORWARD, *CORE, *again[recompute], *BACKWARD)
+    return sum(nbytes(read, *sizes) + nbytes(written, *sizes) for _, read, written in operations)
