@@ -81,7 +81,7 @@ class Profile:
                 continue
             object.__setattr__(self, field, one_time(value, field))
             if getattr(self, field) < 1:
-                raise HybridLabError(f"{field} is in bytes or operations, a second or all, and must be at least 1, not {shown(value)}")
+                raise HybridLabError(f"{field} must be at least 1, in SI units such as 25e9 bytes a second, not {shown(value)}")
 
     @property
     def nvlink_total(self) -> float:

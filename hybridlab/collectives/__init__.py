@@ -8,8 +8,23 @@ Every all-reduce takes values of shape (ranks, n) and gives all ranks the same b
 ([3, 3], [8, 8])
 """
 
-from hybridlab.collectives.cost import ALGORITHMS, Factors, Link, all_reduce_factors, all_reduce_time, two_level_time
+from hybridlab.collectives.bandwidth import COLLECTIVES, algorithm_bandwidth, bus_bandwidth
+from hybridlab.collectives.cost import (
+    ALGORITHMS,
+    Factors,
+    Link,
+    all_gather_time,
+    all_reduce_factors,
+    all_reduce_time,
+    flat_ring_time,
+    least_factors,
+    reduce_scatter_time,
+    two_level_time,
+)
+from hybridlab.collectives.encoded import encoded_bytes, encoded_time
+from hybridlab.collectives.fit import fit_knots, fit_link
 from hybridlab.collectives.hops import Hop
+from hybridlab.collectives.measured import A100_KNOTS, A100_LINKS, A100_SECONDS, measured_time
 from hybridlab.collectives.others import (
     one_shot_all_reduce,
     parameter_server_all_reduce,
@@ -20,16 +35,31 @@ from hybridlab.collectives.result import AllReduceResult
 from hybridlab.collectives.ring import RingResult, ring_all_reduce
 
 __all__ = [
+    "A100_KNOTS",
+    "A100_LINKS",
+    "A100_SECONDS",
     "ALGORITHMS",
+    "COLLECTIVES",
     "AllReduceResult",
     "Factors",
     "Hop",
     "Link",
     "RingResult",
+    "algorithm_bandwidth",
+    "all_gather_time",
     "all_reduce_factors",
     "all_reduce_time",
+    "bus_bandwidth",
+    "encoded_bytes",
+    "encoded_time",
+    "fit_knots",
+    "fit_link",
+    "flat_ring_time",
+    "least_factors",
+    "measured_time",
     "one_shot_all_reduce",
     "parameter_server_all_reduce",
+    "reduce_scatter_time",
     "ring_all_reduce",
     "tree_all_reduce",
     "two_level_all_reduce",

@@ -1,0 +1,84 @@
+"""A plan: how the GPUs of a cluster share out the layers, the samples and each layer's matrices of one model."""
+
+from dataclasses import dataclass
+
+from hybridlab.errors import HybridLabError, UnsupportedSize
+from hybridlab.inputs import known_name, shown, whole_number
+from hybridlab.model import RECOMPUTE, Transformer
+
+COUNTS = ("tensor", "pipeline", "data", "microbatch", "global_batch", "chunks")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a model is laid over GPUs: ``tensor`` x ``pipeline`` x ``data`` of them.
+
+    ``tensor`` GPUs share each layer, ``pipeline`` is the number of stages, ``data`` that of replicas. ``microbatch`` and
+    ``global_batch`` are in samples; ``chunks`` above 1 is interleaved 1F1B. ``recompute`` says which activations are computed
+    again in the backward: "none", "selective" (the attention's core) or "full" (all of each layer). ``sequence_parallel`` shares out the
+    operations between a layer's matrix products as well. Raises :class:`UnsupportedSize` where the samples cannot be dealt out.
+
+    >>> plan = Plan(tensor=8, pipeline=8, data=24, microbatch=2, global_batch=2304, chunks=2)
+    >>> plan.gpus, plan.microbatches
+    (1536, 48)
+    >>> Plan(tensor=8, pipeline=4, data=3, microbatch=1, global_batch=16)
+    Traceback (most recent call last):
+    hybridlab.errors.UnsupportedSize: 3 replicas with microbatches of 1 take a global batch in steps of 3, not 16; try 15 or 18
+    """
+
+    tensor: int
+    pipeline: int
+    data: int
+    microbatch: int
+    global_batch: int
+    chunks: int = 1
+    recompute: str = "full"
+    sequence_parallel: bool = False
+
+    def __post_init__(self) -> None:
+        for field in COUNTS:
+            object.__setattr__(self, field, whole_number(getattr(self, field), field))
+        known_name(self.recompute, RECOMPUTE, "recomputation")
+        if not isinstance(self.sequence_parallel, bool):
+            raise HybridLabError(f"sequence_parallel must be True or False, not {shown(self.sequence_parallel)}")
+        step = self.microbatch * self.data
+        if self.global_batch % step:
+            told = f"{self.data} replicas with microbatches of {self.microbatch} take a global batch in steps of {step}"
+            raise UnsupportedSize(f"{told}, not {self.global_batch}{_try(self.global_batch, step)}")
+        if self.chunks > 1 and self.pipeline == 1:
+            raise UnsupportedSize(f"{self.chunks} chunks need a pipeline of at least 2 stages: with one stage take chunks=1")
+        if self.chunks > 1 and self.microbatches % self.pipeline:
+            told = f"{self.microbatches} is not a multiple of {self.pipeline}{_try(self.microbatches, self.pipeline)}"
+            raise UnsupportedSize(f"interleaved needs microbatches a multiple of the stages: {told}, or chunks=1")
+
+    @property
+    def gpus(self) -> int:
+        """GPUs in all."""
+        return self.tensor * self.pipeline * self.data
+
+    @property
+    def microbatches(self) -> int:
+        """Microbatches of one replica in one step."""
+        return self.global_batch // (self.microbatch * self.data)
+
+
+def refuse_misfit(model: Transformer, plan: Plan) -> None:
+    """Raise where the plan cannot share out the model: its layers into equal stages, its heads among the tensor GPUs."""
+    if not isinstance(model, Transformer):
+        raise HybridLabError(f"model must be a Transformer, such as Transformer(layers=96, hidden=12288, heads=96), not {shown(model)}")
+    if not isinstance(plan, Plan):
+        raise HybridLabError(f"plan must be a Plan, such as Plan(tensor=8, pipeline=8, data=4, microbatch=1, global_batch=512), not {shown(plan)}")
+    parts = plan.pipeline * plan.chunks
+    if model.layers % parts:
+        told = f"{plan.pipeline} stages" + (f" of {plan.chunks} chunks" if plan.chunks > 1 else "")
+        fit = ", ".join(str(count) for count in range(1, model.layers + 1) if model.layers % count == 0)
+        raise UnsupportedSize(f"{model.layers} layers cannot be cut into {told}: stages x chunks must be one of {fit}")
+    if model.heads % plan.tensor:
+        fit = ", ".join(str(count) for count in range(1, model.heads + 1) if model.heads % count == 0)
+        raise UnsupportedSize(f"{model.heads} heads cannot be shared by {plan.tensor} GPUs: tensor must be one of {fit}")
+
+
+def _try(count: int, step: int) -> str:
+    """Return the nearest multiples of ``step`` as advice."""
+    below = count // step * step
+    return f"; try {below} or {below + step}" if below else f"; try {step}"
