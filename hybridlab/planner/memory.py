@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hybridlab.model import Transformer
 from hybridlab.planner.plan import Plan, refuse_misfit
 
-# Mixed precision with Adam: weights and gradients in 16 bits, weights, mean and variance in 32. Rajbhandari et al., arXiv 1910.02054, sec. 3.1
+# Mixed precision with Adam: weights and gradients in 16 bits, weights, mean and variance in 32 (Rajbhandari et al., arXiv 1910.02054)
 STATE_BYTES = 2 + 2 + 4 + 4 + 4
 LOGIT_BYTES = 2 + 4  # a logit as it is computed and in FP32, where the loss turns it into its gradient
 
@@ -40,7 +40,7 @@ def memory(model: Transformer, plan: Plan) -> Memory:
     >>> from hybridlab.model import Transformer
     >>> used = memory(Transformer(layers=96, hidden=12288, heads=96), Plan(8, 8, 4, microbatch=1, global_batch=256))
     >>> [round(part / 1e9, 1) for part in used], round(used.total / 1e9, 1)
-    ([45.3, 4.8, 0.6], 50.7)
+    ([45.2, 4.8, 0.6], 50.6)
     """
     refuse_misfit(model, plan)
     size, tensor, split = plan.microbatch, plan.tensor, plan.sequence_parallel
