@@ -2,13 +2,16 @@
 
 from hybridlab.errors import HybridLabError
 from hybridlab.hardware import A100_80GB
-from hybridlab.inputs import counted
+from hybridlab.inputs import counted, shown
+from hybridlab.planner import Plan, memory, predict, search
 from hybridlab.published.benchmarks import BENCHMARK_3, reading_step
+from hybridlab.published.megatron import TABLE_1
 from hybridlab.tasks.answers import a_number, mistake_behind, near, some_numbers
 from hybridlab.tasks.checking import Feedback, right, task, wrong
 
 GOAL = 0.8  # of the devices, section 3.4
 MOST = 2000  # microbatches that are simulated
+GPUS, BATCH, SLACK = 64, 512, 1.1  # of task 4; within a tenth of the best
 
 
 @task(
@@ -21,13 +24,13 @@ def eight_for_four(answer: object) -> Feedback:
     speedup, within = a_number(answer, "a speedup", "3.1"), 0.006
     step, alone = reading_step("B", microbatches=4), 8 * 130
     if near(speedup, step.speedup, within):
-        return right("1040 of 365 ms; here, and only here, the report's 1040 ms are those of one GPU with the same work")
+        return right("1040 ms of work in 365 ms; here, and only here, the report's 1040 ms are those of one GPU with the same work")
     eight = reading_step("B").makespan
     mistakes = [
         (0.86, "this is the report's: above the line it has one stage of one replica, below it all of the step"),
         (2 * alone / eight, "this has 8 microbatches for each replica, 16 in all: the two share 8"),
         (reading_step("A", microbatches=4).speedup, "this is reading A, where each stage takes 50 and 80 ms: here it takes half"),
-        (reading_step("A").speedup, "this is reading A, with 8 microbatches for each replica: here a stage takes half, and the two share 8"),
+        (reading_step("A").speedup, "this is reading A with 8 microbatches for each replica: here a stage takes half, and the two share 8"),
         (alone / eight, "the one GPU has 8 microbatches here and the four have 16: give both the same work"),
         (2 * alone / step.makespan, "the one GPU has 16 microbatches here and the four have 8: no four GPUs are more than 4 times as fast"),
         (alone / 2 / step.makespan, "the one GPU has 4 microbatches here, those of one replica: give it all 8"),
@@ -59,7 +62,6 @@ def the_goal(answer: object) -> Feedback:
         (38, f"38 would be right with the 20 ms of two stages: a stage of eight has a quarter of their gradients, and {told}"),
         (62, f"62 are those of both replicas: M counts the microbatches of one, and {told}"),
         (29, f"29 would be right in reading A, where a stage takes 130 ms whatever K is: here it takes 130/8 ms, and {told}"),
-        (16, f"16 for each replica, or 8 for both, leave 7 of a few steps to fill and drain: {told}"),
     ]
     off = f"{told}: enough, but fewer are enough too" if reached >= GOAL else f"{told}: below {GOAL:g}, take more"
     return wrong(mistake_behind(count, mistakes, 0) or off)
@@ -108,6 +110,45 @@ def what_a_step_means(answer: object) -> Feedback:
     hint = "10 ms x 25 GB/s are the bytes of one message, S/D, and a parameter's gradient takes 2 of them"
     found = next((sentence for factor, sentence in mistakes if near(factors[0], factor, 0.01 * factor)), None)
     return wrong(found or f"these are {factors[0]:g} times as many: {hint}")
+
+
+@task(
+    "lab09.t4",
+    title="A plan for 64 GPUs",
+    prompt="give tensor, pipeline, data and microbatch of a plan that fits and is within 10 % of the fastest, such as (8, 2, 4, 4)",
+    points=3,
+)
+def a_plan(answer: object) -> Feedback:
+    """Judge a plan of the model of 39.1 billion parameters on 64 A100s: 512 samples, nothing recomputed, no chunks."""
+    sizes = [_a_size(each) for each in some_numbers(answer, 4, "tensor, pipeline, data or microbatch")]
+    tensor, pipeline, data, microbatch = sizes
+    gpus = tensor * pipeline * data
+    if gpus != GPUS:
+        return wrong(f"{tensor} x {pipeline} x {data} = {gpus:,} GPUs, not {GPUS}: tensor, pipeline and data share them out")
+    if tensor > A100_80GB.gpus_per_node:
+        return wrong(f"tensor parallelism of {tensor} leaves the node of {A100_80GB.gpus_per_node} GPUs: its all-reduces need NVLink")
+    model = next(run.model for run in TABLE_1 if run.billions == 39.1)
+    plan = Plan(tensor, pipeline, data, microbatch, BATCH, recompute="none")
+    used, time = memory(model, plan), predict(model, plan, A100_80GB, must_fit=False)
+    if used.total > A100_80GB.memory:
+        halves = "tensor divides both, pipeline the states alone (its first stage holds a microbatch for each stage), data neither"
+        ways = halves if used.states > A100_80GB.memory / 2 else "smaller microbatches hold less"
+        told = f"it needs {used.total / 1e9:.1f} of 80 GB: states {used.states / 1e9:.1f}, activations {used.activations / 1e9:.1f}"
+        return wrong(f"{told}; {ways}")
+    plain = (each for each in search(model, GPUS, A100_80GB, BATCH).found if each.plan.recompute == "none" and each.plan.chunks == 1)
+    best = next(each for each in plain if not each.plan.sequence_parallel)
+    told = f"it fits, with {used.total / 1e9:.1f} GB, and takes {time.seconds:.1f} s, {time.seconds / best.seconds:.3f} times the fastest"
+    if time.seconds <= SLACK * best.seconds:
+        return right(f"{told}; a difference of a few per cent is less than such a prediction is good for")
+    loss = {name: share / time.seconds for name, share in time.parts.items() if name in ("tensor_parallel", "bubble", "data_parallel")}
+    most = max(loss, key=lambda name: loss[name])
+    return wrong(f"{told}: {100 * loss[most]:.0f} % of it are {most.replace('_', ' ')}; which of the four numbers makes that smaller?")
+
+
+def _a_size(value: float) -> int:
+    if value != int(value) or not 1 <= value <= BATCH:
+        raise HybridLabError(f"each of the four is a whole number from 1 to {BATCH}, not {shown(value)}")
+    return int(value)
 
 
 def _of_sixteen(microbatches: int) -> float:
