@@ -68,6 +68,10 @@ def test_the_words_have_every_number() -> None:
     assert figure.alt_text == "Parts: seconds. a: 1.5, of which x 1.5, y 0. b: 2.25, of which x 0.25, y 2."
 
 
+def test_numbers_have_three_digits() -> None:
+    assert drawn({"a": {"x": 1234.5, "y": 0.012345, "z": 59.06}}).alt_text.endswith("a: 1290, of which x 1230, y 0.0123, z 59.1.")
+
+
 @pytest.mark.parametrize(
     ("bars", "told"),
     [

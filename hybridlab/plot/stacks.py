@@ -23,8 +23,8 @@ RIGHT, ROW, BAR, SIZE = 0.62, 0.36, 0.24, 8.5  # inches; points
 def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = "") -> Picture:
     """Return a figure of bars, ``bars`` by name, each cut into its parts: the same parts by name, none below zero, seven at most.
 
-    The sum stands at a bar's end, and the number of a part in it where there is room. Raises :class:`HybridLabError` for more than
-    16 bars, for parts that differ from bar to bar, and for what is no number from 0 to 1e100.
+    The sum stands at a bar's end, and the number of a part in it where there is room, to three digits. Raises
+    :class:`HybridLabError` for more than 16 bars, for parts that differ from bar to bar, and for what is no number from 0 to 1e100.
 
     >>> stacks({"1 GPU": {"computing": 8, "bubble": 0}, "2 GPUs": {"computing": 4, "bubble": 0.5}}, x_label="seconds")
     <Figure: seconds. 1 GPU: 8, of which computing 8, bubble 0. 2 GPUs: 4.5, of which computing 4, bubble 0.5.>
@@ -32,7 +32,7 @@ def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = 
     found = _checked(bars)
     sums = {name: sum(parts.values()) for name, parts in found.items()}
     told = [
-        f"{name}: {number(sums[name])}, of which {', '.join(f'{part} {number(value)}' for part, value in parts.items())}."
+        f"{name}: {_short(sums[name])}, of which {', '.join(f'{part} {_short(value)}' for part, value in parts.items())}."
         for name, parts in found.items()
     ]
     x_label, above = checked_text(x_label, "x_label"), textwrap.wrap(checked_text(title, "title"), 66)
@@ -62,12 +62,16 @@ def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = 
         for value, colour in zip(parts.values(), COLOURS, strict=False):
             width = value / longest * wide
             inside.add_patch(Rectangle((x, y), width, BAR, facecolor=colour, edgecolor="white", linewidth=0.6))
-            if text_width(number(value), SIZE) + 0.08 < width:
+            if text_width(_short(value), SIZE) + 0.08 < width:
                 ink = "white" if colour == COLOURS[-1] else "black"
-                write(inside, x + width / 2, y + BAR / 2, number(value), size=SIZE, color=ink, ha="center", va="center_baseline")
+                write(inside, x + width / 2, y + BAR / 2, _short(value), size=SIZE, color=ink, ha="center", va="center_baseline")
             x += width
-        write(inside, x + 0.07, y + BAR / 2, number(sums[name]), weight="bold", va="center_baseline")
+        write(inside, x + 0.07, y + BAR / 2, _short(sums[name]), weight="bold", va="center_baseline")
     return figure
+
+
+def _short(value: float) -> str:
+    return number(float(f"{value:.3g}"))
 
 
 def _legend(names: list[str]) -> list[tuple[str, int, float]]:
