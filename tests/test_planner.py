@@ -1,0 +1,385 @@
+"""Predicted iterations against operations listed one by one, the clock, and brute force; published plans fit and calibrate."""
+
+import math
+from dataclasses import replace
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from layer_operations import LOSS, OPTIMISER, layer_bytes
+from scipy.optimize import minimize_scalar
+
+from hybridlab import A100_80GB, H100, INT8, V100, Costs, Plan, Transformer, UnsupportedSize, build, predict, search, simulate
+from hybridlab.collectives import measured_time
+from hybridlab.hardware import GPUS, Profile
+from hybridlab.model import RECOMPUTE
+from hybridlab.planner import EFFICIENCY, IterationTime, calibrate, memory
+from hybridlab.published import korthikanti, megatron
+
+RUNS = [(run.model, run.plan, run.seconds) for run in megatron.TABLE_1]
+GPT_3 = Transformer(layers=96, hidden=12288, heads=96)
+TRILLION = Transformer(layers=128, hidden=25600, heads=160)
+SMALL = Transformer(layers=24, hidden=2304, heads=24)
+
+# Parts, from data sheets and operations
+
+
+def by_hand(model: Transformer, plan: Plan) -> dict[str, float]:
+    """The parts of an iteration on A100s in whole nodes, from the listed operations, with no code of the planner.
+
+    Peaks of the data sheet; 0.7514 of the arithmetic, 0.9 of memory and network are reached; 14 us a message between nodes.
+    """
+    h, s, t, size, words = model.hidden, model.sequence, plan.tensor, plan.microbatch, model.vocabulary / plan.tensor
+    count = plan.global_batch // plan.data // size
+    share = {"none": 0, "selective": 0, "full": 1}[plan.recompute]
+    core = {"none": 0, "selective": 1, "full": 1}[plan.recompute]
+    matrices = (3 + share) * 2 * size * s * 12 * h * h / t  # forward, its repetition, two of backward
+    attention = (3 + core) * 2 * 2 * size * s * s * h / t
+    logits = 3 * 2 * size * s * h * words
+    streamed = layer_bytes(size, h, model.heads, s, t, plan.recompute, plan.sequence_parallel)
+    loss = 6 * (size * s * h + h * words + size * s * words) + sum(map(sum, LOSS)) * size * s * words
+    message = 2 * size * s * h
+    ring = measured_time(t, message) if t > 1 else 0.0
+    layers = model.layers / plan.pipeline
+    flop, memory_rate, port = 0.7514 * 312e12, 0.9 * 2.039e12, 0.9 * 25e9
+    hop = 14e-6 + message / t / port + (0.0 if plan.sequence_parallel else ring / 2)
+    crossing = 2 * hop if plan.pipeline > 1 else 0.0
+    stage = layers * ((matrices + attention) / flop + streamed / memory_rate + (4 + 2 * share) * ring)
+    weights = layers * (12 * h * h + 13 * h) / t + (words + s) * h
+    together = 8 // t if plan.data > 8 // t else plan.data
+    rings = 2 * (plan.data - 1) * (14e-6 + 2 * weights / plan.data / (together * port)) if plan.data > 1 else 0.0
+    tied = 2 * (14e-6 + 2 * words * h / 2 / port) if plan.pipeline > 1 else 0.0
+    return {
+        "matmul": count * (layers * (matrices + attention) + logits) / flop,
+        "memory": count * (layers * streamed + loss) / memory_rate,
+        "tensor_parallel": count * (layers * (4 + 2 * share) + (t > 1)) * ring,
+        "point_to_point": count * plan.chunks * crossing,
+        "bubble": (plan.pipeline - 1) * (stage / plan.chunks + crossing),
+        "data_parallel": rings + tied,
+        "optimiser": sum(map(sum, OPTIMISER)) * weights / memory_rate,
+    }
+
+
+@pytest.mark.parametrize(("model", "plan"), [
+    (SMALL, Plan(1, 1, 32, 16, 512)),
+    (SMALL, Plan(1, 4, 16, 4, 512, recompute="none")),
+    (GPT_3, Plan(8, 8, 24, 2, 2304)),
+    (GPT_3, Plan(8, 8, 24, 1, 2304, 3, "selective", sequence_parallel=True)),
+    (GPT_3, Plan(4, 16, 24, 2, 2304, recompute="selective")),
+    (TRILLION, Plan(8, 64, 6, 1, 3072)),
+])  # fmt: skip
+def test_every_part_by_hand(model: Transformer, plan: Plan) -> None:
+    time = predict(model, plan, A100_80GB, must_fit=False)
+    wanted = by_hand(model, plan)
+    assert list(time.parts) == list(wanted)
+    for name, seconds in wanted.items():
+        assert time.parts[name] == pytest.approx(seconds, rel=1e-9), name
+    assert time.seconds == pytest.approx(math.fsum(wanted.values()), rel=1e-9)
+
+
+plans = st.builds(
+    lambda tensor, pipeline, data, size, rounds, chunks, recompute, split: Plan(
+        tensor, pipeline, data, size, size * data * pipeline * rounds, chunks if pipeline > 1 else 1, recompute, split
+    ),
+    st.sampled_from([1, 2, 4, 8]),
+    st.sampled_from([1, 2, 4, 8]),
+    st.sampled_from([1, 2, 3, 16]),
+    st.sampled_from([1, 2, 4]),
+    st.integers(1, 4),
+    st.sampled_from([1, 2, 3]),
+    st.sampled_from(RECOMPUTE),
+    st.booleans(),
+)
+models = st.builds(lambda layers, hidden: Transformer(48 * layers, 8 * hidden, 8), st.integers(1, 3), st.integers(8, 2000))
+
+
+@given(model=models, plan=plans, profile=st.sampled_from(list(GPUS.values())))
+def test_parts_add_up_and_none_is_below_zero(model: Transformer, plan: Plan, profile: Profile) -> None:
+    time = predict(model, plan, profile, must_fit=False)
+    assert math.fsum(time.parts.values()) == pytest.approx(time.seconds, rel=1e-12)
+    assert all(0 <= part < math.inf for part in time.parts.values())
+    assert time.tflops_per_gpu * 1e12 * time.seconds * plan.gpus == pytest.approx(model.flops(plan.global_batch, plan.recompute), rel=1e-12)
+    assert time.tflops_per_gpu * 1e12 < profile.matmul_flops
+    assert (time.bubble > 0, time.point_to_point > 0, time.tensor_parallel > 0) == (plan.pipeline > 1, plan.pipeline > 1, plan.tensor > 1)
+
+
+# The pipeline, against the clock
+
+
+def pipelines(model: Transformer, plan: Plan) -> tuple[float, float]:
+    """Seconds of fill, steady state and drain: as predicted, and on the clock with the last device as much longer as its logits."""
+    time = predict(model, plan, A100_80GB, must_fit=False)
+    count, others = plan.microbatches, plan.pipeline - 1
+    last = (time.matmul + time.memory + time.tensor_parallel + time.point_to_point) / count
+    stage = time.bubble / others * plan.chunks
+    backward = 0.7  # of both: the rule takes no note of how a microbatch's work is divided
+    each = np.array([stage] * others + [last])
+    costs = Costs.per_device(forward=each * (1 - backward), backward=each * backward)
+    schedule = build("interleaved" if plan.chunks > 1 else "1f1b", plan.pipeline, count, plan.chunks)
+    return last * count + time.bubble, float(simulate(schedule, costs).makespan)
+
+
+@given(model=models, plan=plans.filter(lambda plan: plan.pipeline > 1))
+@settings(max_examples=60)
+def test_fill_and_drain_are_those_of_the_clock(model: Transformer, plan: Plan) -> None:
+    """1F1B exactly; interleaved, whose last device is longer in its last chunk alone, within what one such microbatch takes."""
+    predicted, simulated = pipelines(model, plan)
+    if plan.chunks == 1:
+        assert predicted == pytest.approx(simulated, rel=1e-9)
+    else:
+        assert predicted <= simulated * (1 + 1e-9)
+        assert predicted == pytest.approx(simulated, rel=0.1)
+
+
+@pytest.mark.parametrize("run", [run for run in megatron.TABLE_1 if run.plan.pipeline > 1], ids=lambda run: f"{run.billions:g}")
+def test_fill_and_drain_of_the_published_plans(run: megatron.Run) -> None:
+    predicted, simulated = pipelines(run.model, run.plan)
+    assert predicted == pytest.approx(simulated, rel=1e-9 if run.plan.chunks == 1 else 0.005)
+
+
+# Published runs
+
+
+def test_the_constant_is_the_calibrated_one_to_four_digits() -> None:
+    assert round(calibrate(RUNS, A100_80GB), 4) == EFFICIENCY
+
+
+def loss(share: float, runs: Any, profile: Profile) -> float:
+    return float(np.mean([np.log(predict(model, plan, profile, efficiency=share).seconds / seconds) ** 2 for model, plan, seconds in runs]))
+
+
+@pytest.mark.parametrize("profile", [A100_80GB, replace(A100_80GB, memory_bandwidth=1e30)], ids=["A100", "no memory traffic"])
+def test_no_constant_is_nearer_than_the_calibrated_one(profile: Profile) -> None:
+    best = minimize_scalar(loss, bounds=(0.2, 1), args=(RUNS, profile), method="bounded", options={"xatol": 1e-9}).x
+    assert calibrate(RUNS, profile) == pytest.approx(best, abs=2e-6)
+    assert calibrate(reversed(RUNS), profile) == pytest.approx(best, abs=2e-6)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.7514, 0.99])
+def test_calibration_finds_the_constant_behind_predictions(share: float) -> None:
+    made = [(model, plan, predict(model, plan, A100_80GB, efficiency=share).seconds) for model, plan, _ in RUNS]
+    assert calibrate(made, A100_80GB) == pytest.approx(share, abs=2e-6)
+    assert calibrate(made[:1], A100_80GB) == pytest.approx(share, abs=2e-6)
+
+
+def test_runs_that_are_too_fast_for_the_model_calibrate_to_all_of_peak() -> None:
+    model, plan, _ = RUNS[0]
+    assert calibrate([(model, plan, 1e-3)], A100_80GB) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("run", [*megatron.TABLE_1, *korthikanti.RUNS], ids=lambda run: f"{run.model.hidden}-{run.plan.recompute}")
+def test_published_plans_fit(run: Any) -> None:
+    assert memory(run.model, run.plan).total <= A100_80GB.memory
+    assert predict(run.model, run.plan, A100_80GB).seconds > 0
+
+
+def test_the_seconds_of_2022_give_the_printed_shares_of_peak() -> None:
+    """Operations without those recomputed, by the seconds, GPUs and 312 TFLOP/s; 1.10 s has two digits after the point."""
+    for run, row in zip(korthikanti.RUNS[4:], korthikanti.TABLE_5, strict=True):
+        share = run.model.flops(run.plan.global_batch) / run.plan.gpus / run.seconds / 312e12
+        assert share == pytest.approx(row[-1], abs=0.002)
+    gains = [full.seconds / selective.seconds - 1 for full, selective in zip(korthikanti.RUNS[:4], korthikanti.RUNS[4:], strict=True)]
+    assert [f"{gain:.1%}" for gain in gains] == ["29.1%", "31.9%", "29.7%", "32.1%"]
+
+
+# What cannot be
+
+
+FASTER = ("matmul_flops", "memory_bandwidth", "nvlink", "network")
+
+
+@given(model=models, plan=plans, field=st.sampled_from(FASTER), factor=st.floats(1.01, 100))
+def test_faster_hardware_is_never_slower(model: Transformer, plan: Plan, field: str, factor: float) -> None:
+    better = replace(A100_80GB, **{field: factor * getattr(A100_80GB, field)})
+    before, after = (predict(model, plan, profile, must_fit=False) for profile in (A100_80GB, better))
+    for name, part in after.parts.items():
+        assert part <= before.parts[name] * (1 + 1e-12), name
+    if field in {"matmul_flops", "memory_bandwidth"}:
+        assert after.seconds < before.seconds
+
+
+@given(model=models, plan=plans, share=st.floats(0.1, 0.9))
+def test_a_higher_efficiency_is_faster(model: Transformer, plan: Plan, share: float) -> None:
+    slow, fast = (predict(model, plan, A100_80GB, efficiency=each, must_fit=False).seconds for each in (share, share + 0.05))
+    assert fast < slow
+
+
+@given(model=models, plan=plans)
+def test_recomputing_more_takes_longer_and_keeps_less(model: Transformer, plan: Plan) -> None:
+    ways = [replace(plan, recompute=recompute) for recompute in RECOMPUTE]
+    times = [predict(model, way, A100_80GB, must_fit=False).seconds for way in ways]
+    kept = [memory(model, way).activations for way in ways]
+    assert times == sorted(times)
+    assert times[0] < times[1] < times[2]
+    assert kept[0] > kept[1] > kept[2]
+
+
+@given(model=models, plan=plans)
+def test_sequence_parallelism_takes_no_longer_and_keeps_no_more(model: Transformer, plan: Plan) -> None:
+    alone, split = (replace(plan, sequence_parallel=each) for each in (False, True))
+    assert predict(model, split, A100_80GB, must_fit=False).seconds <= predict(model, alone, A100_80GB, must_fit=False).seconds
+    assert memory(model, split).total <= memory(model, alone).total
+
+
+@given(model=models, plan=plans)
+def test_a_larger_batch_takes_longer_and_does_more_a_second(model: Transformer, plan: Plan) -> None:
+    larger = replace(plan, global_batch=2 * plan.global_batch)
+    one, two = (predict(model, each, A100_80GB, must_fit=False) for each in (plan, larger))
+    assert one.seconds < two.seconds < 2 * one.seconds * (1 + 1e-12)
+    assert two.tflops_per_gpu > one.tflops_per_gpu * (1 - 1e-12)
+
+
+@given(model=models, plan=plans.filter(lambda plan: plan.chunks > 1))
+def test_chunks_shorten_the_bubble_and_send_more(model: Transformer, plan: Plan) -> None:
+    whole, cut = (predict(model, replace(plan, chunks=chunks), A100_80GB, must_fit=False) for chunks in (1, plan.chunks))
+    assert cut.bubble < whole.bubble
+    assert cut.point_to_point == pytest.approx(plan.chunks * whole.point_to_point, rel=1e-12)
+
+
+def test_gradients_in_int8_travel_in_half_the_time_and_nothing_else_changes() -> None:
+    plan = Plan(8, 8, 24, 2, 2304)
+    half, one = (predict(GPT_3, plan, A100_80GB, must_fit=False, **how) for how in ({}, {"wire": INT8}))
+    assert one.data_parallel / half.data_parallel == pytest.approx(0.5, abs=0.01)
+    assert {name for name in half.parts if half.parts[name] != one.parts[name]} == {"data_parallel"}
+
+
+def test_tensor_parallelism_beyond_a_node_takes_the_network() -> None:
+    inside, beyond = (predict(GPT_3, Plan(tensor, 8, 4, 1, 256), A100_80GB, must_fit=False).tensor_parallel for tensor in (8, 16))
+    message, port = 2 * 2048 * 12288, 0.9 * 25e9
+    ring = 2 * 15 * (14e-6 + message / 16 / min(8 * port, 230.78e9))
+    assert beyond == pytest.approx(64 * (96 / 8 * 6 + 1) * ring, rel=1e-4)
+    assert inside < beyond
+
+
+# Memory
+
+
+@given(model=models, plan=plans)
+def test_memory_by_hand(model: Transformer, plan: Plan) -> None:
+    """16 bytes a parameter; the first stage holds most activations, the last one's and the logits; the fuller of the two."""
+    t, size, h = plan.tensor, plan.microbatch, model.hidden
+    weights = model.layers / plan.pipeline * (12 * h * h + 13 * h) / t + (model.vocabulary / t + model.sequence) * h
+    of_a_layer = model.layer_activation_bytes(size, t, plan.recompute, plan.sequence_parallel)
+    whole = model.layer_activation_bytes(size, t, "none", plan.sequence_parallel)
+    again = 0 if plan.recompute == "none" else whole
+    warm = plan.pipeline + (plan.pipeline - 1) / plan.chunks if plan.chunks > 1 else plan.pipeline
+    warm = min(warm, plan.microbatches)
+    logits = 6 * size * model.sequence * model.vocabulary / t
+    layers = model.layers / plan.pipeline
+    last = layers * of_a_layer * (warm if plan.pipeline == 1 else 1) + again + logits
+    fullest = last if plan.pipeline == 1 else max(last, warm * layers * of_a_layer + again)
+    used = memory(model, plan)
+    assert used.states == pytest.approx(16 * weights, rel=1e-12)
+    assert used.total == pytest.approx(16 * weights + fullest, rel=1e-12)
+    assert used.total == pytest.approx(sum(used), rel=1e-12)
+
+
+def test_a_plan_that_does_not_fit_says_by_how_much_and_what_would() -> None:
+    plan = Plan(8, 8, 4, 1, 256, recompute="none")
+    used, room = memory(GPT_3, plan).total / 1e9, 80
+    told = rf"needs {used:.1f} GB a GPU .*, {used - room:.1f} GB more than the 80 GB of A100-SXM4-80GB; try recompute='selective'"
+    with pytest.raises(UnsupportedSize, match=told):
+        predict(GPT_3, plan, A100_80GB)
+    assert predict(GPT_3, replace(plan, recompute="selective"), A100_80GB).seconds > 0
+    with pytest.raises(UnsupportedSize, match="try more tensor or pipeline stages"):
+        predict(TRILLION, Plan(8, 1, 1, 1, 8), A100_80GB)
+
+
+@given(model=models, plan=plans, profile=st.sampled_from([A100_80GB, V100]))
+def test_what_is_advised_fits(model: Transformer, plan: Plan, profile: Profile) -> None:
+    try:
+        predict(model, plan, profile)
+    except UnsupportedSize as why:
+        advice = str(why).partition("; try ")[2]
+        if advice.startswith("more"):
+            smallest = replace(plan, microbatch=1, recompute="full")
+            assert memory(model, smallest).total > profile.memory
+            return
+        size = int(advice.split()[3]) if "microbatch" in advice else plan.microbatch
+        recompute = next((way for way in RECOMPUTE if repr(way) in advice), plan.recompute)
+        assert predict(model, replace(plan, microbatch=size, recompute=recompute), profile).seconds > 0
+
+
+# Search
+
+
+def every_plan(model: Transformer, gpus: int, batch: int) -> set[Plan]:
+    """All plans on whole A100 nodes, by trying all sizes and keeping those that raise nothing; microbatches are powers of two."""
+    found = set()
+    sizes = [2**power for power in range(12)]
+    for tensor, pipeline in product((1, 2, 4, 8), range(1, min(gpus, model.layers) + 1)):
+        if gpus % (tensor * pipeline) or model.heads % tensor or model.layers % pipeline:
+            continue
+        data = gpus // tensor // pipeline
+        for size, chunks, recompute, split in product(sizes, range(1, model.layers // pipeline + 1), RECOMPUTE, (False, True)):
+            if model.layers % (pipeline * chunks) or (split and tensor == 1) or batch % (size * data):
+                continue
+            try:
+                plan = Plan(tensor, pipeline, data, size, batch, chunks, recompute, split)
+                predict(model, plan, A100_80GB, must_fit=False)
+            except UnsupportedSize:
+                continue
+            found.add(plan)
+    return found
+
+
+@pytest.mark.parametrize(("model", "gpus", "batch", "room"), [
+    (Transformer(8, 1024, 16), 8, 64, 80e9),
+    (Transformer(12, 2048, 16), 16, 96, 30e9),
+    (Transformer(6, 768, 12), 24, 48, 80e9),
+    (Transformer(7, 640, 5), 3, 21, 20e9),
+    (Transformer(40, 6144, 48), 64, 128, 80e9),
+])  # fmt: skip
+def test_the_search_finds_what_brute_force_finds(model: Transformer, gpus: int, batch: int, room: float) -> None:
+    profile = replace(A100_80GB, memory=room)
+    every = every_plan(model, gpus, batch)
+    rows = {plan: (predict(model, plan, profile, must_fit=False).seconds, memory(model, plan).total) for plan in every}
+    rows = {plan: row for plan, row in rows.items() if row[1] <= room}
+    found = search(model, gpus, profile, batch)
+    assert found.tried == len(every)
+    assert {each.plan: (each.seconds, each.memory) for each in found.found} == rows
+    assert (found.best.seconds, found.best.memory) == min(rows.values())
+    assert [each.seconds for each in found.found] == sorted(each.seconds for each in found.found)
+    front = {row for row in rows.values() if not any(beats(other, row) for other in rows.values())}
+    assert {(each.seconds, each.memory) for each in found.pareto} == front
+    for one, other in combinations(found.pareto, 2):
+        assert one.seconds <= other.seconds
+        assert one.memory > other.memory
+
+
+def beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one != other and one[0] <= other[0] and one[1] <= other[1]
+
+
+def test_the_trillion_on_3072_gpus() -> None:
+    found = search(TRILLION, 3072, A100_80GB)
+    assert found.best.seconds == min(each.seconds for each in found.found)
+    published = next(each for each in found.found if each.plan == megatron.TABLE_1[-1].plan)
+    assert found.best.seconds < published.seconds
+    for each in found.found:
+        plan = each.plan
+        assert plan.gpus == 3072
+        assert plan.global_batch == 3072
+        assert plan.tensor <= 8
+        assert each.memory <= A100_80GB.memory
+        assert TRILLION.layers % (plan.pipeline * plan.chunks) == 0
+        assert plan.microbatches * plan.microbatch * plan.data == 3072
+    first = found.to_rows(2)
+    assert len(first) == 2
+    assert first[0]["seconds"] == found.best.seconds
+    assert first[0]["memory_gb"] == found.best.memory / 1e9
+
+
+def test_a_search_for_another_gpu_and_a_batch_of_ones_own() -> None:
+    found = search(SMALL, 16, H100, 96)
+    assert {each.plan.global_batch for each in found.found} == {96}
+    assert found.best.seconds < search(SMALL, 16, A100_80GB, 96).best.seconds
+    assert repr(found).endswith(f"on H100-SXM5-80GB: best {found.best.seconds:.1f} s)")
+
+
+def test_an_iteration_is_told_in_a_line() -> None:
+    time: IterationTime = predict(SMALL, Plan(1, 1, 32, 16, 512), A100_80GB)
+    assert f"{time.seconds:.3f} s, {time.tflops_per_gpu:.1f} TFLOP/s a GPU" in repr(time)
