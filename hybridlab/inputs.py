@@ -73,6 +73,18 @@ def checked_text(value: object, name: str) -> str:
     return value
 
 
+def true_or_false(value: object, name: str) -> bool:
+    """Return ``value`` if it is True or False, or refuse it by ``name``.
+
+    >>> true_or_false("no", "must_fit")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: must_fit must be True or False, not 'no'
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise HybridLabError(f"{name} must be True or False, not {shown(value)}")
+    return bool(value)
+
+
 def unit_of_time(value: object) -> str:
     """Return ``value`` if it is a name short enough to stand in a figure, or refuse it.
 

@@ -7,8 +7,8 @@ layer (tensor parallelism). Numbers are kept in 16 bits, as in mixed-precision t
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.inputs import known_name, shown, whole_number
+from hybridlab.errors import UnsupportedSize
+from hybridlab.inputs import known_name, true_or_false, whole_number
 
 RECOMPUTE = ("none", "selective", "full")
 
@@ -100,7 +100,7 @@ class Transformer:
         tokens, scores = microbatch * s, self.heads * s * s * microbatch / t
         linear, attention = 24.0 * tokens * h * h / t, 4.0 * tokens * s * h / t
         operands = 2 * (tokens * (4 * h + 12 * h / t) + 12 * h * h / t)  # of the four weight matrices' products, each way
-        whole, shared = (tokens * h / (t if sequence_parallel else 1), tokens * h / t)
+        whole, shared = (tokens * h / (t if true_or_false(sequence_parallel, "sequence_parallel") else 1), tokens * h / t)
         forward = WHOLE[0] * whole + SHARED[0] * shared + operands
         backward = WHOLE[1] * whole + (SHARED[1] + 16) * shared + 2 * operands
         attended = (SCORES[0] + PRODUCTS_OF_SCORES[0]) * scores + 8 * shared  # 8: query, key, value and output of the attention
@@ -131,7 +131,7 @@ class Transformer:
         known_name(recompute, RECOMPUTE, "recomputation")
         numbers = whole_number(microbatch, "microbatch") * self.sequence * self.hidden
         tensor = whole_number(tensor, "tensor")
-        apart = tensor if sequence_parallel else 1
+        apart = tensor if true_or_false(sequence_parallel, "sequence_parallel") else 1
         if recompute == "full":
             return 2 * numbers / apart
         scores = 0.0 if recompute == "selective" else 5 * self.heads * self.sequence / (self.hidden * tensor)
@@ -156,8 +156,6 @@ class Transformer:
         66.84375
         """
         pipeline, chunks = whole_number(pipeline, "pipeline"), whole_number(chunks, "chunks")
-        if not isinstance(sequence_parallel, bool):
-            raise HybridLabError(f"sequence_parallel must be True or False, not {shown(sequence_parallel)}")
         held = pipeline + (pipeline - 1) / chunks if chunks > 1 else float(pipeline)
         if microbatches is not None:
             held = min(held, whole_number(microbatches, "microbatches"))

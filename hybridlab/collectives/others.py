@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from hybridlab.collectives.around import Ring
 from hybridlab.collectives.hops import chunk_bounds, gathered, scattered
-from hybridlab.collectives.result import AllReduceResult, Counts, carried, flag, rows_of_ranks, wire_format
+from hybridlab.collectives.result import AllReduceResult, Counts, carried, rows_of_ranks, wire_format
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
-from hybridlab.inputs import whole_number
+from hybridlab.inputs import true_or_false, whole_number
 from hybridlab.int8 import Real
 from hybridlab.wire import FP32, WireFormat
 
@@ -162,7 +162,7 @@ def _tree(ranks: int) -> list[tuple[int, int]]:
 def _checked(values: npt.ArrayLike, wire: WireFormat, average: bool, rng: Rng) -> tuple[Real, WireFormat, int]:
     """Return the numbers, the format and what the sum is divided by."""
     numbers = rows_of_ranks(values)
-    return numbers, wire_format(wire, rng), len(numbers) if flag(average, "average") else 1
+    return numbers, wire_format(wire, rng), len(numbers) if true_or_false(average, "average") else 1
 
 
 def _alone(numbers: Real) -> AllReduceResult:

@@ -77,13 +77,6 @@ def wire_format(wire: Any, rng: Any) -> WireFormat:
     return wire
 
 
-def flag(value: Any, name: str) -> bool:
-    """Return ``value`` if it is True or False, or refuse it by ``name``."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise HybridLabError(f"{name} must be True or False, not {shown(value)}")
-    return bool(value)
-
-
 def carried(numbers: Real, wire: WireFormat, rng: np.random.Generator | None, rank: int, what: str, first: int) -> Single:
     """Return what a message decodes to, or refuse it: which rank cannot send what, and the place of its first number.
 

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from hybridlab.collectives.around import Ring
 from hybridlab.collectives.hops import Hop, chunk_bounds, gathered, hops_of, scattered
-from hybridlab.collectives.result import AllReduceResult, Counts, flag, refuse_infinite, rows_of_ranks, wire_format
+from hybridlab.collectives.result import AllReduceResult, Counts, refuse_infinite, rows_of_ranks, wire_format
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
-from hybridlab.inputs import MOST_CELLS, counted
+from hybridlab.inputs import MOST_CELLS, counted, true_or_false
 from hybridlab.int8 import Real
 from hybridlab.wire import FP32, WireFormat
 
@@ -64,7 +64,7 @@ def ring_all_reduce(
            [2., 3., 4.]])
     """
     numbers, wire = rows_of_ranks(values), wire_format(wire, rng)
-    average, record = flag(average, "average"), flag(record, "record")
+    average, record = true_or_false(average, "average"), true_or_false(record, "record")
     ranks, size = numbers.shape
     left = None if residual is None else _residual(residual, numbers)
     held = _record(numbers) if record else None

@@ -27,7 +27,7 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
     >>> calibrate([(gpt, plan, predict(gpt, plan, A100_80GB, efficiency=0.5).seconds)], A100_80GB)
     0.5
     """
-    measured = [_run(run) for run in each_of(runs, "runs must be (model, plan, seconds) each")]
+    measured = checked_runs(runs)
     if not measured:
         raise HybridLabError("there are no runs to calibrate on: pass at least one (model, plan, seconds)")
     ends = np.array([[predict(model, plan, profile, efficiency=share).seconds for share in (1.0, 0.5)] for model, plan, _ in measured])
@@ -43,6 +43,11 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
         left, right = high - golden * (high - low), low + golden * (high - low)
         low, high = (low, right) if loss(left) < loss(right) else (left, high)
     return round((low + high) / 2, 6)
+
+
+def checked_runs(runs: Any) -> list[Measured]:
+    """Return measured runs as a list, or refuse what is none."""
+    return [_run(run) for run in each_of(runs, "runs must be (model, plan, seconds) each")]
 
 
 def _run(run: Any) -> Measured:

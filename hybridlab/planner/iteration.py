@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from hybridlab.errors import HybridLabError
 from hybridlab.hardware import Profile
-from hybridlab.inputs import one_time, shown
+from hybridlab.inputs import one_time, shown, true_or_false
 from hybridlab.model import Transformer
 from hybridlab.planner.memory import refuse_overflow, stage_parameters
 from hybridlab.planner.network import message_seconds, ring_seconds
-from hybridlab.planner.plan import Plan, refuse_misfit
+from hybridlab.planner.plan import Plan, checked_profile, refuse_misfit
 from hybridlab.wire import FP16, WireFormat
 
 EFFICIENCY = 0.7514  # of the peak that matrix products reach beside their traffic: calibrate(megatron.TABLE_1, A100_80GB)
@@ -85,14 +85,13 @@ def predict(
     150
     """
     refuse_misfit(model, plan)
-    if not isinstance(profile, Profile):
-        raise HybridLabError(f"profile must be a Profile of hybridlab.hardware, such as A100_80GB, not {shown(profile)}")
+    checked_profile(profile)
     if not isinstance(wire, WireFormat):
         raise HybridLabError(f"wire must be a WireFormat, such as FP16 or INT8, not {shown(wire)}")
     share = one_time(efficiency, "efficiency")
     if not 0 < share <= 1:
         raise HybridLabError(f"efficiency is the share of peak, above 0 and at most 1, not {shown(efficiency)}")
-    if must_fit:
+    if true_or_false(must_fit, "must_fit"):
         refuse_overflow(model, plan, profile)
     layers, count = model.layers / plan.pipeline, plan.microbatches
     layer = model.layer_work(plan.microbatch, plan.tensor, plan.recompute, plan.sequence_parallel)

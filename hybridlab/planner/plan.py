@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.inputs import known_name, shown, whole_number
+from hybridlab.hardware import Profile
+from hybridlab.inputs import known_name, shown, true_or_false, whole_number
 from hybridlab.model import RECOMPUTE, Transformer
 
 A_MODEL = "Transformer(layers=96, hidden=12288, heads=96)"
@@ -41,8 +42,7 @@ class Plan:
         for field in COUNTS:
             object.__setattr__(self, field, whole_number(getattr(self, field), field))
         known_name(self.recompute, RECOMPUTE, "recomputation")
-        if not isinstance(self.sequence_parallel, bool):
-            raise HybridLabError(f"sequence_parallel must be True or False, not {shown(self.sequence_parallel)}")
+        object.__setattr__(self, "sequence_parallel", true_or_false(self.sequence_parallel, "sequence_parallel"))
         step = self.microbatch * self.data
         if self.global_batch % step:
             told = f"{self.data} replicas with microbatches of {self.microbatch} take a global batch in steps of {step}"
@@ -64,10 +64,23 @@ class Plan:
         return self.global_batch // (self.microbatch * self.data)
 
 
-def refuse_misfit(model: Transformer, plan: Plan) -> None:
-    """Raise where the plan cannot share out the model: its layers into equal stages, its heads among the tensor GPUs."""
+def checked_model(model: object) -> Transformer:
+    """Return ``model`` if it is a Transformer, or refuse it."""
     if not isinstance(model, Transformer):
         raise HybridLabError(f"model must be a Transformer, such as {A_MODEL}, not {shown(model)}")
+    return model
+
+
+def checked_profile(profile: object) -> Profile:
+    """Return ``profile`` if it is a Profile, or refuse it."""
+    if not isinstance(profile, Profile):
+        raise HybridLabError(f"profile must be a Profile of hybridlab.hardware, such as A100_80GB, not {shown(profile)}")
+    return profile
+
+
+def refuse_misfit(model: Transformer, plan: Plan) -> None:
+    """Raise where the plan cannot share out the model: its layers into equal stages, its heads among the tensor GPUs."""
+    checked_model(model)
     if not isinstance(plan, Plan):
         raise HybridLabError(f"plan must be a Plan, such as {A_PLAN}, not {shown(plan)}")
     parts = plan.pipeline * plan.chunks

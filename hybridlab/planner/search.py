@@ -10,7 +10,7 @@ from hybridlab.inputs import whole_number
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner.iteration import EFFICIENCY, predict
 from hybridlab.planner.memory import memory
-from hybridlab.planner.plan import Plan
+from hybridlab.planner.plan import Plan, checked_model, checked_profile
 
 LEAST_BATCH = 512  # samples, the least of the runs that the efficiency is calibrated on
 
@@ -65,9 +65,7 @@ class Search:
         return f"Search({len(self.found):,} of {self.tried:,} plans fit on {self.profile.name}: best {self.best.seconds:.1f} s)"
 
 
-def search(
-    model: Transformer, gpus: int, profile: Profile, global_batch: int | None = None, *, efficiency: float = EFFICIENCY
-) -> Search:
+def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | None = None, *, efficiency: float = EFFICIENCY) -> Search:
     """Return every plan of ``model`` on ``gpus`` that fits in the memory of ``profile``, the fastest first.
 
     Tried are all tensor degrees up to a node, stages, replicas, microbatches that are powers of two, chunks, and recomputation with and
@@ -84,6 +82,8 @@ def search(
     """
     count = whole_number(gpus, "gpus")
     batch = max(count, LEAST_BATCH) if global_batch is None else whole_number(global_batch, "global_batch")
+    checked_model(model)
+    checked_profile(profile)
     found, tried, least = [], 0, float("inf")
     for plan in plans(model, count, profile, batch):
         tried += 1
@@ -93,7 +93,8 @@ def search(
             time = predict(model, plan, profile, efficiency=efficiency, must_fit=False)
             found.append(Found(plan, time.seconds, time.tflops_per_gpu, used))
     if not tried:
-        raise UnsupportedSize(f"no plan deals {model.layers} layers, {model.heads} heads and {batch} samples out to {count} GPUs evenly")
+        told = f"no plan deals {model.layers} layers, {model.heads} heads and {batch} samples out to {count} GPUs evenly"
+        raise UnsupportedSize(f"{told}; try {_most(model, count, profile, batch)}")
     if not found:
         told = f"none of {tried:,} plans on {count} GPUs fits in {profile.memory / 1e9:g} GB: the smallest needs {least / 1e9:.1f} GB"
         raise UnsupportedSize(f"{told}, {(least - profile.memory) / 1e9:.1f} GB more; try more GPUs")
@@ -120,6 +121,13 @@ def _inner(model: Transformer, tensor: int, pipeline: int, data: int, global_bat
             for recompute in RECOMPUTE:
                 for split in (False, True) if tensor > 1 else (False,):
                     yield Plan(tensor, pipeline, data, size, global_batch, chunk, recompute, split)
+
+
+def _most(model: Transformer, gpus: int, profile: Profile, batch: int) -> int:
+    """Return the most GPUs, up to ``gpus``, that a plan can use."""
+    tensors = [count for count in _divisors(profile.gpus_per_node) if not model.heads % count]
+    parts = [tensor * pipeline for tensor in tensors for pipeline in _divisors(model.layers)]
+    return max(part * data for data in _divisors(batch) for part in parts if part * data <= gpus)
 
 
 def _divisors(number: int) -> list[int]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import numbers
+from hybridlab.inputs import numbers, shown
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,9 @@ def percent(share: float) -> str:
     >>> percent(0.02361), percent(0.1319), percent(0.0), percent(3e-16)
     ('2.4 %', '13 %', '0', 'below 1e-10 %')
     """
-    if not share:
+    value = numbers(share, "share")
+    if value.ndim or not np.isfinite(value):
+        raise HybridLabError(f"share must be one finite number, not {shown(share)}")
+    if not value:
         return "0"
-    return f"{100 * share:.2g} %" if abs(share) > 1e-12 else "below 1e-10 %"
+    return f"{100 * value:.2g} %" if abs(value) > 1e-12 else "below 1e-10 %"

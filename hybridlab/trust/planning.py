@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hybridlab.errors import HybridLabError
 from hybridlab.hardware import A100_80GB, Profile
-from hybridlab.inputs import Floats
+from hybridlab.inputs import Floats, shown
 from hybridlab.model import Transformer
 from hybridlab.planner import EFFICIENCY, calibrate, predict
-from hybridlab.planner.calibration import Measured
+from hybridlab.planner.calibration import Measured, checked_runs
 from hybridlab.planner.iteration import MEMORY_SHARE
 from hybridlab.planner.network import NETWORK_SHARE
 from hybridlab.published import korthikanti, megatron
@@ -67,11 +68,15 @@ def errors(runs: Iterable[Measured], profile: Profile = A100_80GB, efficiency: f
     >>> errors(RUNS).round(3)[:3].tolist()
     [-0.011, 0.004, 0.038]
     """
-    return np.array([predict(model, plan, profile, efficiency=efficiency).seconds / seconds - 1 for model, plan, seconds in runs])
+    return np.array(
+        [predict(model, plan, profile, efficiency=efficiency).seconds / seconds - 1 for model, plan, seconds in checked_runs(runs)]
+    )
 
 
 def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
     """Return the errors of the ten runs of Table 1, each predicted with the efficiency that the nine others give."""
+    if not isinstance(assumption, Assumption):
+        raise HybridLabError(f"assumption must be one of ASSUMPTIONS, or an Assumption of your own, not {shown(assumption)}")
     found = []
     for place, run in enumerate(RUNS):
         others = RUNS[:place] + RUNS[place + 1 :]

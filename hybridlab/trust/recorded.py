@@ -130,6 +130,8 @@ def measured_iterations() -> Comparison:
 def measured_all_reduces() -> tuple[Comparison, ...]:
     """Return how far measured all-reduce times are from the pieces fitted to them, for each number of GPUs, as recorded."""
     return tuple(
-        Comparison(f"all-reduces of {ranks} GPUs", SOURCE, told.points, told.mean, told.worst, mean_bound=0.02, note="fitted to them; recorded")
+        Comparison(
+            f"all-reduces of {ranks} GPUs", SOURCE, told.points, told.mean, told.worst, mean_bound=0.02, note="fitted to them; recorded"
+        )
         for ranks, told in ALL_REDUCES.items()
     )

@@ -1,10 +1,13 @@
 """Comparisons of schedules and of the clock with reference runs and with the Zero Bubble paper."""
 
 from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from hybridlab.clock import simulate
 from hybridlab.costs import Costs
+from hybridlab.errors import HybridLabError
+from hybridlab.inputs import checked_text, counted, each_of, known_name, shown
 from hybridlab.ops import Op
 from hybridlab.published import zero_bubble
 from hybridlab.schedules import build
@@ -14,6 +17,8 @@ from hybridlab.trust.comparison import Comparison, compared
 REFERENCE = "other programs"
 ZERO_BUBBLE = "Qi et al. 2024"
 PAPER_NAMES = {"1f1b": "1F1B", "zb-h1": "ZB-H1", "zb-h2": "ZB-H2"}
+COLUMNS = ("schedule", "devices", "microbatches", "chunks", "forward", "p2p", "total_time", "bubble_ratio")
+GRADIENTS = ("input_grad", "weight_grad")
 PRINTED = 0.00005001  # half a unit of the fourth decimal, and what binary fractions add
 
 
@@ -23,7 +28,7 @@ def sweeps(points: Iterable[Mapping[str, Any]]) -> tuple[Comparison, Comparison]
     A point names schedule, devices, microbatches, chunks, forward, p2p, and backward or input_grad and weight_grad; its results are
     total_time and bubble_ratio.
     """
-    rows = list(points)
+    rows = [_point(point) for point in each_of(points, "points must be a list of points, such as those of tests/data/sweeps.json")]
     timelines = [_run(point) for point in rows]
     times = [float(timeline.makespan) for timeline in timelines]
     bubbles = [float(timeline.bubble_ratio) for timeline in timelines]
@@ -36,6 +41,17 @@ def sweeps(points: Iterable[Mapping[str, Any]]) -> tuple[Comparison, Comparison]
     )  # fmt: skip
 
 
+def _point(point: Any) -> Mapping[str, Any]:
+    """Return a point that has all columns, or refuse it."""
+    if not isinstance(point, Mapping):
+        raise HybridLabError(f"a point of a sweep is a mapping from columns to values, not {shown(point)}")
+    missing = [name for name in COLUMNS if name not in point]
+    missing += [] if "backward" in point else [name for name in GRADIENTS if name not in point]
+    if missing:
+        raise HybridLabError(f"a point of a sweep lacks {', '.join(missing)}: {shown(dict(point))}")
+    return point
+
+
 def _run(point: Mapping[str, Any]) -> Timeline:
     backward = point["backward"] if "backward" in point else point["input_grad"] + point["weight_grad"]
     share = point["weight_grad"] / backward if "weight_grad" in point else 0.5
@@ -46,15 +62,26 @@ def _run(point: Mapping[str, Any]) -> Timeline:
 def orders(reference: Mapping[str, Iterable[str]]) -> Comparison:
     """Return how many operations stand elsewhere than in reference orders: a line of operations a device by "name|K|M|v"."""
     names, same = set(), []
+    if not isinstance(reference, Mapping):
+        raise HybridLabError(f'reference orders are lists of lines by sizes, such as {{"1f1b|1|1|1": ["0F0 0B0"]}}, not {shown(reference)}')
     for key, lines in reference.items():
-        name, *sizes = key.split("|")
+        name, sizes = _sizes(key)
         names.add(name)
-        for order, line in zip(build(name, *map(int, sizes)).orders, lines, strict=True):
-            theirs = [Op.parse(word) for word in line.translate(str.maketrans("(;)", "   ")).split()]
-            same += [ours == other for ours, other in zip(order, theirs, strict=True)]
-    what = f"orders of {len(names)} schedules, operation by operation"
+        for order, line in zip_longest(
+            build(name, *sizes).orders, each_of(lines, "an order is a line of operations a device"), fillvalue=()
+        ):
+            theirs = [Op.parse(word) for word in line.translate(str.maketrans("(;)", "   ")).split()] if isinstance(line, str) else []
+            same += [ours == other for ours, other in zip_longest(order, theirs)]
+    what = f"orders of {counted(len(names), 'schedule')}, operation by operation"
     wrong = [float(not each) for each in same]
     return compared(what, REFERENCE, wrong, [0.0] * len(same), difference=True, worst_bound=0.0, note="share that differ")
+
+
+def _sizes(key: Any) -> tuple[str, list[int]]:
+    name, *sizes = checked_text(key, "a key of reference orders").split("|")
+    if len(sizes) != 3 or not all(size.isdecimal() and len(size) < 8 for size in sizes):
+        raise HybridLabError(f"a key of reference orders is schedule|devices|microbatches|chunks, such as '1f1b|2|4|1', not {shown(key)}")
+    return name, [int(size) for size in sizes]
 
 
 def bubble_rates(schedule: str) -> Comparison:
@@ -63,9 +90,8 @@ def bubble_rates(schedule: str) -> Comparison:
     >>> bubble_rates("zb-h1").holds
     True
     """
-    runs = zero_bubble.RUNS
+    name, runs = PAPER_NAMES[known_name(schedule, PAPER_NAMES, "schedule of Table 5")], zero_bubble.RUNS
     ours = [zero_bubble.bubble_rate(simulate(build(schedule, run.devices, run.microbatches), run.costs())) for run in runs]
-    name = PAPER_NAMES[schedule]
     return compared(
         f"bubble rates of {name}", f"{ZERO_BUBBLE}, Table 5", ours, [run.bubble_rate[name] for run in runs],
         difference=True, worst_bound=PRINTED, note="difference",

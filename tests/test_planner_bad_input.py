@@ -1,0 +1,238 @@
+"""What the shape of a model, a plan, the planner and the comparisons say to nonsense: a sentence that says what would work."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import junk, outcome, small, usual_or_junk
+
+from hybridlab import A100_80GB, FP16, INT8, HybridLabError, Plan, Transformer, UnsupportedSize, predict, search, trust
+from hybridlab.hardware import gpu
+from hybridlab.model import RECOMPUTE
+from hybridlab.planner import calibrate, memory
+
+MODEL, PLAN = Transformer(8, 1024, 16), Plan(1, 1, 1, 1, 8)
+GPT_3 = Transformer(layers=96, hidden=12288, heads=96)
+NAN = float("nan")
+A_RUN = (MODEL, PLAN, 0.3)
+
+
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda: Transformer(0, 8, 2), "layers must be a whole number of at least 1, not 0"),
+    (lambda: Transformer(2, 8.5, 2), "hidden must be a whole number of at least 1, not 8.5"),  # type: ignore[arg-type]
+    (lambda: Transformer(2, -8, 2), "hidden must be a whole number of at least 1, not -8"),
+    (lambda: Transformer("2", 8, 2), "layers must be a whole number of at least 1, not '2'"),  # type: ignore[arg-type]
+    (lambda: Transformer(2, 8, 2, vocabulary=NAN), "vocabulary must be a whole number of at least 1, not nan"),  # type: ignore[arg-type]
+    (lambda: Transformer(2, 8, 2, sequence=True), "sequence must be a whole number of at least 1, not True"),
+    (lambda: Transformer(10**9, 8, 2), "layers must be at most 10,000,000, not 1000000000"),
+    (lambda: Transformer(2, 10, 4), "each head has hidden / heads units: hidden 10 is not a multiple of 4; try 8 or 12"),
+    (lambda: Transformer(2, 3, 4), "hidden 3 is not a multiple of 4; try 4 or 8"),
+    (lambda: MODEL.flops(2.5), "batch must be a whole number of at least 1, not 2.5"),
+    (lambda: MODEL.flops(1, "ful"), "unknown recomputation 'ful': did you mean 'full'? Known: none, selective, full"),
+    (lambda: MODEL.layer_work(1, 0), "tensor must be a whole number of at least 1, not 0"),
+    (lambda: MODEL.layer_work(1, sequence_parallel="yes"), "sequence_parallel must be True or False, not 'yes'"),
+    (lambda: MODEL.head_work(None), "microbatch must be a whole number of at least 1, not None"),
+    (lambda: MODEL.layer_activation_bytes(1, sequence_parallel=1), "sequence_parallel must be True or False, not 1"),
+    (lambda: MODEL.activation_bytes(1, chunks=[2]), "chunks must be a whole number of at least 1, not [2]"),
+    (lambda: MODEL.activation_bytes(1, microbatches=0), "microbatches must be a whole number of at least 1, not 0"),
+])  # fmt: skip
+def test_shapes_that_are_none(call: Any, told: str) -> None:
+    assert told in refusal(call)
+
+
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda: Plan(0, 1, 1, 1, 8), "tensor must be a whole number of at least 1, not 0"),
+    (lambda: Plan(1, 1, 1, 1, NAN), "global_batch must be a whole number of at least 1, not nan"),  # type: ignore[arg-type]
+    (lambda: Plan(1, 10**8, 1, 1, 8), "pipeline must be at most 10,000,000, not 100000000"),
+    (lambda: Plan(1, 1, 3, 2, 16), "3 replicas with microbatches of 2 take a global batch in steps of 6, not 16; try 12 or 18"),
+    (lambda: Plan(1, 1, 3, 2, 4), "in steps of 6, not 4; try 6"),
+    (lambda: Plan(1, 1, 1, 1, 8, 2), "2 chunks need a pipeline of at least 2 stages: with one stage take chunks=1"),
+    (lambda: Plan(1, 4, 1, 1, 6, 2), "a multiple of the stages: 6 is not a multiple of 4; try 4 or 8, or chunks=1"),
+    (lambda: Plan(1, 1, 1, 1, 8, recompute="selectiv"), "did you mean 'selective'? Known: none, selective, full"),
+    (lambda: Plan(1, 1, 1, 1, 8, recompute=True), "unknown recomputation True. Known: none, selective, full"),  # type: ignore[arg-type]
+    (lambda: Plan(1, 1, 1, 1, 8, sequence_parallel=0), "sequence_parallel must be True or False, not 0"),  # type: ignore[arg-type]
+])  # fmt: skip
+def test_plans_that_deal_nothing_out(call: Any, told: str) -> None:
+    assert told in refusal(call)
+
+
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda: predict(PLAN, MODEL, A100_80GB), "model must be a Transformer, such as Transformer(layers=96, hidden=12288, heads=96), not"),
+    (lambda: predict(MODEL, (1, 1), A100_80GB), "plan must be a Plan, such as Plan(tensor=8, pipeline=8, data=4, microbatch=1"),
+    (lambda: predict(MODEL, PLAN, "A100"), "profile must be a Profile of hybridlab.hardware, such as A100_80GB, not 'A100'"),
+    (lambda: predict(MODEL, PLAN, gpu("A100")), "unknown GPU 'A100': did you mean 'A100-SXM4-80GB'? Known: V100-SXM2-32GB"),
+    (lambda: predict(MODEL, Plan(1, 3, 1, 1, 8), A100_80GB), "8 layers cannot be cut into 3 stages: stages x chunks must be one of 1, 2"),
+    (lambda: predict(MODEL, Plan(1, 4, 1, 1, 8, 4), A100_80GB), "8 layers cannot be cut into 4 stages of 4 chunks"),
+    (lambda: predict(MODEL, Plan(3, 1, 1, 1, 8), A100_80GB), "16 heads cannot be shared by 3 GPUs: tensor must be one of 1, 2, 4, 8, 16"),
+    (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=0), "efficiency is the share of peak, above 0 and at most 1, not 0"),
+    (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=75), "above 0 and at most 1, not 75"),
+    (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=NAN), "efficiency must be finite numbers of zero or more, but it is nan"),
+    (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=[0.5, 0.6]), "efficiency must be one number, not [0.5, 0.6]"),
+    (lambda: predict(MODEL, PLAN, A100_80GB, wire="INT8"), "wire must be a WireFormat, such as FP16 or INT8, not 'INT8'"),
+    (lambda: predict(MODEL, PLAN, A100_80GB, must_fit="no"), "must_fit must be True or False, not 'no'"),
+    (lambda: predict(GPT_3, PLAN, A100_80GB), "2802.2 GB a GPU (states 2793.9, activations 4.8, working memory 3.5), 2722.2 GB more"),
+    (lambda: memory(None, PLAN), "model must be a Transformer"),
+    (lambda: memory(MODEL, None), "plan must be a Plan"),
+    (lambda: memory(MODEL, Plan(3, 1, 1, 1, 8)), "16 heads cannot be shared by 3 GPUs"),
+])  # fmt: skip
+def test_predictions_of_what_cannot_be(call: Any, told: str) -> None:
+    assert told in refusal(call)
+
+
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda: search(None, 8, A100_80GB), "model must be a Transformer"),
+    (lambda: search(MODEL, 8, "A100"), "profile must be a Profile of hybridlab.hardware, such as A100_80GB, not 'A100'"),
+    (lambda: search(MODEL, 0, A100_80GB), "gpus must be a whole number of at least 1, not 0"),
+    (lambda: search(MODEL, 2.5, A100_80GB), "gpus must be a whole number of at least 1, not 2.5"),
+    (lambda: search(MODEL, 8, A100_80GB, "all"), "global_batch must be a whole number of at least 1, not 'all'"),
+    (lambda: search(MODEL, 8, A100_80GB, efficiency=2), "above 0 and at most 1, not 2"),
+    (lambda: search(MODEL, 7, A100_80GB), "no plan deals 8 layers, 16 heads and 512 samples out to 7 GPUs evenly; try 4"),
+    (lambda: search(MODEL, 1000, A100_80GB, 512), "out to 1000 GPUs evenly; try 512"),
+    (lambda: search(GPT_3, 8, A100_80GB), "plans on 8 GPUs fits in 80 GB: the smallest needs 350.6 GB, 270.6 GB more; try more GPUs"),
+    (lambda: search(MODEL, 8, A100_80GB).to_rows(0), "most must be a whole number of at least 1, not 0"),
+    (lambda: calibrate([], A100_80GB), "there are no runs to calibrate on: pass at least one (model, plan, seconds)"),
+    (lambda: calibrate(None, A100_80GB), "runs must be (model, plan, seconds) each, not None"),
+    (lambda: calibrate([(MODEL, PLAN)], A100_80GB), "a run is (model, plan, seconds), not (Transformer("),
+    (lambda: calibrate([(MODEL, PLAN, 0)], A100_80GB), "seconds of a measured run must be above zero"),
+    (lambda: calibrate([(MODEL, PLAN, -1)], A100_80GB), "seconds must be finite numbers of zero or more, but it is -1.0"),
+    (lambda: calibrate([(MODEL, PLAN, NAN)], A100_80GB), "but it is nan"),
+    (lambda: calibrate([(MODEL, PLAN, "1 s")], A100_80GB), "seconds must be a number or an array of numbers, not '1 s'"),
+    (lambda: calibrate([(PLAN, MODEL, 1)], A100_80GB), "model must be a Transformer"),
+    (lambda: calibrate([A_RUN], None), "profile must be a Profile"),
+    (lambda: calibrate([A_RUN, (GPT_3, PLAN, 1)], A100_80GB), "2722.2 GB more than the 80 GB of A100-SXM4-80GB"),
+])  # fmt: skip
+def test_searches_and_calibrations_that_cannot_be(call: Any, told: str) -> None:
+    assert told in refusal(call)
+
+
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda: trust.bubble_rates("gpipe"), "unknown schedule of Table 5 'gpipe'. Known: 1f1b, zb-h1, zb-h2"),
+    (lambda: trust.errors(3), "runs must be (model, plan, seconds) each, not 3"),
+    (lambda: trust.left_out("memory"), "assumption must be one of ASSUMPTIONS, or an Assumption of your own, not 'memory'"),
+    (lambda: trust.threads(0), "tries must be a whole number of at least 1, not 0"),
+    (lambda: trust.orders(3), 'reference orders are lists of lines by sizes, such as {"1f1b|1|1|1": ["0F0 0B0"]}, not 3'),
+    (lambda: trust.orders({"1f1b": []}), "schedule|devices|microbatches|chunks, such as '1f1b|2|4|1', not '1f1b'"),
+    (lambda: trust.orders({"1f1|2|4|1": []}), "unknown schedule '1f1': did you mean '1f1b'?"),
+    (lambda: trust.sweeps(3), "points must be a list of points"),
+    (lambda: trust.sweeps([3]), "a point of a sweep is a mapping from columns to values, not 3"),
+    (lambda: trust.sweeps([{"schedule": "1f1b"}]), "a point of a sweep lacks devices, microbatches, chunks"),
+    (lambda: trust.compared("a", "b", [1], [1, 2]), "ours and theirs must be two rows of one length, not of shapes (1,) and (2,)"),
+    (lambda: trust.compared("a", "b", [NAN], [1]), "ours and theirs must be finite numbers"),
+    (lambda: trust.compared("a", "b", ["x"], [1]), "ours must be a number or an array of numbers, not ['x']"),
+    (lambda: trust.percent("all"), "share must be a number or an array of numbers, not 'all'"),
+])  # fmt: skip
+def test_comparisons_of_nothing(call: Any, told: str) -> None:
+    assert told in refusal(call)
+
+
+def refusal(call: Any) -> str:
+    with pytest.raises(HybridLabError) as why:
+        call()
+    return str(why.value)
+
+
+def test_the_advice_of_a_search_can_be_followed() -> None:
+    for gpus, batch in ((7, 512), (1000, 512), (999, 64), (13, 13)):
+        model = Transformer(8, 1030, 10)
+        try:
+            search(model, gpus, A100_80GB, batch)
+        except UnsupportedSize as why:
+            most = int(str(why).rpartition("try ")[2])
+            assert most < gpus
+            assert search(model, most, A100_80GB, batch).found
+            for between in range(most + 1, min(gpus, most + 30)):
+                with pytest.raises(UnsupportedSize):
+                    search(model, between, A100_80GB, batch)
+
+
+def test_what_fits_to_the_byte_fits() -> None:
+    need = memory(MODEL, PLAN).total
+    assert predict(MODEL, PLAN, replace(A100_80GB, memory=need)).seconds > 0
+    with pytest.raises(UnsupportedSize, match=r"0\.0 GB more than"):
+        predict(MODEL, PLAN, replace(A100_80GB, memory=need - 1))
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    sizes = [np.int64(2), np.uint8(8), np.int32(2)]
+    assert Transformer(*sizes) == Transformer(2, 8, 2)
+    assert type(Transformer(*sizes).parameters) is int
+    assert Plan(np.int64(1), 1, 1, 1, np.int16(8)) == PLAN
+    assert predict(MODEL, PLAN, A100_80GB, efficiency=np.float32(0.5)) == predict(MODEL, PLAN, A100_80GB, efficiency=0.5)
+
+
+# Junk
+
+flags = usual_or_junk([True, False])
+ways = usual_or_junk(list(RECOMPUTE))
+
+
+@settings(max_examples=200)
+@given(sizes=st.lists(small, min_size=5, max_size=5))
+def test_junk_shapes(sizes: list[Any]) -> None:
+    model = outcome(Transformer, *sizes)
+    if model is not None:
+        assert model.parameters > 0
+        assert model.flops(1) > 0
+
+
+@settings(max_examples=200)
+@given(sizes=st.lists(small, min_size=2, max_size=2), recompute=ways, split=flags, more=st.lists(small, min_size=3, max_size=3))
+def test_junk_at_the_methods_of_a_shape(sizes: list[Any], recompute: Any, split: Any, more: list[Any]) -> None:
+    for value in (
+        outcome(MODEL.flops, sizes[0], recompute),
+        outcome(MODEL.head_work, *sizes),
+        outcome(MODEL.layer_work, *sizes, recompute, split),
+        outcome(MODEL.layer_activation_bytes, *sizes, recompute, split),
+        outcome(MODEL.activation_bytes, *sizes, *more[:2], recompute, split, more[2]),
+    ):
+        assert value is None or np.min(value) >= 0
+
+
+@settings(max_examples=300)
+@given(sizes=st.lists(small, min_size=6, max_size=6), recompute=ways, split=flags)
+def test_junk_plans(sizes: list[Any], recompute: Any, split: Any) -> None:
+    plan = outcome(Plan, *sizes, recompute, split)
+    if plan is not None:
+        assert plan.microbatches >= 1
+        time = outcome(predict, Transformer(24, 1024, 16), plan, A100_80GB)
+        assert time is None or 0 < time.seconds < float("inf")
+
+
+@settings(max_examples=300)
+@given(
+    model=usual_or_junk([MODEL]), plan=usual_or_junk([PLAN]), profile=usual_or_junk([A100_80GB]),
+    wire=usual_or_junk([FP16, INT8]), efficiency=usual_or_junk([0.5]), must_fit=flags,
+)  # fmt: skip
+def test_junk_predictions(model: Any, plan: Any, profile: Any, wire: Any, efficiency: Any, must_fit: Any) -> None:
+    time = outcome(predict, model, plan, profile, wire=wire, efficiency=efficiency, must_fit=must_fit)
+    assert time is None or 0 < time.seconds < float("inf")
+    used = outcome(memory, model, plan)
+    assert used is None or used.total > 0
+
+
+@settings(max_examples=150)
+@given(
+    model=usual_or_junk([MODEL]), gpus=small, profile=usual_or_junk([A100_80GB]), batch=usual_or_junk([None, 8]), share=usual_or_junk([0.5])
+)
+def test_junk_searches(model: Any, gpus: Any, profile: Any, batch: Any, share: Any) -> None:
+    found = outcome(search, model, gpus, profile, batch, efficiency=share)
+    if found is not None:
+        assert found.best.seconds > 0
+        assert outcome(found.to_rows, gpus) is not None
+
+
+@settings(max_examples=200)
+@given(runs=junk | st.lists(st.tuples(usual_or_junk([MODEL]), usual_or_junk([PLAN]), usual_or_junk([0.3])), max_size=3), other=junk)
+def test_junk_calibrations_and_comparisons(runs: Any, other: Any) -> None:
+    share = outcome(calibrate, runs, A100_80GB)
+    assert share is None or 0 <= share <= 1
+    outcome(trust.errors, runs)
+    outcome(trust.left_out, other)
+    outcome(trust.bubble_rates, other)
+    outcome(trust.orders, other)
+    outcome(trust.sweeps, other)
+    outcome(trust.compared, "a", "b", other, other)
+    outcome(trust.percent, other)
