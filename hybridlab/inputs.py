@@ -123,6 +123,8 @@ def one_time(value: Any, name: str) -> float:
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: ring_step must be one number, not [1, 2]
     """
+    if type(value) in (int, float) and 0 <= value <= LONGEST:  # most are: no array is made for them
+        return float(value)
     number = times(value, name)
     if number.ndim:
         raise HybridLabError(f"{name} must be one number, not {shown(value)}")
