@@ -28,6 +28,7 @@ function hatchOf(id) {
 }
 
 function timeBars(reading, before, width, id) {
+  if (reading.refusal) return [textOf(0, 14, "One iteration: not possible", "name"), make("rect", { x: 0, y: LINE, width, height: TIME, class: "room" })];
   const longest = Math.max(reading.seconds, before && !before.refusal ? before.seconds : 0);
   const pieces = ({ parts, seconds: whole }, named) =>
     parts.map((part) => ({
@@ -48,21 +49,15 @@ function timeBars(reading, before, width, id) {
 function memoryBar({ memory }, top, width) {
   const most = Math.max(memory.total, memory.capacity);
   const long = (value) => (value / most) * width;
-  const words = { states: "states", activations: "activations", working: "working" };
-  const pieces = Object.entries(words).map(([name, word]) => ({
-    name,
-    length: long(memory[name]),
-    look: { class: `part ${name}` },
-    title: `${MEMORY[name]}: ${memory[name].toFixed(1)} GB`,
-    tries: [`${word} ${memory[name].toFixed(1)} GB`, word],
-  }));
+  const pieces = Object.entries(MEMORY).map(([name, words]) => {
+    const title = `${words} ${memory[name].toFixed(1)} GB`;
+    return { name, length: long(memory[name]), look: { class: `part ${name}` }, title, tries: [title, words] };
+  });
   const [room, y] = [long(memory.capacity), top + LINE];
-  const over = memory.total > memory.capacity;
-  const verdict = over ? `${(memory.total - memory.capacity).toFixed(1)} GB too much` : `${(memory.capacity - memory.total).toFixed(1)} GB free`;
   const end = make("line", { x1: at(room), x2: at(room), y1: y - 4, y2: y + MEMORY_BAR + 4, class: "capacity" });
   const box = make("rect", { x: 0, y, width: at(room), height: MEMORY_BAR, class: "room" });
   const beyond = make("rect", { x: at(room), y, width: at(Math.max(long(memory.total) - room, 0)), height: MEMORY_BAR, class: "beyond" });
-  const name = textOf(0, top + 14, `Memory of the fullest GPU: ${filledWords(memory)}, ${verdict}`, "name");
+  const name = textOf(0, top + 14, `Memory of the fullest GPU: ${fitWords(memory)}`, "name");
   return [name, make("g", { "data-bar": "memory" }, box, ...stacked(pieces, y, MEMORY_BAR), beyond, end)];
 }
 
@@ -74,10 +69,10 @@ function pictureOf(id) {
     if (next.length) given = next;
     const [reading, before] = given;
     const width = box.clientWidth || 640;
-    const time = reading.refusal ? [] : timeBars(reading, before, width - 2, id);
-    const top = reading.refusal ? 0 : LINE + TIME + 4 + THIN + LINE + 6;
-    const height = top + (reading.memory ? LINE + MEMORY_BAR + 8 : 0);
-    const svg = make("svg", { width, height, viewBox: `-1 0 ${width} ${height}`, "aria-hidden": "true" }, hatchOf(id), ...time);
+    const top = LINE + TIME + 4 + THIN + LINE + 6;
+    const height = top + LINE + MEMORY_BAR + 8;
+    const svg = make("svg", { width, height, viewBox: `-1 0 ${width} ${height}`, "aria-hidden": "true" });
+    svg.append(hatchOf(id), ...timeBars(reading, before, width - 2, id));
     if (reading.memory) svg.append(...memoryBar(reading, top, width - 2));
     box.setAttribute("aria-label", pictureWords(reading));
     box.replaceChildren(svg);
