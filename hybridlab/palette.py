@@ -1,7 +1,7 @@
 """Colours that figures and widgets share: one a kind of operation, span or line, told apart by people who are colour-blind.
 
 Those of operations are four of the eight colours of Okabe and Ito (Color Universal Design, 2008), those of the hops of a
-ring two more; the optimiser is grey. Text on operations, on the optimiser and on the parts of an iteration is black. Lines differ in dash and marker, too.
+ring two more; the optimiser is grey. Text on operations and on the optimiser is black. Lines differ in dash and marker, too.
 """
 
 from collections.abc import Mapping
@@ -16,26 +16,8 @@ from hybridlab.schedule import Schedule
 KIND_COLOURS: Mapping[str, str] = MappingProxyType({"F": "#56B4E9", "B": "#E69F00", "I": "#F0E442", "W": "#009E73"})
 SPAN_COLOURS: Mapping[str, str] = MappingProxyType({"reduce-scatter": "#CC79A7", "all-gather": "#0072B2", "optimiser": "#B8BEC6"})
 
-
-class PartStyle(NamedTuple):
-    """How a part of an iteration's time is named and drawn: ``hatched`` where no work is done."""
-
-    words: str
-    colour: str
-    hatched: bool = False
-
-
-PART_STYLES: Mapping[str, PartStyle] = MappingProxyType(
-    {
-        "matmul": PartStyle("matrix products", "#56B4E9"),
-        "memory": PartStyle("memory traffic", "#009E73"),
-        "tensor_parallel": PartStyle("tensor-parallel all-reduce", "#E69F00"),
-        "point_to_point": PartStyle("point-to-point", "#F0E442"),
-        "bubble": PartStyle("bubble", "#F8F9FA", hatched=True),
-        "data_parallel": PartStyle("data-parallel all-reduce", SPAN_COLOURS["reduce-scatter"]),
-        "optimiser": PartStyle("optimiser", SPAN_COLOURS["optimiser"]),
-    }
-)
+# Of the parts of a bar, in their order: no two neighbours of one lightness, so that they are told apart without colour, too
+PART_COLOURS = (*(KIND_COLOURS[kind] for kind in "FBWI"), *(SPAN_COLOURS[kind] for kind in ("reduce-scatter", "optimiser", "all-gather")))
 LIGHTEST = 0.6  # share of white in the lightest shade
 MOST_LINES = 18  # each colour with three dashes and markers
 
@@ -73,6 +55,15 @@ def line_style(place: int) -> LineStyle:
     count = len(_LINES)
     colours, shape = _LINES[place % count], _LINES[(place + place // count) % count]
     return shape._replace(colour=colours.colour, on_dark=colours.on_dark)
+
+
+def ink_on(colour: str) -> str:
+    """Return the colour of text on one of the colours above: white on the one dark blue.
+
+    >>> ink_on("#F0E442"), ink_on(PART_COLOURS[-1])
+    ('#000000', '#FFFFFF')
+    """
+    return "#FFFFFF" if colour == SPAN_COLOURS["all-gather"] else "#000000"
 
 
 def shade_colour(kind: str, shade: int, shades: int) -> str:

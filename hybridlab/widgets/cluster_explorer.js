@@ -12,7 +12,7 @@ function timeTable({ parts, seconds: whole }, before, id) {
   const earlier = before && !before.refusal ? before.parts : null;
   const rows = parts.map((part, place) => {
     const numbers = [three(part.seconds), share(part.seconds, whole), ...(earlier ? [three(earlier[place].seconds)] : [])];
-    return [keyOf(part.words, styleOf(part, id)), ...numbers];
+    return [keyOf(part.words, lookOf(part, id)), ...numbers];
   });
   const total = ["together", three(whole), "100 %", ...(earlier ? [three(before.seconds)] : [])];
   return tableOf("Parts of the iteration", ["", "seconds", "share", ...(earlier ? ["before"] : [])], [...rows, total]);

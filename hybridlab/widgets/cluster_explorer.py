@@ -11,7 +11,7 @@ from hybridlab.inputs import known_name, shown
 from hybridlab.model import RECOMPUTE
 from hybridlab.planner import IterationTime, Memory, Plan
 from hybridlab.widgets.cluster_explorer_cases import AXES, GPUS, LINKS, MODELS, WIRES, Case, case_of, grid_of
-from hybridlab.widgets.cluster_explorer_data import LABELS, cluster_data
+from hybridlab.widgets.cluster_explorer_data import cluster_data
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.view import Checked, View, asked_for, script_of, style_of
 from hybridlab.wire import WireFormat
@@ -36,8 +36,9 @@ class ClusterExplorer(View):
 
     >>> from hybridlab.hardware import A100_80GB
     >>> explorer = ClusterExplorer(gpus=A100_80GB, tensor=8, stages=(8, 16), replicas=16, microbatches=64, microbatch=1)
-    >>> explorer  # doctest: +ELLIPSIS
-    <ClusterExplorer: 216 settings, data ...; GPT 175B on 1,024 x A100-SXM4-80GB, tensor 8, K 8, D 16, M 64 of 1, InfiniBand HDR, FP16, full>
+    >>> explorer  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
+    <ClusterExplorer: 216 settings, data ...;
+     GPT 175B on 1,024 x A100-SXM4-80GB, tensor 8, K 8, D 16, M 64 of 1, InfiniBand HDR, FP16, full>
     >>> explorer.stages = 16
     >>> explorer.plan.gpus, round(explorer.time.seconds, 1)
     (2048, 11.7)
@@ -107,7 +108,7 @@ class ClusterExplorer(View):
         """Return ``value`` for the part ``name`` of the setting, if the explorer was made with it, or refuse it."""
         offered = list(self._values[name])
         if isinstance(offered[0], str):
-            return known_name(str(value) if isinstance(value, WireFormat) else value, offered, f"{LABELS[name]} of this explorer")
+            return known_name(str(value) if isinstance(value, WireFormat) else value, offered, f"{name} of this explorer")
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in offered:
             return int(value)
         known = ", ".join(map(str, offered))

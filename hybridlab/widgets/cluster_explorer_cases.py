@@ -81,11 +81,19 @@ def _wired(gpu: Profile, port: float) -> Profile:
 def grid_of(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any, wires: Any, recompute: Any) -> Values:
     """Return the values of all axes by name, or refuse what is no value of its axis."""
     ways = list(dict.fromkeys(known_name(each, RECOMPUTE, "recomputation") for each in several(recompute, "recompute")))
-    profiles = {each.name: each for each in (_instance(each, Profile, "a GPU", "A100_80GB") for each in several(gpus, "gpus"))}
+    profiles = list(dict.fromkeys(_instance(each, Profile, "a GPU", "A100_80GB") for each in several(gpus, "gpus")))
+    names = [each.name for each in profiles]
+    for name in names:
+        if names.count(name) > 1:
+            raise HybridLabError(f"two GPUs have the name {name!r}: give one of them another with dataclasses.replace")
+    axes = {name: {each: each for each in whole_numbers(value, name)} for name, value in counts.items()}
+    node, widest = min(each.gpus_per_node for each in profiles), max(axes["tensor"])
+    if widest > node:  # there the link would change every layer
+        raise HybridLabError(f"the explorer keeps a layer inside a node: tensor is at most {node}, not {widest}; ask predict() for more")
     return {
         "model": {name: _instance(each, Transformer, "a model", "a Transformer") for name, each in _named(models, "models")},
-        "gpu": profiles,
-        **{name: {each: each for each in whole_numbers(value, name)} for name, value in counts.items()},
+        "gpu": dict(zip(names, profiles, strict=True)),
+        **axes,
         "link": {name: one_time(each, f"link {name!r}") for name, each in _named(links, "links")},
         "wire": {str(each): each for each in wire_formats(wires, "wires")},
         "recompute": {each: each for each in ways},

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import product
 from math import prod
+from operator import itemgetter
 from typing import Any
 
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.palette import PART_STYLES
+from hybridlab.palette import PART_COLOURS, ink_on
 from hybridlab.planner import IterationTime, Memory
 from hybridlab.planner.memory import refuse_overflow
 from hybridlab.widgets.cluster_explorer_cases import AXES, Case, Values, case_of
@@ -30,6 +31,15 @@ LABELS = {
     "link": "Network port",
     "wire": "Gradients sent as",
     "recompute": "Recomputation",
+}
+PARTS = {
+    "matmul": "matmul",
+    "memory": "memory traffic",
+    "tensor_parallel": "tensor-parallel all-reduce",
+    "point_to_point": "point-to-point",
+    "bubble": "bubble",
+    "data_parallel": "data-parallel all-reduce",
+    "optimiser": "optimiser",
 }
 STAGE = ("model", "tensor", "stages", "recompute", "gpu", "microbatch")  # what a stage does for a microbatch depends on these
 KEPT = ("model", "tensor", "stages", "recompute", "microbatch", "held")  # and what it keeps on these
@@ -66,7 +76,10 @@ def cluster_data(values: Values) -> Data:
         raise HybridLabError(f"no plan of this grid divides: {sentences[1]}")
     data: Data = {
         "axes": [{"name": name, "label": LABELS[name], "values": list(values[name])} for name in AXES],
-        "parts": [{"name": name, **style._asdict()} for name, style in PART_STYLES.items()],
+        "parts": [
+            {"name": name, "words": words, "colour": colour, "ink": ink_on(colour)}
+            for (name, words), colour in zip(PARTS.items(), PART_COLOURS, strict=True)
+        ],
         "derived": {
             "held": tables.table(("stages", "microbatches"), lambda at: held.index(min(at["stages"], at["microbatches"]))),
             "reach": tables.table(("gpu", "tensor", "stages", "replicas"), lambda at: tables.case(at).reach),
@@ -138,7 +151,7 @@ def _time(case: Case) -> IterationTime:
 
 def _seconds(tables: Tables) -> Data:
     """Return the parts of the iteration: those of every microbatch, times their number, and those of the whole step."""
-    count = {name: tables.table((name,), lambda at, name=name: at[name]) for name in COUNTS}
+    count = {name: tables.table((name,), itemgetter(name)) for name in COUNTS}
     gaps = tables.table(("stages",), lambda at: at["stages"] - 1)
     exchange = tables.table(("model", "gpu", "tensor", "microbatch", "link", "reach"), tables.exchange)
     filled = tables.of_time(STAGE, lambda time, case: time.bubble - (case.plan.pipeline - 1) * time.point_to_point)

@@ -5,25 +5,28 @@ const [TIME, THIN, MEMORY_BAR] = [44, 12, 26]; // px of height
 const [LINE, LETTER, PAD] = [20, 7, 8]; // px of a line of text, of a letter, and beside a text in a bar
 
 const textOf = (x, y, words, kind = "") => make("text", { x: at(x), y: at(y), class: kind }, words);
-const styleOf = ({ colour, hatched }, id) => ({ fill: hatched ? `url(#${id}-hatch)` : colour });
+const lookOf = ({ name, colour }, id) => ({ fill: name === "bubble" ? `url(#${id}-hatch)` : colour }); // idle time is hatched
 
 // Rectangles side by side from the left; `pieces` have a length in px, a fill, a title, and the words to try, the longest first.
 function stacked(pieces, y, height) {
   let x = 0;
-  return pieces.flatMap(({ name, length, look, title, tries = [] }) => {
+  return pieces.flatMap(({ name, length, look, ink = "#000", title, tries = [] }) => {
     const start = x;
     x += length;
     const attributes = { x: at(start), y, width: at(length), height, class: "part", "data-part": name, ...look };
     const rect = make("rect", attributes, make("title", {}, title));
     const label = tries.find((words) => words.length * LETTER + PAD < length);
-    return label ? [rect, textOf(start + length / 2, y + height / 2, label, "inside")] : [rect];
+    if (!label) return [rect];
+    const text = textOf(start + length / 2, y + height / 2, label, "inside");
+    text.setAttribute("fill", ink);
+    return [rect, text];
   });
 }
 
-function hatchOf(id) {
+function hatchOf({ colour }, id) {
   const lines = make("path", { d: "M-2 2l4 -4M0 8l8 -8M6 10l4 -4", class: "stripe" });
   const pattern = make("pattern", { id: `${id}-hatch`, width: 8, height: 8, patternUnits: "userSpaceOnUse" });
-  pattern.append(make("rect", { width: 8, height: 8, fill: "#f8f9fa" }), lines);
+  pattern.append(make("rect", { width: 8, height: 8, fill: colour }), lines);
   return make("defs", {}, pattern);
 }
 
@@ -34,7 +37,8 @@ function timeBars(reading, before, width, id) {
     parts.map((part) => ({
       name: part.name,
       length: (part.seconds / longest) * width,
-      look: styleOf(part, id),
+      look: lookOf(part, id),
+      ink: part.ink,
       title: `${part.words}: ${seconds(part.seconds)}, ${share(part.seconds, whole)}`,
       tries: named ? [`${part.words} ${share(part.seconds, whole)}`, part.words, share(part.seconds, whole)] : [],
     }));
@@ -72,7 +76,7 @@ function pictureOf(id) {
     const top = LINE + TIME + 4 + THIN + LINE + 6;
     const height = top + LINE + MEMORY_BAR + 8;
     const svg = make("svg", { width, height, viewBox: `-1 0 ${width} ${height}`, "aria-hidden": "true" });
-    svg.append(hatchOf(id), ...timeBars(reading, before, width - 2, id));
+    svg.append(hatchOf(reading.parts.find(({ name }) => name === "bubble"), id), ...timeBars(reading, before, width - 2, id));
     if (reading.memory) svg.append(...memoryBar(reading, top, width - 2));
     box.setAttribute("aria-label", pictureWords(reading));
     box.replaceChildren(svg);

@@ -5,7 +5,7 @@ const GROUPED = new Intl.NumberFormat("en");
 const MEMORY = { states: "states", activations: "activations", working: "working memory" };
 
 // Three digits, or all of those before the point.
-const three = (value) => (value >= 1000 ? GROUPED.format(Math.round(value)) : number(Number(value.toPrecision(3))));
+const three = (value) => (value >= 999.5 ? GROUPED.format(Math.round(value)) : value ? value.toPrecision(3) : "0");
 const seconds = (value) => `${three(value)} s`;
 const share = (part, whole) => `${((100 * part) / whole).toFixed(1)} %`;
 
