@@ -16,7 +16,7 @@ from hybridlab.widgets.choices import several, whole_numbers, wire_formats
 from hybridlab.wire import FP16, FP32, WireFormat
 
 AXES = ("model", "gpu", "tensor", "stages", "replicas", "microbatches", "microbatch", "link", "wire", "recompute")
-# Shapes of Narayanan et al., arXiv 2104.04473, Table 1, and of GPT-3, Brown et al., arXiv 2005.14165, Table 2.1
+# Shapes of Narayanan et al., arXiv 2104.04473, Tables 1 and 2
 MODELS: Mapping[str, Transformer] = MappingProxyType(
     {
         "GPT 1.7B": Transformer(layers=24, hidden=2304, heads=24),
