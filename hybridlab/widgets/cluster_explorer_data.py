@@ -144,7 +144,7 @@ class Tables:
         return 0.0
 
 
-@lru_cache(maxsize=2**16)
+@lru_cache(maxsize=2**13)
 def _time(case: Case) -> IterationTime:
     return case.time(must_fit=False)
 

@@ -61,7 +61,7 @@ function memoryBar({ memory }, top, width) {
   const end = make("line", { x1: at(room), x2: at(room), y1: y - 4, y2: y + MEMORY_BAR + 4, class: "capacity" });
   const box = make("rect", { x: 0, y, width: at(room), height: MEMORY_BAR, class: "room" });
   const beyond = make("rect", { x: at(room), y, width: at(Math.max(long(memory.total) - room, 0)), height: MEMORY_BAR, class: "beyond" });
-  const name = textOf(0, top + 14, `Memory of the fullest GPU: ${fitWords(memory)}`, "name");
+  const name = textOf(0, top + 14, `Fullest GPU: ${fitWords(memory)}`, "name");
   return [name, make("g", { "data-bar": "memory" }, box, ...stacked(pieces, y, MEMORY_BAR), beyond, end)];
 }
 
