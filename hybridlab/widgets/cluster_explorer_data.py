@@ -184,6 +184,7 @@ def _short(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
+@lru_cache(maxsize=2**13)
 def _template(case: Case) -> str:
     """Return the sentence of why a plan does not fit with names in place of its numbers, so that few differ; empty if it fits."""
     try:
