@@ -257,7 +257,12 @@ def test_of_many_errors_the_first_is_told() -> None:
     assert order
 
 
-@pytest.mark.parametrize("why", [SystemExit, KeyboardInterrupt])
+class CannotBeShown(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("why", [SystemExit, KeyboardInterrupt, CannotBeShown])
 def test_not_even_an_exit_in_a_thread_is_swallowed(why: type[BaseException]) -> None:
     def work(rank: int, op: Op, message: Any) -> None:
         raise why

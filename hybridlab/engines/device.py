@@ -60,10 +60,11 @@ class Device:
         except Deadlock as why:
             self.exchange.stop(why)
         except BaseException as why:  # whatever work raises must reach the caller: nobody looks into a thread
-            fault = HybridLabError(f"device {self.rank} failed at {self._at}: {type(why).__name__}: {why}")
+            fault = HybridLabError(f"device {self.rank} failed at {self._at}: {_told(why)}")
             fault.__cause__ = why
             self.exchange.stop(fault)
-        self.exchange.leave()
+        finally:
+            self.exchange.leave()
 
     def _whole_step(self) -> None:
         self.exchange.meet(self.rank, "the others to start")
@@ -133,6 +134,13 @@ class Device:
             self.spans.append((kind, self.rank, start, time.perf_counter(), stage, sent, turn, right))
         for piece in pieces:
             piece /= ranks
+
+
+def _told(why: BaseException) -> str:
+    try:
+        return f"{type(why).__name__}: {why}"
+    except Exception:  # whatever a broken __str__ raises: the fault to tell of is another
+        return type(why).__name__
 
 
 def _pieces(gradients: Gradients | None, rank: int, stage: int, ranks: int) -> list[Floats]:

@@ -109,7 +109,7 @@ class Exchange:
             self._stop(fault)
 
     def _stop(self, fault: BaseException) -> None:
-        self.fault = self.fault or fault
+        self.fault = fault if self.fault is None else self.fault
         self._stopped.set()
         for each in self._wake:
             each.notify()
