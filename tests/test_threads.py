@@ -125,15 +125,17 @@ def test_without_waiting_stage_1_forwards_what_it_has_not_got() -> None:
     assert set(run.spans.kind) == {4}, "nobody takes a message"
 
 
-@pytest.mark.parametrize(("costs", "unit"), [(REPORT, 0.00025), (HALVES, 0.0005)])
-def test_a_measured_step_is_within_three_per_cent_of_the_simulated_one(costs: Costs, unit: float) -> None:
-    """1210 and 625 ms. The median of three steps; other programs on the machine may spoil several tries, but not all."""
+@pytest.mark.parametrize("costs", [REPORT, HALVES])
+def test_a_measured_step_is_within_three_per_cent_of_the_simulated_one(costs: Costs) -> None:
+    """1210 and 625 ms. The median of three steps. A busy machine delays each sleep by some ms: then take longer ones."""
     schedule = build("1f1b", 2, 8)
     predicted = hybrid_step(schedule, costs, 2, ring_step=20).makespan
     assert predicted == (1210 if costs is REPORT else 625)
     medians: list[float] = []
-    while len(medians) < 40 and min(medians, default=np.inf) > 1.03 * predicted:
+    for unit in np.repeat([0.00025, 0.0005, 0.001, 0.002, 0.004, 0.008], 4):
         medians.append(float(np.median([run_threads(schedule, costs, 2, ring_step=20, seconds=unit).makespan for _ in range(3)])))
+        if medians[-1] <= 1.03 * predicted:
+            break
     assert predicted <= min(medians) <= 1.03 * predicted
 
 

@@ -80,9 +80,11 @@ class Device:
             if self.rank in held:
                 self._at = f"the ring of stage {stage}"
                 self._ring(stage, held)
-        start = time.perf_counter()
-        self.exchange.sleep(start + self.plan.update)
-        self.spans.append((OPTIMISER, self.rank, start, time.perf_counter(), -1, -1, -1, -1))
+        start = end = time.perf_counter()
+        if self.plan.update:
+            self.exchange.sleep(start + self.plan.update)
+            end = time.perf_counter()
+        self.spans.append((OPTIMISER, self.rank, start, end, -1, -1, -1, -1))
 
     def _turn(self, rows: list[int]) -> None:
         """Run one operation, or the two of an overlapped pair: wait for what they need, compute, pass it on."""
