@@ -102,6 +102,14 @@ def test_a_step_of_the_ring_waits_for_the_step_of_its_neighbour() -> None:
         assert step == 0 or start >= begun[rank, step - 1][1]
 
 
+def test_the_ring_of_one_of_two_chunks_takes_half_of_a_ring_step() -> None:
+    spans = run_threads(build("interleaved", 1, 1, 2), replicas=2, ring_step=200).spans
+    assert spans is not None
+    hops = spans.of("reduce-scatter", "all-gather")
+    assert hops.size == 8
+    assert 100 - 1e-6 <= (hops.end - hops.start).min() < 200
+
+
 def test_costs_may_name_all_ranks() -> None:
     costs = Costs.per_device(forward=[1, 1, 1, 9], backward=0)
     run = run_threads(build("1f1b", 2, 2), costs, replicas=2)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.engines.exchange import Exchange, Message, StoppedError
-from hybridlab.errors import Deadlock, HybridLabError
+from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, shown
 from hybridlab.ops import Op
 from hybridlab.replicas import Replicated
@@ -57,8 +57,6 @@ class Device:
             self._whole_step()
         except StoppedError:
             pass  # the fault that stopped this thread is kept already
-        except Deadlock as why:
-            self.exchange.stop(why)
         except BaseException as why:  # whatever work raises must reach the caller: nobody looks into a thread
             fault = HybridLabError(f"device {self.rank} failed at {self._at}: {_told(why)}")
             fault.__cause__ = why
