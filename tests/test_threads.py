@@ -102,6 +102,14 @@ def test_a_step_of_the_ring_waits_for_the_step_of_its_neighbour() -> None:
         assert step == 0 or start >= begun[rank, step - 1][1]
 
 
+def test_the_ring_of_one_of_two_chunks_takes_half_of_a_ring_step() -> None:
+    spans = run_threads(build("interleaved", 1, 1, 2), replicas=2, ring_step=200).spans
+    assert spans is not None
+    hops = spans.of("reduce-scatter", "all-gather")
+    assert hops.size == 8
+    assert 100 - 1e-6 <= (hops.end - hops.start).min() < 200
+
+
 def test_costs_may_name_all_ranks() -> None:
     costs = Costs.per_device(forward=[1, 1, 1, 9], backward=0)
     run = run_threads(build("1f1b", 2, 2), costs, replicas=2)
@@ -125,16 +133,31 @@ def test_without_waiting_stage_1_forwards_what_it_has_not_got() -> None:
     assert set(run.spans.kind) == {4}, "nobody takes a message"
 
 
-@pytest.mark.parametrize(("costs", "unit"), [(REPORT, 0.00025), (HALVES, 0.0005)])
-def test_a_measured_step_is_within_three_per_cent_of_the_simulated_one(costs: Costs, unit: float) -> None:
-    """1210 and 625 ms. The median of three steps; other programs on the machine may spoil several tries, but not all."""
+def lateness(durations: list[float]) -> float:
+    """By what part the machine prolongs plain sleeps of so many seconds, one after the other, in no thread of ours."""
+    began = time.perf_counter()
+    for each in durations:
+        time.sleep(each)
+    return (time.perf_counter() - began) / sum(durations) - 1
+
+
+@pytest.mark.parametrize("costs", [REPORT, HALVES])
+def test_a_measured_step_is_within_three_per_cent_of_the_simulated_one(costs: Costs) -> None:
+    """1210 and 625 ms. The median of three steps. A busy machine delays each sleep by some ms: then take longer ones.
+
+    A machine so busy that the sleeps of one device alone take over 1 % too long, in most tries, can show nothing.
+    """
     schedule = build("1f1b", 2, 8)
     predicted = hybrid_step(schedule, costs, 2, ring_step=20).makespan
     assert predicted == (1210 if costs is REPORT else 625)
-    medians: list[float] = []
-    while len(medians) < 40 and min(medians, default=np.inf) > 1.03 * predicted:
+    medians, late = [], []
+    for unit in np.repeat([0.00025, 0.0005, 0.001, 0.002, 0.004], 3):
         medians.append(float(np.median([run_threads(schedule, costs, 2, ring_step=20, seconds=unit).makespan for _ in range(3)])))
-    assert predicted <= min(medians) <= 1.03 * predicted
+        if medians[-1] <= 1.03 * predicted:
+            break
+        late.append(lateness([unit * costs.duration(kind, 0) for kind in "FB" * 9]))
+    assert predicted <= min(medians)
+    assert min(medians) <= 1.03 * predicted or np.median(late) > 0.01
 
 
 def test_a_measured_timeline_is_drawn_and_traced_like_a_simulated_one() -> None:
@@ -257,7 +280,12 @@ def test_of_many_errors_the_first_is_told() -> None:
     assert order
 
 
-@pytest.mark.parametrize("why", [SystemExit, KeyboardInterrupt])
+class CannotBeShown(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("why", [SystemExit, KeyboardInterrupt, CannotBeShown])
 def test_not_even_an_exit_in_a_thread_is_swallowed(why: type[BaseException]) -> None:
     def work(rank: int, op: Op, message: Any) -> None:
         raise why

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.engines.exchange import Exchange, Message, StoppedError
-from hybridlab.errors import Deadlock, HybridLabError
+from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, shown
 from hybridlab.ops import Op
 from hybridlab.replicas import Replicated
@@ -57,13 +57,12 @@ class Device:
             self._whole_step()
         except StoppedError:
             pass  # the fault that stopped this thread is kept already
-        except Deadlock as why:
-            self.exchange.stop(why)
         except BaseException as why:  # whatever work raises must reach the caller: nobody looks into a thread
-            fault = HybridLabError(f"device {self.rank} failed at {self._at}: {type(why).__name__}: {why}")
+            fault = HybridLabError(f"device {self.rank} failed at {self._at}: {_told(why)}")
             fault.__cause__ = why
             self.exchange.stop(fault)
-        self.exchange.leave()
+        finally:
+            self.exchange.leave()
 
     def _whole_step(self) -> None:
         self.exchange.meet(self.rank, "the others to start")
@@ -79,9 +78,11 @@ class Device:
             if self.rank in held:
                 self._at = f"the ring of stage {stage}"
                 self._ring(stage, held)
-        start = time.perf_counter()
-        self.exchange.sleep(start + self.plan.update)
-        self.spans.append((OPTIMISER, self.rank, start, time.perf_counter(), -1, -1, -1, -1))
+        start = end = time.perf_counter()
+        if self.plan.update:
+            self.exchange.sleep(start + self.plan.update)
+            end = time.perf_counter()
+        self.spans.append((OPTIMISER, self.rank, start, end, -1, -1, -1, -1))
 
     def _turn(self, rows: list[int]) -> None:
         """Run one operation, or the two of an overlapped pair: wait for what they need, compute, pass it on."""
@@ -133,6 +134,13 @@ class Device:
             self.spans.append((kind, self.rank, start, time.perf_counter(), stage, sent, turn, right))
         for piece in pieces:
             piece /= ranks
+
+
+def _told(why: BaseException) -> str:
+    try:
+        return f"{type(why).__name__}: {why}"
+    except Exception:  # whatever a broken __str__ raises: the fault to tell of is another
+        return type(why).__name__
 
 
 def _pieces(gradients: Gradients | None, rank: int, stage: int, ranks: int) -> list[Floats]:

@@ -11,6 +11,7 @@ from hybridlab.ops import Op
 from hybridlab.validation import Problem
 
 MOST_NAMED = 8  # devices in one sentence
+LOOK = 0.1  # seconds between two looks for an interrupt
 
 
 class StoppedError(Exception):
@@ -89,7 +90,8 @@ class Exchange:
 
     def wait_for_all(self) -> None:
         """Wait until every device has finished. An interrupted wait can be taken up again, other than that of ``Thread.join``."""
-        self._finished.wait()
+        while not self._finished.wait(LOOK):
+            pass  # an interrupt that comes just before a wait begins does not end it
 
     def sleep(self, until: float) -> None:
         """Sleep until ``time.perf_counter`` shows ``until``, or raise :class:`StoppedError` as soon as the threads are stopped."""
@@ -109,7 +111,7 @@ class Exchange:
             self._stop(fault)
 
     def _stop(self, fault: BaseException) -> None:
-        self.fault = self.fault or fault
+        self.fault = fault if self.fault is None else self.fault
         self._stopped.set()
         for each in self._wake:
             each.notify()

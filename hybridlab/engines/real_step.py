@@ -20,7 +20,8 @@ class RealStep:
     ``weights`` are those of the whole network, shape (parameters,), the same on every device that holds them; ``inputs`` have shape
     (replicas, microbatches, samples, features) and ``labels`` (replicas, microbatches, samples). A device keeps its activations
     and its gradients to itself; between stages go only messages. After the rings ``gradients(rank, stage)`` is, on every
-    rank that holds the stage, the gradient of the mean loss over all samples; ``loss`` is that mean.
+    rank that holds the stage, the gradient of the mean loss over all samples; ``loss`` is that mean. Gradients add up, so each step
+    needs a new one.
 
     >>> from hybridlab import build
     >>> from hybridlab.engines import run_threads
