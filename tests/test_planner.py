@@ -137,7 +137,7 @@ def test_fill_and_drain_are_those_of_the_clock(model: Transformer, plan: Plan) -
 @pytest.mark.parametrize("run", [run for run in megatron.TABLE_1 if run.plan.pipeline > 1], ids=lambda run: f"{run.billions:g}")
 def test_fill_and_drain_of_the_published_plans(run: megatron.Run) -> None:
     predicted, simulated = pipelines(run.model, run.plan)
-    assert predicted == pytest.approx(simulated, rel=1e-9 if run.plan.chunks == 1 else 0.005)
+    assert predicted == pytest.approx(simulated, rel=1e-9)
 
 
 # Published runs
