@@ -176,13 +176,12 @@ def test_published_plans_fit(run: Any) -> None:
     assert predict(run.model, run.plan, A100_80GB).seconds > 0
 
 
-def test_the_seconds_of_2022_give_the_printed_shares_of_peak() -> None:
-    """Operations without those recomputed, by the seconds, GPUs and 312 TFLOP/s; 1.10 s has two digits after the point."""
-    for run, row in zip(korthikanti.RUNS[4:], korthikanti.TABLE_5, strict=True):
-        share = run.model.flops(run.plan.global_batch) / run.plan.gpus / run.seconds / 312e12
-        assert share == pytest.approx(row[-1], abs=0.002)
-    gains = [full.seconds / selective.seconds - 1 for full, selective in zip(korthikanti.RUNS[:4], korthikanti.RUNS[4:], strict=True)]
-    assert [f"{gain:.1%}" for gain in gains] == ["29.1%", "31.9%", "29.7%", "32.1%"]
+def test_the_seconds_of_2022_make_the_gain_that_the_abstract_names() -> None:
+    """54.2 % of peak is 29 % faster than 42.1 %."""
+    full, selective = korthikanti.RUNS
+    assert f"{full.seconds / selective.seconds - 1:.0%}" == "29%"
+    assert selective.plan.gpus == 2240
+    assert round(selective.model.parameters / 1e9) == 530
 
 
 # What cannot be
