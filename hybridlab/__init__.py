@@ -12,8 +12,11 @@ from hybridlab.clock import simulate
 from hybridlab.collectives import RingResult, ring_all_reduce
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, UnsupportedSize
+from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, V100
 from hybridlab.mesh import Mesh
+from hybridlab.model import Transformer
 from hybridlab.ops import Kind, Op
+from hybridlab.planner import Plan, predict, search
 from hybridlab.recomputation import recomputed_peak
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build, register
@@ -26,11 +29,17 @@ from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 __version__ = "0.1.0"
 
 __all__ = [
+    "A100_40GB",
+    "A100_80GB",
+    "B200",
     "BF16",
     "FP16",
     "FP32",
+    "H100",
+    "H200",
     "INT8",
     "REGISTRY",
+    "V100",
     "Costs",
     "Deadlock",
     "HybridLabError",
@@ -39,20 +48,24 @@ __all__ = [
     "Kind",
     "Mesh",
     "Op",
+    "Plan",
     "RingResult",
     "Schedule",
     "Sweep",
     "Timeline",
+    "Transformer",
     "UnsupportedSize",
     "WireFormat",
     "build",
     "check",
     "formulas",
     "hybrid_step",
+    "predict",
     "published",
     "recomputed_peak",
     "register",
     "ring_all_reduce",
+    "search",
     "simulate",
     "sweep",
 ]

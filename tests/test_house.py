@@ -38,12 +38,14 @@ FLOORS = {
     "validation": 2,
     "clock": 3,
     "formulas": 3,
+    "model": 3,
     "recomputation": 3,
     "schedules": 3,
     "timeline": 3,
     "bound": 4,
     "palette": 4,
     "phases": 4,
+    "planner": 4,
     "published": 4,
     "step": 4,
     "sweep": 4,
@@ -59,7 +61,7 @@ BESIDES_NUMPY = {
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }
-PUBLIC = {"bound", "collectives", "formulas", "hardware", "palette", "plot", "published", "schedules", "sweep", "tasks"}
+PUBLIC = {"bound", "collectives", "formulas", "hardware", "model", "palette", "planner", "plot", "published", "schedules", "sweep", "tasks"}
 PUBLIC |= {"training", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))

@@ -1,11 +1,15 @@
 """What a plan keeps in the memory of its fullest GPU."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
-from hybridlab.model import Transformer
+from hybridlab.errors import UnsupportedSize
+from hybridlab.hardware import Profile
+from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner.plan import Plan, refuse_misfit
 
-# Mixed precision with Adam: weights and gradients in 16 bits, weights, mean and variance in 32. Rajbhandari et al., arXiv 1910.02054, sec. 3.1
+# Mixed precision with Adam: weights and gradients in 16 bits, weights, mean and variance in 32 (Rajbhandari et al., arXiv 1910.02054)
 STATE_BYTES = 2 + 2 + 4 + 4 + 4
 LOGIT_BYTES = 2 + 4  # a logit as it is computed and in FP32, where the loss turns it into its gradient
 
@@ -40,7 +44,7 @@ def memory(model: Transformer, plan: Plan) -> Memory:
     >>> from hybridlab.model import Transformer
     >>> used = memory(Transformer(layers=96, hidden=12288, heads=96), Plan(8, 8, 4, microbatch=1, global_batch=256))
     >>> [round(part / 1e9, 1) for part in used], round(used.total / 1e9, 1)
-    ([45.3, 4.8, 0.6], 50.7)
+    ([45.2, 4.8, 0.6], 50.6)
     """
     refuse_misfit(model, plan)
     size, tensor, split = plan.microbatch, plan.tensor, plan.sequence_parallel
@@ -53,3 +57,33 @@ def memory(model: Transformer, plan: Plan) -> Memory:
     if plan.pipeline == 1:
         return Memory(states, held, again + logits)
     return first if first.total >= last.total else last
+
+
+def refuse_overflow(model: Transformer, plan: Plan, profile: Profile) -> None:
+    """Raise :class:`UnsupportedSize` where a plan does not fit in the memory of a GPU; say by how much, and what would fit.
+
+    >>> from hybridlab.hardware import A100_40GB
+    >>> refuse_overflow(Transformer(layers=24, hidden=2304, heads=24), Plan(1, 1, 32, microbatch=16, global_batch=512), A100_40GB)
+    Traceback (most recent call last):
+    hybridlab.errors.UnsupportedSize: the plan needs 50.7 GB a GPU (states 26.4, activations 3.6, working memory 20.7), 10.7 GB more
+        than the 40 GB of A100-SXM4-40GB; try a microbatch of 8
+    """
+    used = memory(model, plan)
+    over = used.total - profile.memory
+    if over > 0:
+        parts = f"states {used.states / 1e9:.1f}, activations {used.activations / 1e9:.1f}, working memory {used.working / 1e9:.1f}"
+        told = f"the plan needs {used.total / 1e9:.1f} GB a GPU ({parts}), {over / 1e9:.1f} GB more than the {profile.memory / 1e9:g} GB"
+        fitting = (way for way, other in _smaller(plan) if memory(model, other).total <= profile.memory)
+        raise UnsupportedSize(f"{told} of {profile.name}; try {next(fitting, 'more tensor or pipeline stages')}")
+
+
+def _smaller(plan: Plan) -> Iterator[tuple[str, Plan]]:
+    """Yield ways to need less memory on the same GPUs, those that cost least time first, and the plan of each."""
+    ways = RECOMPUTE[RECOMPUTE.index(plan.recompute) :]
+    sizes = [size for size in range(plan.microbatch, 0, -1) if plan.microbatch % size == 0]
+    for recompute in ways:
+        for size in sizes:
+            words = [f"a microbatch of {size}"] if size < plan.microbatch else []
+            words += [f"recompute={recompute!r}"] if recompute != plan.recompute else []
+            if words:
+                yield " and ".join(words), replace(plan, microbatch=size, recompute=recompute)

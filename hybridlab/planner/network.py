@@ -2,38 +2,46 @@
 
 from functools import lru_cache
 
-from hybridlab.collectives import A100_KNOTS, measured_time
+from hybridlab.collectives import A100_LINKS, Link, all_reduce_time, measured_time
 from hybridlab.hardware import A100_80GB, Profile
 
 NETWORK_SHARE = 0.9  # of the ports' line rate: 84.8 to 96 of 100 GB/s in nccl-tests with four HDR ports
-MEASURED = 8  # ranks, the most that were measured on NVLink
-# Seconds of the NCCL library's own model (tuning.cc, protocol Simple): once, for a step inside a node, for one between nodes
-LATENCY, INSIDE, BETWEEN = 8.4e-6, 3.4e-6, 14e-6
+NETWORK_LATENCY = 14e-6  # seconds a message between nodes: net_ring, protocol Simple, in the NCCL library's tuning.cc
+MEASURED = max(A100_LINKS)  # ranks, the most that were measured on NVLink
 
 
+@lru_cache(maxsize=2**14)
 def ring_seconds(profile: Profile, ranks: int, together: int, nbytes: float) -> float:
-    """Return the seconds of a ring all-reduce of ``nbytes`` among ``ranks``, ``together`` of them in each node.
+    """Return the seconds of a ring all-reduce of ``nbytes`` among ``ranks``, at most ``together`` of them in each node.
 
-    Inside a node it is the time measured on A100s, of a message smaller by as much as the GPU's NVLink is faster. Between nodes
-    2(D-1) latencies, those of NCCL's model, and 2(D-1)/D of the bytes at the rate of the ports of the ranks in a node, or of NVLink if that is less.
+    Inside a node it takes as long as measured on A100s, where a message is the smaller the faster the GPU's NVLink is; more
+    ranks than were measured count as the most that were. Over several nodes the slowest link sets the pace: the
+    ports of a node's ranks together, or NVLink if that is slower.
     """
-    if ranks == 1 or not nbytes:
+    if ranks == 1:
         return 0.0
+    faster = profile.nvlink / A100_80GB.nvlink
+    inside = A100_LINKS[min(max(together, 2), MEASURED)]
     if ranks <= together:
-        return inside_node(profile, ranks, nbytes)
-    steps, between = 2 * (ranks - 1), 2 * (ranks // together - 1)
-    rate = NETWORK_SHARE * together * profile.network
-    if together > 1:
-        rate = min(rate, nbytes / inside_node(profile, together, nbytes) * 2 * (together - 1) / together)
-    return LATENCY + (steps - between) * INSIDE + between * BETWEEN + steps / ranks * nbytes / rate
+        return float(measured_time(min(ranks, MEASURED), nbytes / faster))
+    ports = network_link(profile, together)
+    slowest = Link(ports.latency, min(ports.bandwidth, inside.bandwidth * faster if together > 1 else ports.bandwidth))
+    return float(all_reduce_time("ring", ranks, nbytes, slowest))
 
 
-def message_seconds(profile: Profile, nbytes: float) -> float:
-    """Return the seconds of one message to another node."""
-    return LATENCY + BETWEEN + nbytes / (NETWORK_SHARE * profile.network)
+def network_link(profile: Profile, ports: int = 1) -> Link:
+    """Return the link that so many ports to other nodes make together."""
+    return Link(NETWORK_LATENCY, NETWORK_SHARE * ports * profile.network)
 
 
-@lru_cache(maxsize=4096)
-def inside_node(profile: Profile, ranks: int, nbytes: float) -> float:
-    """Return the seconds of an all-reduce inside one node; more ranks than were measured count as the most that were."""
-    return float(measured_time(min(ranks, MEASURED), nbytes * A100_80GB.nvlink / profile.nvlink))
+@lru_cache(maxsize=2**14)
+def message_seconds(profile: Profile, tensor: int, nbytes: float, near: bool, whole: bool) -> float:
+    """Return the seconds in which each of ``tensor`` GPUs hands on its part of a message of ``nbytes`` to the next stage.
+
+    The GPUs of a stage all hold the whole message, send a part each and gather the parts over NVLink, half an all-reduce
+    (Narayanan et al., arXiv 2104.04473, sec. 4.1); where they hold a part each, ``whole`` is False and nothing is gathered.
+    ``near``: the next stage is in the same node.
+    """
+    link = Link(A100_LINKS[2].latency, profile.nvlink) if near else network_link(profile)
+    gather = ring_seconds(profile, tensor, min(tensor, profile.gpus_per_node), nbytes) / 2 if whole else 0.0
+    return link.latency + nbytes / tensor / link.bandwidth + gather

@@ -6,6 +6,8 @@ from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.inputs import known_name, shown, whole_number
 from hybridlab.model import RECOMPUTE, Transformer
 
+A_MODEL = "Transformer(layers=96, hidden=12288, heads=96)"
+A_PLAN = "Plan(tensor=8, pipeline=8, data=4, microbatch=1, global_batch=512)"
 COUNTS = ("tensor", "pipeline", "data", "microbatch", "global_batch", "chunks")
 
 
@@ -65,9 +67,9 @@ class Plan:
 def refuse_misfit(model: Transformer, plan: Plan) -> None:
     """Raise where the plan cannot share out the model: its layers into equal stages, its heads among the tensor GPUs."""
     if not isinstance(model, Transformer):
-        raise HybridLabError(f"model must be a Transformer, such as Transformer(layers=96, hidden=12288, heads=96), not {shown(model)}")
+        raise HybridLabError(f"model must be a Transformer, such as {A_MODEL}, not {shown(model)}")
     if not isinstance(plan, Plan):
-        raise HybridLabError(f"plan must be a Plan, such as Plan(tensor=8, pipeline=8, data=4, microbatch=1, global_batch=512), not {shown(plan)}")
+        raise HybridLabError(f"plan must be a Plan, such as {A_PLAN}, not {shown(plan)}")
     parts = plan.pipeline * plan.chunks
     if model.layers % parts:
         told = f"{plan.pipeline} stages" + (f" of {plan.chunks} chunks" if plan.chunks > 1 else "")

@@ -29,10 +29,11 @@ LEFT, RIGHT, HEIGHT = 0.62, 0.2, 2.4  # inches
 LINE = 0.25
 
 
-def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, title: str = "") -> Picture:
+def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, title: str = "", log_y: bool = False) -> Picture:
     """Return a figure of curves: ``series`` holds by name one value for each of the values ``x``, six of them at most.
 
-    Values of x that grow by one factor, such as 1, 2, 4, 8, are spaced evenly. Raises :class:`HybridLabError` for what is no
+    Values of x that grow by one factor, such as 1, 2, 4, 8, are spaced evenly; ``log_y`` does so with those of the curves, which
+    must then be above zero. Raises :class:`HybridLabError` for what is no
     finite number, for lengths that differ, and for x that does not grow.
 
     >>> lines([1, 2, 4], {"GPipe": [0.75, 0.6, 0.43]}, x_label="microbatches", y_label="bubble ratio")
@@ -40,6 +41,8 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     """
     places, curves = _checked(x, series)
     labels = checked_text(x_label, "x_label"), checked_text(y_label, "y_label")
+    if log_y and min(values.min() for values in curves.values()) <= 0:
+        raise HybridLabError("log_y needs curves above zero: leave it out, or leave out the values of zero and less")
     above = textwrap.wrap(checked_text(title, "title"), 66)
     top = MARGIN + LINE * (len(above) + 1 + (legend_rows(list(curves)) if len(curves) > 1 else 0))
     figure = Picture(top + HEIGHT + 0.5, _words(title, labels, places, curves))
@@ -55,13 +58,13 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     axes = figure.add_axes(box, facecolor="white")
     for (name, values), style in zip(curves.items(), STYLES, strict=False):
         axes.plot(places, values, label=name, clip_on=False, zorder=3, solid_capstyle="butt", **style)
-    _scale(axes, places, np.stack(list(curves.values())))
+    _scale(axes, places, np.stack(list(curves.values())), log_y)
     return figure
 
 
-def _scale(axes: Axes, places: Floats, values: Floats) -> None:
+def _scale(axes: Axes, places: Floats, values: Floats, log_y: bool) -> None:
     """Set the axes' ranges and ticks: y from 0 where nothing is negative, x in even steps where it grows by one factor."""
-    if values.min() >= 0:
+    if values.min() >= 0 and not log_y:
         axes.set_ylim(0, 1.08 * values.max() or 1.0)
     if places.size > 3 and places[0] > 0 and _even(np.log(places)):
         axes.set_xscale("log")
@@ -71,7 +74,11 @@ def _scale(axes: Axes, places: Floats, values: Floats) -> None:
         axes.xaxis.set_major_locator(FixedLocator(places.tolist()))
     else:
         axes.xaxis.set_major_locator(MaxNLocator(8, integer=bool((places % 1 == 0).all())))
-    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    if log_y:
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: number(value))
     dress(axes)

@@ -1,0 +1,17 @@
+"""What a plan costs before there are GPUs: iteration time part by part, memory, and the search for the best plan.
+
+>>> from hybridlab.hardware import A100_80GB
+>>> from hybridlab.model import Transformer
+>>> gpt = Transformer(layers=96, hidden=12288, heads=96)
+>>> predict(gpt, Plan(tensor=8, pipeline=8, data=4, microbatch=1, global_batch=256), A100_80GB)
+IterationTime(20.624 s, 142.4 TFLOP/s a GPU: matmul 61.9 %, memory 16.1 %, tensor_parallel 10.0 %, point_to_point 0.3 %,
+ bubble 9.5 %, data_parallel 1.9 %, optimiser 0.5 %)
+"""
+
+from hybridlab.planner.calibration import calibrate
+from hybridlab.planner.iteration import EFFICIENCY, IterationTime, predict
+from hybridlab.planner.memory import Memory, memory
+from hybridlab.planner.plan import Plan
+from hybridlab.planner.search import Found, Search, search
+
+__all__ = ["EFFICIENCY", "Found", "IterationTime", "Memory", "Plan", "Search", "calibrate", "memory", "predict", "search"]

@@ -1,0 +1,55 @@
+"""The one calibrated constant: from measured iterations to the share of peak that matrix products reach."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from hybridlab.errors import HybridLabError
+from hybridlab.hardware import Profile
+from hybridlab.inputs import each_of, one_time, shown
+from hybridlab.model import Transformer
+from hybridlab.planner.iteration import predict
+from hybridlab.planner.plan import Plan
+
+Measured = tuple[Transformer, Plan, float]
+
+
+def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
+    """Return the efficiency with which predictions come nearest to measured runs: (model, plan, seconds) each.
+
+    Nearest: the mean square of log(predicted / measured) is least, so that half as long and twice as long count alike. A
+    prediction is a + b/efficiency, with a and b of its own for each run. Found to six digits by golden-section search.
+
+    >>> from hybridlab.hardware import A100_80GB
+    >>> gpt, plan = Transformer(layers=24, hidden=2304, heads=24), Plan(1, 1, 32, microbatch=16, global_batch=512)
+    >>> calibrate([(gpt, plan, predict(gpt, plan, A100_80GB, efficiency=0.5).seconds)], A100_80GB)
+    0.5
+    """
+    measured = [_run(run) for run in each_of(runs, "runs must be (model, plan, seconds) each")]
+    if not measured:
+        raise HybridLabError("there are no runs to calibrate on: pass at least one (model, plan, seconds)")
+    ends = np.array([[predict(model, plan, profile, efficiency=share).seconds for share in (1.0, 0.5)] for model, plan, _ in measured])
+    variable = ends[:, 1] - ends[:, 0]  # b: 1/efficiency grows from 1 to 2
+    constant, seconds = ends[:, 0] - variable, np.array([time for *_, time in measured])
+
+    def loss(share: float) -> float:
+        return float(np.square(np.log((constant + variable / share) / seconds)).mean())
+
+    golden = (math.sqrt(5) - 1) / 2
+    low, high = 0.0, 1.0
+    while high - low > 1e-7:
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, right) if loss(left) < loss(right) else (left, high)
+    return round((low + high) / 2, 6)
+
+
+def _run(run: Any) -> Measured:
+    if not isinstance(run, tuple) or len(run) != 3:
+        raise HybridLabError(f"a run is (model, plan, seconds), not {shown(run)}")
+    model, plan, time = run
+    seconds = one_time(time, "seconds")
+    if not seconds:
+        raise HybridLabError("seconds of a measured run must be above zero")
+    return model, plan, seconds

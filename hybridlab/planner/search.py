@@ -1,0 +1,126 @@
+"""Which plan is fastest: all plans of a model on so many GPUs, those that fit in memory, and the best of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hybridlab.errors import UnsupportedSize
+from hybridlab.hardware import Profile
+from hybridlab.inputs import whole_number
+from hybridlab.model import RECOMPUTE, Transformer
+from hybridlab.planner.iteration import EFFICIENCY, predict
+from hybridlab.planner.memory import memory
+from hybridlab.planner.plan import Plan
+
+LEAST_BATCH = 512  # samples, the least of the runs that the efficiency is calibrated on
+
+
+class Found(NamedTuple):
+    """A plan that fits: its predicted time, operations a second, and bytes on the fullest GPU."""
+
+    plan: Plan
+    seconds: float
+    tflops_per_gpu: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """The plans of one search that fit in memory, the fastest first; ``tried`` counts those that do not fit too."""
+
+    model: Transformer
+    profile: Profile
+    found: tuple[Found, ...]
+    tried: int
+
+    @property
+    def best(self) -> Found:
+        """The fastest plan."""
+        return self.found[0]
+
+    @property
+    def pareto(self) -> tuple[Found, ...]:
+        """The plans that no other beats in both time and memory, the fastest first: each is slower and smaller than the one before."""
+        chosen: list[Found] = []
+        for each in self.found:
+            if not chosen or each.memory < chosen[-1].memory:
+                chosen.append(each)
+        return tuple(chosen)
+
+    def to_rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Return one plain row a plan, the fastest first: its fields, seconds, TFLOP/s a GPU and gigabytes."""
+        chosen = self.found if most is None else self.found[: whole_number(most, "most")]
+        return [
+            {
+                **vars(each.plan),
+                "microbatches": each.plan.microbatches,
+                "seconds": each.seconds,
+                "tflops_per_gpu": each.tflops_per_gpu,
+                "memory_gb": each.memory / 1e9,
+            }
+            for each in chosen
+        ]
+
+    def __repr__(self) -> str:
+        return f"Search({len(self.found):,} of {self.tried:,} plans fit on {self.profile.name}: best {self.best.seconds:.1f} s)"
+
+
+def search(
+    model: Transformer, gpus: int, profile: Profile, global_batch: int | None = None, *, efficiency: float = EFFICIENCY
+) -> Search:
+    """Return every plan of ``model`` on ``gpus`` that fits in the memory of ``profile``, the fastest first.
+
+    Tried are all tensor degrees up to a node, stages, replicas, microbatches that are powers of two, chunks, and recomputation with and
+    without sequence parallelism, that deal out layers, heads and samples evenly. ``global_batch`` is in samples; None
+    takes one for each GPU, and at least 512. Raises :class:`UnsupportedSize` where no plan divides, or none fits, with
+    the least memory that a plan would need.
+
+    >>> from hybridlab.hardware import A100_80GB
+    >>> found = search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB)
+    >>> found
+    Search(1,463 of 1,845 plans fit on A100-SXM4-80GB: best 2.7 s)
+    >>> found.best.plan.recompute, len(found.pareto)
+    ('none', 23)
+    """
+    count = whole_number(gpus, "gpus")
+    batch = max(count, LEAST_BATCH) if global_batch is None else whole_number(global_batch, "global_batch")
+    found, tried, least = [], 0, float("inf")
+    for plan in plans(model, count, profile, batch):
+        tried += 1
+        used = memory(model, plan).total
+        least = min(least, used)
+        if used <= profile.memory:
+            time = predict(model, plan, profile, efficiency=efficiency, must_fit=False)
+            found.append(Found(plan, time.seconds, time.tflops_per_gpu, used))
+    if not tried:
+        raise UnsupportedSize(f"no plan deals {model.layers} layers, {model.heads} heads and {batch} samples out to {count} GPUs evenly")
+    if not found:
+        told = f"none of {tried:,} plans on {count} GPUs fits in {profile.memory / 1e9:g} GB: the smallest needs {least / 1e9:.1f} GB"
+        raise UnsupportedSize(f"{told}, {(least - profile.memory) / 1e9:.1f} GB more; try more GPUs")
+    found.sort(key=lambda each: (each.seconds, each.memory))
+    return Search(model, profile, tuple(found), tried)
+
+
+def plans(model: Transformer, gpus: int, profile: Profile, global_batch: int) -> Iterator[Plan]:
+    """Yield the plans that :func:`search` tries."""
+    for tensor in _divisors(profile.gpus_per_node):
+        for pipeline in _divisors(model.layers):
+            data, left = divmod(gpus, tensor * pipeline)
+            if not left and data and not model.heads % tensor and not global_batch % data:
+                yield from _inner(model, tensor, pipeline, data, global_batch)
+
+
+def _inner(model: Transformer, tensor: int, pipeline: int, data: int, global_batch: int) -> Iterator[Plan]:
+    samples, layers = global_batch // data, model.layers // pipeline
+    sizes = [2**power for power in range(samples.bit_length()) if samples % 2**power == 0]
+    for size in sizes:
+        count = samples // size
+        chunks = [1] if pipeline == 1 or count % pipeline else _divisors(layers)
+        for chunk in chunks:
+            for recompute in RECOMPUTE:
+                for split in (False, True) if tensor > 1 else (False,):
+                    yield Plan(tensor, pipeline, data, size, global_batch, chunk, recompute, split)
+
+
+def _divisors(number: int) -> list[int]:
+    return [count for count in range(1, number + 1) if number % count == 0]

@@ -1,0 +1,219 @@
+"""Costs of collectives against messages that are sent one by one over links, and against what no algorithm can beat."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hybridlab import FP16, FP32, INT8, HybridLabError, UnsupportedSize, WireFormat
+from hybridlab.collectives import (
+    ALGORITHMS,
+    COLLECTIVES,
+    Link,
+    algorithm_bandwidth,
+    all_gather_time,
+    all_reduce_factors,
+    all_reduce_time,
+    bus_bandwidth,
+    encoded_bytes,
+    encoded_time,
+    flat_ring_time,
+    least_factors,
+    reduce_scatter_time,
+)
+
+LATENCY, SPEED = 5e-6, 25e9
+LINK = Link(LATENCY, SPEED)
+MANY = [1, 2, 3, 4, 5, 7, 8, 12, 16, 33, 64]
+POWERS = [2, 4, 8, 16, 64]
+
+
+class Network:
+    """Devices whose ports send one message and receive one at a time; a message takes latency + bytes / speed of both ports."""
+
+    def __init__(self) -> None:
+        self.sending: dict[int, float] = defaultdict(float)
+        self.receiving: dict[int, float] = defaultdict(float)
+        self.ready: dict[Any, float] = defaultdict(float)  # when what a key names is there
+
+    def send(self, source: int, target: int, nbytes: float, after: float, latency: float = LATENCY, speed: float = SPEED) -> float:
+        start = max(after, self.sending[source], self.receiving[target])
+        end = start + latency + nbytes / speed
+        self.sending[source] = self.receiving[target] = end
+        return end
+
+
+def simulated_ring(ranks: int, nbytes: float, passes: int = 2) -> float:
+    net, now = Network(), [0.0] * ranks
+    for _ in range(passes * (ranks - 1)):
+        now = [net.send(rank - 1, rank, nbytes / ranks, max(now[rank - 1], now[rank])) for rank in range(ranks)]
+    return max(now)
+
+
+def simulated_one_shot(ranks: int, nbytes: float) -> float:
+    net, now = Network(), 0.0
+    for _ in range(2):
+        now = max([now, *(net.send(r, (r + k) % ranks, nbytes / ranks, now) for k in range(1, ranks) for r in range(ranks))])
+    return now
+
+
+def simulated_pairs(ranks: int, sizes: list[float], distances: list[int]) -> float:
+    """Rounds in which each rank swaps a message with the one whose number differs in one bit."""
+    net, now = Network(), [0.0] * ranks
+    for size, distance in zip(sizes, distances, strict=True):
+        now = [net.send(rank ^ distance, rank, size, max(now[rank], now[rank ^ distance])) for rank in range(ranks)]
+    return max(now)
+
+
+def simulated_tree(ranks: int, nbytes: float) -> float:
+    """Binomial: the upper half of those left sends to the lower half; then back."""
+    net, now = Network(), [0.0] * ranks
+    left, sent = ranks, []
+    while left > 1:
+        half = -(-left // 2)
+        sent.append([(rank + half, rank) for rank in range(left - half)])
+        left = half
+    for pairs in sent + [[(low, high) for high, low in pairs] for pairs in reversed(sent)]:
+        for source, target in pairs:
+            now[target] = now[source] = net.send(source, target, nbytes, max(now[source], now[target]))
+    return max(now)
+
+
+def simulated_server(ranks: int, nbytes: float) -> float:
+    """Full messages through the one port of a server; a latency is on the way, and does not keep the port."""
+    arrived = LATENCY + sum(nbytes / SPEED for _ in range(ranks))
+    return arrived + LATENCY + sum(nbytes / SPEED for _ in range(ranks))
+
+
+@pytest.mark.parametrize("nbytes", [0, 1e3, 1e8])
+@pytest.mark.parametrize("ranks", MANY)
+def test_times_are_those_of_messages_sent_one_by_one(ranks: int, nbytes: float) -> None:
+    simulated = {"ring": simulated_ring, "one-shot": simulated_one_shot, "tree": simulated_tree}
+    for name, run in simulated.items():
+        assert all_reduce_time(name, ranks, nbytes, LINK) == pytest.approx(run(ranks, nbytes), rel=1e-12), name
+    assert all_reduce_time("parameter-server", ranks, nbytes, LINK) == pytest.approx(simulated_server(ranks, nbytes))
+    for half in (reduce_scatter_time(ranks, nbytes, LINK), all_gather_time(ranks, nbytes, LINK)):
+        assert half == pytest.approx(simulated_ring(ranks, nbytes, passes=1), rel=1e-12)
+
+
+@pytest.mark.parametrize("ranks", POWERS)
+def test_times_of_swaps_between_pairs(ranks: int) -> None:
+    distances = [2**bit for bit in range(ranks.bit_length() - 1)]
+    doubling = simulated_pairs(ranks, [1e6] * len(distances), distances)
+    halves = [1e6 / 2 ** (place + 1) for place in range(len(distances))]
+    halving = simulated_pairs(ranks, halves + halves[::-1], distances[::-1] + distances)
+    assert all_reduce_time("recursive-doubling", ranks, 1e6, LINK) == pytest.approx(doubling, rel=1e-12)
+    assert all_reduce_time("rabenseifner", ranks, 1e6, LINK) == pytest.approx(halving, rel=1e-12)
+
+
+@pytest.mark.parametrize("ranks", range(1, 65))
+def test_no_algorithm_beats_the_least(ranks: int) -> None:
+    """Chan et al. 2007, Patarasuk and Yuan 2009; a server is a device more, and two latencies lead through it."""
+    least = least_factors(ranks)
+    assert least == (math.ceil(math.log2(ranks)), 2 * (ranks - 1) / ranks, (ranks - 1) / ranks)
+    for name in ALGORITHMS:
+        if name in ("recursive-doubling", "rabenseifner") and ranks not in (1, *POWERS, 32):
+            continue
+        factors = all_reduce_factors(name, ranks)
+        assert factors.bandwidth >= least.bandwidth, name
+        assert factors.reduce >= least.reduce, name
+        assert factors.latency >= (least.latency if name != "parameter-server" else 2), name
+    assert all_reduce_factors("ring", ranks)[1:] == least[1:]  # the ring reaches two of the three
+
+
+def test_adding_is_in_the_reduce_scatter() -> None:
+    assert reduce_scatter_time(4, 1e6, LINK, 1e-10) - all_gather_time(4, 1e6, LINK) == pytest.approx(0.75 * 1e6 * 1e-10)
+    both = reduce_scatter_time(8, 1e6, LINK, 1e-10) + all_gather_time(8, 1e6, LINK)
+    assert both == pytest.approx(all_reduce_time("ring", 8, 1e6, LINK, 1e-10), rel=1e-12)
+
+
+def test_one_ring_over_several_nodes_has_the_pace_of_its_slowest_link() -> None:
+    """Step by step, each rank to the next, the messages of a step waiting for each other; ports of a node taken together."""
+    fast, slow = Link(3e-6, 300e9), Link(10e-6, 25e9)
+    for group, groups, adapters in ((8, 4, None), (8, 4, 1), (4, 2, 2), (2, 8, 1), (8, 1, None), (1, 8, None), (1, 1, 1)):
+        ranks, total = group * groups, 0.0
+        for _ in range(2 * (ranks - 1)):
+            crossing = [(rank + 1) % ranks // group != rank // group for rank in range(ranks)]
+            outside = slow.bandwidth * (group if adapters is None else adapters)
+            latencies = [slow.latency if out else fast.latency for out in crossing]
+            paces = [1e9 / ranks / (outside if out else fast.bandwidth) for out in crossing]
+            total += max(latencies) + max(paces)
+        assert flat_ring_time(group, groups, 1e9, fast, slow, adapters=adapters) == pytest.approx(total, rel=1e-12), (group, groups)
+
+
+@pytest.mark.parametrize("wire", [FP32, FP16, INT8, WireFormat("INT8", block=32), WireFormat("INT8", block=256, scale="FP16")])
+def test_bytes_with_the_scales_of_every_message(wire: WireFormat) -> None:
+    """Messages counted one by one, each with its own scales."""
+    def message(count: int) -> int:
+        scales = 0 if wire.name != "INT8" else math.ceil(count / (wire.block or max(count, 1))) * (2 if wire.scale == "FP16" else 4)
+        return count * {"FP32": 4, "FP16": 2, "INT8": 1}[wire.name] + (scales if count else 0)
+
+    for size in (0, 1, 30, 1000, 4097):
+        for ranks in (1, 2, 3, 8, 64):
+            share = max(len(range(start, size, ranks)) for start in range(ranks))
+            for name in ("ring", "one-shot"):
+                assert encoded_bytes(name, ranks, size, wire) == sum(message(share) for _ in range(2 * (ranks - 1)))
+            assert encoded_bytes("parameter-server", ranks, size, wire) == 2 * ranks * message(size)
+            assert encoded_bytes("tree", ranks, size, wire) == 2 * math.ceil(math.log2(ranks)) * message(size)
+    assert encoded_bytes("recursive-doubling", 8, 1000, wire) == 3 * message(1000)
+    assert encoded_bytes("rabenseifner", 8, 1000, wire) == 2 * (message(500) + message(250) + message(125))
+
+
+def test_published_bytes_of_the_ring() -> None:
+    """Four ranks, 120 numbers, six messages of a share each: 180 bytes a rank as INT8 without its scales, 204 with, 360 as FP16."""
+    assert (12 * encoded_bytes("ring", 4, 120, INT8), 12 * encoded_bytes("ring", 4, 120, FP16)) == (2448, 4320)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_formats_without_scales_cost_what_their_bytes_cost(name: str) -> None:
+    for ranks in (1, 2, 8, 64):
+        for wire in (FP32, FP16):
+            expected = all_reduce_time(name, ranks, wire.nbytes(6400), LINK)
+            assert encoded_time(name, ranks, 6400, wire, LINK) == pytest.approx(expected, rel=1e-12)
+
+
+def test_bandwidths_of_nccl_tests() -> None:
+    """A link that sends at 200 GB/s: the bus bandwidth is that, whatever the ranks and the collective."""
+    fast = Link(0, 200e9)
+    for ranks in (2, 3, 8, 64):
+        taken = {
+            "all-reduce": all_reduce_time("ring", ranks, 1e9, fast),
+            "reduce-scatter": reduce_scatter_time(ranks, 1e9, fast),
+            "all-gather": all_gather_time(ranks, 1e9, fast),
+            "all-to-all": sum(1e9 / ranks / 200e9 for _ in range(ranks - 1)),
+            "broadcast": 1e9 / 200e9,
+            "reduce": 1e9 / 200e9,
+        }
+        assert set(taken) == set(COLLECTIVES)
+        for name, seconds in taken.items():
+            assert bus_bandwidth(name, ranks, 1e9, seconds) == pytest.approx(200e9), name
+    assert algorithm_bandwidth([1e9, 2e9], 0.5).tolist() == [2e9, 4e9]
+
+
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda: least_factors(0), "ranks must be a whole number of at least 1, not 0"),
+    (lambda: reduce_scatter_time(2.5, 1, LINK), "ranks must be a whole number"),
+    (lambda: all_gather_time(2, -1, LINK), "nbytes must be from 0 to 1e+18, not -1"),
+    (lambda: all_gather_time(2, 1, None), "link must be a Link"),
+    (lambda: flat_ring_time(2, 2, 1, LINK, 25e9), "between must be a Link"),
+    (lambda: flat_ring_time(2, 2, 1, LINK, LINK, adapters=3), "adapters must be at most 2, not 3"),
+    (lambda: encoded_bytes("ring", 2, -1, FP16), "size must be a whole number of at least 0, not -1"),
+    (lambda: encoded_bytes("ring", 2, 1, "FP16"), "wire must be a WireFormat, such as FP16"),
+    (lambda: encoded_bytes("rings", 2, 1, FP16), "unknown all-reduce 'rings': did you mean 'ring'?"),
+    (lambda: encoded_time("ring", 2, 1, FP16, 25e9), "link must be a Link"),
+    (lambda: algorithm_bandwidth(1, 0), "seconds must be above zero and finite, not 0"),
+    (lambda: algorithm_bandwidth([1, 2], [1, 2, 3]), "nbytes and seconds must fit together"),
+    (lambda: bus_bandwidth("all-reduce", 1, 1, 1), "ranks must be a whole number of at least 2, not 1"),
+    (lambda: bus_bandwidth("allreduce", 2, 1, 1), "unknown collective 'allreduce': did you mean 'all-reduce'?"),
+])  # fmt: skip
+def test_what_has_no_cost(call: Callable[[], Any], told: str) -> None:
+    with pytest.raises(HybridLabError) as why:
+        call()
+    assert told in str(why.value)
+
+
+def test_pieces_of_any_length_have_no_scales() -> None:
+    with pytest.raises(UnsupportedSize, match="try 'tree' or 'ring'"):
+        encoded_bytes("double-tree", 4, 10, INT8)
