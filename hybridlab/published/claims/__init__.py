@@ -4,8 +4,8 @@
 recomputed values beside it and refuses a verdict that they contradict. The book's page on the published claims does so for all.
 """
 
-from hybridlab.published.claims.claim import DOCUMENTS, VERDICTS, Claim, Found, found
+from hybridlab.published.claims.claim import DOCUMENTS, VERDICTS, Claim, Finding, found
 from hybridlab.published.claims.rows import CLAIMS
 from hybridlab.published.claims.table import Counts, Judged, Row, counted, judged
 
-__all__ = ["CLAIMS", "DOCUMENTS", "VERDICTS", "Claim", "Counts", "Found", "Judged", "Row", "counted", "found", "judged"]
+__all__ = ["CLAIMS", "DOCUMENTS", "VERDICTS", "Claim", "Counts", "Finding", "Judged", "Row", "counted", "found", "judged"]

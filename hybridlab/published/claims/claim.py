@@ -57,7 +57,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Found:
+class Finding:
     """One recomputed result: its ``text``, the ``numbers`` in it, and whether the claim ``holds`` there, None: compare."""
 
     text: str
@@ -79,7 +79,7 @@ class Found:
         return all(_agree(printed, number) for printed, number in zip(claim.printed, self.numbers, strict=False))
 
 
-def found(told: str, *numbers: Any, holds: Any = None) -> Found:
+def found(told: str, *numbers: Any, holds: Any = None) -> Finding:
     """Return a recomputed result: ``told`` with the ``numbers`` in its braces, as ``str.format`` puts them there.
 
     The first numbers are held against those that the claim prints, unless ``holds`` says whether the claim holds. Numbers may be
@@ -98,7 +98,7 @@ def found(told: str, *numbers: Any, holds: Any = None) -> Found:
         text = told.format(*numbers)
     except (IndexError, KeyError, ValueError, AttributeError) as why:
         raise HybridLabError(f"{told!r} does not fit the numbers {shown(numbers)}: {why}") from why
-    return Found(text, numbers, None if holds is None else bool(holds))
+    return Finding(text, numbers, None if holds is None else bool(holds))
 
 
 def _agree(printed: float | tuple[float, float], number: Any) -> bool:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-from hybridlab.published.claims.claim import DOCUMENTS, VERDICTS, Claim, Found
+from hybridlab.published.claims.claim import DOCUMENTS, VERDICTS, Claim, Finding
 
 SIGNS = {"right": "✓", "wrong": "✗", "depends": "±"}
 HEADS = ("Claim", "Printed", "Recomputed", "Verdict")
 
 
-def row_table(rows: Iterable[tuple[Claim, tuple[Found, ...]]]) -> str:
+def row_table(rows: Iterable[tuple[Claim, tuple[Finding, ...]]]) -> str:
     """Return the table of claims; roles are written out, since a narrow page shows each row as a card."""
     body = [_row(claim, found) for claim, found in rows]
     heads = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in HEADS)
@@ -33,7 +33,7 @@ def count_table(counts: Mapping[str, Mapping[str, int]]) -> str:
     return f'<table class="claims-counts">{head}<tbody>{"".join(rows)}</tbody></table>'
 
 
-def _row(claim: Claim, found: tuple[Found, ...]) -> str:
+def _row(claim: Claim, found: tuple[Finding, ...]) -> str:
     number = claim.number
     place = escape(f"{claim.document}, {claim.where}")
     title = f'<a href="#claim-{number}">{number}</a> <span class="place">{place}</span><span class="text">{escape(claim.text)}</span>'
@@ -42,7 +42,7 @@ def _row(claim: Claim, found: tuple[Found, ...]) -> str:
     return f'<tr role="row" id="claim-{number}" data-verdict="{claim.verdict}"><th role="rowheader" scope="row">{title}</th>{rest}</tr>'
 
 
-def _findings(claim: Claim, found: tuple[Found, ...]) -> str:
+def _findings(claim: Claim, found: tuple[Finding, ...]) -> str:
     """Return the findings, a line each; where the verdict depends on them, each says whether the claim holds."""
     depends = claim.verdict == "depends"
     told = [f"<b>{'holds' if each.agrees(claim) else 'does not'}:</b> " * depends + escape(each.text) for each in found]

@@ -47,7 +47,7 @@ PROGRAMS = (
     Claim(
         69, NOTES, "section 3", "A step of the ring of 20 ms stands for a fast interconnect.", "depends",
         "It is a gradient of nearly a gigabyte on one InfiniBand port; NVLink would carry ten times as much.",
-        printed=(20,), unit="ms", sources=("vtrain2023",), labs=(SIX,),
+        printed=(20,), unit="ms", sources=("bang2023vtrain",), labs=(SIX,),
     ),
     Claim(
         70, NOTES, "section 2", "A node has 8 A100 or H100 GPUs, NVLink inside, and InfiniBand to other nodes.", "right",

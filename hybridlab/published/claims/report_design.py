@@ -73,7 +73,7 @@ DESIGN = (
     Claim(
         12, REPORT, "sections 3.2 and 4.2", "NVLink carries about 500 GB/s.", "wrong",
         "An A100 sends 300 GB/s in each direction, and vendors print the sum of both; NCCL reckons with less, and less still was measured.",
-        printed=(500,), unit="GB/s", sources=("vtrain2023",),
+        printed=(500,), unit="GB/s", sources=("bang2023vtrain",),
     ),
     Claim(
         13, REPORT, "sections 3.2 and 4.2", "InfiniBand carries about 200 GB/s.", "depends",
@@ -138,7 +138,7 @@ DESIGN = (
         25, REPORT, "section 4.2, choice 2", "A parameter server uses half of the bandwidth there is and a ring all of it.", "depends",
         "A ring keeps every link busy; beside one server each of N workers uses 1/N of its own, which is half with two, and real rings reach "
         "about three quarters of the peak.",
-        printed=(50, 100), unit="%", sources=("vtrain2023",), labs=(FOUR,),
+        printed=(50, 100), unit="%", sources=("bang2023vtrain",), labs=(FOUR,),
     ),
     Claim(
         26, REPORT, "section 4.2, choice 3", "A global batch of 256 samples in microbatches of 32 makes 8 microbatches.", "wrong",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import shown
-from hybridlab.published.claims.claim import VERDICTS, Claim, Found
+from hybridlab.published.claims.claim import VERDICTS, Claim, Finding
 from hybridlab.published.claims.html import count_table, row_table
 from hybridlab.published.claims.rows import CLAIMS
 
@@ -18,7 +18,7 @@ class Row(NamedTuple):
     """A claim, and what was found of it."""
 
     claim: Claim
-    found: tuple[Found, ...]
+    found: tuple[Finding, ...]
 
     def __str__(self) -> str:
         holds = [("holds: " if each.agrees(self.claim) else "does not: ") * (self.claim.verdict == "depends") for each in self.found]
@@ -56,7 +56,7 @@ class Counts:
         return count_table(self.counts)
 
 
-def judged(first: int, last: int, values: Mapping[int, Found | Sequence[Found]]) -> Judged:
+def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Finding]]) -> Judged:
     """Return claims ``first`` to ``last`` with what was found of each, a verdict beside them that follows from it.
 
     ``values`` has what :func:`found` returned for every number, or a list, an entry for each way to read the claim or each
@@ -97,9 +97,9 @@ def counted(*tables: Judged) -> Counts:
     return Counts({name: {verdict: verdicts.count(verdict) for verdict in VERDICTS} for name, verdicts in kept.items()})
 
 
-def _row(claim: Claim, value: Found | Sequence[Found]) -> Row:
-    row = Row(claim, (value,) if isinstance(value, Found) else tuple(value))
-    if not row.found or not all(isinstance(each, Found) for each in row.found):
+def _row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
+    row = Row(claim, (value,) if isinstance(value, Finding) else tuple(value))
+    if not row.found or not all(isinstance(each, Finding) for each in row.found):
         raise HybridLabError(f"claim {claim.number} needs what found() returns, one or a list, not {shown(value)}")
     holds = {each.agrees(claim) for each in row.found}
     verdict = "depends" if len(holds) > 1 else "right" if holds.pop() else "wrong"
