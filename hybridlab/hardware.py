@@ -56,7 +56,7 @@ class Profile:
     dense FP8, in FLOP/s. ``memory`` is in bytes, ``memory_bandwidth`` in bytes/s. ``nvlink`` is what the GPU sends to others of
     its node, ``network`` its share of the node's ports, ``nccl_nvlink`` what the NCCL library reckons NVLink to carry: each
     in bytes/s in one direction. None stands where no source has the figure. ``source`` says where the figures are printed,
-    and which are not confirmed. Change one with :func:`dataclasses.replace`.
+    and which are not confirmed. Change one with ``dataclasses.replace``.
     """
 
     name: str

@@ -526,3 +526,15 @@ def test_values_that_grow_by_one_factor_are_spaced_evenly(x: list[int], scale: s
 def test_curves_in_words() -> None:
     figure = plot.lines([1, 8], {"GPipe": [0.75, 3 / 11]}, x_label="microbatches", y_label="bubble ratio", title="4 devices")
     assert figure.alt_text == "4 devices: bubble ratio against microbatches from 1 to 8. GPipe: from 0.75 to 0.272727."
+
+
+def test_a_logarithmic_axis_has_a_line_for_each_power_and_none_below_zero() -> None:
+    figure = plot.lines([1, 2, 4], {"a": [0.5, 20, 3000]}, x_label="x", y_label="y", log_y=True)
+    axes = figure.axes[-1]
+    assert axes.get_yscale() == "log"
+    low, high = axes.get_ylim()
+    assert 0 < low <= 0.5
+    assert high >= 3000
+    for bad in (0, -1):
+        with pytest.raises(HybridLabError, match="log_y needs curves above zero"):
+            plot.lines([1, 2], {"a": [1, bad]}, x_label="x", y_label="y", log_y=True)

@@ -15,9 +15,10 @@ EXACT = 1e-9  # a relative error that counts as none
 def fit_link(ranks: int, nbytes: Any, seconds: Any, weights: Any = None) -> Link:
     """Return the link with which a ring of ``ranks`` comes nearest to the measured ``seconds`` of messages of ``nbytes``.
 
-    Nearest: the mean of |predicted / measured - 1| is least (least absolute deviations, by reweighted least squares). That is the
-    error one quotes; it treats small and large messages alike, and single wild points do not bend it. ``weights`` says
-    how much each point counts: ``numpy.gradient(nbytes)`` where each size stands for all those around it, one each if None.
+    Nearest: the mean relative error of the prediction is least (least absolute deviations, by reweighted least squares).
+    That is the error one quotes; it treats small and large messages alike, and single wild points do not bend it.
+    ``weights`` says how much each point counts: ``numpy.gradient(nbytes)`` where each size stands for all those around
+    it, one each if None.
     Raises :class:`HybridLabError` for fewer than two sizes and for times that do not grow with the size.
 
     >>> from hybridlab.collectives import all_reduce_time

@@ -3,10 +3,11 @@
 Source: the measured tables of the vTrain project (Bang et al. 2023, arXiv 2312.12391; MIT licence), of which only what was fitted
 is here: messages of 1 MiB to 1 GiB within one node. The mean errors are relative, on 20 sizes for each number of ranks:
 
-- one link for each number of ranks, :data:`A100_LINKS`: 1.1 to 1.6 % where all sizes in steps of 1 MiB count alike, but 5 to 14 %
-  where all factors do, for below 50 MB times are no straight line. With 5 to 14 % no choice of a link would do: the best has 2.2 to 5.2 %;
-- six pieces, :func:`measured_time`: 0.8 to 1.7 % where all factors count alike. Left out of the fit and then predicted, a
-  size is off by 2.0 to 3.3 %, or by 0.5 to 1.8 % where sizes in equal steps count alike.
+- one link for each number of ranks, ``A100_LINKS``: 1.1 to 1.6 % over sizes in equal steps of 1 MiB (read off straight
+  lines between the 20), most of which are large. Over the 20 sizes, most of which are small, it is 5 to 14 %, and no link has
+  less than 2.2 to 5.2 %, for below 50 MB times are no straight line;
+- six pieces, :func:`measured_time`: 0.8 to 1.7 % over the 20 sizes, 0.3 to 1.1 % over those in equal steps. A size left out of
+  the fit and then predicted is off by 2.0 to 3.3 %, or by 0.5 to 1.8 % where each counts as much as lies around it.
 """
 
 from collections.abc import Mapping
@@ -49,7 +50,7 @@ A100_SECONDS: Mapping[int, tuple[float, ...]] = MappingProxyType(
 def measured_time(ranks: int, nbytes: Any) -> Any:
     """Return the seconds of an all-reduce of ``nbytes`` among 2 to 8 A100s of one node, as measured; a number or an array.
 
-    Straight pieces between :data:`A100_KNOTS` on two logarithmic axes. Below the first knot the time stays that of the
+    Straight pieces between the sizes ``A100_KNOTS`` on two logarithmic axes. Below the first knot the time stays that of the
     knot, which is more than a small message takes; beyond the last the bandwidth stays. One rank takes no time. More than
     eight were not measured and are refused with :class:`UnsupportedSize`.
 
