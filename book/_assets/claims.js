@@ -6,12 +6,11 @@ addEventListener("DOMContentLoaded", () => {
 
   const field = document.createElement("fieldset");
   field.className = "claims-filter";
-  field.innerHTML = "<legend>Show claims that are</legend>";
+  field.innerHTML = "<legend>Verdicts to show</legend>";
   const told = document.createElement("output");
   for (const verdict of ["all", "right", "wrong", "depends"]) {
     const label = document.createElement("label");
-    const name = { all: "any", depends: "“depends”" }[verdict] ?? verdict;
-    label.innerHTML = `<input type="radio" name="claims-verdict" value="${verdict}">${name}`;
+    label.innerHTML = `<input type="radio" name="claims-verdict" value="${verdict}">${verdict}`;
     field.append(label);
   }
   field.append(told);
