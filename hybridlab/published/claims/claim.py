@@ -1,6 +1,7 @@
 """A claim of the published documents, and what was found where it was recomputed."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def found(told: str, *numbers: Any, holds: Any = None) -> Finding:
     '3.44 times with 8 microbatches'
     """
     for number in numbers:
-        if not isinstance(number, str) and not (np.ndim(number) == 0 and np.isfinite(number)):
+        if not isinstance(number, str) and not (isinstance(number, Real) and np.isfinite(float(number))):
             raise HybridLabError(f"what was found is a finite number or a text, not {shown(number)}")
     if holds is not None and not isinstance(holds, bool | np.bool_):
         raise HybridLabError(f"holds must be True or False, not {shown(holds)}")
@@ -105,7 +106,7 @@ def _agree(printed: float | tuple[float, float], number: Any) -> bool:
     """Return whether ``number``, rounded as ``printed`` is, is that number or lies in that range."""
     low, high = printed if isinstance(printed, tuple) else (printed, printed)
     half = 0.5 * min(_last_digit(low), _last_digit(high)) * (1 + 1e-9)
-    return isinstance(number, str) is False and bool(low - half <= number <= high + half)
+    return not isinstance(number, str) and bool(low - half <= number <= high + half)
 
 
 def _last_digit(number: float) -> float:

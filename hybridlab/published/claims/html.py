@@ -36,8 +36,9 @@ def count_table(counts: Mapping[str, Mapping[str, int]]) -> str:
 def _row(claim: Claim, found: tuple[Finding, ...]) -> str:
     number = claim.number
     place = escape(f"{claim.document}, {claim.where}")
-    title = f'<a href="#claim-{number}">{number}</a> <span class="place">{place}</span><span class="text">{escape(claim.text)}</span>'
-    cells = (escape(claim.figures) or "no number", _findings(claim, found), f"{_sign(claim.verdict)}<p>{escape(claim.why)}{_links(claim)}</p>")
+    title = f'<a href="#claim-{number}">{number}</a> <span class="place">{place}</span><span class="text">{_words(claim.text)}</span>'
+    why = f"{_sign(claim.verdict)}<p>{_words(claim.why)}{_links(claim)}</p>"
+    cells = (_words(claim.figures) or "no number", _findings(claim, found), why)
     rest = "".join(f'<td role="cell" data-head="{head}">{cell}</td>' for head, cell in zip(HEADS[1:], cells, strict=True))
     return f'<tr role="row" id="claim-{number}" data-verdict="{claim.verdict}"><th role="rowheader" scope="row">{title}</th>{rest}</tr>'
 
@@ -45,8 +46,17 @@ def _row(claim: Claim, found: tuple[Finding, ...]) -> str:
 def _findings(claim: Claim, found: tuple[Finding, ...]) -> str:
     """Return the findings, a line each; where the verdict depends on them, each says whether the claim holds."""
     depends = claim.verdict == "depends"
-    told = [f"<b>{'holds' if each.agrees(claim) else 'does not'}:</b> " * depends + escape(each.text) for each in found]
+    told = [f"<b>{'holds' if each.agrees(claim) else 'does not'}:</b> " * depends + _words(each.text) for each in found]
     return told[0] if len(told) == 1 else "<ul>" + "".join(f"<li>{each}</li>" for each in told) + "</ul>"
+
+
+def _words(text: str) -> str:
+    """Return the text in HTML, units kept on the line of their number.
+
+    >>> _words("1210 ms < 3.3 %")
+    '1210\xa0ms &lt; 3.3\xa0%'
+    """
+    return re.sub(r"(?<=\d) (?=(?:%|ms|s|S|GB|GB/s|TFLOP/s)(?![\w/]))", "\xa0", escape(text))
 
 
 def _links(claim: Claim) -> str:

@@ -13,8 +13,8 @@ PROGRAMS = (
     ),
     Claim(
         62, "report", OUTPUT, "The weights of the replicas of each stage differ by some 0.0003.", "wrong",
-        "An all-reduce leaves all ranks with the same bits; here the rank that sends a chunk first keeps it unrounded, and all others hold what "
-        "arrived.",
+        "An all-reduce leaves all ranks with the same bits; here the rank that sends a chunk first keeps it unrounded, and all others "
+        "hold what arrived.",
         printed=(0.0003009646898135543, 0.0002646037610247731, 0.0002457082155160606), labs=(FIVE, SIX),
     ),
     Claim(
@@ -32,7 +32,8 @@ PROGRAMS = (
     ),
     Claim(
         66, NOTES, "section 3", "What a GPU sends in a ring does not grow with the GPUs, as it does with a parameter server.", "right",
-        "It goes from one to two times the gradients and no further, while a server's bytes grow in proportion; the ring's latency grows too.",
+        "It goes from one to two times the gradients and no further, while a server's bytes grow in proportion; the ring's latency "
+        "grows too.",
         sources=("patarasuk2009bandwidth",), labs=(FOUR,),
     ),
     Claim(
@@ -58,17 +59,18 @@ PROGRAMS = (
         "A ring is best for large messages and slow for small ones, where NCCL chooses other algorithms, such as trees.", labs=(FOUR,),
     ),
     Claim(
-        72, SIMULATOR, "ring all-reduce", "The program's ring sums the gradients of the replicas.", "wrong",
+        72, SIMULATOR, "ring all-reduce", "After the program's ring all replicas hold the sum of their gradients.", "wrong",
         "Its all-gather starts one chunk too early and overwrites the sums: every chunk ends as one rank's own gradient, divided by D.",
         labs=(FOUR, "lab07_accuracy"),
     ),
     Claim(
-        73, SIMULATOR, "check of the replicas", "Equal replicas show that the all-reduce has worked.", "wrong",
+        73, SIMULATOR, "check of the replicas", "That the replicas agree shows a right all-reduce.", "wrong",
         "With exact messages they are equal and wrong; a check needs the mean, computed in another way.", labs=(FOUR, "lab07_accuracy"),
     ),
     Claim(
         74, SIMULATOR, "prediction accuracy", "The trained model predicts 49.00 % of the points.", "wrong",
-        "Its weights are ones, the labels come from a vector that nothing else knows, and the step changes them at random: nothing is learnt.",
+        "Its weights are ones, the labels come from a vector that nothing else knows, and the step changes them at random: nothing "
+        "is learnt.",
         printed=(49.0,), unit="%", labs=("lab07_accuracy",),
     ),
     Claim(

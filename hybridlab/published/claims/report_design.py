@@ -31,14 +31,15 @@ DESIGN = (
         printed=((30, 40),), unit="%", labs=(THREE,),
     ),
     Claim(
-        4, REPORT, "section 2.1", "Data parallelism copies the model and averages gradients; pipeline parallelism cuts the layers.", "right",
+        4, REPORT, "section 2.1", "Data parallelism copies the model and averages gradients; pipeline parallelism cuts its layers.",
+        "right",
         "In a mesh each pipeline has every stage once and each stage one copy a replica, and the ring leaves all copies with the mean.",
         labs=("lab01_mesh",),
     ),
     Claim(
         5, REPORT, "section 2.2", "The communication of data parallelism alone does not scale to many GPUs.", "depends",
-        "What a GPU sends never exceeds twice its gradients, but the messages of a ring grow with the GPUs; the measured loss of a model of "
-        "175 billion parameters from 384 to 1,536 GPUs is that of its bubble.",
+        "What a GPU sends never exceeds twice its gradients, but the messages of a ring grow with the GPUs; the measured loss of a model "
+        "of 175 billion parameters from 384 to 1,536 GPUs is that of its bubble.",
         sources=("patarasuk2009bandwidth", "narayanan2021megatron"), labs=("lab10_scaling",),
     ),
     Claim(
@@ -136,8 +137,8 @@ DESIGN = (
     ),
     Claim(
         25, REPORT, "section 4.2, choice 2", "A parameter server uses half of the bandwidth there is and a ring all of it.", "depends",
-        "A ring keeps every link busy; beside one server each of N workers uses 1/N of its own, which is half with two, and real rings reach "
-        "about three quarters of the peak.",
+        "A ring keeps every link busy; beside one server each of N workers uses 1/N of its own, which is half with two, and real rings "
+        "reach about three quarters of the peak.",
         printed=(50, 100), unit="%", sources=("bang2023vtrain",), labs=(FOUR,),
     ),
     Claim(
@@ -151,7 +152,8 @@ DESIGN = (
     ),
     Claim(
         28, REPORT, "section 4.2, choice 4", "Threads on one processor imitate GPUs that run side by side.", "depends",
-        "Sleeping threads do run side by side, but nothing orders them: the printed run starts stage 1 together with stage 0, whose output it needs.",
+        "Sleeping threads do run side by side, but nothing orders them: the printed run starts stage 1 together with stage 0, whose "
+        "output it needs.",
         labs=(TWO,),
     ),
 )  # fmt: skip

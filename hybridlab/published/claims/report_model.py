@@ -8,7 +8,8 @@ TWO, THREE, SIX = "lab02_one_f_one_b", "lab03_bubbles_and_memory", "lab06_hybrid
 
 MODEL = (
     Claim(
-        29, REPORT, "section 5.2", "Rank 0 has a warm-up of 1 step, 6 pairs of a forward and a backward, and a cool-down of 2 steps.", "wrong",
+        29, REPORT, "section 5.2", "Rank 0 has a warm-up of 1 step, 6 pairs of a forward and a backward, and a cool-down of 2 steps.",
+        "wrong",
         "Its order is right and its labels are not: the pair of the last forward belongs to the steady state too.",
         printed=(1, 6, 2), labs=(THREE,),
     ),
@@ -65,13 +66,16 @@ MODEL = (
         printed=(5,), unit="%", labs=(SIX,),
     ),
     Claim(
-        41, REPORT, "section 6.1, test 5", "A run without a pipeline holds 80 units of activations and 1F1B 20, which saves 75 %.", "depends",
-        "These are the first stage's, and the 80 those of GPipe; one device with the whole model holds one microbatch, 20 units, at a time.",
+        41, REPORT, "section 6.1, test 5", "A run without a pipeline holds 80 units of activations and 1F1B 20, which saves 75 %.",
+        "depends",
+        "These are the first stage's, and the 80 those of GPipe; one device with the whole model holds one microbatch, 20 units, at "
+        "a time.",
         printed=(*MEMORY_WITHOUT.printed, *MEMORY_PEAK.printed, *MEMORY_SAVING.printed), labs=(THREE,),
     ),
     Claim(
         42, REPORT, "section 6.2, benchmark 1", "With 2, 4, 8 and 16 microbatches a step takes longer and the speedup falls.", "wrong",
-        "The speedup divides a fixed 1040 ms by a growing amount of work, and the bubble is in one row alone; for equal work the speedup rises.",
+        "The speedup divides a fixed 1040 ms by a growing amount of work, and the bubble is in one row alone; for equal work the "
+        "speedup rises.",
         printed=(300, 600, 1210, 2160, 3.47, 1.73, 0.86, 0.48), unit="(ms, then times)", labs=(SIX,),
     ),
     Claim(

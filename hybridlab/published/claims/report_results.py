@@ -13,7 +13,8 @@ RESULTS = (
     ),
     Claim(
         48, REPORT, "section 7.2.1", "Computing takes 26 times as long as communication, as for small models.", "depends",
-        "The quotient is right, and fits a gradient of nearly a gigabyte on one InfiniBand port; over NVLink the same gradient takes a tenth.",
+        "The quotient is right, and fits a gradient of nearly a gigabyte on one InfiniBand port; over NVLink the same gradient takes "
+        "a tenth.",
         printed=(26,), labs=(SIX,),
     ),
     Claim(
@@ -28,7 +29,8 @@ RESULTS = (
     ),
     Claim(
         51, REPORT, SECTION_7_2, "Of a step 7 % were expected and 16 % observed as overhead, because of Python's lock.", "wrong",
-        "The model's bubble and all-reduce already give most of the difference, which is 189 ms and not 195; threads that sleep hold no lock.",
+        "The model's bubble and all-reduce already give most of the difference, which is 189 ms and not 195; threads that sleep hold "
+        "no lock.",
         printed=(7, 16), unit="%", labs=(THREE,),
     ),
     Claim(
@@ -51,7 +53,7 @@ RESULTS = (
     ),
     Claim(
         56, REPORT, "reference 1", "GPipe appeared at MLSys in 2021.", "wrong",
-        "It appeared at NeurIPS, as Efficient Training of Giant Neural Networks using Pipeline Parallelism.",
+        "It appeared at NeurIPS, two years earlier and under another title.",
         printed=(2021,), sources=("huang2019gpipe",),
     ),
     Claim(
@@ -63,7 +65,7 @@ RESULTS = (
         "It stands in volume 13 of the Proceedings of the VLDB Endowment, number 12.", printed=(2021,), sources=("li2020pytorch",),
     ),
     Claim(
-        59, REPORT, "reference 4", "Horovod is arXiv 1802.16579 and names PyTorch and MXNet in its title.", "wrong",
+        59, REPORT, "reference 4", "Horovod has the number 1802.16579 at arXiv, and PyTorch and MXNet in its title.", "wrong",
         "Both are another: the title ends with TensorFlow.", sources=("sergeev2018horovod",),
     ),
     Claim(

@@ -63,6 +63,7 @@ def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Findin
     setting. A claim that holds in all of them is right, in none wrong, and in some it depends. Raises :class:`HybridLabError` where
     that is not the verdict written down, and for a claim without a value or a value without a claim.
 
+    >>> from hybridlab.published.claims import found
     >>> step = 9 * 130 + 40
     >>> print(judged(35, 35, {35: found("{} ms", step)}).rows[0].claim.verdict)
     right
