@@ -49,7 +49,7 @@ DESIGN = (
     ),
     Claim(
         7, REPORT, "section 2.3", "1F1B has smaller bubbles than GPipe.", "wrong",
-        "Both idle for (K-1)(F+B) of each device's time; what 1F1B saves is memory.",
+        "On every device both idle for (K-1)(F+B); what 1F1B saves is memory.",
         sources=("narayanan2021megatron",), labs=(TWO, THREE),
     ),
     Claim(
