@@ -9,7 +9,7 @@ import nbformat
 import numpy as np
 from nbformat import NotebookNode
 
-from hybridlab import REGISTRY, Costs, build, formulas, hybrid_step, simulate
+from hybridlab import A100_80GB, REGISTRY, Costs, Transformer, build, formulas, hybrid_step, search, simulate
 from hybridlab.collectives import Link
 from hybridlab.published.zero_bubble import RUNS
 
@@ -25,6 +25,9 @@ NAMES: dict[str, Any] = {
     "hybrid_step": hybrid_step,
     "Link": Link,
     "simulate": simulate,
+    "search": search,
+    "A100_80GB": A100_80GB,
+    "gpt": Transformer(layers=48, hidden=8192, heads=64),
     "RUNS": RUNS,
     "costs": Costs.per_device(forward=10, backward=20),
 }

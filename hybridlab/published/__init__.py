@@ -1,9 +1,9 @@
 """What was published before this course, kept apart from what is right: rules and printed numbers, reproduced as they are.
 
 ``timelines`` has two printed timelines of "1F1B" and ``rule`` the rule behind both, ``report`` the figures and the arithmetic of a report
-on the same program, ``zero_bubble`` measured times and the rates computed from them. ``ring`` is the program's all-reduce and
-``simulator`` a run of it with all that it prints. ``sweeps`` are the settings of eight comparisons of schedules, and
-``claims`` what all of them claim, with verdicts. Nothing else in the library computes with these modules.
+on the same program, ``benchmarks`` the report's last tables, ``zero_bubble`` measured times and the rates computed from them. ``ring``
+is the program's all-reduce and ``simulator`` a run of it with all that it prints. ``sweeps`` are the settings of eight comparisons of
+schedules, and ``claims`` what these documents claim, with verdicts. Nothing else in the library computes with these modules.
 
 >>> print(step_grid(stages=2, replicas=1, microbatches=2))
 Step | R0(S0) | R1(S1)
@@ -13,7 +13,7 @@ Step | R0(S0) | R1(S1)
 2    |     B1     |     -      |
 """
 
-from hybridlab.published import claims, report, zero_bubble
+from hybridlab.published import benchmarks, claims, report, zero_bubble
 from hybridlab.published.ring import PublishedRing, ring_all_reduce
 from hybridlab.published.rule import LostForwards, lost_forwards
 from hybridlab.published.simulator import Simulation, simulator
@@ -29,6 +29,7 @@ __all__ = [
     "PublishedSweep",
     "Simulation",
     "StepGrid",
+    "benchmarks",
     "claims",
     "event_log",
     "lost_forwards",

@@ -1,5 +1,6 @@
 """What the published report claims of its implementation, its tests and its benchmarks, sections 5 and 6."""
 
+from hybridlab.published.benchmarks import BENCHMARK_1, BENCHMARK_2, BENCHMARK_3, TEST_2, TEST_3, TEST_4
 from hybridlab.published.claims.claim import Claim
 from hybridlab.published.report import ALL_REDUCE, COMPUTE, COOL_DOWN, MEMORY_PEAK, MEMORY_SAVING, MEMORY_WITHOUT, OVERHEAD, TOTAL, WARM_UP
 
@@ -53,17 +54,17 @@ MODEL = (
     Claim(
         38, REPORT, "section 6.1, test 2", "A single GPU takes 1040 ms for 8 microbatches.", "depends",
         "It does if 50 and 80 ms are the times of the whole model; if they are those of a stage, it has two stages to compute.",
-        printed=(1040,), unit="ms", labs=(SIX,),
+        printed=TEST_2.printed, unit="ms", labs=(SIX,),
     ),
     Claim(
         39, REPORT, "section 6.1, test 3", "Four GPUs are 0.86 times as fast as one, because of communication.", "wrong",
         "The single GPU of the comparison does a quarter of the work; what is missing from 4 is mostly the bubble.",
-        printed=(0.86,), unit="times", labs=(SIX,),
+        printed=TEST_3.printed, unit="times", labs=(SIX,),
     ),
     Claim(
         40, REPORT, "section 6.1, test 4", "Communication of 60 ms is 5 % of a step.", "depends",
         "It is with 20 ms for messages that the step does not contain; the all-reduce alone is less.",
-        printed=(5,), unit="%", labs=(SIX,),
+        printed=TEST_4.printed, unit="%", labs=(SIX,),
     ),
     Claim(
         41, REPORT, "section 6.1, test 5", "A run without a pipeline holds 80 units of activations and 1F1B 20, which saves 75 %.",
@@ -76,7 +77,7 @@ MODEL = (
         42, REPORT, "section 6.2, benchmark 1", "With 2, 4, 8 and 16 microbatches a step takes longer and the speedup falls.", "wrong",
         "The speedup divides a fixed 1040 ms by a growing amount of work, and the bubble is in one row alone; for equal work the "
         "speedup rises.",
-        printed=(300, 600, 1210, 2160, 3.47, 1.73, 0.86, 0.48), unit="(ms, then times)", labs=(SIX,),
+        printed=(*(row.total for row in BENCHMARK_1), *(row.speedup for row in BENCHMARK_1)), unit="(ms, then times)", labs=(SIX,),
     ),
     Claim(
         43, REPORT, "section 6.2, benchmark 1", "Communication weighs less with fewer microbatches.", "wrong",
@@ -86,16 +87,16 @@ MODEL = (
         44, REPORT, "section 6.2, benchmark 2", "With 1, 2, 4 and 8 stages a step is shortest for 2 to 4 of them.", "wrong",
         "The steady state is divided by the stages and the bubble is not; under either reading the time has no such minimum, and 8 stages "
         "take 8 GPUs, not 4.",
-        printed=(1040, 650, 650, 1040), unit="ms", labs=(SIX,),
+        printed=tuple(row.total for row in BENCHMARK_2), unit="ms", labs=(SIX,),
     ),
     Claim(
         45, REPORT, "section 6.2, benchmark 3", "With 1, 2, 4 and 8 replicas the all-reduce takes 0, 20, 60 and 140 ms.", "depends",
         "It does if a step of the ring always takes 10 ms; where the bandwidth decides, more replicas have smaller pieces.",
-        printed=(0, 20, 60, 140), unit="ms", sources=("patarasuk2009bandwidth",), labs=(SIX,),
+        printed=tuple(row.all_reduce for row in BENCHMARK_3), unit="ms", sources=("patarasuk2009bandwidth",), labs=(SIX,),
     ),
     Claim(
         46, REPORT, "section 6.2, benchmark 3", "Of a step these all-reduces take 1.7, 4.9 and 11.5 %.", "wrong",
         "The third share is that of a step of 1210 ms, in which the longer all-reduce is not.",
-        printed=(1.7, 4.9, 11.5), unit="%", labs=(SIX,),
+        printed=tuple(row.share for row in BENCHMARK_3[1:]), unit="%", labs=(SIX,),
     ),
 )  # fmt: skip

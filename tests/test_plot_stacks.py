@@ -1,0 +1,96 @@
+"""Bars of parts: every part where and as long as it is, and every number in a bar within its part."""
+
+import itertools
+from typing import Any
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.patches import Rectangle
+
+from hybridlab import HybridLabError, plot
+
+PARTS = ("matmul", "memory", "tensor parallel", "point to point", "bubble", "data parallel", "optimiser")
+SEVEN = {f"model {size}": {part: size / (place + 1) ** 2 for place, part in enumerate(PARTS)} for size in (1, 4, 10)}
+
+
+def drawn(bars: Any) -> plot.Picture:
+    return plot.stacks(bars, x_label="seconds", title="Parts")
+
+
+def parts_of(figure: plot.Picture) -> list[Rectangle]:
+    return [patch for patch in figure.axes[-1].patches if isinstance(patch, Rectangle)]
+
+
+def test_parts_follow_each_other_and_are_as_long_as_their_values() -> None:
+    found = parts_of(drawn(SEVEN))
+    scale = max(sum(parts.values()) for parts in SEVEN.values()) / 1.0
+    whole = max(part.get_x() + part.get_width() for part in found)
+    values = [value for parts in SEVEN.values() for value in parts.values()]
+    assert [part.get_width() / whole for part in found] == pytest.approx([value / scale for value in values])
+    for row in range(len(SEVEN)):
+        bar = found[7 * row : 7 * row + 7]
+        assert bar[0].get_x() == 0
+        for before, after in itertools.pairwise(bar):
+            assert after.get_x() == pytest.approx(before.get_x() + before.get_width())
+
+
+def test_a_part_has_one_colour_in_all_bars_and_no_other_part_has_it() -> None:
+    figure = drawn(SEVEN)
+    colours = [to_hex(part.get_facecolor()) for part in parts_of(figure)]
+    assert colours == colours[:7] * 3
+    assert len(set(colours[:7])) == 7
+    legend = [to_hex(patch.get_facecolor()) for patch in figure.axes[0].patches]
+    assert legend == colours[:7]
+    assert {text.get_text() for text in figure.axes[0].texts} >= set(PARTS)
+
+
+@pytest.mark.parametrize("bars", [SEVEN, {"a": {"b": 0}}, {"a bar with a long name of many words": {"x": 1e-9, "y": 3e8}}])
+def test_numbers_stay_within_their_parts_and_names_on_the_page(bars: Any) -> None:
+    figure = drawn(bars)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    width, height = renderer.get_canvas_width_height()
+    parts = [part.get_window_extent(renderer) for part in parts_of(figure)]
+    for axes in figure.axes:
+        for text in axes.texts:
+            box = text.get_window_extent(renderer)
+            assert box.x0 >= 0
+            assert box.x1 <= width
+            assert box.y0 >= 0
+            assert box.y1 <= height
+            if axes is figure.axes[-1] and text.get_ha() == "center":
+                assert any(part.x0 <= box.x0 and box.x1 <= part.x1 and part.y0 < box.y0 < part.y1 for part in parts)
+
+
+def test_the_words_have_every_number() -> None:
+    figure = drawn({"a": {"x": 1.5, "y": 0}, "b": {"x": 0.25, "y": 2}})
+    assert figure.alt_text == "Parts: seconds. a: 1.5, of which x 1.5, y 0. b: 2.25, of which x 0.25, y 2."
+
+
+def test_numbers_have_three_digits() -> None:
+    assert drawn({"a": {"x": 1234.5, "y": 0.012345, "z": 59.06}}).alt_text.endswith("a: 1290, of which x 1230, y 0.0123, z 59.1.")
+
+
+@pytest.mark.parametrize(
+    ("bars", "told"),
+    [
+        ({}, "one to 16"),
+        ([("a", {"x": 1})], "by name"),
+        ({str(each): {"x": 1} for each in range(17)}, "one to 16"),
+        ({"a": {}}, "one to 7 parts"),
+        ({"a": {str(each): 1 for each in range(8)}}, "one to 7 parts"),
+        ({"a": [1, 2]}, "parts by name"),
+        ({"a": {"x": -1}}, "from 0 to 1e100"),
+        ({"a": {"x": float("nan")}}, "from 0 to 1e100"),
+        ({"a": {"x": "1"}}, "must be a number"),
+        ({"a": {"x": [1, 2]}}, "from 0 to 1e100"),
+        ({"a": {"x": 1}, "b": {"y": 1}}, "parts of the first, x"),
+        ({"a": {"x": 1, "y": 1}, "b": {"y": 1, "x": 1}}, "in that order"),
+        ({3: {"x": 1}}, "name of a bar"),
+        ({"a": {3: 1}}, "name of a part"),
+    ],
+)
+def test_what_is_no_bar_of_parts_is_refused(bars: Any, told: str) -> None:
+    with pytest.raises(HybridLabError, match=told):
+        drawn(bars)
