@@ -4,6 +4,7 @@ from hybridlab.published.claims.claim import Claim
 
 OUTPUT, NOTES, SIMULATOR = "program and its output", "notes", "simulator"
 TWO, FOUR, FIVE, SIX = "lab02_one_f_one_b", "lab04_ring", "lab05_wire_formats", "lab06_hybrid_step"
+NINE = "lab09_a100_report"
 
 PROGRAMS = (
     Claim(
@@ -48,7 +49,7 @@ PROGRAMS = (
     Claim(
         69, NOTES, "section 3", "A step of the ring of 20 ms stands for a fast interconnect.", "depends",
         "It is a gradient of nearly a gigabyte on one InfiniBand port; NVLink would carry ten times as much.",
-        printed=(20,), unit="ms", sources=("bang2023vtrain",), labs=(SIX,),
+        printed=(20,), unit="ms", sources=("bang2023vtrain",), labs=(SIX, NINE),
     ),
     Claim(
         70, NOTES, "section 2", "A node has 8 A100 or H100 GPUs, NVLink inside, and InfiniBand to other nodes.", "right",

@@ -5,7 +5,7 @@ from hybridlab.published.report import GPIPE_BUBBLE, MICROBATCH_COUNT, ONE_F_ONE
 
 REPORT = "report"
 TWO, THREE, FOUR = "lab02_one_f_one_b", "lab03_bubbles_and_memory", "lab04_ring"
-SIX = "lab06_hybrid_step"
+SIX, NINE = "lab06_hybrid_step", "lab09_a100_report"
 
 
 def _range(printed: tuple[float, ...]) -> tuple[float, float]:
@@ -17,12 +17,12 @@ DESIGN = (
     Claim(
         1, REPORT, "abstract", "Four GPUs, two stages by two replicas, are expected to be 6 to 8 times as fast as one.", "wrong",
         "Four devices cannot do one device's work more than four times as fast, and the bubble and the all-reduce take their part of that.",
-        printed=((6, 8),), unit="times", labs=(SIX,),
+        printed=((6, 8),), unit="times", labs=(SIX, NINE),
     ),
     Claim(
         2, REPORT, "abstract", "Communication takes 15 to 20 % of the training time.", "wrong",
         "With the report's own times the all-reduce is a few percent of a step, and nowhere does it derive more.",
-        printed=((15, 20),), unit="%", labs=(SIX,),
+        printed=((15, 20),), unit="%", labs=(SIX, NINE),
     ),
     Claim(
         3, REPORT, "abstract", "A pipeline needs 30 to 40 % less memory than a run without one.", "wrong",
@@ -69,57 +69,57 @@ DESIGN = (
     ),
     Claim(
         11, REPORT, "section 3.2", "An A100 has 16 GB of memory.", "wrong",
-        "An A100 is sold with 40 or 80 GB; 16 GB are those of the smaller V100.", printed=(16,), unit="GB",
+        "An A100 is sold with 40 or 80 GB; 16 GB are those of the smaller V100.", printed=(16,), unit="GB", labs=(NINE,),
     ),
     Claim(
         12, REPORT, "sections 3.2 and 4.2", "NVLink carries about 500 GB/s.", "wrong",
         "An A100 sends 300 GB/s in each direction, and vendors print the sum of both; NCCL reckons with less, and less still was measured.",
-        printed=(500,), unit="GB/s", sources=("bang2023vtrain",),
+        printed=(500,), unit="GB/s", sources=("bang2023vtrain",), labs=(NINE,),
     ),
     Claim(
         13, REPORT, "sections 3.2 and 4.2", "InfiniBand carries about 200 GB/s.", "depends",
         "It is the sum of a node with eight HDR ports; one port has 200 gigabits a second, an eighth of that in bytes.",
-        printed=(200,), unit="GB/s",
+        printed=(200,), unit="GB/s", labs=(NINE,),
     ),
     Claim(
         14, REPORT, "section 3.2", "An A100 computes 312 TFLOP/s.", "right",
         "It is the dense 16-bit peak of the tensor cores; whole training runs on it reach about half.",
-        printed=(312,), unit="TFLOP/s", sources=("narayanan2021megatron",),
+        printed=(312,), unit="TFLOP/s", sources=("narayanan2021megatron",), labs=(NINE,),
     ),
     Claim(
         15, REPORT, "section 3.3.1", "The speedup is nearly the number of devices.", "depends",
         "The bubble alone leaves M/(M+K-1) of it, which is near one with many microbatches for each stage and far from it with few; "
         "nearly is here the 80 % of the report's section 3.4.",
-        labs=(SIX,),
+        labs=(SIX, NINE),
     ),
     Claim(
         16, REPORT, "section 3.3.2", "The cost of communication is its time divided by the time of the step.", "right",
         "So the share is defined here too, of the communication that is exposed: what runs beside computing lengthens no step.",
-        labs=(SIX,),
+        labs=(SIX, NINE),
     ),
     Claim(
         17, REPORT, "section 3.3.2", "In a well-configured system communication takes 15 to 25 % of the time.", "depends",
         "The share follows from the number of replicas, the gradients and the links; the report's own times give far less with two "
         "replicas, and this with eight.",
-        printed=((15, 25),), unit="%", labs=(SIX,),
+        printed=((15, 25),), unit="%", labs=(SIX, NINE),
     ),
     Claim(
         18, REPORT, "section 3.3.3", "Activations, gradients and optimiser take 40 to 60 % of a GPU's memory.", "depends",
         "It follows from the model and its plan: published runs lie within and above.",
-        printed=((40, 60),), unit="%", sources=("narayanan2021megatron", "rajbhandari2020zero", "korthikanti2023recomputation"),
+        printed=((40, 60),), unit="%", sources=("narayanan2021megatron", "rajbhandari2020zero", "korthikanti2023recomputation"), labs=(NINE,),
     ),
     Claim(
         19, REPORT, "section 3.3.4", "The time of a step is that of computing plus that of communication.", "wrong",
-        "The sum lacks the bubble, which the report's own section 5.3 adds, and anything that overlaps.", labs=(SIX,),
+        "The sum lacks the bubble, which the report's own section 5.3 adds, and anything that overlaps.", labs=(SIX, NINE),
     ),
     Claim(
         20, REPORT, "section 3.3.4", "A step takes 1 to 2 s for a typical model.", "depends",
         "The report's own step does; published steps of large models take up to a hundred times as long.",
-        printed=((1, 2),), unit="s", sources=("narayanan2021megatron",),
+        printed=((1, 2),), unit="s", sources=("narayanan2021megatron",), labs=(NINE,),
     ),
     Claim(
         21, REPORT, "section 3.4", "More than 80 % of the devices' time is used as the system grows.", "depends",
-        "The pipeline alone needs at least 4(K-1) microbatches for 80 %.", printed=(), labs=(THREE,),
+        "The pipeline alone needs at least 4(K-1) microbatches for 80 %.", printed=(), labs=(THREE, NINE),
     ),
     Claim(
         22, REPORT, "section 4.2, choice 1", "GPipe idles for 30 to 40 % of the time and 1F1B for 2 to 5 %.", "wrong",
