@@ -61,7 +61,7 @@ def _words(text: str) -> str:
 
 def _links(claim: Claim) -> str:
     papers: list[Any] = [(f"bibliography.html#cite-{key}", _name(key)) for key in claim.sources]
-    labs = [(f"../labs/{lab}.html", f"Lab {int(lab[3:5])}") for lab in claim.labs]
+    labs = [(f"../labs/{lab}.html", f"Lab\xa0{int(lab[3:5])}") for lab in claim.labs]
     links = ", ".join(f'<a href="{href}">{escape(text)}</a>' for href, text in papers + labs)
     return f' <span class="links">({links})</span>' if links else ""
 
