@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hybridlab import HybridLabError
-from hybridlab.published.claims import CLAIMS, VERDICTS, Claim, Finding, counted, found, judged
+from hybridlab.published.claims import CLAIMS, VERDICTS, Claim, counted, found, judged
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
@@ -147,11 +148,15 @@ def test_a_verdict_that_the_numbers_contradict_is_refused() -> None:
         (36, 35, {}, "there are none"),
         (35, 35, {35: []}, "claim 35 needs what found"),
         (35, 35, {35: [1210]}, "claim 35 needs what found"),
+        (35, 35, {35: None}, "claim 35 needs what found"),
+        (35, 35, [found("{}", 1210)], "values has for every claim what found"),
+        ("35", 35, {}, "first must be a whole number"),
+        (35, 35.5, {}, "last must be a whole number"),
         (4, 4, {4: found("{}", 1)}, "claim 4 prints no number to compare with: say with holds="),
         (34, 34, {34: found("{}", 50)}, "claim 34 prints 50, 80, 130 ms: give as many numbers"),
     ],
 )
-def test_tables_refuse_what_is_missing_or_too_much(first: int, last: int, values: dict[int, Finding], told: str) -> None:
+def test_tables_refuse_what_is_missing_or_too_much(first: Any, last: Any, values: Any, told: str) -> None:
     with pytest.raises(HybridLabError, match=told):
         judged(first, last, values)
 
@@ -165,10 +170,21 @@ def test_what_was_found_is_refused_where_it_says_nothing() -> None:
             found(template, 1.5)
     with pytest.raises(HybridLabError, match="holds must be True or False"):
         found("{}", 1, holds="yes")
+    with pytest.raises(HybridLabError, match="told must be a string"):
+        found(1210)  # type: ignore[arg-type]
+
+
+def test_a_claim_has_a_known_document_and_verdict() -> None:
+    with pytest.raises(HybridLabError, match="unknown verdict 'true'"):
+        Claim(1, "report", "", "", "true", "")
+    with pytest.raises(HybridLabError, match="unknown document 'reports': did you mean 'report'"):
+        Claim(1, "reports", "", "", "right", "")
 
 
 def test_only_all_claims_are_counted() -> None:
     one = judged(35, 35, {35: found("{}", 1210)})
+    with pytest.raises(HybridLabError, match="counted takes what judged"):
+        counted(one, one.rows)  # type: ignore[arg-type]
     with pytest.raises(HybridLabError, match="every claim must be judged once; not so: 1, 2, 3"):
         counted(one)
     holds = {"right": [True], "wrong": [False], "depends": [True, False]}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import shown
+from hybridlab.inputs import checked_text, known_name, shown, whole_number
 
 VERDICTS = ("right", "wrong", "depends")
 DOCUMENTS = {
@@ -41,6 +41,11 @@ class Claim:
     unit: str = ""
     sources: tuple[str, ...] = ()
     labs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        whole_number(self.number, "the number of a claim")
+        known_name(self.document, DOCUMENTS, "document")
+        known_name(self.verdict, VERDICTS, "verdict")
 
     @property
     def figures(self) -> str:
@@ -96,7 +101,7 @@ def found(told: str, *numbers: Any, holds: Any = None) -> Finding:
     if holds is not None and not isinstance(holds, bool | np.bool_):
         raise HybridLabError(f"holds must be True or False, not {shown(holds)}")
     try:
-        text = told.format(*numbers)
+        text = checked_text(told, "told").format(*numbers)
     except (IndexError, KeyError, ValueError, AttributeError) as why:
         raise HybridLabError(f"{told!r} does not fit the numbers {shown(numbers)}: {why}") from why
     return Finding(text, numbers, None if holds is None else bool(holds))

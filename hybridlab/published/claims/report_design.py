@@ -106,7 +106,8 @@ DESIGN = (
     Claim(
         18, REPORT, "section 3.3.3", "Activations, gradients and optimiser take 40 to 60 % of a GPU's memory.", "depends",
         "It follows from the model and its plan: published runs lie within and above.",
-        printed=((40, 60),), unit="%", sources=("narayanan2021megatron", "rajbhandari2020zero", "korthikanti2023recomputation"), labs=(NINE,),
+        printed=((40, 60),), unit="%", sources=("narayanan2021megatron", "rajbhandari2020zero", "korthikanti2023recomputation"),
+        labs=(NINE,),
     ),
     Claim(
         19, REPORT, "section 3.3.4", "The time of a step is that of computing plus that of communication.", "wrong",

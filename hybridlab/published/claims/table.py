@@ -6,7 +6,7 @@ from textwrap import fill
 from typing import NamedTuple
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import shown
+from hybridlab.inputs import shown, whole_number
 from hybridlab.published.claims.claim import VERDICTS, Claim, Finding
 from hybridlab.published.claims.html import count_table, row_table
 from hybridlab.published.claims.rows import CLAIMS
@@ -71,7 +71,9 @@ def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Findin
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: claim 35 is written down as right, but what was found makes it wrong: printed 1210 ms, found 1211 ms
     """
-    wanted = range(first, last + 1)
+    wanted = range(whole_number(first, "first"), whole_number(last, "last") + 1)
+    if not isinstance(values, Mapping):
+        raise HybridLabError(f"values has for every claim what found() returned, such as {{35: found(...)}}, not {shown(values)}")
     missing = [number for number in wanted if number not in values or number not in CLAIMS]
     strange = [number for number in values if number not in wanted]
     if missing or strange or not wanted:
@@ -87,6 +89,9 @@ def counted(*tables: Judged) -> Counts:
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: every claim must be judged once; not so: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 66 more
     """
+    for table in tables:
+        if not isinstance(table, Judged):
+            raise HybridLabError(f"counted takes what judged() returned, table by table, not {shown(table)}")
     judged_ones = [row.claim for table in tables for row in table.rows]
     odd = [number for number in CLAIMS if judged_ones.count(CLAIMS[number]) != 1]
     if odd:
@@ -99,8 +104,9 @@ def counted(*tables: Judged) -> Counts:
 
 
 def _row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
-    row = Row(claim, (value,) if isinstance(value, Finding) else tuple(value))
-    if not row.found or not all(isinstance(each, Finding) for each in row.found):
+    given = tuple(value) if isinstance(value, Sequence) else (value,)
+    row = Row(claim, tuple(each for each in given if isinstance(each, Finding)))
+    if not row.found or len(row.found) < len(given):
         raise HybridLabError(f"claim {claim.number} needs what found() returns, one or a list, not {shown(value)}")
     holds = {each.agrees(claim) for each in row.found}
     verdict = "depends" if len(holds) > 1 else "right" if holds.pop() else "wrong"
