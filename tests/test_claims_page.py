@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claims_page import ROOT, TEXT, cells, in_the_book, run_page, summed_up
+from claims_page import ROOT, TEXT, cells, run_page, summed_up
 
 import hybridlab
 from hybridlab import HybridLabError, collectives, formulas, hardware, published
@@ -245,10 +245,11 @@ def test_findings_lead_to_their_claims() -> None:
     assert all(label == target and int(target) in CLAIMS for label, target in linked)
 
 
-def test_the_bibliography_is_read_where_the_page_stands() -> None:
-    with in_the_book():
-        assert Path("references.bib").is_file()
-    assert (ROOT / "book/claims.md").is_file()
+def test_cells_run_beside_the_labs_too() -> None:
+    """A reader copies them into a notebook there: the one file that they read is found from both folders."""
+    assert "Path(\"../book/references.bib\")" in TEXT
+    assert TEXT.count("Path(") == 1
+    assert all((ROOT / folder / "../book/references.bib").is_file() for folder in ("book", "labs"))
 
 
 def test_what_is_compared_can_be_read(page: dict[str, Any]) -> None:
