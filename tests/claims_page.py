@@ -22,21 +22,21 @@ def cells() -> list[str]:
 
 
 @contextmanager
-def in_the_book() -> Iterator[None]:
-    """Cells run in the folder of their page."""
+def inside(folder: str) -> Iterator[None]:
+    """Cells run in the folder of their page, or where a reader's notebook stands."""
     before = Path.cwd()
-    os.chdir(ROOT / "book")
+    os.chdir(ROOT / folder)
     try:
         yield
     finally:
         os.chdir(before)
 
 
-def run_page() -> dict[str, Any]:
+def run_page(folder: str = "book") -> dict[str, Any]:
     """Run all cells but the last, which hands the summary to the book, and return the names they leave; ``judged`` are the tables."""
     names: dict[str, Any] = {}
     tables: list[Judged] = []
-    with in_the_book():
+    with inside(folder):
         for cell in cells():
             if cell.startswith(LAST):
                 break
