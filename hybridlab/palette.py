@@ -15,6 +15,9 @@ from hybridlab.schedule import Schedule
 
 KIND_COLOURS: Mapping[str, str] = MappingProxyType({"F": "#56B4E9", "B": "#E69F00", "I": "#F0E442", "W": "#009E73"})
 SPAN_COLOURS: Mapping[str, str] = MappingProxyType({"reduce-scatter": "#CC79A7", "all-gather": "#0072B2", "optimiser": "#B8BEC6"})
+
+# Of the parts of a bar, in their order: no two neighbours of one lightness, so that they are told apart without colour, too
+PART_COLOURS = (*(KIND_COLOURS[kind] for kind in "FBWI"), *(SPAN_COLOURS[kind] for kind in ("reduce-scatter", "optimiser", "all-gather")))
 LIGHTEST = 0.6  # share of white in the lightest shade
 MOST_LINES = 18  # each colour with three dashes and markers
 
@@ -52,6 +55,15 @@ def line_style(place: int) -> LineStyle:
     count = len(_LINES)
     colours, shape = _LINES[place % count], _LINES[(place + place // count) % count]
     return shape._replace(colour=colours.colour, on_dark=colours.on_dark)
+
+
+def ink_on(colour: str) -> str:
+    """Return the colour of text on one of the colours above: white on the one dark blue.
+
+    >>> ink_on("#F0E442"), ink_on(PART_COLOURS[-1])
+    ('#000000', '#FFFFFF')
+    """
+    return "#FFFFFF" if colour == SPAN_COLOURS["all-gather"] else "#000000"
 
 
 def shade_colour(kind: str, shade: int, shades: int) -> str:

@@ -1,4 +1,4 @@
-"""Junk at figures and at published results: a valid result, or a HybridLabError that says what would work."""
+"""Junk at figures, at published results and at the grid of a view: a valid result, or a HybridLabError that says what would work."""
 
 from typing import Any
 
@@ -6,7 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import BATCH, TIMELINE, outcome, small, usual_or_junk
 
-from hybridlab import plot, published
+from hybridlab import A100_80GB, FP16, Transformer, plot, published, search
+from hybridlab.widgets import ClusterExplorer
+
+GPT = Transformer(layers=2, hidden=64, heads=2)
+FOUND = search(GPT, 1, A100_80GB, 2)
 
 timeline = usual_or_junk([TIMELINE, BATCH])
 words = usual_or_junk(["", "ms"])
@@ -46,6 +50,27 @@ def test_plot_compare(timelines: Any, title: Any, unit: Any) -> None:
 def test_plot_lines(x: Any, series: Any, label: Any) -> None:
     picture = outcome(plot.lines, x, series, x_label=label, y_label="y")
     assert picture is None or picture.alt_text
+
+
+@given(found=usual_or_junk([FOUND, FOUND.found, GPT]), title=usual_or_junk(["", "mine"]))
+def test_plot_pareto(found: Any, title: Any) -> None:
+    picture = outcome(plot.pareto, found, title=title)
+    assert picture is None or picture.alt_text
+
+
+@settings(max_examples=100)
+@given(
+    models=usual_or_junk([{"a": GPT}, {"a": GPT, "b": None}, {}, {1: GPT}, [GPT]]),
+    gpus=usual_or_junk([A100_80GB, [A100_80GB], [A100_80GB, "H100"]]),
+    counts=st.lists(usual_or_junk([1, (1, 2)]), min_size=5, max_size=5),
+    links=usual_or_junk([{"a": 1e9}, {"a": 0}, {"a": "b"}]),
+    wires=usual_or_junk([FP16, "FP16"]),
+    recompute=usual_or_junk(["full", ("none", "full")]),
+    show=usual_or_junk([None, {"stages": 1}, {"stage": 1}]),
+)
+def test_cluster_explorer(models: Any, gpus: Any, counts: list[Any], links: Any, wires: Any, recompute: Any, show: Any) -> None:
+    explorer = outcome(ClusterExplorer, models, gpus, *counts, links=links, wires=wires, recompute=recompute, show=show)
+    assert explorer is None or explorer.plan.gpus >= 1
 
 
 @given(timeline=timeline, unit=words)

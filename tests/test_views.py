@@ -12,14 +12,24 @@ from hypothesis import strategies as st
 from misuse import junk
 from sweep_tables import some_table
 
-from hybridlab import INT8, HybridLabError, build, widgets
+from hybridlab import A100_80GB, FP16, INT8, HybridLabError, build, widgets
 from hybridlab.training import train, train_alone
-from hybridlab.widgets import ErrorExplorer, MeshView, RingStepper, StepExplorer, SweepExplorer, TimelineExplorer, TrainingCurves
+from hybridlab.widgets import (
+    ClusterExplorer,
+    ErrorExplorer,
+    MeshView,
+    RingStepper,
+    StepExplorer,
+    SweepExplorer,
+    TimelineExplorer,
+    TrainingCurves,
+)
 from hybridlab.widgets.view import View
 
 RUNS = {(str(rate),): train(build("1f1b", 2, 2), 2, steps=3, learning_rate=rate) for rate in (0.1, 0.3)}
 ALONE = train_alone(steps=3)
 MAKE: dict[str, Callable[[], View]] = {
+    "ClusterExplorer": lambda: ClusterExplorer(gpus=A100_80GB, replicas=2, microbatches=(1, 4), microbatch=1, wires=FP16, recompute="full"),
     "ErrorExplorer": lambda: ErrorExplorer((2, 4), INT8, "normal", 64),
     "MeshView": lambda: MeshView((2, 3), (1, 4)),
     "RingStepper": lambda: RingStepper(ranks=(2, 4)),
@@ -66,6 +76,7 @@ def test_a_setting_refused_in_part_is_taken_back_whole(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
+        ("ClusterExplorer", {"stages": 4}, {"recompute": "none"}),
         ("MeshView", {"stages": 3}, {"rank": 99}),
         ("RingStepper", {"ranks": 4}, {"step": 99}),
         ("StepExplorer", {"replicas": 2}, {"rank": 99}),

@@ -9,13 +9,11 @@ from matplotlib.ticker import MaxNLocator
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import checked_text, numbers, shown
-from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
+from hybridlab.palette import PART_COLOURS, ink_on
 from hybridlab.plot.curves import LINE, dress
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, sheet, text_width, write
 from hybridlab.plot.words import number
 
-# No two neighbours of one lightness: told apart without colour, too
-COLOURS = [KIND_COLOURS[kind] for kind in "FBWI"] + [SPAN_COLOURS[kind] for kind in ("reduce-scatter", "optimiser", "all-gather")]
 MOST = 16  # bars
 RIGHT, ROW, BAR, SIZE = 0.62, 0.36, 0.24, 8.5  # inches; points
 
@@ -42,7 +40,7 @@ def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = 
     paper = page(figure)
     for row, line in enumerate(above):
         write(paper, MARGIN, MARGIN + LINE * row + 0.14, line, size=10.5, weight="bold")
-    for (part, row, x), colour in zip(names, COLOURS, strict=False):
+    for (part, row, x), colour in zip(names, PART_COLOURS, strict=False):
         y = MARGIN + LINE * (len(above) + row) + 0.1
         paper.add_patch(Rectangle((x, y - 0.07), 0.24, 0.14, facecolor=colour))
         write(paper, x + 0.32, y, part, va="center_baseline")
@@ -59,12 +57,12 @@ def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = 
     for row, (name, parts) in enumerate(found.items()):
         y, x = ROW * row + (ROW - BAR) / 2, 0.0
         write(inside, -0.08, y + BAR / 2, name, ha="right", va="center_baseline")
-        for value, colour in zip(parts.values(), COLOURS, strict=False):
+        for value, colour in zip(parts.values(), PART_COLOURS, strict=False):
             width = value / longest * wide
             inside.add_patch(Rectangle((x, y), width, BAR, facecolor=colour, edgecolor="white", linewidth=0.6))
             if text_width(_short(value), SIZE) + 0.08 < width:
-                ink = "white" if colour == COLOURS[-1] else "black"
-                write(inside, x + width / 2, y + BAR / 2, _short(value), size=SIZE, color=ink, ha="center", va="center_baseline")
+                style = {"size": SIZE, "color": ink_on(colour), "ha": "center", "va": "center_baseline"}
+                write(inside, x + width / 2, y + BAR / 2, _short(value), **style)
             x += width
         write(inside, x + 0.07, y + BAR / 2, _short(sums[name]), weight="bold", va="center_baseline")
     return figure
@@ -94,8 +92,8 @@ def _checked(bars: Any) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for given, parts in bars.items():
         name = checked_text(given, "the name of a bar")
-        if not isinstance(parts, Mapping) or not 1 <= len(parts) <= len(COLOURS):
-            raise HybridLabError(f"bar {shown(name)} must have one to {len(COLOURS)} parts by name, not {shown(parts)}")
+        if not isinstance(parts, Mapping) or not 1 <= len(parts) <= len(PART_COLOURS):
+            raise HybridLabError(f"bar {shown(name)} must have one to {len(PART_COLOURS)} parts by name, not {shown(parts)}")
         values = numbers(list(parts.values()), f"the parts of bar {shown(name)}")
         if values.ndim != 1 or not ((values >= 0) & (values < 1e100)).all():
             raise HybridLabError(f"the parts of bar {shown(name)} must be numbers from 0 to 1e100, not {shown(parts)}")

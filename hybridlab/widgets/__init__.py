@@ -1,6 +1,7 @@
 """Interactive views for notebooks and pages: each a few traits and plain JavaScript, with no build step."""
 
 from hybridlab.widgets.bet import Bet, Revealed
+from hybridlab.widgets.cluster_explorer import ClusterExplorer
 from hybridlab.widgets.error_explorer import ErrorExplorer
 from hybridlab.widgets.explorer import TimelineExplorer
 from hybridlab.widgets.mesh_view import MeshView
@@ -11,6 +12,7 @@ from hybridlab.widgets.training_curves import TrainingCurves
 
 __all__ = [
     "Bet",
+    "ClusterExplorer",
     "ErrorExplorer",
     "MeshView",
     "Revealed",

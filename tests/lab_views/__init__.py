@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from lab_views import errors, mesh, ring, step, sweep, training
+from lab_views import cluster, errors, mesh, ring, step, sweep, training
 from lab_views.kind import Kind
 
-KINDS: tuple[Kind, ...] = (mesh.KIND, ring.KIND, errors.KIND, step.KIND, training.KIND, sweep.KIND)
+KINDS: tuple[Kind, ...] = (mesh.KIND, ring.KIND, errors.KIND, step.KIND, training.KIND, sweep.KIND, cluster.KIND)
 
 
 def each_of(name: str) -> list[Any]:

@@ -1,0 +1,220 @@
+"""A cluster explorer shows the right iteration: bars, tables and sentences against predict() and memory(), before the last change too."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from playwright.sync_api import Locator
+
+from hybridlab import FP16, FP32, Plan, Transformer, UnsupportedSize, WireFormat, predict
+from hybridlab.hardware import GPUS, gigabits
+from hybridlab.planner import IterationTime, Memory, memory
+from lab_views.kind import Damage, Kind, rows_of, setting_of, with_no_data
+
+MODELS = {
+    "GPT 1.7B": Transformer(24, 2304, 24),
+    "GPT 18B": Transformer(40, 6144, 48),
+    "GPT 175B": Transformer(96, 12288, 96),
+    "GPT 1T": Transformer(128, 25600, 160),
+}
+PORTS = {"InfiniBand EDR": gigabits(100), "InfiniBand HDR": gigabits(200), "InfiniBand NDR": gigabits(400)}
+WIRES = {str(wire): wire for wire in (FP32, FP16, WireFormat("INT8", block=256))}
+LABELS = ("Model", "GPU", "Tensor GPUs", "Stages K", "Replicas D", "Microbatches M", "Microbatch size", "Network port", "Gradients sent as")
+LABELS += ("Recomputation",)
+WORDS = ("matmul", "memory traffic", "tensor-parallel all-reduce", "point-to-point", "bubble", "data-parallel all-reduce")
+WORDS += ("optimiser",)
+KEPT = ("states", "activations", "working memory")
+BEFORE = re.compile(r"Before, with (.*?): (not possible|([\d.,]+) s)(?:; now ([\d.]+) times as long)?\.$")
+PIXELS = 0.02
+SHOWN = """(root) => {
+  const numbers = (element, ...names) => names.map((name) => Number(element.getAttribute(name)));
+  const bars = [...root.querySelectorAll("[data-bar]")].map((bar) => [bar.dataset.bar,
+    [...bar.querySelectorAll("rect[data-part]")].map((rect) => [rect.querySelector("title").textContent, ...numbers(rect, "x", "width")])]);
+  const one = (selector, name) => Number(root.querySelector(selector)?.getAttribute(name) ?? NaN);
+  return {
+    bars: Object.fromEntries(bars), width: one(".picture svg", "width") - 2,
+    capacity: one(".capacity", "x1"), beyond: one(".beyond", "width"),
+    told: root.querySelector(".told").textContent, plan: root.querySelector(".plan").textContent,
+    words: root.querySelector(".picture").getAttribute("aria-label"),
+  };
+}"""
+
+
+class Said(NamedTuple):
+    """What the library says of a setting: the iteration or the sentence that refuses it, and the memory where the plan divides."""
+
+    plan: Plan
+    time: IterationTime | str
+    memory: Memory | None
+    capacity: float
+
+
+def said_of(setting: Mapping[str, str], models: Mapping[str, Transformer] = MODELS) -> Said:
+    """Return what the planner says of the setting of a view's controls, by label."""
+    model, gpu, *counts, port, wire, recompute = (setting[label] for label in LABELS)
+    tensor, stages, replicas, microbatches, microbatch = map(int, counts)
+    plan = Plan(tensor, stages, replicas, microbatch, replicas * microbatches * microbatch, recompute=recompute)
+    profile = replace(GPUS[gpu], network=PORTS[port])
+    time: IterationTime | str
+    used = None
+    try:
+        used = memory(models[model], plan)
+        time = predict(models[model], plan, profile, wire=WIRES[wire])
+    except UnsupportedSize as why:
+        time = str(why)
+    return Said(plan, time, used, profile.memory)
+
+
+def near(text: str, value: float) -> bool:
+    """Whether a number is written with three digits that a value of five rounds to, or with all those before the point."""
+    shown = float(text.replace(",", ""))
+    last = 0 if value >= 1000 else math.floor(math.log10(value)) - 2 if value else 0
+    return abs(shown - value) <= 0.5 * 10**last + 1e-4 * value
+
+
+def gigabytes(value: float) -> str:
+    return f"{value / 1e9:.1f}"
+
+
+def is_right(view: Locator, models: Mapping[str, Transformer] | None = None) -> None:
+    setting, shown = setting_of(view), view.evaluate(SHOWN)
+    said = said_of(setting, models or MODELS)
+    assert all(f"{label}: {setting[label]}" in shown["plan"] for label in LABELS)
+    match = BEFORE.search(shown["told"])
+    before = said_of({**setting, **dict(each.split(" = ") for each in changes_of(match[1]))}, models or MODELS) if match else None
+    head_is_right(shown["told"], said)
+    if match and before:
+        before_is_right(match, said, before)
+    rows = rows_of(view, "table.time tbody tr")
+    if isinstance(said.time, str):
+        assert not rows
+        assert not {"now", "before"} & set(shown["bars"])
+    else:
+        earlier = before.time if before and not isinstance(before.time, str) else None
+        time_is_right(shown, rows, said.time, earlier)
+    memory_is_right(shown, rows_of(view, "table.memory tbody tr"), said)
+
+
+def changes_of(words: str) -> list[str]:
+    """Return the parts of "Stages K = 8, Gradients sent as = INT8, block 256"."""
+    places = sorted(match.start() for label in LABELS for match in re.finditer(rf"(?:^|(?<=, )){label} = ", words))
+    return [words[start:end].removesuffix(", ") for start, end in zip(places, [*places[1:], len(words)], strict=True)]
+
+
+def head_is_right(told: str, said: Said) -> None:
+    count = f"on {said.plan.gpus:,} GPU{'s' * (said.plan.gpus > 1)}"
+    if isinstance(said.time, str):
+        assert told.startswith(f"Not possible {count}: {said.time}. ")
+        return
+    match = re.match(r"([\d.,]+) s an iteration (.*), ([\d.,]+) TFLOP/s each\. It fits: (.*) free\.", told)
+    assert match
+    assert near(match[1], said.time.seconds)
+    assert match[2] == count
+    assert near(match[3], said.time.tflops_per_gpu)
+    assert said.memory
+    assert match[4].startswith(f"{gigabytes(said.memory.total)} of {said.capacity / 1e9:g} GB, ")
+    assert abs(float(match[4].split()[-1]) - (said.capacity - said.memory.total) / 1e9) < 0.1
+
+
+def before_is_right(match: re.Match[str], said: Said, before: Said) -> None:
+    """Raise AssertionError unless the sentence of the last change has the time before it and the factor."""
+    if isinstance(before.time, str):
+        assert match[2] == "not possible"
+        return
+    assert near(match[3], before.time.seconds)
+    if not isinstance(said.time, str):
+        assert near(match[4], said.time.seconds / before.time.seconds)
+
+
+def time_is_right(shown: Any, rows: list[list[str]], time: IterationTime, before: IterationTime | None) -> None:
+    longest = max(time.seconds, before.seconds if before else 0)
+    for name, each in (("now", time), ("before", before)):
+        if each is None:
+            assert name not in shown["bars"]
+            continue
+        left = 0.0
+        for (title, x, width), words, part in zip(shown["bars"][name], WORDS, each.parts.values(), strict=True):
+            assert title.startswith(f"{words}: ")
+            assert abs(x - left / longest * shown["width"]) <= 1e-4 * shown["width"] + PIXELS
+            assert abs(width - part / longest * shown["width"]) <= 1e-4 * shown["width"] + PIXELS
+            left += part
+    assert [row[0] for row in rows] == [*WORDS, "together"]
+    for place, row in enumerate(rows):
+        part, *old = [([*each.parts.values(), each.seconds])[place] for each in (time, before) if each]
+        assert near(row[1], part)
+        assert abs(float(row[2].removesuffix(" %")) - 100 * part / time.seconds) <= 0.061
+        assert len(row) == 3 + len(old)
+        assert not old or near(row[3], old[0])
+    shares = ", ".join(f"{row[0]} {row[2]}" for row in rows[:-1])
+    assert shares in shown["words"]
+
+
+def memory_is_right(shown: Any, rows: list[list[str]], said: Said) -> None:
+    if said.memory is None:
+        assert not rows
+        assert "memory" not in shown["bars"]
+        return
+    total, room = said.memory.total, said.capacity
+    numbers = [gigabytes(each) for each in (*said.memory, total)]
+    assert rows == [*map(list, zip((*KEPT, "together"), numbers, strict=False)), ["capacity of a GPU", f"{room / 1e9:g}"]]
+    scale = shown["width"] / max(total, room)
+    near_enough = 0.05e9 * scale + PIXELS  # drawn from what the table says
+    left = 0.0
+    for (title, x, width), words, part in zip(shown["bars"]["memory"], KEPT, said.memory, strict=True):
+        assert title == f"{words} {gigabytes(part)} GB"
+        assert abs(x - left * scale) <= 3 * near_enough
+        assert abs(width - part * scale) <= 2 * near_enough
+        left += part
+    assert abs(shown["capacity"] - room * scale) <= 2 * near_enough
+    assert abs(shown["beyond"] - max(total - room, 0) * scale) <= 3 * near_enough
+    assert f"Memory of the fullest GPU: {numbers[-1]} of {room / 1e9:g} GB" in shown["words"]
+
+
+def scaled(name: str, factor: float) -> Damage:
+    def planted(state: Any) -> None:
+        table = state["data"]["quantities"][name][0][0]
+        table["values"] = [value * factor for value in table["values"]]
+
+    planted.__name__ = f"with_other_{name}"
+    return planted
+
+
+def without_quantities(state: Any) -> None:
+    state["data"]["quantities"] = {}
+
+
+def with_a_table_cut_off(state: Any) -> None:
+    state["data"]["quantities"]["data_parallel"][0][0]["values"].pop()
+
+
+def with_words_for_times(state: Any) -> None:
+    table = state["data"]["quantities"]["matmul"][0][0]
+    table["values"] = ["long"] * len(table["values"])
+
+
+def with_an_unknown_setting(state: Any) -> None:
+    state["stages"] = 5
+
+
+def with_names_swapped(state: Any) -> None:
+    one, other = state["data"]["parts"][:2]
+    one["words"], other["words"] = other["words"], one["words"]
+
+
+def with_a_refusal(state: Any) -> None:
+    table = state["data"]["refused"][1]
+    table["values"] = [1 for _ in table["values"]]
+
+
+PARTS = ("matmul", "memory", "tensor_parallel", "point_to_point", "bubble", "data_parallel", "optimiser")
+KIND = Kind(
+    "cluster",
+    "ClusterExplorer",
+    "labs/lab09_a100_report.html",
+    is_right,
+    damages=(without_quantities, with_a_table_cut_off, with_words_for_times, with_an_unknown_setting, with_no_data),
+    faults=(*(scaled(name, 1.02) for name in (*PARTS, "work", "total", "capacity")), with_names_swapped, with_a_refusal),
+    python=("stages", 16),
+)

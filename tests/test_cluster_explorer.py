@@ -1,0 +1,204 @@
+"""The cluster explorer: its tables against predict() and memory() at settings all over the grid, what can be set, what is refused."""
+
+import gzip
+import json
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from math import prod
+from typing import Any
+
+import pytest
+
+from hybridlab import A100_80GB, B200, FP16, H100, INT8, HybridLabError, Plan, Transformer, UnsupportedSize, WireFormat, predict
+from hybridlab.hardware import GPUS, gigabits
+from hybridlab.planner import memory
+from hybridlab.widgets import ClusterExplorer, cluster_explorer_data
+
+LARGEST = 120_000  # bytes, gzipped
+PORTS = {"InfiniBand EDR": gigabits(100), "InfiniBand HDR": gigabits(200), "InfiniBand NDR": gigabits(400), "slow": 1e9, "fast": 1e11}
+WIRES = {"FP32": WireFormat("FP32"), "FP16": FP16, "INT8": INT8, "INT8, block 256": WireFormat("INT8", block=256)}
+MODELS = {
+    "GPT 1.7B": Transformer(24, 2304, 24),
+    "GPT 18B": Transformer(40, 6144, 48),
+    "GPT 175B": Transformer(96, 12288, 96),
+    "GPT 1T": Transformer(128, 25600, 160),
+    "small": Transformer(12, 768, 12, vocabulary=1000, sequence=512),
+    "odd": Transformer(15, 960, 15),
+}
+
+
+@cache
+def whole() -> ClusterExplorer:
+    return ClusterExplorer()
+
+
+def small(**changes: Any) -> ClusterExplorer:
+    grid: dict[str, Any] = {"models": {"small": MODELS["small"]}, "gpus": A100_80GB, "tensor": (1, 2), "stages": (1, 2, 5)}
+    grid |= {"replicas": (1, 6), "microbatches": (1, 4), "microbatch": 2, "wires": FP16, "recompute": "none"}
+    return ClusterExplorer(**(grid | changes))
+
+
+def entry(table: Mapping[str, Any], places: Mapping[str, int]) -> float:
+    place = 0
+    for axis, size in zip(table["axes"], table["sizes"], strict=True):
+        place = place * size + places[axis]
+    return float(table["values"][place])
+
+
+def shown(data: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:
+    """What a page makes of the tables: picked, multiplied, added."""
+    places = {axis["name"]: axis["values"].index(setting[axis["name"]]) for axis in data["axes"]}
+    places |= {name: int(entry(table, places)) for name, table in data["derived"].items()}
+    found: dict[str, Any] = {
+        name: sum(prod(entry(table, places) for table in tables) for tables in terms) for name, terms in data["quantities"].items()
+    }
+    told = [data["sentences"][int(entry(table, places))] for table in data["refused"]]
+    return found | {"refusal": next(filter(None, told), "")}
+
+
+def settings_of(explorer: ClusterExplorer, count: int) -> list[dict[str, Any]]:
+    rng = random.Random(7)  # noqa: S311  # the same settings in every run
+    return [{axis["name"]: rng.choice(axis["values"]) for axis in explorer.data["axes"]} for _ in range(count)]
+
+
+def refused(call: Any, *arguments: Any, **named: Any) -> str:
+    try:
+        call(*arguments, **named)
+    except UnsupportedSize as why:
+        return str(why)
+    return ""
+
+
+def judge(found: dict[str, Any], setting: Mapping[str, Any]) -> str:
+    """Raise AssertionError unless the tables say what predict() and memory() do; return what kind of setting it is."""
+    batch = setting["replicas"] * setting["microbatches"] * setting["microbatch"]
+    plan = Plan(setting["tensor"], setting["stages"], setting["replicas"], setting["microbatch"], batch, recompute=setting["recompute"])
+    model, profile = MODELS[setting["model"]], replace(GPUS[setting["gpu"]], network=PORTS[setting["link"]])
+    ask = {"profile": profile, "wire": WIRES[setting["wire"]]}
+    assert found["gpus"] == plan.gpus
+    assert found["capacity"] == profile.memory / 1e9
+    if refused(memory, model, plan):
+        assert found["refusal"] == refused(memory, model, plan)
+        return "does not divide"
+    used = memory(model, plan)
+    numbers = {**used._asdict(), "total": used.total, "over": used.total - profile.memory}
+    texts = {name: f"{value / 1e9:.1f}" for name, value in numbers.items()}
+    assert {name: f"{found[name]:.1f}" for name in ("states", "activations", "working", "total")}.items() <= texts.items()
+    if refused(predict, model, plan, **ask):
+        texts |= {"capacity": f"{found['capacity']:g}", "gpu": profile.name}
+        assert re.sub(r"\{(\w+)\}", lambda name: texts[name[1]], found["refusal"]) == refused(predict, model, plan, **ask)
+        return "does not fit"
+    time = predict(model, plan, **ask)
+    assert not found["refusal"]
+    parts = {name: found[name] for name in time.parts}
+    assert parts == pytest.approx(time.parts, rel=1e-4, abs=1e-12)
+    assert found["work"] / sum(parts.values()) == pytest.approx(time.tflops_per_gpu, rel=1e-4)
+    return "fits"
+
+
+def test_the_tables_say_what_the_planner_says_all_over_the_grid() -> None:
+    kinds = [judge(shown(whole().data, setting), setting) for setting in settings_of(whole(), 3000)]
+    assert {kind: kinds.count(kind) > 300 for kind in kinds} == {"does not divide": True, "does not fit": True, "fits": True}
+
+
+def test_another_grid_has_its_own_tables() -> None:
+    links = {"slow": 1e9, "fast": 1e11}
+    models = {name: MODELS[name] for name in ("odd", "GPT 18B", "small")}
+    grid = {"gpus": (H100, GPUS["V100-SXM2-32GB"]), "tensor": (1, 3, 5), "stages": (1, 3, 5, 10), "replicas": (1, 3, 12)}
+    counts = {"microbatches": (1, 2, 7, 30), "microbatch": (1, 3, 32)}
+    explorer = ClusterExplorer(models, **grid, **counts, links=links, wires=(INT8, FP16), recompute=("full", "none"))
+    kinds = [judge(shown(explorer.data, setting), setting) for setting in settings_of(explorer, 2000)]
+    assert set(kinds) == {"does not divide", "does not fit", "fits"}
+
+
+def test_all_that_a_page_carries_is_small() -> None:
+    packed = json.dumps(whole().data, separators=(",", ":"), allow_nan=False).encode()
+    assert len(gzip.compress(packed, 6)) < LARGEST
+
+
+def test_what_is_shown_can_be_set_and_observed() -> None:
+    explorer = whole()
+    seen: list[Any] = []
+    explorer.observe(lambda change: seen.append((change["name"], change["new"])), list(ClusterExplorer.SETTING))
+    explorer.set_state({"stages": 16, "recompute": "selective"})  # what a message from the page does
+    explorer.wire = WireFormat("INT8", block=256)
+    assert seen == [("stages", 16), ("recompute", "selective"), ("wire", "INT8, block 256")]
+    plan = Plan(8, 16, 16, microbatch=1, global_batch=1024, recompute="selective")
+    assert explorer.plan == plan
+    assert explorer.time == predict(MODELS["GPT 175B"], plan, A100_80GB, wire=WireFormat("INT8", block=256))
+    assert explorer.memory == memory(MODELS["GPT 175B"], plan)
+    assert "tensor 8, K 16, D 16, M 64 of 1, InfiniBand HDR, INT8, block 256, selective>" in repr(explorer)
+    explorer.stages = 1
+    with pytest.raises(UnsupportedSize, match="GB more than the 80 GB"):
+        _ = explorer.time
+
+
+def test_it_begins_where_it_is_told_or_at_a_published_shape_or_at_the_first_values() -> None:
+    assert repr(small()).endswith("small on 1 x A100-SXM4-80GB, tensor 1, K 1, D 1, M 1 of 2, InfiniBand HDR, FP16, none>")
+    shown = small(show={"stages": 2, "replicas": 6})
+    assert (shown.stages, shown.replicas, shown.microbatches) == (2, 6, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("stages", 3, "this explorer has no plan with stages = 3: choose from 1, 2, 5"),
+        ("stages", True, "this explorer has no plan with stages = True"),
+        ("stages", "2", "this explorer has no plan with stages = '2'"),
+        ("stages", 2.0, "this explorer has no plan with stages = 2.0"),
+        ("microbatch", [2], "this explorer has no plan with microbatch = [2]"),
+        ("gpu", "A100-SXM4-40GB", "did you mean 'A100-SXM4-80GB'?"),
+        ("gpu", A100_80GB, "unknown gpu of this explorer Profile"),
+        ("wire", INT8, "unknown wire of this explorer 'INT8'"),
+        ("link", None, "unknown link of this explorer None"),
+        ("recompute", "full", "unknown recompute of this explorer 'full'"),
+    ],
+)
+def test_what_the_grid_lacks_is_refused_and_changes_nothing(name: str, value: Any, sentence: str) -> None:
+    explorer = small()
+    before = repr(explorer)
+    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+        setattr(explorer, name, value)
+    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+        small(show={name: value})
+    assert repr(explorer) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"models": MODELS["small"]}, "models are values by name, such as {'GPT 175B': ...}, not Transformer"),
+        ({"models": {}}, "models are values by name"),
+        ({"models": {3: MODELS["small"]}}, "a name in models must be a string, not 3"),
+        ({"models": {"small": "small"}}, "a model must be a Transformer"),
+        ({"gpus": "H100"}, "a GPU must be a Profile, such as A100_80GB, not 'H100'"),
+        ({"gpus": ()}, "gpus is empty"),
+        ({"gpus": (B200, replace(B200, memory=1e9))}, "two GPUs have the name 'B200-HGX'"),
+        ({"tensor": (8, 16)}, "the explorer keeps a layer inside a node: tensor is at most 8, not 16"),
+        ({"tensor": 0}, "tensor must be a whole number of at least 1, not 0"),
+        ({"stages": float("nan")}, "stages must be a whole number"),
+        ({"replicas": range(10**9)}, "replicas has more than 1,000 values"),
+        ({"microbatches": 10**8}, "microbatches must be at most"),
+        ({"links": 25e9}, "links are values by name"),
+        ({"links": {"none": 0}}, "network must be at least 1"),
+        ({"links": {"far": float("inf")}}, "link 'far' must be finite numbers of zero or more"),
+        ({"wires": "FP16"}, "wires must be a wire format"),
+        ({"recompute": "half"}, "unknown recomputation 'half'"),
+        ({"stages": 5}, "no plan of this grid divides: 12 layers cannot be cut into 5 stages"),
+        ({"stages": range(1, 1000), "replicas": range(1, 1000)}, "more than the 2 MB of data that a page can carry"),
+        ({"show": "stages"}, "show is a setting to begin with"),
+        ({"show": {"stage": 2}}, "did you mean 'stages'?"),
+    ],
+)
+def test_what_makes_no_grid_is_refused(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+        small(**arguments)
+
+
+def test_every_part_of_an_iteration_has_its_words_and_a_colour_of_its_own() -> None:
+    time = predict(MODELS["small"], Plan(1, 1, 1, 1, 1), A100_80GB)
+    assert list(cluster_explorer_data.PARTS) == list(time.parts)
+    assert len({part["colour"] for part in whole().data["parts"]}) == len(time.parts)

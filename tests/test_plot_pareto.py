@@ -1,0 +1,117 @@
+"""The plans of a search in a picture: where they stand, which are on the line, and that the fastest is named on the page."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.lines import Line2D
+from misuse import BrokenRepr
+
+from hybridlab import A100_80GB, H100, HybridLabError, Plan, Transformer, plot, search
+from hybridlab.planner import Found, Search
+from hybridlab.plot.pareto import plan_words
+
+GPT = Transformer(layers=24, hidden=2304, heads=24)
+FOUND = search(GPT, 32, A100_80GB, global_batch=64)
+PLAN = Plan(tensor=8, pipeline=16, data=64, microbatch=128, global_batch=2**17, chunks=12, recompute="selective", sequence_parallel=True)
+
+
+def made(*places: tuple[float, float]) -> Search:
+    """A search whose plans take so many seconds and gigabytes each, the fastest first."""
+    return Search(GPT, H100, tuple(Found(PLAN, seconds, 100.0, gigabytes * 1e9) for seconds, gigabytes in places), 99)
+
+
+SPREAD = made((2, 60), (2.5, 70), (3, 30), (3.5, 40), (4, 10), (20, 5), (21, 9))
+EVERY = {"real": FOUND, "spread": SPREAD, "alone": made((0.1, 79)), "at the left": made((3, 0.01), (9, 50)), "at the right": made((3, 80))}
+each = pytest.mark.parametrize("found", EVERY.values(), ids=list(EVERY))
+
+
+def lines_of(figure: plot.Picture) -> dict[str, Line2D]:
+    return {str(line.get_gid()): line for axes in figure.axes if axes.axison for line in axes.get_lines()}
+
+
+def xy_of(line: Line2D) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in np.asarray(line.get_xydata())]
+
+
+@each
+def test_all_plans_stand_at_memory_and_seconds_but_the_slow_ones(found: Search) -> None:
+    figure = plot.pareto(found)
+    (axes,) = [axes for axes in figure.axes if axes.axison]
+    end = axes.get_ylim()[1]
+    places = [(plan.memory / 1e9, plan.seconds) for plan in found.found]
+    np.testing.assert_allclose(xy_of(lines_of(figure)["plans"]), [place for place in places if place[1] <= end])
+    missing = sum(y > end for _, y in places)
+    assert (f"{missing} slower plan" in figure.alt_text) == bool(missing)
+    assert end >= 1.4 * min(y for x, y in places)
+    assert axes.get_xlim()[1] > found.profile.memory / 1e9
+    assert axes.get_ylim()[0] == axes.get_xlim()[0] == 0
+
+
+@each
+def test_the_line_joins_those_that_no_other_beats_in_both(found: Search) -> None:
+    places = {(plan.memory / 1e9, plan.seconds) for plan in found.found}
+    unbeaten = {(x, y) for x, y in places if not any((u <= x and v <= y) and (u, v) != (x, y) for u, v in places)}
+    line = lines_of(plot.pareto(found))["front"]
+    assert set(xy_of(line)) == unbeaten
+    assert xy_of(line) == sorted(unbeaten)
+    assert line.get_drawstyle() == "steps-post"  # to the right of a plan its time can be had, until the next
+
+
+@each
+def test_the_capacity_is_marked_and_named(found: Search) -> None:
+    figure = plot.pareto(found)
+    assert set(np.asarray(lines_of(figure)["capacity"].get_xdata())) == {80.0}
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert f"80 GB of {found.profile.name}" in texts
+
+
+@each
+def test_the_fastest_is_named_on_the_page_below_all_plans_and_clear_of_the_capacity(found: Search) -> None:
+    figure = plot.pareto(found, title="All plans")
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    texts = [text for axes in figure.axes for text in axes.texts]
+    (first,) = (place for place, text in enumerate(texts) if text.get_text().startswith("fastest"))
+    told = texts[first:]
+    assert f"fastest: {found.best.seconds:.3g} s" == told[0].get_text()
+    assert " ".join(text.get_text() for text in told[1:]) == plan_words(found.best.plan)
+    (axes,) = [axes for axes in figure.axes if axes.axison]
+    _, lowest = axes.transData.transform((0, found.best.seconds))
+    edge, _ = axes.transData.transform((80, 0))
+    for text in told:
+        box = text.get_window_extent(renderer)
+        assert axes.get_window_extent(renderer).x0 <= box.x0
+        assert box.x1 < edge
+        assert axes.get_window_extent(renderer).y0 <= box.y0
+        assert box.y1 < lowest
+
+
+def test_the_words_tell_the_ends_of_the_line() -> None:
+    assert plot.pareto(SPREAD, title="Mine").alt_text == (
+        "Mine: seconds of an iteration against memory of the fullest GPU, GB: 7 plans that fit in 80 GB of H100-SXM5-80GB. "
+        f"No other beats 4 of them in both. The fastest: 2 s, 60.0 GB, {plan_words(PLAN)}. The smallest: 20 s, 5.0 GB, {plan_words(PLAN)}. "
+        "2 slower plans not drawn."
+    )
+
+
+def test_a_plan_in_words_leaves_out_what_it_does_not_do() -> None:
+    assert plan_words(Plan(1, 1, 2, 4, 8, recompute="none")) == "tensor 1, pipeline 1, data 2, microbatch 4"
+    words = "tensor 8, pipeline 16, data 64, microbatch 128, 12 chunks, selective recomputation, sequence parallel"
+    assert plan_words(PLAN) == words
+
+
+@pytest.mark.parametrize(
+    ("found", "title", "told"),
+    [
+        (FOUND.found, "", "pareto draws a Search"),
+        (None, "", "pareto draws a Search"),
+        (BrokenRepr(), "", "pareto draws a Search"),
+        (FOUND, 3, "title must be a string"),
+        (FOUND, BrokenRepr(), "title must be a string"),
+    ],
+)
+def test_what_is_no_search_is_refused(found: Any, title: Any, told: str) -> None:
+    with pytest.raises(HybridLabError, match=told):
+        plot.pareto(found, title=title)
