@@ -10,7 +10,7 @@ import pytest
 
 from hybridlab import HybridLabError
 from hybridlab.published import benchmarks as b
-from hybridlab.published.report import Claim
+from hybridlab.published.report import Figure
 
 SHARED = Path(__file__).parents[2] / "shared"
 REPORT, CLAIMS = SHARED / "sources" / "hybrid-report.txt", SHARED / "reference" / "claims.md"
@@ -54,7 +54,7 @@ def test_the_metrics_are_those_that_the_report_prints() -> None:
 
 @needs_shared
 @pytest.mark.parametrize(
-    ("claim", "pattern"),
+    ("figure", "pattern"),
     [
         (b.TEST_2, r"Compute only:\s*\$?8.*= (\d+)"),
         (b.TEST_3, r"1040 / 1210.*?(\d\.\d+)x"),
@@ -63,8 +63,8 @@ def test_the_metrics_are_those_that_the_report_prints() -> None:
     ],
     ids=lambda value: str(value).split(":")[0],
 )
-def test_the_claims_of_tests_2_to_4_are_printed(claim: Claim, pattern: str) -> None:
-    assert [float(found) for found in re.findall(pattern, REPORT.read_text())] == list(claim.printed)
+def test_the_figures_of_tests_2_to_4_are_printed(figure: Figure, pattern: str) -> None:
+    assert [float(found) for found in re.findall(pattern, REPORT.read_text())] == list(figure.printed)
 
 
 def test_the_arithmetic_of_the_report_gives_its_tables() -> None:

@@ -22,7 +22,7 @@ def numbers(*patterns: str) -> list[tuple[float, ...]]:
 
 
 @needs_report
-def test_the_claims_are_what_the_report_prints() -> None:
+def test_the_figures_are_what_the_report_prints() -> None:
     gpipe_from, gpipe_to, low, high = numbers(r"Pipeline Bubbles\s+~(\d+)-(\d+)%\s+~(\d+)-(\d+)%")[0]
     assert report.GPIPE_BUBBLE.printed == (gpipe_from, gpipe_to)
     assert report.ONE_F_ONE_B_BUBBLE.printed == (low, high)
@@ -102,6 +102,6 @@ def test_the_reports_rules_refuse_what_they_cannot_take() -> None:
         report.memory_saving(activation=0)
 
 
-def test_a_claim_reads_as_a_line() -> None:
+def test_a_figure_reads_as_a_line() -> None:
     assert str(report.TOTAL) == "section 5.3: one step of the whole system: 1210 ms"
-    assert len({str(claim) for claim in report.CLAIMS}) == len(report.CLAIMS) == 12
+    assert len({str(figure) for figure in report.FIGURES}) == len(report.FIGURES) == 12

@@ -3,8 +3,8 @@
 ``timelines`` has two printed timelines of "1F1B" and ``rule`` the rule behind both, ``report`` the figures and the arithmetic of a report
 on the same program, ``benchmarks`` the report's last tables, ``zero_bubble`` measured times and the rates computed from them. ``ring``
 is the program's all-reduce and ``simulator`` a run of it with all that it prints. ``sweeps`` are the settings of eight comparisons of
-schedules. ``megatron`` and ``korthikanti`` have iteration times of large runs. In the library nothing but ``trust`` computes with these
-modules.
+schedules, ``claims`` what these documents claim, with verdicts. ``megatron`` and ``korthikanti`` have iteration times of large runs.
+In the library nothing but ``trust`` computes with these modules.
 
 >>> print(step_grid(stages=2, replicas=1, microbatches=2))
 Step | R0(S0) | R1(S1)
@@ -14,7 +14,7 @@ Step | R0(S0) | R1(S1)
 2    |     B1     |     -      |
 """
 
-from hybridlab.published import benchmarks, report, zero_bubble
+from hybridlab.published import benchmarks, claims, report, zero_bubble
 from hybridlab.published.ring import PublishedRing, ring_all_reduce
 from hybridlab.published.rule import LostForwards, lost_forwards
 from hybridlab.published.simulator import Simulation, simulator
@@ -31,6 +31,7 @@ __all__ = [
     "Simulation",
     "StepGrid",
     "benchmarks",
+    "claims",
     "event_log",
     "lost_forwards",
     "not_drawn",

@@ -9,16 +9,16 @@ from typing import Generic, NamedTuple, TypeVar
 
 from hybridlab.costs import Costs
 from hybridlab.inputs import known_name, whole_number
-from hybridlab.published.report import BACKWARD, FORWARD, MICROBATCHES, REPLICAS, RING_STEP, STAGES, Claim, estimate
+from hybridlab.published.report import BACKWARD, FORWARD, MICROBATCHES, REPLICAS, RING_STEP, STAGES, Figure, estimate
 from hybridlab.schedules import build
 from hybridlab.step import HybridStep, hybrid_step
 
 READINGS = ("A", "B")
 
-TEST_2 = Claim("section 6.1, test 2", "one GPU, 8 microbatches", (1040,), "ms")
-TEST_3 = Claim("section 6.1, test 3", "speedup of 4 GPUs over one", (0.86,), "times")
-TEST_4_SYNC = Claim("section 6.1, test 4", "messages between the stages, estimated", (20,), "ms")
-TEST_4 = Claim("section 6.1, test 4", "communication in a step", (5,), "%")
+TEST_2 = Figure("section 6.1, test 2", "one GPU, 8 microbatches", (1040,), "ms")
+TEST_3 = Figure("section 6.1, test 3", "speedup of 4 GPUs over one", (0.86,), "times")
+TEST_4_SYNC = Figure("section 6.1, test 4", "messages between the stages, estimated", (20,), "ms")
+TEST_4 = Figure("section 6.1, test 4", "communication in a step", (5,), "%")
 
 
 class Benchmark1(NamedTuple):

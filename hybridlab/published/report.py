@@ -23,8 +23,8 @@ ACTIVATION = 10.0  # units of memory a microbatch, test 5
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One claim: ``where`` it stands, what it says (``text``, our words), the ``printed`` numbers and their ``unit``.
+class Figure:
+    """One printed figure: ``where`` it stands, what it says (``text``, our words), the ``printed`` numbers and their ``unit``.
 
     Two numbers are a range, from and to.
 
@@ -42,19 +42,19 @@ class Claim:
         return f"{self.where}: {self.text}: {numbers} {self.unit}".rstrip()
 
 
-GPIPE_BUBBLE = Claim("section 4.2, choice 1", "share of the time that devices idle under GPipe", (30, 40), "%")
-ONE_F_ONE_B_BUBBLE = Claim("section 4.2, choice 1", "share of the time that devices idle under 1F1B", (2, 5), "%")
-MICROBATCH_COUNT = Claim("section 4.2, choice 3", "microbatches in a global batch of 256, 32 samples each", (8,))
-COMPUTE = Claim("section 5.3", "computing 8 microbatches", (1040,), "ms")
-ALL_REDUCE = Claim("section 5.3", "ring all-reduce between 2 replicas", (40,), "ms")
-WARM_UP = Claim("section 5.3", "idle while the pipeline fills", (50,), "ms")
-COOL_DOWN = Claim("section 5.3", "idle while the pipeline drains", (80,), "ms")
-OVERHEAD = Claim("section 5.3", "filling and draining the pipeline", (130,), "ms")
-TOTAL = Claim("section 5.3", "one step of the whole system", (1210,), "ms")
-MEMORY_WITHOUT = Claim("section 6.1, test 5", "activations held without a pipeline", (80,), "units")
-MEMORY_PEAK = Claim("section 6.1, test 5", "most activations held under 1F1B", (20,), "units")
-MEMORY_SAVING = Claim("section 6.1, test 5", "activation memory that 1F1B saves", (75,), "%")
-CLAIMS = (
+GPIPE_BUBBLE = Figure("section 4.2, choice 1", "share of the time that devices idle under GPipe", (30, 40), "%")
+ONE_F_ONE_B_BUBBLE = Figure("section 4.2, choice 1", "share of the time that devices idle under 1F1B", (2, 5), "%")
+MICROBATCH_COUNT = Figure("section 4.2, choice 3", "microbatches in a global batch of 256, 32 samples each", (8,))
+COMPUTE = Figure("section 5.3", "computing 8 microbatches", (1040,), "ms")
+ALL_REDUCE = Figure("section 5.3", "ring all-reduce between 2 replicas", (40,), "ms")
+WARM_UP = Figure("section 5.3", "idle while the pipeline fills", (50,), "ms")
+COOL_DOWN = Figure("section 5.3", "idle while the pipeline drains", (80,), "ms")
+OVERHEAD = Figure("section 5.3", "filling and draining the pipeline", (130,), "ms")
+TOTAL = Figure("section 5.3", "one step of the whole system", (1210,), "ms")
+MEMORY_WITHOUT = Figure("section 6.1, test 5", "activations held without a pipeline", (80,), "units")
+MEMORY_PEAK = Figure("section 6.1, test 5", "most activations held under 1F1B", (20,), "units")
+MEMORY_SAVING = Figure("section 6.1, test 5", "activation memory that 1F1B saves", (75,), "%")
+FIGURES = (
     GPIPE_BUBBLE,
     ONE_F_ONE_B_BUBBLE,
     MICROBATCH_COUNT,

@@ -1,0 +1,218 @@
+"""Claims of the published documents: what is written down of them, held against the documents and the verdicts of the reference."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybridlab import HybridLabError
+from hybridlab.published.claims import CLAIMS, VERDICTS, Claim, counted, found, judged
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+REFERENCE = SHARED / "reference" / "claims.md"
+SOURCES = {
+    "report": "hybrid-report.txt",
+    "notes": "implementation-notes.txt",
+    "simulator": "hybrid-simulator.txt",
+    "event log": "event-timeline.txt",
+}
+LETTERS = {"R": {"report"}, "N": {"notes"}, "P": {"simulator", "event log"}}
+needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference beside the repository")
+needs_sources = pytest.mark.skipif(not (SHARED / "sources").is_dir(), reason="needs ../shared/sources beside the repository")
+each_claim = pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: str(claim.number))
+COUNTED = {75: r"^\d\t", 76: r"^\d+\t\d+\t\d\t\w"}  # the rows of the printed tables
+RUN = 7  # words in a row that nobody writes twice by chance
+
+
+def source(name: str) -> str:
+    return (SHARED / "sources" / SOURCES[name]).read_text(encoding="utf-8")
+
+
+# What is written down
+
+
+@needs_reference
+def test_each_row_of_the_reference_is_a_claim_with_its_verdict() -> None:
+    rows = re.findall(r"^\| (\d+) \| (\w) \|.*?\| (right|wrong|depends) \|", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [int(number) for number, *_ in rows] == list(CLAIMS) == list(range(1, 77))
+    assert {int(number): verdict for number, _, verdict in rows} == {number: claim.verdict for number, claim in CLAIMS.items()}
+    assert all(CLAIMS[int(number)].document in LETTERS[letter] for number, letter, _ in rows)
+
+
+@needs_sources
+@each_claim
+def test_printed_numbers_stand_in_the_document(claim: Claim) -> None:
+    text = source(claim.document)
+    if claim.number in COUNTED:
+        text = str(len(re.findall(COUNTED[claim.number], text, re.MULTILINE)))
+    for printed in claim.printed:
+        for number in printed if isinstance(printed, tuple) else (printed,):
+            as_written = re.escape(repr(number).removesuffix(".0"))
+            assert re.search(rf"(?<![\d.]){as_written}(?:\.0+)?(?![\d]|\.\d)", text), f"{number} is not in {SOURCES[claim.document]}"
+
+
+@needs_reference
+@needs_sources
+@each_claim
+def test_the_words_are_our_own(claim: Claim) -> None:
+    def runs(text: str) -> set[tuple[str, ...]]:
+        words = re.findall(r"[a-z0-9]+", text.lower())
+        return {tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)}
+
+    ours = runs(claim.text) | runs(claim.why)
+    theirs = runs(REFERENCE.read_text(encoding="utf-8")) | runs(source(claim.document))
+    assert not {" ".join(each) for each in ours & theirs}
+
+
+@each_claim
+def test_a_claim_says_where_what_and_why_in_sentences(claim: Claim) -> None:
+    assert claim.verdict in VERDICTS
+    assert claim.where
+    assert claim.text.endswith(".")
+    assert claim.why.endswith(".")
+    assert claim.why[:-1].count(". ") == 0, "one sentence"
+    assert bool(claim.printed) or not claim.unit
+
+
+def test_labs_and_papers_of_the_claims_exist() -> None:
+    chapters = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    papers = (ROOT / "book/references.bib").read_text(encoding="utf-8")
+    assert not {lab for claim in CLAIMS.values() for lab in claim.labs if f"file: labs/{lab}\n" not in chapters}
+    assert not {key for claim in CLAIMS.values() for key in claim.sources if f"{{{key}," not in papers}
+    assert [f"{{{claim.sources[0]}," in papers for number, claim in CLAIMS.items() if 56 <= number <= 60] == [True] * 5
+
+
+# What agrees with what is printed
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "agrees"),
+    [
+        (1040, 1040.4, True),
+        (1040, 1040.6, False),
+        (3.47, 3.474, True),
+        (3.47, 3.4751, False),
+        (11.5, 11.57, False),
+        (11.5, 11.54, True),
+        (49.0, 49.3, True),
+        (0.00025, 0.000254, True),
+        (0.00025, 0.000256, False),
+        ((6, 8), 6, True),
+        ((6, 8), 8.4, True),
+        ((6, 8), 8.6, False),
+        ((2, 5), 11.1, False),
+        (2021, "2021", False),
+    ],
+)
+def test_a_number_agrees_to_the_digits_that_are_printed(printed: float, value: float, agrees: bool) -> None:
+    claim = Claim(1, "report", "", "", "right", "", printed=(printed,))
+    assert found("{}", value).agrees(claim) is agrees
+
+
+def test_all_printed_numbers_have_to_agree() -> None:
+    assert found("{} {} {}", 50, 80, 130, 7).agrees(CLAIMS[34])
+    assert not found("{} {} {}", 50, 80, 131).agrees(CLAIMS[34])
+    assert not found("{} {} {}", 80, 50, 130).agrees(CLAIMS[34])
+
+
+# Verdicts follow from what was found
+
+
+def test_a_verdict_that_the_numbers_contradict_is_refused() -> None:
+    half = [found("{}", 40), found("{}", 60)]
+    assert judged(33, 33, {33: half}).rows[0].claim is CLAIMS[33]
+    for number, values, follows in [
+        (35, [found("{}", 1211)], "wrong"),
+        (35, [found("{}", 1210), found("{}", 625)], "depends"),
+        (39, [found("{}", 0.86)], "right"),
+        (39, [found("{}", 3.44), found("{}", 0.86)], "depends"),
+        (33, half[:1], "right"),
+        (33, half[1:], "wrong"),
+        (7, [found("", holds=True)], "right"),
+        (4, [found("", holds=False)], "wrong"),
+    ]:
+        told = f"claim {number} is written down as {CLAIMS[number].verdict}, but what was found makes it {follows}"
+        with pytest.raises(HybridLabError, match=told):
+            judged(number, number, {number: values})
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "values", "told"),
+    [
+        (34, 35, {35: found("{}", 1210)}, r"claims without a value: \[34\]"),
+        (35, 35, {35: found("{}", 1210), 36: found("{}", 1)}, r"values without a claim: \[36\]"),
+        (77, 77, {77: found("{}", 1)}, r"claims without a value: \[77\]"),
+        (36, 35, {}, "there are none"),
+        (35, 35, {35: []}, "claim 35 needs what found"),
+        (35, 35, {35: [1210]}, "claim 35 needs what found"),
+        (35, 35, {35: None}, "claim 35 needs what found"),
+        (35, 35, [found("{}", 1210)], "values has for every claim what found"),
+        ("35", 35, {}, "first must be a whole number"),
+        (35, 35.5, {}, "last must be a whole number"),
+        (4, 4, {4: found("{}", 1)}, "claim 4 prints no number to compare with: say with holds="),
+        (34, 34, {34: found("{}", 50)}, "claim 34 prints 50, 80, 130 ms: give as many numbers"),
+    ],
+)
+def test_tables_refuse_what_is_missing_or_too_much(first: Any, last: Any, values: Any, told: str) -> None:
+    with pytest.raises(HybridLabError, match=told):
+        judged(first, last, values)
+
+
+def test_what_was_found_is_refused_where_it_says_nothing() -> None:
+    for number in (float("nan"), float("inf"), None, [1, 2], [[1.0]]):
+        with pytest.raises(HybridLabError, match="a finite number or a text"):
+            found("{}", number)
+    for template in ("{} {}", "{missing}", "{0:q}", "{0.real.no}", "{", "{:d}"):
+        with pytest.raises(HybridLabError, match="does not fit the numbers"):
+            found(template, 1.5)
+    with pytest.raises(HybridLabError, match="holds must be True or False"):
+        found("{}", 1, holds="yes")
+    with pytest.raises(HybridLabError, match="told must be a string"):
+        found(1210)  # type: ignore[arg-type]
+
+
+def test_a_claim_has_a_known_document_and_verdict() -> None:
+    with pytest.raises(HybridLabError, match="unknown verdict 'true'"):
+        Claim(1, "report", "", "", "true", "")
+    with pytest.raises(HybridLabError, match="unknown document 'reports': did you mean 'report'"):
+        Claim(1, "reports", "", "", "right", "")
+
+
+def test_only_all_claims_are_counted() -> None:
+    one = judged(35, 35, {35: found("{}", 1210)})
+    with pytest.raises(HybridLabError, match="counted takes what judged"):
+        counted(one, one.rows)  # type: ignore[arg-type]
+    with pytest.raises(HybridLabError, match="every claim must be judged once; not so: 1, 2, 3"):
+        counted(one)
+    holds = {"right": [True], "wrong": [False], "depends": [True, False]}
+    every = judged(1, 76, {number: [found("x", holds=each) for each in holds[claim.verdict]] for number, claim in CLAIMS.items()})
+    with pytest.raises(HybridLabError, match=r"not so: 35$"):
+        counted(every, one)
+    verdicts = Counter(claim.verdict for claim in CLAIMS.values())
+    assert counted(every).counts["all"] == verdicts
+    assert str(counted(every)).splitlines()[-1].split() == ["all", *(str(verdicts[each]) for each in VERDICTS), "76"]
+
+
+# What it looks like
+
+
+def test_a_table_is_rows_with_a_name_each_and_verdicts_in_words() -> None:
+    table = judged(33, 35, {33: [found("{} <b>", 40), found("{}", 60)], 34: found("{} {} {}", 50, 80, 130), 35: found("{}", 1210)})
+    html = table._repr_html_()
+    assert re.findall(r'<tr role="row" id="(claim-\d+)" data-verdict="(\w+)"', html) == [
+        ("claim-33", "depends"), ("claim-34", "right"), ("claim-35", "right"),
+    ]  # fmt: skip
+    assert "40 &lt;b&gt;" in html
+    assert html.count("<b>holds:</b>") == html.count("<b>does not:</b>") == 1
+    assert html.count("</span> right</span>") == 2
+    assert html.count('scope="row"') == 3
+    assert html.count('scope="col"') == html.count('role="columnheader"') == 4
+    assert 'href="bibliography.html#cite-patarasuk2009bandwidth">Patarasuk 2009<' in html
+    assert 'href="../labs/lab06_hybrid_step.html">Lab\xa06<' in html
+    text = str(table)
+    assert "33. report, section 5.3: depends." in text
+    assert "Recomputed: holds: 40 <b>; does not: 60" in text
+    assert max(map(len, text.splitlines())) <= 96
