@@ -73,8 +73,8 @@ def percent(share: float) -> str:
     ('2.4 %', '13 %', '0', 'below 1e-10 %')
     """
     value = numbers(share, "share")
-    if value.ndim or not np.isfinite(value):
-        raise HybridLabError(f"share must be one finite number, not {shown(share)}")
+    if value.ndim or np.isnan(value):
+        raise HybridLabError(f"share must be one number, not {shown(share)}")
     if not value:
         return "0"
-    return f"{100 * value:.2g} %" if abs(value) > 1e-12 else "below 1e-10 %"
+    return f"{100 * float(value):.2g} %" if abs(value) > 1e-12 else "below 1e-10 %"
