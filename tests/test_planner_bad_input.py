@@ -123,6 +123,7 @@ def test_searches_and_calibrations_that_cannot_be(call: Any, told: str) -> None:
     (lambda: trust.sweeps([{"schedule": "1f1b"}]), "a point of a sweep lacks devices, microbatches, chunks"),
     (lambda: trust.compared("a", "b", [1], [1, 2]), "ours and theirs must be two rows of one length, not of shapes (1,) and (2,)"),
     (lambda: trust.compared("a", "b", [NAN], [1]), "ours and theirs must be finite numbers"),
+    (lambda: trust.compared("a", "b", [float("inf")], [float("inf")]), "ours and theirs must be finite numbers"),
     (lambda: trust.compared("a", "b", ["x"], [1]), "ours must be a number or an array of numbers, not ['x']"),
     (lambda: trust.percent(NAN), "share must be one number, not nan"),
     (lambda: trust.percent("all"), "share must be a number or an array of numbers, not 'all'"),
