@@ -4,6 +4,7 @@ What is right of each claim stands in ../shared/reference/claims.md, which nothi
 """
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -109,6 +110,14 @@ def test_what_is_right_comes_out_of_the_cells(told: dict[int, str]) -> None:
     assert rows == 76
     assert {row: each for row, each in missing.items() if each} == {}
     assert {row: each for row, each in needless.items() if each} == {}, "reasons for numbers that are not there, or that are found"
+
+
+@needs_reference
+def test_measured_rates_are_those_of_the_reference(page: dict[str, Any]) -> None:
+    """They are typed into a cell, as nothing here measures a network."""
+    told = json.loads(REFERENCE.with_name("hardware.json").read_text(encoding="utf-8"))["fabric"]["achieved_8xA100_4xHDR"]
+    low, high = re.match(r"([\d.]+) to ([\d.]+) GB/s", told).groups()  # type: ignore[union-attr]
+    assert page["on_four_ports"] == (float(low) * 1e9, float(high) * 1e9)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,17 @@ def test_numbers_stay_within_their_parts_and_names_on_the_page(bars: Any) -> Non
                 assert any(part.x0 <= box.x0 and box.x1 <= part.x1 and part.y0 < box.y0 < part.y1 for part in parts)
 
 
+def test_the_sum_stands_at_the_end_of_its_bar_and_each_number_in_its_part() -> None:
+    figure = drawn({"a": {"x": 15, "y": 0.01}, "b": {"x": 8, "y": 16}})
+    texts = {text.get_text(): text.get_position()[0] for text in figure.axes[-1].texts}
+    assert set(texts) == {"a", "b", "15", "8", "16", "24"}, "0.01 has no room, and 15.01 has three digits: 15"
+    first, _, second, third = parts_of(figure)
+    assert texts["8"] == pytest.approx(second.get_width() / 2)
+    assert texts["16"] == pytest.approx(third.get_x() + third.get_width() / 2)
+    assert texts["24"] > third.get_x() + third.get_width()
+    assert texts["15"] > first.get_width(), "written last, the sum of the first bar"
+
+
 def test_the_words_have_every_number() -> None:
     figure = drawn({"a": {"x": 1.5, "y": 0}, "b": {"x": 0.25, "y": 2}})
     assert figure.alt_text == "Parts: seconds. a: 1.5, of which x 1.5, y 0. b: 2.25, of which x 0.25, y 2."

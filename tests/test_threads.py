@@ -360,6 +360,24 @@ def test_a_device_that_waits_for_one_that_has_finished_is_found() -> None:
     assert isinstance(exchange.fault, Deadlock)
 
 
+def test_a_device_that_finishes_while_another_waits_for_it_is_found() -> None:
+    exchange, stopped = Exchange(2), threading.Event()
+
+    def take() -> None:
+        try:
+            exchange.take(0, 1, "a", "a message")
+        except StoppedError:
+            stopped.set()
+
+    waiter = threading.Thread(target=take, daemon=True)
+    waiter.start()
+    time.sleep(0.1)  # so that it waits already; if it does not yet, it finds out by itself
+    exchange.leave()
+    assert stopped.wait(LONG), "it waits for ever"
+    waiter.join()
+    assert isinstance(exchange.fault, Deadlock)
+
+
 def test_a_message_that_comes_out_of_order_is_kept() -> None:
     exchange = Exchange(2)
     for name in ("second", "first", "third"):

@@ -1,7 +1,9 @@
 """Every comparison keeps the bound that was set for it, and counts what it says; errors are recomputed here another way."""
 
 import json
+import re
 from dataclasses import FrozenInstanceError
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,22 @@ def test_threads_are_within_three_per_cent() -> None:
     assert found.worst_error <= 0.03
     assert dict(found.bounds) == {"worst": 0.03}
     assert found.holds
+
+
+def test_the_table_of_the_page_has_both_errors_and_the_verdict(comparisons: dict[str, Comparison], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(DATA.parents[1] / "book")  # its folder, where it reads the reference
+    monkeypatch.setattr(trust, "threads", lambda: compared("threads", "here", [1.0], [1.0]))
+    cell = Path("trust.md").read_text(encoding="utf-8").split("```{code-cell}")[1].split("\n---\n")[-1].split("\n```")[0]
+    before, _, last = cell.rpartition("\n\n")
+    names: dict[str, Any] = {}
+    exec(before, names)  # noqa: S102 - a page of our own
+    shown = unescape(eval(last, names).data).replace("\u00a0", " ").replace("\u2011", "-")  # noqa: S307
+    rows = [row.split("</td><td>") for row in re.findall(r"<tr><td>(.*?)</td></tr>", shown)]
+    told = {row[0]: row[2:5] + row[6:] for row in rows}
+    assert told.pop("threads") == ["1", "0", "0", "no bound"]
+    assert list(told) == list(comparisons)
+    for name, each in comparisons.items():
+        assert told[name] == [str(each.points), percent(each.mean_error), percent(each.worst_error), each.verdict]
 
 
 # Another way
