@@ -31,7 +31,7 @@ def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LAR
     hybridlab.errors.HybridLabError: devices must be a whole number of at least 1, not 2.5
     """
     wanted = f"{name} must be a whole number of at least {at_least}"
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):  # of which the last would tell what is behind its mask
         raise HybridLabError(f"{wanted}, not {shown(value)}")
     try:
         number = operator.index(value)  # type: ignore[arg-type]
@@ -136,8 +136,8 @@ def numbers(value: Any, name: str) -> Floats:
     refuse_masked(value, name)
     try:
         array = np.array(value)
-    except (ValueError, TypeError):
-        raise HybridLabError(f"{name} is ragged: give one number, or rows of equal length") from None
+    except (ValueError, TypeError, np.ma.MaskError):
+        raise HybridLabError(f"{name} is ragged: give one number, or rows of equal length without masked ones") from None
     if array.dtype.kind not in "iuf":
         raise HybridLabError(f"{name} must be a number or an array of numbers, not {shown(value)}")
     if array.ndim > MOST_AXES:

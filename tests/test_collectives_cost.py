@@ -141,6 +141,8 @@ def test_one_ring_over_several_nodes_has_the_pace_of_its_slowest_link() -> None:
             paces = [1e9 / ranks / (outside if out else fast.bandwidth) for out in crossing]
             total += max(latencies) + max(paces)
         assert flat_ring_time(group, groups, 1e9, fast, slow, adapters=adapters) == pytest.approx(total, rel=1e-12), (group, groups)
+        added = flat_ring_time(group, groups, 1e9, fast, slow, 1e-10, adapters) - total  # each rank adds up a share of all but its own
+        assert added == pytest.approx((ranks - 1) / ranks * 1e9 * 1e-10, rel=1e-9)
 
 
 @pytest.mark.parametrize("wire", [FP32, FP16, INT8, WireFormat("INT8", block=32), WireFormat("INT8", block=256, scale="FP16")])
@@ -159,6 +161,7 @@ def test_bytes_with_the_scales_of_every_message(wire: WireFormat) -> None:
             assert encoded_bytes("tree", ranks, size, wire) == 2 * math.ceil(math.log2(ranks)) * message(size)
     assert encoded_bytes("recursive-doubling", 8, 1000, wire) == 3 * message(1000)
     assert encoded_bytes("rabenseifner", 8, 1000, wire) == 2 * (message(500) + message(250) + message(125))
+    assert encoded_bytes("rabenseifner", 8, 1001, wire) == 2 * (message(501) + message(251) + message(126)), "the longer half counts"
 
 
 def test_published_bytes_of_the_ring() -> None:

@@ -253,6 +253,32 @@ def test_tensor_parallelism_beyond_a_node_takes_the_network() -> None:
     assert inside < beyond
 
 
+@pytest.mark.parametrize(("profile", "faster"), [(A100_80GB, 1.0), (H100, 1.5)])
+def test_a_plan_that_fills_one_node_uses_its_nvlink_alone(profile: Profile, faster: float) -> None:
+    """Measured on A100s; a GPU with 1.5 times the NVLink takes as long for 1.5 times the bytes."""
+    plan = Plan(2, 2, 2, 1, 8)
+    time = predict(SMALL, plan, profile)
+    message = 2 * 2048 * 2304
+    ring = measured_time(2, message / faster)
+    assert time.tensor_parallel == pytest.approx(4 * (24 / 2 * 6 + 1) * ring, rel=1e-9)
+    hop = 29.50e-6 + message / 2 / (300e9 * faster) + ring / 2
+    assert time.point_to_point == pytest.approx(4 * 2 * hop, rel=1e-9)
+    words = 51200 / 2 * 2304
+    weights = 24 / 2 * (12 * 2304**2 + 13 * 2304) / 2 + words + 2048 * 2304
+    rings = measured_time(2, 2 * weights / faster) + measured_time(2, 2 * words / faster)
+    assert time.data_parallel == pytest.approx(rings, rel=1e-6)
+    wider = predict(SMALL, Plan(2, 2, 4, 1, 16), profile)
+    assert wider.point_to_point > 1.2 * time.point_to_point, "two nodes: messages take the network"
+
+
+@pytest.mark.parametrize(("profile", "faster"), [(A100_80GB, 1.0), (H100, 1.5)])
+def test_a_ring_over_nodes_is_never_faster_than_nvlink(profile: Profile, faster: float) -> None:
+    wide = replace(profile, network=1e12)
+    parameters = 24 * (12 * 2304**2 + 13 * 2304) + (51200 + 2048) * 2304
+    ring = 2 * 15 * (14e-6 + 2 * parameters / 16 / (230.78e9 * faster))
+    assert predict(SMALL, Plan(1, 1, 16, 1, 512), wide).data_parallel == pytest.approx(ring, rel=1e-6)
+
+
 # Memory
 
 

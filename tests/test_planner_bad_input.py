@@ -26,6 +26,7 @@ A_RUN = (MODEL, PLAN, 0.3)
     (lambda: Transformer(2, -8, 2), "hidden must be a whole number of at least 1, not -8"),
     (lambda: Transformer("2", 8, 2), "layers must be a whole number of at least 1, not '2'"),  # type: ignore[arg-type]
     (lambda: Transformer(2, 8, 2, vocabulary=NAN), "vocabulary must be a whole number of at least 1, not nan"),  # type: ignore[arg-type]
+    (lambda: Transformer(np.ma.array(2, mask=True), 8, 2), "layers must be a whole number of at least 1, not masked_array(data=--"),
     (lambda: Transformer(2, 8, 2, sequence=True), "sequence must be a whole number of at least 1, not True"),
     (lambda: Transformer(10**9, 8, 2), "layers must be at most 10,000,000, not 1000000000"),
     (lambda: Transformer(2, 10, 4), "each head has hidden / heads units: hidden 10 is not a multiple of 4; try 8 or 12"),
@@ -67,8 +68,9 @@ def test_plans_that_deal_nothing_out(call: Any, told: str) -> None:
     (lambda: predict(MODEL, Plan(1, 3, 1, 1, 8), A100_80GB), "8 layers cannot be cut into 3 stages: stages x chunks must be one of 1, 2"),
     (lambda: predict(MODEL, Plan(1, 4, 1, 1, 8, 4), A100_80GB), "8 layers cannot be cut into 4 stages of 4 chunks"),
     (lambda: predict(MODEL, Plan(3, 1, 1, 1, 8), A100_80GB), "16 heads cannot be shared by 3 GPUs: tensor must be one of 1, 2, 4, 8, 16"),
-    (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=0), "efficiency is the share of peak, above 0 and at most 1, not 0"),
-    (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=75), "above 0 and at most 1, not 75"),
+    (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=0), "efficiency is the share of peak, from 1e-06 to 1, not 0"),
+    (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=75), "from 1e-06 to 1, not 75"),
+    (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=5e-324), "from 1e-06 to 1, not 5e-324"),  # its time would be infinite
     (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=NAN), "efficiency must be finite numbers of zero or more, but it is nan"),
     (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=[0.5, 0.6]), "efficiency must be one number, not [0.5, 0.6]"),
     (lambda: predict(MODEL, PLAN, A100_80GB, wire="INT8"), "wire must be a WireFormat, such as FP16 or INT8, not 'INT8'"),
@@ -88,7 +90,7 @@ def test_predictions_of_what_cannot_be(call: Any, told: str) -> None:
     (lambda: search(MODEL, 0, A100_80GB), "gpus must be a whole number of at least 1, not 0"),
     (lambda: search(MODEL, 2.5, A100_80GB), "gpus must be a whole number of at least 1, not 2.5"),
     (lambda: search(MODEL, 8, A100_80GB, "all"), "global_batch must be a whole number of at least 1, not 'all'"),
-    (lambda: search(MODEL, 8, A100_80GB, efficiency=2), "above 0 and at most 1, not 2"),
+    (lambda: search(MODEL, 8, A100_80GB, efficiency=2), "from 1e-06 to 1, not 2"),
     (lambda: search(MODEL, 7, A100_80GB), "no plan deals 8 layers, 16 heads and 512 samples out to 7 GPUs evenly; try 4"),
     (lambda: search(MODEL, 1000, A100_80GB, 512), "out to 1000 GPUs evenly; try 512"),
     (lambda: search(GPT_3, 8, A100_80GB), "plans on 8 GPUs fits in 80 GB: the smallest needs 350.6 GB, 270.6 GB more; try more GPUs"),
@@ -121,7 +123,9 @@ def test_searches_and_calibrations_that_cannot_be(call: Any, told: str) -> None:
     (lambda: trust.sweeps([{"schedule": "1f1b"}]), "a point of a sweep lacks devices, microbatches, chunks"),
     (lambda: trust.compared("a", "b", [1], [1, 2]), "ours and theirs must be two rows of one length, not of shapes (1,) and (2,)"),
     (lambda: trust.compared("a", "b", [NAN], [1]), "ours and theirs must be finite numbers"),
+    (lambda: trust.compared("a", "b", [float("inf")], [float("inf")]), "ours and theirs must be finite numbers"),
     (lambda: trust.compared("a", "b", ["x"], [1]), "ours must be a number or an array of numbers, not ['x']"),
+    (lambda: trust.percent(NAN), "share must be one number, not nan"),
     (lambda: trust.percent("all"), "share must be a number or an array of numbers, not 'all'"),
 ])  # fmt: skip
 def test_comparisons_of_nothing(call: Any, told: str) -> None:

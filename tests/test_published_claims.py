@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from misuse import BrokenRepr
 
 from hybridlab import HybridLabError
 from hybridlab.published.claims import CLAIMS, VERDICTS, Claim, counted, found, judged
@@ -162,7 +163,7 @@ def test_tables_refuse_what_is_missing_or_too_much(first: Any, last: Any, values
 
 
 def test_what_was_found_is_refused_where_it_says_nothing() -> None:
-    for number in (float("nan"), float("inf"), None, [1, 2], [[1.0]]):
+    for number in (float("nan"), float("inf"), 10**400, None, [1, 2], [[1.0]]):
         with pytest.raises(HybridLabError, match="a finite number or a text"):
             found("{}", number)
     for template in ("{} {}", "{missing}", "{0:q}", "{0.real.no}", "{", "{:d}"):
@@ -170,8 +171,12 @@ def test_what_was_found_is_refused_where_it_says_nothing() -> None:
             found(template, 1.5)
     with pytest.raises(HybridLabError, match="holds must be True or False"):
         found("{}", 1, holds="yes")
-    with pytest.raises(HybridLabError, match="told must be a string"):
-        found(1210)  # type: ignore[arg-type]
+    for told in (1210, [BrokenRepr()], 10**5000):
+        with pytest.raises(HybridLabError, match="told must be a string"):
+            found(told)  # type: ignore[arg-type]
+    with pytest.raises(HybridLabError, match="does not fit the numbers") as why:
+        found("{" * 4999)
+    assert len(str(why.value)) < 300
 
 
 def test_a_claim_has_a_known_document_and_verdict() -> None:

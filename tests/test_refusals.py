@@ -130,6 +130,7 @@ def test_more_axes_than_arrays_can_have_are_refused(argument: str) -> None:
         ({"p2p": -0.5}, "p2p must be finite numbers of zero or more, but it is -0.5"),
         ({"forward": []}, "forward is empty: give one number, or one for each device"),
         ({"forward": [[1], [2, 3]]}, "forward is ragged: give one number, or rows of equal length"),
+        ({"forward": [np.ma.array(1, mask=True)]}, "forward is ragged: give one number, or rows of equal length without masked ones"),
         ({"forward": "10"}, "forward must be a number or an array of numbers, not '10'"),
         ({"forward": None}, "forward must be a number or an array of numbers, not None"),
         ({"forward": True}, "forward must be a number or an array of numbers, not True"),

@@ -61,8 +61,8 @@ def test_the_bound_is_kept(comparisons: dict[str, Comparison], what: str) -> Non
 
 
 def test_threads_are_within_three_per_cent() -> None:
-    """Other programs on the machine may spoil several tries, but not all."""
-    found = trust.threads(tries=40)
+    """Other programs on the machine may spoil several tries, but not all: the later ones sleep for longer."""
+    found = trust.threads(tries=16)
     assert found.worst_error <= 0.03
     assert dict(found.bounds) == {"worst": 0.03}
     assert found.holds
@@ -165,14 +165,16 @@ def test_what_a_comparison_says() -> None:
     assert compared("x", "y", [1.0], [1.0], worst_bound=0.0).verdict == "within"
     assert compared("x", "y", [3.0], [1.0]).verdict == "no bound"
     assert compared("x", "y", [3.0, 0.0], [1.0, 0.0], difference=True).worst_error == 2
-    assert compared("x", "y", [1.0, 0.0], [0.0, 0.0]).worst_error == np.inf
+    endless = compared("x", "y", [1.0, 0.0], [0.0, 0.0], worst_bound=0.1)
+    assert endless.worst_error == np.inf
+    assert repr(endless) == "Comparison(x: 2 points, mean error inf %, worst inf %: beyond)"
     with pytest.raises(FrozenInstanceError):
         found.points = 3  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(("share", "told"), [
     (0, "0"), (0.5, "50 %"), (0.0236, "2.4 %"), (-0.0236, "-2.4 %"), (3e-5, "0.003 %"), (1e-9, "1e-07 %"),
-    (3e-16, "below 1e-10 %"), (1.9, "1.9e+02 %"),
+    (3e-16, "below 1e-10 %"), (1.9, "1.9e+02 %"), (1e308, "inf %"),
 ])  # fmt: skip
 def test_percent(share: float, told: str) -> None:
     assert percent(share) == told

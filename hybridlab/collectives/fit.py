@@ -6,7 +6,7 @@ import numpy as np
 
 from hybridlab.collectives.cost import MOST_BYTES, Link, all_reduce_factors
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, numbers, shown
+from hybridlab.inputs import LONGEST, Floats, numbers, shown
 
 ROUNDS = 200  # of reweighting: the fits of the tests stand still after 50
 EXACT = 1e-9  # a relative error that counts as none
@@ -56,10 +56,14 @@ def fit_knots(nbytes: Any, seconds: Any, knots: Any, weights: Any = None) -> Flo
     places = numbers(knots, "knots")
     if places.ndim != 1 or not (places > 0).all() or not (np.diff(places) > 0).all():
         raise HybridLabError(f"knots are sizes in bytes that grow from one to the next, not {shown(knots)}")
-    basis = np.stack([np.interp(np.log(sizes), np.log(places), unit) for unit in np.eye(places.size)], axis=1)
+    few = np.eye(min(places.size, sizes.size + 1), places.size)  # one knot more than points is already refused
+    basis = np.stack([np.interp(np.log(sizes), np.log(places), unit) for unit in few], axis=1)
     if np.linalg.matrix_rank(basis) < places.size:
         raise HybridLabError(f"{places.size} knots are more than these {sizes.size} points can tell: take fewer, nearer to points")
-    return np.maximum.accumulate(np.exp(_least(basis, np.log(times), counts)))
+    found = _least(basis, np.log(times), counts)
+    if np.abs(found).max() > np.log(LONGEST):
+        raise HybridLabError(f"through these points pieces run far beyond any time at the knots {shown(knots)}: take nearer ones")
+    return np.maximum.accumulate(np.exp(found))
 
 
 def _least(columns: Floats, wanted: Floats, counts: Floats) -> Floats:
@@ -82,8 +86,8 @@ def _points(nbytes: Any, seconds: Any, weights: Any) -> tuple[Floats, Floats, Fl
     for name, row in (("nbytes", sizes), ("seconds", times), ("weights", counts)):
         if row.ndim != 1 or row.shape != sizes.shape:
             raise HybridLabError(f"{name} must be a row with one number for each measured point, of shape {sizes.shape}, not {row.shape}")
-        if not ((row > 0) & (row <= MOST_BYTES)).all():
-            raise HybridLabError(f"{name} must be above 0 and at most {MOST_BYTES:g} for every measured point")
+        if not ((row >= 1 / MOST_BYTES) & (row <= MOST_BYTES)).all():
+            raise HybridLabError(f"{name} must be above 0, from {1 / MOST_BYTES:g} to {MOST_BYTES:g}, for every measured point")
     if np.unique(sizes).size < 2:
         raise HybridLabError("a fit needs measured points of at least two sizes")
     return sizes, times, counts

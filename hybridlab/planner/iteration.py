@@ -13,6 +13,7 @@ from hybridlab.planner.plan import Plan, checked_profile, refuse_misfit
 from hybridlab.wire import FP16, WireFormat
 
 EFFICIENCY = 0.7514  # of the peak that matrix products reach beside their traffic: calibrate(megatron.TABLE_1, A100_80GB)
+LEAST_EFFICIENCY = 1e-6  # below any program, and far from where a time would be infinite
 MEMORY_SHARE = 0.9  # of the peak bandwidth that streaming through memory reaches
 # Bytes a parameter that Adam moves: gradient to FP32 6, check and unscale 8, norm 4, clip 8, update 28, weight to 16 bits 6, zero 2
 OPTIMISER_BYTES = 62
@@ -89,8 +90,8 @@ def predict(
     if not isinstance(wire, WireFormat):
         raise HybridLabError(f"wire must be a WireFormat, such as FP16 or INT8, not {shown(wire)}")
     share = one_time(efficiency, "efficiency")
-    if not 0 < share <= 1:
-        raise HybridLabError(f"efficiency is the share of peak, above 0 and at most 1, not {shown(efficiency)}")
+    if not LEAST_EFFICIENCY <= share <= 1:
+        raise HybridLabError(f"efficiency is the share of peak, from {LEAST_EFFICIENCY:g} to 1, not {shown(efficiency)}")
     if true_or_false(must_fit, "must_fit"):
         refuse_overflow(model, plan, profile)
     layers, count = model.layers / plan.pipeline, plan.microbatches

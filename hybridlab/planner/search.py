@@ -1,5 +1,6 @@
 """Which plan is fastest: all plans of a model on so many GPUs, those that fit in memory, and the best of them."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -131,4 +132,5 @@ def _most(model: Transformer, gpus: int, profile: Profile, batch: int) -> int:
 
 
 def _divisors(number: int) -> list[int]:
-    return [count for count in range(1, number + 1) if number % count == 0]
+    small = [count for count in range(1, math.isqrt(number) + 1) if number % count == 0]
+    return sorted({*small, *(number // count for count in small)})

@@ -58,12 +58,12 @@ def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool
     found, wanted = numbers(ours, "ours"), numbers(theirs, "theirs")
     if found.shape != wanted.shape or found.ndim != 1:
         raise HybridLabError(f"ours and theirs must be two rows of one length, not of shapes {found.shape} and {wanted.shape}")
-    apart = np.abs(found - wanted)
-    with np.errstate(divide="ignore"):  # something where nothing was published is infinitely far
-        errors = apart if difference else np.divide(apart, np.abs(wanted), out=np.zeros(apart.size), where=apart > 0)
     if not np.isfinite(found).all() or not np.isfinite(wanted).all():
         raise HybridLabError("ours and theirs must be finite numbers")
-    return Comparison(what, source, found.size, float(errors.mean()), float(errors.max()), **more)
+    with np.errstate(divide="ignore", over="ignore"):  # something where nothing was published is infinitely far
+        apart = np.abs(found - wanted)
+        errors = apart if difference else np.divide(apart, np.abs(wanted), out=np.zeros(apart.size), where=apart > 0)
+        return Comparison(what, source, found.size, float(errors.mean()), float(errors.max()), **more)
 
 
 def percent(share: float) -> str:
@@ -73,8 +73,8 @@ def percent(share: float) -> str:
     ('2.4 %', '13 %', '0', 'below 1e-10 %')
     """
     value = numbers(share, "share")
-    if value.ndim or not np.isfinite(value):
-        raise HybridLabError(f"share must be one finite number, not {shown(share)}")
+    if value.ndim or np.isnan(value):
+        raise HybridLabError(f"share must be one number, not {shown(share)}")
     if not value:
         return "0"
-    return f"{100 * value:.2g} %" if abs(value) > 1e-12 else "below 1e-10 %"
+    return f"{100 * float(value):.2g} %" if abs(value) > 1e-12 else "below 1e-10 %"

@@ -1,5 +1,6 @@
 """A claim of the published documents, and what was found where it was recomputed."""
 
+import math
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -96,15 +97,23 @@ def found(told: str, *numbers: Any, holds: Any = None) -> Finding:
     '3.44 times with 8 microbatches'
     """
     for number in numbers:
-        if not isinstance(number, str) and not (isinstance(number, Real) and np.isfinite(float(number))):
+        if not isinstance(number, str) and not _is_finite(number):
             raise HybridLabError(f"what was found is a finite number or a text, not {shown(number)}")
     if holds is not None and not isinstance(holds, bool | np.bool_):
         raise HybridLabError(f"holds must be True or False, not {shown(holds)}")
+    checked_text(told, "told")
     try:
-        text = checked_text(told, "told").format(*numbers)
+        text = told.format(*numbers)
     except (IndexError, KeyError, ValueError, AttributeError) as why:
-        raise HybridLabError(f"{told!r} does not fit the numbers {shown(numbers)}: {why}") from why
+        raise HybridLabError(f"{shown(told)} does not fit the numbers {shown(numbers)}: {why}") from why
     return Finding(text, numbers, None if holds is None else bool(holds))
+
+
+def _is_finite(number: Any) -> bool:
+    try:
+        return isinstance(number, Real) and math.isfinite(number)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def _agree(printed: float | tuple[float, float], number: Any) -> bool:
