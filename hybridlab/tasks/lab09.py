@@ -129,7 +129,8 @@ def a_plan(answer: object) -> Feedback:
     if tensor > A100_80GB.gpus_per_node:
         return wrong(f"tensor parallelism of {tensor} leaves the node of {A100_80GB.gpus_per_node} GPUs: its all-reduces need NVLink")
     if BATCH % (data * microbatch):
-        return wrong(f"{BATCH} samples cannot be dealt out to {data} replicas in microbatches of {microbatch}: data x microbatch must divide {BATCH}")
+        told = f"{BATCH} samples cannot be dealt out to {data} replicas in microbatches of {microbatch}"
+        return wrong(f"{told}: data x microbatch must divide {BATCH}")
     model = next(run.model for run in TABLE_1 if run.billions == 39.1)
     plan = Plan(tensor, pipeline, data, microbatch, BATCH, recompute="none")
     used, time = memory(model, plan), predict(model, plan, A100_80GB, must_fit=False)
