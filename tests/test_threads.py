@@ -313,7 +313,7 @@ except KeyboardInterrupt:
 
 def test_an_interrupt_of_the_caller_stops_the_threads() -> None:
     """In a program of its own: the signal is for the whole process, and that of the tests may not be in the middle of this one."""
-    ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True)
+    ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True, timeout=300)
     assert ran.stdout.split() == ["1", "True"], "the caller's own thread is left, and soon"
 
 

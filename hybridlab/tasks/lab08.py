@@ -32,7 +32,7 @@ def count_the_queues(answer: object) -> Feedback:
         return right("between neighbours of a pipeline two, one for activations and one for gradients; in a ring one for each rank")
     mistakes = [
         (18, "these are the queues of the pipelines: the ranks of a ring send to each other as well"),
-        (12, "these are the queues of the rings, or the threads: neighbours of a pipeline need two more for each of 3 x 3 pairs"),
+        (12, "these are the queues of the rings, or the threads: the neighbours of a pipeline have queues as well"),
         (21, "activations go one way and their gradients come back: neighbours of a pipeline need two queues"),
         (42, "a ring sends one way only: each rank has one queue to its neighbour on the right"),
         (26, "a ring closes: its last rank sends to its first, so 3 ranks have 3 queues, not 2"),
@@ -58,18 +58,18 @@ def too_early(answer: object) -> Feedback:
     strange = sorted(named - times.keys())
     if strange:
         raise HybridLabError(f"{strange[0]} is not an operation of 2 stages and 2 microbatches under 1F1B: its operations are 0F0 to 1B1")
-    faults = []
+    missing = set()
     for op, (start, _) in times.items():
         ready, need = max(((times[need][1], need) for need in schedule.needs(op)), default=(0.0, op))
-        early = start < ready
-        told = f"{op} starts at {start:g} ms, and {need} ends at {ready:g} ms"
-        if early and op not in named:
-            faults.append(f"one is missing: {told}" if named & times.keys() else told)
-        if op in named and not early:
-            faults.append(f"{told}: in time" if need != op else f"{op} needs nothing from another operation: it may start at any time")
-    if faults:
-        return wrong(faults[0])
-    return right("one forward is too early, and every backward of stage 0: each is 30 ms ahead of its gradient, and no clock tells")
+        if start < ready and op not in named:
+            missing.add(op.stage)
+        if start >= ready and op in named:
+            told = f"{op} starts at {start:g} ms, and {need} ends at {ready:g} ms: in time"
+            return wrong(told if need != op else f"{op} needs nothing from another operation: it may start at any time")
+    if missing:
+        where = " and on ".join(f"stage {stage}" for stage in sorted(missing))
+        return wrong(f"more start too early, on {where}: write down when each starts and ends where nobody waits, and compare")
+    return right("the forward has no input at all, and the gradients of the backwards end 30 and 80 ms after these begin: no total tells")
 
 
 @task(
@@ -93,6 +93,8 @@ def who_holds_the_lock(answer: object) -> Feedback:
         (1170, "this is the pipeline of threads that sleep"),
         (80, "this is one backward: every device runs 8 of them"),
         (320, "this is one microbatch of each replica: there are 8"),
+        (1040, "this is all that one device does: its forwards release the lock, and there are four devices"),
+        (2.56, "give ms, not seconds"),
         (2600, "the ring exchanges messages: it holds the lock for next to nothing"),
     ]
     hint = "count the backwards of all four devices"
@@ -118,7 +120,7 @@ def where_they_stand(answer: object) -> Feedback:
         need = schedule.needs(op)[-1] if schedule.needs(op) else op
         if order.index(op) < order.index(at):
             told = f"its input {need} comes" if need != op else "it needs no input"
-            return wrong(f"device {device} gets past {op}: {told}, and so does that of all before it")
+            return wrong(f"device {device} gets past {op}: {told}, and nothing before it waits for ever")
         if op != at:
             return wrong(f"device {device} never gets to {op}: an operation before it in its order waits for ever")
     return right("device 2 waits for the lost message, device 1 for the gradient of device 2, device 0 for that of device 1")

@@ -4,7 +4,7 @@ from hybridlab.published.claims.claim import Claim
 
 OUTPUT, NOTES, SIMULATOR = "program and its output", "notes", "simulator"
 TWO, FOUR, FIVE, SIX = "lab02_one_f_one_b", "lab04_ring", "lab05_wire_formats", "lab06_hybrid_step"
-NINE = "lab09_a100_report"
+EIGHT, NINE = "lab08_threads", "lab09_a100_report"
 
 PROGRAMS = (
     Claim(
@@ -39,12 +39,13 @@ PROGRAMS = (
     ),
     Claim(
         67, NOTES, "section 3", "The global batch is cut into 8 microbatches.", "depends",
-        "With one replica it is; two replicas have half as many each.", printed=(8,), labs=("lab03_bubbles_and_memory", "lab07_accuracy"),
+        "With one replica it is; two replicas have half as many each.",
+        printed=(8,), labs=("lab03_bubbles_and_memory", "lab07_accuracy", EIGHT),
     ),
     Claim(
         68, NOTES, "sections 1 and 3", "A thread a device, with queues between the stages, imitates the pipeline.", "depends",
         "It does where each thread keeps to its order and waits for what it needs; an order that does not know what it needs cannot run.",
-        labs=(TWO,),
+        labs=(TWO, EIGHT),
     ),
     Claim(
         69, NOTES, "section 3", "A step of the ring of 20 ms stands for a fast interconnect.", "depends",

@@ -5,7 +5,7 @@ from hybridlab.published.report import GPIPE_BUBBLE, MICROBATCH_COUNT, ONE_F_ONE
 
 REPORT = "report"
 TWO, THREE, FOUR = "lab02_one_f_one_b", "lab03_bubbles_and_memory", "lab04_ring"
-SIX, NINE = "lab06_hybrid_step", "lab09_a100_report"
+SIX, EIGHT, NINE = "lab06_hybrid_step", "lab08_threads", "lab09_a100_report"
 
 
 def _range(printed: tuple[float, ...]) -> tuple[float, float]:
@@ -153,8 +153,8 @@ DESIGN = (
     ),
     Claim(
         28, REPORT, "section 4.2, choice 4", "Threads on one processor imitate GPUs that run side by side.", "depends",
-        "Sleeping threads do run side by side, but nothing orders them: the printed run starts stage 1 together with stage 0, whose "
-        "output it needs.",
-        labs=(TWO,),
+        "Sleeping threads do run side by side, but in order only if they wait for messages: the printed log starts stage 1 together with "
+        "stage 0, whose output it needs.",
+        labs=(EIGHT,),
     ),
 )  # fmt: skip
