@@ -112,6 +112,23 @@ def test_what_is_right_comes_out_of_the_cells(told: dict[int, str]) -> None:
     assert {row: each for row, each in needless.items() if each} == {}, "reasons for numbers that are not there, or that are found"
 
 
+HOLDS = {  # where a claim that depends holds (y) and where not (n), finding by finding, as the reference tells
+    5: "nyn", 13: "nyn", 15: "yn", 17: "ny", 18: "ynn", 20: "ynn", 21: "yn", 25: "ynn", 28: "yn", 33: "yn", 38: "yn", 40: "yyn", 41: "ynn",
+    45: "yn", 47: "yn", 48: "yn", 55: "ynn", 67: "yn", 68: "ynn", 69: "ynn", 71: "yn",
+}  # fmt: skip
+
+
+def test_a_claim_that_depends_holds_where_the_reference_says(page: dict[str, Any]) -> None:
+    rows = [row for table in page["tables"] for row in table.rows if row.claim.verdict == "depends"]
+    assert {row.claim.number: "".join("ny"[each.agrees(row.claim)] for each in row.found) for row in rows} == HOLDS
+
+
+def test_rates_are_named_by_what_carries_them(told: dict[int, str]) -> None:
+    assert told[12].startswith("300 GB/s each way; 600 GB/s both ways; 240 GB/s in NCCL's model; 229 GB/s measured")
+    assert told[13].startswith("25 GB/s a port; 200 GB/s a node of 8; 85 to 96 GB/s measured")
+    assert told[71] == "ring for 1,000,000,000 bytes, 64 GPUs; tree for 1,000 bytes, 64 GPUs"
+
+
 @needs_reference
 def test_measured_rates_are_those_of_the_reference(page: dict[str, Any]) -> None:
     """They are typed into a cell, as nothing here measures a network."""
