@@ -1,5 +1,6 @@
 """A thread a device. A busy machine can only lengthen a run, so nothing here asks for speed but the one line that may try again."""
 
+import faulthandler
 import subprocess
 import sys
 import threading
@@ -28,7 +29,9 @@ each_name = pytest.mark.parametrize("name", sorted(REGISTRY))
 @pytest.fixture(autouse=True)
 def no_thread_stays() -> Iterator[None]:
     before = set(threading.enumerate())
+    faulthandler.dump_traceback_later(5 * LONG, exit=True)  # threads that wait for ever end the tests, not the patience of who runs them
     yield
+    faulthandler.cancel_dump_traceback_later()
     assert set(threading.enumerate()) == before
 
 
