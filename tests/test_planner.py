@@ -12,7 +12,21 @@ from hypothesis import strategies as st
 from layer_operations import LOSS, OPTIMISER, layer_bytes
 from scipy.optimize import minimize_scalar
 
-from hybridlab import A100_80GB, H100, INT8, V100, Costs, Plan, Transformer, UnsupportedSize, build, predict, search, simulate
+from hybridlab import (
+    A100_80GB,
+    H100,
+    INT8,
+    V100,
+    Costs,
+    HybridLabError,
+    Plan,
+    Transformer,
+    UnsupportedSize,
+    build,
+    predict,
+    search,
+    simulate,
+)
 from hybridlab.collectives import measured_time
 from hybridlab.hardware import GPUS, Profile
 from hybridlab.model import RECOMPUTE
@@ -168,6 +182,14 @@ def test_calibration_finds_the_constant_behind_predictions(share: float) -> None
 def test_runs_that_are_too_fast_for_the_model_calibrate_to_all_of_peak() -> None:
     model, plan, _ = RUNS[0]
     assert calibrate([(model, plan, 1e-3)], A100_80GB) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("seconds", [1e12, 1e200])
+def test_runs_that_no_efficiency_explains_are_refused(seconds: float) -> None:
+    """An efficiency of zero, which they would calibrate to, is one that predict refuses."""
+    model, plan, _ = RUNS[0]
+    with pytest.raises(HybridLabError, match="too slow for any efficiency: give seconds of one iteration"):
+        calibrate([(model, plan, seconds)], A100_80GB)
 
 
 @pytest.mark.parametrize("run", [*megatron.TABLE_1, *korthikanti.RUNS], ids=lambda run: f"{run.model.hidden}-{run.plan.recompute}")

@@ -10,7 +10,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.hardware import Profile
 from hybridlab.inputs import each_of, one_time, shown
 from hybridlab.model import Transformer
-from hybridlab.planner.iteration import predict
+from hybridlab.planner.iteration import LEAST_EFFICIENCY, predict
 from hybridlab.planner.plan import Plan
 
 Measured = tuple[Transformer, Plan, float]
@@ -20,7 +20,8 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
     """Return the efficiency with which predictions come nearest to measured runs: (model, plan, seconds) each.
 
     Nearest: the mean square of log(predicted / measured) is least, so that half as long and twice as long count alike. A
-    prediction is a + b/efficiency, with a and b of its own for each run. Found to six digits by golden-section search.
+    prediction is a + b/efficiency, with a and b of its own for each run. Found to six digits by golden-section search. Raises
+    :class:`HybridLabError` for runs so slow that no efficiency would explain them.
 
     >>> from hybridlab.hardware import A100_80GB
     >>> gpt, plan = Transformer(layers=24, hidden=2304, heads=24), Plan(1, 1, 32, microbatch=16, global_batch=512)
@@ -42,7 +43,11 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
     while high - low > 1e-7:
         left, right = high - golden * (high - low), low + golden * (high - low)
         low, high = (low, right) if loss(left) < loss(right) else (left, high)
-    return round((low + high) / 2, 6)
+    share = round((low + high) / 2, 6)
+    if share < LEAST_EFFICIENCY:
+        longest = max(time for *_, time in measured)
+        raise HybridLabError(f"these runs are too slow for any efficiency: give seconds of one iteration, not {longest:g}")
+    return share
 
 
 def checked_runs(runs: Any) -> list[Measured]:

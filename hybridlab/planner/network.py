@@ -24,7 +24,7 @@ def ring_seconds(profile: Profile, ranks: int, together: int, nbytes: float) -> 
     inside = A100_LINKS[min(max(together, 2), MEASURED)]
     if ranks <= together:
         return float(measured_time(min(ranks, MEASURED), nbytes / faster))
-    ports = network_link(profile, together)
+    ports = network_link(profile, together)  # flat_ring_time wants full groups, and replicas need not fill their last node
     slowest = Link(ports.latency, min(ports.bandwidth, inside.bandwidth * faster if together > 1 else ports.bandwidth))
     return float(all_reduce_time("ring", ranks, nbytes, slowest))
 

@@ -1,5 +1,6 @@
 """A plan: how the GPUs of a cluster share out the layers, the samples and each layer's matrices of one model."""
 
+import math
 from dataclasses import dataclass
 
 from hybridlab.errors import HybridLabError, UnsupportedSize
@@ -86,11 +87,17 @@ def refuse_misfit(model: Transformer, plan: Plan) -> None:
     parts = plan.pipeline * plan.chunks
     if model.layers % parts:
         told = f"{plan.pipeline} stages" + (f" of {plan.chunks} chunks" if plan.chunks > 1 else "")
-        fit = ", ".join(str(count) for count in range(1, model.layers + 1) if model.layers % count == 0)
+        fit = ", ".join(map(str, divisors(model.layers)))
         raise UnsupportedSize(f"{model.layers} layers cannot be cut into {told}: stages x chunks must be one of {fit}")
     if model.heads % plan.tensor:
-        fit = ", ".join(str(count) for count in range(1, model.heads + 1) if model.heads % count == 0)
+        fit = ", ".join(map(str, divisors(model.heads)))
         raise UnsupportedSize(f"{model.heads} heads cannot be shared by {plan.tensor} GPUs: tensor must be one of {fit}")
+
+
+def divisors(number: int) -> list[int]:
+    """Return all divisors of a number, the smallest first."""
+    small = [count for count in range(1, math.isqrt(number) + 1) if number % count == 0]
+    return sorted({*small, *(number // count for count in small)})
 
 
 def _try(count: int, step: int) -> str:

@@ -1,6 +1,5 @@
 """Which plan is fastest: all plans of a model on so many GPUs, those that fit in memory, and the best of them."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from hybridlab.inputs import whole_number
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner.iteration import EFFICIENCY, predict
 from hybridlab.planner.memory import memory
-from hybridlab.planner.plan import Plan, checked_model, checked_profile
+from hybridlab.planner.plan import Plan, checked_model, checked_profile, divisors
 
 LEAST_BATCH = 512  # samples, the least of the runs that the efficiency is calibrated on
 
@@ -105,8 +104,8 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
 
 def plans(model: Transformer, gpus: int, profile: Profile, global_batch: int) -> Iterator[Plan]:
     """Yield the plans that :func:`search` tries."""
-    for tensor in _divisors(profile.gpus_per_node):
-        for pipeline in _divisors(model.layers):
+    for tensor in divisors(profile.gpus_per_node):
+        for pipeline in divisors(model.layers):
             data, left = divmod(gpus, tensor * pipeline)
             if not left and data and not model.heads % tensor and not global_batch % data:
                 yield from _inner(model, tensor, pipeline, data, global_batch)
@@ -117,7 +116,7 @@ def _inner(model: Transformer, tensor: int, pipeline: int, data: int, global_bat
     sizes = [2**power for power in range(samples.bit_length()) if samples % 2**power == 0]
     for size in sizes:
         count = samples // size
-        chunks = [1] if pipeline == 1 or count % pipeline else _divisors(layers)
+        chunks = [1] if pipeline == 1 or count % pipeline else divisors(layers)
         for chunk in chunks:
             for recompute in RECOMPUTE:
                 for split in (False, True) if tensor > 1 else (False,):
@@ -126,11 +125,6 @@ def _inner(model: Transformer, tensor: int, pipeline: int, data: int, global_bat
 
 def _most(model: Transformer, gpus: int, profile: Profile, batch: int) -> int:
     """Return the most GPUs, up to ``gpus``, that a plan can use."""
-    tensors = [count for count in _divisors(profile.gpus_per_node) if not model.heads % count]
-    parts = [tensor * pipeline for tensor in tensors for pipeline in _divisors(model.layers)]
-    return max(part * data for data in _divisors(batch) for part in parts if part * data <= gpus)
-
-
-def _divisors(number: int) -> list[int]:
-    small = [count for count in range(1, math.isqrt(number) + 1) if number % count == 0]
-    return sorted({*small, *(number // count for count in small)})
+    tensors = [count for count in divisors(profile.gpus_per_node) if not model.heads % count]
+    parts = [tensor * pipeline for tensor in tensors for pipeline in divisors(model.layers)]
+    return max(part * data for data in divisors(batch) for part in parts if part * data <= gpus)
