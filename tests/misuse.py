@@ -1,10 +1,12 @@
 """Junk at public functions: usual values to begin with, values that no function was made for, and what may come of them."""
 
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from hybridlab import Costs, HybridLabError, Op, build, simulate
@@ -88,3 +90,14 @@ def outcome(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     assert len(sentence) > 15, "a refusal says what is wrong"
     assert len(sentence) < 3000, "a refusal is read by people"
     return None
+
+
+def refused_and_unchanged(make: Callable[..., Any], name: str, value: Any, sentence: str) -> None:
+    """Hold that a view refuses a value in the words of ``sentence``, set later or shown from the start, and stays as it is."""
+    view = make()
+    before = repr(view)
+    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+        setattr(view, name, value)
+    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+        make(show={name: value})
+    assert repr(view) == before

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 import pytest
+from misuse import refused_and_unchanged
 
 from hybridlab import A100_80GB, B200, FP16, H100, INT8, HybridLabError, Plan, Transformer, UnsupportedSize, WireFormat, predict
 from hybridlab.hardware import GPUS, gigabits
@@ -158,13 +159,7 @@ def test_it_begins_where_it_is_told_or_at_a_published_shape_or_at_the_first_valu
     ],
 )
 def test_what_the_grid_lacks_is_refused_and_changes_nothing(name: str, value: Any, sentence: str) -> None:
-    explorer = small()
-    before = repr(explorer)
-    with pytest.raises(HybridLabError, match=re.escape(sentence)):
-        setattr(explorer, name, value)
-    with pytest.raises(HybridLabError, match=re.escape(sentence)):
-        small(show={name: value})
-    assert repr(explorer) == before
+    refused_and_unchanged(small, name, value, sentence)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from misuse import refused_and_unchanged
 
 from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, WireFormat
 from hybridlab.widgets import ErrorExplorer
@@ -188,13 +189,7 @@ def test_what_is_shown_can_be_set_and_observed() -> None:
     ],
 )
 def test_what_was_not_measured_is_refused_and_changes_nothing(name: str, value: Any, sentence: str) -> None:
-    explorer = small()
-    before = repr(explorer)
-    with pytest.raises(HybridLabError, match=re.escape(sentence)):
-        setattr(explorer, name, value)
-    with pytest.raises(HybridLabError, match=re.escape(sentence)):
-        small(show={name: value})
-    assert repr(explorer) == before
+    refused_and_unchanged(small, name, value, sentence)
 
 
 @pytest.mark.parametrize(
