@@ -21,7 +21,7 @@ Span = tuple[int, int, float, float, int, int, int, int]  # kind, device, start,
 
 
 @dataclass(frozen=True)
-class Plan:
+class Shared:
     """What all threads of a run share. Times are in seconds; ``lasts`` has one an operation, ``readers`` who needs its output."""
 
     schedule: Replicated
@@ -43,7 +43,7 @@ class Device:
     """One device's thread; ``start`` and ``end`` are shared, each row written by the one thread that runs it."""
 
     rank: int
-    plan: Plan
+    shared: Shared
     exchange: Exchange
     start: Floats
     end: Floats
@@ -66,68 +66,68 @@ class Device:
 
     def _whole_step(self) -> None:
         self.exchange.meet(self.rank, "the others to start")
-        schedule, first = self.plan.schedule, self.plan.schedule.first.tolist()
+        schedule, first = self.shared.schedule, self.shared.schedule.first.tolist()
         rows = range(first[self.rank], [*first, schedule.kind.size][self.rank + 1])
         second = set((schedule.pairs + 1).tolist())
         for row in rows:
             if row not in second:
                 self._turn([row, row + 1] if row + 1 in second else [row])
         self.exchange.meet(self.rank, "the end of all other pipelines")
-        for stage in self.plan.ring_order:
-            held = self.plan.holders[stage].tolist()
+        for stage in self.shared.ring_order:
+            held = self.shared.holders[stage].tolist()
             if self.rank in held:
                 self._at = f"the ring of stage {stage}"
                 self._ring(stage, held)
         start = end = time.perf_counter()
-        if self.plan.update:
-            self.exchange.sleep(start + self.plan.update)
+        if self.shared.update:
+            self.exchange.sleep(start + self.shared.update)
             end = time.perf_counter()
         self.spans.append((OPTIMISER, self.rank, start, end, -1, -1, -1, -1))
 
     def _turn(self, rows: list[int]) -> None:
         """Run one operation, or the two of an overlapped pair: wait for what they need, compute, pass it on."""
-        schedule, plan = self.plan.schedule, self.plan
+        schedule, shared = self.shared.schedule, self.shared
         given = [self._input(row) for row in rows]
         start = time.perf_counter()
         outputs = []
         for row, message in zip(rows, given, strict=True):
             op = schedule.ops[row]
             self._at = f"{op}, {op.words}"
-            outputs.append(None if plan.work is None else plan.work(self.rank, op, message))
-        self.exchange.sleep(start + plan.lasts[rows[0]])
+            outputs.append(None if shared.work is None else shared.work(self.rank, op, message))
+        self.exchange.sleep(start + shared.lasts[rows[0]])
         end = time.perf_counter()
         for row, output in zip(rows, outputs, strict=True):
             self.start[row], self.end[row] = start, end
-            for reader in plan.readers.get(row, ()):
+            for reader in shared.readers.get(row, ()):
                 receiver = int(schedule.device[reader])
                 if receiver == self.rank:
                     self._own[reader] = output
-                elif schedule.ops[row] not in plan.lost:
-                    self.exchange.put(self.rank, receiver, reader, Message(output, end + plan.p2p))
+                elif schedule.ops[row] not in shared.lost:
+                    self.exchange.put(self.rank, receiver, reader, Message(output, end + shared.p2p))
 
     def _input(self, row: int) -> Any:
-        source, op = int(self.plan.schedule.source[row]), self.plan.schedule.ops[row]
-        if source < 0 or not self.plan.schedule.crosses[row]:
+        source, op = int(self.shared.schedule.source[row]), self.shared.schedule.ops[row]
+        if source < 0 or not self.shared.schedule.crosses[row]:
             return self._own.pop(row, None)
-        if not self.plan.wait:
+        if not self.shared.wait:
             return None
         return self.exchange.take(
-            int(self.plan.schedule.device[source]), self.rank, row, f"the output of {self.plan.schedule.ops[source]}", op
+            int(self.shared.schedule.device[source]), self.rank, row, f"the output of {self.shared.schedule.ops[source]}", op
         )
 
     def _ring(self, stage: int, held: list[int]) -> None:
         """Average the gradients of a stage: 2(D-1) steps, each sends one of D pieces on and takes one in."""
         ranks, place = len(held), held.index(self.rank)
         right, left = held[(place + 1) % ranks], held[place - 1]
-        pieces = _pieces(self.plan.gradients, self.rank, stage, ranks)
+        pieces = _pieces(self.shared.gradients, self.rank, stage, ranks)
         for step in range(2 * (ranks - 1)):
             phase, turn = divmod(step, ranks - 1)
             sent = (place + phase - turn) % ranks
             start = time.perf_counter()
-            self.exchange.put(self.rank, right, (stage, step), Message(pieces[sent].copy(), start + self.plan.hop))
+            self.exchange.put(self.rank, right, (stage, step), Message(pieces[sent].copy(), start + self.shared.hop))
             told = f"step {step} of the ring of stage {stage}"
             came = self.exchange.take(left, self.rank, (stage, step), told)
-            self.exchange.sleep(start + self.plan.hop)
+            self.exchange.sleep(start + self.shared.hop)
             taken = pieces[(sent - 1) % ranks]
             taken[:] = came if phase else taken + came
             kind = ALL_GATHER if phase else REDUCE_SCATTER

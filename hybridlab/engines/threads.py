@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.costs import Costs
-from hybridlab.engines.device import Device, Gradients, Plan, Span, Work
+from hybridlab.engines.device import Device, Gradients, Shared, Span, Work
 from hybridlab.engines.exchange import Exchange
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, each_of, one_time, shown
@@ -63,16 +63,16 @@ def run_threads(
     """
     if not isinstance(schedule, Schedule) or not isinstance(costs, Costs | None):
         raise HybridLabError(f"run_threads takes a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
-    plan = _plan(schedule, costs or FREE, replicas, ring_step, optimiser, seconds, work, gradients, wait, lost)
-    start, end = np.zeros((2, plan.schedule.kind.size))
-    exchange = Exchange(plan.schedule.devices)
-    devices = [Device(rank, plan, exchange, start, end) for rank in range(plan.schedule.devices)]
+    shared = _shared(schedule, costs or FREE, replicas, ring_step, optimiser, seconds, work, gradients, wait, lost)
+    start, end = np.zeros((2, shared.schedule.kind.size))
+    exchange = Exchange(shared.schedule.devices)
+    devices = [Device(rank, shared, exchange, start, end) for rank in range(shared.schedule.devices)]
     _run(devices, exchange)
     zero = start.min()
-    ran = Timeline(plan.schedule, (start - zero) / seconds, (end - zero) / seconds)
+    ran = Timeline(shared.schedule, (start - zero) / seconds, (end - zero) / seconds)
     beside = _beside([span for device in devices for span in device.spans], zero, seconds)
     if wait:
-        beside = joined(*messages(ran, np.array(plan.p2p / seconds)), beside)
+        beside = joined(*messages(ran, np.array(shared.p2p / seconds)), beside)
     return Timeline(ran.schedule, ran.start, ran.end, beside)
 
 
@@ -83,7 +83,7 @@ def _beside(spans: list[Span], zero: float, seconds: float) -> Spans:
     return Spans(kind, device, (start - zero) / seconds, (end - zero) / seconds, stage=stage, chunk=chunk, step=step, peer=peer)
 
 
-def _plan(
+def _shared(
     schedule: Schedule,
     costs: Costs,
     replicas: int,
@@ -94,7 +94,7 @@ def _plan(
     gradients: Any,
     wait: Any,
     lost: Any,
-) -> Plan:
+) -> Shared:
     everyone = replicate(schedule, replicas)
     if everyone.devices > MOST_THREADS:
         raise HybridLabError(f"{everyone.devices:,} devices are more than {MOST_THREADS} threads: take fewer devices or replicas")
@@ -120,7 +120,7 @@ def _plan(
         raise HybridLabError(f"a thread would sleep for more than {LONGEST_SLEEP:g} seconds at a time: take shorter seconds for a unit")
     held, order = holders(schedule, replicas), tuple(ring_order(everyone).tolist())
     gone = _known(schedule, lost)
-    return Plan(everyone, held, order, dict(readers), lasts.tolist(), p2p, hop, update, work, gradients, wait, gone)
+    return Shared(everyone, held, order, dict(readers), lasts.tolist(), p2p, hop, update, work, gradients, wait, gone)
 
 
 def _durations(everyone: Schedule, schedule: Schedule, costs: Costs) -> Floats:
