@@ -25,6 +25,7 @@ from hybridlab.widgets import TimelineExplorer
 
 pytestmark = pytest.mark.xdist_group("live")  # one JupyterLab for all
 STARTS_WITHIN = 60  # seconds: a server, a notebook or a kernel on a busy machine
+STOPS_WITHIN = 20  # seconds
 FOLDERS = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "LAB_SETTINGS_DIR", "LAB_WORKSPACES_DIR")
 SETTING = ("schedule", "devices", "microbatches", "chunks", "p2p", "compare")
 GRID = 'TimelineExplorer(devices=(2, 4), microbatches=(4, 8), unit="ms")'
@@ -74,8 +75,17 @@ def jupyter(folder: Path, root: Path) -> Iterator[str]:
             until_it_answers(f"{address}/api/status", server, folder / "log")
             yield address
         finally:
-            server.terminate()
-            server.wait(STARTS_WITHIN)
+            stop(server)
+
+
+def stop(server: subprocess.Popen[bytes]) -> None:
+    """End a server; one that a kernel just starting keeps from ending is killed, and its kernels end with it."""
+    server.terminate()
+    try:
+        server.wait(STOPS_WITHIN)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
 
 
 def until_it_answers(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -300,6 +310,8 @@ def test_a_lab_leads_to_the_pages_of_the_book(browser: Browser, tmp_path: Path) 
         page = browser.new_page()
         page.goto(f"{address}/lab/tree/labs")
         page.locator(".jp-DirListing-item:visible", has_text="lab03").dblclick(timeout=STARTS_WITHIN * 1000)
+        page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=STARTS_WITHIN * 1000)
+        page.evaluate(CONNECTED)
         page.get_by_role("link", name="notation table").click(timeout=STARTS_WITHIN * 1000)
         expect(page.locator(".lm-TabBar-tabLabel", has_text="notation.md")).to_be_visible(timeout=STARTS_WITHIN * 1000)
         page.close()
