@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hybridlab import FP16, FP32, INT8, HybridLabError, UnsupportedSize, WireFormat
@@ -19,9 +20,13 @@ from hybridlab.collectives import (
     bus_bandwidth,
     encoded_bytes,
     encoded_time,
+    encoded_two_level_time,
     flat_ring_time,
     least_factors,
     reduce_scatter_time,
+    ring_all_reduce,
+    two_level_all_reduce,
+    two_level_time,
 )
 
 LATENCY, SPEED = 5e-6, 25e9
@@ -177,6 +182,28 @@ def test_formats_without_scales_cost_what_their_bytes_cost(name: str) -> None:
             assert encoded_time(name, ranks, 6400, wire, LINK) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("wire", [FP32, FP16, INT8, WireFormat("INT8", block=7), WireFormat("INT8", block=7, scale="FP16")])
+@pytest.mark.parametrize(("group", "groups"), [(1, 1), (4, 1), (1, 3), (2, 2), (3, 4)])
+def test_two_levels_send_the_bytes_of_the_real_ones(group: int, groups: int, wire: WireFormat) -> None:
+    """Where chunks are alike, every rank of an all-reduce of real numbers sends just the bytes that the time is reckoned with."""
+    inside, between = Link(0, 1e9), Link(0, 1e6)
+    for size in (0, 60 * group * groups):
+        values = np.ones((group * groups, size))
+        sent = two_level_all_reduce(values, group, wire).bytes_sent
+        assert set(sent.tolist()) == {sent[0]}
+        out = ring_all_reduce(values[::group, : size // group], wire).bytes_sent[0]  # one rank of each group, and what it has summed
+        by_hand = (sent[0] - out) / 1e9 + out / 1e6
+        assert encoded_two_level_time(group, groups, size, wire, inside, between) == pytest.approx(by_hand, rel=1e-12)
+        slower = (sent[0] - out) / 1e9 + out / 1e6 * group
+        assert encoded_two_level_time(group, groups, size, wire, inside, between, adapters=1) == pytest.approx(slower, rel=1e-12)
+    slow = Link(1e-3, 1e6)
+    if wire in (FP32, FP16):
+        known = two_level_time(group, groups, wire.nbytes(1200), LINK, slow)
+        assert encoded_two_level_time(group, groups, 1200, wire, LINK, slow) == pytest.approx(known, rel=1e-12)
+    latencies = 2 * (group - 1) * LATENCY + 2 * (groups - 1) * 1e-3
+    assert encoded_two_level_time(group, groups, 0, wire, LINK, slow) == pytest.approx(latencies, rel=1e-12)
+
+
 def test_bandwidths_of_nccl_tests() -> None:
     """A link that sends at 200 GB/s: the bus bandwidth is that, whatever the ranks and the collective."""
     fast = Link(0, 200e9)
@@ -206,6 +233,10 @@ def test_bandwidths_of_nccl_tests() -> None:
     (lambda: encoded_bytes("ring", 2, 1, "FP16"), "wire must be a WireFormat, such as FP16"),
     (lambda: encoded_bytes("rings", 2, 1, FP16), "unknown all-reduce 'rings': did you mean 'ring'?"),
     (lambda: encoded_time("ring", 2, 1, FP16, 25e9), "link must be a Link"),
+    (lambda: encoded_two_level_time(2, 2, 1, FP16, LINK, None), "between must be a Link"),
+    (lambda: encoded_two_level_time(2, 2, 1, "FP16", LINK, LINK), "wire must be a WireFormat"),
+    (lambda: encoded_two_level_time(2, 2, 0.5, FP16, LINK, LINK), "size must be a whole number"),
+    (lambda: encoded_two_level_time(2, 2, 1, FP16, LINK, LINK, adapters=3), "adapters must be at most 2, not 3"),
     (lambda: algorithm_bandwidth(1, 0), "seconds must be above zero and finite, not 0"),
     (lambda: algorithm_bandwidth([1, 2], [1, 2, 3]), "nbytes and seconds must fit together"),
     (lambda: bus_bandwidth("all-reduce", 1, 1, 1), "ranks must be a whole number of at least 2, not 1"),

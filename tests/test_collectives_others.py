@@ -17,6 +17,7 @@ from hybridlab.collectives import (
     Link,
     all_reduce_factors,
     all_reduce_time,
+    encoded_two_level_time,
     one_shot_all_reduce,
     parameter_server_all_reduce,
     ring_all_reduce,
@@ -278,5 +279,6 @@ def test_junk_is_refused_with_a_sentence(data: st.DataObject) -> None:
     for seconds in (
         outcome(all_reduce_time, name, ranks, nbytes, link, adding),
         outcome(two_level_time, ranks, 2, nbytes, link, other, adding, data.draw(usual_or_junk([None, 1]))),
+        outcome(encoded_two_level_time, ranks, 2, data.draw(usual_or_junk([0, 7])), INT8, link, other, data.draw(usual_or_junk([None, 1]))),
     ):
         assert seconds is None or (np.isfinite(seconds).all() and (np.asarray(seconds) >= 0).all())

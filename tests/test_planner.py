@@ -68,7 +68,7 @@ def by_hand(model: Transformer, plan: Plan) -> dict[str, float]:
     tied = 2 * (14e-6 + 2 * words * h / 2 / port) if plan.pipeline > 1 else 0.0
     return {
         "matmul": count * (layers * (matrices + attention) + logits) / flop,
-        "memory": count * (layers * streamed + loss) / memory_rate,
+        "memory_traffic": count * (layers * streamed + loss) / memory_rate,
         "tensor_parallel": count * (layers * (4 + 2 * share) + (t > 1)) * ring,
         "point_to_point": count * plan.chunks * crossing,
         "bubble": (plan.pipeline - 1) * (stage / plan.chunks + crossing),
@@ -127,7 +127,7 @@ def pipelines(model: Transformer, plan: Plan) -> tuple[float, float]:
     """Seconds of fill, steady state and drain: as predicted, and on the clock with the last device as much longer as its logits."""
     time = predict(model, plan, A100_80GB, must_fit=False)
     count, others = plan.microbatches, plan.pipeline - 1
-    last = (time.matmul + time.memory + time.tensor_parallel + time.point_to_point) / count
+    last = (time.matmul + time.memory_traffic + time.tensor_parallel + time.point_to_point) / count
     stage = time.bubble / others * plan.chunks
     backward = 0.7  # of both: the rule takes no note of how a microbatch's work is divided
     each = np.array([stage] * others + [last])

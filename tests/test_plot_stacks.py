@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from hybridlab import HybridLabError, plot
 
-PARTS = ("matmul", "memory", "tensor parallel", "point to point", "bubble", "data parallel", "optimiser")
+PARTS = ("matmul", "memory traffic", "tensor parallel", "point to point", "bubble", "data parallel", "optimiser")
 SEVEN = {f"model {size}": {part: size / (place + 1) ** 2 for place, part in enumerate(PARTS)} for size in (1, 4, 10)}
 
 

@@ -132,16 +132,16 @@ def test_an_assumption_changes_what_it_names_and_nothing_else() -> None:
         parts = predict(model, plan, profile).parts
         changed = {part for part in parts if parts[part] != pytest.approx(usual[part], rel=1e-12)}
         if "memory" in name:
-            assert changed == {"memory", "bubble", "optimiser"}
+            assert changed == {"memory_traffic", "bubble", "optimiser"}
         elif "network" in name:
             assert changed == {"point_to_point", "bubble", "data_parallel"}
         else:
             assert (changed, profile) == (set(), A100_80GB)
         assert factor == {"efficiency 5 % lower": 0.95, "efficiency 5 % higher": 1.05}.get(name, 1)
     by_name = {each.name: predict(model, plan, each.profile).parts for each in trust.ASSUMPTIONS}
-    assert by_name["memory reaches 0.8 of its peak"]["memory"] / usual["memory"] == pytest.approx(0.9 / 0.8)
-    assert by_name["memory reaches all of its peak"]["memory"] / usual["memory"] == pytest.approx(0.9)
-    assert by_name["no time for memory"]["memory"] < 1e-12
+    assert by_name["memory reaches 0.8 of its peak"]["memory_traffic"] / usual["memory_traffic"] == pytest.approx(0.9 / 0.8)
+    assert by_name["memory reaches all of its peak"]["memory_traffic"] / usual["memory_traffic"] == pytest.approx(0.9)
+    assert by_name["no time for memory"]["memory_traffic"] < 1e-12
 
 
 def test_errors_are_signed_and_those_of_the_prediction() -> None:

@@ -21,7 +21,7 @@ from hybridlab.collectives.cost import (
     reduce_scatter_time,
     two_level_time,
 )
-from hybridlab.collectives.encoded import encoded_bytes, encoded_time
+from hybridlab.collectives.encoded import encoded_bytes, encoded_time, encoded_two_level_time
 from hybridlab.collectives.fit import fit_knots, fit_link
 from hybridlab.collectives.hops import Hop
 from hybridlab.collectives.measured import A100_KNOTS, A100_LINKS, A100_SECONDS, measured_time
@@ -52,6 +52,7 @@ __all__ = [
     "bus_bandwidth",
     "encoded_bytes",
     "encoded_time",
+    "encoded_two_level_time",
     "fit_knots",
     "fit_link",
     "flat_ring_time",

@@ -4,7 +4,7 @@
 >>> from hybridlab.model import Transformer
 >>> gpt = Transformer(layers=96, hidden=12288, heads=96)
 >>> predict(gpt, Plan(tensor=8, pipeline=8, data=4, microbatch=1, global_batch=256), A100_80GB)
-IterationTime(20.624 s, 142.4 TFLOP/s a GPU: matmul 61.9 %, memory 16.1 %, tensor_parallel 10.0 %, point_to_point 0.3 %,
+IterationTime(20.624 s, 142.4 TFLOP/s a GPU: matmul 61.9 %, memory_traffic 16.1 %, tensor_parallel 10.0 %, point_to_point 0.3 %,
  bubble 9.5 %, data_parallel 1.9 %, optimiser 0.5 %)
 """
 

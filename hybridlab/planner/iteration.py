@@ -17,22 +17,23 @@ LEAST_EFFICIENCY = 1e-6  # below any program, and far from where a time would be
 MEMORY_SHARE = 0.9  # of the peak bandwidth that streaming through memory reaches
 # Bytes a parameter that Adam moves: gradient to FP32 6, check and unscale 8, norm 4, clip 8, update 28, weight to 16 bits 6, zero 2
 OPTIMISER_BYTES = 62
-PARTS = ("matmul", "memory", "tensor_parallel", "point_to_point", "bubble", "data_parallel", "optimiser")
+PARTS = ("matmul", "memory_traffic", "tensor_parallel", "point_to_point", "bubble", "data_parallel", "optimiser")
 
 
 @dataclass(frozen=True, repr=False)
 class IterationTime:
     """The predicted time of one iteration, part by part in seconds; the parts add up to ``seconds``.
 
-    On the slowest stage: ``matmul`` (arithmetic of the matrix products), ``memory`` (their operands and all element-wise
-    operations, through HBM), ``tensor_parallel`` (all-reduces inside the layers), ``point_to_point`` (messages between stages).
+    On the slowest stage: ``matmul`` (arithmetic of the matrix products), ``memory_traffic`` (their operands and all
+    element-wise operations, through HBM), ``tensor_parallel`` (all-reduces inside the layers), ``point_to_point`` (messages
+    between stages).
     Then ``bubble`` (fill and drain), ``data_parallel`` (all-reduce of the gradients, and of the embedding's between first and
     last stage), ``optimiser``. ``flops`` are those of the whole step on all ``gpus``, recomputed ones included, as in
     published tables.
     """
 
     matmul: float
-    memory: float
+    memory_traffic: float
     tensor_parallel: float
     point_to_point: float
     bubble: float
@@ -104,7 +105,7 @@ def predict(
     stage = layers * (layer.flops / arithmetic + layer.nbytes / streaming + layer.all_reduces * ring)
     return IterationTime(
         matmul=count * (layers * layer.flops + head.flops) / arithmetic,
-        memory=count * (layers * layer.nbytes + head.nbytes) / streaming,
+        memory_traffic=count * (layers * layer.nbytes + head.nbytes) / streaming,
         tensor_parallel=count * (layers * layer.all_reduces + head.all_reduces) * ring,
         point_to_point=count * plan.chunks * exchange,
         bubble=(plan.pipeline - 1) * (stage / plan.chunks + exchange),

@@ -31,7 +31,7 @@ LABELS = {
 }
 PARTS = {
     "matmul": "matmul",
-    "memory": "memory traffic",
+    "memory_traffic": "memory traffic",
     "tensor_parallel": "tensor-parallel all-reduce",
     "point_to_point": "point-to-point",
     "bubble": "bubble",
@@ -97,7 +97,7 @@ def _seconds(tables: Tables) -> Data:
     def stage(case: Case) -> list[float]:
         time = case.time(must_fit=False)
         filled = time.bubble - (case.plan.pipeline - 1) * time.point_to_point
-        return [short(each) for each in (time.memory, time.tensor_parallel, filled)]
+        return [short(each) for each in (time.memory_traffic, time.tensor_parallel, filled)]
 
     def work(case: Case) -> list[float]:
         time = case.time(must_fit=False)
@@ -110,7 +110,7 @@ def _seconds(tables: Tables) -> Data:
     gradients = ("model", "tensor", "stages", "gpu", "replicas", "link", "wire")
     return {
         "matmul": [[*tables.columns(STAGE[:-1], part("matmul")), *samples]],
-        "memory": [[memory, count["microbatches"]]],
+        "memory_traffic": [[memory, count["microbatches"]]],
         "tensor_parallel": [[tensor_parallel, count["microbatches"]]],
         "point_to_point": [[exchange, count["microbatches"]]],
         "bubble": [[filled], [exchange, gaps]],

@@ -208,7 +208,7 @@ def with_a_refusal(state: Any) -> None:
     table["values"] = [1 for _ in table["values"]]
 
 
-PARTS = ("matmul", "memory", "tensor_parallel", "point_to_point", "bubble", "data_parallel", "optimiser")
+PARTS = ("matmul", "memory_traffic", "tensor_parallel", "point_to_point", "bubble", "data_parallel", "optimiser")
 KIND = Kind(
     "cluster",
     "ClusterExplorer",
