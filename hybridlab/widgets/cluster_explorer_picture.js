@@ -8,16 +8,18 @@ const textOf = (x, y, words, kind = "") => make("text", { x: at(x), y: at(y), cl
 const lookOf = ({ name, colour }, id) => ({ fill: name === "bubble" ? `url(#${id}-hatch)` : colour }); // idle time is hatched
 
 // Rectangles side by side from the left; `pieces` have a length in px, a fill, a title, and the words to try, the longest first.
-function stacked(pieces, y, height) {
+// Words keep to one side of a line at `cut`, the wider one.
+function stacked(pieces, y, height, cut = 0) {
   let x = 0;
   return pieces.flatMap(({ name, length, look, ink = "#000", title, tries = [] }) => {
     const start = x;
     x += length;
     const attributes = { x: at(start), y, width: at(length), height, class: "part", "data-part": name, ...look };
     const rect = make("rect", attributes, make("title", {}, title));
-    const label = tries.find((words) => words.length * LETTER + PAD < length);
+    const [left, right] = start < cut && cut < x ? (2 * cut > start + x ? [start, cut] : [cut, x]) : [start, x];
+    const label = tries.find((words) => words.length * LETTER + PAD < right - left);
     if (!label) return [rect];
-    const text = textOf(start + length / 2, y + height / 2, label, "inside");
+    const text = textOf((left + right) / 2, y + height / 2, label, "inside");
     text.setAttribute("fill", ink);
     return [rect, text];
   });
@@ -62,7 +64,7 @@ function memoryBar({ memory }, top, width) {
   const box = make("rect", { x: 0, y, width: at(room), height: MEMORY_BAR, class: "room" });
   const beyond = make("rect", { x: at(room), y, width: at(Math.max(long(memory.total) - room, 0)), height: MEMORY_BAR, class: "beyond" });
   const name = textOf(0, top + 14, `Fullest GPU: ${fitWords(memory)}`, "name");
-  return [name, make("g", { "data-bar": "memory" }, box, ...stacked(pieces, y, MEMORY_BAR), beyond, end)];
+  return [name, make("g", { "data-bar": "memory" }, box, ...stacked(pieces, y, MEMORY_BAR, room), beyond, end)];
 }
 
 // The picture; `draw(reading, before)` fills it.

@@ -32,10 +32,11 @@ SHOWN = """(root) => {
   const numbers = (element, ...names) => names.map((name) => Number(element.getAttribute(name)));
   const bars = [...root.querySelectorAll("[data-bar]")].map((bar) => [bar.dataset.bar,
     [...bar.querySelectorAll("rect[data-part]")].map((rect) => [rect.querySelector("title").textContent, ...numbers(rect, "x", "width")])]);
+  const boxes = [...root.querySelectorAll('[data-bar="memory"] text')].map((text) => text.getBBox());
   const one = (selector, name) => Number(root.querySelector(selector)?.getAttribute(name) ?? NaN);
   return {
     bars: Object.fromEntries(bars), width: one(".picture svg", "width") - 2,
-    capacity: one(".capacity", "x1"), beyond: one(".beyond", "width"),
+    labels: boxes.map(({ x, width }) => [x, x + width]), capacity: one(".capacity", "x1"), beyond: one(".beyond", "width"),
     told: root.querySelector(".told").textContent, plan: root.querySelector(".plan").textContent,
     words: root.querySelector(".picture").getAttribute("aria-label"),
   };
@@ -169,6 +170,7 @@ def memory_is_right(shown: Any, rows: list[list[str]], said: Said) -> None:
         left += part
     assert abs(shown["capacity"] - room * scale) <= 2 * near_enough
     assert abs(shown["beyond"] - max(total - room, 0) * scale) <= 3 * near_enough
+    assert not [words for words in shown["labels"] if words[0] < shown["capacity"] < words[1]], "the line of the capacity crosses no words"
     assert f"Memory of the fullest GPU: {numbers[-1]} of {room / 1e9:g} GB" in shown["words"]
 
 
