@@ -2,6 +2,8 @@
 
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -112,6 +114,64 @@ def test_a_page_loads_what_it_uses(body: str, loaded: list[str]) -> None:
 def test_a_theme_whose_pages_have_changed_stops_the_build() -> None:
     with pytest.raises(ExtensionError, match=r"the theme's pages have changed; .*fontawesome.*Toggle hidden content"):
         finish.check_theme(["<p>words</p>"])
+
+
+PAGE = """# A page
+
+{{cite:p}}`a` and words
+
+```{{card}}
+a card
+```
+
+````{{tab-set}}
+```{{tab-item}} one
+a tab
+```
+````
+
+```{{code-cell}} python3
+:tags: [hide-cell]
+1 {sign} 1
+```
+"""
+FRONT_MATTER = """---
+jupytext: {text_representation: {extension: .md, format_name: myst}}
+kernelspec: {name: python3, display_name: Python 3}
+---
+"""
+CONFIG = """
+execute: {{execute_notebooks: "off"}}
+bibtex_bibfiles: [all.bib]
+html: {{favicon: icon.svg}}
+sphinx:
+  local_extensions: {{finish: '{folder}'}}
+"""
+
+
+def test_a_page_that_changed_is_built_as_the_whole_site_is(tmp_path: Path) -> None:
+    """Built twice, with a change to one page between: the page shows it, and the pages are as a first build makes them."""
+
+    def built() -> dict[str, str]:
+        subprocess.run([Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q"], cwd=tmp_path, check=True)
+        pages = {name: (tmp_path / f"_build/html/{name}.html").read_text(encoding="utf-8") for name in ("first", "second", "index")}
+        return {name: re.sub(r"\?v=\w+", "", page) for name, page in pages.items()}  # a file's version, known where it was there before
+
+    files = {
+        "_config.yml": CONFIG.format(folder=Path(finish.__file__).parent.as_posix()),
+        "_toc.yml": "{format: jb-book, root: first, chapters: [{file: second}]}",
+        "all.bib": "@book{a, author={A. A.}, title={B}, publisher={C}, year={2000}}",
+        "icon.svg": "<svg/>",
+        "first.md": "# The first\n\n```{bibliography}\n```\n",
+        "second.md": FRONT_MATTER + PAGE.format(sign="+"),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    before = built()
+    (tmp_path / "second.md").write_text(FRONT_MATTER + PAGE.format(sign="-"), encoding="utf-8")
+    after = built()
+    assert after.pop("second") != before.pop("second")
+    assert after == before
 
 
 def test_the_bar_of_a_lab_leads_to_its_notebook() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from icons import cut_icons
 from reachable import MENDED, mended
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 
 # what the theme and its extensions put on every page, and the text that only a page with a use for it holds
@@ -83,6 +84,12 @@ def finish(app: Sphinx, failed: Exception | None) -> None:
     cut_icons(site, pages.values())
 
 
+def whole(app: Sphinx, env: BuildEnvironment) -> set[str]:
+    """Return every page, to be written anew where any has changed: cut and mended pages are no beginning for :func:`finish`."""
+    return set(env.all_docs)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("env-updated", whole)
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
