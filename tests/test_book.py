@@ -116,29 +116,31 @@ def test_a_theme_whose_pages_have_changed_stops_the_build() -> None:
         finish.check_theme(["<p>words</p>"])
 
 
-PAGE = """# A page
+EVERYTHING = """---
+jupytext: {text_representation: {extension: .md, format_name: myst}}
+kernelspec: {name: python3, display_name: Python 3}
+---
+# Everything
 
-{{cite:p}}`a` and words
+{cite:p}`a` and words
 
-```{{card}}
+```{card}
 a card
 ```
 
-````{{tab-set}}
-```{{tab-item}} one
+````{tab-set}
+```{tab-item} one
 a tab
 ```
 ````
 
-```{{code-cell}} python3
+```{code-cell} python3
 :tags: [hide-cell]
-1 {sign} 1
+1 + 1
 ```
-"""
-FRONT_MATTER = """---
-jupytext: {text_representation: {extension: .md, format_name: myst}}
-kernelspec: {name: python3, display_name: Python 3}
----
+
+```{bibliography}
+```
 """
 CONFIG = """
 execute: {{execute_notebooks: "off"}}
@@ -154,21 +156,22 @@ def test_a_page_that_changed_is_built_as_the_whole_site_is(tmp_path: Path) -> No
 
     def built() -> dict[str, str]:
         subprocess.run([Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q"], cwd=tmp_path, check=True)
-        pages = {name: (tmp_path / f"_build/html/{name}.html").read_text(encoding="utf-8") for name in ("first", "second", "index")}
+        pages = {name: (tmp_path / f"_build/html/{name}.html").read_text(encoding="utf-8") for name in ("first", "second", "every")}
         return {name: re.sub(r"\?v=\w+", "", page) for name, page in pages.items()}  # a file's version, known where it was there before
 
     files = {
         "_config.yml": CONFIG.format(folder=Path(finish.__file__).parent.as_posix()),
-        "_toc.yml": "{format: jb-book, root: first, chapters: [{file: second}]}",
+        "_toc.yml": "{format: jb-book, root: first, chapters: [{file: second}, {file: every}]}",
         "all.bib": "@book{a, author={A. A.}, title={B}, publisher={C}, year={2000}}",
         "icon.svg": "<svg/>",
-        "first.md": "# The first\n\n```{bibliography}\n```\n",
-        "second.md": FRONT_MATTER + PAGE.format(sign="+"),
+        "first.md": "# The first\n",
+        "second.md": "# The second\n",
+        "every.md": EVERYTHING,
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     before = built()
-    (tmp_path / "second.md").write_text(FRONT_MATTER + PAGE.format(sign="-"), encoding="utf-8")
+    (tmp_path / "second.md").write_text("# The second\n\nAnd a word.\n", encoding="utf-8")
     after = built()
     assert after.pop("second") != before.pop("second")
     assert after == before
