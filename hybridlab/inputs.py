@@ -12,8 +12,7 @@ from hybridlab.errors import HybridLabError
 
 Floats = npt.NDArray[np.float64]
 
-# Rows of a schedule are counted with 64-bit integers and kept in memory: far below their limit, far above any cluster.
-LARGEST = 10**7
+LARGEST = 10**7  # rows of a schedule are counted with 64-bit integers, in memory: far below their limit, far above any cluster
 LONGEST = 1e200  # one time, in any unit
 LATEST = 1e250  # a sum of times: beyond that of any schedule, so that a timeline's times stay finite
 LONGEST_UNIT = 20  # characters of its name
@@ -30,6 +29,8 @@ def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LAR
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: devices must be a whole number of at least 1, not 2.5
     """
+    if type(value) is int and at_least <= value <= at_most:
+        return value  # nearly always so, and in a fifth of the time of what follows
     wanted = f"{name} must be a whole number of at least {at_least}"
     if isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):  # of which the last would tell what is behind its mask
         raise HybridLabError(f"{wanted}, not {shown(value)}")
