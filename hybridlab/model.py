@@ -20,21 +20,29 @@ WHOLE = (4 + 7 + 4 + 7, 2 * (5 + 6) + 2 * 10 + 4)
 SHARED = (16 + 4, 24 + 8 + 6 + 4)
 # Of each of the a x s x s scores of a sample: softmax, 2 read and 2 written, and dropout; backward both the other way.
 SCORES = (4 + 5, 5 + 6)
-# The scores once more, written and read by the products around them: two products forward, four backward.
+# The scores once more, written and read by the products around them, two forward and four backward: beside 8 and 16 bytes of a
+# token and a unit of the hidden size, for the other operands of these products (query, key, value, output, and their gradients).
 PRODUCTS_OF_SCORES = (4, 8)
 HEAD = 52  # bytes a logit, in FP32: maximum, difference, exponential, sum, quotient, and the gradient
 
 
 class Work(NamedTuple):
-    """What one GPU does for one microbatch: ``flops`` of matrix products, ``nbytes`` through its memory, ``all_reduces``.
+    """What one GPU does for one microbatch: ``flops`` of matrix products, bytes through its memory, ``all_reduces``.
 
-    Forward, backward and what is recomputed together. The all-reduces are those of tensor parallelism, of the microbatch's
+    Forward, backward and what is recomputed together. ``operand_bytes`` are those that matrix products read and write,
+    ``elementwise_bytes`` those of all other operations. The all-reduces are those of tensor parallelism, of the microbatch's
     activations each.
     """
 
     flops: float
-    nbytes: float
+    operand_bytes: float
+    elementwise_bytes: float
     all_reduces: int
+
+    @property
+    def nbytes(self) -> float:
+        """All bytes through memory."""
+        return self.operand_bytes + self.elementwise_bytes
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,7 @@ class Transformer:
         and reduce-scatters carry the bytes of the all-reduces that they replace.
 
         >>> Transformer(layers=48, hidden=6144, heads=64).layer_work(4, tensor=8)
-        Work(flops=2937757630464.0, nbytes=10259267584.0, all_reduces=4)
+        Work(flops=2937757630464.0, operand_bytes=3762290688.0, elementwise_bytes=6496976896.0, all_reduces=4)
         """
         known_name(recompute, RECOMPUTE, "recomputation")
         again, core = int(recompute == "full"), int(recompute != "none")  # forwards run again: the layer's, its attention's
@@ -99,13 +107,13 @@ class Transformer:
         microbatch = whole_number(microbatch, "microbatch")
         tokens, scores = microbatch * s, self.heads * s * s * microbatch / t
         linear, attention = 24.0 * tokens * h * h / t, 4.0 * tokens * s * h / t
-        operands = 2 * (tokens * (4 * h + 12 * h / t) + 12 * h * h / t)  # of the four weight matrices' products, each way
+        matrices = 2 * (tokens * (4 * h + 12 * h / t) + 12 * h * h / t)  # operands of the products with the four of weights, each way
         whole, shared = (tokens * h / (t if true_or_false(sequence_parallel, "sequence_parallel") else 1), tokens * h / t)
-        forward = WHOLE[0] * whole + SHARED[0] * shared + operands
-        backward = WHOLE[1] * whole + (SHARED[1] + 16) * shared + 2 * operands
-        attended = (SCORES[0] + PRODUCTS_OF_SCORES[0]) * scores + 8 * shared  # 8: query, key, value and output of the attention
-        moved = (1 + again) * forward + (1 + core) * attended + backward + (SCORES[1] + PRODUCTS_OF_SCORES[1]) * scores
-        return Work((3 + again) * linear + (3 + core) * attention, moved, 4 + 2 * again if t > 1 else 0)
+        attended, attended_back = PRODUCTS_OF_SCORES[0] * scores + 8 * shared, PRODUCTS_OF_SCORES[1] * scores + 16 * shared
+        forward, backward = WHOLE[0] * whole + SHARED[0] * shared, WHOLE[1] * whole + SHARED[1] * shared
+        operands = (3 + again) * matrices + (1 + core) * attended + attended_back
+        elementwise = (1 + again) * forward + backward + ((1 + core) * SCORES[0] + SCORES[1]) * scores
+        return Work((3 + again) * linear + (3 + core) * attention, operands, elementwise, 4 + 2 * again if t > 1 else 0)
 
     def head_work(self, microbatch: int, tensor: int = 1) -> Work:
         """Return what a GPU does for one microbatch to turn hidden units into logits, a loss and its gradient.
@@ -116,7 +124,7 @@ class Transformer:
         h, share = self.hidden, self.vocabulary / whole_number(tensor, "tensor")
         tokens = whole_number(microbatch, "microbatch") * self.sequence
         operands = 3 * 2 * (tokens * h + tokens * share + h * share)
-        return Work(6.0 * tokens * h * share, operands + HEAD * tokens * share, int(tensor > 1))
+        return Work(6.0 * tokens * h * share, operands, HEAD * tokens * share, int(tensor > 1))
 
     def layer_activation_bytes(self, microbatch: int, tensor: int = 1, recompute: str = "none", sequence_parallel: bool = False) -> float:
         """Return the bytes that one layer keeps of one microbatch on one GPU, from its forward to its backward.

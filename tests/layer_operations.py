@@ -73,6 +73,7 @@ BACKWARD: Operations = (
     ("normalisation: gradients of its weights", "x x", ""),
     ("add the residual's gradient", "x x", "x"),
 )
+PRODUCTS = ("scores =", "context =", "query,", "output", "up", "down", "context:", "scores:")  # how the matrix products begin
 # bytes read, bytes written a logit, from 16 bits to FP32 and back
 LOSS = ((2, 4), (4, 0), (4, 4), (4, 4), (4, 0), (4, 4), (4, 4), (4, 2))  # cast, max, minus, exp, sum, divide, gradient, cast
 # the same a parameter: gradient to FP32, unscale, norm, clip, Adam (gradient, weight, two moments), weight to 16 bits, zero the gradient
@@ -91,9 +92,12 @@ def nbytes(tensors: str, tokens: int, hidden: int, heads: int, sequence: int, te
     return sum(numbers[SIZE[name][0]] * SIZE[name][1] * SIZE[name][2] for name in tensors.split())
 
 
-def layer_bytes(microbatch: int, hidden: int, heads: int, sequence: int, tensor: int, recompute: str, split: bool) -> float:
-    """Bytes that one layer moves for one microbatch on one GPU: forward, what is recomputed, backward."""
+def layer_bytes(microbatch: int, hidden: int, heads: int, sequence: int, tensor: int, recompute: str, split: bool) -> list[float]:
+    """Bytes that one layer's matrix products move for one microbatch on one GPU, and all others: forward, what is recomputed, backward."""
     again: dict[str, Iterable[tuple[str, str, str]]] = {"none": (), "selective": CORE, "full": (*FORWARD, *CORE)}
     sizes = (microbatch * sequence, hidden, heads, sequence, tensor, split)
     operations = (*FORWARD, *CORE, *again[recompute], *BACKWARD)
-    return sum(nbytes(read, *sizes) + nbytes(written, *sizes) for _, read, written in operations)
+    moved = [0.0, 0.0]
+    for name, read, written in operations:
+        moved[not name.startswith(PRODUCTS)] += nbytes(read, *sizes) + nbytes(written, *sizes)
+    return moved

@@ -84,8 +84,11 @@ def test_tensor_parallelism_shares_out_the_operations(model: Transformer, batch:
 
 @given(model=shapes, size=sizes, tensor=sizes, recompute=st.sampled_from(RECOMPUTE), split=st.booleans())
 def test_bytes_of_a_layer_are_those_of_its_operations(model: Transformer, size: int, tensor: int, recompute: str, split: bool) -> None:
-    listed = layer_bytes(size, model.hidden, model.heads, model.sequence, tensor, recompute, split)
-    assert model.layer_work(size, tensor, recompute, split).nbytes == pytest.approx(listed, rel=1e-12)
+    products, others = layer_bytes(size, model.hidden, model.heads, model.sequence, tensor, recompute, split)
+    layer = model.layer_work(size, tensor, recompute, split)
+    assert layer.operand_bytes == pytest.approx(products, rel=1e-12)
+    assert layer.elementwise_bytes == pytest.approx(others, rel=1e-12)
+    assert layer.nbytes == pytest.approx(products + others, rel=1e-12)
 
 
 @given(model=shapes, size=sizes, tensor=sizes)
@@ -94,7 +97,8 @@ def test_bytes_of_the_logits_are_those_of_three_products_and_the_loss(model: Tra
     products = 3 * 2 * (tokens * h + h * words + tokens * words)
     loss = sum(read + written for read, written in LOSS) * tokens * words
     head = model.head_work(size, tensor)
-    assert head.nbytes == pytest.approx(products + loss, rel=1e-12)
+    assert head.operand_bytes == pytest.approx(products, rel=1e-12)
+    assert head.elementwise_bytes == pytest.approx(loss, rel=1e-12)
     assert head.flops == pytest.approx(3 * 2 * tokens * h * words, rel=1e-12)
 
 

@@ -53,7 +53,7 @@ def by_hand(model: Transformer, plan: Plan) -> dict[str, float]:
     matrices = (3 + share) * 2 * size * s * 12 * h * h / t  # forward, its repetition, two of backward
     attention = (3 + core) * 2 * 2 * size * s * s * h / t
     logits = 3 * 2 * size * s * h * words
-    streamed = layer_bytes(size, h, model.heads, s, t, plan.recompute, plan.sequence_parallel)
+    streamed = sum(layer_bytes(size, h, model.heads, s, t, plan.recompute, plan.sequence_parallel))
     loss = 6 * (size * s * h + h * words + size * s * words) + sum(map(sum, LOSS)) * size * s * words
     message = 2 * size * s * h
     ring = measured_time(t, message) if t > 1 else 0.0
