@@ -306,18 +306,21 @@ def test_a_ring_over_nodes_is_never_faster_than_nvlink(profile: Profile, faster:
 
 @given(model=models, plan=plans)
 def test_memory_by_hand(model: Transformer, plan: Plan) -> None:
-    """16 bytes a parameter; the first stage holds most activations, the last one's and the logits; the fuller of the two."""
+    """16 bytes a parameter; the first stage holds most activations, the last fewer and the logits; the fuller of the two.
+
+    How many each holds at once is counted on the clock, in whose orders the stages run.
+    """
     t, size, h = plan.tensor, plan.microbatch, model.hidden
     weights = model.layers / plan.pipeline * (12 * h * h + 13 * h) / t + (model.vocabulary / t + model.sequence) * h
     of_a_layer = model.layer_activation_bytes(size, t, plan.recompute, plan.sequence_parallel)
     whole = model.layer_activation_bytes(size, t, "none", plan.sequence_parallel)
     again = 0 if plan.recompute == "none" else whole
-    warm = plan.pipeline + (plan.pipeline - 1) / plan.chunks if plan.chunks > 1 else plan.pipeline
-    warm = min(warm, plan.microbatches)
+    schedule = build("interleaved" if plan.chunks > 1 else "1f1b", plan.pipeline, plan.microbatches, plan.chunks)
+    peaks = simulate(schedule, Costs.per_device(forward=1, backward=2)).peak_activations
     logits = 6 * size * model.sequence * model.vocabulary / t
     layers = model.layers / plan.pipeline
-    last = layers * of_a_layer * (warm if plan.pipeline == 1 else 1) + again + logits
-    fullest = last if plan.pipeline == 1 else max(last, warm * layers * of_a_layer + again)
+    last = peaks[-1] * layers * of_a_layer + again + logits
+    fullest = max(last, peaks[0] * layers * of_a_layer + again)
     used = memory(model, plan)
     assert used.states == pytest.approx(16 * weights, rel=1e-12)
     assert used.total == pytest.approx(16 * weights + fullest, rel=1e-12)

@@ -39,7 +39,8 @@ def stage_parameters(model: Transformer, plan: Plan) -> float:
 def memory(model: Transformer, plan: Plan) -> Memory:
     """Return what the fullest GPU of a plan keeps: one of the first stage, or of the last if its logits take more.
 
-    A parameter takes 16 bytes (Rajbhandari et al., arXiv 1910.02054); activations as in :meth:`Transformer.activation_bytes`.
+    A parameter takes 16 bytes (Rajbhandari et al., arXiv 1910.02054); activations as in :meth:`Transformer.activation_bytes`. The last
+    of K stages has v - 1 chunks of K microbatches and one of 1 forward before its first backward: it holds K - (K-1)/v microbatches.
 
     >>> from hybridlab.model import Transformer
     >>> used = memory(Transformer(layers=96, hidden=12288, heads=96), Plan(8, 8, 4, microbatch=1, global_batch=256))
@@ -51,11 +52,10 @@ def memory(model: Transformer, plan: Plan) -> Memory:
     states = STATE_BYTES * stage_parameters(model, plan)
     held = model.activation_bytes(size, tensor, plan.pipeline, plan.chunks, plan.recompute, split, plan.microbatches)
     once = model.activation_bytes(size, tensor, plan.pipeline, 1, plan.recompute, split, 1)
+    late = once * (plan.pipeline - (plan.pipeline - 1) / plan.chunks)
     again = 0.0 if plan.recompute == "none" else model.layer_activation_bytes(size, tensor, "none", split)
     logits = LOGIT_BYTES * size * model.sequence * model.vocabulary / tensor
-    first, last = Memory(states, held, again), Memory(states, once, again + logits)
-    if plan.pipeline == 1:
-        return Memory(states, held, again + logits)
+    first, last = Memory(states, held, again), Memory(states, late, again + logits)
     return first if first.total >= last.total else last
 
 
