@@ -11,6 +11,7 @@ from hybridlab.planner.plan import Plan, refuse_misfit
 
 # Mixed precision with Adam: weights and gradients in 16 bits, weights, mean and variance in 32 (Rajbhandari et al., arXiv 1910.02054)
 STATE_BYTES = 2 + 2 + 4 + 4 + 4
+MORE_STAGES, MORE_MEMORY = "more tensor or pipeline stages", "GPUs of more memory, or a smaller model"
 LOGIT_BYTES = 2 + 4  # a logit as it is computed and in FP32, where the loss turns it into its gradient
 
 
@@ -74,7 +75,14 @@ def refuse_overflow(model: Transformer, plan: Plan, profile: Profile) -> None:
         parts = f"states {used.states / 1e9:.1f}, activations {used.activations / 1e9:.1f}, working memory {used.working / 1e9:.1f}"
         told = f"the plan needs {used.total / 1e9:.1f} GB a GPU ({parts}), {over / 1e9:.1f} GB more than the {profile.memory / 1e9:g} GB"
         fitting = (way for way, other in _smaller(plan) if memory(model, other).total <= profile.memory)
-        raise UnsupportedSize(f"{told} of {profile.name}; try {next(fitting, 'more tensor or pipeline stages')}")
+        finest = replace(plan, tensor=model.heads, pipeline=model.layers, chunks=1)
+        other = next(fitting, None) or (MORE_STAGES if can_fit(model, finest, profile) else MORE_MEMORY)
+        raise UnsupportedSize(f"{told} of {profile.name}; try {other}")
+
+
+def can_fit(model: Transformer, plan: Plan, profile: Profile) -> bool:
+    """Return whether a plan fits in memory, as it is or with smaller microbatches or more recomputation."""
+    return any(memory(model, each).total <= profile.memory for each in (plan, *(other for _, other in _smaller(plan))))
 
 
 def _smaller(plan: Plan) -> Iterator[tuple[str, Plan]]:
