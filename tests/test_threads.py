@@ -130,7 +130,7 @@ def test_a_message_on_its_way_holds_nobody_who_sent_it() -> None:
 
 def test_without_waiting_stage_1_forwards_what_it_has_not_got() -> None:
     schedule = build("1f1b", 2, 4)
-    run = run_threads(schedule, Costs.per_device(forward=100, backward=10), wait=False)
+    run = run_threads(schedule, Costs.per_device(forward=100, backward=10), wait=np.False_)  # type: ignore[arg-type]
     began, ended = ({str(op): at for op, at in zip(run.ops, times, strict=True)} for times in (run.start, run.end))
     assert began["1F0"] < ended["0F0"]
     assert run.spans is not None
@@ -269,6 +269,13 @@ def test_an_error_in_a_ring_stops_all_threads(stage: int) -> None:
 def test_gradients_that_no_ring_can_average_are_refused(wrong: Any) -> None:
     with pytest.raises(HybridLabError, match="gradients must return an array of float64"):
         run_threads(build("1f1b", 2, 2), gradients=lambda rank, stage: wrong)
+
+
+@pytest.mark.parametrize("odd", [(0, 4), (1, 6), (2, 1)])
+def test_gradients_of_other_lengths_on_other_ranks_are_refused(odd: tuple[int, int]) -> None:
+    lengths = {0: 3, 1: 3, 2: 3} | dict([odd])
+    with pytest.raises(HybridLabError, match="gradients of stage 0 must have one length on all its ranks, but rank"):
+        run_threads(build("1f1b", 1, 2), replicas=3, gradients=lambda rank, stage: np.zeros(lengths[rank]))
 
 
 def test_of_many_errors_the_first_is_told() -> None:
