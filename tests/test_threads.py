@@ -313,6 +313,7 @@ from hybridlab.engines import run_threads
 def work(rank, op, message):
     signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what it leaves in the background deaf to it
 began = time.perf_counter()
 try:
     run_threads(build("1f1b", 2, 2), Costs.per_device(forward=600_000, backward=0), work=work)
