@@ -56,8 +56,9 @@ def known_name(value: object, known: Iterable[str], what: str) -> str:
     if isinstance(value, str) and value in names:
         return value
     lower = {name.lower(): name for name in names}
-    text = value if isinstance(value, str) else shown(value)
-    close = difflib.get_close_matches(text.lower()[:80], list(lower), n=1, cutoff=0.4)
+    text = (value if isinstance(value, str) else shown(value)).lower()[:80]
+    words = text.replace("_", " ").replace("-", " ").split()  # the nearest holds most of them, such as h200 or 40gb of a GPU's name
+    close = sorted(difflib.get_close_matches(text, list(lower), n=99, cutoff=0.4), key=lambda name: -sum(word in name for word in words))
     hint = f": did you mean {lower[close[0]]!r}?" if close else "."
     raise HybridLabError(f"unknown {what} {shown(value)}{hint} Known: {', '.join(names)}")
 
@@ -196,5 +197,4 @@ def counted(count: int, thing: str) -> str:
     >>> counted(1, "device"), counted(8, "microbatch")
     ('1 device', '8 microbatches')
     """
-    ending = "" if count == 1 else "es" if thing.endswith("ch") else "s"
-    return f"{count:,} {thing}{ending}"
+    return f"{count:,} {thing}{'' if count == 1 else 'es' if thing.endswith('ch') else 's'}"

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
-from hybridlab.inputs import known_name, random_source, refuse_masked, shown, whole_number
+from hybridlab.inputs import known_name, random_source, refuse_masked, shown, true_or_false, whole_number
 from hybridlab.int8 import LEVELS, Real, Single, codes_of, numbers_of, scales_of
 
 CODES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16, "BF16": np.uint16, "INT8": np.int8}
@@ -68,8 +68,7 @@ class WireFormat:
     def __post_init__(self) -> None:
         known_name(self.name, CODES, "wire format")
         known_name(self.scale, SCALES, "form of the scale")
-        if not isinstance(self.stochastic, bool):
-            raise HybridLabError(f"stochastic must be True or False, not {shown(self.stochastic)}")
+        object.__setattr__(self, "stochastic", true_or_false(self.stochastic, "stochastic"))
         if self.block is not None:
             object.__setattr__(self, "block", whole_number(self.block, "block"))
         if self.name != "INT8" and (self.block, self.stochastic, self.scale) != (None, False, "FP32"):

@@ -204,6 +204,20 @@ def test_two_levels_send_the_bytes_of_the_real_ones(group: int, groups: int, wir
     assert encoded_two_level_time(group, groups, 0, wire, LINK, slow) == pytest.approx(latencies, rel=1e-12)
 
 
+@pytest.mark.parametrize("wire", [FP16, INT8, WireFormat("INT8", block=2)])
+def test_two_levels_wait_for_the_longest_of_uneven_messages(wire: WireFormat) -> None:
+    """13 numbers a rank: chunks of 5, 4 and 4 in a group of 3, that of 5 in parts of 3 and 2 between 2 groups; then 13 on 8 ranks."""
+    inside, between = Link(0, 1), Link(0, 1e6)
+    for group, groups, chunk, parts in ((3, 2, 5, (3, 2)), (2, 4, 7, (2, 2, 2, 1))):
+        by_hand = (group - 1) * (wire.nbytes(chunk) + sum(map(wire.nbytes, parts))) + 2 * (groups - 1) * wire.nbytes(parts[0]) / 1e6
+        assert encoded_two_level_time(group, groups, 13, wire, inside, between) == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_a_flat_ring_pays_the_longer_latency_of_both_links() -> None:
+    for inside, between in ((5e-6, 1e-6), (1e-6, 5e-6)):
+        assert flat_ring_time(2, 2, 0, Link(inside, 1e9), Link(between, 1e9)) == pytest.approx(6 * 5e-6, rel=1e-12)
+
+
 def test_bandwidths_of_nccl_tests() -> None:
     """A link that sends at 200 GB/s: the bus bandwidth is that, whatever the ranks and the collective."""
     fast = Link(0, 200e9)

@@ -109,6 +109,9 @@ def test_profiles_are_values() -> None:
 
 @pytest.mark.parametrize(("call", "told"), [
     (lambda: gpu("A100"), "unknown GPU 'A100': did you mean 'A100-SXM4-"),
+    (lambda: gpu("H200"), "did you mean 'H200-SXM-141GB'?"),
+    (lambda: gpu("a100 40gb"), "did you mean 'A100-SXM4-40GB'?"),
+    (lambda: gpu("A100_80GB"), "did you mean 'A100-SXM4-80GB'?"),
     (lambda: gpu(None), "unknown GPU None"),
     (lambda: replace(A100_80GB, memory=0), "memory must be at least 1, in SI units such as 25e9 bytes a second, not 0"),
     (lambda: replace(A100_80GB, network=-1), "network must be finite numbers of zero or more, but it is -1"),

@@ -268,7 +268,11 @@ def test_gradients_in_int8_travel_in_half_the_time_and_nothing_else_changes() ->
 
 
 def test_tensor_parallelism_beyond_a_node_takes_the_network() -> None:
-    inside, beyond = (predict(GPT_3, Plan(tensor, 8, 4, 1, 256), A100_80GB, must_fit=False).tensor_parallel for tensor in (8, 16))
+    plan = Plan(16, 8, 4, 1, 256)
+    inside, beyond = (predict(GPT_3, replace(plan, tensor=t), A100_80GB, must_fit=False).tensor_parallel for t in (8, 16))
+    whole, parts = (predict(GPT_3, replace(plan, sequence_parallel=split), A100_80GB, must_fit=False) for split in (False, True))
+    gathered = (whole.point_to_point - parts.point_to_point) / plan.microbatches
+    assert gathered == pytest.approx(beyond / plan.microbatches / (96 / 8 * 6 + 1), rel=1e-9), "half a ring each way"
     message, port = 2 * 2048 * 12288, 0.9 * 25e9
     ring = 2 * 15 * (14e-6 + message / 16 / min(8 * port, 230.78e9))
     assert beyond == pytest.approx(64 * (96 / 8 * 6 + 1) * ring, rel=1e-4)
@@ -299,6 +303,9 @@ def test_a_ring_over_nodes_is_never_faster_than_nvlink(profile: Profile, faster:
     parameters = 24 * (12 * 2304**2 + 13 * 2304) + (51200 + 2048) * 2304
     ring = 2 * 15 * (14e-6 + 2 * parameters / 16 / (230.78e9 * faster))
     assert predict(SMALL, Plan(1, 1, 16, 1, 512), wide).data_parallel == pytest.approx(ring, rel=1e-6)
+    lonely = replace(wide, gpus_per_node=1)  # each GPU has a port and nobody to reach by NVLink
+    ring = 2 * 15 * (14e-6 + 2 * parameters / 16 / 0.9e12)
+    assert predict(SMALL, Plan(1, 1, 16, 1, 512), lonely).data_parallel == pytest.approx(ring, rel=1e-6)
 
 
 # Memory
@@ -306,18 +313,21 @@ def test_a_ring_over_nodes_is_never_faster_than_nvlink(profile: Profile, faster:
 
 @given(model=models, plan=plans)
 def test_memory_by_hand(model: Transformer, plan: Plan) -> None:
-    """16 bytes a parameter; the first stage holds most activations, the last one's and the logits; the fuller of the two."""
+    """16 bytes a parameter; the first stage holds most activations, the last fewer and the logits; the fuller of the two.
+
+    How many each holds at once is counted on the clock, in whose orders the stages run.
+    """
     t, size, h = plan.tensor, plan.microbatch, model.hidden
     weights = model.layers / plan.pipeline * (12 * h * h + 13 * h) / t + (model.vocabulary / t + model.sequence) * h
     of_a_layer = model.layer_activation_bytes(size, t, plan.recompute, plan.sequence_parallel)
     whole = model.layer_activation_bytes(size, t, "none", plan.sequence_parallel)
     again = 0 if plan.recompute == "none" else whole
-    warm = plan.pipeline + (plan.pipeline - 1) / plan.chunks if plan.chunks > 1 else plan.pipeline
-    warm = min(warm, plan.microbatches)
+    schedule = build("interleaved" if plan.chunks > 1 else "1f1b", plan.pipeline, plan.microbatches, plan.chunks)
+    peaks = simulate(schedule, Costs.per_device(forward=1, backward=2)).peak_activations
     logits = 6 * size * model.sequence * model.vocabulary / t
     layers = model.layers / plan.pipeline
-    last = layers * of_a_layer * (warm if plan.pipeline == 1 else 1) + again + logits
-    fullest = last if plan.pipeline == 1 else max(last, warm * layers * of_a_layer + again)
+    last = peaks[-1] * layers * of_a_layer + again + logits
+    fullest = max(last, peaks[0] * layers * of_a_layer + again)
     used = memory(model, plan)
     assert used.states == pytest.approx(16 * weights, rel=1e-12)
     assert used.total == pytest.approx(16 * weights + fullest, rel=1e-12)
@@ -341,13 +351,27 @@ def test_what_is_advised_fits(model: Transformer, plan: Plan, profile: Profile) 
         predict(model, plan, profile)
     except UnsupportedSize as why:
         advice = str(why).partition("; try ")[2]
-        if advice.startswith("more"):
+        if "microbatch" not in advice and "recompute" not in advice:
             smallest = replace(plan, microbatch=1, recompute="full")
             assert memory(model, smallest).total > profile.memory
+            finer = [Plan(t, k, 1, 1, plan.microbatches, recompute=way, sequence_parallel=plan.sequence_parallel)
+                     for t, k, way in product((1, 2, 4, 8), range(1, model.layers + 1), RECOMPUTE) if model.layers % k == 0]  # fmt: skip
+            fits = any(memory(model, each).total <= profile.memory for each in finer)
+            assert advice == ("more tensor or pipeline stages" if fits else "GPUs of more memory, or a smaller model")
             return
         size = int(advice.split()[3]) if "microbatch" in advice else plan.microbatch
         recompute = next((way for way in RECOMPUTE if repr(way) in advice), plan.recompute)
         assert predict(model, replace(plan, microbatch=size, recompute=recompute), profile).seconds > 0
+
+
+@pytest.mark.parametrize(("tokens", "advice"), [(65536, "more tensor or pipeline stages"), (131072, "GPUs of more memory")])
+def test_samples_that_no_number_of_gpus_holds(tokens: int, advice: str) -> None:
+    """A head's scores of 131,072 tokens, 5 bytes each, are 86 GB, and two GPUs cannot share a head; of half the tokens they fit."""
+    model = Transformer(4, 4096, 32, sequence=tokens)
+    with pytest.raises(UnsupportedSize, match=f"; try {advice}"):
+        predict(model, Plan(1, 4, 1, 1, 8), A100_80GB)
+    fits = memory(model, Plan(32, 4, 1, 1, 8)).total <= A100_80GB.memory
+    assert fits == advice.startswith("more")
 
 
 # Search

@@ -91,8 +91,8 @@ def test_predictions_of_what_cannot_be(call: Any, told: str) -> None:
     (lambda: search(MODEL, 2.5, A100_80GB), "gpus must be a whole number of at least 1, not 2.5"),
     (lambda: search(MODEL, 8, A100_80GB, "all"), "global_batch must be a whole number of at least 1, not 'all'"),
     (lambda: search(MODEL, 8, A100_80GB, efficiency=2), "from 1e-06 to 1, not 2"),
-    (lambda: search(MODEL, 7, A100_80GB), "no plan deals 8 layers, 16 heads and 512 samples out to 7 GPUs evenly; try 4"),
-    (lambda: search(MODEL, 1000, A100_80GB, 512), "out to 1000 GPUs evenly; try 512"),
+    (lambda: search(MODEL, 7, A100_80GB), "no plan deals 8 layers, 16 heads and 512 samples out to 7 GPUs in nodes of 8 evenly; try 4"),
+    (lambda: search(MODEL, 1000, A100_80GB, 512), "out to 1000 GPUs in nodes of 8 evenly; try 512"),
     (lambda: search(GPT_3, 8, A100_80GB), "plans on 8 GPUs fits in 80 GB: the smallest needs 350.6 GB, 270.6 GB more; try more GPUs"),
     (lambda: search(MODEL, 8, A100_80GB).to_rows(0), "most must be a whole number of at least 1, not 0"),
     (lambda: calibrate([], A100_80GB), "there are no runs to calibrate on: pass at least one (model, plan, seconds)"),
@@ -138,9 +138,28 @@ def refusal(call: Any) -> str:
     return str(why.value)
 
 
+@pytest.mark.parametrize(("model", "batch"), [
+    (GPT_3, 512),
+    (Transformer(2, 65536, 64), 8),  # 103 GB of states where 16 GPUs share it out
+    (Transformer(4, 4096, 32, sequence=32768), 4),
+    (Transformer(4, 4096, 32, sequence=131072), 4),
+])  # fmt: skip
+def test_more_gpus_are_advised_where_some_number_of_them_holds_the_model(model: Transformer, batch: int) -> None:
+    counts = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512]
+    told, fits = {}, []
+    for gpus in counts:
+        try:
+            search(model, gpus, A100_80GB, batch)
+            fits.append(gpus)
+        except UnsupportedSize as why:
+            told[gpus] = str(why).rpartition("; try ")[2]
+    misfits = {advice for advice in told.values() if not advice.isdigit()}
+    assert misfits == {"more GPUs" if fits else "GPUs of more memory, or a smaller model"}
+
+
 def test_the_advice_of_a_search_can_be_followed() -> None:
-    for gpus, batch in ((7, 512), (1000, 512), (999, 64), (13, 13)):
-        model = Transformer(8, 1030, 10)
+    small, odd = Transformer(8, 1030, 10), Transformer(5, 30, 3)
+    for model, gpus, batch in ((small, 7, 512), (small, 1000, 512), (small, 999, 64), (small, 13, 13), (odd, 9, 1)):
         try:
             search(model, gpus, A100_80GB, batch)
         except UnsupportedSize as why:

@@ -130,7 +130,7 @@ def test_a_message_on_its_way_holds_nobody_who_sent_it() -> None:
 
 def test_without_waiting_stage_1_forwards_what_it_has_not_got() -> None:
     schedule = build("1f1b", 2, 4)
-    run = run_threads(schedule, Costs.per_device(forward=100, backward=10), wait=False)
+    run = run_threads(schedule, Costs.per_device(forward=100, backward=10), wait=np.False_)  # type: ignore[arg-type]
     began, ended = ({str(op): at for op, at in zip(run.ops, times, strict=True)} for times in (run.start, run.end))
     assert began["1F0"] < ended["0F0"]
     assert run.spans is not None
@@ -271,6 +271,13 @@ def test_gradients_that_no_ring_can_average_are_refused(wrong: Any) -> None:
         run_threads(build("1f1b", 2, 2), gradients=lambda rank, stage: wrong)
 
 
+@pytest.mark.parametrize("odd", [(0, 4), (1, 6), (2, 1)])
+def test_gradients_of_other_lengths_on_other_ranks_are_refused(odd: tuple[int, int]) -> None:
+    lengths = {0: 3, 1: 3, 2: 3} | dict([odd])
+    with pytest.raises(HybridLabError, match="gradients of stage 0 must have one length on all its ranks, but rank"):
+        run_threads(build("1f1b", 1, 2), replicas=3, gradients=lambda rank, stage: np.zeros(lengths[rank]))
+
+
 def test_of_many_errors_the_first_is_told() -> None:
     order: list[int] = []
 
@@ -306,6 +313,7 @@ from hybridlab.engines import run_threads
 def work(rank, op, message):
     signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what it leaves in the background deaf to it
 began = time.perf_counter()
 try:
     run_threads(build("1f1b", 2, 2), Costs.per_device(forward=600_000, backward=0), work=work)

@@ -131,6 +131,7 @@ def test_the_largest_number_stays_so_when_it_is_rounded_up_at_random() -> None:
 
 
 def test_stochastic_rounding_is_drawn_from_rng_alone() -> None:
+    assert WireFormat("INT8", stochastic=np.True_) == STOCHASTIC  # type: ignore[arg-type]
     values = np.linspace(-1, 1, 99)
     once, again, other = (STOCHASTIC.encode(values, np.random.default_rng(seed)).codes for seed in (1, 1, 2))
     assert (once == again).all()

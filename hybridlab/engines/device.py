@@ -129,6 +129,9 @@ class Device:
             came = self.exchange.take(left, self.rank, (stage, step), told)
             self.exchange.sleep(start + self.shared.hop)
             taken = pieces[(sent - 1) % ranks]
+            if came.size != taken.size:
+                told = f"gradients of stage {stage} must have one length on all its ranks"
+                raise HybridLabError(f"{told}, but rank {left} sent {came.size} numbers for a piece of {taken.size}")
             taken[:] = came if phase else taken + came
             kind = ALL_GATHER if phase else REDUCE_SCATTER
             self.spans.append((kind, self.rank, start, time.perf_counter(), stage, sent, turn, right))

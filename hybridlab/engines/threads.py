@@ -11,7 +11,7 @@ from hybridlab.costs import Costs
 from hybridlab.engines.device import Device, Gradients, Shared, Span, Work
 from hybridlab.engines.exchange import Exchange
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, each_of, one_time, shown
+from hybridlab.inputs import Floats, each_of, one_time, shown, true_or_false
 from hybridlab.ops import Op
 from hybridlab.phases import messages, ring_order
 from hybridlab.replicas import holders, replicate
@@ -101,9 +101,7 @@ def _shared(
     for name, value in (("work", work), ("gradients", gradients)):
         if value is not None and not callable(value):
             raise HybridLabError(f"{name} is a function, or None, not {shown(value)}")
-    if not isinstance(wait, bool):
-        raise HybridLabError(f"wait must be True or False, not {shown(wait)}")
-    if not wait and work is not None:
+    if not true_or_false(wait, "wait") and work is not None:
         raise HybridLabError("work computes from messages: without wait there are none, so leave work out")
     unit = one_time(seconds, "seconds")
     if unit < SHORTEST_UNIT:

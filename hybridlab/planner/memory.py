@@ -11,6 +11,7 @@ from hybridlab.planner.plan import Plan, refuse_misfit
 
 # Mixed precision with Adam: weights and gradients in 16 bits, weights, mean and variance in 32 (Rajbhandari et al., arXiv 1910.02054)
 STATE_BYTES = 2 + 2 + 4 + 4 + 4
+MORE_STAGES, MORE_MEMORY = "more tensor or pipeline stages", "GPUs of more memory, or a smaller model"
 LOGIT_BYTES = 2 + 4  # a logit as it is computed and in FP32, where the loss turns it into its gradient
 
 
@@ -39,7 +40,8 @@ def stage_parameters(model: Transformer, plan: Plan) -> float:
 def memory(model: Transformer, plan: Plan) -> Memory:
     """Return what the fullest GPU of a plan keeps: one of the first stage, or of the last if its logits take more.
 
-    A parameter takes 16 bytes (Rajbhandari et al., arXiv 1910.02054); activations as in :meth:`Transformer.activation_bytes`.
+    A parameter takes 16 bytes (Rajbhandari et al., arXiv 1910.02054); activations as in :meth:`Transformer.activation_bytes`. The last
+    of K stages has v - 1 chunks of K microbatches and one of 1 forward before its first backward: it holds K - (K-1)/v microbatches.
 
     >>> from hybridlab.model import Transformer
     >>> used = memory(Transformer(layers=96, hidden=12288, heads=96), Plan(8, 8, 4, microbatch=1, global_batch=256))
@@ -51,11 +53,10 @@ def memory(model: Transformer, plan: Plan) -> Memory:
     states = STATE_BYTES * stage_parameters(model, plan)
     held = model.activation_bytes(size, tensor, plan.pipeline, plan.chunks, plan.recompute, split, plan.microbatches)
     once = model.activation_bytes(size, tensor, plan.pipeline, 1, plan.recompute, split, 1)
+    late = once * (plan.pipeline - (plan.pipeline - 1) / plan.chunks)
     again = 0.0 if plan.recompute == "none" else model.layer_activation_bytes(size, tensor, "none", split)
     logits = LOGIT_BYTES * size * model.sequence * model.vocabulary / tensor
-    first, last = Memory(states, held, again), Memory(states, once, again + logits)
-    if plan.pipeline == 1:
-        return Memory(states, held, again + logits)
+    first, last = Memory(states, held, again), Memory(states, late, again + logits)
     return first if first.total >= last.total else last
 
 
@@ -74,7 +75,14 @@ def refuse_overflow(model: Transformer, plan: Plan, profile: Profile) -> None:
         parts = f"states {used.states / 1e9:.1f}, activations {used.activations / 1e9:.1f}, working memory {used.working / 1e9:.1f}"
         told = f"the plan needs {used.total / 1e9:.1f} GB a GPU ({parts}), {over / 1e9:.1f} GB more than the {profile.memory / 1e9:g} GB"
         fitting = (way for way, other in _smaller(plan) if memory(model, other).total <= profile.memory)
-        raise UnsupportedSize(f"{told} of {profile.name}; try {next(fitting, 'more tensor or pipeline stages')}")
+        finest = replace(plan, tensor=model.heads, pipeline=model.layers, chunks=1)
+        other = next(fitting, None) or (MORE_STAGES if can_fit(model, finest, profile) else MORE_MEMORY)
+        raise UnsupportedSize(f"{told} of {profile.name}; try {other}")
+
+
+def can_fit(model: Transformer, plan: Plan, profile: Profile) -> bool:
+    """Return whether a plan fits in memory, as it is or with smaller microbatches or more recomputation."""
+    return any(memory(model, each).total <= profile.memory for each in (plan, *(other for _, other in _smaller(plan))))
 
 
 def _smaller(plan: Plan) -> Iterator[tuple[str, Plan]]:

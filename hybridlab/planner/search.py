@@ -9,7 +9,7 @@ from hybridlab.hardware import Profile
 from hybridlab.inputs import whole_number
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner.iteration import EFFICIENCY, predict
-from hybridlab.planner.memory import memory
+from hybridlab.planner.memory import MORE_MEMORY, can_fit, memory
 from hybridlab.planner.plan import Plan, checked_model, checked_profile, divisors
 
 LEAST_BATCH = 512  # samples, the least of the runs that the efficiency is calibrated on
@@ -68,15 +68,15 @@ class Search:
 def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | None = None, *, efficiency: float = EFFICIENCY) -> Search:
     """Return every plan of ``model`` on ``gpus`` that fits in the memory of ``profile``, the fastest first.
 
-    Tried are all tensor degrees up to a node, stages, replicas, microbatches that are powers of two, chunks, and recomputation with and
-    without sequence parallelism, that deal out layers, heads and samples evenly. ``global_batch`` is in samples; None
+    Tried are all tensor degrees that divide a node, stages, replicas, microbatches that are powers of two, chunks, and recomputation
+    with and without sequence parallelism, that deal out layers, heads and samples evenly. ``global_batch`` is in samples; None
     takes one for each GPU, and at least 512. Raises :class:`UnsupportedSize` where no plan divides, or none fits, with
     the least memory that a plan would need.
 
     >>> from hybridlab.hardware import A100_80GB
     >>> found = search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB)
     >>> found
-    Search(1,463 of 1,845 plans fit on A100-SXM4-80GB: best 2.7 s)
+    Search(1,457 of 1,845 plans fit on A100-SXM4-80GB: best 2.7 s)
     >>> found.best.plan.recompute, len(found.pareto)
     ('none', 23)
     """
@@ -93,21 +93,24 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
             time = predict(model, plan, profile, efficiency=efficiency, must_fit=False)
             found.append(Found(plan, time.seconds, time.tflops_per_gpu, used))
     if not tried:
-        told = f"no plan deals {model.layers} layers, {model.heads} heads and {batch} samples out to {count} GPUs evenly"
+        told = f"no plan deals {model.layers} layers, {model.heads} heads and {batch} samples out to {count} GPUs"
+        told += f" in nodes of {profile.gpus_per_node} evenly"
         raise UnsupportedSize(f"{told}; try {_most(model, count, profile, batch)}")
     if not found:
         told = f"none of {tried:,} plans on {count} GPUs fits in {profile.memory / 1e9:g} GB: the smallest needs {least / 1e9:.1f} GB"
-        raise UnsupportedSize(f"{told}, {(least - profile.memory) / 1e9:.1f} GB more; try more GPUs")
+        finest = Plan(_tensors(model, profile)[-1], model.layers, batch, 1, batch, recompute="none", sequence_parallel=True)
+        other = "more GPUs" if can_fit(model, finest, profile) else MORE_MEMORY
+        raise UnsupportedSize(f"{told}, {(least - profile.memory) / 1e9:.1f} GB more; try {other}")
     found.sort(key=lambda each: (each.seconds, each.memory))
     return Search(model, profile, tuple(found), tried)
 
 
 def plans(model: Transformer, gpus: int, profile: Profile, global_batch: int) -> Iterator[Plan]:
     """Yield the plans that :func:`search` tries."""
-    for tensor in divisors(profile.gpus_per_node):
+    for tensor in _tensors(model, profile):
         for pipeline in divisors(model.layers):
             data, left = divmod(gpus, tensor * pipeline)
-            if not left and data and not model.heads % tensor and not global_batch % data:
+            if not left and data and not global_batch % data:
                 yield from _inner(model, tensor, pipeline, data, global_batch)
 
 
@@ -123,8 +126,12 @@ def _inner(model: Transformer, tensor: int, pipeline: int, data: int, global_bat
                     yield Plan(tensor, pipeline, data, size, global_batch, chunk, recompute, split)
 
 
+def _tensors(model: Transformer, profile: Profile) -> list[int]:
+    """Return the tensor degrees that divide a node and the heads, the least first."""
+    return [count for count in divisors(profile.gpus_per_node) if not model.heads % count]
+
+
 def _most(model: Transformer, gpus: int, profile: Profile, batch: int) -> int:
     """Return the most GPUs, up to ``gpus``, that a plan can use."""
-    tensors = [count for count in divisors(profile.gpus_per_node) if not model.heads % count]
-    parts = [tensor * pipeline for tensor in tensors for pipeline in divisors(model.layers)]
+    parts = [tensor * pipeline for tensor in _tensors(model, profile) for pipeline in divisors(model.layers)]
     return max(part * data for data in divisors(batch) for part in parts if part * data <= gpus)

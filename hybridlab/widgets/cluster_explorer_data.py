@@ -11,7 +11,7 @@ from operator import itemgetter
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.hardware import Profile
 from hybridlab.palette import PART_COLOURS, ink_on
-from hybridlab.planner.memory import refuse_overflow
+from hybridlab.planner.memory import MORE_MEMORY, refuse_overflow
 from hybridlab.widgets.cluster_explorer_cases import AXES, Case, Values
 from hybridlab.widgets.cluster_explorer_tables import COUNTS, TOO_MUCH, Tables, Worth, joined, short
 from hybridlab.widgets.grid import MOST_BYTES
@@ -40,7 +40,6 @@ PARTS = {
 }
 STAGE = ("model", "tensor", "stages", "recompute", "gpu", "microbatch")  # what a stage does for a microbatch depends on these
 KEPT = ("model", "tensor", "stages", "recompute", "microbatch", "held")  # and what it keeps on these
-NOTHING = "try more tensor or pipeline stages"  # what refuse_overflow says where no other microbatch or recomputation fits
 
 
 def cluster_data(values: Values) -> Data:
@@ -145,7 +144,7 @@ def _overflows(case: Case, gpus: Sequence[Profile]) -> list[str]:
     """Return for each GPU the sentence of why the plan does not fit, empty where it does."""
     found, sentence, total = {}, "", case.memory.total
     for capacity, gpu in sorted({gpu.memory: gpu for gpu in gpus}.items(), reverse=True):
-        if total > capacity and NOTHING not in sentence:  # what does not help on a larger GPU helps on no smaller one
+        if total > capacity and MORE_MEMORY not in sentence:  # what does not help on a larger GPU helps on no smaller one
             sentence = _template(case, gpu)
         found[capacity] = sentence
     return [found[gpu.memory] for gpu in gpus]
