@@ -45,7 +45,7 @@ MODEL = (
         printed=TOTAL.printed, unit="ms", labs=(THREE, SIX, NINE),
     ),
     Claim(
-        36, REPORT, "section 5.5", "Messages between the stages are left out of the model.", "right",
+        36, REPORT, "section 7.2.1", "Messages between the stages are left out of the model.", "right",
         "The printed total has no room for them; test 4 adds 20 ms for them all the same.", labs=(SIX, EIGHT),
     ),
     Claim(
