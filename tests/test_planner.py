@@ -366,10 +366,10 @@ def test_what_is_advised_fits(model: Transformer, plan: Plan, profile: Profile) 
 
 @pytest.mark.parametrize(("tokens", "advice"), [(65536, "more tensor or pipeline stages"), (131072, "GPUs of more memory")])
 def test_samples_that_no_number_of_gpus_holds(tokens: int, advice: str) -> None:
-    """A head's scores of 131,072 tokens, 5 bytes each, are 86 GB, and two GPUs cannot share a head; of half the tokens they fit."""
+    """A head's scores of 131,072 tokens, 5 bytes each, are 86 GB, and two GPUs cannot share a head; of half the tokens one sample fits."""
     model = Transformer(4, 4096, 32, sequence=tokens)
     with pytest.raises(UnsupportedSize, match=f"; try {advice}"):
-        predict(model, Plan(1, 4, 1, 1, 8), A100_80GB)
+        predict(model, Plan(1, 4, 1, 4, 8), A100_80GB)
     fits = memory(model, Plan(32, 4, 1, 1, 8)).total <= A100_80GB.memory
     assert fits == advice.startswith("more")
 
