@@ -321,7 +321,7 @@ def test_memory_by_hand(model: Transformer, plan: Plan) -> None:
     weights = model.layers / plan.pipeline * (12 * h * h + 13 * h) / t + (model.vocabulary / t + model.sequence) * h
     of_a_layer = model.layer_activation_bytes(size, t, plan.recompute, plan.sequence_parallel)
     whole = model.layer_activation_bytes(size, t, "none", plan.sequence_parallel)
-    again = 0 if plan.recompute == "none" else whole
+    again = whole - of_a_layer  # what the layer needs and has not kept
     schedule = build("interleaved" if plan.chunks > 1 else "1f1b", plan.pipeline, plan.microbatches, plan.chunks)
     peaks = simulate(schedule, Costs.per_device(forward=1, backward=2)).peak_activations
     logits = 6 * size * model.sequence * model.vocabulary / t

@@ -18,7 +18,7 @@ LOGIT_BYTES = 2 + 4  # a logit as it is computed and in FP32, where the loss tur
 class Memory(NamedTuple):
     """Bytes on the fullest GPU: ``states`` (weights, gradients, optimiser), ``activations`` kept, and ``working`` memory.
 
-    Working memory holds one layer that is computed again, and on the last stage the logits of one microbatch.
+    Working memory holds what one layer computes again, and on the last stage the logits of one microbatch.
     """
 
     states: float
@@ -46,7 +46,7 @@ def memory(model: Transformer, plan: Plan) -> Memory:
     >>> from hybridlab.model import Transformer
     >>> used = memory(Transformer(layers=96, hidden=12288, heads=96), Plan(8, 8, 4, microbatch=1, global_batch=256))
     >>> [round(part / 1e9, 1) for part in used], round(used.total / 1e9, 1)
-    ([45.2, 4.8, 0.6], 50.6)
+    ([45.2, 4.8, 0.5], 50.5)
     """
     refuse_misfit(model, plan)
     size, tensor, split = plan.microbatch, plan.tensor, plan.sequence_parallel
@@ -54,9 +54,9 @@ def memory(model: Transformer, plan: Plan) -> Memory:
     held = model.activation_bytes(size, tensor, plan.pipeline, plan.chunks, plan.recompute, split, plan.microbatches)
     once = model.activation_bytes(size, tensor, plan.pipeline, 1, plan.recompute, split, 1)
     late = once * (plan.pipeline - (plan.pipeline - 1) / plan.chunks)
-    again = 0.0 if plan.recompute == "none" else model.layer_activation_bytes(size, tensor, "none", split)
+    whole, kept = (model.layer_activation_bytes(size, tensor, recompute, split) for recompute in ("none", plan.recompute))
     logits = LOGIT_BYTES * size * model.sequence * model.vocabulary / tensor
-    first, last = Memory(states, held, again), Memory(states, late, again + logits)
+    first, last = Memory(states, held, whole - kept), Memory(states, late, whole - kept + logits)
     return first if first.total >= last.total else last
 
 
@@ -66,7 +66,7 @@ def refuse_overflow(model: Transformer, plan: Plan, profile: Profile) -> None:
     >>> from hybridlab.hardware import A100_40GB
     >>> refuse_overflow(Transformer(layers=24, hidden=2304, heads=24), Plan(1, 1, 32, microbatch=16, global_batch=512), A100_40GB)
     Traceback (most recent call last):
-    hybridlab.errors.UnsupportedSize: the plan needs 50.7 GB a GPU (states 26.4, activations 3.6, working memory 20.7), 10.7 GB more
+    hybridlab.errors.UnsupportedSize: the plan needs 50.6 GB a GPU (states 26.4, activations 3.6, working memory 20.5), 10.6 GB more
         than the 40 GB of A100-SXM4-40GB; try a microbatch of 8
     """
     used = memory(model, plan)

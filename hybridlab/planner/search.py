@@ -76,9 +76,9 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
     >>> from hybridlab.hardware import A100_80GB
     >>> found = search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB)
     >>> found
-    Search(1,457 of 1,845 plans fit on A100-SXM4-80GB: best 2.7 s)
+    Search(1,467 of 1,845 plans fit on A100-SXM4-80GB: best 2.7 s)
     >>> found.best.plan.recompute, len(found.pareto)
-    ('none', 23)
+    ('none', 24)
     """
     count = whole_number(gpus, "gpus")
     batch = max(count, LEAST_BATCH) if global_batch is None else whole_number(global_batch, "global_batch")

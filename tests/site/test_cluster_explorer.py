@@ -56,7 +56,7 @@ def test_a_change_is_compared_with_what_was_before_it(new_page: NewPage, server:
     assert "Before, with Gradients sent as = FP16: " in told.inner_text()
     assert len(rows_of(view, "table.time tbody tr")[0]) == 4
     choose(view, {"Stages K": "4"})
-    assert told.inner_text().startswith("Not possible on 512 GPUs: the plan needs 94.1 GB a GPU")
+    assert told.inner_text().startswith("Not possible on 512 GPUs: the plan needs 94.0 GB a GPU")
     choose(view, {"Stages K": "16"})
     assert told.inner_text().endswith("Before, with Stages K = 4: not possible.")
     cluster.is_right(view)
