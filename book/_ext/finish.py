@@ -84,12 +84,12 @@ def finish(app: Sphinx, failed: Exception | None) -> None:
     cut_icons(site, pages.values())
 
 
-def whole(app: Sphinx, env: BuildEnvironment) -> set[str]:
+def every_page(app: Sphinx, env: BuildEnvironment) -> set[str]:
     """Return every page, to be written anew where any has changed: cut and mended pages are no beginning for :func:`finish`."""
     return set(env.all_docs)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("env-updated", whole)
+    app.connect("env-updated", every_page)
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

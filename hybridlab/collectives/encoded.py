@@ -68,7 +68,7 @@ def encoded_two_level_time(
     part, longer = divmod(share, groups)
     ended = longer * wire.nbytes(part + 1) + (groups - longer) * wire.nbytes(part)
     first = (group - 1) * (wire.nbytes(share) + ended) / inside.bandwidth
-    outside = between.bandwidth * (group if adapters is None else int(adapters)) / group
+    outside = between.bandwidth * (group if adapters is None else adapters) / group
     return float(latencies + first + 2 * (groups - 1) * wire.nbytes(-(-share // groups)) / outside)
 
 

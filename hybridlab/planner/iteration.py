@@ -26,10 +26,9 @@ class IterationTime:
 
     On the slowest stage: ``matmul`` (arithmetic of the matrix products), ``memory_traffic`` (their operands and all
     element-wise operations, through HBM), ``tensor_parallel`` (all-reduces inside the layers), ``point_to_point`` (messages
-    between stages).
-    Then ``bubble`` (fill and drain), ``data_parallel`` (all-reduce of the gradients, and of the embedding's between first and
-    last stage), ``optimiser``. ``flops`` are those of the whole step on all ``gpus``, recomputed ones included, as in
-    published tables.
+    between stages). Then ``bubble`` (fill and drain), ``data_parallel`` (all-reduce of the gradients, and of the embedding's
+    between first and last stage), ``optimiser``. ``flops`` are those of the whole step on all ``gpus``, recomputed ones
+    included, as in published tables.
     """
 
     matmul: float
