@@ -124,4 +124,3 @@ def _in_slots(schedules: Sequence[Schedule], bounds: Ints) -> tuple[Ints, list[i
     before[first] = rows.size
     before[pairs + 1] = before[pairs]
     return rows, begins, place[source[rows]], before[rows], np.sort(place[pairs])
-

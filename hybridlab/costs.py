@@ -133,9 +133,7 @@ class Costs(Fixed):
         """
         number = self.devices if of is None else whole_number(of, "of")
         if number is None:
-            raise HybridLabError(
-                "these costs are the same on every device: say of how many, as in slower([0], 1.5, of=4)"
-            )
+            raise HybridLabError("these costs are the same on every device: say of how many, as in slower([0], 1.5, of=4)")
         if self.devices not in (None, number):
             raise HybridLabError(f"these costs are for {self.devices} devices, not {number}: leave of out")
         by = times(factor, "factor")
@@ -153,9 +151,7 @@ def _fit(shapes: dict[str, tuple[int, ...]], alone: dict[str, tuple[int, ...]]) 
     lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
     told = ", ".join(f"{name} {length}" for name, length in lengths.items())
     if len(set(lengths.values())) > 1:
-        raise HybridLabError(
-            f"the last axis is the devices and must agree, but has: {told}; for settings use an axis before it"
-        )
+        raise HybridLabError(f"the last axis is the devices and must agree, but has: {told}; for settings use an axis before it")
     settings = {name: shape[:-1] for name, shape in shapes.items()} | alone
     try:
         np.broadcast_shapes(*settings.values())

@@ -22,6 +22,4 @@ class Fixed:
     """A value whose arrays are read-only after unpickling and ``copy.deepcopy`` too: numpy forgets it there."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(
-            (name, fixed(value) if isinstance(value, np.ndarray) else value) for name, value in state.items()
-        )
+        self.__dict__.update((name, fixed(value) if isinstance(value, np.ndarray) else value) for name, value in state.items())

@@ -100,9 +100,7 @@ class Schedule(Arrays):
         except TypeError:  # an Op of parts that cannot be hashed
             known = None
         if known is None:
-            raise HybridLabError(
-                f"{shown(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}"
-            )
+            raise HybridLabError(f"{shown(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}")
         op = known
         split = {(op.stage + 1, op.microbatch): Op(Kind.I, op.stage + 1, op.microbatch) in self._known}
         own = {Kind.B: Kind.F, Kind.I: Kind.F, Kind.W: Kind.I}.get(op.kind)

@@ -106,9 +106,7 @@ def split_text(text: str) -> Turns:
     for number, line in _lines(text):
         label = _LABEL.match(line)
         if label and int(label.group(1)) != len(orders):
-            raise InvalidSchedule(
-                f"line {number}, column 1: device {len(orders)} must come here, not device {label.group(1)}"
-            )
+            raise InvalidSchedule(f"line {number}, column 1: device {len(orders)} must come here, not device {label.group(1)}")
         orders.append(_order(number, line, label.end() if label else 0, re.compile(_PARTS + r"\S+")))
     return _some(orders)
 

@@ -35,9 +35,7 @@ def slots_of(name: str, orders: Turns) -> tuple[dict[Op, int], tuple[tuple[int, 
     >>> slots_of("two", (((Op.parse("0F0"),), (Op.parse("0B0"),)),))
     ({Op(kind=<Kind.F: 'F'>, stage=0, microbatch=0): 0, Op(kind=<Kind.B: 'B'>, stage=0, microbatch=0): 1}, ((0,),), [0])
     """
-    placed = [
-        Placed(op, device, position) for device, order in enumerate(orders) for position, turn in enumerate(order) for op in turn
-    ]
+    placed = [Placed(op, device, position) for device, order in enumerate(orders) for position, turn in enumerate(order) for op in turn]
     paths = paths_of(placed)
     faults = list(islice(_incomplete(placed, len(orders), paths), MOST_FAULTS)) + list(_no_pair(orders))
     backwards = list(_too_early(placed))
@@ -97,8 +95,7 @@ def _missing(times: Counter[Op], stages: int, microbatches: int) -> Iterator[Pro
             faults = {
                 "never runs the forward {}": not forward,
                 "never runs the backward {}": not (full or split or weight),
-                "runs a full backward (B) {} and a part of it (I or W) as well: one or the other": full
-                and (split or weight),
+                "runs a full backward (B) {} and a part of it (I or W) as well: one or the other": full and (split or weight),
                 "never runs the weight gradient {}: its backward is I, so W must follow": split and not (full or weight),
                 "never runs the input gradient {}, which its weight gradient needs": weight and not (full or split),
             }
@@ -139,9 +136,7 @@ def _too_early(placed: Sequence[Placed]) -> Iterator[Problem]:
             yield Problem(sentence, device, position, op)
 
 
-def _stuck(
-    orders: Turns, inputs: Mapping[Op, Op | None], paths: Paths, slots: Mapping[Op, int], at: Sequence[int]
-) -> Iterator[Problem]:
+def _stuck(orders: Turns, inputs: Mapping[Op, Op | None], paths: Paths, slots: Mapping[Op, int], at: Sequence[int]) -> Iterator[Problem]:
     for device, order in enumerate(orders):
         if at[device] < len(order):
             op, needed = next((op, need) for op in order[at[device]] if (need := inputs[op]) is not None and need not in slots)

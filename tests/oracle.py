@@ -44,9 +44,7 @@ class Setting:
         return parts[kind] / chunks
 
 
-def uniform(
-    devices: int, forward: float, backward: float, share: float = 0.5, p2p: float = 0.0, overlap: float = 0.0
-) -> Setting:
+def uniform(devices: int, forward: float, backward: float, share: float = 0.5, p2p: float = 0.0, overlap: float = 0.0) -> Setting:
     return Setting((forward,) * devices, (backward,) * devices, (share,) * devices, p2p, overlap)
 
 

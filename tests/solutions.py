@@ -60,6 +60,4 @@ def handed_in(source: str) -> tuple[str, Any]:
     return call
 
 
-SOLUTIONS = dict(
-    handed_in(solution.source) for path in sorted(LABS.glob("lab*.ipynb")) for _, solution in task_cells(path.name[:5])
-)
+SOLUTIONS = dict(handed_in(solution.source) for path in sorted(LABS.glob("lab*.ipynb")) for _, solution in task_cells(path.name[:5]))

@@ -134,9 +134,7 @@ def batches(draw: st.DrawFn, devices: int) -> tuple[tuple[int, ...], dict[str, A
     return shape, {"forward": forward, "backward": backward, "weight_share": share / 5, "p2p": values(cut(shape))}
 
 
-def one_by_one(
-    shape: tuple[int, ...], devices: int, arguments: dict[str, Any]
-) -> Iterator[tuple[tuple[int, ...], Costs]]:
+def one_by_one(shape: tuple[int, ...], devices: int, arguments: dict[str, Any]) -> Iterator[tuple[tuple[int, ...], Costs]]:
     """The costs of every setting of a batch, made separately."""
     whole = {name: np.broadcast_to(value, (*shape, devices)) for name, value in arguments.items() if name != "p2p"}
     latency = np.broadcast_to(arguments["p2p"], shape)

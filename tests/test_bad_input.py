@@ -64,8 +64,7 @@ def test_reading_text_and_csv(text: Any, name: Any) -> None:
 @settings(max_examples=400)
 @given(
     name=usual_or_junk(["mine"]),
-    slots=usual_or_junk([[[[0, 1]], [[2, 3]]]])
-    | st.lists(st.lists(st.lists(st.integers(-2, 9), max_size=2), max_size=2), max_size=3),
+    slots=usual_or_junk([[[[0, 1]], [[2, 3]]]]) | st.lists(st.lists(st.lists(st.integers(-2, 9), max_size=2), max_size=2), max_size=3),
     device_of=usual_or_junk([[0], [0, 1], [0, 0], [1, 0], [0, 2], [-1], [1]]),
 )
 def test_from_slots(name: Any, slots: Any, device_of: Any) -> None:
@@ -202,10 +201,7 @@ FORMULAS = [
 @given(data=st.data())
 def test_formulas(formula: Callable[..., Any], data: st.DataObject) -> None:
     usual = {"schedule": ["gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "v-half"]}
-    arguments = [
-        data.draw(usual_or_junk(usual.get(name, [1, 2, 3, 4])), label=name)
-        for name in inspect.signature(formula).parameters
-    ]
+    arguments = [data.draw(usual_or_junk(usual.get(name, [1, 2, 3, 4])), label=name) for name in inspect.signature(formula).parameters]
     value = outcome(formula, *arguments)
     assert value is None or (isinstance(value, (int, float)) and math.isfinite(value) and value >= 0)
 

@@ -153,6 +153,7 @@ def test_one_ring_over_several_nodes_has_the_pace_of_its_slowest_link() -> None:
 @pytest.mark.parametrize("wire", [FP32, FP16, INT8, WireFormat("INT8", block=32), WireFormat("INT8", block=256, scale="FP16")])
 def test_bytes_with_the_scales_of_every_message(wire: WireFormat) -> None:
     """Messages counted one by one, each with its own scales."""
+
     def message(count: int) -> int:
         scales = 0 if wire.name != "INT8" else math.ceil(count / (wire.block or max(count, 1))) * (2 if wire.scale == "FP16" else 4)
         return count * {"FP32": 4, "FP16": 2, "INT8": 1}[wire.name] + (scales if count else 0)

@@ -10,9 +10,7 @@ from hybridlab import Costs, HybridLabError, Kind
 
 
 @given(forward=decimals, backward=decimals, share=shares, chunks=st.integers(1, 8))
-def test_a_full_backward_is_its_input_gradient_and_its_weight_gradient(
-    forward: float, backward: float, share: float, chunks: int
-) -> None:
+def test_a_full_backward_is_its_input_gradient_and_its_weight_gradient(forward: float, backward: float, share: float, chunks: int) -> None:
     costs = Costs.per_device(forward, backward, share)
     times = {kind: costs.duration(kind, device=0, chunks=chunks) for kind in Kind}
     assert times[Kind.F] == forward / chunks
@@ -55,9 +53,7 @@ def test_times_are_one_for_all_devices_or_one_for_each() -> None:
         ({"weight_share": np.full((2, 1, 1), 0.5), "p2p": [1, 2, 3]}, (2, 3), None),
     ],
 )
-def test_axes_before_the_devices_are_settings(
-    arguments: dict[str, object], batch: tuple[int, ...], devices: int | None
-) -> None:
+def test_axes_before_the_devices_are_settings(arguments: dict[str, object], batch: tuple[int, ...], devices: int | None) -> None:
     costs = Costs.per_device(**({"forward": 1, "backward": 2} | arguments))
     assert costs.batch == batch
     assert costs.devices == devices

@@ -17,9 +17,7 @@ times = st.one_of(st.sampled_from([0.0, 1.0, 2.0]), st.integers(0, 400).map(lamb
 parts = st.integers(0, 60).map(lambda number: number / 4)  # forward, input gradient, weight gradient: any may be the longest
 
 
-def run(
-    name: str, sizes: tuple[int, ...], forward: float, backward: float, share: float = 0.5, p2p: float = 0.0
-) -> Timeline:
+def run(name: str, sizes: tuple[int, ...], forward: float, backward: float, share: float = 0.5, p2p: float = 0.0) -> Timeline:
     return simulate(build(name, *sizes), Costs.per_device(forward, backward, share, p2p))
 
 
@@ -97,9 +95,7 @@ def test_looped_bfs(devices: int, microbatches: int, chunks: int, forward: float
 
 @many
 @given(devices, groups, st.integers(2, 5), times, times)
-def test_the_bubble_of_looped_bfs_is_that_of_interleaved(
-    devices: int, groups: int, chunks: int, forward: float, backward: float
-) -> None:
+def test_the_bubble_of_looped_bfs_is_that_of_interleaved(devices: int, groups: int, chunks: int, forward: float, backward: float) -> None:
     """Lamy-Poirier, arXiv 2211.05953; both divide 1F1B's by the chunks."""
     sizes = devices, groups * devices, chunks
     looped, interleaved = (run(name, sizes, forward, backward).makespan for name in ("looped-bfs", "interleaved"))
@@ -116,9 +112,7 @@ def test_zb_h1(devices: int, microbatches: int, forward: float, input_gradient: 
 
 @many
 @given(devices, groups, st.integers(2, 4), parts, parts, parts)
-def test_interleaved_zb(
-    devices: int, groups: int, chunks: int, forward: float, input_gradient: float, weight_gradient: float
-) -> None:
+def test_interleaved_zb(devices: int, groups: int, chunks: int, forward: float, input_gradient: float, weight_gradient: float) -> None:
     sizes = devices, groups * devices, chunks
     timeline, costs = split("interleaved-zb", sizes, forward, input_gradient, weight_gradient)
     assert timeline.makespan == equal(formulas.interleaved_zb_makespan(*sizes, *costs))
@@ -159,9 +153,7 @@ def test_the_bubbles_of_the_papers_where_all_parts_take_the_same(name: str, chun
 
 @many
 @given(devices, microbatches, times)
-def test_zb_h2_and_zb_v_keep_every_device_busy_where_all_parts_take_the_same(
-    devices: int, microbatches: int, time: float
-) -> None:
+def test_zb_h2_and_zb_v_keep_every_device_busy_where_all_parts_take_the_same(devices: int, microbatches: int, time: float) -> None:
     """Qi et al., arXiv 2401.10241, Table 2 and sec. 6: a span without a bubble."""
     for name in ("zb-h2", "zb-v"):
         timeline, _ = split(name, (devices, 2 * devices - 2 + microbatches), time, time, time)
@@ -170,9 +162,7 @@ def test_zb_h2_and_zb_v_keep_every_device_busy_where_all_parts_take_the_same(
 
 @many
 @given(devices, microbatches, times, times)
-def test_the_bubble_of_gpipe_and_1f1b_is_the_same(
-    devices: int, microbatches: int, forward: float, backward: float
-) -> None:
+def test_the_bubble_of_gpipe_and_1f1b_is_the_same(devices: int, microbatches: int, forward: float, backward: float) -> None:
     assume(forward + backward > 0)
     for name in ("gpipe", "1f1b", "eager-1f1b"):
         timeline = run(name, (devices, microbatches), forward, backward)

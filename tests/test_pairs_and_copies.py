@@ -39,9 +39,7 @@ def test_a_pair_can_be_given_as_a_tuple() -> None:
     assert Schedule("parsed", orders) == PAIR
 
 
-@pytest.mark.parametrize(
-    ("overlap", "makespan", "busy"), [(0, 9, 6), (0.5, 8.5, 5.5), (1, 8, 5)]
-)
+@pytest.mark.parametrize(("overlap", "makespan", "busy"), [(0, 9, 6), (0.5, 8.5, 5.5), (1, 8, 5)])
 def test_a_pair_takes_its_two_times_less_what_overlaps(overlap: float, makespan: float, busy: float) -> None:
     """By hand: 1F0 from 1 to 2, the pair from 2, 0B0 when it has ended; forward 1, backward 2."""
     timeline = simulate(PAIR, Costs.per_device(1, 2, overlap=overlap))

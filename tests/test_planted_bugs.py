@@ -274,6 +274,4 @@ def test_pairs_that_take_no_account_of_the_overlap(monkeypatch: pytest.MonkeyPat
 
 def test_the_oracle_itself_finds_an_order_that_cannot_run() -> None:
     assert oracle.can_run(oracle.nodes(build("zb-h1", 3, 4)))
-    assert not oracle.can_run(
-        [[("F", 0, 0), ("B", 0, 0), ("F", 0, 1), ("B", 0, 1)], [("F", 1, 1), ("B", 1, 1), ("F", 1, 0), ("B", 1, 0)]]
-    )
+    assert not oracle.can_run([[("F", 0, 0), ("B", 0, 0), ("F", 0, 1), ("B", 0, 1)], [("F", 1, 1), ("B", 1, 1), ("F", 1, 0), ("B", 1, 0)]])

@@ -99,9 +99,7 @@ def test_a_dearer_cost_makes_nothing_earlier(size: Size, data: st.DataObject) ->
 
 @settings(max_examples=100)
 @given(schedule=legal_orders(), data=st.data())
-def test_any_order_that_can_run_is_accepted_and_never_beats_the_critical_path(
-    schedule: Schedule, data: st.DataObject
-) -> None:
+def test_any_order_that_can_run_is_accepted_and_never_beats_the_critical_path(schedule: Schedule, data: st.DataObject) -> None:
     checks.runs_everything_once(schedule)
     checks.knows_what_operations_need(schedule)
     checks.slots_prove_that_it_can_run(schedule)
@@ -153,9 +151,7 @@ def test_arguments_are_never_changed_nor_kept(size: Size, data: st.DataObject) -
     schedule = size.build()
     _, arguments = data.draw(batches(schedule.devices))
     before = {name: np.copy(value) for name, value in arguments.items()}
-    columns = {
-        name: getattr(schedule, name).copy() for name in ("kind", "stage", "microbatch", "device", "source", "slot")
-    }
+    columns = {name: getattr(schedule, name).copy() for name in ("kind", "stage", "microbatch", "device", "source", "slot")}
     costs = Costs.per_device(**arguments)
     timeline = simulate(schedule, costs)
     start = timeline.start.copy()

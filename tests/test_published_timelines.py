@@ -65,9 +65,7 @@ def test_the_log_equals_the_figures_row_by_row() -> None:
 
 def test_the_grid_prints_as_the_program_does() -> None:
     header, rule, *rows = str(step_grid()).split("\n")
-    assert header == (
-        "Step | R0(S0) | R1(S1) | R2(S2) | R3(S0) | R4(S1) | R5(S2) | R6(S0) | R7(S1) | R8(S2) | R9(S0) | R10(S1) | R11(S2)"
-    )
+    assert header == ("Step | R0(S0) | R1(S1) | R2(S2) | R3(S0) | R4(S1) | R5(S2) | R6(S0) | R7(S1) | R8(S2) | R9(S0) | R10(S1) | R11(S2)")
     assert rule == "-" * 114
     replica = "    F0     |     -      |     B0     | "  # ten columns, centred, and a bar; the last one too
     assert rows[0] == "0    | " + 4 * replica
@@ -143,9 +141,7 @@ def test_the_validator_refuses_the_grid_for_its_missing_forwards() -> None:
         "stage 2 never runs the forward of microbatches 0, 1, 2, 3, 4, 5",
     ]
     assert step_grid().orders() == (
-        "device 0: 0F0 0F1 0B0 0B1 0B2 0B3 0B4 0B5\n"
-        "device 1: 1B0 1B1 1B2 1B3 1B4 1B5\n"
-        "device 2: 2B0 2B1 2B2 2B3 2B4 2B5"
+        "device 0: 0F0 0F1 0B0 0B1 0B2 0B3 0B4 0B5\ndevice 1: 1B0 1B1 1B2 1B3 1B4 1B5\ndevice 2: 2B0 2B1 2B2 2B3 2B4 2B5"
     )
 
 
@@ -161,9 +157,7 @@ def test_two_stages_and_one_microbatch_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("stages", "replicas", "microbatches"), SIZES)
-def test_every_backward_runs_once_and_lost_forwards_are_those_missing(
-    stages: int, replicas: int, microbatches: int
-) -> None:
+def test_every_backward_runs_once_and_lost_forwards_are_those_missing(stages: int, replicas: int, microbatches: int) -> None:
     grid, log = step_grid(stages, replicas, microbatches), event_log(stages, replicas, microbatches)
     by_bound, by_overwriting = (set(pairs) for pairs in lost_forwards(stages, microbatches))
     every = set(product(range(stages), range(microbatches)))

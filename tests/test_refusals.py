@@ -26,9 +26,7 @@ from hybridlab import (
 from hybridlab.validation import Problem
 
 
-def refused(
-    error: type[HybridLabError], sentence: str, function: Callable[..., Any], *arguments: Any, **named: Any
-) -> None:
+def refused(error: type[HybridLabError], sentence: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
     with pytest.raises(HybridLabError) as why:
         function(*arguments, **named)
     assert type(why.value) is error
@@ -52,9 +50,7 @@ def test_an_unknown_schedule_is_answered_with_the_nearest(name: str, nearest: st
     refused(HybridLabError, f"unknown schedule {name!r}: did you mean {nearest!r}? Known: {known}", build, name, 2, 2)
 
 
-@pytest.mark.parametrize(
-    "name", ["", "xyzzy", None, 3, b"1f1b", ["1f1b"], BrokenRepr()], ids=lambda name: type(name).__name__
-)
+@pytest.mark.parametrize("name", ["", "xyzzy", None, 3, b"1f1b", ["1f1b"], BrokenRepr()], ids=lambda name: type(name).__name__)
 def test_a_schedule_name_that_resembles_nothing_lists_all(name: Any) -> None:
     with pytest.raises(HybridLabError, match=r"unknown schedule .*Known: .*gpipe.*zb-h1"):
         build(name, 2, 2)
@@ -93,9 +89,7 @@ def test_devices_and_microbatches_are_whole_numbers_of_at_least_one(size: Any) -
     refused(HybridLabError, "microbatches must be a whole number of at least 1, not", build, "1f1b", 4, size)
 
 
-@pytest.mark.parametrize(
-    "sizes", [(10**400, 1), (1, 10**9), (10**6, 10**6), (10**7, 10**7)], ids=["digits", "many", "square", "most"]
-)
+@pytest.mark.parametrize("sizes", [(10**400, 1), (1, 10**9), (10**6, 10**6), (10**7, 10**7)], ids=["digits", "many", "square", "most"])
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_huge_sizes_are_refused_before_memory_is_taken(name: str, sizes: tuple[int, int]) -> None:
     with pytest.raises(HybridLabError, match=r"must be at most 10,000,000|fit in memory"):
@@ -272,9 +266,7 @@ def test_a_backward_before_its_forward_is_a_deadlock_of_one_device() -> None:
 
 def test_a_device_that_waits_for_an_operation_of_its_own_is_told_so() -> None:
     """Two stages on one device, the later one first."""
-    with pytest.raises(
-        Deadlock, match=r"device 0 stops at 1F0: it waits for 0F0.*\n(.*\n)*device 0: \[1F0\] 0F0 1B0 0B0"
-    ):
+    with pytest.raises(Deadlock, match=r"device 0 stops at 1F0: it waits for 0F0.*\n(.*\n)*device 0: \[1F0\] 0F0 1B0 0B0"):
         Schedule.parse("1F0 0F0 1B0 0B0")
 
 

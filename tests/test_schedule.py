@@ -214,9 +214,7 @@ def test_a_schedule_of_ones_own_joins_the_registry(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_fewest_chunks_are_taken_where_none_are_asked_for() -> None:
-    assert {name: build(name, 2, 4).chunks for name in REGISTRY} == {
-        name: family.fewest_chunks for name, family in REGISTRY.items()
-    }
+    assert {name: build(name, 2, 4).chunks for name in REGISTRY} == {name: family.fewest_chunks for name, family in REGISTRY.items()}
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))

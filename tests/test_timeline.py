@@ -94,9 +94,7 @@ def test_one_device_never_waits(name: str) -> None:
 def test_what_an_operation_waited_for() -> None:
     timeline = simulate(TWO, Costs.per_device(forward=1, backward=2, p2p=0.5))
     names = [str(op) for op in timeline.ops]
-    waited = {
-        name: names[row] if row >= 0 else None for name, row in zip(names, timeline.waited_for().tolist(), strict=True)
-    }
+    waited = {name: names[row] if row >= 0 else None for name, row in zip(names, timeline.waited_for().tolist(), strict=True)}
     assert waited == {
         "0F0": None, "0F1": "0F0", "0B0": "1B0", "0B1": "1B1", "1F0": "0F0", "1B0": "1F0", "1F1": "1B0", "1B1": "1F1"
     }  # fmt: skip
@@ -226,10 +224,7 @@ def test_a_trace_opens_in_perfetto() -> None:
     titles = [event["args"]["name"] for event in events if event["name"] == "process_name"]
     assert titles == ["zb-h1"]
     counters = [event for event in events if event["ph"] == "C"]
-    most = {
-        device: max(e["args"]["microbatches"] for e in counters if e["name"].endswith(f" {device}"))
-        for device in range(4)
-    }
+    most = {device: max(e["args"]["microbatches"] for e in counters if e["name"].endswith(f" {device}")) for device in range(4)}
     assert list(most.values()) == timeline.peak_activations.tolist()
     last_of = {event["name"]: event["args"]["microbatches"] for event in sorted(counters, key=lambda e: e["ts"])}
     assert list(last_of.values()) == [0] * 4, "after the step no activation is held"

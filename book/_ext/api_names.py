@@ -15,9 +15,7 @@ def look_everywhere(app: Sphinx, env: BuildEnvironment, node: Any, content: Any)
     if node.get("refdomain") != "py" or node.get("refspecific"):
         return None
     node["refspecific"] = True
-    return env.get_domain("py").resolve_xref(
-        env, node["refdoc"], app.builder, node["reftype"], node["reftarget"], node, content
-    )
+    return env.get_domain("py").resolve_xref(env, node["refdoc"], app.builder, node["reftype"], node["reftarget"], node, content)
 
 
 def is_bare_field(app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:

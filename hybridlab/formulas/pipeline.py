@@ -38,9 +38,7 @@ def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backwa
     return (microbatches + devices - 1) * (forward + backward) + waits * p2p
 
 
-def eager_one_f_one_b_makespan(
-    devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0
-) -> float:
+def eager_one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0) -> float:
     """Return eager 1F1B's makespan, (M + K-1)(F + B) + 2(K-1)C, for C up to (F + B)/2: GPipe's, with latency too.
 
     The schedule is that of Zhuang et al., arXiv 2211.05322. The formula is not theirs: each message has the time of one
@@ -57,9 +55,7 @@ def eager_one_f_one_b_makespan(
     return (microbatches + devices - 1) * (forward + backward) + 2 * (devices - 1) * p2p
 
 
-def interleaved_makespan(
-    devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0
-) -> float:
+def interleaved_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0) -> float:
     """Return interleaved 1F1B's makespan, (M + (K-1)/v)(F + B) + 2(vK-1)C, for C below a chunk's F/v and B/v.
 
     Narayanan et al., arXiv 2104.04473, sec. 2.2.2: the bubble is 1F1B's divided by v.
@@ -78,9 +74,7 @@ def interleaved_makespan(
     return (microbatches + (devices - 1) / chunks) * (forward + backward) + messages * p2p
 
 
-def looped_bfs_makespan(
-    devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0
-) -> float:
+def looped_bfs_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0) -> float:
     """Return looped BFS's makespan, (M + (K-1)/v)(F + B) without latency for M >= K: that of interleaved 1F1B.
 
     Lamy-Poirier, arXiv 2211.05953. In general, for a chunk's time x (F/v on the way there, B/v on the way back), each way

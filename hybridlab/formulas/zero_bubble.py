@@ -24,9 +24,7 @@ def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: fl
     return _with_bubble(devices, microbatches, 1, _kinds(forward, backward, weight_gradient))
 
 
-def interleaved_zb_makespan(
-    devices: int, microbatches: int, chunks: int, forward: float, backward: float, weight_gradient: float
-) -> float:
+def interleaved_zb_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return interleaved zero bubble's makespan, M(F + B) + (K-1)/v max(F + I - W, F, I): ZB-H1's bubble divided by v.
 
     >>> interleaved_zb_makespan(4, 8, 2, forward=100, backward=200, weight_gradient=100)

@@ -115,10 +115,7 @@ def step_grid(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> Step
     """
     stages, replicas, microbatches = sizes_of(stages, replicas, microbatches)
     forward, backward = running(stages, microbatches)
-    one_replica = (
-        tuple(_cell(f, b) for f, b in zip(*row, strict=True))
-        for row in zip(forward.tolist(), backward.tolist(), strict=True)
-    )
+    one_replica = (tuple(_cell(f, b) for f, b in zip(*row, strict=True)) for row in zip(forward.tolist(), backward.tolist(), strict=True))
     return StepGrid(stages, replicas, microbatches, tuple(row * replicas for row in one_replica))
 
 

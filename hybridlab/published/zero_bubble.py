@@ -95,14 +95,10 @@ def bubble_rate(timeline: Timeline) -> float:
     (0.2431, 0.2431)
     """
     if not isinstance(timeline, Timeline) or timeline.start.ndim != 1:
-        raise HybridLabError(
-            f"bubble_rate takes the timeline of one setting, not {shown(timeline)}: pick one of a batch with at()"
-        )
+        raise HybridLabError(f"bubble_rate takes the timeline of one setting, not {shown(timeline)}: pick one of a batch with at()")
     work: Floats = timeline.busy
     if not np.allclose(work, work[0], rtol=1e-9):
-        raise HybridLabError(
-            f"this bubble rate is defined for equal stages, but the devices work {shown(work.tolist())}"
-        )
+        raise HybridLabError(f"this bubble rate is defined for equal stages, but the devices work {shown(work.tolist())}")
     span = timeline.device_span
     return float((span - work[0]) / span) if span else 0.0
 

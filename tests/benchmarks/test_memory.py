@@ -13,12 +13,8 @@ SECTION = "memory of build and simulate, bytes an operation"
 
 
 @pytest.mark.parametrize("microbatches", [256, 512, 1024])
-@pytest.mark.parametrize(
-    ("name", "chunks"), [("1f1b", 1), ("interleaved", 4), ("hanayo", 2)], ids=["1f1b", "interleaved", "hanayo"]
-)
-def test_memory(
-    benchmark: BenchmarkFixture, tell: Callable[[str, str], None], name: str, chunks: int, microbatches: int
-) -> None:
+@pytest.mark.parametrize(("name", "chunks"), [("1f1b", 1), ("interleaved", 4), ("hanayo", 2)], ids=["1f1b", "interleaved", "hanayo"])
+def test_memory(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], name: str, chunks: int, microbatches: int) -> None:
     devices, microbatches = (4, 8) if benchmark.disabled else (64, microbatches)
     costs = Costs.per_device(1, 2, p2p=0.1)
 

@@ -71,9 +71,7 @@ def test_build_and_simulate(
 
 @pytest.mark.parametrize("microbatches", [64, 128, 256, 512, 1024])
 @pytest.mark.parametrize(("name", "chunks"), [("1f1b", 1), ("interleaved", 4)], ids=["1f1b", "interleaved"])
-def test_scaling(
-    benchmark: BenchmarkFixture, rate: Callable[..., float], name: str, chunks: int, microbatches: int
-) -> None:
+def test_scaling(benchmark: BenchmarkFixture, rate: Callable[..., float], name: str, chunks: int, microbatches: int) -> None:
     """No worse than linear: the rate must not fall as microbatches double."""
     devices, microbatches = size_of(benchmark, 64, microbatches)
     count = 2 * devices * microbatches * chunks
@@ -103,9 +101,7 @@ def test_64_settings_at_once(
 ) -> None:
     devices, microbatches = size_of(benchmark, 64, 512)
     schedule = build(name, devices, microbatches, chunks)
-    costs = Costs.per_device(
-        forward=np.linspace(1, 2, 64)[:, None], backward=np.linspace(2, 4, 64)[:, None], p2p=np.linspace(0, 1, 64)
-    )
+    costs = Costs.per_device(forward=np.linspace(1, 2, 64)[:, None], backward=np.linspace(2, 4, 64)[:, None], p2p=np.linspace(0, 1, 64))
     section = "64 settings of costs in one call, operations x settings"
     reached = rate(section, name, 64 * schedule.kind.size, lambda: simulate(schedule, costs), rounds=5, target=40e6)
     if not benchmark.disabled:
@@ -115,9 +111,7 @@ def test_64_settings_at_once(
 def test_1024_devices_4096_microbatches(benchmark: BenchmarkFixture, rate: Callable[..., float]) -> None:
     devices, microbatches = size_of(benchmark, 1024, 4096)
     section = "1f1b at 1024 devices, 4096 microbatches"
-    rate(
-        section, "build and simulate", 2 * devices * microbatches, lambda: run("1f1b", devices, microbatches), rounds=2
-    )
+    rate(section, "build and simulate", 2 * devices * microbatches, lambda: run("1f1b", devices, microbatches), rounds=2)
 
 
 @pytest.mark.parametrize("devices", [1, 2, 8])

@@ -17,9 +17,7 @@ def timed_operations(table: Sweep) -> int:
     return sum((3 if split[row["schedule"]] else 2) * row["devices"] * row["microbatches"] * row["chunks"] for row in table)
 
 
-def test_the_eight_published_sweeps(
-    benchmark: BenchmarkFixture, rate: Callable[..., float], tell: Callable[[str, str], None]
-) -> None:
+def test_the_eight_published_sweeps(benchmark: BenchmarkFixture, rate: Callable[..., float], tell: Callable[[str, str], None]) -> None:
     names = ["weak_scaling"] if benchmark.disabled else list(SWEEPS)
     tables = [SWEEPS[name].run(progress=False) for name in names]
     count, points = sum(map(timed_operations, tables)), sum(map(len, tables))

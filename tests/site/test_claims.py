@@ -50,7 +50,7 @@ def test_an_address_leads_to_its_claim(new_page: Any, server: str) -> None:
 
 
 def test_without_its_script_every_claim_is_shown_and_no_control(new_page: Any, server: str) -> None:
-    tag = re.compile(r'<script[^>]*/claims\.js[^>]*></script>')
+    tag = re.compile(r"<script[^>]*/claims\.js[^>]*></script>")
     page = new_page(server + CLAIMS_PAGE, edit=lambda text: tag.sub("", text))
     assert len(shown(page)) == 76
     assert page.locator(".claims-filter").count() == 0

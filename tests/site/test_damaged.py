@@ -120,9 +120,7 @@ def test_a_page_whose_state_is_cut_off_says_so_in_the_place_of_every_widget(
     only_warnings(faults)
 
 
-def test_a_widget_of_another_kind_says_that_it_needs_a_notebook_and_how_to_start_one(
-    new_page: Any, server: str, faults: list[str]
-) -> None:
+def test_a_widget_of_another_kind_says_that_it_needs_a_notebook_and_how_to_start_one(new_page: Any, server: str, faults: list[str]) -> None:
     page = new_page(server + LAB, edit=lambda text: STATE.sub("", VIEW.sub("", text)).replace("</article>", f"{STOCK}</article>"))
     stock, own, missing = page.locator(".live-widget").all()
     assert "needs a running notebook" in stock.inner_text()
