@@ -10,7 +10,7 @@ import numpy as np
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed, fixed
 from hybridlab.gone import gone
-from hybridlab.inputs import LARGEST, MOST_CELLS, Floats, counted, each_of, shown, times, unit_of_time, whole_number
+from hybridlab.inputs import LARGEST, MOST_CELLS, Floats, counted, each_of, one_time, shown, times, unit_of_time, whole_number
 from hybridlab.ops import CODE, Kind
 from hybridlab.rows import Ints
 
@@ -199,6 +199,17 @@ class Costs(Fixed):
         with np.errstate(over="ignore"):  # what becomes infinite is refused
             return replace(self, forward=self.forward * scale, backward=self.backward * scale)
 
+    def longer(self, factor: float) -> "Costs":
+        """Return costs in which every operation and every message takes ``factor`` times as long.
+
+        >>> Costs(forward=10, backward=20, p2p=1).longer(0.5).duration("B", device=0)
+        10.0
+        """
+        by = one_time(factor, "factor")
+        between = None if self.p2p_between is None else by * self.p2p_between
+        with np.errstate(over="ignore"):  # what becomes infinite is refused
+            return replace(self, forward=by * self.forward, backward=by * self.backward, p2p=by * self.p2p, p2p_between=between)
+
     def repeated(self, pipelines: int) -> "Costs":
         """Return the costs of so many ``pipelines`` side by side, whose devices stand one pipeline after the other.
 
@@ -231,7 +242,7 @@ def _devices(value: Any, name: str) -> Ints:
     """Return the numbers of devices in a row."""
     if isinstance(value, np.ndarray) and value.dtype == np.intp and value.ndim == 1:
         return value
-    given = times(value, name) if np.size(value) else np.zeros(0)
+    given = times(value, name)
     devices = given.astype(np.intp) if given.ndim == 1 and (given <= LARGEST).all() else np.zeros(0, dtype=np.intp)
     if not np.array_equal(devices, given):
         raise HybridLabError(f"{name} must be numbers of devices in a row, such as [0, 1], not {shown(value)}")

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -157,7 +156,7 @@ def test_a_measured_step_is_within_three_per_cent_of_the_simulated_one(costs: Co
     assert predicted == (1210 if costs is REPORT else 625)
     medians, late = [], []
     for longer in np.repeat([0.25, 0.5, 1, 2, 4], 3):
-        slept = replace(costs, forward=costs.forward * longer, backward=costs.backward * longer)
+        slept = costs.longer(longer)
         steps = [run_threads(schedule, slept, 2, ring_step=20 * longer).makespan / longer for _ in range(3)]
         medians.append(float(np.median(steps)))
         if medians[-1] <= 1.03 * predicted:
