@@ -2,7 +2,7 @@
 
 A schedule is an order. Costs are time. A timeline is both.
 
->>> timeline = simulate(build("1f1b", devices=4, microbatches=8), Costs.per_device(forward=1, backward=2))
+>>> timeline = simulate(build("1f1b", devices=4, microbatches=8), Costs(forward=1, backward=2))
 >>> timeline.makespan, timeline.bubble_ratio
 (33.0, 0.2727272727272727)
 """

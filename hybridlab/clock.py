@@ -20,10 +20,10 @@ def simulate(schedule: Schedule, costs: Costs) -> Timeline:
 
     An operation starts at max(end of the operation before it on its device, end of its source + latency if that ran on
     another device); the two of an overlapped pair start and end together. Leading axes of ``costs`` are settings, all
-    timed in one pass; n operations take O(n) numpy work.
+    timed in one pass; n operations take O(n) numpy work. The timeline has the unit of the costs.
 
     >>> pipeline = Schedule.parse("0F0 0B0\n1F0 1B0")
-    >>> simulate(pipeline, Costs.per_device(forward=1, backward=2, p2p=0.5)).makespan
+    >>> simulate(pipeline, Costs(forward=1, backward=2, p2p=0.5)).makespan
     7.0
     """
     return side_by_side([(schedule, costs)])[0]
@@ -36,7 +36,7 @@ def side_by_side(runs: Sequence[tuple[Schedule, Costs]]) -> list[Timeline]:
     batches of one shape. Raises :class:`HybridLabError` for other costs, and for more than fits in memory.
 
     >>> from hybridlab.schedules import build
-    >>> costs = Costs.per_device(forward=1, backward=2)
+    >>> costs = Costs(forward=1, backward=2)
     >>> [timeline.makespan for timeline in side_by_side([(build("gpipe", 2, 4), costs), (build("1f1b", 4, 4), costs)])]
     [15.0, 21.0]
     """
@@ -46,7 +46,7 @@ def side_by_side(runs: Sequence[tuple[Schedule, Costs]]) -> list[Timeline]:
         return []
     bounds = np.cumsum([0, *(schedule.kind.size for schedule, _ in runs)])
     rows, slots, source, before, pairs = _in_slots([schedule for schedule, _ in runs], bounds)
-    duration, latency = _durations(runs, rows), _latencies(runs, rows)
+    duration, latency = _durations(runs, rows), _latencies(runs, rows, bounds)
     in_slot = np.split(pairs, np.searchsorted(pairs, slots[1:-1])) if pairs.size else repeat(pairs)
     start = np.empty_like(duration)
     end = np.zeros((rows.size + 1, *duration.shape[1:]))  # the last entry is where the absent sources and predecessors point
@@ -64,7 +64,18 @@ def side_by_side(runs: Sequence[tuple[Schedule, Costs]]) -> list[Timeline]:
         by_row.setflags(write=False)
     starts, ends = np.moveaxis(starts, 0, -1), np.moveaxis(ends, 0, -1)
     parts = zip(runs, pairwise(bounds.tolist()), strict=True)
-    return [Timeline(schedule, starts[..., low:high], ends[..., low:high]) for (schedule, _), (low, high) in parts]
+    return [Timeline(schedule, starts[..., low:high], ends[..., low:high], unit=costs.unit) for (schedule, costs), (low, high) in parts]
+
+
+def latencies(schedule: Schedule, costs: Costs) -> Floats:
+    r"""Return how long the message to each operation takes, 0 where it needs none, shape (settings..., operations).
+
+    >>> latencies(Schedule.parse("0F0 0B0\n1F0 1B0"), Costs(forward=1, backward=2, p2p=0.5))
+    array([0. , 0.5, 0.5, 0. ])
+    """
+    late = np.zeros((schedule.kind.size, *costs.batch))
+    late[schedule.crosses] = _of_messages(schedule, costs)
+    return np.moveaxis(late, 0, -1)
 
 
 def _check(runs: list[Any]) -> None:
@@ -98,11 +109,19 @@ def _durations(runs: list[tuple[Schedule, Costs]], rows: Ints) -> Floats:
     return np.concatenate(tables).take(np.concatenate(places)[rows], axis=0)
 
 
-def _latencies(runs: list[tuple[Schedule, Costs]], rows: Ints) -> Floats:
-    """Return how long the message to each of the rows takes, shape (operations, settings...)."""
-    table = np.stack([np.zeros(runs[0][1].batch), *(np.broadcast_to(costs.p2p, costs.batch) for _, costs in runs)])
-    places = [np.where(schedule.crosses, place, 0) for place, (schedule, _) in enumerate(runs, start=1)]
-    return table.take(np.concatenate(places)[rows], axis=0)
+def _latencies(runs: list[tuple[Schedule, Costs]], rows: Ints, bounds: Ints) -> Floats:
+    """Return how long the message to each of the rows takes, 0 where it needs none, shape (operations, settings...)."""
+    place = np.empty_like(rows)
+    place[rows] = np.arange(rows.size)
+    late = np.zeros((rows.size, *runs[0][1].batch))
+    for (schedule, costs), low in zip(runs, bounds, strict=False):
+        late[place[low + np.flatnonzero(schedule.crosses)]] = _of_messages(schedule, costs)
+    return late
+
+
+def _of_messages(schedule: Schedule, costs: Costs) -> Floats:
+    """Return how long each message takes, shape (messages, settings...)."""
+    return costs.latency(schedule.device[schedule.source[schedule.crosses]], schedule.device[schedule.crosses])
 
 
 def _in_slots(schedules: Sequence[Schedule], bounds: Ints) -> tuple[Ints, list[int], Ints, Ints, Ints]:

@@ -3,6 +3,7 @@
 import difflib
 import operator
 from collections.abc import Iterable, Iterator
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ Floats = npt.NDArray[np.float64]
 LARGEST = 10**7  # rows of a schedule are counted with 64-bit integers, in memory: far below their limit, far above any cluster
 LONGEST = 1e200  # one time, in any unit
 LATEST = 1e250  # a sum of times: beyond that of any schedule, so that a timeline's times stay finite
-LONGEST_UNIT = 20  # characters of its name
 MOST_AXES = 24  # of a batch of settings: numpy has functions that stop at 32, and arrays get a few axes more
+IN_A_SECOND = MappingProxyType({"s": 1, "ms": 1_000, "us": 1_000_000})  # how many of each unit of time a second has
 MOST_CELLS = 2**26  # operations x settings that are timed at once: up to 8 GB of arrays, at about 120 bytes each
 
 
@@ -87,15 +88,33 @@ def true_or_false(value: object, name: str) -> bool:
     return bool(value)
 
 
-def unit_of_time(value: object) -> str:
-    """Return ``value`` if it is a name short enough to stand in a figure, or refuse it.
+def unit_of_time(value: object) -> str | None:
+    """Return ``value`` if it is a unit of time, "s", "ms" or "us", or None for plain slots; or refuse it.
 
     >>> unit_of_time("ms")
     'ms'
+    >>> unit_of_time("seconds")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: unit is the unit of time: 's', 'ms', 'us', or None for plain slots, not 'seconds'
     """
-    if not isinstance(value, str) or len(value) > LONGEST_UNIT:
-        raise HybridLabError(f"unit is the short name of the unit of time, such as 'ms', not {shown(value)}")
-    return value
+    if value is None or (isinstance(value, str) and value in IN_A_SECOND):
+        return None if value is None else str(value)
+    units = ", ".join(map(repr, IN_A_SECOND))
+    raise HybridLabError(f"unit is the unit of time: {units}, or None for plain slots, not {shown(value)}")
+
+
+def in_a_second(unit: str | None, user: str) -> int:
+    """Return how many of the unit of time a second has, or refuse plain slots, whose length the ``user`` cannot know.
+
+    >>> in_a_second("ms", "a link")
+    1000
+    >>> in_a_second(None, "a link")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: a link needs times in seconds, but these are plain slots: say their unit, as in Costs(..., unit='ms')
+    """
+    if unit is None:
+        raise HybridLabError(f"{user} needs times in seconds, but these are plain slots: say their unit, as in Costs(..., unit='ms')")
+    return IN_A_SECOND[unit]
 
 
 def times(value: Any, name: str) -> Floats:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from hybridlab.clock import latencies
+from hybridlab.costs import Costs
 from hybridlab.fixed import fixed
 from hybridlab.inputs import Floats
 from hybridlab.rows import Ints
@@ -43,14 +45,14 @@ def rings(run: Timeline, holders: Ints, hop: float, overlap: bool) -> Floats:
     return edges
 
 
-def messages(run: Timeline, p2p: Floats) -> tuple[Spans, Spans]:
-    """Return a send and a receive for every output that an operation on another device needs."""
+def messages(run: Timeline, costs: Costs) -> tuple[Spans, Spans]:
+    """Return a send and a receive for every output that an operation on another device needs; ``costs`` are of all devices."""
     schedule = run.schedule
     needs = np.flatnonzero(schedule.crosses)
     row = schedule.source[needs]
     sender, receiver = schedule.device[row], schedule.device[needs]
     start = run.end[..., row]
-    end = start + p2p[..., None]
+    end = start + latencies(schedule, costs)[..., needs]
     stage, microbatch = schedule.stage[row], schedule.microbatch[row]
 
     def of(kind: int, device: Ints, peer: Ints) -> Spans:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
 from hybridlab.inputs import MOST_CELLS, counted, shown, whole_number
@@ -79,6 +80,20 @@ def replicate(schedule: Schedule, replicas: int) -> Replicated:
     device 3: 1F0 1B0 1F1 1B1
     """
     return Replicated(schedule, replicas)
+
+
+def costs_of_all(costs: Costs, mesh: Mesh) -> Costs:
+    """Return the costs of every rank of a mesh: those of one pipeline are repeated for each replica.
+
+    >>> costs_of_all(Costs(forward=[1, 2], backward=3), Mesh(stages=2, replicas=2)).forward
+    array([1., 2., 1., 2.])
+    """
+    if costs.devices in (None, mesh.size):
+        return costs
+    if costs.devices != mesh.stages:
+        wanted = f"one value, one for each of the {mesh.stages} devices of a pipeline, or one for each of the {mesh.size} ranks"
+        raise HybridLabError(f"the costs are for {costs.devices} devices: give {wanted}")
+    return costs.repeated(mesh.replicas)
 
 
 def holders(schedule: Schedule, replicas: int) -> Ints:

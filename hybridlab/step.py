@@ -11,10 +11,11 @@ from hybridlab.collectives import Link
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed
-from hybridlab.inputs import Floats, one_time, shown, whole_number
+from hybridlab.gone import gone
+from hybridlab.inputs import Floats, in_a_second, one_time, shown, whole_number
 from hybridlab.mesh import Mesh
 from hybridlab.phases import hops, messages, optimisers, ring_order, rings
-from hybridlab.replicas import holders, replicate
+from hybridlab.replicas import costs_of_all, holders, replicate
 from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
 from hybridlab.spans import MOST_SPANS, joined
@@ -26,7 +27,7 @@ BYTES_A_PARAMETER = 2  # of a gradient as a GPU holds it in mixed-precision trai
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HybridStep(Fixed):
-    """One step of all ranks, as :func:`hybrid_step` returns it. Times are in the unit of the costs.
+    """One step of all ranks, as :func:`hybrid_step` returns it. Times are in ``unit``, that of the costs.
 
     ``timeline`` holds every rank's operations, messages, ring hops and optimiser. ``all_reduce_time`` is how long the
     rings of one device take, one after the other. ``exposed_communication`` is how much sooner the step would end if
@@ -40,6 +41,11 @@ class HybridStep(Fixed):
     all_reduce_time: float
     exposed_communication: Any
     single_device: Any
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of all times: "s", "ms", "us", or None for plain slots."""
+        return self.timeline.unit
 
     @property
     def makespan(self) -> Any:
@@ -71,6 +77,7 @@ class HybridStep(Fixed):
         return f"<HybridStep of {self.timeline.schedule!r}: {told}>"
 
 
+@gone(microseconds="a link's seconds are converted to the unit of the costs, as in Costs(..., unit='ms')")
 def hybrid_step(
     schedule: Schedule,
     costs: Costs,
@@ -82,7 +89,6 @@ def hybrid_step(
     wire: WireFormat = FP16,
     overlap: bool = False,
     optimiser: float = 0.0,
-    microseconds: float = 1000.0,
 ) -> HybridStep:
     """Return one training step of ``replicas`` pipelines: when every operation, message, ring hop and optimiser runs.
 
@@ -92,25 +98,25 @@ def hybrid_step(
     ring, so that it has 2D ranks, and a device takes part in the rings of two stages for each of its chunks.
     A ring step costs nothing, or either
 
-    - ``ring_step``: its time for all gradients of a device; the ring of one of v chunks takes 1/v of it a step; or
+    - ``ring_step``: its time, in the unit of the costs, for all gradients of a device; the ring of one of v chunks takes 1/v of it a
+      step; or
     - ``link`` and ``gradient_bytes``, the bytes of one device's gradients as a GPU holds them, 2 a parameter: latency +
-      bytes / bandwidth for the piece that a rank sends in the format ``wire``. A link's times are seconds;
-      ``microseconds`` is the length of the timeline's unit, 1000 for ms.
+      bytes / bandwidth for the piece that a rank sends in the format ``wire``. A link's seconds become the unit of the costs.
 
-    ``optimiser`` is the time that a device takes for all its weights, after its last ring. These three are of one copy of
-    the weights: a device that holds two moves twice the gradients, and takes twice the time for its optimiser.
+    ``optimiser`` is the time, in the unit of the costs, that a device takes for all its weights, after its last ring. These three
+    are of one copy of the weights: a device that holds two moves twice the gradients, and takes twice the time for its optimiser.
 
     Without ``overlap`` rings start when the whole pipeline has ended. With it the ring of a stage starts when its last
     backward (B or W) has ended on every holder and each holder's ring before it is done; computing goes on beside it.
     The rings of a device take turns, in the order of those last backwards: all devices keep to one order of the stages, by
     how many operations a holder runs up to the stage's last backward (the most over its holders), so that none waits in a circle.
 
-    Raises :class:`HybridLabError` for both ways to price a ring step or half of one, for negative and infinite times, for
-    two copies of a stage on one device, and for sizes that do not fit in memory. The order of the phases is that of
-    Narayanan et al., arXiv 2104.04473; rings that join two copies are those of Li and Hoefler, arXiv 2107.06925.
+    Raises :class:`HybridLabError` for both ways to price a ring step or half of one, for a link beside costs without a unit, for
+    negative and infinite times, for two copies of a stage on one device, and for sizes that do not fit in memory. The order of the
+    phases is that of Narayanan et al., arXiv 2104.04473; rings that join two copies are those of Li and Hoefler, arXiv 2107.06925.
 
     >>> from hybridlab.schedules import build
-    >>> step = hybrid_step(build("1f1b", 2, 8), Costs.per_device(forward=50, backward=80), replicas=2, ring_step=20)
+    >>> step = hybrid_step(build("1f1b", 2, 8), Costs(forward=50, backward=80), replicas=2, ring_step=20)
     >>> step.makespan, step.all_reduce_time, round(step.speedup, 2)
     (1210.0, 40.0, 3.44)
     """
@@ -119,29 +125,28 @@ def hybrid_step(
     if not isinstance(overlap, bool):
         raise HybridLabError(f"overlap must be True or False, not {shown(overlap)}")
     mesh = Mesh(schedule.devices, replicas)
-    unit, update = one_time(microseconds, "microseconds"), one_time(optimiser, "optimiser")
+    update = one_time(optimiser, "optimiser")
     ranks = mesh.replicas * schedule.copies  # of a ring
     count = 2 * (mesh.replicas * int(schedule.messages.sum()) + ranks * (ranks - 1) * schedule.stages) + mesh.size
     if count * math.prod(costs.batch) > MOST_SPANS:
         raise HybridLabError(f"a step of {count:,} messages and hops does not fit in memory: take fewer replicas or settings")
-    if not unit:
-        raise HybridLabError("microseconds is the length of the timeline's unit of time, such as 1000 for ms, not 0")
-    hop, nbytes = _price(schedule.chunks, ranks, ring_step, link, gradient_bytes, wire, unit)
+    hop, nbytes = _price(schedule.chunks, ranks, ring_step, link, gradient_bytes, wire, costs.unit)
     everyone, held = replicate(schedule, mesh.replicas), holders(schedule, mesh.replicas)
-    run = simulate(everyone, _of_all_ranks(costs, mesh))
+    costs = costs_of_all(costs, mesh)
+    run = simulate(everyone, costs)
     edges, free = (rings(run, held, each, overlap) for each in (hop, 0.0))
     of_stage = nbytes[np.arange(schedule.stages) // mesh.stages]
     around = hops(edges, held, ring_order(everyone), of_stage)
-    parts = (*messages(run, costs.p2p), *around, optimisers(edges, held, schedule.copies * update))
+    parts = (*messages(run, costs), *around, optimisers(edges, held, schedule.copies * update))
     exposed = edges[..., -1].max(axis=-1) - free[..., -1].max(axis=-1)
     single = run.busy.sum(axis=-1) + mesh.stages * update
-    timeline = Timeline(everyone, run.start, run.end, joined(*parts))
+    timeline = Timeline(everyone, run.start, run.end, joined(*parts), run.unit)
     of_a_device = 2 * (ranks - 1) * hop * schedule.chunks * schedule.copies
     return HybridStep(timeline, mesh, of_a_device, _plain(exposed), _plain(single))
 
 
 def _price(
-    chunks: int, ranks: int, ring_step: Any, link: Link | None, gradient_bytes: Any, wire: WireFormat, microseconds: float
+    chunks: int, ranks: int, ring_step: Any, link: Link | None, gradient_bytes: Any, wire: WireFormat, unit: str | None
 ) -> tuple[float, Ints]:
     """Return the time of one step of one ring, and the bytes of the pieces, shape (chunks, ranks); -1 if not known."""
     if not isinstance(wire, WireFormat):
@@ -165,24 +170,12 @@ def _price(
     sizes, place = np.unique(pieces, return_inverse=True)
     message = np.array([wire.nbytes(size) for size in sizes.tolist()])
     seconds = link.latency + float(message.max()) / link.bandwidth
-    return one_time(seconds * 1e6 / microseconds, "a step of the ring"), message[place].reshape(pieces.shape)
+    return one_time(seconds * in_a_second(unit, "a link"), "a step of the ring"), message[place].reshape(pieces.shape)
 
 
 def _cut(sizes: Ints, parts: int) -> Ints:
     """Return the sizes of the ``parts`` that ``numpy.array_split`` cuts each size into, on a new last axis."""
     return sizes[..., None] // parts + (np.arange(parts) < sizes[..., None] % parts)
-
-
-def _of_all_ranks(costs: Costs, mesh: Mesh) -> Costs:
-    """Return the costs of every rank: those of one pipeline are repeated for each replica."""
-    if costs.devices in (None, mesh.size):
-        return costs
-    if costs.devices != mesh.stages:
-        wanted = f"one value, one for each of the {mesh.stages} devices of a pipeline, or one for each of the {mesh.size} ranks"
-        raise HybridLabError(f"the costs are for {costs.devices} devices: give {wanted}")
-    rows = (costs.forward, costs.backward, costs.weight_gradient)
-    forward, backward, weight = (np.concatenate([row] * mesh.replicas, axis=-1) if row.shape[-1] > 1 else row for row in rows)
-    return Costs(forward, backward, weight, costs.p2p, costs.overlap)
 
 
 def _ratio(part: Any, whole: Any) -> Any:

@@ -8,7 +8,8 @@ import numpy as np
 
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import Fixed, fixed
-from hybridlab.inputs import LATEST, Floats, numbers, shown, times
+from hybridlab.gone import gone
+from hybridlab.inputs import LATEST, Floats, in_a_second, numbers, shown, unit_of_time
 from hybridlab.ops import KINDS, Op
 from hybridlab.rows import F, I, Ints
 from hybridlab.schedule import Schedule
@@ -21,18 +22,20 @@ class Timeline(Fixed):
     """When each operation of ``schedule`` started and ended, simulated or measured.
 
     ``start`` and ``end`` have shape (settings..., operations), the operations in the order of the schedule's rows:
-    device by device, as they ran. Times are in the caller's unit. ``spans`` is what devices did beside the operations:
-    messages, hops of a ring, the optimiser; None where the timeline does not tell.
+    device by device, as they ran. ``spans`` is what devices did beside the operations: messages, hops of a ring, the optimiser; None
+    where the timeline does not tell. ``unit`` is the unit of all times: "s", "ms", "us", or None for plain slots.
     """
 
     schedule: Schedule
     start: Floats
     end: Floats
     spans: Spans | None = None
+    unit: str | None = "ms"
 
     def __post_init__(self) -> None:
         if not isinstance(self.schedule, Schedule):
             raise HybridLabError(f"a timeline is of a Schedule, not of {shown(self.schedule)}")
+        unit_of_time(self.unit)
         for name in ("start", "end"):
             array = getattr(self, name)
             kept = isinstance(array, np.ndarray) and array.dtype == np.float64 and not array.flags.writeable
@@ -144,7 +147,7 @@ class Timeline(Fixed):
         if not known:
             raise HybridLabError(f"there is no setting {shown(setting)}: the settings have shape {shape}")
         spans = None if self.spans is None else self.spans.at(*setting)
-        return Timeline(self.schedule, self.start[setting], self.end[setting], spans)
+        return Timeline(self.schedule, self.start[setting], self.end[setting], spans, self.unit)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a dict an operation: device, op, kind, stage, microbatch, start, end, activations. One setting.
@@ -167,24 +170,23 @@ class Timeline(Fixed):
         ]
         return rows if self.spans is None else rows + self.spans.to_rows(self.ops)
 
-    def to_chrome_trace(self, microseconds: float = 1000.0) -> dict[str, Any]:
+    @gone(microseconds="the length of the unit is that of the timeline's unit, as in Costs(..., unit='ms')")
+    def to_chrome_trace(self) -> dict[str, Any]:
         """Return a trace that Perfetto (ui.perfetto.dev) opens once written with ``json.dump``. One setting only.
 
-        ``microseconds`` is the length of the timeline's unit: 1000 for times in ms.
+        Its times are in microseconds, whatever the timeline's unit; plain slots, which have no length, are refused.
 
         >>> trace = Timeline(Schedule("one", [["0F0", "0B0"]]), start=[0, 1], end=[1, 3]).to_chrome_trace()
         >>> [(event["name"], event["ts"], event["dur"]) for event in trace["traceEvents"] if event["ph"] == "X"]
         [('0F0', 0.0, 1000.0), ('0B0', 1000.0, 2000.0)]
         """
-        unit = times(microseconds, "microseconds")
-        if unit.ndim or unit == 0:
-            raise HybridLabError(f"microseconds is the length of one unit of time, such as 1000 for ms, not {shown(microseconds)}")
+        microseconds = 1e6 / in_a_second(self.unit, "a trace")
         latest = np.abs([self.start, self.end]).max()
         if self.spans is not None:
             latest = max(latest, np.abs(self.spans.end).max(initial=0), np.abs(self.spans.start).max(initial=0))
-        if latest > LATEST / float(unit):
-            raise HybridLabError(f"the trace's times must stay within {LATEST:g} microseconds: choose a smaller unit")
-        return chrome_trace(self.to_rows(), float(unit), self.schedule.name)
+        if latest > LATEST / microseconds:
+            raise HybridLabError(f"the trace's times must stay within {LATEST:g} microseconds: give smaller times")
+        return chrome_trace(self.to_rows(), microseconds, self.schedule.name)
 
     def _one_setting(self, method: str) -> None:
         if self.start.ndim > 1:

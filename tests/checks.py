@@ -5,6 +5,7 @@ The property tests run them over the registry; the tests of planted bugs run the
 
 import json
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -119,8 +120,7 @@ def nothing_starts_before_its_input(timeline: Timeline, setting: Setting) -> Non
     device_of = oracle.where(oracle.nodes(schedule))
     for node, (start, _) in when.items():
         for needed in oracle.inputs(node, schedule.stages, when):
-            crosses = device_of[needed] != device_of[node]
-            arrival = when[needed][1] + (Fraction(setting.p2p) if crosses else 0)
+            arrival = when[needed][1] + Fraction(setting.hop(device_of[needed], device_of[node]))
             assert start >= arrival - slack, (node, float(start), needed, float(arrival))
 
 
@@ -213,8 +213,7 @@ def waits_are_explained(timeline: Timeline, setting: Setting) -> None:
         if other < 0:
             assert timeline.start[row] == 0
             continue
-        crosses = schedule.device[other] != schedule.device[row]
-        arrival = timeline.end[other] + (setting.p2p if crosses else 0.0)
+        arrival = timeline.end[other] + setting.hop(schedule.device[other], schedule.device[row])
         assert timeline.start[row] == arrival, (str(timeline.ops[row]), str(timeline.ops[other]))
 
 
@@ -223,7 +222,8 @@ def rows_and_trace_tell_the_same(timeline: Timeline, setting: Setting) -> None:
     assert [row["op"] for row in rows] == [str(op) for op in timeline.ops]
     assert [row["start"] for row in rows] == timeline.start.tolist()
     assert [row["end"] for row in rows] == timeline.end.tolist()
-    trace = json.loads(json.dumps(timeline.to_chrome_trace(microseconds=1.0), allow_nan=False))
+    in_microseconds = replace(timeline, unit="us")
+    trace = json.loads(json.dumps(in_microseconds.to_chrome_trace(), allow_nan=False))
     slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     assert len(slices) == len(rows)
     for row, event in zip(rows, slices, strict=True):

@@ -80,7 +80,7 @@ class Explorer:
         """Return the costs behind the data: those of a chunk times the chunks."""
         chunk = self.data["pipelines"][f"{name}/{devices}/{microbatches}/{chunks}"]["duration"]
         forward, backward, weight = (np.array(chunk[kind], dtype=float) for kind in "FBW")
-        return Costs.per_device(forward=forward * chunks, backward=backward * chunks, weight_share=weight / backward, p2p=p2p)
+        return Costs(forward=forward * chunks, backward=backward * chunks, weight_share=weight / backward, p2p=p2p)
 
 
 def data_of(html: str) -> list[Any]:

@@ -9,7 +9,7 @@ PICTURE = Path(__file__).parents[1] / "book/_assets/first_screen.png"
 
 def first_screen() -> bytes:
     """Return 1F1B above ZB-H1 as a PNG (no answer to a lab's bet): 4 devices, 8 microbatches, a backward twice as long as a forward."""
-    costs = Costs.per_device(forward=1, backward=2)
+    costs = Costs(forward=1, backward=2, unit=None)
     timelines = {REGISTRY[name].title: simulate(build(name, devices=4, microbatches=8), costs) for name in ("1f1b", "zb-h1")}
     png, _ = plot.compare(timelines)._repr_png_()
     return png

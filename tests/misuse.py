@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hybridlab import Costs, HybridLabError, Op, build, simulate
 
 SCHEDULE = build("1f1b", 2, 2)
-COSTS = Costs.per_device(forward=[1, 2], backward=[2, 3], p2p=1)
+COSTS = Costs(forward=[1, 2], backward=[2, 3], p2p=1)
 TIMELINE = simulate(SCHEDULE, COSTS)
-BATCH = simulate(SCHEDULE, Costs.per_device(forward=[[1], [2]], backward=2))
+BATCH = simulate(SCHEDULE, Costs(forward=[[1], [2]], backward=2))
 
 
 class BrokenRepr:
@@ -55,7 +55,7 @@ ODD: list[Any] = [
     np.zeros(2, dtype=[("a", int), ("b", float)]), np.void(b"xx"), np.zeros((1,) * 30), np.zeros((2, 3, 4)),
     np.full((2, 2), -1), np.array([[[0, 1]], [[2, 3]]]), np.array([[[0, 1]], [[2, 2**62]]]),
     np.array([[[0.5, 1]], [[2, 3]]]), Op.parse("0F0"), *ODD_OPS,
-    build("1f1b", 2, 2), Costs.per_device(1, 2), Costs,
+    build("1f1b", 2, 2), Costs(forward=1, backward=2), Costs,
 ]  # fmt: skip
 
 junk: st.SearchStrategy[Any] = st.one_of(

@@ -23,16 +23,32 @@ sys.setrecursionlimit(100_000)
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of costs in plain numbers: times of one microbatch on each device, all its chunks together."""
+    """One setting of costs in plain numbers: times of one microbatch on each device, all its chunks together.
+
+    A message takes ``p2p``, or where there is a matrix ``between``, what it has in the row of the sender for the receiver.
+    """
 
     forward: tuple[float, ...]
     backward: tuple[float, ...]
     share: tuple[float, ...]
     p2p: float
     overlap: float = 0.0
+    between: tuple[tuple[float, ...], ...] | None = None
 
     def costs(self) -> Costs:
-        return Costs.per_device(list(self.forward), list(self.backward), list(self.share), self.p2p, self.overlap)
+        return Costs(
+            forward=list(self.forward),
+            backward=list(self.backward),
+            weight_share=list(self.share),
+            overlap=self.overlap,
+            **({"p2p": self.p2p} if self.between is None else {"p2p_between": self.between}),
+        )
+
+    def hop(self, sender: int, receiver: int) -> float:
+        """What a message takes; nothing on one device."""
+        if sender == receiver:
+            return 0.0
+        return self.p2p if self.between is None else self.between[sender][receiver]
 
     def saved(self, device: int, chunks: int) -> Fraction:
         """What an overlapped pair saves against its two operations one after the other."""
@@ -44,8 +60,16 @@ class Setting:
         return parts[kind] / chunks
 
 
-def uniform(devices: int, forward: float, backward: float, share: float = 0.5, p2p: float = 0.0, overlap: float = 0.0) -> Setting:
-    return Setting((forward,) * devices, (backward,) * devices, (share,) * devices, p2p, overlap)
+def uniform(
+    devices: int,
+    forward: float,
+    backward: float,
+    share: float = 0.5,
+    p2p: float = 0.0,
+    overlap: float = 0.0,
+    between: tuple[tuple[float, ...], ...] | None = None,
+) -> Setting:
+    return Setting((forward,) * devices, (backward,) * devices, (share,) * devices, p2p, overlap, between)
 
 
 def nodes(schedule: Schedule) -> list[list[Node]]:
@@ -103,7 +127,7 @@ def times(
         if earlier is not None:
             start = end(earlier)
         for needed in inputs(node, stages, before):
-            hop = Fraction(setting.p2p) if device_of[needed] != device_of[node] else Fraction(0)
+            hop = Fraction(setting.hop(device_of[needed], device_of[node]))
             start = max(start, end(needed) + hop)
         return start
 

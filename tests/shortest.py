@@ -34,7 +34,7 @@ def shortest(schedule: Schedule, setting: Setting, room: Sequence[Fraction], at_
             if node in ends or any(needed not in ends for needed in needs[node]):
                 continue
             kind, stage, _ = node
-            hops = [ends[needed] + (Fraction(setting.p2p) if device_of[needed[1]] != device_of[stage] else 0) for needed in needs[node]]
+            hops = [ends[needed] + Fraction(setting.hop(device_of[needed[1]], device_of[stage])) for needed in needs[node]]
             start = max([free[device], *hops])
             before, change = free[device], Fraction({"F": 1, "I": 0, "B": -1, "W": -1}[kind], schedule.chunks)
             if start < latest or start + work[device] >= best or held[device] + change > room[device]:

@@ -29,7 +29,7 @@ NAMES: dict[str, Any] = {
     "A100_80GB": A100_80GB,
     "gpt": Transformer(layers=48, hidden=8192, heads=64),
     "RUNS": RUNS,
-    "costs": Costs.per_device(forward=10, backward=20),
+    "costs": Costs(forward=10, backward=20),
 }
 
 

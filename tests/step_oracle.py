@@ -31,6 +31,8 @@ class Log:
 class Step:
     """The setting: durations[(rank, kind letter)] of a chunk's operation, and the times of hop, message and optimiser.
 
+    A message takes ``p2p``, or what ``between`` has for its sender and its receiver.
+
     ``together`` has both operations of every overlapped pair, each with the other, and ``saved`` what a pair saves on each rank.
     """
 
@@ -43,6 +45,7 @@ class Step:
     overlap: bool
     together: Mapping[Node, Node] = field(default_factory=dict)
     saved: Mapping[Rank, Fraction] = field(default_factory=dict)
+    between: Mapping[tuple[Rank, Rank], Fraction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.device = where(self.orders)
@@ -62,7 +65,12 @@ class Step:
 
     def _events(self, log: Log) -> list[Fraction]:
         ends = [end for _, end in log.ops.values()]
-        return ends + [end + self.p2p for end in ends] + [end for times in (log.rings, log.optimisers) for _, end in times.values()]
+        late = {self.p2p, *self.between.values()}
+        return (
+            ends
+            + [end + each for end in ends for each in late]
+            + [end for times in (log.rings, log.optimisers) for _, end in times.values()]
+        )
 
     def _start_what_can(self, log: Log, now: Fraction) -> bool:
         ranks = [(replica, device) for replica in range(self.replicas) for device in range(len(self.orders))]
@@ -91,9 +99,9 @@ class Step:
         return True
 
     def _arrived(self, log: Log, rank: Rank, node: Node, now: Fraction) -> bool:
-        source = self.device[node]
-        times = log.ops.get(((rank[0], source), node))
-        return times is not None and times[1] + (self.p2p if source != rank[1] else 0) <= now
+        source = rank[0], self.device[node]
+        times = log.ops.get((source, node))
+        return times is not None and times[1] + (self.between.get((source, rank), self.p2p) if source != rank else 0) <= now
 
     def _done(self, log: Log, now: Fraction, nodes: Sequence[Node]) -> bool:
         """Whether every replica has ended all of ``nodes``."""

@@ -56,10 +56,20 @@ def settings_of(draw: st.DrawFn, devices: int, exact: bool = False) -> Setting:
     time, share = (quarters, eighths) if exact else (decimals, shares)
     if draw(st.booleans()):
         forward, backward, part = draw(time), draw(time), draw(share)
-        return uniform(devices, forward, backward, part, draw(time), draw(share))
+        return uniform(devices, forward, backward, part, draw(time), draw(share), draw(links(devices, time)))
     row = st.lists(time, min_size=devices, max_size=devices).map(tuple)
     parts = st.lists(share, min_size=devices, max_size=devices).map(tuple)
-    return Setting(draw(row), draw(row), draw(parts), draw(time), draw(share))
+    return Setting(draw(row), draw(row), draw(parts), draw(time), draw(share), draw(links(devices, time)))
+
+
+@st.composite
+def links(draw: st.DrawFn, devices: int, time: st.SearchStrategy[float]) -> tuple[tuple[float, ...], ...] | None:
+    """The latency from each device to each other, a few different ones; or None: the same everywhere."""
+    if draw(st.booleans()):
+        return None
+    few = draw(st.lists(time, min_size=1, max_size=4))
+    rng = draw(st.randoms(use_true_random=False))
+    return tuple(tuple(0.0 if sender == receiver else rng.choice(few) for receiver in range(devices)) for sender in range(devices))
 
 
 @st.composite
@@ -117,7 +127,7 @@ def any_orders(draw: st.DrawFn) -> list[list[Node]]:
 
 @st.composite
 def batches(draw: st.DrawFn, devices: int) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """A batch's shape and the arguments of ``Costs.per_device``, each with some of its axes, or length 1 in some of them."""
+    """A batch's shape and the arguments of ``Costs``, each with some of its axes, or length 1 in some of them."""
     shape = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
 
@@ -131,13 +141,13 @@ def batches(draw: st.DrawFn, devices: int) -> tuple[tuple[int, ...], dict[str, A
     # One argument carries every axis, so that the batch's shape is known.
     forward = values((*shape, draw(st.sampled_from([1, devices]))))
     backward, share = (values((*cut(shape), draw(st.sampled_from([1, devices])))) for _ in range(2))
-    return shape, {"forward": forward, "backward": backward, "weight_share": share / 5, "p2p": values(cut(shape))}
+    return shape, {"forward": forward, "backward": backward, "weight_share": share / 5, "p2p": np.expand_dims(values(cut(shape)), -1)}
 
 
 def one_by_one(shape: tuple[int, ...], devices: int, arguments: dict[str, Any]) -> Iterator[tuple[tuple[int, ...], Costs]]:
     """The costs of every setting of a batch, made separately."""
     whole = {name: np.broadcast_to(value, (*shape, devices)) for name, value in arguments.items() if name != "p2p"}
-    latency = np.broadcast_to(arguments["p2p"], shape)
+    latency = np.broadcast_to(arguments["p2p"], (*shape, 1))[..., 0]
     for setting in np.ndindex(shape):
         rows = {name: value[setting].tolist() for name, value in whole.items()}
-        yield setting, Costs.per_device(**rows, p2p=float(latency[setting]))
+        yield setting, Costs(**rows, p2p=float(latency[setting]))

@@ -13,8 +13,8 @@ WHY = "hanayo needs microbatches divisible by devices: 4 is not divisible by 3; 
 DEVICES, LATENCIES = (2, 3, 8), (0, 0.5, 16)
 
 
-def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Sweep:
-    return Sweep(tuple(columns), tuple(map(tuple, rows)))
+def table(columns: Iterable[str], rows: Iterable[Iterable[Any]], unit: str | None = "ms") -> Sweep:
+    return Sweep(tuple(columns), tuple(map(tuple, rows)), unit)
 
 
 def makespan(line: int, devices: int, p2p: float) -> float:
@@ -30,10 +30,10 @@ def is_refused(line: int, devices: int) -> bool:
     return line in (1, 2) and devices == 3
 
 
-def some_table() -> Sweep:
+def some_table(unit: str | None = "ms") -> Sweep:
     """Four lines over three numbers of devices and three latencies; the forward time follows from the devices."""
     rows = []
     for p2p, (line, (schedule, chunks)), devices in product(LATENCIES, enumerate(LINES), DEVICES):
         results = (None, None, WHY) if is_refused(line, devices) else (makespan(line, devices, p2p), bubble_ratio(line, devices, p2p), None)
         rows.append((schedule, devices, 4, chunks, p2p, 400 / devices, *results))
-    return table(COLUMNS, rows)
+    return table(COLUMNS, rows, unit)

@@ -92,7 +92,7 @@ def test_needs(op: Any) -> None:
 @settings(max_examples=400)
 @given(forward=cost, backward=cost, share=usual_or_junk([0.5, 0, 1]), p2p=cost)
 def test_costs_and_simulate(forward: Any, backward: Any, share: Any, p2p: Any) -> None:
-    costs = outcome(Costs.per_device, forward, backward, share, p2p)
+    costs = outcome(Costs, forward=forward, backward=backward, weight_share=share, p2p=p2p)
     if costs is not None and math.prod(costs.batch) < 1000:
         assert (costs.weight_gradient <= costs.backward).all()
         timeline = outcome(simulate, SCHEDULE, costs)
@@ -115,7 +115,7 @@ def test_duration(kind: Any, device: Any, chunks: Any) -> None:
     named=st.booleans(),
 )
 def test_slower(devices: Any, factor: Any, of: Any, named: bool) -> None:
-    costs = outcome((COSTS if named else Costs.per_device(1, 2)).slower, devices, factor, of)
+    costs = outcome((COSTS if named else Costs(forward=1, backward=2)).slower, devices, factor, of)
     if costs is not None:
         assert np.isfinite(costs.forward).all()
         assert np.isfinite(costs.backward).all()
@@ -157,9 +157,10 @@ def test_at(setting: list[Any], batched: bool) -> None:
 
 
 @settings(max_examples=200)
-@given(microseconds=usual_or_junk([1000]))
-def test_chrome_trace(microseconds: Any) -> None:
-    trace = outcome(TIMELINE.to_chrome_trace, microseconds)
+@given(unit=usual_or_junk(["s", "ms", "us", None]), more=st.lists(usual_or_junk([1000]), max_size=1))
+def test_chrome_trace(unit: Any, more: list[Any]) -> None:
+    timeline = outcome(Timeline, SCHEDULE, TIMELINE.start, TIMELINE.end, unit=unit)
+    trace = None if timeline is None else outcome(timeline.to_chrome_trace, *more)
     assert trace is None or len(trace["traceEvents"]) > len(SCHEDULE.ops)
 
 
@@ -215,7 +216,7 @@ def test_the_junk_tests_reach_every_closed_form() -> None:
 def test_sizes_asked_of_a_family(devices: Any, microbatches: Any, chunks: Any, name: str) -> None:
     why = outcome(REGISTRY[name].refusal, devices, microbatches, chunks)
     assert why is None or isinstance(why, str)
-    table = outcome(Costs.per_device(1, 2).table, devices, chunks)
+    table = outcome(Costs(forward=1, backward=2).table, devices, chunks)
     assert table is None or np.isfinite(table).all()
 
 

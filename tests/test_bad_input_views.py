@@ -20,13 +20,12 @@ words = usual_or_junk(["", "ms"])
 @given(
     timeline=timeline,
     title=usual_or_junk([None, "mine"]),
-    unit=words,
     activations=usual_or_junk([True, False]),
     end=usual_or_junk([None, 100.0]),
     peak=usual_or_junk([None, 8]),
 )
-def test_plot_timeline(timeline: Any, title: Any, unit: Any, activations: Any, end: Any, peak: Any) -> None:
-    picture = outcome(plot.timeline, timeline, title=title, unit=unit, activations=activations, end=end, peak=peak)
+def test_plot_timeline(timeline: Any, title: Any, activations: Any, end: Any, peak: Any) -> None:
+    picture = outcome(plot.timeline, timeline, title=title, activations=activations, end=end, peak=peak)
     assert picture is None or picture.alt_text
 
 
@@ -34,10 +33,9 @@ def test_plot_timeline(timeline: Any, title: Any, unit: Any, activations: Any, e
 @given(
     timelines=usual_or_junk([{}, {"a": TIMELINE}, {"a": TIMELINE, "b": BATCH}, [TIMELINE]]),
     title=usual_or_junk([None, "mine"]),
-    unit=words,
 )
-def test_plot_compare(timelines: Any, title: Any, unit: Any) -> None:
-    picture = outcome(plot.compare, timelines, title=title, unit=unit)
+def test_plot_compare(timelines: Any, title: Any) -> None:
+    picture = outcome(plot.compare, timelines, title=title)
     assert picture is None or picture.alt_text
 
 
@@ -73,9 +71,9 @@ def test_cluster_explorer(models: Any, gpus: Any, counts: list[Any], links: Any,
     assert explorer is None or explorer.plan.gpus >= 1
 
 
-@given(timeline=timeline, unit=words)
-def test_alt_text(timeline: Any, unit: Any) -> None:
-    text = outcome(plot.alt_text, timeline, unit)
+@given(timeline=timeline)
+def test_alt_text(timeline: Any) -> None:
+    text = outcome(plot.alt_text, timeline)
     assert text is None or "devices" in text
 
 

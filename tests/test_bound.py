@@ -86,32 +86,32 @@ def test_gpipe_and_1f1b_are_optimal_without_latency(name: str, devices: int, mic
     """(M + K-1)(F + B), whatever F and B: the last device waits for the first forward and the step for the last backward."""
     forward, backward = (data.draw(st.integers(0, 40)) / 4 for _ in range(2))
     form = formulas.gpipe_makespan if name == "gpipe" else formulas.one_f_one_b_makespan
-    costs = Costs.per_device(forward, backward)
+    costs = Costs(forward=forward, backward=backward)
     assert lower_bound(build(name, devices, microbatches), costs) == form(devices, microbatches, forward, backward)
 
 
 @given(devices=st.integers(1, 8), microbatches=st.integers(1, 20), p2p=st.integers(0, 12))
 def test_gpipe_is_optimal_with_latency_too(devices: int, microbatches: int, p2p: int) -> None:
-    bound = lower_bound(build("gpipe", devices, microbatches), Costs.per_device(1, 2, p2p=p2p / 4))
+    bound = lower_bound(build("gpipe", devices, microbatches), Costs(forward=1, backward=2, p2p=p2p / 4))
     assert bound == formulas.gpipe_makespan(devices, microbatches, 1, 2, p2p / 4)
 
 
 @pytest.mark.parametrize(("devices", "groups", "chunks"), [(2, 1, 2), (4, 2, 2), (4, 3, 4), (8, 2, 2)])
 def test_interleaved_is_optimal_without_latency(devices: int, groups: int, chunks: int) -> None:
-    bound = lower_bound(build("interleaved", devices, groups * devices, chunks), Costs.per_device(forward=4, backward=8))
+    bound = lower_bound(build("interleaved", devices, groups * devices, chunks), Costs(forward=4, backward=8))
     assert bound == formulas.interleaved_makespan(devices, groups * devices, chunks, 4, 8)
 
 
 @pytest.mark.parametrize(("devices", "groups"), [(2, 1), (2, 3), (4, 2), (6, 3)])
 def test_1f1b_waits_a_round_trip_for_every_group_of_microbatches(devices: int, groups: int) -> None:
     """Its first device has room for K microbatches: M/K lifetimes of K(F + B) + 2(K-1)C, then the last group's (K-1)(F + B)."""
-    bound = lower_bound(build("1f1b", devices, groups * devices), Costs.per_device(1, 2, p2p=1.5))
+    bound = lower_bound(build("1f1b", devices, groups * devices), Costs(forward=1, backward=2, p2p=1.5))
     assert bound >= groups * (devices * 3 + 2 * (devices - 1) * 1.5) + (devices - 1) * 3
 
 
 def test_with_room_for_one_a_microbatch_waits_for_the_one_before() -> None:
     """Three stages, F = 1, B = 2, C = 0.5: each microbatch takes 3 * 3 + 4 * 0.5 = 11, and five of them 55."""
-    schedule, costs = build("1f1b", 3, 5), Costs.per_device(1, 2, p2p=0.5)
+    schedule, costs = build("1f1b", 3, 5), Costs(forward=1, backward=2, p2p=0.5)
     assert lower_bound(schedule, costs, memory=1) == 55
     assert lower_bound(schedule, costs, memory=[1, 5, 5]) == 55
     assert lower_bound(schedule, costs, memory=[2, 5, 5]) < 55
@@ -119,7 +119,7 @@ def test_with_room_for_one_a_microbatch_waits_for_the_one_before() -> None:
 
 def test_more_memory_never_makes_the_bound_higher() -> None:
     for name, chunks in (("1f1b", 1), ("zb-h1", 1), ("interleaved", 2), ("hanayo", 2)):
-        schedule, costs = build(name, 4, 8, chunks), Costs.per_device(1, 2, p2p=1)
+        schedule, costs = build(name, 4, 8, chunks), Costs(forward=1, backward=2, p2p=1)
         bounds = [lower_bound(schedule, costs, memory) for memory in (1, 1.5, 2, 3, 4, 6, 8, 100, np.inf)]
         assert bounds == sorted(bounds, reverse=True)
         assert bounds[-1] == bounds[-3], "eight microbatches need no more room than eight"
@@ -134,21 +134,21 @@ def test_activations_of_several_chunks_share_the_room() -> None:
     """
     schedule = build("hanayo", 2, 8, 2)
     split = Schedule.parse(re.sub(r"(\d)B(\d)", r"\1I\2 \1W\2", str(schedule)))
-    assert lower_bound(schedule, Costs.per_device(1, 2, p2p=2), memory=[1, 8]) == 62.75
-    assert lower_bound(split, Costs.per_device(1, 2, weight_share=0.75, p2p=2), memory=[1, 8]) == 8 * 13.25 / 2 + (0.5 + 0.75) / 2
+    assert lower_bound(schedule, Costs(forward=1, backward=2, p2p=2), memory=[1, 8]) == 62.75
+    assert lower_bound(split, Costs(forward=1, backward=2, weight_share=0.75, p2p=2), memory=[1, 8]) == 8 * 13.25 / 2 + (0.5 + 0.75) / 2
 
 
 def test_a_set_of_operations_counts_where_the_whole_device_does_not() -> None:
     """Device 0 runs three forwards, which take 30, and the last one still has 1 + 1 + 1 to come; all its work is 33."""
     schedule = build("gpipe", 2, 3)
-    assert lower_bound(schedule, Costs.per_device(forward=[10, 1], backward=[1, 1], p2p=8)) == 30 + 8 + 1 + 1 + 8 + 1
+    assert lower_bound(schedule, Costs(forward=[10, 1], backward=[1, 1], p2p=8)) == 30 + 8 + 1 + 1 + 8 + 1
 
 
 @given(name=st.sampled_from(sorted(REGISTRY)), data=st.data())
 def test_a_batch_has_the_bounds_of_its_settings(name: str, data: st.DataObject) -> None:
     schedule = data.draw(sizes(name)).build()
     shape, arguments = data.draw(batches(schedule.devices))
-    bounds = lower_bound(schedule, Costs.per_device(**arguments))
+    bounds = lower_bound(schedule, Costs(**arguments))
     assert bounds.shape == shape
     for setting, costs in one_by_one(shape, schedule.devices, arguments):
         assert bounds[setting] == pytest.approx(lower_bound(schedule, costs), rel=1e-12)
@@ -164,7 +164,7 @@ def test_microbatches_whose_backwards_are_split_differently() -> None:
 def test_overlapped_pairs_shorten_the_work_of_a_device_by_what_its_backwards_can_save() -> None:
     """Four microbatches, F = 1, B = 2: 12 of work, of which each backward can save overlap * 1."""
     for overlap, least in ((0.0, 12), (0.5, 10), (1.0, 8)):
-        schedule, costs = build("1f1b", 1, 4), Costs.per_device(1, 2)
+        schedule, costs = build("1f1b", 1, 4), Costs(forward=1, backward=2)
         object.__setattr__(costs, "overlap", np.array(overlap))
         assert lower_bound(schedule, costs, memory=4) == 12, "a schedule without pairs saves nothing"
         object.__setattr__(schedule, "pairs", np.array([[1, 2]]))
@@ -173,20 +173,20 @@ def test_overlapped_pairs_shorten_the_work_of_a_device_by_what_its_backwards_can
 
 
 def test_huge_and_zero_times_have_bounds() -> None:
-    assert lower_bound(build("1f1b", 2, 4), Costs.per_device(0, 0)) == 0
-    assert lower_bound(build("1f1b", 2, 4), Costs.per_device(1e200, 1e200)) == pytest.approx(1e201)
+    assert lower_bound(build("1f1b", 2, 4), Costs(forward=0, backward=0)) == 0
+    assert lower_bound(build("1f1b", 2, 4), Costs(forward=1e200, backward=1e200)) == pytest.approx(1e201)
 
 
 def test_a_distance_is_at_most_that_to_the_bound() -> None:
-    costs = Costs.per_device(1, 2)
+    costs = Costs(forward=1, backward=2)
     known = distance(build("1f1b", 4, 8), costs)
     assert (known.makespan, known.bound, known.optimum, known.ratio) == (33, 33, 33, 1)
     unknown = distance(build("hanayo", 4, 8, 2), costs)
     assert (unknown.bound, unknown.optimum) == (28.5, None)
     assert unknown.ratio == 32.5 / 28.5
-    assert distance(build("1f1b", 4, 8), Costs.per_device(0, 0)).ratio == 1
+    assert distance(build("1f1b", 4, 8), Costs(forward=0, backward=0)).ratio == 1
     with pytest.raises(HybridLabError, match=r"one setting of costs, but these have settings \(2,\)"):
-        distance(SCHEDULE, Costs.per_device([[1], [2]], 2))
+        distance(SCHEDULE, Costs(forward=[[1], [2]], backward=2))
 
 
 @pytest.mark.parametrize(
@@ -205,15 +205,15 @@ def test_a_memory_that_cannot_be_is_refused(memory: Any, told: str) -> None:
 
 def test_costs_of_other_devices_and_sets_too_large_are_refused() -> None:
     with pytest.raises(HybridLabError, match="the costs are for 3 devices but the schedule has 2"):
-        lower_bound(SCHEDULE, Costs.per_device([1, 2, 3], 1))
+        lower_bound(SCHEDULE, Costs(forward=[1, 2, 3], backward=1))
     with pytest.raises(HybridLabError, match="take fewer settings at a time"):
-        lower_bound(build("interleaved", 2, 4, 32), Costs.per_device(np.ones((10_000, 1)), 1))
+        lower_bound(build("interleaved", 2, 4, 32), Costs(forward=np.ones((10_000, 1)), backward=1))
 
 
 @settings(max_examples=150)
 @given(
     schedule=usual_or_junk([SCHEDULE, build("hanayo", 2, 2)]),
-    costs=usual_or_junk([COSTS, Costs.per_device([[1], [2]], 2)]),
+    costs=usual_or_junk([COSTS, Costs(forward=[[1], [2]], backward=2)]),
     memory=usual_or_junk([None, 1, [1, 2]]),
 )
 def test_junk(schedule: Any, costs: Any, memory: Any) -> None:

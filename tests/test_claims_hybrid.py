@@ -15,8 +15,8 @@ from hybridlab.collectives import Link, all_reduce_time
 CLAIMS = Path(__file__).parents[2] / "shared" / "reference" / "claims.md"
 needs_claims = pytest.mark.skipif(not CLAIMS.is_file(), reason="needs ../shared/reference beside the repository")
 
-A_STAGE = Costs.per_device(forward=50, backward=80)  # ms; reading A of the report's 50/80 ms
-THE_MODEL = Costs.per_device(forward=25, backward=40)  # reading B: half of the model on each of two stages
+A_STAGE = Costs(forward=50, backward=80)  # ms; reading A of the report's 50/80 ms
+THE_MODEL = Costs(forward=25, backward=40)  # reading B: half of the model on each of two stages
 MICROBATCHES = (2, 4, 8, 16)
 REPLICAS = (2, 4, 8)
 

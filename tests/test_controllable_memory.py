@@ -10,7 +10,7 @@ import pytest
 from hybridlab import Costs, Schedule, Timeline, build, simulate
 from hybridlab.schedules.controllable_memory import block
 
-EQUAL = Costs.per_device(forward=2, backward=4)  # forward, input gradient and weight gradient alike: one unit a chunk
+EQUAL = Costs(forward=2, backward=4)  # forward, input gradient and weight gradient alike: one unit a chunk
 PERIOD = 6
 PARTS = {"v-half": 2, "v-min": 3}
 PEAK = {"v-half": lambda k: -(-(k + 2) // 2), "v-min": lambda k: (k + 4) // 3}  # closed_forms.md, from the paper

@@ -1,17 +1,21 @@
 """Costs: one table of times, per device and per setting."""
 
+import copy
+import pickle
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import decimals, shares
+from strategies import decimals, settings_of, shares
 
-from hybridlab import Costs, HybridLabError, Kind
+from hybridlab import Costs, HybridLabError, Kind, build, hybrid_step, simulate
 
 
 @given(forward=decimals, backward=decimals, share=shares, chunks=st.integers(1, 8))
 def test_a_full_backward_is_its_input_gradient_and_its_weight_gradient(forward: float, backward: float, share: float, chunks: int) -> None:
-    costs = Costs.per_device(forward, backward, share)
+    costs = Costs(forward=forward, backward=backward, weight_share=share)
     times = {kind: costs.duration(kind, device=0, chunks=chunks) for kind in Kind}
     assert times[Kind.F] == forward / chunks
     assert times[Kind.B] == backward / chunks
@@ -21,7 +25,7 @@ def test_a_full_backward_is_its_input_gradient_and_its_weight_gradient(forward: 
 
 
 def test_times_are_one_for_all_devices_or_one_for_each() -> None:
-    costs = Costs.per_device(forward=10, backward=[20, 30], weight_share=[0.5, 0.1])
+    costs = Costs(forward=10, backward=[20, 30], weight_share=[0.5, 0.1])
     assert costs.devices == 2
     assert costs.batch == ()
     assert [[costs.duration(kind, device) for device in (0, 1)] for kind in "FBIW"] == [
@@ -30,7 +34,7 @@ def test_times_are_one_for_all_devices_or_one_for_each() -> None:
         [10, 27],
         [10, 3],
     ]
-    same = Costs.per_device(1, 2)
+    same = Costs(forward=1, backward=2)
     assert same.devices is None
     assert same.duration("F", device=10**6) == 1.0
     with pytest.raises(HybridLabError, match="the costs are for devices 0 to 1, not 2"):
@@ -46,15 +50,15 @@ def test_times_are_one_for_all_devices_or_one_for_each() -> None:
         ({"forward": [[1, 2]]}, (1,), 2),
         ({"forward": [[1], [2], [3]]}, (3,), None),
         ({"forward": [[1, 2], [2, 3], [3, 4]]}, (3,), 2),
-        ({"p2p": [1, 2, 3]}, (3,), None),
-        ({"p2p": [1, 2, 3], "forward": [1, 2]}, (3,), 2),
-        ({"p2p": [[1], [2]], "forward": np.ones((1, 3, 4))}, (2, 3), 4),
-        ({"p2p": [1, 2, 3], "forward": np.ones((2, 1, 4))}, (2, 3), 4),
-        ({"weight_share": np.full((2, 1, 1), 0.5), "p2p": [1, 2, 3]}, (2, 3), None),
+        ({"p2p": [[1], [2], [3]]}, (3,), None),
+        ({"p2p": [[1], [2], [3]], "forward": [1, 2]}, (3,), 2),
+        ({"p2p": [[[1]], [[2]]], "forward": np.ones((1, 3, 4))}, (2, 3), 4),
+        ({"p2p": [[1], [2], [3]], "forward": np.ones((2, 1, 4))}, (2, 3), 4),
+        ({"weight_share": np.full((2, 1, 1), 0.5), "p2p": [[1], [2], [3]]}, (2, 3), None),
     ],
 )
 def test_axes_before_the_devices_are_settings(arguments: dict[str, object], batch: tuple[int, ...], devices: int | None) -> None:
-    costs = Costs.per_device(**({"forward": 1, "backward": 2} | arguments))
+    costs = Costs(**({"forward": 1, "backward": 2} | arguments))
     assert costs.batch == batch
     assert costs.devices == devices
     assert costs.table(devices or 3, chunks=2).shape == (4, devices or 3, *batch)
@@ -62,13 +66,13 @@ def test_axes_before_the_devices_are_settings(arguments: dict[str, object], batc
 
 
 def test_a_duration_of_a_batch_holds_every_setting() -> None:
-    costs = Costs.per_device(forward=[[10, 20], [30, 40]], backward=[[1], [2]])
+    costs = Costs(forward=[[10, 20], [30, 40]], backward=[[1], [2]])
     assert costs.duration("F", 1, chunks=2).tolist() == [10, 20]
     assert costs.duration(Kind.B, 1).tolist() == [1, 2]
 
 
 def test_slower_devices() -> None:
-    costs = Costs.per_device(forward=[10, 10], backward=20, weight_share=0.25, p2p=3)
+    costs = Costs(forward=[10, 10], backward=20, weight_share=0.25, p2p=3)
     slow = costs.slower([1], 1.5)
     assert [[slow.duration(kind, device) for device in (0, 1)] for kind in "FBIW"] == [
         [10, 15],
@@ -78,10 +82,10 @@ def test_slower_devices() -> None:
     ]
     assert slow.p2p == 3
     assert costs.duration("F", 1) == 10, "the costs themselves stay as they are"
-    assert Costs.per_device(1, 2).slower([0, 2], 2, of=3).forward.tolist() == [2, 1, 2]
+    assert Costs(forward=1, backward=2).slower([0, 2], 2, of=3).forward.tolist() == [2, 1, 2]
     assert costs.slower([], 9).forward.tolist() == [10, 10]
     assert costs.slower([0, 0], 2).forward.tolist() == [20, 10], "a device named twice is not slowed twice"
-    batch = Costs.per_device(forward=[[1], [2]], backward=2).slower([1], 3, of=2)
+    batch = Costs(forward=[[1], [2]], backward=2).slower([1], 3, of=2)
     assert batch.forward.tolist() == [[1, 3], [2, 6]]
 
 
@@ -89,7 +93,7 @@ def test_slower_devices() -> None:
 @given(values=st.lists(decimals, min_size=2, max_size=5))
 def test_costs_keep_copies_that_nobody_can_change(values: list[float]) -> None:
     array = np.array(values)
-    costs = Costs.per_device(array, array, 0.5, p2p=1)
+    costs = Costs(forward=array, backward=array, weight_share=0.5, p2p=1)
     array += 1
     assert costs.forward.tolist() == values
     for changed in (costs, costs.slower([0], 2)):
@@ -101,28 +105,94 @@ def test_costs_keep_copies_that_nobody_can_change(values: list[float]) -> None:
 @pytest.mark.parametrize("kind", ["f", "X", "", "FB", None, 0, [], ["F"]])
 def test_there_are_four_kinds_of_operation(kind: object) -> None:
     with pytest.raises(HybridLabError, match="is no kind of operation: use F, B, I or W"):
-        Costs.per_device(1, 2).duration(kind, 0)  # type: ignore[arg-type]
+        Costs(forward=1, backward=2).duration(kind, 0)  # type: ignore[arg-type]
 
 
 def test_whole_numbers_of_any_type_are_times() -> None:
     for dtype in (np.int8, np.uint64, np.int64, np.float16, np.float32, np.longdouble):
-        costs = Costs.per_device(np.array([1, 2], dtype=dtype), 2)
+        costs = Costs(forward=np.array([1, 2], dtype=dtype), backward=2)
         assert costs.forward.dtype == np.float64
         assert costs.forward.tolist() == [1, 2]
 
 
-def test_costs_made_without_per_device_are_checked_too() -> None:
-    with pytest.raises(HybridLabError, match="weight gradient is a part of the backward"):
-        Costs([1], [2], [3], 0)  # type: ignore[arg-type]
-    with pytest.raises(HybridLabError, match="p2p must be finite"):
-        Costs([1], [2], [1], float("nan"))  # type: ignore[arg-type]
-    with pytest.raises(HybridLabError, match="last axis is the devices"):
-        Costs([1, 2, 3], [2, 2], [1], 0)  # type: ignore[arg-type]
-
-
-def test_a_latency_may_be_written_with_an_axis_for_the_devices() -> None:
+def test_a_latency_has_settings_on_the_axes_before_its_last() -> None:
     forward = [[1], [2], [3]]
-    for p2p in ([4, 5, 6], [[4], [5], [6]]):
-        assert Costs.per_device(forward, 2, p2p=p2p).p2p.tolist() == [4, 5, 6]
-    assert Costs.per_device(1, 2, p2p=[4]).batch == (1,)
-    assert Costs.per_device(forward, 2, p2p=[[4], [5]]).batch == (2, 3), "each latency with each forward"
+    assert Costs(forward=forward, backward=2, p2p=[[4], [5], [6]]).p2p.tolist() == [[4], [5], [6]]
+    assert Costs(forward=1, backward=2, p2p=[4]).batch == ()
+    assert Costs(forward=forward, backward=2, p2p=[[[4]], [[5]]]).batch == (2, 3), "each latency with each forward"
+
+
+@pytest.mark.parametrize("values", [[1, 5, 1], (0, 1), np.array([1.0, 1.0, 1.0]), [[1, 5, 1]]])
+def test_several_latencies_in_a_row_have_two_readings_and_are_refused_with_both(values: object) -> None:
+    """They became three settings in silence where their author gave one to each link."""
+    with pytest.raises(HybridLabError, match=r"p2p_between=\[1, 5, 1\] is one latency for each pair of neighbours") as why:
+        Costs(forward=1, backward=2, p2p=values)
+    assert "p2p=[[1], [5], [1]] are three settings" in str(why.value)
+    assert Costs(forward=1, backward=2, p2p_between=[1, 5, 1]).devices == 4
+    assert Costs(forward=1, backward=2, p2p=[[1], [5], [1]]).batch == (3,)
+
+
+def test_overlaps_in_a_row_are_refused_too() -> None:
+    with pytest.raises(HybridLabError, match=r"\[\[0\], \[0.5\], \[1\]\] are three settings"):
+        Costs(forward=1, backward=2, overlap=[0, 0.5, 1])
+
+
+# Equal costs
+
+
+def test_costs_are_equal_if_all_their_values_are() -> None:
+    values: dict[str, object] = {"forward": [1, 2], "backward": 3, "weight_share": 0.25, "p2p": 1, "overlap": 0.5, "unit": "s"}
+    costs = Costs(**values)  # type: ignore[arg-type]
+    assert costs == Costs(**values) == copy.deepcopy(costs) == pickle.loads(pickle.dumps(costs))  # type: ignore[arg-type]  # noqa: S301
+    assert hash(costs) == hash(Costs(**values))  # type: ignore[arg-type]
+    changes: list[dict[str, object]] = [
+        {"forward": [1, 3]}, {"forward": [1, 2, 2]}, {"forward": [[1, 2]]}, {"backward": 4}, {"weight_share": 0.5}, {"p2p": 2},
+        {"overlap": 0}, {"unit": "ms"}, {"unit": None}, {"p2p": 0}, {"p2p": 0, "p2p_between": [1]},
+    ]  # fmt: skip
+    others = [Costs(**values | change) for change in changes]  # type: ignore[arg-type]
+    assert all(costs != other for other in others)
+    assert len({costs, *others}) == 1 + len(others)
+
+
+@pytest.mark.parametrize("other", [None, 1, "costs", (1, 2), object()])
+def test_costs_are_equal_to_nothing_else(other: object) -> None:
+    assert Costs(forward=1, backward=2) != other
+    assert Costs(forward=1, backward=2).__eq__(other) is NotImplemented
+
+
+def test_zeros_of_both_signs_are_equal_and_have_one_hash() -> None:
+    plus, minus = (Costs(forward=1, backward=2, p2p=zero) for zero in (0.0, -0.0))
+    assert plus == minus
+    assert hash(plus) == hash(minus)
+
+
+@given(devices=st.integers(1, 4), data=st.data())
+def test_what_is_made_from_equal_costs_is_equal(devices: int, data: st.DataObject) -> None:
+    setting = data.draw(settings_of(devices))
+    one, other = setting.costs(), setting.costs()
+    assert one == other
+    assert hash(one) == hash(other)
+    schedule = build("1f1b", devices, 3)
+    steps = [hybrid_step(schedule, each, 2, ring_step=1, optimiser=2) for each in (one, other)]
+    assert steps[0] == steps[1]
+    assert len({steps[0].timeline, steps[1].timeline}) == 1
+    later = simulate(schedule, one.slower([0], 2, of=devices))
+    assert (later == simulate(schedule, one)) == np.array_equal(later.end, simulate(schedule, one).end)
+
+
+# What went
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Costs.per_device(1, 2), r"Costs.per_device\(\) is now Costs\(\) itself: give every time its name"),
+        (lambda: Costs.per_device(forward=1, backward=2), "give every time its name, as in Costs"),
+        (lambda: Costs(1, 2), r"Costs\(\) no longer takes so many arguments without a name: give every time its name"),  # type: ignore[misc]
+        (lambda: Costs(1, backward=2), "give every time its name"),  # type: ignore[misc,call-arg]
+        (lambda: Costs(forward=1, backward=2, weight_gradient=1), "no longer takes weight_gradient: give its part of the backward"),  # type: ignore[call-arg]
+    ],
+)
+def test_what_went_is_refused_with_what_took_its_place(make: Callable[[], object], told: str) -> None:
+    with pytest.raises(HybridLabError, match=told):
+        make()

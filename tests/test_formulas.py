@@ -18,7 +18,7 @@ parts = st.integers(0, 60).map(lambda number: number / 4)  # forward, input grad
 
 
 def run(name: str, sizes: tuple[int, ...], forward: float, backward: float, share: float = 0.5, p2p: float = 0.0) -> Timeline:
-    return simulate(build(name, *sizes), Costs.per_device(forward, backward, share, p2p))
+    return simulate(build(name, *sizes), Costs(forward=forward, backward=backward, weight_share=share, p2p=p2p))
 
 
 def split(
@@ -245,7 +245,7 @@ def test_groups_of_chimera_that_share_no_slot_wait_for_each_other(half: int, gro
     slots = np.concatenate([np.where(one < 0, -1, one + 4 * devices * group) for group in range(groups)], axis=2)
     apart = Schedule.from_slots("apart", slots, family.device_of(devices, 1), copies=2)
     longer = (groups - 1) * (devices - 2) * abs(backward - forward)
-    makespan = simulate(apart, Costs.per_device(forward, backward)).makespan
+    makespan = simulate(apart, Costs(forward=forward, backward=backward)).makespan
     assert makespan == equal(formulas.chimera_makespan(devices, groups * devices, forward, backward) + longer)
 
 
@@ -256,7 +256,7 @@ def test_dualpipes_bubble(name: str, half: int, more: int, forward: float, weigh
     devices, microbatches = (2 * half, 4 * half + 2 * more) if name == "dualpipe" else (half, 2 * half + more)
     schedule = build(name, devices, microbatches)
     backward, share = forward * (1 + weight), weight / (1 + weight)
-    timeline = simulate(schedule, Costs.per_device(forward, backward, share, overlap=overlap))
+    timeline = simulate(schedule, Costs(forward=forward, backward=backward, weight_share=share, overlap=overlap))
     times = (forward + backward - overlap * forward, backward, forward * weight)
     each = [time / schedule.chunks for time in times]
     idle = timeline.makespan - timeline.busy.min()

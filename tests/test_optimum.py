@@ -16,7 +16,7 @@ from hybridlab import Costs, HybridLabError, Schedule, UnsupportedSize, build, s
 from hybridlab.bound import Optimum, distance, lower_bound, optimum
 
 HANAYO = build("hanayo", devices=2, microbatches=4, chunks=2)  # 14.5 at F = 1, B = 2; the best order with its memory takes 14
-UNEQUAL = Costs.per_device(forward=1, backward=2)
+UNEQUAL = Costs(forward=1, backward=2)
 
 
 @settings(max_examples=50, deadline=None)
@@ -40,7 +40,7 @@ def test_it_finds_the_best_of_all_orders(case: tuple[Schedule, Setting, list[flo
 )
 def test_larger_sizes_that_are_proven_at_once(name: str, devices: int, microbatches: int, chunks: int, p2p: float, least: float) -> None:
     """Values of a model of the problem without equal microbatches kept in order and without bounds, solved once."""
-    schedule, costs = build(name, devices, microbatches, chunks), Costs.per_device(1, 2, p2p=p2p)
+    schedule, costs = build(name, devices, microbatches, chunks), Costs(forward=1, backward=2, p2p=p2p)
     best = optimum(schedule, costs)
     assert best.proven
     assert best.makespan == least <= simulate(schedule, costs).makespan
@@ -49,7 +49,7 @@ def test_larger_sizes_that_are_proven_at_once(name: str, devices: int, microbatc
 def test_a_schedule_that_cannot_be_beaten_comes_back_itself() -> None:
     for name, chunks in (("gpipe", 1), ("1f1b", 1), ("zb-h1", 1), ("interleaved", 2)):
         for p2p in (0, 0.25):
-            schedule, costs = build(name, 2, 4, chunks), Costs.per_device(1, 2, p2p=p2p)
+            schedule, costs = build(name, 2, 4, chunks), Costs(forward=1, backward=2, p2p=p2p)
             own = simulate(schedule, costs).makespan
             assert optimum(schedule, costs) == Optimum(schedule, own, own, proven=True)
 
@@ -62,7 +62,7 @@ def test_the_same_call_gives_the_same_order() -> None:
 
 
 def test_without_time_the_answer_is_no_longer_than_the_schedule_and_not_called_proven() -> None:
-    schedule, costs = build("hanayo", 4, 8, 2), Costs.per_device(1, 2)
+    schedule, costs = build("hanayo", 4, 8, 2), Costs(forward=1, backward=2)
     best = optimum(schedule, costs, seconds=0)
     assert not best.proven
     assert best.bound == 28.5 < best.makespan <= 32.5
@@ -71,7 +71,7 @@ def test_without_time_the_answer_is_no_longer_than_the_schedule_and_not_called_p
 
 
 def test_with_too_little_time_it_says_what_it_knows() -> None:
-    schedule, costs = build("hanayo", 4, 8, 2), Costs.per_device(1, 2, p2p=0.25)
+    schedule, costs = build("hanayo", 4, 8, 2), Costs(forward=1, backward=2, p2p=0.25)
     best = optimum(schedule, costs, seconds=0.2)
     assert not best.proven
     assert best.bound < best.makespan <= simulate(schedule, costs).makespan == 39
@@ -81,7 +81,7 @@ def test_with_too_little_time_it_says_what_it_knows() -> None:
 def test_times_count_exactly_whatever_their_fractions() -> None:
     """Thirds, tenths and thousandths are whole numbers of 1/3000; the answer scales with the unit of time."""
     for unit in (1, 1 / 3, 0.1, 0.007, 1e6):
-        best = optimum(HANAYO, Costs.per_device(unit, 2 * unit))
+        best = optimum(HANAYO, Costs(forward=unit, backward=2 * unit))
         assert best.proven
         assert best.makespan == pytest.approx(14 * unit, rel=1e-12)
 
@@ -111,10 +111,10 @@ def test_without_or_tools_a_sentence_says_how_to_get_it(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("costs", "told"),
     [
-        (Costs.per_device(1, 2.718281828), "a time of 1.359140914 is no fraction with a denominator up to 10,000: round the costs"),
-        (Costs.per_device(1e9, 1.001), "has more than 1,000,000,000: round the costs"),
-        (Costs.per_device(0, 1), "the forward of microbatch 0 on stage 0 takes 0"),
-        (Costs.per_device([[1], [2]], 1), r"one setting of costs, but these have settings \(2,\)"),
+        (Costs(forward=1, backward=2.718281828), "a time of 1.359140914 is no fraction with a denominator up to 10,000: round the costs"),
+        (Costs(forward=1e9, backward=1.001), "has more than 1,000,000,000: round the costs"),
+        (Costs(forward=0, backward=1), "the forward of microbatch 0 on stage 0 takes 0"),
+        (Costs(forward=[[1], [2]], backward=1), r"one setting of costs, but these have settings \(2,\)"),
     ],
 )
 def test_costs_that_cannot_be_counted_are_refused(costs: Costs, told: str) -> None:
@@ -126,7 +126,7 @@ def test_sizes_and_pairs_that_are_out_of_reach_are_refused() -> None:
     with pytest.raises(UnsupportedSize, match="1,024 operations are more than the 1,000 whose shortest order"):
         optimum(build("1f1b", 8, 64), UNEQUAL)
     with pytest.raises(HybridLabError, match="overlapped pairs; take lower_bound, or costs with overlap 0"):
-        optimum(build("dualpipe-v", 2, 4), Costs.per_device(forward=1, backward=2, overlap=0.5))
+        optimum(build("dualpipe-v", 2, 4), Costs(forward=1, backward=2, overlap=0.5))
 
 
 def test_without_overlap_a_pair_is_one_operation_after_the_other() -> None:

@@ -42,24 +42,24 @@ def test_a_pair_can_be_given_as_a_tuple() -> None:
 @pytest.mark.parametrize(("overlap", "makespan", "busy"), [(0, 9, 6), (0.5, 8.5, 5.5), (1, 8, 5)])
 def test_a_pair_takes_its_two_times_less_what_overlaps(overlap: float, makespan: float, busy: float) -> None:
     """By hand: 1F0 from 1 to 2, the pair from 2, 0B0 when it has ended; forward 1, backward 2."""
-    timeline = simulate(PAIR, Costs.per_device(1, 2, overlap=overlap))
+    timeline = simulate(PAIR, Costs(forward=1, backward=2, overlap=overlap))
     assert (timeline.makespan, timeline.busy.tolist()) == (makespan, [6, busy])
     assert timeline.start[5:7].tolist() == [2, 2]
     assert timeline.end[5] == timeline.end[6] == 2 + 3 - overlap
 
 
 def test_a_pair_waits_for_the_later_of_its_inputs() -> None:
-    slow = simulate(PAIR, Costs.per_device([10, 1], [1, 1]))  # the forward of microbatch 1 comes late
+    slow = simulate(PAIR, Costs(forward=[10, 1], backward=[1, 1]))  # the forward of microbatch 1 comes late
     assert slow.start[5] == slow.start[6] == 20
     assert slow.waited_for()[5:7].tolist() == [1, 1]  # 0F1, for both
-    late = simulate(PAIR, Costs.per_device([1, 1], [1, 1]))
+    late = simulate(PAIR, Costs(forward=[1, 1], backward=[1, 1]))
     assert late.waited_for()[5:7].tolist() == [4, 4]  # the device itself
 
 
 def test_overlap_is_a_setting_of_a_batch() -> None:
-    batch = simulate(PAIR, Costs.per_device(1, 2, overlap=[0, 0.5, 1]))
+    batch = simulate(PAIR, Costs(forward=1, backward=2, overlap=[[0], [0.5], [1]]))
     assert batch.makespan.tolist() == [9, 8.5, 8]
-    both = simulate(PAIR, Costs.per_device(1, 2, p2p=[[0], [1]], overlap=[0, 1]))
+    both = simulate(PAIR, Costs(forward=1, backward=2, p2p=[[[0]], [[1]]], overlap=[[0], [1]]))
     assert both.makespan.tolist() == [[9, 8], [11, 10]]
 
 
@@ -101,7 +101,7 @@ def test_a_tuple_of_one_or_three_is_no_pair(turn: tuple[str, ...]) -> None:
 )
 def test_overlap_is_a_share(overlap: object, told: str) -> None:
     with pytest.raises(HybridLabError, match=told):
-        Costs.per_device(1, 2, overlap=overlap)
+        Costs(forward=1, backward=2, overlap=overlap)
 
 
 # Copies
@@ -111,7 +111,7 @@ def test_microbatches_that_take_two_ways_have_two_copies_of_the_weights() -> Non
     assert (BOTH_WAYS.copies, BOTH_WAYS.paths, BOTH_WAYS.copy_of.tolist()) == (2, ((0, 1), (1, 0)), [0, 1])
     assert (BOTH_WAYS.stages, BOTH_WAYS.chunks, BOTH_WAYS.devices) == (2, 1, 2)
     assert BOTH_WAYS.messages.tolist() == [2, 2]
-    timeline = simulate(BOTH_WAYS, Costs.per_device(1, 2, p2p=0.5))
+    timeline = simulate(BOTH_WAYS, Costs(forward=1, backward=2, p2p=0.5))
     assert timeline.makespan == 7  # by hand: forward 1, hop, forward 1, backward 2, hop, backward 2
     assert timeline.peak_activations.tolist() == [2, 2]
 
@@ -138,7 +138,7 @@ def test_three_ways_are_three_copies() -> None:
             orders[way[stage]].append(f"{stage}{kind}{microbatch}")
     schedule = Schedule("three", orders)
     assert (schedule.copies, schedule.paths) == (3, tuple(ways))
-    assert simulate(schedule, Costs.per_device(1, 2)).bubble_ratio == 0
+    assert simulate(schedule, Costs(forward=1, backward=2)).bubble_ratio == 0
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_chimera_is_two_pipelines_in_each_others_gaps() -> None:
         "1F2 2F0 1F3 2F1 2B0 1B2 2B1 1B3",
         "0F2 0F3 3F0 3B0 3F1 3B1 0B2 0B3",
     ]
-    timeline = simulate(build("chimera", 4, 4), Costs.per_device(1, 1))
+    timeline = simulate(build("chimera", 4, 4), Costs(forward=1, backward=1))
     assert timeline.makespan == 10  # 2M + K - 2
 
 

@@ -131,7 +131,7 @@ def pipelines(model: Transformer, plan: Plan) -> tuple[float, float]:
     stage = time.bubble / others * plan.chunks
     backward = 0.7  # of both: the rule takes no note of how a microbatch's work is divided
     each = np.array([stage] * others + [last])
-    costs = Costs.per_device(forward=each * (1 - backward), backward=each * backward)
+    costs = Costs(forward=each * (1 - backward), backward=each * backward)
     schedule = build("interleaved" if plan.chunks > 1 else "1f1b", plan.pipeline, count, plan.chunks)
     return last * count + time.bubble, float(simulate(schedule, costs).makespan)
 
@@ -323,7 +323,7 @@ def test_memory_by_hand(model: Transformer, plan: Plan) -> None:
     whole = model.layer_activation_bytes(size, t, "none", plan.sequence_parallel)
     again = whole - of_a_layer  # what the layer needs and has not kept
     schedule = build("interleaved" if plan.chunks > 1 else "1f1b", plan.pipeline, plan.microbatches, plan.chunks)
-    peaks = simulate(schedule, Costs.per_device(forward=1, backward=2)).peak_activations
+    peaks = simulate(schedule, Costs(forward=1, backward=2)).peak_activations
     logits = 6 * size * model.sequence * model.vocabulary / t
     layers = model.layers / plan.pipeline
     last = peaks[-1] * layers * of_a_layer + again + logits

@@ -56,7 +56,7 @@ def memory_within_the_closed_form() -> None:
 
 
 def makespan_equal_to_the_closed_form() -> None:
-    uniform = Costs.per_device(2, 4, 0.5)
+    uniform = Costs(forward=2, backward=4, weight_share=0.5)
     for name, formula in {
         "zb-h1": formulas.zb_h1_makespan(4, 6, 2, 4, 2),
         "1f1b": formulas.one_f_one_b_makespan(4, 6, 2, 4),

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from io import BytesIO
 from itertools import combinations
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
@@ -24,12 +25,12 @@ from hybridlab.palette import KIND_COLOURS, shade_colour
 from hybridlab.plot import operations
 from hybridlab.plot.picture import INK, MUTED
 
-COSTS = Costs.per_device(forward=1, backward=2)
+COSTS = Costs(forward=1, backward=2)
 
 
-def made(name: str, devices: int, microbatches: int, chunks: int | None = None, **costs: float | list[float]) -> Timeline:
+def made(name: str, devices: int, microbatches: int, chunks: int | None = None, **costs: Any) -> Timeline:
     times = {"forward": 1, "backward": 2} | costs
-    return simulate(build(name, devices, microbatches, chunks), Costs.per_device(**times))
+    return simulate(build(name, devices, microbatches, chunks), Costs(**times))
 
 
 FEWEST = {"chimera": (2, 2), "dualpipe": (2, 4), "dualpipe-v": (1, 2)}
@@ -278,8 +279,8 @@ def test_kinds_differ_for_the_colour_blind(one: str, other: str, seen: list[list
 
 FIGURES = {
     **{name: (lambda timeline=timeline: plot.timeline(timeline)) for name, timeline in TIMELINES.items()},
-    "long title and unit": lambda: plot.timeline(made("1f1b", 2, 4), title="cost $5, then $6; " * 9, unit="20 characters' unit."),
-    "compare": lambda: plot.compare({name: made(name, 4, 8) for name in ("1f1b", "zb-h1", "interleaved")}, title="Three", unit="ms"),
+    "long title": lambda: plot.timeline(made("1f1b", 2, 4), title="cost $5, then $6; " * 9),
+    "compare": lambda: plot.compare({name: made(name, 4, 8) for name in ("1f1b", "zb-h1", "interleaved")}, title="Three"),
     "near ends": lambda: plot.compare({"one": made("gpipe", 2, 9, forward=1.01), "two": made("gpipe", 2, 9)}),
     "lines": lambda: plot.lines([1, 2, 4, 8], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, x_label="x", y_label="y", title="t"),
 }
@@ -348,7 +349,7 @@ def test_a_printed_makespan_is_span_enough() -> None:
 
 
 def test_a_figure_writes_makespan_and_bubble_ratio() -> None:
-    texts = {text.get_text() for text in plot.timeline(made("1f1b", 4, 8), unit="ms").axes[0].texts}
+    texts = {text.get_text() for text in plot.timeline(made("1f1b", 4, 8)).axes[0].texts}
     assert {"makespan 33 ms, bubble ratio 0.273", "time, ms", "1F1B, 4 devices, 8 microbatches"} <= texts
 
 
@@ -356,22 +357,22 @@ def test_ten_microbatches_are_numbered_with_one_figure() -> None:
     """The widest number of ten is 9: it fits where 10 would not."""
     wide = operations.text_width("9", operations.SMALLEST) + 0.04
     assert wide < operations.text_width("10", operations.SMALLEST)
-    timeline = simulate(build("1f1b", 2, 10), Costs.per_device(forward=1, backward=1))
+    timeline = simulate(build("1f1b", 2, 10), Costs(forward=1, backward=1))
     numbers = operations.numbers_for(timeline, height=0.25, inches=wide)
     assert numbers.rows.all()
 
 
 def test_alt_text_states_the_numbers() -> None:
-    assert plot.alt_text(made("1f1b", 4, 8), unit="ms") == (
+    assert plot.alt_text(made("1f1b", 4, 8)) == (
         "Timeline of 1F1B, 4 devices, 8 microbatches: makespan 33 ms, bubble ratio 0.273, "
         "peak activations, in microbatches by device: 4, 3, 2, 1."
     )
     assert plot.alt_text(made("1f1b", 1, 1)).endswith(
-        "1 device, 1 microbatch: makespan 3, bubble ratio 0.000, peak activations, in microbatches: 1."
+        "1 device, 1 microbatch: makespan 3 ms, bubble ratio 0.000, peak activations, in microbatches: 1."
     )
     assert "2 chunks a device" in plot.alt_text(made("interleaved", 2, 2))
     assert plot.alt_text(made("dualpipe", 4, 8)) == (
-        "Timeline of DualPipe, 4 devices, 8 microbatches, 2 copies of the weights: makespan 26, bubble ratio 0.077, peak activations, "
+        "Timeline of DualPipe, 4 devices, 8 microbatches, 2 copies of the weights: makespan 26 ms, bubble ratio 0.077, peak activations, "
         "in microbatches: 5 on every device; through each copy of the weights: 4 microbatches from device 0 on, 4 microbatches from "
         "device 3 on; a forward and a backward run at the same time in 12 overlapped pairs."
     )
@@ -384,7 +385,7 @@ def test_a_figure_says_what_it_shows() -> None:
     timeline = made("gpipe", 4, 8)
     assert plot.timeline(timeline).alt_text == plot.alt_text(timeline)
     assert repr(plot.timeline(timeline)) == f"<Figure: {plot.alt_text(timeline)}>"
-    assert plot.compare({"GPipe": timeline}, unit="ms").alt_text == (
+    assert plot.compare({"GPipe": timeline}).alt_text == (
         "1 timeline on one time axis. GPipe (4 devices, 8 microbatches): makespan 33 ms, bubble ratio 0.273, "
         "peak activations, in microbatches: 8 on every device."
     )
@@ -427,7 +428,7 @@ def test_the_largest_figure_can_be_drawn() -> None:
     assert len(rectangles(of(panels(figure)[0], "operations F"))) == 64 * 64
 
 
-BATCH = simulate(build("1f1b", 2, 2), Costs.per_device(forward=[[1], [2]], backward=2))
+BATCH = simulate(build("1f1b", 2, 2), Costs(forward=[[1], [2]], backward=2))
 REFUSED = {
     "a batch": (lambda: plot.timeline(BATCH), "a figure shows one setting, but this timeline holds (2,): pick one with .at()"),
     "a batch in words": (lambda: plot.alt_text(BATCH), "a figure shows one setting, but this timeline holds (2,): pick one with .at()"),
@@ -456,9 +457,13 @@ REFUSED = {
     "nothing to compare": (lambda: plot.compare({}), 'compare takes timelines by title, such as {"GPipe": ...}, not {}'),
     "a title that is no text": (lambda: plot.timeline(made("1f1b", 1, 1), title=3), "title must be a string, not 3"),
     "a key that is no text": (lambda: plot.compare({1: made("1f1b", 1, 1)}), "the title of a timeline must be a string, not 1"),
-    "a long unit": (
-        lambda: plot.timeline(made("1f1b", 1, 1), unit="milliseconds of wall time"),
-        "unit is the short name of the unit of time, such as 'ms', not 'milliseconds of wall time'",
+    "a unit": (
+        lambda: plot.timeline(made("1f1b", 1, 1), unit="ms"),
+        "timeline() no longer takes unit: the unit is that of the timeline, which has it from its costs, as in Costs(..., unit='ms')",
+    ),
+    "two units": (
+        lambda: plot.compare({"one": made("1f1b", 1, 1), "other": made("1f1b", 1, 1, unit=None)}),
+        "timelines on one axis have one unit of time, not ms in 'one' and plain slots in 'other': give their costs the same unit",
     ),
     "a short span": (
         lambda: plot.timeline(made("1f1b", 2, 2), end=8),

@@ -18,7 +18,7 @@ COSTS = {"forward": 50, "backward": 80}
 
 
 def step(name: str, devices: int, microbatches: int, replicas: int, p2p: float = 0.0, **changes: Any) -> Timeline:
-    return hybrid_step(build(name, devices, microbatches), Costs.per_device(**COSTS, p2p=p2p), replicas, **changes).timeline
+    return hybrid_step(build(name, devices, microbatches), Costs(**COSTS, p2p=p2p), replicas, **changes).timeline
 
 
 STEPS = {
@@ -109,7 +109,7 @@ def test_colours_of_spans_differ_from_each_other_and_from_operations(one: str, o
 @pytest.mark.parametrize("activations", [True, False])
 @each_step
 def test_texts_stay_on_the_page_and_clear_of_each_other(timeline: Timeline, activations: bool) -> None:
-    figure = plot.timeline(timeline, activations=activations, unit="ms")
+    figure = plot.timeline(timeline, activations=activations)
     renderer = FigureCanvasAgg(figure).get_renderer()
     texts = [text for axes in figure.axes for text in axes.texts if text.get_text()]
     boxes = np.array([text.get_window_extent(renderer).extents for text in texts])
@@ -132,7 +132,7 @@ def test_the_legend_names_what_is_drawn_and_nothing_else(timeline: Timeline) -> 
 
 
 def test_ranks_are_named_and_the_step_is_told_in_words() -> None:
-    figure = plot.timeline(STEPS["the report's"], unit="ms")
+    figure = plot.timeline(STEPS["the report's"])
     names = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert [name for name in names if name.startswith(("rank", "device"))] == ["rank 0", "rank 1", "rank 2", "rank 3"]
     assert figure.alt_text == (
@@ -145,7 +145,7 @@ def test_ranks_are_named_and_the_step_is_told_in_words() -> None:
 
 
 def test_time_starts_at_the_first_span_if_that_is_first() -> None:
-    plain = simulate(build("1f1b", 2, 2), Costs.per_device(**COSTS))
+    plain = simulate(build("1f1b", 2, 2), Costs(**COSTS))
     early = Timeline(plain.schedule, plain.start, plain.end, Spans(kind=[0], device=[1], start=[-40.0], end=[-10.0], peer=[0]))
     axes = panel(early)
     assert axes.get_xlim() == (0, early.makespan) == (0, plain.makespan + 40)
@@ -154,7 +154,7 @@ def test_time_starts_at_the_first_span_if_that_is_first() -> None:
 
 
 def test_steps_can_be_compared_with_timelines_without_spans() -> None:
-    figure = plot.compare({"step": STEPS["the report's"], "pipeline": simulate(build("1f1b", 2, 8), Costs.per_device(**COSTS))})
+    figure = plot.compare({"step": STEPS["the report's"], "pipeline": simulate(build("1f1b", 2, 8), Costs(**COSTS))})
     assert "beside the operations" in figure.alt_text.split("pipeline (")[0]
     assert "beside the operations" not in figure.alt_text.split("pipeline (")[1]
 

@@ -102,7 +102,7 @@ def test_every_value_has_a_tick_and_a_number_where_there_is_room() -> None:
 
 def test_the_figure_in_words_holds_its_numbers() -> None:
     made = table(("schedule", "devices", "p2p", "makespan", "refused"), [("gpipe", 2, 0, 9.5, None), ("gpipe", 4, 0, 20, None)])
-    figure = plot.panels(made, "devices", "makespan", unit="ms", title="Weak scaling")
+    figure = plot.panels(made, "devices", "makespan", title="Weak scaling")
     assert figure.alt_text == "Weak scaling: Makespan, ms against Devices K from 2 to 4. GPipe from 9.5 to 20."
     refused = table(made.columns, [*made.values, ("hanayo", 2, 0, None, "no"), ("hanayo", 4, 0, None, "no")])
     assert "GPipe from 9.5 to 20; Hanayo has no result. Not drawn: 2 points" in plot.panels(refused, "devices", "makespan").alt_text
@@ -128,7 +128,7 @@ def test_a_figure_is_the_same_each_time() -> None:
         ({"panels": "p2q"}, "unknown column 'p2q': did you mean 'p2p'"),
         ({"panels": "schedule"}, "unknown column 'schedule'"),
         ({"title": 3}, "title must be a string, not 3"),
-        ({"unit": 3}, "unit is the short name of the unit of time"),
+        ({"unit": "ms"}, "panels() no longer takes unit: the unit is that of the sweep"),
         ({"logarithmic": "p2p"}, "unknown axis 'p2p'"),
         ({"lines": 3}, "lines is a column or several, not 3"),
     ],

@@ -76,7 +76,9 @@ def test_doubling_every_cost_doubles_every_time(size: Size, data: st.DataObject)
     schedule = size.build()
     setting = data.draw(settings_of(schedule.devices))
     forward, backward = (tuple(2 * time for time in row) for row in (setting.forward, setting.backward))
-    once, twice = run(schedule, setting), run(schedule, Setting(forward, backward, setting.share, 2 * setting.p2p, setting.overlap))
+    between = setting.between and tuple(tuple(2 * time for time in row) for row in setting.between)
+    doubled = Setting(forward, backward, setting.share, 2 * setting.p2p, setting.overlap, between)
+    once, twice = run(schedule, setting), run(schedule, doubled)
     assert np.array_equal(twice.start, 2 * once.start)
     assert np.array_equal(twice.end, 2 * once.end)
     assert twice.makespan == 2 * once.makespan
@@ -126,7 +128,7 @@ def test_an_order_is_refused_exactly_if_its_devices_would_wait_in_a_circle(order
 def test_a_batch_equals_its_settings_one_by_one(size: Size, data: st.DataObject) -> None:
     schedule = size.build()
     shape, arguments = data.draw(batches(schedule.devices))
-    batch = simulate(schedule, Costs.per_device(**arguments))
+    batch = simulate(schedule, Costs(**arguments))
     assert batch.start.shape == batch.end.shape == (*shape, len(schedule.ops))
     for quantity in (batch.makespan, batch.device_span, batch.bubble_ratio):
         assert quantity.shape == shape
@@ -152,7 +154,7 @@ def test_arguments_are_never_changed_nor_kept(size: Size, data: st.DataObject) -
     _, arguments = data.draw(batches(schedule.devices))
     before = {name: np.copy(value) for name, value in arguments.items()}
     columns = {name: getattr(schedule, name).copy() for name in ("kind", "stage", "microbatch", "device", "source", "slot")}
-    costs = Costs.per_device(**arguments)
+    costs = Costs(**arguments)
     timeline = simulate(schedule, costs)
     start = timeline.start.copy()
     for name, value in arguments.items():

@@ -61,17 +61,17 @@ def test_costs_without_latency_differ_in_the_latency_alone() -> None:
 
 def test_the_rate_takes_the_longest_span_of_one_device() -> None:
     # The last device of this ZB-H1 starts 2 forwards late and ends last: 264 on one device, 270 over all of them.
-    timeline = simulate(build("zb-h1", 4, 8), Costs.per_device(forward=10, backward=20, weight_share=0.6))
+    timeline = simulate(build("zb-h1", 4, 8), Costs(forward=10, backward=20, weight_share=0.6))
     assert (timeline.device_span, timeline.makespan) == (264, 270)
     assert bubble_rate(timeline) == pytest.approx((264 - 240) / 264)
 
 
 def test_uneven_stages_batches_and_junk_are_refused() -> None:
     schedule = build("1f1b", 2, 4)
-    uneven = simulate(schedule, Costs.per_device(forward=[1, 2], backward=2))
+    uneven = simulate(schedule, Costs(forward=[1, 2], backward=2))
     with pytest.raises(HybridLabError, match="equal stages"):
         bubble_rate(uneven)
-    batch = simulate(schedule, Costs.per_device(forward=[[1], [2]], backward=2))
+    batch = simulate(schedule, Costs(forward=[[1], [2]], backward=2))
     with pytest.raises(HybridLabError, match="one setting"):
         bubble_rate(batch)
     with pytest.raises(HybridLabError, match="one setting"):

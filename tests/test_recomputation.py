@@ -46,7 +46,7 @@ def test_zb_h1_holds_one_whole_microbatch_more_on_each_device() -> None:
 
 def test_nothing_thrown_away_is_the_peak_of_a_timeline() -> None:
     schedule = build("interleaved", 4, 8, 3)
-    peak = simulate(schedule, Costs.per_device(1, 2)).peak_activations
+    peak = simulate(schedule, Costs(forward=1, backward=2)).peak_activations
     assert recomputed_peak(schedule, 1).tolist() == peak.tolist()
 
 

@@ -43,10 +43,10 @@ def test_orders_equal_the_reference_op_for_op(key: str) -> None:
 def run(point: dict[str, Any]) -> Timeline:
     schedule = build(point["schedule"], point["devices"], point["microbatches"], point["chunks"])
     if "backward" in point:
-        costs = Costs.per_device(point["forward"], point["backward"], p2p=point["p2p"])
+        costs = Costs(forward=point["forward"], backward=point["backward"], p2p=point["p2p"])
     else:
         backward = point["input_grad"] + point["weight_grad"]
-        costs = Costs.per_device(point["forward"], backward, point["weight_grad"] / backward, point["p2p"])
+        costs = Costs(forward=point["forward"], backward=backward, weight_share=point["weight_grad"] / backward, p2p=point["p2p"])
     return simulate(schedule, costs)
 
 
@@ -72,5 +72,5 @@ def test_every_point_of_the_sweeps_comes_out(sweep: str, schedule: str) -> None:
 )
 def test_latency_that_cannot_be_hidden(name: str, chunks: int, makespan: float) -> None:
     """32 devices, 64 microbatches, forward 12.5, backward 25, latency 16."""
-    costs = Costs.per_device(forward=12.5, backward=25, p2p=16)
+    costs = Costs(forward=12.5, backward=25, p2p=16)
     assert simulate(build(name, 32, 64, chunks), costs).makespan == makespan

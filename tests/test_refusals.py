@@ -97,7 +97,7 @@ def test_huge_sizes_are_refused_before_memory_is_taken(name: str, sizes: tuple[i
 
 
 def test_huge_batches_are_refused_before_memory_is_taken() -> None:
-    costs = Costs.per_device(forward=np.ones((10_000, 1, 1)), backward=np.ones((1, 10_000, 1)), p2p=1)
+    costs = Costs(forward=np.ones((10_000, 1, 1)), backward=np.ones((1, 10_000, 1)), p2p=1)
     with pytest.raises(HybridLabError, match="simulate fewer settings at a time"):
         simulate(SCHEDULE, costs)
     with pytest.raises(HybridLabError, match="take fewer settings at a time"):
@@ -109,10 +109,10 @@ def test_more_axes_than_arrays_can_have_are_refused(argument: str) -> None:
     def shaped(axes: int) -> dict[str, Any]:
         return {"forward": 1, "backward": 2, argument: np.ones((1,) * axes)}
 
-    timeline = simulate(SCHEDULE, Costs.per_device(**shaped(24)))
+    timeline = simulate(SCHEDULE, Costs(**shaped(24)))
     assert timeline.device_span.size == timeline.bubble_ratio.size == 1
     for axes in (25, 31, 32, 64):
-        refused(HybridLabError, f"{argument} must have at most 24 axes, not {axes}", Costs.per_device, **shaped(axes))
+        refused(HybridLabError, f"{argument} must have at most 24 axes, not {axes}", Costs, **shaped(axes))
 
 
 @pytest.mark.parametrize(
@@ -135,22 +135,22 @@ def test_more_axes_than_arrays_can_have_are_refused(argument: str) -> None:
             "the last axis is the devices and must agree, but has: forward 2, backward 3",
         ),
         (
-            {"forward": [[1], [2]], "p2p": [1, 2, 3]},
+            {"forward": [[1], [2]], "p2p": [[1], [2], [3]]},
             "the axes before the last are the settings and must agree, but are: forward (2,)",
         ),
     ],
 )
 def test_costs_that_are_no_times_are_refused_by_name(arguments: dict[str, Any], sentence: str) -> None:
-    refused(HybridLabError, sentence, Costs.per_device, **({"forward": 1, "backward": 2} | arguments))
+    refused(HybridLabError, sentence, Costs, **({"forward": 1, "backward": 2} | arguments))
 
 
 def test_costs_for_another_number_of_devices_are_refused() -> None:
     sentence = "the costs are for 3 devices but the schedule has 2: give one value, or one for each of the 2 devices"
-    refused(HybridLabError, sentence, simulate, SCHEDULE, Costs.per_device([1, 2, 3], 2))
+    refused(HybridLabError, sentence, simulate, SCHEDULE, Costs(forward=[1, 2, 3], backward=2))
 
 
 def test_slower_says_which_devices_there_are() -> None:
-    refused(HybridLabError, "say of how many, as in slower([0], 1.5, of=4)", Costs.per_device(1, 2).slower, [0], 1.5)
+    refused(HybridLabError, "say of how many, as in slower([0], 1.5, of=4)", Costs(forward=1, backward=2).slower, [0], 1.5)
     refused(HybridLabError, "device must be at most 1, not 2", COSTS.slower, [2], 1.5)
     refused(HybridLabError, "factor must be finite numbers of zero or more", COSTS.slower, [0], -1)
     refused(HybridLabError, "2 devices", COSTS.slower, [0], 1.5, of=3)
@@ -342,18 +342,17 @@ def test_timelines_must_fit_their_schedule() -> None:
 @pytest.mark.parametrize("argument", ["forward", "backward", "p2p"])
 def test_times_that_would_overflow_are_refused(argument: str) -> None:
     sentence = f"{argument} must be at most 1e+200, not 1e+201: choose a larger unit of time"
-    refused(HybridLabError, sentence, Costs.per_device, **({"forward": 1, "backward": 2} | {argument: 1e201}))
+    refused(HybridLabError, sentence, Costs, **({"forward": 1, "backward": 2} | {argument: 1e201}))
     refused(HybridLabError, "at most 1e+200", COSTS.slower, [0], 1e200)
-    refused(HybridLabError, "forward must be at most 1e+200, not 1e+201", Costs.per_device, [5, 1e201], 1)
-    timeline = simulate(SCHEDULE, Costs.per_device(1e200, 1e200, p2p=1e200))
+    refused(HybridLabError, "forward must be at most 1e+200, not 1e+201", Costs, forward=[5, 1e201], backward=1)
+    timeline = simulate(SCHEDULE, Costs(forward=1e200, backward=1e200, p2p=1e200))
     assert math.isfinite(timeline.makespan)
-    assert timeline.bubble_ratio == pytest.approx(simulate(SCHEDULE, Costs.per_device(1, 1, p2p=1)).bubble_ratio)
+    assert timeline.bubble_ratio == pytest.approx(simulate(SCHEDULE, Costs(forward=1, backward=1, p2p=1)).bubble_ratio)
 
 
 def test_a_trace_holds_finite_times_alone() -> None:
-    timeline = simulate(SCHEDULE, Costs.per_device(1e200, 1e200))
-    refused(HybridLabError, "within 1e+250 microseconds", timeline.to_chrome_trace, 1e200)
-    json.dumps(timeline.to_chrome_trace(1e40), allow_nan=False)
+    refused(HybridLabError, "within 1e+250 microseconds", Timeline(SCHEDULE, [0] * 8, [1e249] * 8, unit="s").to_chrome_trace)
+    json.dumps(Timeline(SCHEDULE, [0] * 8, [1e240] * 8, unit="s").to_chrome_trace(), allow_nan=False)
 
 
 def test_a_name_is_registered_once() -> None:

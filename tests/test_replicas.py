@@ -63,16 +63,16 @@ def test_a_rank_takes_the_time_of_its_device(data: st.DataObject, replicas: int)
     size = data.draw(sizes())
     schedule = size.build()
     everyone = replicate(schedule, replicas)
-    one, all_of_them = (simulate(each, Costs.per_device(3, 5, p2p=0.25)) for each in (schedule, everyone))
+    one, all_of_them = (simulate(each, Costs(forward=3, backward=5, p2p=0.25)) for each in (schedule, everyone))
     assert all_of_them.start.tolist() == one.start.tolist() * replicas
     assert all_of_them.peak_activations.tolist() == one.peak_activations.tolist() * replicas
     slow = data.draw(st.integers(0, size.devices * replicas - 1))
     forward = np.full(size.devices * replicas, 3.0)
     forward[slow] = 7
-    timeline = simulate(everyone, Costs.per_device(forward, 5, p2p=0.25))
+    timeline = simulate(everyone, Costs(forward=forward, backward=5, p2p=0.25))
     for replica, ends in enumerate(timeline.end.reshape(replicas, -1)):
         mine = forward.reshape(replicas, -1)[replica]
-        assert ends.tolist() == simulate(schedule, Costs.per_device(mine, 5, p2p=0.25)).end.tolist()
+        assert ends.tolist() == simulate(schedule, Costs(forward=mine, backward=5, p2p=0.25)).end.tolist()
 
 
 def test_it_prints_and_compares_like_a_schedule() -> None:

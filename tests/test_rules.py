@@ -45,7 +45,7 @@ def test_the_way_back_of_looped_bfs_is_the_mirror_image_of_the_way_there() -> No
 def test_zb_v_starts_every_operation_in_its_slot_where_all_take_equally_long(devices: int) -> None:
     for microbatches in (2 * devices - 1, 2 * devices, 5 * devices):
         schedule = build("zb-v", devices, microbatches)
-        timeline = simulate(schedule, Costs.per_device(forward=2, backward=4))
+        timeline = simulate(schedule, Costs(forward=2, backward=4))
         assert np.array_equal(timeline.start, schedule.slot)
 
 

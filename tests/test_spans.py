@@ -20,7 +20,7 @@ from hybridlab.spans import ALL_GATHER, OPTIMISER, RECEIVE, SEND, SPAN_KINDS, Sp
 ONE = Schedule.parse("0F0 0B0")
 TWO = build("1f1b", 2, 1)
 UPDATE = Spans([OPTIMISER], [0], [3.0], [5.0])  # type: ignore[arg-type]
-STEP = hybrid_step(build("1f1b", 3, 6), Costs.per_device(1, 2, p2p=0.25), 4, ring_step=0.5, overlap=True, optimiser=0.5)
+STEP = hybrid_step(build("1f1b", 3, 6), Costs(forward=1, backward=2, p2p=0.25), 4, ring_step=0.5, overlap=True, optimiser=0.5)
 
 
 def timeline(spans: Spans | None = UPDATE) -> Timeline:
@@ -176,7 +176,7 @@ def slices_of(trace: dict[str, Any]) -> dict[int, list[tuple[float, float]]]:
 @given(p2p=st.sampled_from([0, 0.5, 3, 10]), name=st.sampled_from(["gpipe", "1f1b", "hanayo", "zb-h1"]), overlap=st.booleans())
 def test_no_two_slices_of_a_track_overlap(p2p: float, name: str, overlap: bool) -> None:
     """Perfetto draws the slices of one track one after the other; long messages need tracks of their own."""
-    step = hybrid_step(build(name, 3, 6), Costs.per_device(1, 2, p2p=p2p), 2, ring_step=0.7, overlap=overlap, optimiser=1)
+    step = hybrid_step(build(name, 3, 6), Costs(forward=1, backward=2, p2p=p2p), 2, ring_step=0.7, overlap=overlap, optimiser=1)
     trace = json.loads(json.dumps(step.timeline.to_chrome_trace(), allow_nan=False))
     tracks = slices_of(trace)
     for slices in tracks.values():
@@ -206,7 +206,7 @@ def test_tracks_beside_a_device_stand_below_it() -> None:
 
 
 def test_a_timeline_without_spans_traces_as_before() -> None:
-    trace = simulate(TWO, Costs.per_device(1, 2)).to_chrome_trace()
+    trace = simulate(TWO, Costs(forward=1, backward=2)).to_chrome_trace()
     assert {event["name"] for event in trace["traceEvents"] if event["ph"] == "M"} == {"process_name", "thread_name"}
 
 

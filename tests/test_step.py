@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,8 @@ from hybridlab import (
 from hybridlab import step as step_module
 from hybridlab.collectives import Link, all_reduce_time, ring_all_reduce
 
-REPORT = Costs.per_device(forward=50, backward=80)  # ms; reading A of the report: of one stage
-HALVES = Costs.per_device(forward=25, backward=40)  # reading B: of the whole model, on two stages
+REPORT = Costs(forward=50, backward=80)  # ms; reading A of the report: of one stage
+HALVES = Costs(forward=25, backward=40)  # reading B: of the whole model, on two stages
 LINK = Link(5e-6, 25e9)
 names = pytest.mark.parametrize("name", sorted(REGISTRY))
 
@@ -70,7 +70,7 @@ def test_twenty_ms_more_of_communication_lengthen_what_they_are_divided_by() -> 
 
 def test_the_published_configuration_laid_out_whole() -> None:
     """K = 3, D = 4, M = 6 in unit times: 16 slots, not 8 rows; 156 operations and optimisers, not 144 events."""
-    step = hybrid_step(build("1f1b", 3, 6), Costs.per_device(1, 1), 4)
+    step = hybrid_step(build("1f1b", 3, 6), Costs(forward=1, backward=1), 4)
     kinds = Counter(row["kind"] for row in step.timeline.to_rows())
     assert kinds == {"F": 72, "B": 72, "optimiser": 12, "send": 96, "receive": 96, "reduce-scatter": 36, "all-gather": 36}
     assert kinds["F"] + kinds["B"] + kinds["optimiser"] == 144 + 12
@@ -111,7 +111,7 @@ def test_more_microbatches_pay(costs: Costs, totals: list[float], speedups: list
 def test_the_same_four_gpus_cut_three_ways() -> None:
     """Benchmark 2 with exactly 4 GPUs and 8 microbatches in all, the model split."""
     for (stages, replicas), total in {(1, 4): 380, (2, 2): 365, (4, 1): 357.5}.items():
-        costs = Costs.per_device(50 / stages, 80 / stages)
+        costs = Costs(forward=50 / stages, backward=80 / stages)
         assert hybrid_step(build("1f1b", stages, 8 // replicas), costs, replicas, ring_step=20).makespan == total
 
 
@@ -214,7 +214,7 @@ def check_chunks(step: HybridStep) -> None:
             assert not heard & own
 
 
-def check_messages(step: HybridStep, p2p: float) -> None:
+def check_messages(step: HybridStep, setting: oracle.Setting) -> None:
     """One send and one receive for each message, from the end of an operation until before the one that needs it."""
     schedule = step.timeline.schedule
     ops = {(row["device"], row["op"]): row for row in rows_of(step, "F", "B", "I", "W")}
@@ -225,7 +225,9 @@ def check_messages(step: HybridStep, p2p: float) -> None:
     for row in sends:
         source = ops[row["device"], row["op"].split()[1]]
         assert row["start"] == source["end"], "a send starts where its operation ends"
-        assert row["end"] - row["start"] == pytest.approx(p2p)
+        ends = (row["device"], row["peer"]) if row["kind"] == "send" else (row["peer"], row["device"])
+        late = setting.hop(*(rank % len(setting.forward) for rank in ends))
+        assert row["end"] - row["start"] == pytest.approx(late)
         assert (row["stage"], row["microbatch"]) == (source["stage"], source["microbatch"])
         receive = arrived.pop((row["peer"], source["op"]))
         assert (receive["peer"], receive["start"], receive["end"]) == (row["device"], row["start"], row["end"])
@@ -249,10 +251,10 @@ def check_optimisers(step: HybridStep, optimiser: float) -> None:
         assert row["end"] - row["start"] == pytest.approx(step.timeline.schedule.copies * optimiser)
 
 
-def every_check(step: HybridStep, p2p: float, how: dict[str, Any]) -> None:
+def every_check(step: HybridStep, setting: oracle.Setting, how: dict[str, Any]) -> None:
     check_rings(step, how["overlap"])
     check_chunks(step)
-    check_messages(step, p2p)
+    check_messages(step, setting)
     check_optimisers(step, how["optimiser"])
 
 
@@ -261,7 +263,7 @@ def every_check(step: HybridStep, p2p: float, how: dict[str, Any]) -> None:
 @given(data=st.data())
 def test_messages_rings_and_optimisers_keep_to_the_rules(name: str, data: st.DataObject) -> None:
     size, setting, replicas, how = data.draw(steps(name))
-    every_check(hybrid_step(size.build(), setting.costs(), replicas, **how), setting.p2p, how)
+    every_check(hybrid_step(size.build(), setting.costs(), replicas, **how), setting, how)
 
 
 # A second clock
@@ -298,7 +300,9 @@ def equals_the_naive_loop(schedule: Schedule, setting: oracle.Setting, replicas:
     saved = {rank: setting.saved(place, chunks) for rank, place in row.items()}
     others = (Fraction(setting.p2p), Fraction(how["ring_step"]) / chunks, Fraction(how["optimiser"]))
     orders, together = oracle.nodes(schedule), oracle.partners(schedule)
-    wanted = step_oracle.Step(orders, replicas, durations, *others, how["overlap"], together, saved).run()
+    pairs = [(one, other) for one, other in permutations(row, 2) if one[0] == other[0]]
+    between = {(one, other): Fraction(setting.hop(row[one], row[other])) for one, other in pairs}
+    wanted = step_oracle.Step(orders, replicas, durations, *others, how["overlap"], together, saved, between).run()
     step = hybrid_step(schedule, setting.costs(), replicas, **how)
     for row in rows_of(step, "F", "B", "I", "W"):
         place = step.mesh.coordinates(row["device"])
@@ -321,7 +325,7 @@ def test_equal_schedules_have_equal_steps(schedule: Schedule, overlap: bool) -> 
     """The order of the rings follows from the orders alone, not from slots, which a schedule read from text numbers anew."""
     how: dict[str, Any] = {"ring_step": 0.75, "overlap": overlap}
     again = Schedule.parse(str(schedule), name=schedule.name)
-    one, other = (hybrid_step(each, Costs.per_device(1, 2, p2p=0.25), 2, **how) for each in (schedule, again))
+    one, other = (hybrid_step(each, Costs(forward=1, backward=2, p2p=0.25), 2, **how) for each in (schedule, again))
     assert one.timeline.to_rows() == other.timeline.to_rows()
 
 
@@ -334,7 +338,7 @@ def times_of(step: HybridStep, kind: str) -> list[tuple[int, float, float]]:
 
 def test_a_small_step_by_hand() -> None:
     """K = 2, M = 1, D = 2: F = 1, B = 2, latency 0.5. Stage 1 is done at 4.5 and rings while stage 0 still computes."""
-    costs = Costs.per_device(1, 2, p2p=0.5)
+    costs = Costs(forward=1, backward=2, p2p=0.5)
     step = hybrid_step(build("1f1b", 2, 1), costs, 2, ring_step=1, overlap=True, optimiser=3)
     ends = [(row["device"], row["op"], row["end"]) for row in rows_of(step, "F", "B")]
     one = [("0F0", 1), ("0B0", 7), ("1F0", 2.5), ("1B0", 4.5)]
@@ -352,7 +356,7 @@ def test_a_small_step_by_hand() -> None:
 
 def test_two_copies_of_the_weights_by_hand() -> None:
     """Chimera, K = 2, M = 2, D = 1: stage 1 is done at 4.5 on both devices, stage 0 at 7; each has a ring of the two."""
-    costs, how = Costs.per_device(1, 2, p2p=0.5), {"ring_step": 1, "optimiser": 1.5}
+    costs, how = Costs(forward=1, backward=2, p2p=0.5), {"ring_step": 1, "optimiser": 1.5}
     step = hybrid_step(build("chimera", 2, 2), costs, 1, overlap=True, **how)
     ends = [(row["device"], row["op"], row["end"]) for row in rows_of(step, "F", "B")]
     assert ends[:4] == [(0, "0F0", 1), (0, "1F1", 2.5), (0, "1B1", 4.5), (0, "0B0", 7)]
@@ -370,7 +374,7 @@ def test_two_copies_of_the_weights_by_hand() -> None:
 def test_a_pair_takes_its_own_time_on_every_rank() -> None:
     """Rank 2, device 0 of replica 1, is twice as slow; half of the shorter operation of a pair is saved."""
     schedule = build("dualpipe-v", 2, 4)
-    step = hybrid_step(schedule, Costs.per_device([2, 2, 4, 2], [4, 4, 8, 4], overlap=0.5), 2)
+    step = hybrid_step(schedule, Costs(forward=[2, 2, 4, 2], backward=[4, 4, 8, 4], overlap=0.5), 2)
     everyone = step.timeline.schedule
     pairs = everyone.pairs
     assert pairs.size == 2 * schedule.pairs.size > 0
@@ -398,7 +402,7 @@ def test_chunks_let_part_of_the_ring_hide() -> None:
 
 def test_a_slow_rank_keeps_its_whole_ring_waiting() -> None:
     """K = 2, D = 2, M = 1; rank 3, stage 1 of replica 1, is twice as slow."""
-    costs = Costs.per_device(1, [2, 2, 2, 4])
+    costs = Costs(forward=1, backward=[2, 2, 2, 4])
     step = hybrid_step(build("1f1b", 2, 1), costs, 2, ring_step=1, overlap=True)
     assert times_of(step, "reduce-scatter") == [(0, 8, 9), (1, 6, 7), (2, 8, 9), (3, 6, 7)]
     assert (step.makespan, step.single_device) == (10, 14)
@@ -424,11 +428,15 @@ def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int], replic
         microbatches = max(1, family.groups) * devices
     for overlap in (False, True):
         how = {"ring_step": 3, "optimiser": 1, "overlap": overlap}
-        every_check(hybrid_step(build(name, devices, microbatches), Costs.per_device(1, 2, p2p=0.5), replicas, **how), 0.5, how)
+        every_check(
+            hybrid_step(build(name, devices, microbatches), Costs(forward=1, backward=2, p2p=0.5), replicas, **how),
+            oracle.uniform(devices, 1, 2, p2p=0.5),
+            how,
+        )
 
 
 def test_nothing_takes_any_time() -> None:
-    step = hybrid_step(build("1f1b", 2, 2), Costs.per_device(0, 0), 2)
+    step = hybrid_step(build("1f1b", 2, 2), Costs(forward=0, backward=0), 2)
     assert (step.makespan, step.speedup, step.efficiency, step.communication_share) == (0, 0, 0, 0)
 
 
@@ -454,7 +462,7 @@ def test_a_batch_equals_its_settings_one_by_one(data: st.DataObject) -> None:
     size, _, replicas, how = data.draw(steps())
     schedule = size.build()
     shape, arguments = data.draw(batches(size.devices))
-    batch = hybrid_step(schedule, Costs.per_device(**arguments), replicas, **how)
+    batch = hybrid_step(schedule, Costs(**arguments), replicas, **how)
     assert batch.timeline.start.shape[:-1] == shape
     for setting, costs in one_by_one(shape, size.devices, arguments):
         one = hybrid_step(schedule, costs, replicas, **how)
@@ -485,19 +493,19 @@ WIRES = [FP32, FP16, BF16, INT8, WireFormat("INT8", block=256, scale="FP16"), Wi
     wire=st.sampled_from(WIRES),
     latency=st.sampled_from([0, 5e-6, 1e-3]),
     bandwidth=st.sampled_from([1e3, 25e9]),
-    unit=st.sampled_from([1, 1000, 1e6]),
+    unit=st.sampled_from(["us", "ms", "s"]),
 )
 def test_a_ring_over_a_link(
-    parameters: int, replicas: int, chunks: int, wire: WireFormat, latency: float, bandwidth: float, unit: float
+    parameters: int, replicas: int, chunks: int, wire: WireFormat, latency: float, bandwidth: float, unit: str
 ) -> None:
     """Its time is 2(D-1) messages of the largest piece, for each chunk; its bytes are those of the packets."""
     schedule = build("1f1b", 2, 2) if chunks == 1 else build("interleaved", 2, 2, chunks)
-    how = {"link": Link(latency, bandwidth), "gradient_bytes": 2 * parameters, "wire": wire, "microseconds": unit}
-    step = hybrid_step(schedule, Costs.per_device(1, 2), replicas, **how)
+    how = {"link": Link(latency, bandwidth), "gradient_bytes": 2 * parameters, "wire": wire}
+    step = hybrid_step(schedule, Costs(forward=1, backward=2, unit=unit), replicas, **how)
     of_a_chunk = [len(part) for part in np.array_split(np.zeros(parameters), chunks)]
     largest = math.ceil(of_a_chunk[0] / replicas)
     seconds = 2 * (replicas - 1) * chunks * (latency + wire.nbytes(largest) / bandwidth)
-    assert step.all_reduce_time == pytest.approx(seconds * 1e6 / unit)
+    assert step.all_reduce_time == pytest.approx(seconds * {"us": 1e6, "ms": 1e3, "s": 1}[unit])
     hops = rows_of(step, "reduce-scatter", "all-gather")
     assert sum(hop["nbytes"] for hop in hops) == 2 * sum(ring_bytes(each, replicas, wire) for each in of_a_chunk)
 
@@ -583,13 +591,12 @@ def test_the_time_of_a_ring_is_that_of_the_collective(replicas: int) -> None:
         ({"link": LINK, "gradient_bytes": 11}, "even, 2 bytes a parameter, not 11"),
         ({"link": LINK, "gradient_bytes": -2}, "gradient_bytes must be a whole number of at least 0"),
         ({"link": LINK, "gradient_bytes": 1.5}, "gradient_bytes must be a whole number"),
-        ({"link": LINK, "gradient_bytes": 10, "microseconds": 1e-300}, "a step of the ring must be"),
+        ({"link": Link(1e199, 25e9), "gradient_bytes": 10}, "a step of the ring must be"),
         ({"link": (1e-6, 25e9), "gradient_bytes": 10}, "link must be a Link"),
         ({"ring_step": 1, "gradient_bytes": 10}, "not both"),
         ({"wire": "FP16"}, "wire must be a WireFormat"),
         ({"overlap": 1}, "overlap must be True or False, not 1"),
-        ({"microseconds": -1}, "microseconds must be finite numbers of zero or more"),
-        ({"microseconds": 0}, "microseconds is the length of the timeline's unit of time"),
+        ({"microseconds": 1000}, "no longer takes microseconds: a link's seconds are converted to the unit of the costs"),
     ],
     ids=str,
 )
@@ -606,7 +613,7 @@ def test_refusals_of_sizes() -> None:
     with pytest.raises(
         HybridLabError, match="the costs are for 3 devices: give one value, one for each of the 2 devices of a pipeline, or"
     ):
-        hybrid_step(schedule, Costs.per_device([1, 2, 3], 2), 2)
+        hybrid_step(schedule, Costs(forward=[1, 2, 3], backward=2), 2)
     with pytest.raises(HybridLabError, match="does not fit in memory: take fewer replicas or settings"):
         hybrid_step(schedule, REPORT, 10_000)
     with pytest.raises(HybridLabError, match="takes a Schedule and Costs, not 1 and 2"):
@@ -624,16 +631,15 @@ time = usual_or_junk([0, 1, 2.5])
 @settings(max_examples=300)
 @given(
     schedule=usual_or_junk([build("1f1b", 2, 2), build("interleaved", 2, 2), build("chimera", 2, 2)]),
-    costs=usual_or_junk([REPORT, Costs.per_device([[1], [2]], 3)]),
+    costs=usual_or_junk([REPORT, Costs(forward=[[1], [2]], backward=3)]),
     replicas=usual_or_junk([1, 2, 3]),
     ring_step=time,
     optimiser=time,
     overlap=usual_or_junk([False, True]),
-    unit=time,
 )
-def test_junk(schedule: Any, costs: Any, replicas: Any, ring_step: Any, optimiser: Any, overlap: Any, unit: Any) -> None:
+def test_junk(schedule: Any, costs: Any, replicas: Any, ring_step: Any, optimiser: Any, overlap: Any) -> None:
     """A step with sound times, or a sentence."""
-    how = {"ring_step": ring_step, "optimiser": optimiser, "overlap": overlap, "microseconds": unit}
+    how = {"ring_step": ring_step, "optimiser": optimiser, "overlap": overlap}
     step = outcome(hybrid_step, schedule, costs, replicas, **how)
     if step is not None:
         assert np.isfinite(step.makespan).all()
@@ -645,7 +651,7 @@ def test_a_step_shows_itself_in_a_line() -> None:
     assert repr(report_step()) == (
         "<HybridStep of <Schedule 1f1b: 4 devices, 8 microbatches, 1 chunk, 2 replicas>: makespan 1210, speedup 3.44>"
     )
-    assert repr(report_step(costs=Costs.per_device([[1], [2]], 3))).endswith(": several settings>")
+    assert repr(report_step(costs=Costs(forward=[[1], [2]], backward=3))).endswith(": several settings>")
 
 
 # Planted bugs: the checks above must find each
@@ -655,7 +661,7 @@ def slow_first_replica() -> HybridStep:
     """A step that every check looks at: stage 1 of replica 0 is slow, so that its ring waits for one replica of three."""
     forward = [1.0] * 9
     forward[1] = 3.0
-    return hybrid_step(build("1f1b", 3, 4), Costs.per_device(forward, 2, p2p=0.5), 3, ring_step=0.75, overlap=True, optimiser=2)
+    return hybrid_step(build("1f1b", 3, 4), Costs(forward=forward, backward=2, p2p=0.5), 3, ring_step=0.75, overlap=True, optimiser=2)
 
 
 def checked(step: HybridStep) -> None:
@@ -724,7 +730,7 @@ PLANTED_IN_COPIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 @pytest.mark.parametrize("bug", ["", *PLANTED_IN_COPIES])
 def test_a_bug_planted_in_a_step_of_two_copies_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def step() -> HybridStep:
-        costs = Costs.per_device([1, 1, 3, 1, 1, 1, 1, 1], 2, p2p=0.5)
+        costs = Costs(forward=[1, 1, 3, 1, 1, 1, 1, 1], backward=2, p2p=0.5)
         return hybrid_step(build("chimera", 4, 4), costs, 2, ring_step=0.75, overlap=True, optimiser=2)
 
     if not bug:

@@ -29,7 +29,7 @@ TIMES = {"forward": 1, "backward": 2}
 def one(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
     """The results of one row, simulated alone."""
     given = {cost: row[cost] for cost in ("forward", "backward", "weight_share", "p2p", "overlap") if cost in row}
-    timeline = simulate(build(name, row["devices"], row["microbatches"], row["chunks"]), Costs.per_device(**given))
+    timeline = simulate(build(name, row["devices"], row["microbatches"], row["chunks"]), Costs(**given))
     return timeline.makespan, timeline.device_span, timeline.bubble_ratio, max(timeline.peak_activations.tolist())
 
 

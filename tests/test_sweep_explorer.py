@@ -16,8 +16,8 @@ from hybridlab.widgets import SweepExplorer, sweep_explorer_data, view
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
-def explorer(**named: Any) -> SweepExplorer:
-    return SweepExplorer(some_table(), "devices", **named)
+def explorer(unit: str | None = "ms", **named: Any) -> SweepExplorer:
+    return SweepExplorer(some_table(unit), "devices", **named)
 
 
 def test_the_data_are_the_cells_of_the_table() -> None:

@@ -67,12 +67,12 @@ RIGHT: list[tuple[str, Any]] = [
 
 
 def test_the_step_of_task_1_is_the_clock_s() -> None:
-    costs = Costs.per_device(50, 125, weight_share=0.4)
+    costs = Costs(forward=50, backward=125, weight_share=0.4)
     assert check("lab11.t1", simulate(build("zb-h1", 8, 16), costs).makespan).passed
 
 
 def test_the_floors_of_task_2_are_where_the_clock_arrives() -> None:
-    costs = Costs.per_device(50, 100, p2p=100)
+    costs = Costs(forward=50, backward=100, p2p=100)
     floors = []
     for name in ("1f1b", "eager-1f1b"):
         fewer, more = (simulate(build(name, 8, count), costs).makespan for count in (600, 1200))

@@ -113,14 +113,14 @@ def test_the_choice_among_the_schedules_is_clear() -> None:
             lengths[name] = run.makespan
     first, second = sorted(lengths, key=lambda name: lengths[name])[:2]
     assert (first, second, lengths[second] - lengths[first]) == ("zb-h1", "zb-v", pytest.approx(22))
-    free = simulate(build("interleaved-zb", 8, 24), Costs.per_device(10, 20, weight_share=0.6)).makespan
-    assert free < simulate(schedule, Costs.per_device(10, 20, weight_share=0.6)).makespan
+    free = simulate(build("interleaved-zb", 8, 24), Costs(forward=10, backward=20, weight_share=0.6)).makespan
+    assert free < simulate(schedule, Costs(forward=10, backward=20, weight_share=0.6)).makespan
 
 
 @pytest.mark.parametrize(("devices", "latency", "weight"), [(2, 4, 8), (4, 7, 14), (4, 7, 13.9), (8, 16, 32), (8, 16, 31), (3, 2, 0.5)])
 def test_round_trips_are_waited_for_once_where_a_weight_gradient_is_as_long(devices: int, latency: float, weight: float) -> None:
     """What the lab says of latency: for W >= 2C the bubble of ZB-H1 is the same for any number of microbatches."""
-    costs = Costs.per_device(10, 5 + weight, weight_share=weight / (5 + weight), p2p=latency)
+    costs = Costs(forward=10, backward=5 + weight, weight_share=weight / (5 + weight), p2p=latency)
     bubbles = []
     for microbatches in (4 * devices, 8 * devices):
         run = simulate(build("zb-h1", devices, microbatches), costs)

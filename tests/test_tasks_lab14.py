@@ -82,7 +82,7 @@ RIGHT: list[tuple[str, Any]] = [
 
 def test_the_lines_of_task_1_cross_once_at_the_latency_that_passes() -> None:
     def ahead(latency: float) -> float:
-        costs = Costs.per_device(20, 30, p2p=latency)
+        costs = Costs(forward=20, backward=30, p2p=latency)
         return float(simulate(build("eager-1f1b", 4, 16), costs).makespan - simulate(build("interleaved", 4, 16), costs).makespan)
 
     assert ahead(0) == pytest.approx(75)

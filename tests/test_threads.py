@@ -20,8 +20,8 @@ from hybridlab.engines.threads import MOST_THREADS
 from hybridlab.replicas import replicate
 from hybridlab.training import Network, loss_and_gradient
 
-REPORT = Costs.per_device(forward=50, backward=80)  # ms; of one stage
-HALVES = Costs.per_device(forward=25, backward=40)  # of the whole model, on two stages
+REPORT = Costs(forward=50, backward=80)  # ms; of one stage
+HALVES = Costs(forward=25, backward=40)  # of the whole model, on two stages
 LONG = 60.0  # seconds: a sleep that no test may wait for
 each_name = pytest.mark.parametrize("name", sorted(REGISTRY))
 
@@ -48,7 +48,7 @@ def sizes(name: str) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("replicas", [1, 3])
 def test_nothing_starts_before_its_input_and_each_device_keeps_its_order(name: str, replicas: int) -> None:
     """The inputs are found here from the operations' names, not from the arrays that the threads read."""
-    costs = Costs.per_device(forward=0.4, backward=0.8, weight_share=0.25, p2p=0.2, overlap=0.5)
+    costs = Costs(forward=0.4, backward=0.8, weight_share=0.25, p2p=0.2, overlap=0.5)
     for devices, microbatches in sizes(name):
         schedule = build(name, devices, microbatches)
         run = run_threads(schedule, costs, replicas, ring_step=0.3, optimiser=0.1)
@@ -76,7 +76,7 @@ def test_nothing_starts_before_its_input_and_each_device_keeps_its_order(name: s
 
 @each_name
 def test_a_measured_step_has_the_parts_of_the_simulated_one_and_no_part_is_shorter(name: str) -> None:
-    costs = Costs.per_device(forward=[0.4, 0.5], backward=0.8, p2p=0.1, overlap=1)
+    costs = Costs(forward=[0.4, 0.5], backward=0.8, p2p=0.1, overlap=1)
     schedule = build(name, 2, 4)
     how: dict[str, Any] = {"ring_step": 0.3, "optimiser": 0.4}
     run, step = run_threads(schedule, costs, 2, **how), hybrid_step(schedule, costs, 2, **how).timeline
@@ -115,14 +115,14 @@ def test_the_ring_of_one_of_two_chunks_takes_half_of_a_ring_step() -> None:
 
 
 def test_costs_may_name_all_ranks() -> None:
-    costs = Costs.per_device(forward=[1, 1, 1, 9], backward=0)
+    costs = Costs(forward=[1, 1, 1, 9], backward=0)
     run = run_threads(build("1f1b", 2, 2), costs, replicas=2)
     lasted = run.end - run.start
     assert (lasted[(run.device == 3) & (run.schedule.kind == 0)] >= 9 - 1e-6).all()
 
 
 def test_a_message_on_its_way_holds_nobody_who_sent_it() -> None:
-    run = run_threads(build("gpipe", 2, 3), Costs.per_device(forward=1, backward=1, p2p=150))
+    run = run_threads(build("gpipe", 2, 3), Costs(forward=1, backward=1, p2p=150))
     began = dict(zip(map(str, run.ops), run.start, strict=True))
     assert began["0F2"] < began["1F0"]
     assert began["1F0"] >= 151 - 1e-6
@@ -130,7 +130,7 @@ def test_a_message_on_its_way_holds_nobody_who_sent_it() -> None:
 
 def test_without_waiting_stage_1_forwards_what_it_has_not_got() -> None:
     schedule = build("1f1b", 2, 4)
-    run = run_threads(schedule, Costs.per_device(forward=100, backward=10), wait=np.False_)  # type: ignore[arg-type]
+    run = run_threads(schedule, Costs(forward=100, backward=10), wait=np.False_)  # type: ignore[arg-type]
     began, ended = ({str(op): at for op, at in zip(run.ops, times, strict=True)} for times in (run.start, run.end))
     assert began["1F0"] < ended["0F0"]
     assert run.spans is not None
@@ -155,18 +155,20 @@ def test_a_measured_step_is_within_three_per_cent_of_the_simulated_one(costs: Co
     predicted = hybrid_step(schedule, costs, 2, ring_step=20).makespan
     assert predicted == (1210 if costs is REPORT else 625)
     medians, late = [], []
-    for unit in np.repeat([0.00025, 0.0005, 0.001, 0.002, 0.004], 3):
-        medians.append(float(np.median([run_threads(schedule, costs, 2, ring_step=20, seconds=unit).makespan for _ in range(3)])))
+    for longer in np.repeat([0.25, 0.5, 1, 2, 4], 3):
+        slept = costs.longer(longer)
+        steps = [run_threads(schedule, slept, 2, ring_step=20 * longer).makespan / longer for _ in range(3)]
+        medians.append(float(np.median(steps)))
         if medians[-1] <= 1.03 * predicted:
             break
-        late.append(lateness([unit * costs.duration(kind, 0) for kind in "FB" * 9]))
+        late.append(lateness([slept.duration(kind, 0) / 1000 for kind in "FB" * 9]))
     assert predicted <= min(medians)
     assert min(medians) <= 1.03 * predicted or np.median(late) > 0.01
 
 
 def test_a_measured_timeline_is_drawn_and_traced_like_a_simulated_one() -> None:
     schedule = build("1f1b", 2, 2)
-    costs = Costs.per_device(forward=1, backward=1, p2p=0.1)
+    costs = Costs(forward=1, backward=1, p2p=0.1)
     run, step = run_threads(schedule, costs, 2, ring_step=1, optimiser=1), hybrid_step(schedule, costs, 2, ring_step=1, optimiser=1)
     assert plot.compare({"simulated": step.timeline, "measured": run}).alt_text
     names = [[event["name"] for event in each.to_chrome_trace()["traceEvents"] if event["ph"] == "X"] for each in (run, step.timeline)]
@@ -248,7 +250,7 @@ def test_an_error_in_any_operation_stops_all_threads(rank: int, op: str) -> None
 
 def test_an_error_does_not_wait_for_those_who_sleep() -> None:
     began = time.perf_counter()
-    costs = Costs.per_device(forward=[1000 * LONG, 0], backward=0)  # device 0 sleeps; device 1 of the other copy fails
+    costs = Costs(forward=[1000 * LONG, 0], backward=0)  # device 0 sleeps; device 1 of the other copy fails
     with pytest.raises(HybridLabError, match="device 1 failed"):
         run_threads(build("chimera", 2, 2), costs, work=Raises(1, "0F1"))
     assert time.perf_counter() - began < LONG / 2
@@ -316,7 +318,7 @@ def work(rank, op, message):
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what it leaves in the background deaf to it
 began = time.perf_counter()
 try:
-    run_threads(build("1f1b", 2, 2), Costs.per_device(forward=600_000, backward=0), work=work)
+    run_threads(build("1f1b", 2, 2), Costs(forward=600_000, backward=0), work=work)
 except KeyboardInterrupt:
     print(threading.active_count(), time.perf_counter() - began < 300)
 """
@@ -417,11 +419,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"schedule": "1f1b"}, "takes a Schedule and Costs, not '1f1b'"),
     ({"schedule": replicate(SMALL, 2)}, "the Schedule of one pipeline"),
     ({"costs": 3}, "takes a Schedule and Costs"),
-    ({"costs": Costs.per_device([[1], [2]], 1)}, r"threads run one setting.*\(2,\)"),
-    ({"costs": Costs.per_device(1, 1, p2p=[1, 2])}, "threads run one setting"),
-    ({"costs": Costs.per_device([1, 2, 3], 1)}, "the costs are for 3 devices but the schedule has 2"),
-    ({"costs": Costs.per_device(1e9, 1)}, "sleep for more than 600 seconds"),
-    ({"costs": Costs.per_device(1e200, 1), "seconds": 1e200}, "sleep for more than 600 seconds"),
+    ({"costs": Costs(forward=[[1], [2]], backward=1)}, r"threads run one setting.*\(2,\)"),
+    ({"costs": Costs(forward=1, backward=1, p2p=[[1], [2]])}, "threads run one setting"),
+    ({"costs": Costs(forward=[1, 2, 3], backward=1)}, "the costs are for 3 devices but the schedule has 2"),
+    ({"costs": Costs(forward=1e9, backward=1)}, "sleep for more than 600 seconds"),
+    ({"costs": Costs(forward=601, backward=1, unit="s")}, "sleep for more than 600 seconds"),
     ({"replicas": 0}, "replicas must be a whole number of at least 1"),
     ({"replicas": MOST_THREADS}, "are more than 256 threads"),
     ({"ring_step": -1}, "ring_step must be finite numbers of zero or more"),
@@ -429,8 +431,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"ring_step": 1e7}, "sleep for more than 600 seconds"),
     ({"optimiser": float("inf")}, "optimiser"),
     ({"optimiser": [1, 2]}, "optimiser must be one number"),
-    ({"seconds": 0}, "seconds is the length of the costs' unit"),
-    ({"seconds": 1e-300}, "at least 1e-09"),
+    ({"costs": Costs(forward=1, backward=1, unit=None)}, "a run needs times in seconds, but these are plain slots: say their unit"),
+    ({"seconds": 0.001}, "no longer takes seconds: operations sleep the real length of their costs"),
     ({"work": 3}, "work is a function, or None, not 3"),
     ({"gradients": "all"}, "gradients is a function, or None"),
     ({"wait": 0}, "wait must be True or False"),

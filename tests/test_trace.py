@@ -7,7 +7,7 @@ import pytest
 
 from hybridlab import Costs, build, simulate
 
-COSTS = Costs.per_device(forward=1, backward=2, p2p=0.3, overlap=0.7)
+COSTS = Costs(forward=1, backward=2, p2p=0.3, overlap=0.7)
 
 
 def slices_of(name: str) -> list[list[dict[str, Any]]]:

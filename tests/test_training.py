@@ -88,7 +88,7 @@ def test_activations_held_are_the_peak_of_the_schedule(size: Size, rng: Any) -> 
 
     step.run(running())
     agrees(step, alone)
-    expected = simulate(schedule, Costs.per_device(1, 2)).peak_activations
+    expected = simulate(schedule, Costs(forward=1, backward=2)).peak_activations
     assert step.peak_activations.tolist() == held.tolist() == expected.tolist()
 
 
@@ -100,7 +100,7 @@ def test_twenty_steps_with_fp32_messages_equal_one_device(devices: int, microbat
         trained = train(schedule, replicas, **setting)
         assert np.abs(trained.replicas - alone.weights).max() < 1e-6
         np.testing.assert_allclose(trained.losses, alone.losses, atol=1e-6)
-        assert (trained.peak_activations == simulate(schedule, Costs.per_device(1, 2)).peak_activations).all()
+        assert (trained.peak_activations == simulate(schedule, Costs(forward=1, backward=2)).peak_activations).all()
 
 
 @settings(max_examples=25)
@@ -113,7 +113,7 @@ def test_copies_on_any_paths_train_what_one_device_trains(schedule: Schedule, re
     assert trained.replicas.shape == (replicas * schedule.copies, layers.parameters)
     assert np.abs(trained.replicas - train_alone(**setting).weights).max() < 1e-6
     assert not trained.spread.any()
-    assert (trained.peak_activations == simulate(schedule, Costs.per_device(1, 2)).peak_activations).all()
+    assert (trained.peak_activations == simulate(schedule, Costs(forward=1, backward=2)).peak_activations).all()
 
 
 def test_every_schedule_of_the_registry_takes_part() -> None:

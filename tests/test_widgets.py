@@ -26,7 +26,7 @@ SCRIPT, STYLE = str(TimelineExplorer._esm), str(TimelineExplorer._css)
 
 TIMES: dict[str, Any] = {"forward": 1.1, "backward": 2.3, "weight_share": 0.4}
 AXES: dict[str, Any] = {"devices": (1, 2, 4), "microbatches": (1, 4, 6), "chunks": (2, 4), "p2p": (0, 0.3, 1)}
-DATA = grid_data(list(REGISTRY), AXES, TIMES, "ms")
+DATA = grid_data(list(REGISTRY), AXES, TIMES)
 
 ARGUMENTS = ["schedules", "devices", "microbatches", "chunks", "p2p", "forward", "backward", "unit", "show"]
 
@@ -40,7 +40,7 @@ def supported() -> Iterator[tuple[Entry, int, Timeline]]:
             schedule, devices, microbatches, chunks = name.split("/")
             order = build(schedule, int(devices), int(microbatches), int(chunks))
             for place, latency in enumerate(DATA["p2p"]):
-                yield entry, place, simulate(order, Costs.per_device(**TIMES, p2p=latency))
+                yield entry, place, simulate(order, Costs(**TIMES, p2p=latency))
 
 
 def turns(entry: Entry) -> list[tuple[int, list[int], str]]:
@@ -94,13 +94,13 @@ def test_a_microbatch_begins_on_the_first_device_of_its_copys_path(key: str) -> 
 def test_an_overlapped_pair_takes_as_long_as_its_costs_say() -> None:
     entry = only(TimelineExplorer("dualpipe", devices=4, microbatches=8, forward=[1, 2, 1, 1], overlap=0.5).data["pipelines"])
     assert entry["duration"]["pair"] == [2.5, 3, 2.5, 2.5]
-    timeline = simulate(build("dualpipe", 4, 8), Costs.per_device([1, 2, 1, 1], 2, overlap=0.5))
+    timeline = simulate(build("dualpipe", 4, 8), Costs(forward=[1, 2, 1, 1], backward=2, overlap=0.5))
     assert entry["makespan"] == [timeline.makespan]
     assert np.add(entry["start"][0], lasting(entry)) == pytest.approx(timeline.end)
     explorer = small(overlap=0.5)
     explorer.schedule, explorer.devices, explorer.microbatches = "dualpipe", 4, 8
     assert only(explorer.extra["pipelines"])["duration"]["pair"] == [2.5] * 4
-    assert explorer.timeline.makespan == simulate(build("dualpipe", 4, 8), Costs.per_device(1, 2, overlap=0.5)).makespan
+    assert explorer.timeline.makespan == simulate(build("dualpipe", 4, 8), Costs(forward=1, backward=2, overlap=0.5)).makespan
 
 
 def test_every_figure_is_the_simulators() -> None:
@@ -175,7 +175,7 @@ def test_a_schedule_is_offered_the_chunks_it_supports() -> None:
 
 def test_costs_can_differ_from_device_to_device() -> None:
     explorer = TimelineExplorer("1f1b", devices=2, microbatches=3, forward=[1, 2], backward=[3, 4])
-    timeline = simulate(build("1f1b", 2, 3), Costs.per_device(forward=[1, 2], backward=[3, 4]))
+    timeline = simulate(build("1f1b", 2, 3), Costs(forward=[1, 2], backward=[3, 4]))
     assert explorer.data["pipelines"]["1f1b/2/3/1"]["start"][0] == timeline.start.tolist()
     assert explorer.timeline.makespan == timeline.makespan
 
@@ -199,7 +199,7 @@ def test_the_text_is_the_same_in_another_process() -> None:
 
 
 def test_the_text_changes_with_the_data_and_with_the_setting() -> None:
-    texts = [repr(small()), repr(small(forward=1.001)), repr(small(unit="ms")), repr(small(show={"microbatches": 4}))]
+    texts = [repr(small()), repr(small(forward=1.001)), repr(small(unit="s")), repr(small(show={"microbatches": 4}))]
     assert len(set(texts)) == 4
     explorer = small()
     explorer.devices = 3
@@ -220,7 +220,7 @@ def test_observers_follow_the_setting() -> None:
     explorer.observe(lambda change: seen.append((change["name"], change["new"])), ["schedule", "devices", "p2p"])
     explorer.set_state({"schedule": "1f1b", "devices": 3})  # what a message from the page does
     assert seen == [("schedule", "1f1b"), ("devices", 3)]
-    assert explorer.timeline.makespan == simulate(build("1f1b", 3, 2), Costs.per_device(1, 2)).makespan
+    assert explorer.timeline.makespan == simulate(build("1f1b", 3, 2), Costs(forward=1, backward=2)).makespan
 
 
 def test_a_schedule_takes_chunks_that_it_supports() -> None:
@@ -253,7 +253,7 @@ def test_a_setting_outside_the_grid_is_computed(size: Size, latency: float) -> N
     explorer = small(p2p=3, **TIMES)  # no setting of this grid has such a latency
     explorer.schedule, explorer.devices, explorer.microbatches = size.name, size.devices, size.microbatches
     explorer.chunks, explorer.p2p = size.chunks, latency
-    timeline = simulate(size.build(), Costs.per_device(**TIMES, p2p=latency))
+    timeline = simulate(size.build(), Costs(**TIMES, p2p=latency))
     entry = only(explorer.extra["pipelines"])
     assert entry["orders"] == [line.split(": ")[1] for line in str(timeline.schedule).splitlines()]
     assert told(entry, 0) == timeline.waited_for().tolist()
@@ -280,7 +280,7 @@ def test_what_is_computed_has_the_shape_of_the_grid() -> None:
         schedule, *numbers = name.split("/")
         devices, microbatches, chunks = map(int, numbers)
         setting = {"schedule": schedule, "devices": devices, "microbatches": microbatches, "chunks": chunks, "p2p": 0.3, "compare": ""}
-        extra = setting_data(setting, TIMES, "ms")
+        extra = setting_data(setting, TIMES)
         same = {key: [value[1]] if key in ("start", "late", "makespan", "bubble") else value for key, value in entry.items()}
         assert extra.keys() == DATA.keys()
         assert extra["pipelines"] == {name: same}
@@ -439,7 +439,7 @@ def test_other_messages_are_not_answered(sent: list[dict[str, Any]], content: An
         ({"forward": [1, 2, 3], "devices": 2}, "the costs are for 3 devices but the schedule has 2"),
         ({"forward": [[1], [2]]}, "the costs must be those of one setting"),
         ({"backward": math.inf}, "backward must be finite"),
-        ({"unit": 3}, "unit is the short name"),
+        ({"unit": 3}, "unit is the unit of time"),
         ({"show": "1f1b"}, "show is a setting to begin with"),
         ({"show": {"device": 2}}, "did you mean 'devices'?"),
         ({"show": {"devices": 7.5}}, "devices must be a whole number of at least 1, not 7.5"),
@@ -466,10 +466,10 @@ def test_the_limit_is_two_megabytes_of_json(monkeypatch: pytest.MonkeyPatch) -> 
     assert grid.MOST_BYTES == 2_000_000
     length = len(json.dumps(DATA, separators=(",", ":")))
     monkeypatch.setattr(grid, "MOST_BYTES", length)
-    assert grid_data(list(REGISTRY), AXES, TIMES, "ms") == DATA
+    assert grid_data(list(REGISTRY), AXES, TIMES) == DATA
     monkeypatch.setattr(grid, "MOST_BYTES", length - 1)
     with pytest.raises(HybridLabError, match=r"more than the .* MB of data"):
-        grid_data(list(REGISTRY), AXES, TIMES, "ms")
+        grid_data(list(REGISTRY), AXES, TIMES)
 
 
 @settings(max_examples=60)

@@ -35,7 +35,7 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
     Raises :class:`HybridLabError` for costs of other devices, or for a memory in which no microbatch fits.
 
     >>> from hybridlab import build, simulate
-    >>> costs, schedule = Costs.per_device(forward=1, backward=2), build("1f1b", devices=4, microbatches=8)
+    >>> costs, schedule = Costs(forward=1, backward=2), build("1f1b", devices=4, microbatches=8)
     >>> lower_bound(schedule, costs), simulate(schedule, costs).makespan
     (33.0, 33.0)
     """
@@ -144,6 +144,6 @@ def _area(schedule: Schedule, ways: list[Way], room: Ints) -> Floats:
 def _saved_by_pairs(schedule: Schedule, costs: Costs) -> Floats:
     """Return the most that running beside a forward can save of each full backward, shape (devices, settings...)."""
     table = costs.table(schedule.devices, schedule.chunks)
-    overlap = costs.overlap if schedule.pairs.size else np.zeros(())
+    overlap = costs.overlap[..., 0] if schedule.pairs.size else np.zeros(())
     saved: Floats = overlap * np.minimum(table[F], table[B])
     return saved

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hybridlab.clock import latencies
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import Floats, numbers, shown
@@ -43,13 +44,13 @@ class Way:
 
 def ways_of(schedule: Schedule, costs: Costs) -> list[Way]:
     """Return the ways through the devices that microbatches take: one, or two where there are two copies of the weights."""
-    table = costs.table(schedule.devices, schedule.chunks)
+    table, late = costs.table(schedule.devices, schedule.chunks), np.moveaxis(latencies(schedule, costs), -1, 0)
     rows = _rows_by_place(schedule)
     visits = np.where(rows >= 0, schedule.device[rows] * 4 + schedule.kind[rows], -1)
     left, ways = np.arange(schedule.microbatches), []
     while left.size:
         same = (visits[:, left] == visits[:, left[:1]]).all(axis=0)
-        ways.append(_way(schedule, table, costs.p2p, rows[:, left[same]]))
+        ways.append(_way(schedule, table, late, rows[:, left[same]]))
         left = left[~same]
     return ways
 
@@ -84,17 +85,16 @@ def _rows_by_place(schedule: Schedule) -> Ints:
     return rows
 
 
-def _way(schedule: Schedule, table: Floats, p2p: Floats, rows: Ints) -> Way:
-    """Return the way of the microbatches that have ``rows``."""
+def _way(schedule: Schedule, table: Floats, late: Floats, rows: Ints) -> Way:
+    """Return the way of the microbatches that have ``rows``; the message to each row of the schedule takes ``late``."""
     stages = schedule.stages
     one = rows[:, 0]
     split: npt.NDArray[np.bool_] = one[2 * stages :] >= 0  # the backwards that have a weight gradient
     device = schedule.device[one]
     kind = schedule.kind[one]
     chain = slice(2 * stages)
-    latency = np.multiply.outer(schedule.crosses[one[chain]], np.broadcast_to(p2p, table.shape[2:]))
     duration = table[kind[chain], device[chain]]
-    end = np.cumsum(duration + latency, axis=0)
+    end = np.cumsum(duration + late[one[chain]], axis=0)
     weight = table[W, device[stages : chain.stop]][split]
     finished = end[stages:].copy()  # the backward and its weight gradient
     finished[split] += weight

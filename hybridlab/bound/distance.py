@@ -32,9 +32,9 @@ def distance(schedule: Schedule, costs: Costs, *, seconds: float = 0.0) -> Dista
     The bound is :func:`lower_bound`; where the schedule does not reach it, :func:`optimum` searches for ``seconds``, if there are any.
 
     >>> from hybridlab import build
-    >>> distance(build("1f1b", devices=4, microbatches=8), Costs.per_device(forward=1, backward=2))
+    >>> distance(build("1f1b", devices=4, microbatches=8), Costs(forward=1, backward=2))
     Distance(makespan=33.0, bound=33.0, optimum=33.0)
-    >>> distance(build("hanayo", devices=4, microbatches=8), Costs.per_device(forward=1, backward=2)).ratio
+    >>> distance(build("hanayo", devices=4, microbatches=8), Costs(forward=1, backward=2)).ratio
     1.1403508771929824
     """
     seconds = one_time(seconds, "seconds")

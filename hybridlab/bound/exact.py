@@ -10,7 +10,7 @@ import numpy as np
 from hybridlab.bound.analytic import SAME, lower_bound, reached
 from hybridlab.bound.chains import room_of, ways_of
 from hybridlab.bound.solver import Problem, shortest_starts
-from hybridlab.clock import simulate
+from hybridlab.clock import latencies, simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.inputs import one_time, whole_number
@@ -49,7 +49,7 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     have no overlap, a pair is an operation after the other, and what is found has none.
 
     >>> from hybridlab import build
-    >>> schedule, costs = build("1f1b", devices=3, microbatches=6), Costs.per_device(forward=1, backward=2)
+    >>> schedule, costs = build("1f1b", devices=3, microbatches=6), Costs(forward=1, backward=2)
     >>> optimum(schedule, costs).schedule == schedule
     True
     """
@@ -79,7 +79,7 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
 def _problem(schedule: Schedule, costs: Costs, ticks: int, bound: float, room: Ints, fits: bool) -> Problem:
     """Return what the solver is asked, in whole ticks; its search starts from the schedule where that ``fits`` the room."""
     table = costs.table(schedule.devices, schedule.chunks)
-    latency = np.where(schedule.crosses, costs.p2p, 0.0)
+    latency = latencies(schedule, costs)
 
     def whole(time: Any) -> Ints:
         rounded: Ints = np.rint(np.asarray(time) * ticks).astype(np.intp)
@@ -115,7 +115,7 @@ def _ticks_in_one(schedule: Schedule, costs: Costs) -> int:
         op = schedule.ops[int(np.flatnonzero(durations == 0)[0])]
         raise HybridLabError(f"the shortest order needs operations that take time, but {op.words} takes 0: give it some, such as 0.001")
     ticks = 1
-    for time in np.unique(np.append(durations, costs.p2p)).tolist():
+    for time in np.unique(np.append(durations, latencies(schedule, costs))).tolist():
         fraction = Fraction(time).limit_denominator(FINEST)
         if abs(float(fraction) - time) > SAME * time:
             told = f"a time of {time!r} is no fraction with a denominator up to {FINEST:,}"

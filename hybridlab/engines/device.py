@@ -22,14 +22,17 @@ Span = tuple[int, int, float, float, int, int, int, int]  # kind, device, start,
 
 @dataclass(frozen=True)
 class Shared:
-    """What all threads of a run share. Times are in seconds; ``lasts`` has one an operation, ``readers`` who needs its output."""
+    """What all threads of a run share. Times are in seconds; ``lasts`` has one an operation, ``readers`` who needs its output.
+
+    ``late`` has the latency of the message to each operation, 0 where it needs none.
+    """
 
     schedule: Replicated
     holders: Ints
     ring_order: tuple[int, ...]
     readers: dict[int, list[int]]
     lasts: list[float]
-    p2p: float
+    late: list[float]
     hop: float
     update: float
     work: Work | None
@@ -103,7 +106,7 @@ class Device:
                 if receiver == self.rank:
                     self._own[reader] = output
                 elif schedule.ops[row] not in shared.lost:
-                    self.exchange.put(self.rank, receiver, reader, Message(output, end + shared.p2p))
+                    self.exchange.put(self.rank, receiver, reader, Message(output, end + shared.late[reader]))
 
     def _input(self, row: int) -> Any:
         source, op = int(self.shared.schedule.source[row]), self.shared.schedule.ops[row]

@@ -7,24 +7,26 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.clock import latencies
 from hybridlab.costs import Costs
 from hybridlab.engines.device import Device, Gradients, Shared, Span, Work
 from hybridlab.engines.exchange import Exchange
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, each_of, one_time, shown, true_or_false
+from hybridlab.gone import gone
+from hybridlab.inputs import Floats, each_of, in_a_second, one_time, shown, true_or_false
 from hybridlab.ops import Op
 from hybridlab.phases import messages, ring_order
-from hybridlab.replicas import holders, replicate
+from hybridlab.replicas import costs_of_all, holders, replicate
 from hybridlab.schedule import Schedule
 from hybridlab.spans import Spans, joined
 from hybridlab.timeline import Timeline
 
 MOST_THREADS = 256
 LONGEST_SLEEP = 600.0  # seconds
-SHORTEST_UNIT = 1e-9  # seconds
-FREE = Costs.per_device(forward=0, backward=0)
+FREE = Costs(forward=0, backward=0)
 
 
+@gone(seconds="operations sleep the real length of their costs, whose unit is Costs(..., unit='ms'): give shorter or longer costs")
 def run_threads(
     schedule: Schedule,
     costs: Costs | None = None,
@@ -32,7 +34,6 @@ def run_threads(
     *,
     ring_step: float | None = None,
     optimiser: float = 0.0,
-    seconds: float = 0.001,
     work: Work | None = None,
     gradients: Gradients | None = None,
     wait: bool = True,
@@ -42,9 +43,10 @@ def run_threads(
 
     Each thread runs its device's operations in their order. What an operation needs from another device comes as a message
     through a queue, and is usable the latency ``p2p`` of the costs after it was sent; the sender does not wait. An operation sleeps
-    for its duration in ``costs`` (None: none), one step of a ring for ``ring_step``, a device's optimiser for ``optimiser``, as in
-    :func:`~hybridlab.hybrid_step`: when all pipelines have ended, each rank exchanges 2(D-1) messages in the ring of each of
-    its stages. ``seconds`` is the length of the costs' unit: 0.001 for ms. A measured time is never below its cost.
+    for its duration in ``costs`` (None: none), one step of a ring for ``ring_step``, a device's optimiser for ``optimiser``, all in
+    the unit of the costs, as in :func:`~hybridlab.hybrid_step`: when all pipelines have ended, each rank exchanges 2(D-1) messages in
+    the ring of each of its stages. The timeline has the unit of the costs, ms where there are none. A measured time is never below
+    its cost.
 
     ``work(rank, op, message)`` computes an operation for real; ``message`` is what it returned for the operation that this one is
     computed from (None for the first stage's forwards). ``gradients(rank, stage)`` returns the array, shape (parameters,),
@@ -54,33 +56,34 @@ def run_threads(
     never arrive. When all threads wait, the run ends at once with a :class:`Deadlock` that says where each device
     stands. What ``work`` raises ends the run with a :class:`HybridLabError` from it that names device and operation, as soon
     as every call of ``work`` that had begun has returned. No thread is left. Raises :class:`HybridLabError` for costs of several
-    settings, sleeps of more than 10 minutes, and where threads cannot be started.
+    settings or without a unit, sleeps of more than 10 minutes, and where threads cannot be started.
 
     >>> from hybridlab import Costs, build
-    >>> ran = run_threads(build("1f1b", 2, 4), Costs.per_device(forward=1, backward=2), replicas=2, ring_step=1)
+    >>> ran = run_threads(build("1f1b", 2, 4), Costs(forward=1, backward=2), replicas=2, ring_step=1)
     >>> bool(ran.makespan >= (4 + 2 - 1) * (1 + 2) + 2 * 1), ran.spans
     (True, <Spans: 16 send, 16 receive, 4 reduce-scatter, 4 all-gather, 4 optimiser>)
     """
     if not isinstance(schedule, Schedule) or not isinstance(costs, Costs | None):
         raise HybridLabError(f"run_threads takes a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
-    shared = _shared(schedule, costs or FREE, replicas, ring_step, optimiser, seconds, work, gradients, wait, lost)
+    costs = FREE if costs is None else costs
+    shared = _shared(schedule, costs, replicas, ring_step, optimiser, work, gradients, wait, lost)
     start, end = np.zeros((2, shared.schedule.kind.size))
     exchange = Exchange(shared.schedule.devices)
     devices = [Device(rank, shared, exchange, start, end) for rank in range(shared.schedule.devices)]
     _run(devices, exchange)
-    zero = start.min()
-    ran = Timeline(shared.schedule, (start - zero) / seconds, (end - zero) / seconds)
-    beside = _beside([span for device in devices for span in device.spans], zero, seconds)
+    zero, second = start.min(), in_a_second(costs.unit, "a run")
+    ran = Timeline(shared.schedule, (start - zero) * second, (end - zero) * second, unit=costs.unit)
+    beside = _beside([span for device in devices for span in device.spans], zero, second)
     if wait:
-        beside = joined(*messages(ran, np.array(shared.p2p / seconds)), beside)
-    return Timeline(ran.schedule, ran.start, ran.end, beside)
+        beside = joined(*messages(ran, costs_of_all(costs, shared.schedule.mesh)), beside)
+    return Timeline(ran.schedule, ran.start, ran.end, beside, ran.unit)
 
 
-def _beside(spans: list[Span], zero: float, seconds: float) -> Spans:
-    """Return the hops and optimisers of all devices as spans: kind by kind, each device by device."""
+def _beside(spans: list[Span], zero: float, second: int) -> Spans:
+    """Return the hops and optimisers of all devices as spans, kind by kind, each device by device; a ``second`` has so many units."""
     rows = sorted(spans, key=lambda span: span[0])
     kind, device, start, end, stage, chunk, step, peer = map(np.array, zip(*rows, strict=True))
-    return Spans(kind, device, (start - zero) / seconds, (end - zero) / seconds, stage=stage, chunk=chunk, step=step, peer=peer)
+    return Spans(kind, device, (start - zero) * second, (end - zero) * second, stage=stage, chunk=chunk, step=step, peer=peer)
 
 
 def _shared(
@@ -89,7 +92,6 @@ def _shared(
     replicas: int,
     ring_step: Any,
     optimiser: Any,
-    seconds: Any,
     work: Any,
     gradients: Any,
     wait: Any,
@@ -103,32 +105,27 @@ def _shared(
             raise HybridLabError(f"{name} is a function, or None, not {shown(value)}")
     if not true_or_false(wait, "wait") and work is not None:
         raise HybridLabError("work computes from messages: without wait there are none, so leave work out")
-    unit = one_time(seconds, "seconds")
-    if unit < SHORTEST_UNIT:
-        raise HybridLabError(f"seconds is the length of the costs' unit, such as 0.001 for ms, at least {SHORTEST_UNIT:g}, not {unit:g}")
+    if costs.batch:
+        raise HybridLabError(f"threads run one setting, but these costs hold settings of shape {costs.batch}: give the costs of one")
+    unit, each = 1 / in_a_second(costs.unit, "a run"), costs_of_all(costs, everyone.mesh)
     readers = defaultdict(list)
     for row, source in enumerate(everyone.source.tolist()):
         if source >= 0:
             readers[source].append(row)
-    with np.errstate(over="ignore"):  # what becomes infinite is refused
-        lasts = unit * _durations(everyone, schedule, costs)
+    lasts, late = unit * _durations(everyone, each), unit * latencies(everyone, each)
     hop = unit * (0.0 if ring_step is None else one_time(ring_step, "ring_step")) / schedule.chunks
-    p2p, update = unit * float(costs.p2p), unit * schedule.copies * one_time(optimiser, "optimiser")
-    if max(lasts.max(), hop, p2p, update) > LONGEST_SLEEP:
-        raise HybridLabError(f"a thread would sleep for more than {LONGEST_SLEEP:g} seconds at a time: take shorter seconds for a unit")
+    update = unit * schedule.copies * one_time(optimiser, "optimiser")
+    if max(lasts.max(), hop, late.max(), update) > LONGEST_SLEEP:
+        raise HybridLabError(f"a thread would sleep for more than {LONGEST_SLEEP:g} seconds at a time: give shorter times")
     held, order = holders(schedule, replicas), tuple(ring_order(everyone).tolist())
     gone = _known(schedule, lost)
-    return Shared(everyone, held, order, dict(readers), lasts.tolist(), p2p, hop, update, work, gradients, wait, gone)
+    return Shared(everyone, held, order, dict(readers), lasts.tolist(), late.tolist(), hop, update, work, gradients, wait, gone)
 
 
-def _durations(everyone: Schedule, schedule: Schedule, costs: Costs) -> Floats:
-    """Return how long each row lasts, in the unit of the costs, which are of one pipeline or of all ranks."""
-    if costs.batch:
-        raise HybridLabError(f"threads run one setting, but these costs hold settings of shape {costs.batch}: give the costs of one")
-    count = everyone.devices if costs.devices == everyone.devices else schedule.devices
-    device, pairs = everyone.device % count, everyone.pairs
-    lasts: Floats = costs.table(count, schedule.chunks)[everyone.kind, device]
-    lasts[pairs] = lasts[pairs + 1] = costs.pairs(count, schedule.chunks)[device[pairs]]
+def _durations(schedule: Schedule, costs: Costs) -> Floats:
+    """Return how long each row lasts, in the unit of the costs."""
+    lasts: Floats = costs.table(schedule.devices, schedule.chunks)[schedule.kind, schedule.device]
+    lasts[schedule.pairs] = lasts[schedule.pairs + 1] = costs.pairs(schedule.devices, schedule.chunks)[schedule.device[schedule.pairs]]
     return lasts
 
 

@@ -144,11 +144,9 @@ def ticks_for(span: float) -> list[float]:
     return [place * step for place in range(int(span / step + 1e-9) + 1)]
 
 
-def draw_axis(axes: Axes, y: float, frame: Frame, ticks: list[float], ends: list[float], unit: str) -> None:
+def draw_axis(axes: Axes, y: float, frame: Frame, ticks: list[float], ends: list[float], unit: str | None) -> None:
     """Write the numbers of the time axis: every end in bold, and the ticks that keep clear of them."""
-    name = f"time, {unit}" if unit else "time"
-    room = LEFT - 0.14  # a longer unit stands with the makespan only
-    write(axes, room, y, name if text_width(name, SIZE) < room else "time", size=SIZE, color=MUTED, ha="right")
+    write(axes, LEFT - 0.14, y, f"time, {unit}" if unit else "time", size=SIZE, color=MUTED, ha="right")
     taken: list[tuple[float, float]] = []
     bold = [(end, {"weight": "bold"}) for end in sorted(set(ends), reverse=True)]
     for time, style in [*bold, *((tick, {"color": MUTED}) for tick in ticks)]:

@@ -117,7 +117,7 @@ def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
     """Return times from the first start on, and the activations that the device holds from each of them to the next.
 
     >>> from hybridlab import Costs, build, simulate
-    >>> times, held = activation_curve(simulate(build("gpipe", 1, 2), Costs.per_device(forward=1, backward=2)), device=0)
+    >>> times, held = activation_curve(simulate(build("gpipe", 1, 2), Costs(forward=1, backward=2)), device=0)
     >>> times.tolist(), held.tolist()
     ([0.0, 0.0, 1.0, 4.0, 6.0, 6.0], [0.0, 1.0, 2.0, 1.0, 0.0, 0.0])
     """

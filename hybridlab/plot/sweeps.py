@@ -10,11 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, checked_text, counted, unit_of_time
+from hybridlab.gone import gone
+from hybridlab.inputs import Floats, checked_text, counted
 from hybridlab.plot.curves import LINE, dress, legend, legend_rows, style_of
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, text_width, write
-from hybridlab.plot.words import number
-from hybridlab.sweep.columns import TIMES, label_of, several, title_of
+from hybridlab.plot.words import after_a_number, number
+from hybridlab.sweep.columns import TIMES, UNIT_GONE, label_of, several, title_of
 from hybridlab.sweep.lines import Lines, lines_of, logarithmic_axes
 
 MOST_PLOTS = 20
@@ -31,6 +32,7 @@ class Plot(NamedTuple):
     values: Floats
 
 
+@gone(unit=UNIT_GONE)
 def panels(
     sweep: Any,
     x: str,
@@ -40,34 +42,33 @@ def panels(
     lines: Any = None,
     labels: Mapping[str, str] | None = None,
     logarithmic: Any = (),
-    unit: str = "",
     title: str = "",
 ) -> Picture:
     """Return a figure of small plots of ``y`` against the column ``x``: one for each value of the columns ``panels``, on one scale.
 
     ``y`` may be several quantities, each with plots and a scale of its own. ``panels`` None takes every column that varies besides;
-    ``lines``, ``labels``, ``logarithmic`` and ``unit`` are those of :class:`hybridlab.widgets.SweepExplorer`, and so are the lines, their
+    ``lines``, ``labels`` and ``logarithmic`` are those of :class:`hybridlab.widgets.SweepExplorer`, and so are the lines, their
     names and their styles. A point that was refused is a gap. Raises :class:`HybridLabError` for what cannot be drawn.
 
     >>> from hybridlab.sweep import Sweep
     >>> times = [("gpipe", devices, p2p, 9.0 * devices + p2p) for devices in (2, 4) for p2p in (0, 1)]
     >>> table = Sweep(("schedule", "devices", "p2p", "makespan"), tuple(times))
-    >>> panels(table, "devices", "makespan", unit="ms")
+    >>> panels(table, "devices", "makespan")
     <Figure: Makespan, ms against Devices K from 2 to 4. Latency = 0 ms: GPipe from 18 to 36. Latency = 1 ms: GPipe from 19 to 37.>
     """
-    found, unit = lines_of(sweep, x, y, lines, labels, () if panels is None else panels), unit_of_time(unit)
+    found = lines_of(sweep, x, y, lines, labels, () if panels is None else panels)
     besides = [] if panels is None else [name for name in found.choices if name not in several(panels, "panels", found.choices)]
     if besides:
         told = f"name it in panels, or draw one of its values, with sweep.where({besides[0]}=...)"
         raise HybridLabError(f"{besides[0]!r} varies besides: {told}")
-    axes = {name: label_of(name, found.labels, unit) for name in (found.x, *found.quantities)}
-    plots = _plots(found, axes, unit)
+    axes = {name: label_of(name, found.labels, found.unit) for name in (found.x, *found.quantities)}
+    plots = _plots(found, axes)
     positive = {name: any(bool((plot.values > 0).any()) for plot in plots if plot.quantity == name) for name in found.quantities}
     scales = logarithmic_axes(logarithmic, {found.x: max(found.places) > 0} | positive)
     return _figure(found, plots, axes, scales, checked_text(title, "title"))
 
 
-def _plots(found: Lines, axes: Mapping[str, str], unit: str) -> list[Plot]:
+def _plots(found: Lines, axes: Mapping[str, str]) -> list[Plot]:
     """Return the plots in their order; a heading names what the vertical axis does not."""
     choices = list(product(*(range(len(values)) for values in found.choices.values())))
     quantities = found.quantities
@@ -81,7 +82,7 @@ def _plots(found: Lines, axes: Mapping[str, str], unit: str) -> list[Plot]:
                 values[line, place] = row[name]
         heads = [axes[name]] if len(quantities) > 1 else []
         for column, place in zip(found.choices, choice, strict=True):
-            after = f" {unit}" if unit and column in TIMES else ""
+            after = after_a_number(found.unit) if column in TIMES else ""
             heads.append(f"{label_of(column, found.labels)} = {title_of(column, found.choices[column][place])}{after}")
         plots.append(Plot(name, tuple(heads), values))
     return plots

@@ -5,13 +5,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, shown, unit_of_time
+from hybridlab.gone import gone
+from hybridlab.inputs import counted, shown
 from hybridlab.replicas import Replicated
 from hybridlab.schedules import REGISTRY
 from hybridlab.timeline import Timeline
 
 MOST_DEVICES = 64  # rows of one figure
 MOST_OPS = 1000  # on one device: there are hardly more pixels
+UNIT_GONE = "the unit is that of the timeline, which has it from its costs, as in Costs(..., unit='ms')"
 MOST_LISTED = 16  # values one after the other in a sentence
 
 
@@ -43,39 +45,45 @@ def sizes_of(timeline: Timeline) -> str:
     return ", ".join(sizes)
 
 
-def results_of(timeline: Timeline, unit: str) -> str:
+def after_a_number(unit: str | None) -> str:
+    """Return the unit of time as it stands behind a number: a space and its name; nothing for plain slots."""
+    return f" {unit}" if unit else ""
+
+
+def results_of(timeline: Timeline) -> str:
     """Return makespan and bubble ratio as a figure states them."""
-    return f"makespan {number(timeline.makespan)}{' ' * bool(unit)}{unit}, bubble ratio {timeline.bubble_ratio:.3f}"
+    return f"makespan {number(timeline.makespan)}{after_a_number(timeline.unit)}, bubble ratio {timeline.bubble_ratio:.3f}"
 
 
-def alt_text(timeline: Timeline, unit: str = "") -> str:
+@gone(unit=UNIT_GONE)
+def alt_text(timeline: Timeline) -> str:
     """Return what the figure of a timeline shows, with its numbers, for readers who cannot see it.
 
-    ``unit`` names the unit of time. Raises :class:`HybridLabError` for what :func:`timeline` refuses.
+    Raises :class:`HybridLabError` for what :func:`timeline` refuses.
 
     >>> from hybridlab import Costs, build, simulate
-    >>> print(alt_text(simulate(build("1f1b", 2, 4), Costs.per_device(forward=1, backward=2)), unit="ms"))
+    >>> print(alt_text(simulate(build("1f1b", 2, 4), Costs(forward=1, backward=2))))
     Timeline of 1F1B, 2 devices, 4 microbatches: makespan 15 ms, bubble ratio 0.200, peak activations, in
     microbatches by device: 2, 1.
     """
-    checked(timeline, unit)
-    return f"Timeline of {title_of(timeline)}: {_facts_of(timeline, unit)}."
+    checked(timeline)
+    return f"Timeline of {title_of(timeline)}: {_facts_of(timeline)}."
 
 
-def comparison(timelines: Mapping[str, Timeline], unit: str) -> str:
+def comparison(timelines: Mapping[str, Timeline]) -> str:
     """Return what a figure of several timelines shows."""
-    facts = (f"{title} ({sizes_of(each)}): {_facts_of(each, unit)}." for title, each in timelines.items())
+    facts = (f"{title} ({sizes_of(each)}): {_facts_of(each)}." for title, each in timelines.items())
     return f"{counted(len(timelines), 'timeline')} on one time axis. {' '.join(facts)}"
 
 
-def _facts_of(timeline: Timeline, unit: str) -> str:
+def _facts_of(timeline: Timeline) -> str:
     """Return the results, the peaks and, where there are any, copies of the weights, overlapped pairs and spans."""
-    facts = f"{results_of(timeline, unit)}, {peaks_of(timeline)}{_copies_of(timeline)}"
+    facts = f"{results_of(timeline)}, {peaks_of(timeline)}{_copies_of(timeline)}"
     if timeline.schedule.pairs.size:
         facts += f"; a forward and a backward run at the same time in {counted(timeline.schedule.pairs.size, 'overlapped pair')}"
     if timeline.spans is None or not timeline.spans.size:
         return facts
-    spans, after = timeline.spans, f" {unit}" if unit else ""
+    spans, after = timeline.spans, after_a_number(timeline.unit)
     first = min(float(timeline.start.min()), float(spans.earliest))
     messages, hops, updates = spans.of("send"), spans.of("reduce-scatter", "all-gather"), spans.of("optimiser")
     told = [counted(messages.size, "message")] if messages.size else []
@@ -109,11 +117,10 @@ def peaks_of(timeline: Timeline) -> str:
     return f"peak activations, in microbatches by device: {', '.join(map(number, peaks))}"
 
 
-def checked(timeline: object, unit: object) -> None:
+def checked(timeline: object) -> None:
     """Refuse what a figure cannot show, and say what it can."""
     if not isinstance(timeline, Timeline):
         raise HybridLabError(f"a figure shows a Timeline, such as simulate() returns, not {shown(timeline)}")
-    unit_of_time(unit)
     if timeline.start.ndim > 1:
         settings = timeline.start.shape[:-1]
         raise HybridLabError(f"a figure shows one setting, but this timeline holds {settings}: pick one with .at()")

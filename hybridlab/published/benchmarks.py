@@ -142,7 +142,7 @@ def reading_step(
     [1210.0, 625.0]
     """
     parts = whole_number(stages, "stages") if known_name(reading, READINGS, "reading") == "B" else 1
-    costs = Costs.per_device(forward=FORWARD / parts, backward=BACKWARD / parts)
+    costs = Costs(forward=FORWARD / parts, backward=BACKWARD / parts)
     return hybrid_step(build("1f1b", stages, microbatches), costs, replicas, ring_step=ring_step)
 
 

@@ -78,7 +78,7 @@ class Run:
         """
         backward = self.input_gradient + self.weight_gradient
         share = self.weight_gradient / backward
-        return Costs.per_device(self.forward, backward, weight_share=share, p2p=self.latency if latency else 0.0)
+        return Costs(forward=self.forward, backward=backward, weight_share=share, p2p=self.latency if latency else 0.0)
 
 
 def bubble_rate(timeline: Timeline) -> float:

@@ -28,6 +28,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
     }
 )
 LARGEST_VALUE = 1e100  # of what is drawn: far beyond any time, and its squares are finite
+UNIT_GONE = "the unit is that of the sweep, as in sweep(..., unit='ms')"  # what panels and SweepExplorer say of their old argument
 LIST = ("a list",)  # stands for a cell that holds one value a device
 
 
@@ -59,7 +60,7 @@ def ordered(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(once if any(isinstance(value, str) for value in once) else sorted(once, key=lambda value: (value is None, value or 0)))
 
 
-def label_of(name: str, labels: Mapping[str, str], unit: str = "") -> str:
+def label_of(name: str, labels: Mapping[str, str], unit: str | None = None) -> str:
     """Return a column's words, those of ``labels`` or of this library, with the unit of a time.
 
     >>> label_of("p2p", {"p2p": "T_C"}, "ms"), label_of("bubble_ratio", {}, "ms"), label_of("T_B_share", {})

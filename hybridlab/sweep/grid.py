@@ -13,24 +13,40 @@ from hybridlab.errors import HybridLabError
 from hybridlab.inputs import known_name, refuse_masked, shown, whole_number
 
 SIZES = ("devices", "microbatches", "chunks")
+TOGETHER = ("forward", "backward", "weight_share")  # are those of one model: several values of two of them may belong in pairs
 MOST_ROWS = 10**6  # at about 1 kB each
 
 Row = dict[str, Any]
 
 
-def settings(lines: Sequence[Row], grid: Mapping[str, Any]) -> list[Row]:
+def names_of(key: Any) -> tuple[str, ...]:
+    """Return the columns that a key of a grid names: one, or several that have their values together.
+
+    >>> names_of("p2p"), names_of(("forward", "backward"))
+    (('p2p',), ('forward', 'backward'))
+    """
+    names = key if isinstance(key, tuple) else (key,)
+    if not names or not all(isinstance(name, str) for name in names):
+        wanted = "a grid is a dict from names of columns to their values, such as {'devices': [2, 4]}"
+        raise HybridLabError(f"{wanted}, or from several names such as ('forward', 'backward') to [(1, 2), (2, 4)], not from {shown(key)}")
+    return names
+
+
+def settings(lines: Sequence[Row], grid: Mapping[Any, Any]) -> list[Row]:
     """Return a row for each of ``lines`` and each point of ``grid``: lines outermost, the grid's last axis innermost.
 
     ``grid`` gives for the name of a column one value, several values, or a function of other columns, named by its
-    parameters (those with a default value keep it). Raises :class:`HybridLabError` for sizes that are no whole numbers,
-    axes without values, and functions of columns that are not there or that wait for each other.
+    parameters (those with a default value keep it); for several names it gives a list with a value for each of them. Raises
+    :class:`HybridLabError` for sizes that are no whole numbers, axes without values, two axes that may belong together, and
+    functions of columns that are not there or that wait for each other.
 
     >>> settings([{"schedule": "gpipe"}], {"devices": [2, 4], "microbatches": lambda devices: 2 * devices})
     [{'schedule': 'gpipe', 'devices': 2, 'microbatches': 4}, {'schedule': 'gpipe', 'devices': 4, 'microbatches': 8}]
     """
-    axes = {name: _values(name, value) for name, value in grid.items() if not callable(value)}
-    columns = list(dict.fromkeys([*(name for line in lines for name in line), *grid]))
-    needs = {name: _needs(name, value, columns) for name, value in grid.items() if callable(value)}
+    axes = {names_of(key): _axis(key, value) for key, value in grid.items() if isinstance(key, tuple) or not callable(value)}
+    columns = list(dict.fromkeys([*(name for line in lines for name in line), *(name for key in grid for name in names_of(key))]))
+    _refuse_two_readings([key for key, points in axes.items() if len(points) > 1])
+    needs = {name: _needs(name, value, columns) for name, value in grid.items() if name not in axes and callable(value)}
     try:
         order = [name for name in TopologicalSorter(needs).static_order() if name in needs]
     except CycleError as why:
@@ -42,11 +58,39 @@ def settings(lines: Sequence[Row], grid: Mapping[str, Any]) -> list[Row]:
     rows = []
     for line in lines:
         for point in product(*axes.values()):
-            row = {**line, **dict(zip(axes, point, strict=True))}
+            row = dict(line)
+            for names, cells in zip(axes, point, strict=True):
+                row.update(zip(names, cells, strict=True))
             for name in order:
                 row[name] = _cell(name, grid[name](**{need: row[need] for need in needs[name]}))
             rows.append(row)
     return rows
+
+
+def _refuse_two_readings(axes: Iterable[tuple[str, ...]]) -> None:
+    """Raise where two axes could be one: values that belong together, or every combination of them."""
+    lists = [name for names in axes if len(names) == 1 for name in names if name in TOGETHER]
+    if len(lists) > 1:
+        one, other = lists[:2]
+        told = f"the grid gives several values of {one} and several of {other}, which may belong together or not"
+        pairs = f"{(one, other)}: [(1, 0.5), (2, 0.4)] where they do, with itertools.product(...) for every combination"
+        raise HybridLabError(f"{told}: give {pairs}, or a function, such as '{other}': lambda {one}: {one} / 2")
+
+
+def _axis(key: Any, value: Any) -> tuple[tuple[Any, ...], ...]:
+    """Return the points of an axis, each with one value for every name of its key."""
+    if not isinstance(key, tuple):
+        return tuple((cell,) for cell in _values(key, value))
+    wanted = f"{key!r} takes a list with {len(key)} values at each point, such as {[tuple(range(1, 1 + len(key)))]}"
+    if callable(value) or not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping, Set)):
+        raise HybridLabError(f"{wanted}, not {shown(value)}")
+    points = tuple(plain(point) for point in islice(value, MOST_ROWS + 1))
+    for point in points:
+        if not isinstance(point, tuple) or len(point) != len(key):
+            raise HybridLabError(f"{wanted}, not {shown(point)}")
+    if not points:
+        raise HybridLabError(f"{key!r} is empty: give it a list with {len(key)} values at each point")
+    return tuple(tuple(_cell(name, cell) for name, cell in zip(key, point, strict=True)) for point in points)
 
 
 def _values(name: str, value: Any) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ PATIENCE = 5.0  # seconds before a sweep that nobody asked about shows how far i
 def timed(job: Job) -> list[Found]:
     """Build the schedules of a job and time them, each with its batch of costs.
 
-    >>> timed([(("gpipe", 2, 2, 1), Costs.per_device([[1], [2]], 2))])
+    >>> timed([(("gpipe", 2, 2, 1), Costs(forward=[[1], [2]], backward=2))])
     [[(9.0, 9.0, 0.3333333333333333, 2.0), (12.0, 12.0, 0.3333333333333333, 2.0)]]
     """
     schedules = {size: build(*size) for size, _ in job}
@@ -65,7 +65,7 @@ def _batch(rows: Sequence[Row], names: Sequence[str], devices: int) -> Costs:
     """Return the costs of some rows as one batch, or refuse them with the row that is wrong."""
     fault = HybridLabError("a row takes one value for each cost, or one a device")
     try:
-        costs = Costs.per_device(**{name: _stacked([row[name] for row in rows]) for name in names})
+        costs = Costs(**{name: _stacked([row[name] for row in rows]) for name in names})
         if costs.batch == (len(rows),) and costs.devices in (None, devices):
             return costs
     except HybridLabError as why:
@@ -73,7 +73,7 @@ def _batch(rows: Sequence[Row], names: Sequence[str], devices: int) -> Costs:
     for row in rows:
         told = ", ".join(f"{name} {shown(value)}" for name, value in row.items())
         try:
-            costs = Costs.per_device(**{name: row[name] for name in names})
+            costs = Costs(**{name: row[name] for name in names})
             costs.table(devices)
             if costs.batch:
                 raise fault

@@ -18,7 +18,7 @@ class Lines:
     """The lines of a table: ``at[choice, line, x]`` is the row of a point, by the places of its values in the other fields.
 
     ``choices`` are the columns that neither ``x`` nor the lines fix, with their values: a picture shows one value of each at a
-    time, and ``choice`` is a tuple with the place of each.
+    time, and ``choice`` is a tuple with the place of each. ``unit`` is that of the table's times.
     """
 
     x: str
@@ -28,6 +28,7 @@ class Lines:
     names: tuple[str, ...]
     choices: Mapping[str, tuple[Any, ...]]
     at: Mapping[tuple[tuple[int, ...], int, int], Row]
+    unit: str | None
 
 
 def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, keep: Any = ()) -> Lines:
@@ -74,7 +75,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
             raise HybridLabError(f"two rows have the same {same}: name what tells them apart in lines, or draw fewer with sweep.where()")
         at[point] = row
     names = tuple(line_name({name: values[name][each] for name, each in zip(apart, key, strict=True)}, words) for key in keys)
-    return Lines(x, quantities, words, values[x], names, {name: values[name] for name in free}, at)
+    return Lines(x, quantities, words, values[x], names, {name: values[name] for name in free}, at, sweep.unit)
 
 
 def logarithmic_axes(given: Any, positive: Mapping[str, bool]) -> list[str]:

@@ -1,20 +1,25 @@
 """A sweep: schedules over a grid of sizes and costs, as a table of plain rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, each_of, known_name, shown, whole_number
+from hybridlab.inputs import counted, each_of, known_name, shown, unit_of_time, whole_number
 from hybridlab.schedules import REGISTRY
-from hybridlab.sweep.grid import SIZES, Row, plain, settings
+from hybridlab.sweep.grid import SIZES, Row, names_of, plain, settings
 from hybridlab.sweep.jobs import Run, Size, batches_of, packed, timed, watched
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 COSTS = ("forward", "backward", "weight_share", "p2p", "overlap")
+ELSEWHERE = {
+    "unit": "it is that of the whole sweep, as in sweep(..., unit='s')",
+    "weight_gradient": "give its part of the backward, weight_share",
+    "p2p_between": "a sweep has one latency for all links, p2p; simulate() takes Costs(..., p2p_between=...) of each setting",
+}
 RESULTS = ("makespan", "device_span", "bubble_ratio", "peak_activations", "refused")
 
 Values = tuple[Any, ...]
@@ -23,6 +28,8 @@ Values = tuple[Any, ...]
 @dataclass(frozen=True, repr=False)
 class Sweep:
     """A table, as :func:`sweep` returns it: the names of its columns, and a row of plain values for each setting.
+
+    ``unit`` is that of its times: "s", "ms", "us", or None for plain slots.
 
     >>> table = sweep(["gpipe", "1f1b"], {"devices": 4, "microbatches": [4, 8], "forward": 1, "backward": 2})
     >>> [(row["schedule"], row["makespan"]) for row in table.where(microbatches=8)]
@@ -33,9 +40,11 @@ class Sweep:
 
     columns: tuple[str, ...]
     values: tuple[Values, ...]
+    unit: str | None = "ms"
 
     def __post_init__(self) -> None:
         names, rows = self.columns, self.values
+        unit_of_time(self.unit)
         if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             raise HybridLabError(f"the columns of a sweep are a tuple of names, each once, not {shown(names)}")
         if not isinstance(rows, tuple):
@@ -59,7 +68,8 @@ class Sweep:
     def where(self, **values: Any) -> "Sweep":
         """Return the rows in which each column named has the value given; there may be none."""
         places = [(self._place(name), plain(value)) for name, value in values.items()]
-        return Sweep(self.columns, tuple(row for row in self.values if all(row[place] == value for place, value in places)))
+        rows = tuple(row for row in self.values if all(row[place] == value for place, value in places))
+        return Sweep(self.columns, rows, self.unit)
 
     def column(self, name: str) -> list[Any]:
         """Return one column, a value a row."""
@@ -82,13 +92,21 @@ class Sweep:
         return f"<Sweep of {len(self):,} rows, {refused:,} refused: {', '.join(self.columns)}>"
 
 
-def sweep(schedules: Any, grid: Mapping[str, Any], *, executor: "Executor | None" = None, progress: bool | None = None) -> Sweep:
+def sweep(
+    schedules: Any,
+    grid: Mapping[Any, Any],
+    *,
+    unit: str | None = "ms",
+    executor: "Executor | None" = None,
+    progress: bool | None = None,
+) -> Sweep:
     """Return the results of every schedule at every point of a grid, one row each.
 
     ``schedules`` is one or several names or pairs (name, chunks); a name alone takes the fewest chunks, or those of the
     grid's column ``chunks``. ``grid`` gives for the name of a column one value, several values (an axis), or a function
-    of other columns, named by its parameters. It needs devices, microbatches, forward and backward; chunks,
-    weight_share, p2p and overlap are known too (see :meth:`Costs.per_device`); any other column is there to be read
+    of other columns, named by its parameters. Columns whose values belong together are one axis under a tuple of their names,
+    such as ``("forward", "backward"): [(1, 2), (2, 4)]``. The grid needs devices, microbatches, forward and backward; chunks,
+    weight_share, p2p and overlap are known too (see :class:`Costs`), with times in ``unit``; any other column is there to be read
     by functions. One time a device is a list that a function returns, or one of a list of lists.
 
     Rows come schedule by schedule, within one in the order of the grid's axes, the last the fastest. A row holds
@@ -98,18 +116,20 @@ def sweep(schedules: Any, grid: Mapping[str, Any], *, executor: "Executor | None
 
     ``executor`` is any ``concurrent.futures.Executor``: it gets jobs of a few sizes, each with all its costs. A fresh process
     knows only the schedules registered by what it imports. ``progress`` shows a bar of tqdm: True at once, False never, None
-    after 5 s if tqdm is there. Raises :class:`HybridLabError` for bad costs, unknown names and grids that cannot be
-    read, before anything runs.
+    after 5 s if tqdm is there. Raises :class:`HybridLabError` for bad costs, unknown names, grids that cannot be
+    read, and lists of values for two of forward, backward and weight_share that are not said to belong together or not, before
+    anything runs.
 
     >>> times = {"forward": lambda devices: 400 / devices, "backward": lambda forward: 2 * forward, "p2p": [0, 4]}
     >>> table = sweep(("interleaved", 2), {"devices": [4, 8], "microbatches": lambda devices: 2 * devices, **times})
     >>> [(row["devices"], row["p2p"], row["makespan"]) for row in table]
     [(4, 0, 2850.0), (4, 4, 2906.0), (8, 0, 2925.0), (8, 4, 3045.0)]
     """
-    _check(grid, executor, progress)
-    rows = settings(_lines(schedules, grid), grid)
-    columns = ("schedule", *SIZES, *(name for name in grid if name not in SIZES))
-    costs = [name for name in COSTS if name in grid]
+    given = _check(grid, executor, progress)
+    unit_of_time(unit)
+    rows = settings(_lines(schedules, given), grid)
+    columns = ("schedule", *SIZES, *(name for name in given if name not in SIZES))
+    costs = [name for name in COSTS if name in given]
     groups: dict[Size, list[int]] = {}
     for place, row in enumerate(rows):
         groups.setdefault((row["schedule"], row["devices"], row["microbatches"], row["chunks"]), []).append(place)
@@ -134,26 +154,35 @@ def sweep(schedules: Any, grid: Mapping[str, Any], *, executor: "Executor | None
             for place, of_row in zip(waiting[run], values, strict=True):
                 results[place] = (*of_row, None)
     table = (tuple(row[name] for name in columns) + found for row, found in zip(rows, results, strict=True))
-    return Sweep((*columns, *RESULTS), tuple(table))
+    return Sweep((*columns, *RESULTS), tuple(table), unit)
 
 
-def _check(grid: Any, executor: Any, progress: Any) -> None:
-    if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
+def _check(grid: Any, executor: Any, progress: Any) -> list[str]:
+    """Return the grid's columns, or refuse what no sweep can read."""
+    if not isinstance(grid, Mapping):
         raise HybridLabError(f"a grid is a dict from names of columns to their values, such as {{'devices': [2, 4]}}, not {shown(grid)}")
+    names = [name for key in grid for name in names_of(key)]
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise HybridLabError(f"the grid gives {twice[0]} twice: give it once, alone or together with other columns")
     for name in ("schedule", *RESULTS):
-        if name in grid:
+        if name in names:
             raise HybridLabError(f"the sweep itself fills the column {name}: give the grid's another name")
-    missing = [name for name in ("devices", "microbatches", "forward", "backward") if name not in grid]
+    for name, instead in ELSEWHERE.items():
+        if name in names:
+            raise HybridLabError(f"{name} is no column of a grid: {instead}")
+    missing = [name for name in ("devices", "microbatches", "forward", "backward") if name not in names]
     if missing:
         raise HybridLabError(f"a grid needs devices, microbatches, forward and backward: {', '.join(missing)} missing")
     if executor is not None and not callable(getattr(executor, "map", None)):
         raise HybridLabError(f"executor must be a concurrent.futures.Executor, such as a ProcessPoolExecutor, not {shown(executor)}")
     if progress is not None and not isinstance(progress, bool):
         raise HybridLabError(f"progress must be True, False or None, not {shown(progress)}")
+    return names
 
 
-def _lines(schedules: Any, grid: Mapping[str, Any]) -> list[Row]:
-    """Return a dict for each schedule: its name, and its chunks where the grid does not give them."""
+def _lines(schedules: Any, grid: Collection[str]) -> list[Row]:
+    """Return a dict for each schedule: its name, and its chunks where the ``grid``, names of columns, does not give them."""
     wanted = "schedules are names, or pairs of a name and its chunks such as ('interleaved', 2)"
     several = [schedules] if _is_pair(schedules) or isinstance(schedules, str) else list(each_of(schedules, wanted))
     if not several:

@@ -188,4 +188,4 @@ def _with_line(given: Sequence[str]) -> list[str]:
 
 
 def _run(schedule: Schedule) -> Any:
-    return simulate(schedule, Costs.per_device(forward=1, backward=2))
+    return simulate(schedule, Costs(forward=1, backward=2))

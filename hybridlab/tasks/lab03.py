@@ -22,7 +22,7 @@ from hybridlab.timeline import Timeline
 def the_other_number(answer: object) -> Feedback:
     """Judge idle / ideal of 1F1B on 3 devices with 4 microbatches, the last device 1.5 times as slow; two decimals."""
     value = a_number(answer, "idle / ideal", "0.25")
-    timeline = simulate(build("1f1b", 3, 4), Costs.per_device(forward=[10, 10, 15], backward=[20, 20, 30]))
+    timeline = simulate(build("1f1b", 3, 4), Costs(forward=[10, 10, 15], backward=[20, 20, 30]))
     busy, ratio = timeline.busy, timeline.bubble_ratio
     idle = timeline.makespan - busy
     truth = idle.sum() / busy.sum()
@@ -98,7 +98,7 @@ def peaks_of_a_short_pipeline(answer: object) -> Feedback:
 def thirty_milliseconds(answer: object) -> Feedback:
     """Judge the fill and drain, in ms, of the report's pipeline, which its section 7.2.2 puts at 30 ms."""
     time = a_number(answer, "a fill and drain in ms")
-    costs = Costs.per_device(report.FORWARD, report.BACKWARD)
+    costs = Costs(forward=report.FORWARD, backward=report.BACKWARD)
     timeline = simulate(build("1f1b", report.STAGES, report.MICROBATCHES), costs)
     truth = timeline.makespan - timeline.busy[0]
     if near(time, truth, 0.5):
@@ -176,7 +176,7 @@ def the_price_of_messages(answer: object) -> Feedback:
 
 
 def _timeline(name: str, devices: int, microbatches: int) -> Timeline:
-    return simulate(build(name, devices, microbatches), Costs.per_device(forward=10, backward=20))
+    return simulate(build(name, devices, microbatches), Costs(forward=10, backward=20))
 
 
 def _step(run: zero_bubble.Run, devices: int, latency: bool) -> float:

@@ -13,7 +13,7 @@ from hybridlab.tasks.answers import a_number, a_text, mistake_behind, near
 from hybridlab.tasks.checking import Feedback, right, task, wrong
 from hybridlab.wire import FP16, WireFormat
 
-COSTS = Costs.per_device(forward=10, backward=20)  # ms
+COSTS = Costs(forward=10, backward=20)  # ms
 CHANGES = ("overlap", "chunks", "int8", "link")
 BUDGET = 280.0  # ms
 
@@ -146,7 +146,7 @@ def _why_not(changes: set[str]) -> str:
 
 
 def _of_the_report(microbatches: int) -> HybridStep:
-    costs = Costs.per_device(report.FORWARD, report.BACKWARD)
+    costs = Costs(forward=report.FORWARD, backward=report.BACKWARD)
     return hybrid_step(build("1f1b", report.STAGES, microbatches), costs, report.REPLICAS, ring_step=report.RING_STEP)
 
 

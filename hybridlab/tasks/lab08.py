@@ -25,7 +25,7 @@ LOST = Op(Kind.F, 1, 1)  # task 4: the message with its output
 def count_the_queues(answer: object) -> Feedback:
     """Judge how many pairs of a sender and a receiver there are: 4 stages, 3 replicas, pipelines and rings."""
     count = a_number(answer, "a number of queues", "24")
-    spans = hybrid_step(build("1f1b", 4, 4), Costs.per_device(1, 1), 3).timeline.spans
+    spans = hybrid_step(build("1f1b", 4, 4), Costs(forward=1, backward=1), 3).timeline.spans
     sent = spans.of("send", "reduce-scatter", "all-gather")  # type: ignore[union-attr]  # a hybrid step has spans
     truth = len(set(zip(sent.device.tolist(), sent.peer.tolist(), strict=True)))
     if near(count, truth, 0):

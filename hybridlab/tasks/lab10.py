@@ -126,7 +126,7 @@ def pipeline(name: str, devices: int, microbatches: int, p2p: float = 0.0) -> Ti
     >>> pipeline("1f1b", 16, 32, 16).makespan
     4933.0
     """
-    return simulate(build(name, devices, microbatches), Costs.per_device(400 / devices, 800 / devices, p2p=p2p))
+    return simulate(build(name, devices, microbatches), Costs(forward=400 / devices, backward=800 / devices, p2p=p2p))
 
 
 def warmed_up(warmups: list[int], microbatches: int = 16) -> Timeline:
@@ -135,7 +135,9 @@ def warmed_up(warmups: list[int], microbatches: int = 16) -> Timeline:
     >>> warmed_up([3, 2, 1, 0]).makespan
     1160.5
     """
-    return simulate(Schedule("yours", [_order(*each, microbatches) for each in enumerate(warmups)]), Costs.per_device(12.5, 25, p2p=16))
+    return simulate(
+        Schedule("yours", [_order(*each, microbatches) for each in enumerate(warmups)]), Costs(forward=12.5, backward=25, p2p=16)
+    )
 
 
 def _order(device: int, warmup: int, microbatches: int) -> list[Any]:

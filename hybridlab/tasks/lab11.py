@@ -120,7 +120,7 @@ def plan(name: str, microbatches: int, recompute: bool, chunks: int | None = Non
     """
     size, part = SAMPLES / whole_number(microbatches, "microbatches"), int(recompute)
     schedule = build(name, DEVICES, microbatches, chunks)
-    costs = Costs.per_device(5 * size, (10 + 5 * part) * size, weight_share=1 / (2 + part), p2p=10)
+    costs = Costs(forward=5 * size, backward=(10 + 5 * part) * size, weight_share=1 / (2 + part), p2p=10)
     peak = recomputed_peak(schedule, KEPT if recompute else 1.0).max()
     return simulate(schedule, costs), round(float(peak) * size, 6) + SECOND_COPY * (schedule.copies - 1)
 

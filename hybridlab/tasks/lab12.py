@@ -137,7 +137,7 @@ def makespan(name: str, devices: int, microbatches: int, chunks: int, forward: f
     >>> makespan("interleaved", 8, 16, 2, forward=50, latency=4)
     3045.0
     """
-    costs = Costs.per_device(forward, 2 * forward, p2p=latency)
+    costs = Costs(forward=forward, backward=2 * forward, p2p=latency)
     return float(simulate(build(name, devices, microbatches, chunks), costs).makespan)
 
 

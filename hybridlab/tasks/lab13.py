@@ -125,7 +125,7 @@ def beat_zb_h1(answer: object) -> Feedback:
     size = (schedule.devices, schedule.stages, schedule.microbatches)
     if size != (3, 3, 4) or schedule.device_of != (0, 1, 2):
         return wrong("this order can run, but the task is 4 microbatches on 3 devices, with stage 0 on device 0, 1 on 1 and 2 on 2")
-    costs = Costs.per_device(forward=[30, 10, 10], backward=[30, 30, 40], weight_share=[2 / 3, 2 / 3, 3 / 4])  # ms
+    costs = Costs(forward=[30, 10, 10], backward=[30, 30, 40], weight_share=[2 / 3, 2 / 3, 3 / 4])  # ms
     given, yours = (simulate(each, costs) for each in (build("zb-h1", 3, 4), schedule))
     full = np.flatnonzero(yours.peak_activations > 3)
     if full.size:
@@ -145,4 +145,4 @@ def beat_zb_h1(answer: object) -> Feedback:
 
 
 def _timeline(name: str, devices: int, microbatches: int, forward: float, i: float, w: float, p2p: float = 0.0) -> Timeline:
-    return simulate(build(name, devices, microbatches), Costs.per_device(forward, i + w, weight_share=w / (i + w), p2p=p2p))
+    return simulate(build(name, devices, microbatches), Costs(forward=forward, backward=i + w, weight_share=w / (i + w), p2p=p2p))

@@ -88,7 +88,7 @@ def whose_idle_time(answer: object) -> Feedback:
     """Judge the two parts of the idle time: 1F1B, 4 devices with forwards of 12, 10, 10, 14 ms, 12 microbatches, B = 2F."""
     values = some_numbers(answer, 2, "idle ms of one cause")
     forward = np.array([12.0, 10.0, 10.0, 14.0])
-    run = simulate(build("1f1b", 4, 12), Costs.per_device(forward, 2 * forward))
+    run = simulate(build("1f1b", 4, 12), Costs(forward=forward, backward=2 * forward))
     most, busy, length = float(run.busy.max()), float(run.busy.sum()), float(run.makespan)
     schedule, imbalance = 4 * (length - most), 4 * most - busy
     if _alike(values, (schedule, imbalance)):
@@ -145,7 +145,7 @@ def slow_link(name: str, chunks: int | None = None, latency: float = LATENCY) ->
     >>> float(slow_link("1f1b").makespan)
     1850.0
     """
-    return simulate(build(name, DEVICES, MICROBATCHES, chunks), Costs.per_device(10, 20, p2p=latency))
+    return simulate(build(name, DEVICES, MICROBATCHES, chunks), Costs(forward=10, backward=20, p2p=latency))
 
 
 def loads(counts: Any) -> Floats:
@@ -160,7 +160,7 @@ def loads(counts: Any) -> Floats:
 
 def _steps(times: Floats) -> Floats:
     """Return the makespans of 1F1B with these forward times, one row of four a setting."""
-    found: Floats = simulate(build("1f1b", 4, 8), Costs.per_device(times, 2 * times)).makespan
+    found: Floats = simulate(build("1f1b", 4, 8), Costs(forward=times, backward=2 * times)).makespan
     return found
 
 

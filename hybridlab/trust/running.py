@@ -38,12 +38,12 @@ def threads(tries: int = 10) -> Comparison:
     processor measure the machine's load, and a long sleep is held up no longer than a short one.
     """
     tries = whole_number(tries, "tries")
-    schedule, costs = build("1f1b", 2, 8), Costs.per_device(forward=50, backward=80)
+    schedule, costs = build("1f1b", 2, 8), Costs(forward=50, backward=80)
     predicted = hybrid_step(schedule, costs, 2, ring_step=20).makespan
     best, count = np.inf, 0
     while count < tries and best > 1.03 * predicted:
-        unit = min(0.00025 * SLOWER**count, 0.004)  # seconds
-        steps = [run_threads(schedule, costs, 2, ring_step=20, seconds=unit).makespan for _ in range(3)]
+        longer = min(0.25 * SLOWER**count, 4.0)
+        steps = [run_threads(schedule, costs.longer(longer), 2, ring_step=20 * longer).makespan / longer for _ in range(3)]
         best, count = min(best, float(np.median(steps))), count + 1
     note = f"in this run, at try {count} of {tries}"
     return compared("a step of 2 x 2 threads", "threads run here", [predicted], [best], worst_bound=0.03, note=note)

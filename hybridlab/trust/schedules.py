@@ -56,7 +56,7 @@ def _run(point: Mapping[str, Any]) -> Timeline:
     backward = point["backward"] if "backward" in point else point["input_grad"] + point["weight_grad"]
     share = point["weight_grad"] / backward if "weight_grad" in point else 0.5
     schedule = build(point["schedule"], point["devices"], point["microbatches"], point["chunks"])
-    return simulate(schedule, Costs.per_device(point["forward"], backward, share, point["p2p"]))
+    return simulate(schedule, Costs(forward=point["forward"], backward=backward, weight_share=share, p2p=point["p2p"]))
 
 
 def orders(reference: Mapping[str, Iterable[str]]) -> Comparison:

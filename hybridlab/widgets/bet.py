@@ -10,11 +10,12 @@ import numpy as np
 import traitlets
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import LONGEST_UNIT, checked_text, known_name, shown
+from hybridlab.inputs import checked_text, known_name, shown
 from hybridlab.widgets.view import script_of, style_of
 
 LONGEST_QUESTION = 600  # characters
 LONGEST_CHOICE = 100
+LONGEST_UNIT = 20
 MOST_CHOICES = 12
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # the browser keeps the answer under it
 

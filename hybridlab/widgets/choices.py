@@ -61,7 +61,7 @@ class Prices(NamedTuple):
     arguments: list[dict[str, Any]]
 
 
-def prices(ring_step: Any, link: Any, gradient_bytes: Any, wire: Any, unit: str = "") -> Prices:
+def prices(ring_step: Any, link: Any, gradient_bytes: Any, wire: Any, unit: str | None = None) -> Prices:
     """Return what a step of the ring can cost: times to choose from, or wire formats of gradients that cross a link.
 
     >>> prices((20, 10), None, None, None, "ms")[:2]

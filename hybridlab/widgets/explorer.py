@@ -25,7 +25,7 @@ class TimelineExplorer(View):
 
     ``schedules``, ``devices``, ``microbatches``, ``chunks`` and ``p2p`` (the latency) are the values to choose from: one, or several.
     ``chunks`` counts only for schedules that have more than one a device; None gives each its fewest. ``forward``,
-    ``backward``, ``weight_share`` and ``overlap`` are those of :meth:`Costs.per_device`; ``unit`` names the unit of time.
+    ``backward``, ``weight_share``, ``overlap`` and ``unit`` are those of :class:`Costs`.
     ``show`` is the setting to begin with, such as ``{"devices": 4, "compare": "gpipe"}``; what it leaves out begins at its first value.
 
     The finished timelines of all combinations are in ``data``, so the picture answers without a kernel. The traits
@@ -67,12 +67,12 @@ class TimelineExplorer(View):
         backward: Any = 2.0,
         weight_share: Any = 0.5,
         overlap: Any = 0.0,
-        unit: str = "",
+        unit: str | None = "ms",
         show: Mapping[str, Any] | None = None,
     ) -> None:
-        self._times = {"forward": forward, "backward": backward, "weight_share": weight_share, "overlap": overlap}
+        self._times = {"forward": forward, "backward": backward, "weight_share": weight_share, "overlap": overlap, "unit": unit}
         axes = {"devices": devices, "microbatches": microbatches, "chunks": chunks, "p2p": p2p}
-        data = grid_data(schedules, axes, self._times, unit)
+        data = grid_data(schedules, axes, self._times)
         setting = first_setting(data, show)
         self._digest = digest(data)
         self.set_trait("data", data)
@@ -83,7 +83,7 @@ class TimelineExplorer(View):
     def timeline(self) -> Timeline:
         """The timeline of the current setting; raises :class:`UnsupportedSize` where the schedule refuses it."""
         schedule = build(self.schedule, self.devices, self.microbatches, self.chunks)
-        return simulate(schedule, Costs.per_device(**self._times, p2p=self.p2p))
+        return simulate(schedule, Costs(**self._times, p2p=self.p2p))
 
     def checked(self, name: str, value: Any) -> Any:
         """Return ``value`` for the part ``name`` of the setting if the library has it, or refuse it."""
@@ -101,7 +101,7 @@ class TimelineExplorer(View):
         if holds(self.data, setting):
             self.set_trait("extra", {})
         elif not holds(self.extra, setting):
-            self.set_trait("extra", setting_data(setting, self._times, self.data["unit"]))
+            self.set_trait("extra", setting_data(setting, self._times))
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Tell a view that asks that a kernel runs here, and which schedules it can compute."""

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, unit_of_time
+from hybridlab.inputs import known_name
 from hybridlab.schedules import REGISTRY
 from hybridlab.widgets.choices import scalars, several, whole_numbers
 from hybridlab.widgets.pipeline import Data, key, kinds, packed, pipeline, pipeline_or_why_not, short
@@ -21,12 +22,12 @@ AXES = (*SIZES, "p2p")
 Values = Mapping[str, list[Any]]  # by axis
 
 
-def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any], unit: str = "") -> Data:
+def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any]) -> Data:
     """Return the timelines of every combination of the values of ``axes``, as data that ``json.dumps`` takes.
 
     ``axes`` has the keys devices, microbatches, chunks and p2p (in the unit of time), each a value or several. A schedule is offered
     those of the chunks that it supports, or its fewest; chunks None means the fewest. ``costs`` are the other
-    arguments of :meth:`Costs.per_device`, for one setting.
+    arguments of :class:`Costs`, for one setting.
 
     ``pipelines`` has one entry a combination, named "schedule/devices/microbatches/chunks". A refused one holds the sentence
     ``refusal``. The others hold ``orders`` (one text a device), ``source`` (the row whose output each row needs, -1 for
@@ -42,7 +43,6 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any],
     >>> pipeline["orders"], pipeline["start"], pipeline["makespan"]
     (['0F0 0F1 0B0 0B1'], [[0, 1, 2, 4]], [6])
     """
-    unit = unit_of_time(unit)
     names = list(dict.fromkeys(known_name(name, REGISTRY, "schedule") for name in several(schedules, "schedules")))
     if isinstance(schedules, (set, frozenset)):  # their order differs from run to run
         names.sort(key=list(REGISTRY).index)
@@ -51,9 +51,10 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any],
     wanted = None if axes["chunks"] is None else whole_numbers(axes["chunks"], "chunks")
     chunks = {name: _chunks_of(name, wanted or [], values) for name in names}
     values["chunks"] = sorted(set().union(*chunks.values()))
-    pipelines = _pipelines(names, values, _costs(costs, values["p2p"]))
+    priced = _costs(costs, values["p2p"])
+    pipelines = _pipelines(names, values, priced)
     data = {
-        "unit": unit,
+        "unit": priced.unit or "",  # the script takes an empty text for none
         "kinds": kinds(chunks),
         "schedules": _schedules(chunks),
         **{name: short(axis) for name, axis in values.items()},
@@ -64,7 +65,7 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any],
     return data
 
 
-def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any], unit: str = "") -> Data:
+def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any]) -> Data:
     """Return what :func:`grid_data` returns, for one setting and the schedule it is compared with.
 
     ``setting`` holds schedule, devices, microbatches, chunks, p2p and compare ("" for none). Nothing is raised for what the library
@@ -83,7 +84,7 @@ def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any], unit: str
     entries = {key(name, *size, count): pipeline_or_why_not(name, *size, count, priced) for name, count in chunks.items()}
     drawn = {name: [count] for (name, count), entry in zip(chunks.items(), entries.values(), strict=True) if "refusal" not in entry}
     return {
-        "unit": unit,
+        "unit": priced.unit or "",
         "kinds": kinds(drawn),
         "schedules": _schedules({name: [count] for name, count in chunks.items()}),
         "devices": [setting["devices"]],
@@ -143,10 +144,10 @@ def _schedules(chunks: Mapping[str, list[int]]) -> list[Data]:
 
 
 def _costs(arguments: Mapping[str, Any], p2p: list[float]) -> Costs:
-    costs = Costs.per_device(**arguments)
+    costs = Costs(**arguments)
     if costs.batch:
         raise HybridLabError("the costs must be those of one setting: give each as one number, or one a device")
-    return Costs(costs.forward, costs.backward, costs.weight_gradient, np.array(p2p), costs.overlap)
+    return replace(costs, p2p=np.array(p2p)[:, None])
 
 
 def _chunks_of(name: str, wanted: list[int], values: Values) -> list[int]:

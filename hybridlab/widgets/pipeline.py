@@ -27,7 +27,7 @@ def pipeline(name: str, devices: int, microbatches: int, chunks: int, costs: Cos
     The keys are those that :func:`hybridlab.widgets.grid.grid_data` lists. Refused is a size that the schedule does not
     support or that has more operations than can be drawn. Raises :class:`HybridLabError` for costs of other devices.
 
-    >>> costs = Costs.per_device(forward=1, backward=2, p2p=[0])
+    >>> costs = Costs(forward=1, backward=2, p2p=[[0]])
     >>> pipeline("gpipe", 2, 1, 1, costs)["start"], pipeline("gpipe", 2, 1, 3, costs)
     ([[0, 4, 1, 2]], {'refusal': 'gpipe has 1 chunk a device, not 3; leave chunks out'})
     """

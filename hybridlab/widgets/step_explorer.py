@@ -9,7 +9,8 @@ import traitlets
 
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, known_name, one_time, shown, unit_of_time, whole_number
+from hybridlab.gone import gone
+from hybridlab.inputs import counted, known_name, one_time, shown, whole_number
 from hybridlab.mesh import Mesh
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.step import HybridStep, hybrid_step
@@ -33,8 +34,8 @@ class StepExplorer(View):
     ``schedules``, ``devices`` (of one pipeline, K), ``replicas`` (D), ``microbatches`` (of each replica, M) and ``overlap`` are
     the values to choose from: one, or several; schedules have their fewest chunks. A step of the ring costs ``ring_step``, a
     time or several, or crosses ``link`` with ``gradient_bytes`` in the format ``wire``, one or several. These and ``optimiser``
-    are as in :func:`hybrid_step`, and ``forward``, ``backward``, ``weight_share``, ``p2p`` and ``pair_overlap``, its ``overlap``, as
-    in :meth:`Costs.per_device`; costs that are not equal on all ranks show what a slow replica does. ``unit`` names the unit of time.
+    are as in :func:`hybrid_step`, and ``forward``, ``backward``, ``weight_share``, ``p2p``, ``unit`` and ``pair_overlap``, its
+    ``overlap``, as in :class:`Costs`; costs that are not equal on all ranks show what a slow replica does.
     ``show`` is what to begin with, such as ``{"replicas": 4, "rank": 5, "time": 120}``; what it leaves out begins at its first value.
 
     All steps are in ``data``, so that the picture answers without a kernel. The traits ``schedule``, ``devices``, ``replicas``,
@@ -42,7 +43,7 @@ class StepExplorer(View):
     cursor; all can be observed and set. A rank that a smaller mesh lacks becomes 0. Raises :class:`HybridLabError` for
     values that the explorer was not made with, and for a grid that is empty or of more than 2 MB.
 
-    >>> explorer = StepExplorer(replicas=(1, 2), microbatches=8, forward=50, backward=80, ring_step=20, unit="ms")
+    >>> explorer = StepExplorer(replicas=(1, 2), microbatches=8, forward=50, backward=80, ring_step=20)
     >>> explorer  # doctest: +ELLIPSIS
     <StepExplorer: 8 settings, data ...; gpipe, 2 devices, 1 replica, 8 microbatches, ring 20, no overlap; rank 0 at 0>
     >>> explorer.replicas = 2
@@ -64,6 +65,7 @@ class StepExplorer(View):
     rank = Checked(0).tag(sync=True)
     time = Checked(0).tag(sync=True)
 
+    @gone(microseconds="a link's seconds are converted to the unit of the costs, unit='ms' or another")
     def __init__(
         self,
         schedules: Any = ("gpipe", "1f1b"),
@@ -82,8 +84,7 @@ class StepExplorer(View):
         wire: Any = FP16,
         overlap: Any = (False, True),
         optimiser: float = 0.0,
-        unit: str = "",
-        microseconds: float = 1000.0,
+        unit: str | None = "ms",
         show: Mapping[str, Any] | None = None,
     ) -> None:
         sizes = {name: whole_numbers(value, name) for name, value in zip(SIZES, (devices, replicas, microbatches), strict=True)}
@@ -91,12 +92,12 @@ class StepExplorer(View):
         if isinstance(schedules, (set, frozenset)):  # their order differs from run to run
             names.sort(key=list(REGISTRY).index)
         overlaps = sorted({_yes_or_no(each) for each in several(overlap, "overlap")})
-        self._costs = Costs.per_device(forward, backward, weight_share, p2p, pair_overlap)
+        self._costs = Costs(forward=forward, backward=backward, weight_share=weight_share, p2p=p2p, overlap=pair_overlap, unit=unit)
         if self._costs.batch:
             raise HybridLabError("the costs must be those of one setting: give each as one number, or one a device")
-        self._prices = prices(ring_step, link, gradient_bytes, wire, unit_of_time(unit))
-        self._others: dict[str, Any] = {"optimiser": optimiser, "microseconds": microseconds}
-        data = step_data({"schedule": names, **sizes, "overlap": overlaps}, self._prices, self._costs, self._others, unit)
+        self._prices = prices(ring_step, link, gradient_bytes, wire, self._costs.unit)
+        self._others: dict[str, Any] = {"optimiser": optimiser}
+        data = step_data({"schedule": names, **sizes, "overlap": overlaps}, self._prices, self._costs, self._others)
         self._digest = digest(data)
         self.set_trait("data", data)
         super().__init__(**self._first(show))

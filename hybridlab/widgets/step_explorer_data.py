@@ -24,7 +24,7 @@ AXES = ("schedule", *SIZES, "ring", "overlap")
 WORDS = ("message sent", "message received", "reduce-scatter", "all-gather", "optimiser")
 
 
-def step_data(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others: Mapping[str, Any], unit: str = "") -> Data:
+def step_data(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others: Mapping[str, Any]) -> Data:
     """Return the steps of every combination of the values of ``axes``, as data that ``json.dumps`` takes.
 
     ``axes`` has the keys schedule, devices (of one pipeline), replicas, microbatches and overlap; ``others`` are arguments of
@@ -56,7 +56,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: Prices, costs: Costs, others:
     if all("refusal" in entry for entry in steps.values()):
         raise HybridLabError(f"no setting of this grid can run: {next(iter(steps.values()))['refusal']}")
     data = {
-        "unit": unit,
+        "unit": costs.unit or "",  # the script takes an empty text for none
         "label": ring.label,
         "p2p": short(costs.p2p.ravel())[0],
         "kinds": kinds({key.split("/")[0]: [entry["chunks"]] for key, entry in pipelines.items()}),

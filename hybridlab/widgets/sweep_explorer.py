@@ -5,8 +5,9 @@ from typing import Any
 
 import traitlets
 
+from hybridlab.gone import gone
 from hybridlab.inputs import counted
-from hybridlab.sweep.columns import title_of
+from hybridlab.sweep.columns import UNIT_GONE, title_of
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.sweep_explorer_data import chosen, sweep_data
 from hybridlab.widgets.view import Checked, View, asked_for, script_of, style_of
@@ -19,7 +20,7 @@ class SweepExplorer(View):
 
     ``y`` are the quantities to choose from; ``lines`` the columns that tell lines apart (None: schedule and chunks, less ``x``). Every
     other column that varies, and that these do not fix, becomes a control. ``labels`` are words for columns, such as
-    ``{"p2p": "Latency T_C"}``; ``logarithmic`` names the columns whose axis is logarithmic at first; ``unit`` is that of times.
+    ``{"p2p": "Latency T_C"}``; ``logarithmic`` names the columns whose axis is logarithmic at first. Times are in the sweep's unit.
     ``show`` is what to begin with, such as ``{"chosen": {"p2p": 4}, "at": 8}``. A point that the sweep refused is a gap.
 
     The traits follow the controls and can be observed and set: ``quantity``, ``chosen`` (column -> value; setting some of them
@@ -46,6 +47,7 @@ class SweepExplorer(View):
     drawn = Checked().tag(sync=True)
     logarithmic = Checked().tag(sync=True)
 
+    @gone(unit=UNIT_GONE)
     def __init__(
         self,
         sweep: Any,
@@ -55,10 +57,9 @@ class SweepExplorer(View):
         lines: Any = None,
         labels: Mapping[str, str] | None = None,
         logarithmic: Any = (),
-        unit: str = "",
         show: Mapping[str, Any] | None = None,
     ) -> None:
-        data = sweep_data(sweep, x, y, lines, labels, unit)
+        data = sweep_data(sweep, x, y, lines, labels)
         first = {
             "quantity": data["quantities"][0]["name"],
             "chosen": {},

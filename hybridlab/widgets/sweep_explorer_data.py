@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown, unit_of_time
+from hybridlab.inputs import known_name, shown
 from hybridlab.palette import line_style
 from hybridlab.sweep.columns import TIMES, cell, label_of, several, title_of
 from hybridlab.sweep.lines import lines_of, logarithmic_axes
@@ -18,14 +18,15 @@ NO_ROW = "the sweep has no such row"
 TOO_MUCH = f"this sweep is more than the {MOST_BYTES / 1e6:g} MB of data that a page can carry: draw fewer rows, with sweep.where()"
 
 
-def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, unit: Any = "") -> Data:
+def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None) -> Data:
     """Return what a view draws: the axes, the lines with their styles, the choices, and the values of every setting.
 
     ``values`` has a list for each quantity, and ``why`` one for all: one entry for every combination of the choices (the last changes
     first), in it for every line, in it for every x. An entry of ``why`` is 0 where there is a value, or the number, from 1, of one of
     the ``reasons``. Raises :class:`HybridLabError` for what :func:`hybridlab.sweep.lines.lines_of` refuses, and for more than 2 MB.
     """
-    found, unit = lines_of(sweep, x, y, lines, labels), unit_of_time(unit)
+    found = lines_of(sweep, x, y, lines, labels)
+    unit = found.unit or ""  # the script takes an empty text for none
     sizes = [*(len(values) for values in found.choices.values()), len(found.names), len(found.places)]
     if prod(sizes) * 2 * (len(found.quantities) + 1) > MOST_BYTES:  # if every entry had one digit
         raise HybridLabError(TOO_MUCH)

@@ -16,7 +16,7 @@ SECTION = "memory of build and simulate, bytes an operation"
 @pytest.mark.parametrize(("name", "chunks"), [("1f1b", 1), ("interleaved", 4), ("hanayo", 2)], ids=["1f1b", "interleaved", "hanayo"])
 def test_memory(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], name: str, chunks: int, microbatches: int) -> None:
     devices, microbatches = (4, 8) if benchmark.disabled else (64, microbatches)
-    costs = Costs.per_device(1, 2, p2p=0.1)
+    costs = Costs(forward=1, backward=2, p2p=0.1)
 
     def measure() -> tuple[int, int, int]:
         tracemalloc.start()
@@ -33,7 +33,7 @@ def test_memory(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], n
 
 def test_memory_of_a_batch(benchmark: BenchmarkFixture, tell: Callable[[str, str], None]) -> None:
     schedule = build("1f1b", *((4, 8) if benchmark.disabled else (64, 512)))
-    costs = Costs.per_device(forward=np.linspace(1, 2, 64)[:, None], backward=2, p2p=0.1)
+    costs = Costs(forward=np.linspace(1, 2, 64)[:, None], backward=2, p2p=0.1)
 
     def measure() -> int:
         tracemalloc.start()

@@ -11,7 +11,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from hybridlab import REGISTRY, Costs, Timeline, build, simulate
 
-COSTS = Costs.per_device(forward=1, backward=2, p2p=0.1)
+COSTS = Costs(forward=1, backward=2, p2p=0.1)
 CHUNKS = {"interleaved": 4}  # the others have their fewest
 EVERY = [(name, CHUNKS.get(name, family.fewest_chunks)) for name, family in REGISTRY.items()]
 FIVE = {"gpipe", "1f1b", "interleaved", "hanayo", "zb-h1"}
@@ -101,7 +101,7 @@ def test_64_settings_at_once(
 ) -> None:
     devices, microbatches = size_of(benchmark, 64, 512)
     schedule = build(name, devices, microbatches, chunks)
-    costs = Costs.per_device(forward=np.linspace(1, 2, 64)[:, None], backward=np.linspace(2, 4, 64)[:, None], p2p=np.linspace(0, 1, 64))
+    costs = Costs(forward=np.linspace(1, 2, 64)[:, None], backward=np.linspace(2, 4, 64)[:, None], p2p=np.linspace(0, 1, 64)[:, None])
     section = "64 settings of costs in one call, operations x settings"
     reached = rate(section, name, 64 * schedule.kind.size, lambda: simulate(schedule, costs), rounds=5, target=40e6)
     if not benchmark.disabled:

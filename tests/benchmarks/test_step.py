@@ -7,7 +7,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from hybridlab import Costs, HybridStep, build, hybrid_step
 
-COSTS = Costs.per_device(forward=50, backward=80, p2p=1)
+COSTS = Costs(forward=50, backward=80, p2p=1)
 BOUND = 5.0  # ms for the published configuration, its schedule built anew
 
 

@@ -23,12 +23,11 @@ def test_overhead_of_an_operation(benchmark: BenchmarkFixture, tell: Callable[[s
 @pytest.mark.parametrize(("forward", "backward"), [(50, 80), (25, 40)])
 def test_the_reports_step(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], forward: int, backward: int) -> None:
     """K = D = 2, M = 8, in ms and slept for real: how much longer than simulated."""
-    schedule, costs = build("1f1b", 2, 8), Costs.per_device(forward, backward)
-    seconds = 1e-6 if benchmark.disabled else 1e-3
+    schedule, costs = build("1f1b", 2, 8), Costs(forward=forward, backward=backward, unit="us" if benchmark.disabled else "ms")
     found: list[float] = []
 
     def step() -> None:
-        found.append(run_threads(schedule, costs, 2, ring_step=20, seconds=seconds).makespan)
+        found.append(run_threads(schedule, costs, 2, ring_step=20).makespan)
 
     benchmark.pedantic(step, rounds=5)  # type: ignore[no-untyped-call]
     if not benchmark.disabled:

@@ -43,7 +43,7 @@ class Given(NamedTuple):
 @cache
 def step_of(given: Given, schedule: str, sizes: tuple[int, int, int], ring: float, overlap: bool) -> HybridStep:
     devices, replicas, microbatches = sizes
-    costs = Costs.per_device(forward=given.forward, backward=given.backward)
+    costs = Costs(forward=given.forward, backward=given.backward)
     return hybrid_step(build(schedule, devices, microbatches), costs, replicas, ring_step=ring, overlap=overlap)
 
 

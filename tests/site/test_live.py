@@ -176,7 +176,7 @@ def test_any_setting_is_computed_by_the_kernel(explorer: Locator) -> None:
     fill(explorer, "Chunks a device", "4")
     fill(explorer, "Microbatches", "10")
     fill(explorer, "Latency, ms", "0.25")
-    costs = Costs.per_device(forward=1, backward=2, p2p=0.25)
+    costs = Costs(forward=1, backward=2, p2p=0.25)
     first, second = simulate(build("hanayo", 5, 10, 4), costs), simulate(build("zb-h1", 5, 10), costs)
     expect(rows(explorer)).to_have_text([row_of("Hanayo", first), row_of("ZB-H1", second)])
     expect(explorer.locator(".op")).to_have_count(len(first.ops) + len(second.ops))
@@ -189,7 +189,7 @@ def test_python_follows_the_view(notebook: tuple[Page, str], explorer: Locator) 
     fill(explorer, "Devices", "6")
     fill(explorer, "Microbatches", "6")
     fill(explorer, "Latency, ms", "0")
-    makespan = simulate(build("zb-h1", 6, 6), Costs.per_device(1, 2)).makespan
+    makespan = simulate(build("zb-h1", 6, 6), Costs(forward=1, backward=2)).makespan
     expect(rows(explorer).first).to_contain_text(f"ZB-H1{makespan:.6g}")
     printed = run(notebook[0], PRINTED).locator(".jp-OutputArea-output")
     expect(printed).to_have_text(f"zb-h1 6 6 1 0 hanayo {makespan}")
@@ -361,7 +361,7 @@ def outside() -> dict[str, Any]:
 
 def test_a_setting_outside_the_grid_is_drawn_from_the_state(mount: Mount) -> None:
     view = mount(outside())
-    expect(rows(view)).to_have_text([row_of("ZB-H1", simulate(build("zb-h1", 5, 4), Costs.per_device(1, 2)))])
+    expect(rows(view)).to_have_text([row_of("ZB-H1", simulate(build("zb-h1", 5, 4), Costs(forward=1, backward=2)))])
     expect(view.get_by_role("spinbutton")).to_have_count(0)
     devices = view.get_by_role("slider", name="Devices")
     assert (devices.get_attribute("max"), devices.get_attribute("aria-valuetext")) == ("2", "5")  # 2, 4 and 5

@@ -26,7 +26,7 @@ MADE: dict[str, Callable[[], StepExplorer]] = {
         ("chimera", "dualpipe", "dualpipe-v"), 4, (1, 2), 8, p2p=0.25, pair_overlap=0.5, link=Link(1e-4, 1e9),
         gradient_bytes=1_000_002, optimiser=1, unit="ms", show={"schedule": "dualpipe", "replicas": 2, "overlap": True},
     ),
-    "a slow replica": lambda: StepExplorer("gpipe", 2, 2, 3, forward=[1, 1, 1, 3], ring_step=0.5),
+    "a slow replica": lambda: StepExplorer("gpipe", 2, 2, 3, forward=[1, 1, 1, 3], ring_step=0.5, unit=None),
 }  # fmt: skip
 BARS = """(root) => [...root.querySelectorAll(".plot .op")].map((op) => [op.textContent, op.querySelector("rect")])
   .map(([text, body]) => [text, body.getAttribute("fill"), ...["y", "height"].map((name) => Number(body.getAttribute(name)))])"""

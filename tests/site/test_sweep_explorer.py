@@ -24,7 +24,7 @@ LATENCY = sweep.Drawn(DRAWN.table, "p2p", "Latency, ms", DRAWN.quantities, {"Dev
 
 
 def explorer(**named: Any) -> SweepExplorer:
-    return SweepExplorer(some_table(), "devices", unit="ms", **named)
+    return SweepExplorer(some_table(), "devices", **named)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
@@ -50,7 +50,7 @@ def test_zeros_have_no_place_on_logarithmic_axes_and_are_told(new_page: NewPage,
 
 
 def test_a_zero_on_the_horizontal_axis_is_left_out_too(new_page: NewPage, server: str) -> None:
-    across = SweepExplorer(some_table(), "p2p", unit="ms", logarithmic="p2p", show={"at": 0})
+    across = SweepExplorer(some_table(), "p2p", logarithmic="p2p", show={"at": 0})
     (view,) = KIND.views(new_page(server + KIND.lab, edit=errors.KIND.showing(across)))
     for devices in ("2", "3", "8"):
         choose(view, {"Devices K": devices})

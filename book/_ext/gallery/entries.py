@@ -17,7 +17,7 @@ from hybridlab.schedules import Family
 DEVICES, MICROBATCHES = 4, 8
 TIMES = {"forward": 1.0, "backward": 2.0}
 WEIGHT_GRADIENT = 1.0  # of the backward
-COSTS = Costs.per_device(**TIMES, weight_share=WEIGHT_GRADIENT / TIMES["backward"])
+COSTS = Costs(**TIMES, weight_share=WEIGHT_GRADIENT / TIMES["backward"], unit=None)
 SOLVER = 8.0  # seconds of work for each schedule that does not reach its bound: twice what most optima need; V-Half needs more than 40
 
 

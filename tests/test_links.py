@@ -1,0 +1,177 @@
+"""A latency for each link: what p2p_between says is what messages take, in every part of the library."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import junk, outcome
+from oracle import Setting, nodes, partners, times
+from strategies import quarters, sizes
+
+from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, build, hybrid_step, simulate
+from hybridlab.bound import lower_bound, optimum
+from hybridlab.engines import run_threads
+
+NEIGHBOURS = [
+    name for name in REGISTRY if name not in ("interleaved", "looped-bfs", "interleaved-zb")
+]  # no stage follows from last to first
+
+
+def test_by_hand() -> None:
+    """One microbatch over three devices: 3 x (1 + 2), and each link there and back, 2 x (1 + 5)."""
+    costs = Costs(forward=1, backward=2, p2p_between=[1, 5])
+    run = simulate(build("1f1b", 3, 1), costs)
+    assert run.makespan == 9 + 2 * (1 + 5)
+    assert run.start.tolist() == [0, 19, 2, 16, 8, 9]
+
+
+def test_a_matrix_has_the_sender_in_its_rows() -> None:
+    """There 1 and 5, back 2 and 7."""
+    costs = Costs(forward=1, backward=2, p2p_between=[[0, 1, 9], [2, 0, 5], [9, 7, 0]])
+    assert simulate(build("1f1b", 3, 1), costs).makespan == 9 + 1 + 5 + 7 + 2
+
+
+@given(size=sizes().filter(lambda size: size.name in NEIGHBOURS and size.devices > 1), data=st.data())
+def test_one_value_for_each_pair_of_neighbours_is_a_matrix_that_is_the_same_both_ways(size: Any, data: st.DataObject) -> None:
+    late = data.draw(st.lists(quarters, min_size=size.devices - 1, max_size=size.devices - 1))
+    matrix = np.diag(late, 1) + np.diag(late, -1)
+    one, other = (simulate(size.build(), Costs(forward=1, backward=2, p2p_between=each)) for each in (late, matrix))
+    assert one == other
+    setting = Setting((1.0,) * size.devices, (2.0,) * size.devices, (0.5,) * size.devices, 0.0, 0.0, tuple(map(tuple, matrix.tolist())))
+    orders = nodes(size.build())
+    expected = times(orders, setting, size.chunks, together=partners(size.build()))
+    flat = [expected[node] for order in orders for node in order]
+    assert one.start.tolist() == pytest.approx([float(start) for start, _ in flat])
+
+
+@given(size=sizes(), p2p=quarters)
+def test_links_that_are_all_alike_are_one_latency(size: Any, p2p: float) -> None:
+    matrix = p2p * (1 - np.eye(size.devices))
+    one, other = Costs(forward=1, backward=2, p2p=p2p), Costs(forward=1, backward=2, p2p_between=matrix)
+    assert simulate(size.build(), one) == simulate(size.build(), other)
+    assert lower_bound(size.build(), one) == pytest.approx(lower_bound(size.build(), other), rel=1e-12)
+    steps = [hybrid_step(size.build(), each, 2, ring_step=1, overlap=True, optimiser=2) for each in (one, other)]
+    assert steps[0] == steps[1]
+
+
+@settings(max_examples=60)
+@given(name=st.sampled_from(["gpipe", "1f1b", "zb-h1"]), microbatches=st.integers(1, 3), links=st.lists(st.integers(0, 12), min_size=4))
+def test_the_shortest_order_is_between_the_bound_and_the_schedule(name: str, microbatches: int, links: list[int]) -> None:
+    pytest.importorskip("ortools")
+    schedule = build(name, 3, microbatches)
+    there, back = (each / 4 for each in links[:2]), (each / 4 for each in links[2:4])
+    matrix = np.diag(list(there), 1) + np.diag(list(back), -1)
+    costs = Costs(forward=1, backward=2, p2p_between=matrix)
+    best = optimum(schedule, costs, seconds=0.2)
+    assert lower_bound(schedule, costs) <= best.makespan * (1 + 1e-12)
+    assert best.makespan <= simulate(schedule, costs).makespan
+    assert best.makespan == simulate(best.schedule, costs).makespan
+
+
+@pytest.mark.parametrize("between", [[3, 0.5], [[0, 3, 0], [1, 0, 0.5], [0, 0.25, 0]]])
+def test_every_replica_has_the_links_of_its_pipeline(between: Any) -> None:
+    """All replicas run alike, and a message lasts as long as its own link says, in the step and in threads."""
+    costs, schedule = Costs(forward=[1, 2, 1], backward=2, p2p_between=between), build("1f1b", 3, 4)
+    alone, step = simulate(schedule, costs), hybrid_step(schedule, costs, 3, ring_step=1)
+    assert step.timeline.start.reshape(3, -1).tolist() == [alone.start.tolist()] * 3
+    matrix = np.array(between) if np.ndim(between) == 2 else np.diag(between, 1) + np.diag(between, -1)
+    for run in (step.timeline, run_threads(schedule, costs.longer(2), 2)):
+        assert run.spans is not None
+        sent = run.spans.of("send")
+        factor = 1 if run is step.timeline else 2
+        assert sent.end - sent.start == pytest.approx(factor * matrix[sent.device % 3, sent.peer % 3])
+
+
+def test_threads_wait_for_the_latency_of_the_link() -> None:
+    schedule, costs = build("gpipe", 3, 1), Costs(forward=0, backward=0, p2p_between=[30, 60])
+    run = run_threads(schedule, costs)
+    starts = {str(op): start for op, start in zip(run.ops, run.start, strict=True)}
+    assert starts["1F0"] >= 30
+    assert starts["2F0"] >= 90
+    assert starts["0B0"] >= 180
+    assert starts["1F0"] < 90, "not the latency of the other link"
+
+
+def test_links_of_all_ranks_can_be_given() -> None:
+    """The second replica has a slower network: 2 x 2 ranks, a matrix of 4 x 4."""
+    between = np.zeros((4, 4))
+    between[0, 1] = between[1, 0] = 1
+    between[2, 3] = between[3, 2] = 4
+    step = hybrid_step(build("1f1b", 2, 1), Costs(forward=1, backward=2, p2p_between=between), 2)
+    ends = step.timeline.end.reshape(2, -1).max(axis=1)
+    assert ends.tolist() == [6 + 2 * 1, 6 + 2 * 4]
+
+
+@pytest.mark.parametrize("name", ["interleaved", "looped-bfs", "interleaved-zb"])
+def test_a_message_between_others_than_neighbours_asks_for_a_matrix(name: str) -> None:
+    schedule, row = build(name, 4, 4), Costs(forward=1, backward=2, p2p_between=[1, 5, 1])
+    told = r"a message goes from device [03] to device [03], which are no neighbours: give p2p_between as a matrix of 4 x 4, \[from, to\]"
+    for ask in (simulate, lower_bound, lambda schedule, costs: hybrid_step(schedule, costs, 2, ring_step=1)):
+        with pytest.raises(HybridLabError, match=told.replace("[03]", r"\d").replace("4 x 4", r"\d+ x \d+")):
+            ask(schedule, row)
+    matrix = 1 - np.eye(4)
+    assert simulate(schedule, Costs(forward=1, backward=2, p2p_between=matrix)).makespan > 0
+
+
+@pytest.mark.parametrize(
+    ("between", "told"),
+    [
+        (3, "p2p_between is a list of D - 1 values, such as [1, 5, 1] for 4 devices, or a matrix of D x D, [from, to], not of shape ()"),
+        ([[1, 2, 3]], "not of shape (1, 3)"),
+        (np.zeros((2, 2, 2)), "not of shape (2, 2, 2)"),
+        ([[1, 0], [0, 0]], "p2p_between must have 0 from every device to itself"),
+        ([1, -1], "p2p_between must be finite numbers of zero or more, but value 1 is -1"),
+        ([1, float("nan")], "p2p_between must be finite numbers of zero or more, but value 1 is nan"),
+        ([float("inf")], "but value 0 is inf"),
+        ([[0, 1], [2]], "p2p_between is ragged"),
+        ([], "p2p_between is empty"),
+        ("near", "p2p_between must be a number or an array of numbers, not 'near'"),
+    ],
+)
+def test_what_is_no_latency_of_links_is_refused(between: Any, told: str) -> None:
+    with pytest.raises(HybridLabError) as why:
+        Costs(forward=1, backward=2, p2p_between=between)
+    assert told in str(why.value)
+
+
+def test_links_and_devices_must_agree() -> None:
+    with pytest.raises(HybridLabError, match="give p2p or p2p_between, not both"):
+        Costs(forward=1, backward=2, p2p=1, p2p_between=[1, 2])
+    with pytest.raises(HybridLabError, match="must agree, but has: forward 2, p2p_between 3"):
+        Costs(forward=[1, 2], backward=2, p2p_between=[1, 2])
+    sentence = "the costs are for 3 devices but the schedule has 4: give one value, .*; and 3 values of p2p_between, or 4 x 4"
+    with pytest.raises(HybridLabError, match=sentence):
+        simulate(build("1f1b", 4, 4), Costs(forward=1, backward=2, p2p_between=[1, 2]))
+
+
+def test_settings_share_the_links() -> None:
+    costs = Costs(forward=[[1], [2]], backward=2, p2p_between=[1, 5])
+    schedule = build("1f1b", 3, 4)
+    both = simulate(schedule, costs)
+    assert both.makespan.tolist() == [simulate(schedule, Costs(forward=each, backward=2, p2p_between=[1, 5])).makespan for each in (1, 2)]
+    assert lower_bound(schedule, costs).shape == (2,)
+
+
+@given(sender=junk, receiver=junk)
+def test_junk_is_no_device(sender: Any, receiver: Any) -> None:
+    for costs in (Costs(forward=1, backward=2, p2p=1), Costs(forward=1, backward=2, p2p_between=[1, 2])):
+        late = outcome(costs.latency, sender, receiver)
+        assert late is None or (late >= 0).all()
+
+
+def test_latencies_of_devices_that_are_not_there() -> None:
+    costs = Costs(forward=1, backward=2, p2p_between=[1, 2])
+    with pytest.raises(HybridLabError, match="p2p_between is for devices 0 to 2, not 3"):
+        costs.latency(np.array([3]), np.array([2]))
+    with pytest.raises(HybridLabError, match="every sender has one receiver, but there are 1 and 2"):
+        costs.latency(np.array([1]), np.array([2, 1]))
+
+
+def test_a_chain_of_messages_is_a_bound() -> None:
+    """One microbatch has no other order: the bound is its chain, with the latency of each of its links."""
+    schedule = Schedule.parse("0F0 0B0\n1F0 1B0\n2F0 2B0")
+    costs = Costs(forward=1, backward=2, p2p_between=[[0, 1, 0], [2, 0, 4], [0, 8, 0]])
+    assert lower_bound(schedule, costs) == simulate(schedule, costs).makespan == float(Fraction(9 + 15))
