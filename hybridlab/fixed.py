@@ -18,6 +18,17 @@ def fixed(array: Array) -> Array:
     return array
 
 
+def one_object(value: object) -> npt.NDArray[Any]:
+    """Return an array without axes that holds ``value``: numpy would take apart a value that has a length and items.
+
+    >>> one_object((1, 2)).shape
+    ()
+    """
+    array = np.empty((), dtype=object)
+    array[()] = value
+    return array
+
+
 class Fixed:
     """A value whose arrays are read-only after unpickling and ``copy.deepcopy`` too: numpy forgets it there."""
 

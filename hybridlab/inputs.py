@@ -187,22 +187,23 @@ def each_of(value: Any, wanted: str) -> Iterator[Any]:
         raise HybridLabError(f"{wanted}, not {shown(value)}") from None
 
 
-def item_of(items: Sequence[Item], place: object, name: str) -> Item | tuple[Item, ...]:
-    """Return the item at a place, counted from the end where it is negative, or those of a slice; or refuse the place by ``name``.
+def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item | tuple[Item, ...]:
+    """Return the item at a place, counted from the end where it is negative, or those of a slice; refuse any other place.
 
-    >>> item_of("abc", -1, "letter"), item_of("abc", slice(2), "letter")
+    >>> item_of("abc", -1, "the word", "letter"), item_of("abc", slice(2), "the word", "letter")
     ('c', ('a', 'b'))
-    >>> item_of("abc", 3, "letter")
+    >>> item_of("abc", 3, "the word", "letter")
     Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: letter must be a whole number from -3 to 2, or a slice of such numbers, not 3
+    hybridlab.errors.HybridLabError: the word has 3 letters: ask for one by a whole number from -3 to 2, or for several by a slice, not 3
     """
+    count = len(items)
     try:
-        chosen = range(len(items))[place] if not isinstance(place, (bool, np.bool_)) else None  # type: ignore[call-overload]
+        chosen = None if isinstance(place, (bool, np.bool_)) else range(count)[place]  # type: ignore[call-overload]
     except (TypeError, ValueError, IndexError):
         chosen = None
     if chosen is None:
-        places = f"from {-len(items)} to {len(items) - 1}" if items else "of something, and there is nothing"
-        raise HybridLabError(f"{name} must be a whole number {places}, or a slice of such numbers, not {shown(place)}")
+        asked = f"ask for one by a whole number from {-count} to {count - 1}, or for several by a slice, not {shown(place)}"
+        raise HybridLabError(f"{owner} has {counted(count, noun)}: {asked}" if count else f"{owner} has no {noun}")
     return items[chosen] if isinstance(chosen, int) else tuple(items[each] for each in chosen)
 
 

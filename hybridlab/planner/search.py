@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
+
+import numpy.typing as npt
 
 from hybridlab.errors import UnsupportedSize
+from hybridlab.fixed import one_object
 from hybridlab.hardware import Profile
-from hybridlab.inputs import whole_number
+from hybridlab.inputs import item_of, whole_number
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner.iteration import EFFICIENCY, predict
 from hybridlab.planner.memory import MORE_MEMORY, can_fit, memory
@@ -26,12 +29,36 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """The plans of one search that fit in memory, the fastest first; ``tried`` counts those that do not fit too."""
+    """The plans of one search that fit in memory, the fastest first; ``tried`` counts those that do not fit too.
+
+    Its length is the number of plans that fit, and it is indexed and iterated like ``found``.
+
+    >>> from hybridlab.hardware import A100_80GB
+    >>> plans = search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB)
+    >>> len(plans), plans[0] == plans.best, [plan.microbatch for plan, *_ in plans[:2]]
+    (1467, True, [2, 1])
+    """
 
     model: Transformer
     profile: Profile
     found: tuple[Found, ...]
     tried: int
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator[Found]:
+        return iter(self.found)
+
+    @overload
+    def __getitem__(self, place: int) -> Found: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Found, ...]: ...
+    def __getitem__(self, place: int | slice) -> Found | tuple[Found, ...]:
+        return item_of(self.found, place, "the search", "plan")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+        return one_object(self)
 
     @property
     def best(self) -> Found:
