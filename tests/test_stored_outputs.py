@@ -1,16 +1,17 @@
 """The labs are stored with outputs that nbval really compares, in the form that `make labs-refresh` gives them."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import executed
 import nbformat
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from refresh_labs import WIDGET_VIEW, normalised
+from run_labs import KERNEL, WIDGET_VIEW, Judge, normalised
+
+pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[1]
 LABS = sorted((ROOT / "labs").glob("*.ipynb"))
@@ -75,9 +76,14 @@ def test_most_cells_print_what_they_found(path: Path) -> None:
     assert sum(any(any(texts(output)) for output in cell.outputs) for cell in cells) > len(cells) / 2
 
 
-def nbval(path: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-c", str(ROOT / "pyproject.toml"), "--nbval", "--nbval-current-env", str(path)]
-    return subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+def judged(pytester: pytest.Pytester, stored: NotebookNode, ran: NotebookNode) -> tuple[dict[str, int], str]:
+    """What the tests of a stored lab come to, held against how it ran, and what they say."""
+    path = pytester.path / "lab.ipynb"
+    nbformat.write(stored, path)
+    result = pytester.inline_run("-q", str(path), plugins=[Judge({path: ran})])
+    told = "\n".join(str(report.longrepr) for report in result.getreports("pytest_runtest_logreport") if report.failed)
+    counts = dict(zip(("passed", "skipped", "failed"), result.countoutcomes(), strict=True))
+    return counts, told
 
 
 def with_one_digit_changed(lab: NotebookNode) -> NotebookNode:
@@ -94,14 +100,82 @@ def with_one_digit_changed(lab: NotebookNode) -> NotebookNode:
     raise AssertionError("no lab without a number in its outputs")
 
 
-def test_one_changed_digit_turns_nbval_red(tmp_path: Path) -> None:
-    smallest = min(LABS, key=lambda path: len(code_cells(read(path))))
-    tampered = tmp_path / smallest.name
-    nbformat.write(with_one_digit_changed(read(smallest)), tampered)
-    result = nbval(tampered)
-    assert result.returncode == 1, result.stdout
-    assert re.search(r"\b1 failed, \d+ passed", result.stdout), result.stdout
-    assert "Cell outputs differ" in result.stdout
+@pytest.fixture(scope="module")
+def smallest() -> NotebookNode:
+    """The lab with the fewest cells, as it is stored: also what a run shows if nothing has changed."""
+    return min(map(read, LABS), key=lambda lab: len(code_cells(lab)))
+
+
+def test_a_lab_that_shows_what_is_stored_passes(pytester: pytest.Pytester, smallest: NotebookNode) -> None:
+    assert judged(pytester, smallest, smallest) == ({"passed": len(code_cells(smallest)), "skipped": 0, "failed": 0}, "")
+
+
+def test_one_changed_digit_turns_a_cell_red(pytester: pytest.Pytester, smallest: NotebookNode) -> None:
+    counts, told = judged(pytester, with_one_digit_changed(smallest), smallest)
+    assert counts == {"passed": len(code_cells(smallest)) - 1, "skipped": 0, "failed": 1}
+    assert "Cell outputs differ" in told
+
+
+@pytest.mark.parametrize("outputs_too", [True, False])
+def test_one_cleared_cell_turns_red(pytester: pytest.Pytester, smallest: NotebookNode, outputs_too: bool) -> None:
+    cleared = nbformat.from_dict(smallest)
+    cell = next(cell for cell in code_cells(cleared) if cell.outputs)
+    cell.execution_count = None
+    cell.outputs = [] if outputs_too else cell.outputs
+    counts, told = judged(pytester, cleared, smallest)
+    assert counts["failed"] == 1
+    assert "stored without having run: run make labs-refresh" in told
+
+
+def test_a_cell_that_fails_turns_red_and_so_do_those_that_never_ran(pytester: pytest.Pytester, smallest: NotebookNode) -> None:
+    stopped = nbformat.from_dict(smallest)
+    with_outputs = [cell for cell in code_cells(stopped) if cell.outputs]
+    place = len(with_outputs) // 2
+    with_outputs[place].outputs = [new_output("error", ename="ValueError", evalue="why", traceback=["ValueError: why"])]
+    for cell in with_outputs[place + 1 :]:
+        cell.outputs = []
+    counts, told = judged(pytester, smallest, stopped)
+    assert counts["failed"] == len(with_outputs) - place
+    assert "Cell execution caused an exception" in told
+    assert "ValueError: why" in told
+
+
+def test_a_lab_is_run_anew_where_its_code_or_the_sources_have_changed(tmp_path: Path) -> None:
+    lab = new_notebook(cells=[new_code_cell("import random\nprint(random.random())")], metadata={"kernelspec": KERNEL})
+    path = tmp_path / "lab.ipynb"
+
+    def shown(lab: NotebookNode, kept: str) -> str:
+        ((_, ran),) = executed.executed({path: lab}, tmp_path / kept)
+        return str(code_cells(ran)[0].outputs[0].text)
+
+    first = shown(lab, "sources")
+    assert shown(lab, "sources") == first
+    assert shown(lab, "other sources") != first
+    lab.cells[0].source += "\n"
+    assert shown(lab, "sources") != first
+
+
+def test_a_lab_that_fails_is_not_kept(tmp_path: Path) -> None:
+    lab = new_notebook(cells=[new_code_cell("1 / 0")], metadata={"kernelspec": KERNEL})
+    for _ in range(2):
+        ((_, why),) = executed.executed({tmp_path / "lab.ipynb": lab}, tmp_path / "kept")
+        assert isinstance(why, executed.LabError)
+        assert "ZeroDivisionError" in str(why)
+
+
+def test_every_source_that_a_lab_runs_on_counts(tmp_path: Path) -> None:
+    (tmp_path / "library").mkdir()
+    source, script, lock = tmp_path / "library/a.py", tmp_path / "library/a.js", tmp_path / "lock"
+    names = set()
+    for path, text in ((source, "1"), (script, "1"), (lock, "1"), (source, "2"), (script, "2"), (lock, "2")):
+        path.write_text(text, encoding="utf-8")
+        names.add(executed.digest(tmp_path, ("library", "lock") if lock.exists() else ("library",)))
+    script.rename(tmp_path / "library/b.js")
+    names.add(executed.digest(tmp_path, ("library", "lock")))
+    assert len(names) == 7
+    (tmp_path / "library/__pycache__").mkdir()
+    (tmp_path / "library/__pycache__/a.pyc").write_text("3", encoding="utf-8")
+    assert executed.digest(tmp_path, ("library", "lock")) in names
 
 
 def noisy(count: int, model: str, seconds: str, folder: str) -> NotebookNode:

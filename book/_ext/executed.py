@@ -1,0 +1,117 @@
+"""Runs each lab once, and keeps what it showed for all who need it: the comparison of outputs, and the book.
+
+The book's own pages with code are kept too. What is kept holds as long as a notebook's code and the sources that it runs on are
+the same: a lab is found again by its code, in a folder that is named after the sources. So nothing stale is ever published.
+"""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from nbformat import NotebookNode
+
+if TYPE_CHECKING:  # the tests of the labs need no Sphinx
+    from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / "_build/executed"
+SOURCES = ("hybridlab", "book/_ext", "requirements.lock")  # what a notebook runs on, besides Python
+SECONDS_A_CELL = 600  # only a cell that hangs reaches it
+
+
+class LabError(Exception):
+    """A lab that cannot be run to its end; the message says which cell and why."""
+
+    def __init__(self, message: str, lab: NotebookNode) -> None:
+        super().__init__(message)
+        self.lab = lab  # with the outputs up to the cell that failed
+
+
+def digest(root: Path = ROOT, sources: Iterable[str] = SOURCES) -> str:
+    """Return a name for the contents of all source files and for this version of Python."""
+    found = hashlib.sha256(sys.version.encode())
+    for source in sources:
+        top = root / source
+        files = [top] if top.is_file() else sorted(path for path in top.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        for path in files:
+            found.update(f"{path.relative_to(root).as_posix()}\0{path.stat().st_size}\0".encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def folder(kept: Path = KEPT) -> Path:
+    """Return the folder of what ran on the sources as they are now; those of other sources are removed."""
+    mine = kept / digest()
+    for other in kept.glob("*"):
+        if other != mine:
+            shutil.rmtree(other, ignore_errors=True)
+    return mine
+
+
+def executed(labs: Mapping[Path, NotebookNode], kept: Path | None = None) -> Iterator[tuple[Path, NotebookNode | LabError]]:
+    """Yield every lab as a fresh kernel runs it, or why it cannot be run, in the order in which they end.
+
+    As many run at a time as there are processors. A lab that is kept comes back at once, and one that ran to its end is kept in
+    the folder ``kept``.
+    """
+    cache = get_cache(kept or folder())
+    waiting = {}
+    for path, lab in labs.items():
+        try:
+            yield path, cache.merge_match_into_notebook(lab)[1]
+        except KeyError:
+            waiting[path] = lab
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = {pool.submit(run, path, lab): path for path, lab in waiting.items()}
+        for done in as_completed(runs):
+            path = runs[done]
+            try:
+                lab, seconds = done.result()
+            except LabError as why:
+                yield path, why
+                continue
+            bundle = CacheBundleIn(lab, str(path), data={"execution_seconds": seconds})
+            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+            yield path, lab
+
+
+def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
+    """Return ``lab`` as a fresh kernel runs it in the folder of ``path``, widget states included, and the seconds it took.
+
+    Raises:
+        LabError: a cell failed that is not tagged `raises-exception`, or it did not end.
+    """
+    fresh = nbformat.from_dict(lab)
+    for cell in fresh.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    begun = perf_counter()
+    where = {"metadata": {"path": str(path.parent)}}
+    try:
+        client = NotebookClient(fresh, timeout=SECONDS_A_CELL, kernel_name="python3", resources=where, record_timing=False)
+        asyncio.run(client.async_execute())  # in a loop that ends with the lab: client.execute() leaves one open in each thread
+    except (CellExecutionError, CellTimeoutError) as why:
+        raise LabError(str(why), fresh) from why
+    return fresh, perf_counter() - begun
+
+
+def keep_there(app: "Sphinx", config: Any) -> None:
+    """Let the book take what is kept, and keep there what it runs itself."""
+    config.nb_execution_cache_path = str(folder())
+
+
+def setup(app: "Sphinx") -> dict[str, bool]:
+    app.connect("config-inited", keep_there)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,144 @@
+"""Run the labs once, and compare what they show with what is stored, or store it: `python tests/run_labs.py check labs`.
+
+`check` runs each lab that is not kept from an earlier run (see `book/_ext/executed.py`), then lets nbval judge: its comparison, its
+options, a test a cell. `refresh` stores the outputs instead, in normal form.
+
+Stored outputs must be the same whoever stores them. Kept: text, figures, results. Left out: the state and the ids of widgets
+(the book takes them from the run itself), timings, versions of this machine's Python, paths in tracebacks. Refreshing twice
+changes nothing but the pictures of measured times in lab 8.
+
+nbval compares printed text, the text of results and of widgets, and errors. It does not compare pictures, which differ in
+their last pixels between builds of a font library: so a lab prints the numbers behind a figure. Nor does it know that a
+`;` at the end of a cell hides its result: so no cell ends in one.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "book/_ext"))
+
+from executed import LabError, executed  # noqa: E402 - found only now
+
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+KEPT_OF_A_LAB = ("mystnb",)
+KEPT_OF_A_CELL = ("tags", "mystnb", "jupyter")
+KEPT_OF_AN_OUTPUT = ("image/png",)  # the width that a figure is shown at
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+class Judge:
+    """The plugin of pytest that collects stored labs; ``runs`` holds each as it ran."""
+
+    def __init__(self, runs: Mapping[Path, NotebookNode]) -> None:
+        self.runs = runs
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        from stored_labs import StoredLab  # brings nbval, which pytest wants to load itself
+
+        return StoredLab.from_parent(parent, path=file_path, run=self.runs[file_path]) if file_path in self.runs else None
+
+
+def check(labs: Iterable[Path]) -> int:
+    """Compare every lab with its run, a test a cell; return pytest's exit status."""
+    runs = {}
+    for path, lab in executed({path: nbformat.read(path, as_version=4) for path in labs}):
+        print(f"{path.name} has {'stopped' if isinstance(lab, LabError) else 'run'}", flush=True)
+        runs[path] = lab.lab if isinstance(lab, LabError) else lab  # the cell that failed is told by its output
+    return int(pytest.main(["-q", "-c", str(ROOT / "pyproject.toml"), *map(str, runs)], plugins=[Judge(runs)]))
+
+
+def normalised(lab: NotebookNode) -> NotebookNode:
+    """Return the lab with nothing in it that a second run, or another machine, would store differently."""
+    cells = []
+    count = 0
+    for cell in lab.cells:
+        kept = NotebookNode(
+            id=cell.id,
+            cell_type=cell.cell_type,
+            metadata=_only(cell.metadata, KEPT_OF_A_CELL),
+            source=cell.source,
+        )
+        if "attachments" in cell:
+            kept.attachments = cell.attachments
+        if cell.cell_type == "code":
+            if cell.execution_count is not None:
+                count += 1
+            kept.execution_count = count if cell.execution_count is not None else None
+            kept.outputs = _outputs(cell.outputs, kept.execution_count)
+        cells.append(kept)
+    metadata = NotebookNode(_only(lab.metadata, KEPT_OF_A_LAB), kernelspec=KERNEL, language_info={"name": "python"})
+    return NotebookNode(nbformat=4, nbformat_minor=5, metadata=metadata, cells=cells)
+
+
+def _outputs(outputs: Iterable[NotebookNode], count: int | None) -> list[NotebookNode]:
+    kept: list[NotebookNode] = []
+    for output in outputs:
+        if output.output_type == "stream":
+            if kept and kept[-1].output_type == "stream" and kept[-1].name == output.name:
+                kept[-1].text += output.text  # a kernel sends the lines of one cell in packets of any size
+            else:
+                kept.append(NotebookNode(output))
+        elif output.output_type == "error":
+            last_line = f"{output.ename}: {output.evalue}"
+            kept.append(NotebookNode(output, traceback=[last_line]))
+        else:
+            data = {kind: value for kind, value in output.data.items() if kind != WIDGET_VIEW}
+            result = NotebookNode(output, data=NotebookNode(data), metadata=_only(output.metadata, KEPT_OF_AN_OUTPUT))
+            if output.output_type == "execute_result":
+                result.execution_count = count
+            kept.append(result)
+    return kept
+
+
+def _only(metadata: NotebookNode, names: Iterable[str]) -> NotebookNode:
+    return NotebookNode({name: metadata[name] for name in names if name in metadata})
+
+
+def refresh(labs: Iterable[Path]) -> int:
+    """Store the outputs of every lab as it runs; return how many could not be."""
+    before = {path: path.read_text(encoding="utf-8") for path in labs}
+    failed = 0
+    for path, lab in executed({path: nbformat.reads(text, as_version=4) for path, text in before.items()}):
+        try:
+            after = stored_text(lab)
+        except LabError as why:
+            failed += 1
+            print(f"{path.name}: left as it was\n{why}", file=sys.stderr, flush=True)
+            continue
+        if after != before[path]:
+            path.write_text(after, encoding="utf-8")
+        print(f"{path.name}: {'stored' if after != before[path] else 'unchanged'}", flush=True)
+    return failed
+
+
+def stored_text(lab: NotebookNode | LabError) -> str:
+    """Return the file of a lab that has run; one that stopped, or that wrote to standard error, is raised."""
+    if isinstance(lab, LabError):
+        raise lab
+    lab = normalised(lab)
+    for number, cell in enumerate(lab.cells):
+        if any(output.get("name") == "stderr" for output in cell.get("outputs", ())):
+            raise LabError(f"cell {number} writes to standard error, which is not stored:\n{cell.source}", lab)
+    return nbformat.writes(lab) + "\n"
+
+
+ACTIONS: Mapping[str, Callable[[Iterable[Path]], int]] = {"check": check, "refresh": refresh}
+
+
+def main(arguments: list[str]) -> int:
+    """Check or refresh every lab named, or in a folder named."""
+    if len(arguments) < 2 or arguments[0] not in ACTIONS:
+        print("use: python tests/run_labs.py check|refresh labs", file=sys.stderr)
+        return 2
+    named = [Path(argument).resolve() for argument in arguments[1:]]
+    return ACTIONS[arguments[0]]([lab for path in named for lab in (sorted(path.glob("*.ipynb")) if path.is_dir() else [path])])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
