@@ -138,7 +138,7 @@ def test_closed_forms_share_nothing_with_the_clock_they_judge() -> None:
 @pytest.mark.parametrize("path", SOURCES + SCRIPTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_files_stay_short(path: Path) -> None:
     length = len(path.read_text(encoding="utf-8").splitlines())
-    assert length <= 200
+    assert length <= 400
 
 
 def loaded_by(statement: str) -> set[str]:

@@ -149,7 +149,7 @@ def refusal(call: Any) -> str:
     (Transformer(7, 4096, 8), None, 11e9),
 ])  # fmt: skip
 def test_a_search_advises_the_nearest_numbers_of_gpus_on_which_a_search_finds_a_plan(model: Transformer, batch: int, room: float) -> None:
-    profile, end = replace(A100_80GB, memory=room), 700  # without a batch of its own, every multiple of what holds the model does
+    profile, end = replace(A100_80GB, memory=room), 200  # without a batch of its own, every multiple of what holds the model does
     outcomes = {gpus: found_or_advised(model, gpus, profile, batch) for gpus in range(1, end)}
     holds = [gpus for gpus, advice in outcomes.items() if not advice]
     assert room == 1e9 or 0 < len(holds) < end / 2
