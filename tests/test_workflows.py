@@ -51,7 +51,7 @@ def test_the_site_that_is_published_is_the_one_that_was_tested() -> None:
     pages = WORKFLOWS["pages"]
     assert pages[EVENTS] == {"push": {"branches": ["main"]}, "workflow_dispatch": None}
     order = [step.get("run") or step["uses"].split("@")[0] for step in pages["jobs"]["build"]["steps"]]
-    assert order[-2:] == ["make test", "actions/upload-pages-artifact"]
+    assert order[-2:] == ["make check", "actions/upload-pages-artifact"]
     assert pages["jobs"]["build"]["steps"][-1]["with"]["path"] == "_build/html"
     assert pages["jobs"]["deploy"]["needs"] == "build"
     assert "main" in pages["jobs"]["deploy"]["if"], "by hand, too, only the main branch is published"
