@@ -32,7 +32,7 @@ def test_an_item_of_a_schedule_is_the_order_of_a_device() -> None:
 
 @given(size=sizes())
 def test_items_are_the_lines_of_the_text(size: Size) -> None:
-    schedule = build(size.name, size.devices, size.microbatches, size.chunks)
+    schedule = size.build()
     lines = [line.partition(": ")[2] for line in str(schedule).splitlines()]
     plain = [line.replace("(", "").replace(";", " ").replace(")", "") for line in lines]
     assert list(map(texts, schedule)) == plain
