@@ -9,7 +9,7 @@ A schedule is an order. Costs are time. A timeline is both.
 
 from hybridlab import formulas, published
 from hybridlab.clock import simulate
-from hybridlab.collectives import RingResult, ring_all_reduce
+from hybridlab.collectives import Link, RingResult, ring_all_reduce
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, UnsupportedSize
 from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, V100
@@ -46,6 +46,7 @@ __all__ = [
     "HybridStep",
     "InvalidSchedule",
     "Kind",
+    "Link",
     "Mesh",
     "Op",
     "Plan",

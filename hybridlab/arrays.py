@@ -94,8 +94,12 @@ class Arrays(Fixed):
     @property
     def orders(self) -> tuple[tuple[Op, ...], ...]:
         """The operations of each device, in running order; the two of an overlapped pair stand side by side."""
-        bounds = [*self.first.tolist(), self.kind.size]
-        return tuple(self.ops[start:stop] for start, stop in pairwise(bounds))
+        return tuple(self._order(device) for device in range(self.devices))
+
+    def _order(self, device: int) -> tuple[Op, ...]:
+        """Return the operations of one device, from 0 on, in running order."""
+        start, stop = np.append(self.first, self.kind.size)[device : device + 2].tolist()
+        return self.ops[start:stop]
 
     @property
     def turns(self) -> Turns:

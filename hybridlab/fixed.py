@@ -19,6 +19,17 @@ def fixed(array: Array) -> Array:
     return array
 
 
+def one_object(value: object) -> npt.NDArray[Any]:
+    """Return an array without axes that holds ``value``: numpy would take apart a value that has a length and items.
+
+    >>> one_object((1, 2)).shape
+    ()
+    """
+    array = np.empty((), dtype=object)
+    array[()] = value
+    return array
+
+
 class Fixed:
     """A frozen dataclass, declared with ``eq=False``, that may hold arrays.
 

@@ -2,9 +2,9 @@
 
 import difflib
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hybridlab.errors import HybridLabError
 
 Floats = npt.NDArray[np.float64]
+Item = TypeVar("Item")
 
 LARGEST = 10**7  # rows of a schedule are counted with 64-bit integers, in memory: far below their limit, far above any cluster
 LONGEST = 1e200  # one time, in any unit
@@ -46,9 +47,11 @@ def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LAR
     return number
 
 
-def known_name(value: object, known: Iterable[str], what: str) -> str:
-    """Return ``value`` if it is one of ``known``, or refuse it and name the nearest.
+def known_name(value: object, known: Iterable[str], what: str, *, any_case: bool = False) -> str:
+    """Return the one of ``known`` that ``value`` is, in ``any_case`` of its letters if told so, or refuse it and name the nearest.
 
+    >>> known_name("1F1B", ["gpipe", "1f1b"], "schedule", any_case=True)
+    '1f1b'
     >>> known_name("1f1B", ["gpipe", "1f1b"], "schedule")
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: unknown schedule '1f1B': did you mean '1f1b'? Known: gpipe, 1f1b
@@ -57,6 +60,8 @@ def known_name(value: object, known: Iterable[str], what: str) -> str:
     if isinstance(value, str) and value in names:
         return value
     lower = {name.lower(): name for name in names}
+    if any_case and isinstance(value, str) and value.lower() in lower:
+        return lower[value.lower()]
     text = (value if isinstance(value, str) else shown(value)).lower()[:80]
     words = text.replace("_", " ").replace("-", " ").split()  # the nearest holds most of them, such as h200 or 40gb of a GPU's name
     close = sorted(difflib.get_close_matches(text, list(lower), n=99, cutoff=0.4), key=lambda name: -sum(word in name for word in words))
@@ -199,6 +204,26 @@ def each_of(value: Any, wanted: str) -> Iterator[Any]:
         return iter(value)
     except TypeError:  # an array without axes has __iter__ too, and refuses only when it is called
         raise HybridLabError(f"{wanted}, not {shown(value)}") from None
+
+
+def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item | tuple[Item, ...]:
+    """Return the item at a place, counted from the end where it is negative, or those of a slice; refuse any other place.
+
+    >>> item_of("abc", -1, "the word", "letter"), item_of("abc", slice(2), "the word", "letter")
+    ('c', ('a', 'b'))
+    >>> item_of("abc", 3, "the word", "letter")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: the word has 3 letters: ask for one by a whole number from -3 to 2, or for several by a slice, not 3
+    """
+    count = len(items)
+    try:
+        chosen = None if isinstance(place, (bool, np.bool_)) else range(count)[place]  # type: ignore[call-overload]
+    except (TypeError, ValueError, IndexError):
+        chosen = None
+    if chosen is None:
+        asked = f"ask for one by a whole number from {-count} to {count - 1}, or for several by a slice, not {shown(place)}"
+        raise HybridLabError(f"{owner} has {counted(count, noun)}: {asked}" if count else f"{owner} has no {noun}")
+    return items[chosen] if isinstance(chosen, int) else tuple(items[each] for each in chosen)
 
 
 def shown(value: object) -> str:

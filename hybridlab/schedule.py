@@ -1,17 +1,17 @@
 """A schedule: the order in which each device runs its operations. It knows no time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from hybridlab.arrays import Arrays
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import fixed
-from hybridlab.inputs import checked_text, counted, shown, whole_number
+from hybridlab.fixed import fixed, one_object
+from hybridlab.inputs import checked_text, counted, item_of, shown, whole_number
 from hybridlab.ops import Kind, Op
 from hybridlab.rows import B, F, Ints, devices_of, grid_of, rows_of
 from hybridlab.running import input_of
@@ -41,6 +41,11 @@ class Schedule(Arrays):
     >>> schedule = Schedule("one stage", [["0F0", "0B0"]])
     >>> schedule.orders
     ((Op(kind=<Kind.F: 'F'>, stage=0, microbatch=0), Op(kind=<Kind.B: 'B'>, stage=0, microbatch=0)),)
+
+    Its length is the number of devices, and it is indexed and iterated like ``orders``:
+
+    >>> len(schedule), [str(op) for op in schedule[-1]]
+    (1, ['0F0', '0B0'])
     >>> print(Schedule.parse("device 0: 0F0 0B0\ndevice 1: 1F0 1B0"))
     device 0: 0F0 0B0
     device 1: 1F0 1B0
@@ -110,6 +115,23 @@ class Schedule(Arrays):
     @cached_property
     def _known(self) -> dict[Op, Op]:
         return {op: op for op in self.ops}
+
+    def __len__(self) -> int:
+        return self.devices
+
+    def __iter__(self) -> Iterator[tuple[Op, ...]]:
+        return map(self._order, range(self.devices))
+
+    @overload
+    def __getitem__(self, device: int) -> tuple[Op, ...]: ...
+    @overload
+    def __getitem__(self, device: slice) -> tuple[tuple[Op, ...], ...]: ...
+    def __getitem__(self, device: int | slice) -> tuple[Op, ...] | tuple[tuple[Op, ...], ...]:
+        chosen = item_of(range(self.devices), device, f"schedule {self.name!r}", "device")
+        return self._order(chosen) if isinstance(chosen, int) else tuple(map(self._order, chosen))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+        return one_object(self)
 
     def __str__(self) -> str:
         return join_text(self.turns)

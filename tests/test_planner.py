@@ -179,9 +179,14 @@ def test_calibration_finds_the_constant_behind_predictions(share: float) -> None
     assert calibrate(made[:1], A100_80GB) == pytest.approx(share, abs=2e-6)
 
 
-def test_runs_that_are_too_fast_for_the_model_calibrate_to_all_of_peak() -> None:
-    model, plan, _ = RUNS[0]
-    assert calibrate([(model, plan, 1e-3)], A100_80GB) == pytest.approx(1, abs=1e-6)
+def test_runs_faster_than_the_peak_are_refused_by_their_place() -> None:
+    model, plan, _ = RUNS[2]
+    at_peak = predict(model, plan, A100_80GB, efficiency=1).seconds
+    with pytest.raises(HybridLabError, match=r"run 2 is too fast for any efficiency: at its peak A100-SXM4-80GB needs .* s, not"):
+        calibrate([*RUNS[:2], (model, plan, 0.999 * at_peak), *RUNS[3:]], A100_80GB)
+    assert calibrate([(model, plan, at_peak)], A100_80GB) == pytest.approx(1, abs=2e-6)
+    products = model.flops(plan.global_batch, plan.recompute) / plan.gpus / A100_80GB.matmul_flops
+    assert products < at_peak, "what no GPU can do is refused, however little traffic there is"
 
 
 @pytest.mark.parametrize("seconds", [1e12, 1e200])

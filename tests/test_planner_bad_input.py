@@ -1,5 +1,6 @@
 """What the shape of a model, a plan, the planner and the comparisons say to nonsense: a sentence that says what would work."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import junk, outcome, small, usual_or_junk
 
-from hybridlab import A100_80GB, FP16, INT8, HybridLabError, Plan, Transformer, UnsupportedSize, predict, search, trust
+from hybridlab import A100_80GB, FP16, H100, INT8, HybridLabError, Plan, Transformer, UnsupportedSize, predict, search, trust
 from hybridlab.hardware import gpu
 from hybridlab.model import RECOMPUTE
 from hybridlab.planner import calibrate, memory
@@ -91,9 +92,9 @@ def test_predictions_of_what_cannot_be(call: Any, told: str) -> None:
     (lambda: search(MODEL, 2.5, A100_80GB), "gpus must be a whole number of at least 1, not 2.5"),
     (lambda: search(MODEL, 8, A100_80GB, "all"), "global_batch must be a whole number of at least 1, not 'all'"),
     (lambda: search(MODEL, 8, A100_80GB, efficiency=2), "from 1e-06 to 1, not 2"),
-    (lambda: search(MODEL, 7, A100_80GB), "no plan deals 8 layers, 16 heads and 512 samples out to 7 GPUs in nodes of 8 evenly; try 4"),
-    (lambda: search(MODEL, 1000, A100_80GB, 512), "out to 1000 GPUs in nodes of 8 evenly; try 512"),
-    (lambda: search(GPT_3, 8, A100_80GB), "plans on 8 GPUs fits in 80 GB: the smallest needs 350.6 GB, 270.6 GB more; try more GPUs"),
+    (lambda: search(MODEL, 7, A100_80GB), "8 layers, 16 heads and 512 samples out to 7 GPUs in nodes of 8 evenly; try 4 or 8 GPUs"),
+    (lambda: search(MODEL, 1000, A100_80GB, 512), "out to 1000 GPUs in nodes of 8 evenly; try 512 or 1024 GPUs"),
+    (lambda: search(GPT_3, 8, A100_80GB), "plans on 8 GPUs fits in 80 GB: the smallest needs 350.6 GB, 270.6 GB more; try 48 GPUs"),
     (lambda: search(MODEL, 8, A100_80GB).to_rows(0), "most must be a whole number of at least 1, not 0"),
     (lambda: calibrate([], A100_80GB), "there are no runs to calibrate on: pass at least one (model, plan, seconds)"),
     (lambda: calibrate(None, A100_80GB), "runs must be (model, plan, seconds) each, not None"),
@@ -138,37 +139,42 @@ def refusal(call: Any) -> str:
     return str(why.value)
 
 
-@pytest.mark.parametrize(("model", "batch"), [
-    (GPT_3, 512),
-    (Transformer(2, 65536, 64), 8),  # 103 GB of states where 16 GPUs share it out
-    (Transformer(4, 4096, 32, sequence=32768), 4),
-    (Transformer(4, 4096, 32, sequence=131072), 4),
+@pytest.mark.parametrize(("model", "batch", "room"), [
+    (Transformer(6, 64, 8), 12, 80e9),  # anything fits: only what divides counts
+    (Transformer(6, 4096, 4, sequence=8192), 12, 20e9),  # 2, 3 and 6 stages, as the tensor GPUs allow
+    (Transformer(6, 4096, 8, sequence=8192), 12, 17e9),  # of one sample a replica fewer activations are held than of twelve
+    (Transformer(5, 4096, 8), 30, 9e9),
+    (Transformer(5, 4096, 8), 30, 1e9),  # nothing fits
+    (Transformer(7, 2049, 3), None, 8e9),
+    (Transformer(7, 4096, 8), None, 11e9),
 ])  # fmt: skip
-def test_more_gpus_are_advised_where_some_number_of_them_holds_the_model(model: Transformer, batch: int) -> None:
-    counts = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512]
-    told, fits = {}, []
-    for gpus in counts:
-        try:
-            search(model, gpus, A100_80GB, batch)
-            fits.append(gpus)
-        except UnsupportedSize as why:
-            told[gpus] = str(why).rpartition("; try ")[2]
-    misfits = {advice for advice in told.values() if not advice.isdigit()}
-    assert misfits == {"more GPUs" if fits else "GPUs of more memory, or a smaller model"}
+def test_a_search_advises_the_nearest_numbers_of_gpus_on_which_a_search_finds_a_plan(model: Transformer, batch: int, room: float) -> None:
+    profile, end = replace(A100_80GB, memory=room), 200  # without a batch of its own, every multiple of what holds the model does
+    outcomes = {gpus: found_or_advised(model, gpus, profile, batch) for gpus in range(1, end)}
+    holds = [gpus for gpus, advice in outcomes.items() if not advice]
+    assert room == 1e9 or 0 < len(holds) < end / 2
+    for gpus, advice in outcomes.items():
+        if advice:
+            near = [*[each for each in holds if each < gpus][-1:], *[each for each in holds if each > gpus][:1]]
+            beyond = [each for each in map(int, re.findall(r"\d+", advice)) if each >= end]
+            assert all(found_or_advised(model, each, profile, batch) == "" for each in beyond)
+            told = " or ".join(map(str, near + beyond))
+            assert advice == (f"{told} GPUs" if told else "GPUs of more memory, or a smaller model")
 
 
-def test_the_advice_of_a_search_can_be_followed() -> None:
-    small, odd = Transformer(8, 1030, 10), Transformer(5, 30, 3)
-    for model, gpus, batch in ((small, 7, 512), (small, 1000, 512), (small, 999, 64), (small, 13, 13), (odd, 9, 1)):
-        try:
-            search(model, gpus, A100_80GB, batch)
-        except UnsupportedSize as why:
-            most = int(str(why).rpartition("try ")[2])
-            assert most < gpus
-            assert search(model, most, A100_80GB, batch).found
-            for between in range(most + 1, min(gpus, most + 30)):
-                with pytest.raises(UnsupportedSize):
-                    search(model, between, A100_80GB, batch)
+def found_or_advised(model: Transformer, gpus: int, profile: Any, batch: int | None) -> str:
+    """Nothing where a plan fits, else what the search says to try."""
+    try:
+        return "" if search(model, gpus, profile, batch).found else "a search without a plan"
+    except UnsupportedSize as why:
+        return str(why).rpartition("; try ")[2]
+
+
+def test_a_model_of_126_layers_on_16384_gpus_is_sent_to_16128() -> None:
+    llama = Transformer(layers=126, hidden=16384, heads=128, vocabulary=128256, sequence=8192)
+    assert found_or_advised(llama, 16384, H100, 2048) == "16128 or 18432 GPUs"
+    assert found_or_advised(llama, 16384, H100, None) == "16380 or 16416 GPUs"  # 126 divides 16380, 72 divides 16416
+    assert found_or_advised(GPT_3, 1, A100_80GB, 1536) == "48 GPUs"
 
 
 def test_what_fits_to_the_byte_fits() -> None:

@@ -36,8 +36,6 @@ def refused(error: type[HybridLabError], sentence: str, function: Callable[..., 
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [
-        ("1f1B", "1f1b"),
-        ("1F1B", "1f1b"),
         ("g-pipe", "gpipe"),
         ("interleave", "interleaved"),
         ("hanyo", "hanayo"),

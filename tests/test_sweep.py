@@ -439,7 +439,7 @@ def test_a_grid_that_cannot_be_read_is_refused(change: dict[Any, Any], told: str
 @pytest.mark.parametrize(
     ("schedules", "more", "told"),
     [
-        ("1f1B", {}, "unknown schedule '1f1B': did you mean '1f1b'?"),
+        ("1f1", {}, "unknown schedule '1f1': did you mean '1f1b'?"),
         ([3], {}, "unknown schedule 3"),
         (3, {}, "schedules are names, or pairs of a name and its chunks such as ('interleaved', 2), not 3"),
         ([], {}, "schedules are names, or pairs of a name and its chunks such as ('interleaved', 2): give at least one"),

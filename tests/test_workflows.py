@@ -32,26 +32,46 @@ def test_every_make_target_exists(workflow: dict[str, Any]) -> None:
 def test_a_workflow_may_only_read(workflow: dict[str, Any]) -> None:
     assert workflow["permissions"] == {"contents": "read"}
     granted = {name: job["permissions"] for name, job in workflow["jobs"].items() if "permissions" in job}
-    assert granted in ({}, {"deploy": {"pages": "write", "id-token": "write"}})
+    assert granted in ({}, {"deploy": {"pages": "write", "id-token": "write"}}, {"publish": {"id-token": "write"}})
 
 
 @each_workflow
 def test_every_action_is_of_github_itself_and_of_a_major_version(workflow: dict[str, Any]) -> None:
+    """But one: the action that PyPI has for publishing to it, whose major version is a branch."""
     for action in (step["uses"] for step in steps(workflow) if "uses" in step):
-        assert re.fullmatch(r"actions/[\w-]+@v\d+", action), action
+        assert re.fullmatch(r"actions/[\w-]+@v\d+|pypa/gh-action-pypi-publish@release/v\d+", action), action
 
 
 @each_workflow
 def test_no_job_runs_for_ever(workflow: dict[str, Any]) -> None:
-    assert all(0 < job["timeout-minutes"] <= 30 for job in workflow["jobs"].values())
+    assert all(0 < job["timeout-minutes"] <= 45 for job in workflow["jobs"].values())
 
 
 def test_the_site_that_is_published_is_the_one_that_was_tested() -> None:
     pages = WORKFLOWS["pages"]
     assert pages[EVENTS] == {"push": {"branches": ["main"]}, "workflow_dispatch": None}
     order = [step.get("run") or step["uses"].split("@")[0] for step in pages["jobs"]["build"]["steps"]]
-    assert order[-2:] == ["make test", "actions/upload-pages-artifact"]
+    assert order[-2:] == ["make check", "actions/upload-pages-artifact"]
     assert pages["jobs"]["build"]["steps"][-1]["with"]["path"] == "_build/html"
     assert pages["jobs"]["deploy"]["needs"] == "build"
     assert "main" in pages["jobs"]["deploy"]["if"], "by hand, too, only the main branch is published"
     assert pages["concurrency"]["cancel-in-progress"] is False
+
+
+def test_what_is_released_has_passed_the_checks_and_was_tried_alone() -> None:
+    release = WORKFLOWS["release"]
+    assert release[EVENTS] == {"push": {"tags": ["v*"]}}
+    publish = release["jobs"]["publish"]
+    assert set(publish["needs"]) == set(release["jobs"]) - {"publish"}
+    assert publish["environment"] == "pypi"
+    assert not any("run" in step for step in publish["steps"]), "the job that may publish runs no program of its own"
+    assert "with" not in publish["steps"][-1] or "password" not in publish["steps"][-1]["with"]
+    commands = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in release["jobs"].items()}
+    assert commands["check"] == ["make check"]
+    assert commands["wheel"] == ["python tests/wheel_alone.py try dist/hybridlab-*.whl"]
+    order = [
+        next(place for place, command in enumerate(commands["build"]) if words in command)
+        for words in ("version", "build dist", "twine check")
+    ]
+    assert order == sorted(order), "a tag of another version builds nothing"
+    assert release["concurrency"]["cancel-in-progress"] is False

@@ -44,7 +44,7 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
         "dualpipe-v": devices + 1 / 2,
         "dualpipe": devices + 1,
     }
-    name = known_name(schedule, (*exact, *most_of_any), "closed form of peak activations for")
+    name = known_name(schedule, (*exact, *most_of_any), "closed form of peak activations for", any_case=True)
     sizes(devices, microbatches, WHOLE_GROUPS.get(name, ""))
     if name == "chimera" and devices % 2:
         raise outside("Chimera", f"an even number of devices, not {devices}")

@@ -21,7 +21,7 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
 
     Nearest: the mean square of log(predicted / measured) is least, so that half as long and twice as long count alike. A
     prediction is a + b/efficiency, with a and b of its own for each run. Found to six digits by golden-section search. Raises
-    :class:`HybridLabError` for runs so slow that no efficiency would explain them.
+    :class:`HybridLabError` for runs that no efficiency explains: so slow, or faster than the GPU is at its peak.
 
     >>> from hybridlab.hardware import A100_80GB
     >>> gpt, plan = Transformer(layers=24, hidden=2304, heads=24), Plan(1, 1, 32, microbatch=16, global_batch=512)
@@ -32,6 +32,7 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
     if not measured:
         raise HybridLabError("there are no runs to calibrate on: pass at least one (model, plan, seconds)")
     ends = np.array([[predict(model, plan, profile, efficiency=share).seconds for share in (1.0, 0.5)] for model, plan, _ in measured])
+    _refuse_faster_than_peak(measured, ends[:, 0].tolist(), profile)
     variable = ends[:, 1] - ends[:, 0]  # b: 1/efficiency grows from 1 to 2
     constant, seconds = ends[:, 0] - variable, np.array([time for *_, time in measured])
 
@@ -48,6 +49,14 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
         longest = max(time for *_, time in measured)
         raise HybridLabError(f"these runs are too slow for any efficiency: give seconds of one iteration, not {longest:g}")
     return share
+
+
+def _refuse_faster_than_peak(measured: list[Measured], least: list[float], profile: Profile) -> None:
+    """Raise for the first run that takes fewer seconds than the least, those predicted at the peak of the GPU."""
+    for place, ((*_, seconds), fewest) in enumerate(zip(measured, least, strict=True)):
+        if seconds < fewest:
+            told = f"run {place} is too fast for any efficiency: at its peak {profile.name} needs {fewest:.6g} s"
+            raise HybridLabError(f"{told}, not {seconds:.6g}; give seconds of one iteration, and the plan and the GPU that ran it")
 
 
 def checked_runs(runs: Any) -> list[Measured]:

@@ -10,6 +10,7 @@ from hybridlab.model import RECOMPUTE, Transformer
 
 A_MODEL = "Transformer(layers=96, hidden=12288, heads=96)"
 A_PLAN = "Plan(tensor=8, pipeline=8, data=4, microbatch=1, global_batch=512)"
+LEAST_BATCH = 512  # samples, the least of the runs that the efficiency is calibrated on
 COUNTS = ("tensor", "pipeline", "data", "microbatch", "global_batch", "chunks")
 
 
@@ -92,6 +93,16 @@ def refuse_misfit(model: Transformer, plan: Plan) -> None:
     if model.heads % plan.tensor:
         fit = ", ".join(map(str, divisors(model.heads)))
         raise UnsupportedSize(f"{model.heads} heads cannot be shared by {plan.tensor} GPUs: tensor must be one of {fit}")
+
+
+def samples_of(gpus: int, global_batch: int | None) -> int:
+    """Return the samples of a step: ``global_batch``, or where it is None one for each GPU, and at least 512."""
+    return max(gpus, LEAST_BATCH) if global_batch is None else global_batch
+
+
+def tensor_degrees(model: Transformer, profile: Profile) -> list[int]:
+    """Return the tensor degrees that divide a node and the heads, the least first."""
+    return [count for count in divisors(profile.gpus_per_node) if not model.heads % count]
 
 
 def divisors(number: int) -> list[int]:

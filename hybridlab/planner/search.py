@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
+
+import numpy.typing as npt
 
 from hybridlab.errors import UnsupportedSize
+from hybridlab.fixed import one_object
 from hybridlab.hardware import Profile
-from hybridlab.inputs import whole_number
+from hybridlab.inputs import item_of, whole_number
 from hybridlab.model import RECOMPUTE, Transformer
+from hybridlab.planner.advice import other_gpus
 from hybridlab.planner.iteration import EFFICIENCY, predict
-from hybridlab.planner.memory import MORE_MEMORY, can_fit, memory
-from hybridlab.planner.plan import Plan, checked_model, checked_profile, divisors
-
-LEAST_BATCH = 512  # samples, the least of the runs that the efficiency is calibrated on
+from hybridlab.planner.memory import memory
+from hybridlab.planner.plan import Plan, checked_model, checked_profile, divisors, samples_of, tensor_degrees
 
 
 class Found(NamedTuple):
@@ -26,12 +28,36 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """The plans of one search that fit in memory, the fastest first; ``tried`` counts those that do not fit too."""
+    """The plans of one search that fit in memory, the fastest first; ``tried`` counts those that do not fit too.
+
+    Its length is the number of plans that fit, and it is indexed and iterated like ``found``.
+
+    >>> from hybridlab.hardware import A100_80GB
+    >>> plans = search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB)
+    >>> len(plans), plans[0] == plans.best, [plan.microbatch for plan, *_ in plans[:2]]
+    (1467, True, [2, 1])
+    """
 
     model: Transformer
     profile: Profile
     found: tuple[Found, ...]
     tried: int
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator[Found]:
+        return iter(self.found)
+
+    @overload
+    def __getitem__(self, place: int) -> Found: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Found, ...]: ...
+    def __getitem__(self, place: int | slice) -> Found | tuple[Found, ...]:
+        return item_of(self.found, place, "the search", "plan")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+        return one_object(self)
 
     @property
     def best(self) -> Found:
@@ -71,7 +97,7 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
     Tried are all tensor degrees that divide a node, stages, replicas, microbatches that are powers of two, chunks, and recomputation
     with and without sequence parallelism, that deal out layers, heads and samples evenly. ``global_batch`` is in samples; None
     takes one for each GPU, and at least 512. Raises :class:`UnsupportedSize` where no plan divides, or none fits, with
-    the least memory that a plan would need.
+    the least memory that a plan would need, and the nearest numbers of GPUs on which one does.
 
     >>> from hybridlab.hardware import A100_80GB
     >>> found = search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB)
@@ -81,7 +107,8 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
     ('none', 24)
     """
     count = whole_number(gpus, "gpus")
-    batch = max(count, LEAST_BATCH) if global_batch is None else whole_number(global_batch, "global_batch")
+    asked = None if global_batch is None else whole_number(global_batch, "global_batch")
+    batch = samples_of(count, asked)
     checked_model(model)
     checked_profile(profile)
     found, tried, least = [], 0, float("inf")
@@ -95,19 +122,17 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
     if not tried:
         told = f"no plan deals {model.layers} layers, {model.heads} heads and {batch} samples out to {count} GPUs"
         told += f" in nodes of {profile.gpus_per_node} evenly"
-        raise UnsupportedSize(f"{told}; try {_most(model, count, profile, batch)}")
+        raise UnsupportedSize(f"{told}; try {other_gpus(model, count, profile, asked)}")
     if not found:
         told = f"none of {tried:,} plans on {count} GPUs fits in {profile.memory / 1e9:g} GB: the smallest needs {least / 1e9:.1f} GB"
-        finest = Plan(_tensors(model, profile)[-1], model.layers, batch, 1, batch, recompute="none", sequence_parallel=True)
-        other = "more GPUs" if can_fit(model, finest, profile) else MORE_MEMORY
-        raise UnsupportedSize(f"{told}, {(least - profile.memory) / 1e9:.1f} GB more; try {other}")
+        raise UnsupportedSize(f"{told}, {(least - profile.memory) / 1e9:.1f} GB more; try {other_gpus(model, count, profile, asked)}")
     found.sort(key=lambda each: (each.seconds, each.memory))
     return Search(model, profile, tuple(found), tried)
 
 
 def plans(model: Transformer, gpus: int, profile: Profile, global_batch: int) -> Iterator[Plan]:
     """Yield the plans that :func:`search` tries."""
-    for tensor in _tensors(model, profile):
+    for tensor in tensor_degrees(model, profile):
         for pipeline in divisors(model.layers):
             data, left = divmod(gpus, tensor * pipeline)
             if not left and data and not global_batch % data:
@@ -124,14 +149,3 @@ def _inner(model: Transformer, tensor: int, pipeline: int, data: int, global_bat
             for recompute in RECOMPUTE:
                 for split in (False, True) if tensor > 1 else (False,):
                     yield Plan(tensor, pipeline, data, size, global_batch, chunk, recompute, split)
-
-
-def _tensors(model: Transformer, profile: Profile) -> list[int]:
-    """Return the tensor degrees that divide a node and the heads, the least first."""
-    return [count for count in divisors(profile.gpus_per_node) if not model.heads % count]
-
-
-def _most(model: Transformer, gpus: int, profile: Profile, batch: int) -> int:
-    """Return the most GPUs, up to ``gpus``, that a plan can use."""
-    parts = [tensor * pipeline for tensor in _tensors(model, profile) for pipeline in divisors(model.layers)]
-    return max(part * data for data in divisors(batch) for part in parts if part * data <= gpus)

@@ -3,7 +3,7 @@
 # The order of these imports is the order of the registry, from the simplest schedule on.
 from hybridlab.schedules import gpipe, one_f_one_b, interleaved, looped_bfs, hanayo, zero_bubble, zb_v  # noqa: I001
 from hybridlab.schedules import controllable_memory, chimera, dualpipe
-from hybridlab.schedules.registry import REGISTRY, Family, build, register
+from hybridlab.schedules.registry import REGISTRY, Family, build, known_schedule, register
 
 __all__ = [
     "REGISTRY",
@@ -15,6 +15,7 @@ __all__ = [
     "gpipe",
     "hanayo",
     "interleaved",
+    "known_schedule",
     "looped_bfs",
     "one_f_one_b",
     "register",

@@ -139,8 +139,9 @@ def register(
     """Return a decorator that adds a rule to the registry under ``name``; the other arguments are :class:`Family`'s."""
     for what, text in {"name": name, "title": title, "summary": summary, "source": source}.items():
         checked_text(text, f"a schedule's {what}")
-    if name in _FAMILIES:
-        raise HybridLabError(f"a schedule named {name!r} is registered already: choose another name")
+    taken = next((known for known in _FAMILIES if known.lower() == name.lower()), None)
+    if taken is not None:
+        raise HybridLabError(f"a schedule named {taken!r} is registered already: choose another name")
     known_name(placement, get_args(Placement), "placement")
     fewest_chunks = whole_number(fewest_chunks, "fewest_chunks")
     chunk_step = whole_number(chunk_step, "chunk_step", at_least=0)
@@ -159,8 +160,17 @@ def register(
     return add
 
 
+def known_schedule(name: object) -> str:
+    """Return the name of a registered schedule, whatever the case of its letters, or refuse it and name the nearest.
+
+    >>> known_schedule("ZB-H1")
+    'zb-h1'
+    """
+    return known_name(name, REGISTRY, "schedule", any_case=True)
+
+
 def build(name: str, devices: int, microbatches: int, chunks: int | None = None) -> Schedule:
-    """Return the schedule ``name`` for these sizes; ``chunks`` None takes the fewest it supports.
+    """Return the schedule ``name``, in any case of its letters, for these sizes; ``chunks`` None takes the fewest it supports.
 
     Raises :class:`HybridLabError` for an unknown name, :class:`UnsupportedSize` for a size outside the schedule's rule.
 
@@ -168,7 +178,7 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     device 0: 0F0 0F1 0B0 0F2 0B1 0B2
     device 1: 1F0 1B0 1F1 1B1 1F2 1B2
     """
-    family = REGISTRY[known_name(name, REGISTRY, "schedule")]
+    family = REGISTRY[known_schedule(name)]
     devices = whole_number(devices, "devices")
     microbatches = whole_number(microbatches, "microbatches")
     chunks = family.fewest_chunks if chunks is None else whole_number(chunks, "chunks")
@@ -176,7 +186,7 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     if refusal:
         raise UnsupportedSize(refusal)
     slots = family.rule(devices, microbatches, chunks)
-    schedule = Schedule.from_slots(name, slots, family.device_of(devices, chunks), family.copies)
+    schedule = Schedule.from_slots(family.name, slots, family.device_of(devices, chunks), family.copies)
     if schedule.microbatches != microbatches:
-        raise HybridLabError(f"the rule of {name} gave {schedule.microbatches} microbatches, not {microbatches}")
+        raise HybridLabError(f"the rule of {family.name} gave {schedule.microbatches} microbatches, not {microbatches}")
     return schedule

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hybridlab.errors import HybridLabError
 from hybridlab.inputs import counted, each_of, known_name, shown, unit_of_time, whole_number
-from hybridlab.schedules import REGISTRY
+from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.sweep.grid import SIZES, Row, names_of, plain, settings
 from hybridlab.sweep.jobs import Run, Size, batches_of, packed, timed, watched
 
@@ -67,7 +67,7 @@ class Sweep:
 
     def where(self, **values: Any) -> "Sweep":
         """Return the rows in which each column named has the value given; there may be none."""
-        places = [(self._place(name), plain(value)) for name, value in values.items()]
+        places = [(self._place(name), _as_in_rows(name, plain(value))) for name, value in values.items()]
         rows = tuple(row for row in self.values if all(row[place] == value for place, value in places))
         return Sweep(self.columns, rows, self.unit)
 
@@ -90,6 +90,12 @@ class Sweep:
     def __repr__(self) -> str:
         refused = sum(row.get("refused") is not None for row in self)
         return f"<Sweep of {len(self):,} rows, {refused:,} refused: {', '.join(self.columns)}>"
+
+
+def _as_in_rows(name: str, value: Any) -> Any:
+    """Return the value of a column as rows hold it: a schedule's name in the letters of the registry."""
+    known = {each.lower(): each for each in REGISTRY} if name == "schedule" and isinstance(value, str) else {}
+    return known.get(value.lower(), value) if known else value
 
 
 def sweep(
@@ -190,7 +196,8 @@ def _lines(schedules: Any, grid: Collection[str]) -> list[Row]:
     lines = []
     for each in several:
         name, chunks = each if _is_pair(each) else (each, None)
-        line: Row = {"schedule": known_name(name, REGISTRY, "schedule")}
+        name = known_schedule(name)
+        line: Row = {"schedule": name}
         if chunks is not None and "chunks" in grid:
             raise HybridLabError(f"the grid gives chunks, and the pair {shown(each)} too: give one of them")
         if "chunks" not in grid:

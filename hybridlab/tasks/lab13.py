@@ -5,10 +5,10 @@ import numpy as np
 from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown
+from hybridlab.inputs import shown
 from hybridlab.published.zero_bubble import bubble_rate
 from hybridlab.schedule import Schedule
-from hybridlab.schedules import REGISTRY, build
+from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.tasks.answers import a_number, a_text, mistake_behind, near, some_numbers
 from hybridlab.tasks.checking import Feedback, right, task, wrong
 from hybridlab.timeline import Timeline
@@ -95,7 +95,7 @@ def the_shortest_that_fits(answer: object) -> Feedback:
     """Judge the choice among one-copy schedules: 8 devices, 24 microbatches, F, I, W of 10, 8, 12, C of 5 ms, room for 12."""
     if not isinstance(answer, list) or len(answer) != 2:
         raise HybridLabError(f"the answer is a name and a time, such as ('gpipe', 1000), not {shown(answer)}")
-    name = known_name(a_text(answer[0], "the name of a schedule", "gpipe").strip().lower(), REGISTRY, "schedule")
+    name = known_schedule(a_text(answer[0], "the name of a schedule", "gpipe").strip())
     time = a_number(answer[1], "the length of a step in ms", "1000")
     if REGISTRY[name].copies > 1:
         return wrong(f"{name} holds two copies of the weights on every device: choose among those with one")

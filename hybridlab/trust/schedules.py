@@ -90,7 +90,8 @@ def bubble_rates(schedule: str) -> Comparison:
     >>> bubble_rates("zb-h1").holds
     True
     """
-    name, runs = PAPER_NAMES[known_name(schedule, PAPER_NAMES, "schedule of Table 5")], zero_bubble.RUNS
+    schedule = known_name(schedule, PAPER_NAMES, "schedule of Table 5", any_case=True)
+    name, runs = PAPER_NAMES[schedule], zero_bubble.RUNS
     ours = [zero_bubble.bubble_rate(simulate(build(schedule, run.devices, run.microbatches), run.costs())) for run in runs]
     return compared(
         f"bubble rates of {name}", f"{ZERO_BUBBLE}, Table 5", ours, [run.bubble_rate[name] for run in runs],

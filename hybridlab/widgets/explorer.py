@@ -9,8 +9,8 @@ import traitlets
 from hybridlab.clock import simulate
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, known_name, one_time, whole_number
-from hybridlab.schedules import REGISTRY, build
+from hybridlab.inputs import counted, one_time, whole_number
+from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.timeline import Timeline
 from hybridlab.widgets.grid import AXES, chunks_near, digest, grid_data, holds, setting_data
 from hybridlab.widgets.pipeline import Data, short
@@ -153,7 +153,7 @@ def checked(name: str, value: Any) -> Any:
     (12, 0.5, '')
     """
     if name in ("schedule", "compare"):
-        return "" if name == "compare" and value in ("", None) else known_name(value, REGISTRY, "schedule")
+        return "" if name == "compare" and value in ("", None) else known_schedule(value)
     if name != "p2p":
         return whole_number(value, name)
     return short([one_time(value, name)])[0]

@@ -10,8 +10,7 @@ import numpy as np
 
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name
-from hybridlab.schedules import REGISTRY
+from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.widgets.choices import scalars, several, whole_numbers
 from hybridlab.widgets.pipeline import Data, key, kinds, packed, pipeline, pipeline_or_why_not, short
 
@@ -43,7 +42,7 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any])
     >>> pipeline["orders"], pipeline["start"], pipeline["makespan"]
     (['0F0 0F1 0B0 0B1'], [[0, 1, 2, 4]], [6])
     """
-    names = list(dict.fromkeys(known_name(name, REGISTRY, "schedule") for name in several(schedules, "schedules")))
+    names = list(dict.fromkeys(known_schedule(name) for name in several(schedules, "schedules")))
     if isinstance(schedules, (set, frozenset)):  # their order differs from run to run
         names.sort(key=list(REGISTRY).index)
     values: dict[str, list[Any]] = {name: whole_numbers(axes[name], name) for name in SIZES[:2]}

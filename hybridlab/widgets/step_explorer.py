@@ -12,7 +12,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.gone import gone
 from hybridlab.inputs import counted, known_name, one_time, shown, whole_number
 from hybridlab.mesh import Mesh
-from hybridlab.schedules import REGISTRY, build
+from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.step import HybridStep, hybrid_step
 from hybridlab.widgets.choices import prices, several, whole_numbers
 from hybridlab.widgets.grid import digest
@@ -88,7 +88,7 @@ class StepExplorer(View):
         show: Mapping[str, Any] | None = None,
     ) -> None:
         sizes = {name: whole_numbers(value, name) for name, value in zip(SIZES, (devices, replicas, microbatches), strict=True)}
-        names = list(dict.fromkeys(known_name(name, REGISTRY, "schedule") for name in several(schedules, "schedules")))
+        names = list(dict.fromkeys(known_schedule(name) for name in several(schedules, "schedules")))
         if isinstance(schedules, (set, frozenset)):  # their order differs from run to run
             names.sort(key=list(REGISTRY).index)
         overlaps = sorted({_yes_or_no(each) for each in several(overlap, "overlap")})
@@ -116,7 +116,7 @@ class StepExplorer(View):
         if name == "time":
             return short([one_time(value, "time")])[0]
         if name == "schedule":
-            return known_name(value, self.data[name], "schedule of this explorer")
+            return known_name(value, self.data[name], "schedule of this explorer", any_case=True)
         plain = str(value) if isinstance(value, WireFormat) else value
         for each in self.data[name]:
             alike = type(plain) is type(each) or not {bool, str} & {type(plain), type(each)}

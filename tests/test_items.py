@@ -1,0 +1,85 @@
+"""A schedule and a search have a length, items and an iterator, as their orders and their plans do; numpy takes each as one object."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies import Size, sizes
+
+from hybridlab import A100_80GB, HybridLabError, Op, Plan, Schedule, Transformer, search
+from hybridlab.planner import Found, Search
+from hybridlab.replicas import replicate
+
+TWO = Schedule("two", [["0F0", "0F1", "0B0", "0B1"], ["1F0", "1B0", "1F1", "1B1"]])
+SEARCH = search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB)
+
+
+def texts(order: Any) -> str:
+    return " ".join(map(str, order))
+
+
+def test_an_item_of_a_schedule_is_the_order_of_a_device() -> None:
+    assert len(TWO) == 2
+    assert texts(TWO[1]) == "1F0 1B0 1F1 1B1"
+    assert texts(TWO[-2]) == texts(TWO[np.int64(0)]) == "0F0 0F1 0B0 0B1"  # type: ignore[call-overload]
+    assert [texts(order) for order in TWO] == [texts(order) for order in TWO[:]] == ["0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"]
+    assert [texts(order) for order in reversed(TWO)] == ["1F0 1B0 1F1 1B1", "0F0 0F1 0B0 0B1"]  # type: ignore[call-overload]
+    assert TWO[2:] == ()
+    assert isinstance(TWO[0], tuple)
+    assert isinstance(TWO[0][0], Op)
+
+
+@given(size=sizes())
+def test_items_are_the_lines_of_the_text(size: Size) -> None:
+    schedule = size.build()
+    lines = [line.partition(": ")[2] for line in str(schedule).splitlines()]
+    plain = [line.replace("(", "").replace(";", " ").replace(")", "") for line in lines]
+    assert list(map(texts, schedule)) == plain
+    assert [texts(schedule[device]) for device in range(-len(schedule), len(schedule))] == plain + plain
+    assert schedule[::-1] == tuple(schedule)[::-1]
+
+
+def test_a_whole_mesh_has_an_order_for_every_rank() -> None:
+    mesh = replicate(TWO, 3)
+    assert len(mesh) == 6
+    assert list(mesh) == 3 * list(TWO)
+    assert mesh[-1] == TWO[1]
+
+
+def test_items_of_a_search_are_its_plans_the_fastest_first() -> None:
+    assert len(SEARCH) == len(SEARCH.found) > 1000
+    assert SEARCH[0] == min(SEARCH.found, key=lambda each: each.seconds)
+    assert SEARCH[-1] == SEARCH.found[-1]
+    assert tuple(SEARCH) == SEARCH[:] == SEARCH.found
+    assert SEARCH[3:1:-1] == (SEARCH.found[3], SEARCH.found[2])
+
+
+@pytest.mark.parametrize("place", [2, -3, 10**30, True, "0", 0.0, None, (0, 1), slice("a"), slice(0, 1, 0), np.array([0, 1])])
+def test_what_is_no_place_is_refused_with_the_places_there_are(place: Any) -> None:
+    with pytest.raises(HybridLabError, match=r"^schedule 'two' has 2 devices: ask for one by a whole number from -2 to 1, or for"):
+        TWO[place]
+    two = Search(SEARCH.model, SEARCH.profile, SEARCH.found[:2], 2)
+    with pytest.raises(HybridLabError, match=r"^the search has 2 plans: ask for one by a whole number from -2 to 1, or for"):
+        two[place]
+
+
+def test_a_search_without_plans_says_so() -> None:
+    with pytest.raises(HybridLabError, match=r"^the search has no plan$"):
+        Search(SEARCH.model, SEARCH.profile, (), 1)[0]
+
+
+@pytest.mark.parametrize("value", [TWO, SEARCH, replicate(TWO, 2)], ids=["schedule", "search", "mesh"])
+def test_numpy_takes_it_as_one_object(value: Any) -> None:
+    assert np.asarray(value).shape == ()
+    assert np.asarray(value).item() is value
+    assert np.array([value, value]).shape == (2,)
+    assert (np.array([value, None]) == value).tolist() == [True, False]
+
+
+def test_a_plan_found_is_unpacked_in_a_loop() -> None:
+    for plan, seconds, _, nbytes in SEARCH[:5]:
+        assert isinstance(plan, Plan)
+        assert 0 < seconds < SEARCH[5].seconds
+        assert nbytes <= A100_80GB.memory
+    assert all(isinstance(each, Found) for each in SEARCH)
