@@ -96,7 +96,7 @@ def installed(name: str) -> tuple[SpecifierSet, list[Requirement]]:
     """The Pythons that a locked package runs on, and what it needs, by the package that is installed."""
     found, pin = distribution(name), LOCK[name]
     assert pin.specifier.contains(found.version), f"{name} {found.version} is installed, not {pin}: run make setup"
-    return SpecifierSet(found.metadata["Requires-Python"] or ""), [Requirement(each) for each in found.requires or ()]
+    return SpecifierSet(found.metadata.get("Requires-Python", "")), [Requirement(each) for each in found.requires or ()]
 
 
 def missing(python: str) -> set[str]:
