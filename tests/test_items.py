@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from strategies import Size, sizes
 
-from hybridlab import A100_80GB, HybridLabError, Op, Plan, Schedule, Transformer, build, search
+from hybridlab import A100_80GB, HybridLabError, Op, Plan, Schedule, Transformer, search
 from hybridlab.planner import Found, Search
 from hybridlab.replicas import replicate
 
