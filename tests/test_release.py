@@ -93,10 +93,13 @@ def test_the_hooks_before_a_commit_are_the_programs_of_the_lock() -> None:
 
 @cache
 def installed(name: str) -> tuple[SpecifierSet, list[Requirement]]:
-    """The Pythons that a locked package runs on, and what it needs, by the package that is installed."""
-    found, pin = distribution(name), LOCK[name]
+    """The Pythons that a locked package runs on, and what it needs, by the package that is installed, where it is for this Python."""
+    pin = LOCK[name]
+    if pin.marker is not None and not pin.marker.evaluate():
+        return SpecifierSet(), []
+    found = distribution(name)
     assert pin.specifier.contains(found.version), f"{name} {found.version} is installed, not {pin}: run make setup"
-    return SpecifierSet(found.metadata["Requires-Python"] or ""), [Requirement(each) for each in found.requires or ()]
+    return SpecifierSet(found.metadata.get("Requires-Python", "")), [Requirement(each) for each in found.requires or ()]
 
 
 def missing(python: str) -> set[str]:
