@@ -59,7 +59,7 @@ def test_columns_that_vary_besides_are_panels_unless_some_are_named() -> None:
     rows = [(k, p2p, part, k + p2p + part) for k in (1, 2) for p2p in (0, 4) for part in (0, 0.5)]
     made = table(("devices", "p2p", "recompute", "makespan"), rows)
     figure = plot.panels(made, "devices", "makespan")
-    heads = [f"Latency = {p2p}, Recompute ratio = {part}" for p2p in ("0", "4") for part in ("0", "0.5")]
+    heads = [f"Latency = {p2p} ms, Recompute ratio = {part}" for p2p in ("0", "4") for part in ("0", "0.5")]
     assert set(heads) <= set(texts_of(figure))
     with pytest.raises(HybridLabError, match=r"'recompute' varies besides: name it in panels, or .* sweep\.where\(recompute=\.\.\.\)"):
         plot.panels(made, "devices", "makespan", panels="p2p")

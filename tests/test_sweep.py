@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
-from itertools import count
+from itertools import count, product
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,8 @@ def test_one_time_a_device_from_a_function_or_a_list_of_lists() -> None:
     for row in sweep(["1f1b", "zb-h1"], slow):
         assert row["forward"] == (2, *[1] * (row["devices"] - 1))
         assert results(row) == one(row["schedule"], row)
-    rows = sweep("gpipe", {"devices": 2, "microbatches": 2, "forward": [[1, 2], 3, [4]], "backward": np.array([[2.0, 1], [2, 2]])}).rows
+    every = product([[1, 2], 3, [4]], np.array([[2.0, 1], [2, 2]]))
+    rows = sweep("gpipe", {"devices": 2, "microbatches": 2, ("forward", "backward"): every}).rows
     assert [(row["forward"], row["backward"]) for row in rows] == [(f, b) for f in ((1, 2), 3, (4,)) for b in ((2, 1), (2, 2))]
     assert [results(row) for row in rows] == [one("gpipe", row) for row in rows]
 
@@ -413,7 +414,7 @@ def test_without_tqdm_only_a_bar_that_was_asked_for_is_missed(monkeypatch: pytes
         ({"backward": [1, float("nan")]}, "backward must be finite numbers of zero or more, but it is nan (in the row"),
         ({"weight_share": 1.5}, "weight_share is a part of the backward, from 0 to 1, not 1.5"),
         ({"p2p": [0, "fast"]}, "p2p must be a number or an array of numbers, not 'fast'"),
-        ({"p2p": lambda devices: [1, 2]}, "a row takes one value for each cost, or one a device (in the row"),
+        ({"p2p": lambda devices: [1, 2]}, "p2p = (1, 2) can be read in two ways"),
         ({"forward": [[1, 2, 3]]}, "the costs are for 3 devices but the schedule has 2"),
         ({"forward": lambda devices: [1, 2]}, "the costs are for 2 devices but the schedule has 4"),
         ({"forward": [[[1, 2], [3, 4]]]}, "a row takes one value for each cost, or one a device"),
@@ -489,3 +490,78 @@ def test_edges() -> None:
     assert row["makespan"] == 4 * 3 + 2 * 3
     row = sweep("gpipe", {"devices": 2, "microbatches": 2, "forward": 0, "backward": 0}).rows[0]
     assert results(row) == (0.0, 0.0, 0.0, 2.0)
+
+
+# Values that belong together
+
+
+SIZE = {"devices": 2, "microbatches": 2}
+
+
+def test_columns_under_one_key_have_their_values_together() -> None:
+    """F = 1 with B = 2 and F = 2 with B = 4: two rows, not four. (M + K-1)(F + B) = 9 and 18."""
+    table = sweep("gpipe", {**SIZE, ("forward", "backward"): [(1, 2), (2, 4)]})
+    assert table.column("makespan") == [9, 18]
+    assert table.columns[4:6] == ("forward", "backward")
+    assert sweep("gpipe", {**SIZE, ("forward", "backward"): product([1, 2], [2, 4])}).column("makespan") == [9, 15, 12, 18]
+
+
+def test_sizes_can_belong_together_and_functions_read_them() -> None:
+    grid = {("devices", "microbatches"): [(2, 4), (4, 16)], "forward": lambda devices: 8 / devices, "backward": [[1], [2]]}
+    rows = sweep("1f1b", grid).rows
+    assert [(row["devices"], row["microbatches"], row["forward"], row["backward"]) for row in rows] == [
+        (2, 4, 4, (1,)), (2, 4, 4, (2,)), (4, 16, 2, (1,)), (4, 16, 2, (2,)),
+    ]  # fmt: skip
+    assert all(row["makespan"] == one("1f1b", row)[0] for row in rows)
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        {"forward": [1, 2], "backward": [2, 4]},
+        {"forward": (1, 2), "backward": np.array([2, 4])},
+        {"forward": iter([1, 2]), "backward": range(2, 5)},
+        {"forward": 1, "backward": [2, 4], "weight_share": [0.4, 0.5]},
+        {"forward": [[1, 2], [3, 4]], "backward": [[1, 2], [3, 4]]},
+    ],
+)
+def test_lists_that_may_belong_together_are_refused_with_both_ways_to_write_them(grid: dict[Any, Any]) -> None:
+    """They became every combination in silence."""
+    with pytest.raises(
+        HybridLabError, match=r"may belong together or not: give \('\w+', '\w+'\): \[.*itertools.product.*lambda \w+: "
+    ) as why:
+        sweep("gpipe", {**SIZE, **grid})
+    assert len(str(why.value)) < 400
+
+
+@pytest.mark.parametrize("grid", [{"forward": [1, 2], "backward": [2]}, {"forward": [[1, 2]], "backward": [[2, 4]]}, {"p2p": [0, 1]}])
+def test_lists_that_cannot_be_misread_are_axes(grid: dict[Any, Any]) -> None:
+    given = TIMES | grid
+    assert len(sweep("gpipe", {**SIZE, **given})) == max(len(each) for each in grid.values())
+
+
+@pytest.mark.parametrize(
+    ("grid", "told"),
+    [
+        ({("forward", "backward"): (1, 2)}, "('forward', 'backward') takes a list with 2 values at each point, such as [(1, 2)], not 1"),
+        ({("forward", "backward"): [(1, 2), (3,)]}, "such as [(1, 2)], not (3,)"),
+        ({("forward", "backward"): lambda devices: devices}, "takes a list with 2 values at each point"),
+        ({("forward", "backward"): 3}, "not 3"),
+        ({("forward", "backward"): []}, "is empty: give it a list with 2 values at each point"),
+        ({("forward", "backward"): [(1, 2)], "forward": 3}, "the grid gives forward twice"),
+        ({("forward", "forward"): [(1, 2)]}, "the grid gives forward twice"),
+        ({("forward", 3): [(1, 2)]}, "a grid is a dict from names of columns to their values"),
+        ({(): [()]}, "a grid is a dict from names of columns to their values"),
+        ({("backward", "makespan"): [(1, 2)]}, "the sweep itself fills the column makespan"),
+        ({"unit": "s"}, "unit is no column of a grid: it is that of the whole sweep, as in sweep(..., unit='s')"),
+        ({"p2p_between": [[1, 2]]}, "p2p_between is no column of a grid: a sweep has one latency for all links"),
+        ({"weight_gradient": 1}, "weight_gradient is no column of a grid: give its part of the backward, weight_share"),
+        ({"p2p": lambda devices: [1, 2]}, "p2p"),
+    ],
+)
+def test_keys_that_cannot_be_read_are_refused(grid: dict[Any, Any], told: str) -> None:
+    given = {} if any(isinstance(key, tuple) for key in grid) and "twice" not in told else TIMES
+    given = {name: value for name, value in {**SIZE, **given}.items() if not any(isinstance(key, tuple) and name in key for key in grid)}
+    with pytest.raises(HybridLabError) as why:
+        sweep("gpipe", {**given, **grid})
+    assert told in str(why.value)

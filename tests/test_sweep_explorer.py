@@ -137,7 +137,7 @@ def test_junk_is_refused_in_a_sentence_or_taken(value: Any) -> None:
         ({"labels": {"ptp": "Latency"}}, "unknown column 'ptp': did you mean 'p2p'"),
         ({"labels": {"p2p": 3}}, "the label of p2p must be a string, not 3"),
         ({"labels": ["p2p"]}, "labels are words by column"),
-        ({"unit": "a very long unit of time"}, "unit is the short name"),
+        ({"unit": "a very long unit of time"}, "unit is the unit of time"),
         ({"logarithmic": "p2p"}, "unknown axis 'p2p'"),
         ({"show": {"at": 5}}, "this sweep has no devices 5: it has 2, 3, 8"),
         ({"show": {"drawn": ["Hanayo"]}}, "unknown line 'Hanayo'"),
