@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk, outcome, usual_or_junk
+from profiles import examples
 from ring_checks import FORMATS, gradients, rng
 
 from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, WireFormat
@@ -220,7 +221,7 @@ def test_a_result_cannot_be_written_to_nor_its_copies() -> None:
 USUAL = [gradients(2, 5), gradients(4, 3, 0, np.float64), [[1, 2], [3, 4]], np.zeros((3, 0)), np.ones((1, 4), dtype=np.float16)]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 def test_junk_is_refused_with_a_sentence(data: st.DataObject) -> None:
     all_reduce = data.draw(st.sampled_from([*EVERY, two_level_all_reduce]))

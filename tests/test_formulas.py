@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from profiles import examples
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, UnsupportedSize, build, formulas, simulate
 
@@ -34,7 +35,7 @@ def equal(value: float) -> Any:
     return pytest.approx(value, rel=1e-12, abs=1e-12)
 
 
-many = settings(max_examples=100)
+many = examples(100)
 
 
 @many

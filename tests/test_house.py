@@ -9,9 +9,9 @@ from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
-import nbformat
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
+from notebooks import cells_of
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "hybridlab"
@@ -165,7 +165,7 @@ def code_of(path: Path) -> Iterator[ast.Module]:
         yield ast.parse(path.read_text(encoding="utf-8"))
         return
     if path.suffix == ".ipynb":
-        cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+        cells = [cell.source for cell in cells_of(path) if cell.kind == "code"]
     else:
         blocks = path.read_text(encoding="utf-8").split("```{code-cell}")[1:]
         cells = [block.split("```")[0].split("\n", 1)[1] for block in blocks]

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from layer_operations import LOSS, OPTIMISER, layer_bytes
+from profiles import examples
 from scipy.optimize import minimize_scalar
 
 from hybridlab import (
@@ -137,7 +138,7 @@ def pipelines(model: Transformer, plan: Plan) -> tuple[float, float]:
 
 
 @given(model=models, plan=plans.filter(lambda plan: plan.pipeline > 1))
-@settings(max_examples=60)
+@examples(60)
 def test_fill_and_drain_are_those_of_the_clock(model: Transformer, plan: Plan) -> None:
     """1F1B exactly; interleaved, whose last device is longer in its last chunk alone, within what one such microbatch takes."""
     predicted, simulated = pipelines(model, plan)

@@ -12,9 +12,10 @@ import numpy as np
 import oracle
 import pytest
 import step_oracle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
+from profiles import examples
 from strategies import Size, batches, crossing_orders, one_by_one, quarters, settings_of, sizes
 
 from hybridlab import (
@@ -134,7 +135,7 @@ def steps(draw: st.DrawFn, name: str | None = None, most: int = 60) -> tuple[Siz
 
 
 @names
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_serial_is_the_sum_of_its_parts_and_overlap_never_slower(name: str, data: st.DataObject) -> None:
     size, setting, replicas, how = data.draw(steps(name, most=200))
@@ -257,7 +258,7 @@ def every_check(step: HybridStep, p2p: float, how: dict[str, Any]) -> None:
 
 
 @names
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_messages_rings_and_optimisers_keep_to_the_rules(name: str, data: st.DataObject) -> None:
     size, setting, replicas, how = data.draw(steps(name))
@@ -268,7 +269,7 @@ def test_messages_rings_and_optimisers_keep_to_the_rules(name: str, data: st.Dat
 
 
 @names
-@settings(max_examples=12)
+@examples(12)
 @given(data=st.data(), slow=st.booleans())
 def test_the_step_equals_a_naive_loop_over_events(name: str, data: st.DataObject, slow: bool) -> None:
     """Every time of it, exactly; also where each rank has its own speed."""
@@ -277,7 +278,7 @@ def test_the_step_equals_a_naive_loop_over_events(name: str, data: st.DataObject
     equals_the_naive_loop(size.build(), every, replicas, how)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(schedule=crossing_orders(), data=st.data(), replicas=st.integers(1, 2))
 def test_rings_of_any_holders_keep_to_the_naive_loop_and_never_wait_in_a_circle(
     schedule: Schedule, data: st.DataObject, replicas: int
@@ -315,7 +316,7 @@ def equals_the_naive_loop(schedule: Schedule, setting: oracle.Setting, replicas:
     assert set(wanted.rings) == {row["stage"] for row in rows_of(step, "reduce-scatter")}
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(schedule=crossing_orders() | sizes().map(Size.build), overlap=st.booleans())
 def test_equal_schedules_have_equal_steps(schedule: Schedule, overlap: bool) -> None:
     """The order of the rings follows from the orders alone, not from slots, which a schedule read from text numbers anew."""
@@ -448,7 +449,7 @@ def test_all_devices_idle_share_and_efficiency_are_one_whole() -> None:
 # Batches of costs
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(data=st.data())
 def test_a_batch_equals_its_settings_one_by_one(data: st.DataObject) -> None:
     size, _, replicas, how = data.draw(steps())
@@ -477,7 +478,7 @@ def ring_bytes(parameters: int, replicas: int, wire: WireFormat) -> int:
 WIRES = [FP32, FP16, BF16, INT8, WireFormat("INT8", block=256, scale="FP16"), WireFormat("INT8", stochastic=True)]
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     parameters=st.integers(0, 400),
     replicas=st.integers(1, 6),
@@ -621,7 +622,7 @@ def test_refusals_of_sizes() -> None:
 time = usual_or_junk([0, 1, 2.5])
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     schedule=usual_or_junk([build("1f1b", 2, 2), build("interleaved", 2, 2), build("chimera", 2, 2)]),
     costs=usual_or_junk([REPORT, Costs.per_device([[1], [2]], 3)]),

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from misuse import junk
+from profiles import examples
 from sweep_tables import DEVICES, LATENCIES, NAMES, WHY, bubble_ratio, is_refused, makespan, some_table, table
 
 from hybridlab import HybridLabError
@@ -115,7 +116,7 @@ def test_what_a_page_sends_is_taken_and_nonsense_is_not() -> None:
 MADE = explorer()
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(junk)
 def test_junk_is_refused_in_a_sentence_or_taken(value: Any) -> None:
     for name in MADE.SETTING:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from misuse import junk
+from profiles import examples
 
 from hybridlab import INT8, HybridLabError, build
 from hybridlab.training import Trained, TrainedAlone, train, train_alone
@@ -91,7 +92,7 @@ def test_what_a_page_sends_is_taken_and_nonsense_is_not() -> None:
 CURVES = view()
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(junk)
 def test_junk_is_refused_in_a_sentence_or_taken(value: Any) -> None:
     for name in ("chosen", "step"):

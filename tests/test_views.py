@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk
+from profiles import examples
 from sweep_tables import some_table
 
 from hybridlab import A100_80GB, FP16, INT8, HybridLabError, build, widgets
@@ -98,7 +99,7 @@ VIEWS = {name: make() for name, make in MAKE.items()}
 
 
 @each_view
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_junk_from_a_page_is_refused_or_drawn(name: str, data: st.DataObject) -> None:
     view = VIEWS[name]

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk
+from profiles import examples
 from strategies import Size, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, formulas, simulate, widgets
@@ -472,7 +473,7 @@ def test_the_limit_is_two_megabytes_of_json(monkeypatch: pytest.MonkeyPatch) -> 
         grid_data(list(REGISTRY), AXES, TIMES, "ms")
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.dictionaries(st.sampled_from(ARGUMENTS), junk, max_size=3))
 def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
     with contextlib.suppress(HybridLabError):

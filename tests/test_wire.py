@@ -7,10 +7,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
 from misuse import junk, outcome, usual_or_junk
+from profiles import examples
 
 from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, WireFormat
 
@@ -260,7 +261,7 @@ def test_refusals_are_sentences(ask: Any, sentence: str) -> None:
     assert str(why.value) == sentence
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     name=usual_or_junk(["FP32", "INT8", "BF16"]),
     block=usual_or_junk([None, 2]),
