@@ -10,6 +10,8 @@ import pytest
 
 profiles.register()
 
+collect_ignore = ["accessibility.py", "browser.py", "explorers.py", "lab_views"]  # no examples to run; importing them takes seconds
+
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from layer_operations import LOSS, OPTIMISER, layer_bytes
 from profiles import examples
-from scipy.optimize import minimize_scalar
 
 from hybridlab import (
     A100_80GB,
@@ -168,6 +167,8 @@ def loss(share: float, runs: Any, profile: Profile) -> float:
 
 @pytest.mark.parametrize("profile", [A100_80GB, replace(A100_80GB, memory_bandwidth=1e30)], ids=["A100", "no memory traffic"])
 def test_no_constant_is_nearer_than_the_calibrated_one(profile: Profile) -> None:
+    from scipy.optimize import minimize_scalar  # here, since importing it takes a second
+
     best = minimize_scalar(loss, bounds=(0.2, 1), args=(RUNS, profile), method="bounded", options={"xatol": 1e-9}).x
     assert calibrate(RUNS, profile) == pytest.approx(best, abs=2e-6)
     assert calibrate(reversed(RUNS), profile) == pytest.approx(best, abs=2e-6)

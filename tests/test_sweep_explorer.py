@@ -21,6 +21,12 @@ def explorer(**named: Any) -> SweepExplorer:
     return SweepExplorer(some_table(), "devices", **named)
 
 
+@pytest.fixture(scope="module")
+def shared() -> SweepExplorer:
+    """A view that all examples of junk share."""
+    return explorer()
+
+
 def test_the_data_are_the_cells_of_the_table() -> None:
     data = explorer(unit="ms").data
     assert data["x"] == {"name": "devices", "label": "Devices K", "unit": "", "positive": True, "values": list(DEVICES)}
@@ -113,20 +119,17 @@ def test_what_a_page_sends_is_taken_and_nonsense_is_not() -> None:
     assert made.chosen == {"p2p": 0.5}
 
 
-MADE = explorer()
-
-
 @examples(200)
 @given(junk)
-def test_junk_is_refused_in_a_sentence_or_taken(value: Any) -> None:
-    for name in MADE.SETTING:
+def test_junk_is_refused_in_a_sentence_or_taken(shared: SweepExplorer, value: Any) -> None:
+    for name in shared.SETTING:
         try:
-            setattr(MADE, name, value)
+            setattr(shared, name, value)
         except HybridLabError as why:
             assert str(why)  # noqa: PT017 - what is refused has a sentence, what is taken has none
-    assert MADE.at in DEVICES
-    assert MADE.chosen["p2p"] in LATENCIES
-    assert set(MADE.drawn) <= set(NAMES)
+    assert shared.at in DEVICES
+    assert shared.chosen["p2p"] in LATENCIES
+    assert set(shared.drawn) <= set(NAMES)
 
 
 @pytest.mark.parametrize(
