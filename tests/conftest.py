@@ -10,7 +10,8 @@ import pytest
 
 profiles.register()
 
-collect_ignore = ["accessibility.py", "browser.py", "explorers.py", "lab_views"]  # no examples to run; importing them takes seconds
+# they hold no examples to run, and importing them takes seconds
+collect_ignore = ["accessibility.py", "browser.py", "explorers.py", "lab_views", "refresh_labs.py"]
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 SHARED = Path(__file__).resolve().parents[2] / "shared"

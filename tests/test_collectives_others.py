@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
@@ -206,7 +207,7 @@ def test_the_table_is_whole() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("ranks", [1, 2, 4, 64, 1024])
+@in_turn("ranks", [1, 2, 4, 64, 1024])
 def test_nothing_beats_the_lower_bounds(algorithm: str, ranks: int) -> None:
     """Chan et al. 2007; a server needs one device more and is not held to the latency."""
     factors = all_reduce_factors(algorithm, ranks)

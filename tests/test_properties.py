@@ -4,6 +4,7 @@ import checks
 import numpy as np
 import oracle
 import pytest
+from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Setting
@@ -42,7 +43,7 @@ def test_every_timeline_obeys_its_inputs_devices_and_costs(name: str, data: st.D
 
 
 @names
-@pytest.mark.parametrize("sizes", [(1, 1), (1, 2), (2, 1), (4, 4), (5, 1), (6, 2), (3, 7)], ids=str)
+@in_turn("sizes", [(1, 1), (1, 2), (2, 1), (4, 4), (5, 1), (6, 2), (3, 7)])
 def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int]) -> None:
     family = REGISTRY[name]
     devices, microbatches = sizes

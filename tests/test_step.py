@@ -12,6 +12,7 @@ import numpy as np
 import oracle
 import pytest
 import step_oracle
+from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
@@ -415,8 +416,8 @@ def test_one_replica_has_no_ring() -> None:
 
 
 @names
-@pytest.mark.parametrize("sizes", [(1, 1), (1, 2), (2, 1), (4, 2), (5, 1)], ids=str)
-@pytest.mark.parametrize("replicas", [1, 2, 5])
+@in_turn("replicas", [1, 2, 5])
+@in_turn("sizes", [(1, 1), (1, 2), (2, 1), (4, 2), (5, 1)])
 def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int], replicas: int) -> None:
     family = REGISTRY[name]
     devices, microbatches = sizes

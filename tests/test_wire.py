@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
@@ -174,8 +175,8 @@ def test_zeros_arrive_as_zeros(wire: WireFormat) -> None:
 
 
 @each_format
-@pytest.mark.parametrize("fault", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@in_turn("fault", [np.nan, np.inf, -np.inf])
+@in_turn("kind", [np.float32, np.float64])
 def test_nan_and_infinity_are_refused_alike(wire: WireFormat, fault: float, kind: type) -> None:
     values = np.array([1.0, fault, 2.0], dtype=kind)
     with pytest.raises(HybridLabError) as why:
@@ -202,7 +203,7 @@ def test_what_a_format_cannot_carry_is_refused(wire: WireFormat, value: float, s
 
 
 @each_format
-@pytest.mark.parametrize("value", [65504.0, 3.3e38, 5e-324, 1e-45, 2.0**-130, 1e-8])
+@in_turn("value", [65504.0, 3.3e38, 5e-324, 1e-45, 2.0**-130, 1e-8])
 def test_what_arrives_is_finite(wire: WireFormat, value: float) -> None:
     if wire in (FP16, SMALL_SCALES) and value > 1e6:
         return
