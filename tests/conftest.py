@@ -1,15 +1,17 @@
-"""What all tests share: no time limit for an example of hypothesis, and no silent skips where everything is at hand."""
+"""What all tests share: the profiles of hypothesis, and no silent skips where everything is at hand."""
 
 import os
 from collections.abc import Generator
 from pathlib import Path
 from typing import TypeVar
 
+import profiles
 import pytest
-from hypothesis import settings
 
-settings.register_profile("hybridlab", deadline=None, derandomize=bool(os.environ.get("CI")))
-settings.load_profile("hybridlab")
+profiles.register()
+
+# they hold no examples to run, and importing them takes seconds
+collect_ignore = ["accessibility.py", "browser.py", "explorers.py", "lab_views", "run_labs.py", "stored_labs.py"]
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 SHARED = Path(__file__).resolve().parents[2] / "shared"

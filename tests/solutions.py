@@ -1,19 +1,17 @@
 """The worked solutions of the labs, taken from their cells tagged `solution`, and the cells before them."""
 
 from collections.abc import Iterator
-from itertools import combinations
-from pathlib import Path
+from functools import cache
+from itertools import combinations, pairwise
 from typing import Any
 
-import nbformat
 import numpy as np
-from nbformat import NotebookNode
+from notebooks import LABS, Cell, cells_of
 
 from hybridlab import A100_80GB, REGISTRY, Costs, Transformer, build, formulas, hybrid_step, search, simulate
 from hybridlab.collectives import Link
 from hybridlab.published.zero_bubble import RUNS
 
-LABS = Path(__file__).resolve().parents[1] / "labs"
 # What the cells before a solution define and the solutions use.
 NAMES: dict[str, Any] = {
     "np": np,
@@ -33,23 +31,19 @@ NAMES: dict[str, Any] = {
 }
 
 
-def cells_of(lab: str) -> list[NotebookNode]:
+def lab_cells(lab: str) -> tuple[Cell, ...]:
     """The cells of the notebook of a lab, such as "lab02"."""
     (path,) = LABS.glob(f"{lab}_*.ipynb")
-    found: list[NotebookNode] = nbformat.read(path, as_version=4).cells
-    return found
+    return cells_of(path)
 
 
-def is_solution(cell: NotebookNode) -> bool:
-    return "solution" in cell.metadata.get("tags", [])
+def is_solution(cell: Cell) -> bool:
+    return "solution" in cell.tags
 
 
-def task_cells(lab: str) -> Iterator[tuple[NotebookNode, NotebookNode]]:
+def task_cells(lab: str) -> Iterator[tuple[Cell, Cell]]:
     """The cell in which a student answers and the cell after it, with the solution, task by task."""
-    cells = cells_of(lab)
-    for place, cell in enumerate(cells):
-        if is_solution(cell):
-            yield cells[place - 1], cell
+    yield from (pair for pair in pairwise(lab_cells(lab)) if is_solution(pair[1]))
 
 
 def handed_in(source: str) -> tuple[str, Any]:
@@ -60,4 +54,13 @@ def handed_in(source: str) -> tuple[str, Any]:
     return call
 
 
-SOLUTIONS = dict(handed_in(solution.source) for path in sorted(LABS.glob("lab*.ipynb")) for _, solution in task_cells(path.name[:5]))
+@cache
+def solutions_of(lab: str) -> dict[str, Any]:
+    """The answers that the solutions of a lab hand in, by the keys of their tasks."""
+    return dict(handed_in(solution.source) for _, solution in task_cells(lab))
+
+
+@cache
+def solutions() -> dict[str, Any]:
+    """The answers of all labs, in the order of the labs."""
+    return {key: answer for path in sorted(LABS.glob("lab*.ipynb")) for key, answer in solutions_of(path.name[:5]).items()}

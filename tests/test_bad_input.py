@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import BATCH, COSTS, SCHEDULE, TIMELINE, junk, outcome, small, usual_or_junk
+from profiles import examples
 
 import hybridlab
 from hybridlab import REGISTRY, Costs, Op, Schedule, Timeline, build, formulas, register, simulate
@@ -25,7 +26,7 @@ def times_are_sound(timeline: Timeline) -> None:
 cost = usual_or_junk([1.0, 2, [1, 2], [[1], [2]]])
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(name=usual_or_junk(list(REGISTRY)), devices=small, microbatches=small, chunks=small)
 def test_build(name: Any, devices: Any, microbatches: Any, chunks: Any) -> None:
     if all(isinstance(size, int) and 0 < size <= 10**6 for size in (devices, microbatches, chunks)):
@@ -35,7 +36,7 @@ def test_build(name: Any, devices: Any, microbatches: Any, chunks: Any) -> None:
         assert (schedule.devices, schedule.microbatches) == (devices, microbatches)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(name=usual_or_junk(["mine"]), orders=usual_or_junk([[["0F0", "0B0"]], [["0F0", "0B0"], ["1F0", "1B0"]]]))
 def test_schedule(name: Any, orders: Any) -> None:
     schedule = outcome(Schedule, name, orders)
@@ -49,7 +50,7 @@ words = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(
     text=usual_or_junk(["0F0 0B0"]) | st.lists(words, max_size=8).map("".join) | st.text(),
     name=usual_or_junk(["mine"]),
@@ -61,7 +62,7 @@ def test_reading_text_and_csv(text: Any, name: Any) -> None:
             assert Schedule.parse(str(schedule), name=name) == schedule
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(
     name=usual_or_junk(["mine"]),
     slots=usual_or_junk([[[[0, 1]], [[2, 3]]]]) | st.lists(st.lists(st.lists(st.integers(-2, 9), max_size=2), max_size=2), max_size=3),
@@ -74,7 +75,7 @@ def test_from_slots(name: Any, slots: Any, device_of: Any) -> None:
         assert schedule.chunks * schedule.devices == schedule.stages
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(text=junk)
 def test_op_parse(text: Any) -> None:
     op = outcome(Op.parse, text)
@@ -82,14 +83,14 @@ def test_op_parse(text: Any) -> None:
         assert Op.parse(str(op)) == op
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(op=junk)
 def test_needs(op: Any) -> None:
     needs = outcome(SCHEDULE.needs, op)
     assert needs is None or all(need in SCHEDULE.ops for need in needs)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(forward=cost, backward=cost, share=usual_or_junk([0.5, 0, 1]), p2p=cost)
 def test_costs_and_simulate(forward: Any, backward: Any, share: Any, p2p: Any) -> None:
     costs = outcome(Costs, forward=forward, backward=backward, weight_share=share, p2p=p2p)
@@ -100,14 +101,14 @@ def test_costs_and_simulate(forward: Any, backward: Any, share: Any, p2p: Any) -
             times_are_sound(timeline)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(kind=usual_or_junk(["F", "B", "I", "W"]), device=small, chunks=small)
 def test_duration(kind: Any, device: Any, chunks: Any) -> None:
     duration = outcome(COSTS.duration, kind, device, chunks)
     assert duration is None or duration >= 0
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     devices=usual_or_junk([[0], [0, 1], []]),
     factor=usual_or_junk([1.5, 0]),
@@ -121,7 +122,7 @@ def test_slower(devices: Any, factor: Any, of: Any, named: bool) -> None:
         assert np.isfinite(costs.backward).all()
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(schedule=usual_or_junk([SCHEDULE]), costs=usual_or_junk([COSTS]))
 def test_simulate(schedule: Any, costs: Any) -> None:
     timeline = outcome(simulate, schedule, costs)
@@ -132,7 +133,7 @@ def test_simulate(schedule: Any, costs: Any) -> None:
 eight = st.lists(st.one_of(st.floats(-5, 5), st.floats(), st.integers(-2, 9)), min_size=8, max_size=8)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     schedule=usual_or_junk([SCHEDULE]),
     start=usual_or_junk([[0] * 8]) | eight,
@@ -147,7 +148,7 @@ def test_timeline(schedule: Any, start: Any, end: Any) -> None:
         repr(timeline)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(setting=st.lists(usual_or_junk([0, 1]), max_size=3), batched=st.booleans())
 def test_at(setting: list[Any], batched: bool) -> None:
     timeline = outcome((BATCH if batched else TIMELINE).at, *setting)
@@ -156,7 +157,7 @@ def test_at(setting: list[Any], batched: bool) -> None:
         assert timeline.start.ndim <= 1 + batched
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(unit=usual_or_junk(["s", "ms", "us", None]), more=st.lists(usual_or_junk([1000]), max_size=1))
 def test_chrome_trace(unit: Any, more: list[Any]) -> None:
     timeline = outcome(Timeline, SCHEDULE, TIMELINE.start, TIMELINE.end, unit=unit)
@@ -164,7 +165,7 @@ def test_chrome_trace(unit: Any, more: list[Any]) -> None:
     assert trace is None or len(trace["traceEvents"]) > len(SCHEDULE.ops)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     name=usual_or_junk(["mine", "1f1b"]),
     texts=st.tuples(*[usual_or_junk(["text"])] * 3),
@@ -198,7 +199,7 @@ FORMULAS = [
 
 
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.__name__)
-@settings(max_examples=160)
+@examples(160)
 @given(data=st.data())
 def test_formulas(formula: Callable[..., Any], data: st.DataObject) -> None:
     usual = {"schedule": ["gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "v-half"]}
@@ -211,7 +212,7 @@ def test_the_junk_tests_reach_every_closed_form() -> None:
     assert len(FORMULAS) >= 7
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(devices=small, microbatches=small, chunks=small, name=st.sampled_from(sorted(REGISTRY)))
 def test_sizes_asked_of_a_family(devices: Any, microbatches: Any, chunks: Any, name: str) -> None:
     why = outcome(REGISTRY[name].refusal, devices, microbatches, chunks)

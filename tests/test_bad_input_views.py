@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import BATCH, TIMELINE, outcome, small, usual_or_junk
+from profiles import examples
 
 from hybridlab import A100_80GB, FP16, Transformer, plot, published, search
 from hybridlab.widgets import ClusterExplorer
@@ -16,7 +17,7 @@ timeline = usual_or_junk([TIMELINE, BATCH])
 words = usual_or_junk(["", "ms"])
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     timeline=timeline,
     title=usual_or_junk([None, "mine"]),
@@ -29,7 +30,7 @@ def test_plot_timeline(timeline: Any, title: Any, activations: Any, end: Any, pe
     assert picture is None or picture.alt_text
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     timelines=usual_or_junk([{}, {"a": TIMELINE}, {"a": TIMELINE, "b": BATCH}, [TIMELINE]]),
     title=usual_or_junk([None, "mine"]),
@@ -39,7 +40,7 @@ def test_plot_compare(timelines: Any, title: Any) -> None:
     assert picture is None or picture.alt_text
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     x=usual_or_junk([[1, 2, 4], []]),
     series=usual_or_junk([{}, {"a": [1, 2, 3]}, {"a": [1, 2]}, {"a": [1, float("nan"), 3]}, {1: [1, 2, 3]}]),
@@ -56,7 +57,7 @@ def test_plot_pareto(found: Any, title: Any) -> None:
     assert picture is None or picture.alt_text
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     models=usual_or_junk([{"a": GPT}, {"a": GPT, "b": None}, {}, {1: GPT}, [GPT]]),
     gpus=usual_or_junk([A100_80GB, [A100_80GB], [A100_80GB, "H100"]]),

@@ -9,12 +9,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk, outcome, usual_or_junk
+from notebooks import cells_of
+from profiles import examples
 
 from hybridlab import HybridLabError
 from hybridlab.widgets import Bet, Revealed
@@ -187,7 +188,7 @@ def test_the_stored_output_carries_that_text() -> None:
         assert "application/vnd.jupyter.widget-view+json" in bundle[0]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     name=usual_or_junk(["lab02.sooner"]),
     question=usual_or_junk(["Which?"]),
@@ -199,7 +200,7 @@ def test_junk_is_refused_or_asked(name: Any, question: Any, choices: Any, unit: 
     assert bet is None or json.dumps(bet.get_state(["name", "question", "choices", "unit"]), allow_nan=False).encode()
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(value=usual_or_junk(["GPipe", 27]), why=usual_or_junk(["", "So."]), numeric=st.booleans())
 def test_junk_is_no_truth_and_no_answer(value: Any, why: Any, numeric: bool) -> None:
     bet = of_a_number() if numeric else of_choices()
@@ -209,7 +210,7 @@ def test_junk_is_no_truth_and_no_answer(value: Any, why: Any, numeric: bool) -> 
     json.dumps(bet.get_state("answer"), allow_nan=False)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(junk)
 def test_a_number_is_finite_and_plain(value: Any) -> None:
     number = outcome(answer_to, value, [], "a bet")
@@ -234,12 +235,12 @@ def test_the_page_keeps_every_answer_that_there_can_be() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "labs").glob("*.ipynb")), ids=lambda path: path.stem)
 def test_every_lab_asks_a_bet_and_looks_back_on_each(path: Path) -> None:
-    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-    texts = [(cell, output.data["text/plain"]) for cell in cells for output in cell.outputs if output.output_type == "execute_result"]
+    cells = [cell for cell in cells_of(path) if cell.kind == "code"]
+    texts = [(cell, text) for cell in cells for text in cell.results()]
     bets = [(cell, re.match(r"<Bet ([\w.-]+): .*; no bet placed>", text)) for cell, text in texts]
     asked = [(cell, match[1]) for cell, match in bets if match]
     revealed = [match[1] for _, text in texts if (match := re.match(r"<Revealed ([\w.-]+): .*; no bet placed>", text))]
     assert revealed == [name for _, name in asked] != []
     assert len(set(revealed)) == len(revealed)
     assert all(name.startswith(path.stem[:5] + ".") for name in revealed)
-    assert [cell for cell in cells if "bet" in cell.metadata.get("tags", [])] == [cell for cell, _ in asked]
+    assert [cell for cell in cells if "bet" in cell.tags] == [cell for cell, _ in asked]

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import BATCH, COSTS, SCHEDULE, outcome, usual_or_junk
 from oracle import Setting, critical_path, nodes, partners, peaks, times, works
+from profiles import examples
 from shortest import shortest
 from strategies import batches, legal_orders, one_by_one, settings_of, sizes
 
@@ -40,7 +41,7 @@ def tiny(draw: st.DrawFn) -> tuple[Schedule, Setting, list[float] | None]:
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_no_schedule_of_the_registry_beats_its_bound(name: str, data: st.DataObject) -> None:
     schedule = data.draw(sizes(name)).build()
@@ -56,14 +57,14 @@ def test_no_schedule_of_the_registry_beats_its_bound(name: str, data: st.DataObj
     assert bound * ROUNDING >= float(max(parts)), "no less than the longest chain and the busiest device"
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(schedule=legal_orders(), data=st.data())
 def test_no_shuffled_order_beats_its_bound(schedule: Schedule, data: st.DataObject) -> None:
     setting = data.draw(settings_of(schedule.devices, exact=True))
     assert lower_bound(schedule, setting.costs()) <= float(makespan(schedule, setting)) * ROUNDING
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(tiny())
 def test_no_order_at_all_beats_the_bound(case: tuple[Schedule, Setting, list[float] | None]) -> None:
     schedule, setting, memory = case
@@ -210,7 +211,7 @@ def test_costs_of_other_devices_and_sets_too_large_are_refused() -> None:
         lower_bound(build("interleaved", 2, 4, 32), Costs(forward=np.ones((10_000, 1)), backward=1))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     schedule=usual_or_junk([SCHEDULE, build("hanayo", 2, 2)]),
     costs=usual_or_junk([COSTS, Costs(forward=[[1], [2]], backward=2)]),

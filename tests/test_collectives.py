@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import ring_checks
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive_ring import FAULTS, naive_ring
+from profiles import examples
 from ring_checks import FORMATS, gradients, rng
 
 from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, Mesh, WireFormat, formulas
@@ -35,7 +36,7 @@ def test_the_ring_passes_every_check(check: Callable[..., None]) -> None:
 
 
 @each_format
-@settings(max_examples=40)
+@examples(40)
 @given(ranks=ranks_of, size=size_of, seed=seeds, kind=kinds, average=st.booleans(), feedback=st.booleans())
 def test_the_ring_is_the_one_written_the_long_way(
     wire: WireFormat, ranks: int, size: int, seed: int, kind: type, average: bool, feedback: bool
@@ -108,7 +109,7 @@ def test_a_bug_planted_in_the_library_is_found(where: Any, name: str, bug: Any, 
         every_check(ring_all_reduce)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ranks=ranks_of, size=size_of, seed=seeds, wire=st.sampled_from(FORMATS))
 def test_within_the_bound_of_the_format_at_any_size(ranks: int, size: int, seed: int, wire: WireFormat) -> None:
     values = gradients(ranks, size, seed)
@@ -117,7 +118,7 @@ def test_within_the_bound_of_the_format_at_any_size(ranks: int, size: int, seed:
     assert (result == result[:1]).all()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ranks=ranks_of, size=size_of, seed=seeds)
 def test_whole_numbers_are_summed_exactly(ranks: int, size: int, seed: int) -> None:
     values = np.random.default_rng(seed).integers(-1000, 1000, (ranks, size))
@@ -126,7 +127,7 @@ def test_whole_numbers_are_summed_exactly(ranks: int, size: int, seed: int) -> N
     assert (result == values.sum(axis=0)).all()
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(ranks=ranks_of, size=size_of, wire=st.sampled_from(FORMATS))
 def test_bytes_are_those_of_the_closed_form(ranks: int, size: int, wire: WireFormat) -> None:
     result = ring_all_reduce(gradients(ranks, size), wire, rng=rng())

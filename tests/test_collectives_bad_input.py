@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from cases import in_turn
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk, outcome, usual_or_junk
+from profiles import examples
 from ring_checks import FORMATS, gradients, rng
 
 from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, WireFormat
@@ -28,7 +30,7 @@ def two_level(values: Any, *arguments: Any, **named: Any) -> AllReduceResult:
 
 EVERY = [ring_all_reduce, one_shot_all_reduce, tree_all_reduce, parameter_server_all_reduce, two_level]
 each_all_reduce = pytest.mark.parametrize("all_reduce", EVERY, ids=lambda function: function.__name__)
-each_format = pytest.mark.parametrize("wire", FORMATS, ids=str)
+each_format = in_turn("wire", FORMATS)
 
 
 def refusal_of(function: Any, *arguments: Any, **named: Any) -> str:
@@ -39,7 +41,7 @@ def refusal_of(function: Any, *arguments: Any, **named: Any) -> str:
 
 @each_all_reduce
 @each_format
-@pytest.mark.parametrize("fault", [np.nan, np.inf, -np.inf])
+@in_turn("fault", [np.nan, np.inf, -np.inf])
 def test_nan_and_infinity_are_refused_by_rank_and_place(all_reduce: Any, wire: WireFormat, fault: float) -> None:
     for kind in (np.float16, np.float32, np.float64):
         values = gradients(4, 10, 0, kind)
@@ -66,7 +68,7 @@ SHAPES = [
 
 
 @each_all_reduce
-@pytest.mark.parametrize(("values", "told"), SHAPES, ids=[sentence[-30:] for _, sentence in SHAPES])
+@in_turn("values, told", SHAPES)
 def test_what_is_no_row_a_rank_is_refused(all_reduce: Any, values: Any, told: str) -> None:
     assert refusal_of(all_reduce, values) == told
 
@@ -220,7 +222,7 @@ def test_a_result_cannot_be_written_to_nor_its_copies() -> None:
 USUAL = [gradients(2, 5), gradients(4, 3, 0, np.float64), [[1, 2], [3, 4]], np.zeros((3, 0)), np.ones((1, 4), dtype=np.float16)]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 def test_junk_is_refused_with_a_sentence(data: st.DataObject) -> None:
     all_reduce = data.draw(st.sampled_from([*EVERY, two_level_all_reduce]))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import in_turn
 
 from hybridlab import FP16, FP32, INT8, HybridLabError, UnsupportedSize, WireFormat
 from hybridlab.collectives import (
@@ -92,8 +93,8 @@ def simulated_server(ranks: int, nbytes: float) -> float:
     return arrived + LATENCY + sum(nbytes / SPEED for _ in range(ranks))
 
 
-@pytest.mark.parametrize("nbytes", [0, 1e3, 1e8])
-@pytest.mark.parametrize("ranks", MANY)
+@in_turn("nbytes", [0, 1e3, 1e8])
+@in_turn("ranks", MANY)
 def test_times_are_those_of_messages_sent_one_by_one(ranks: int, nbytes: float) -> None:
     simulated = {"ring": simulated_ring, "one-shot": simulated_one_shot, "tree": simulated_tree}
     for name, run in simulated.items():
@@ -113,7 +114,7 @@ def test_times_of_swaps_between_pairs(ranks: int) -> None:
     assert all_reduce_time("rabenseifner", ranks, 1e6, LINK) == pytest.approx(halving, rel=1e-12)
 
 
-@pytest.mark.parametrize("ranks", range(1, 65))
+@in_turn("ranks", range(1, 65))
 def test_no_algorithm_beats_the_least(ranks: int) -> None:
     """Chan et al. 2007, Patarasuk and Yuan 2009; a server is a device more, and two latencies lead through it."""
     least = least_factors(ranks)

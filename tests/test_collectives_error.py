@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 from ring_checks import FORMATS, gradients, rng
 
 from hybridlab import BF16, FP16, INT8, WireFormat, formulas
@@ -107,7 +108,7 @@ def sums_of(wire: WireFormat, values: Any, residual: Any, average: bool) -> tupl
     return values.sum(axis=0) + residual.sum(axis=0), received + result.residual.sum(axis=0)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(ranks=st.integers(1, 9), size=st.integers(0, 40), seed=st.integers(0, 2**32), wire=st.sampled_from(FORMATS), average=st.booleans())
 def test_nothing_is_lost_with_error_feedback(ranks: int, size: int, seed: int, wire: WireFormat, average: bool) -> None:
     values, residual = gradients(ranks, size, seed, np.float64), gradients(ranks, size, seed + 1, np.float64)

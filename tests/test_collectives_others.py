@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from cases import in_turn
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
+from profiles import examples
 from ring_checks import FORMATS, gradients, lost, rng
 
 from hybridlab import FP16, FP32, INT8, HybridLabError, UnsupportedSize, WireFormat
@@ -44,7 +46,7 @@ def is_close(result: Any, values: Any, wire: WireFormat, average: bool) -> None:
 
 
 @each_simple
-@settings(max_examples=60)
+@examples(60)
 @given(average=st.booleans(), **sizes)
 def test_it_is_the_mean_or_the_sum(
     all_reduce: Callable[..., Any], ranks: int, size: int, seed: int, wire: WireFormat, average: bool
@@ -53,7 +55,7 @@ def test_it_is_the_mean_or_the_sum(
     is_close(all_reduce(values, wire, average, rng=rng()), values, wire, average)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(group=st.integers(1, 5), average=st.booleans(), **{**sizes, "ranks": st.integers(1, 4)})
 def test_two_levels_are_the_mean_or_the_sum(group: int, ranks: int, size: int, seed: int, wire: WireFormat, average: bool) -> None:
     values = gradients(group * ranks, size, seed)
@@ -94,7 +96,7 @@ def test_a_tree_rounds_as_quantising_by_hand_does() -> None:
     assert (tree_all_reduce([first, second, third], INT8).values == INT8.decode(INT8.encode(total / np.float32(3)))).all()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ranks=st.integers(2, 12), size=st.integers(0, 40), wire=st.sampled_from(FORMATS))
 def test_one_shot_sends_what_a_ring_sends(ranks: int, size: int, wire: WireFormat) -> None:
     values = gradients(ranks, size)
@@ -114,7 +116,7 @@ def test_bytes_of_a_tree_and_of_a_server() -> None:
     assert one_shot_all_reduce(values[:1], INT8).bytes_sent.tolist() == [0]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ranks=st.integers(1, 9), size=st.integers(0, 60), wire=st.sampled_from(FORMATS))
 def test_one_level_is_the_ring(ranks: int, size: int, wire: WireFormat) -> None:
     """One group of all ranks sends what the ring sends; groups of one rank are the ring, bit for bit."""
@@ -205,7 +207,7 @@ def test_the_table_is_whole() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("ranks", [1, 2, 4, 64, 1024])
+@in_turn("ranks", [1, 2, 4, 64, 1024])
 def test_nothing_beats_the_lower_bounds(algorithm: str, ranks: int) -> None:
     """Chan et al. 2007; a server needs one device more and is not held to the latency."""
     factors = all_reduce_factors(algorithm, ranks)
@@ -270,7 +272,7 @@ def test_algorithms_for_powers_of_two() -> None:
             all_reduce_time(name, 6, 1, LINK)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(data=st.data())
 def test_junk_is_refused_with_a_sentence(data: st.DataObject) -> None:
     draw = [data.draw(usual_or_junk(usual)) for usual in ([1, 2, 4], [1e6, 8, [1.0, 2.0]], [LINK], [0.0, 1e-12], list(ALGORITHMS), [LINK])]

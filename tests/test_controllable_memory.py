@@ -6,6 +6,7 @@ The library copies microbatches once they repeat; the planner here lays every on
 from itertools import accumulate, product
 
 import pytest
+from cases import in_turn
 
 from hybridlab import Costs, Schedule, Timeline, build, simulate
 from hybridlab.schedules.controllable_memory import block
@@ -23,7 +24,7 @@ def run(name: str, devices: int, microbatches: int) -> Timeline:
 
 
 @names
-@pytest.mark.parametrize("devices", range(1, 33))
+@in_turn("devices", range(1, 33))
 def test_the_peak_is_the_published_one_and_the_bubble_at_most_the_published_part_of_1f1b(name: str, devices: int) -> None:
     for microbatches in (max(devices, 2), 2 * devices + 1, 3 * devices + 2):
         timeline, usual = run(name, devices, microbatches), run("1f1b", devices, microbatches)
@@ -34,13 +35,13 @@ def test_the_peak_is_the_published_one_and_the_bubble_at_most_the_published_part
 
 
 @names
-@pytest.mark.parametrize("devices", range(1, 10))
+@in_turn("devices", range(1, 10))
 def test_few_microbatches_never_take_more_memory(name: str, devices: int) -> None:
     for microbatches in range(1, devices + 1):
         assert run(name, devices, microbatches).peak_activations.max() <= min(microbatches, PEAK[name](devices))
 
 
-@pytest.mark.parametrize(("devices", "microbatches"), [*product((2, 3, 4, 6, 7, 16, 27), (1, 2, 5, 40))])
+@in_turn("devices, microbatches", product((2, 3, 4, 6, 7, 16, 27), (1, 2, 5, 40)))
 def test_no_pass_of_v_min_ever_waits(devices: int, microbatches: int) -> None:
     """The last microbatch comes in at 6(M-1), goes down and up twice without a wait, and leaves one weight gradient."""
     assert run("v-min", devices, microbatches).makespan == PERIOD * (microbatches - 1) + 4 * devices + 1
@@ -110,7 +111,7 @@ def planned(devices: int, microbatches: int, part: int, ahead: bool, room: int, 
 
 
 @names
-@pytest.mark.parametrize(("devices", "microbatches"), [*product(range(1, 8), (1, 2, 3, 7)), (4, 25), (5, 21), (6, 24)])
+@in_turn("devices, microbatches", [*product(range(1, 8), (1, 2, 3, 7)), (4, 25), (5, 21), (6, 24)])
 def test_every_operation_lies_where_the_rule_puts_it(name: str, devices: int, microbatches: int) -> None:
     orders = planned(devices, microbatches, PARTS[name], name == "v-half", 2 * PEAK[name](devices))
     assert [[str(op) for op in order] for order in build(name, devices, microbatches).orders] == orders

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 from strategies import decimals, settings_of, shares
 
 from hybridlab import Costs, HybridLabError, Kind, build, hybrid_step, simulate
@@ -89,7 +90,7 @@ def test_slower_devices() -> None:
     assert batch.forward.tolist() == [[1, 3], [2, 6]]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(values=st.lists(decimals, min_size=2, max_size=5))
 def test_costs_keep_copies_that_nobody_can_change(values: list[float]) -> None:
     array = np.array(values)

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from cases import in_turn
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from profiles import examples
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, UnsupportedSize, build, formulas, simulate
 
@@ -34,7 +36,7 @@ def equal(value: float) -> Any:
     return pytest.approx(value, rel=1e-12, abs=1e-12)
 
 
-many = settings(max_examples=100)
+many = examples(100)
 
 
 @many
@@ -228,8 +230,7 @@ def test_chimeras_makespan(half: int, groups: int, forward: float, backward: flo
     assert run("chimera", size, forward, backward).makespan == equal(formulas.chimera_makespan(*size, forward, backward))
 
 
-@pytest.mark.parametrize("devices", [2, 4, 6, 8, 32])
-@pytest.mark.parametrize(("ratio", "groups"), list(product((1, 2), (1, 2, 5))))
+@in_turn("devices, ratio, groups", product([2, 4, 6, 8, 32], (1, 2), (1, 2, 5)))
 def test_chimera_has_the_published_bubble_ratio(devices: int, ratio: int, groups: int) -> None:
     """Li and Hoefler, arXiv 2107.06925: (K-2)/(2M + K-2) for B = F, (K-2)/(3M/2 + K-2) for B = 2F."""
     published = (devices - 2) / ({1: 2, 2: 1.5}[ratio] * groups * devices + devices - 2)

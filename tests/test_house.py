@@ -5,13 +5,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
-import nbformat
-import pytest
+from cases import in_turn
 from IPython.core.inputtransformer2 import TransformerManager
+from notebooks import cells_of
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "hybridlab"
@@ -69,8 +70,8 @@ PUBLIC |= {"sweep", "tasks", "training", "trust", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))
-each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
-each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+each_source = in_turn("path", SOURCES)
+each_page = in_turn("path", PAGES)
 
 
 def module_of(path: Path) -> str:
@@ -90,6 +91,7 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
             yield from ((node.module or "", alias.name) for alias in node.names)
 
 
+@cache
 def modules_imported(path: Path) -> set[str]:
     """The modules a file imports; `from package import module` counts as the module."""
     pairs = imported(ast.parse(path.read_text(encoding="utf-8")))
@@ -136,7 +138,7 @@ def test_closed_forms_share_nothing_with_the_clock_they_judge() -> None:
     assert not {room(module) for module in found} & set(judged)
 
 
-@pytest.mark.parametrize("path", SOURCES + SCRIPTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+@in_turn("path", SOURCES + SCRIPTS)
 def test_files_stay_short(path: Path) -> None:
     length = len(path.read_text(encoding="utf-8").splitlines())
     assert length <= 400
@@ -166,7 +168,7 @@ def code_of(path: Path) -> Iterator[ast.Module]:
         yield ast.parse(path.read_text(encoding="utf-8"))
         return
     if path.suffix == ".ipynb":
-        cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+        cells = [cell.source for cell in cells_of(path) if cell.kind == "code"]
     else:
         blocks = path.read_text(encoding="utf-8").split("```{code-cell}")[1:]
         cells = [block.split("```")[0].split("\n", 1)[1] for block in blocks]

@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from misuse import COSTS, SCHEDULE, outcome, usual_or_junk
 from oracle import Setting, nodes, peaks, works
+from profiles import examples
 from shortest import shortest
 from test_bound import makespan, tiny
 
@@ -19,7 +20,7 @@ HANAYO = build("hanayo", devices=2, microbatches=4, chunks=2)  # 14.5 at F = 1, 
 UNEQUAL = Costs(forward=1, backward=2)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(tiny())
 def test_it_finds_the_best_of_all_orders(case: tuple[Schedule, Setting, list[float] | None]) -> None:
     schedule, setting, memory = case
@@ -146,7 +147,7 @@ def test_what_is_no_schedule_or_no_costs_is_refused_in_words_that_fit_all_three(
         ask(HANAYO, 5)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     schedule=usual_or_junk([SCHEDULE]),
     costs=usual_or_junk([COSTS]),

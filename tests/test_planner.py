@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from layer_operations import LOSS, OPTIMISER, layer_bytes
-from scipy.optimize import minimize_scalar
+from profiles import examples
 
 from hybridlab import (
     A100_80GB,
@@ -137,7 +137,7 @@ def pipelines(model: Transformer, plan: Plan) -> tuple[float, float]:
 
 
 @given(model=models, plan=plans.filter(lambda plan: plan.pipeline > 1))
-@settings(max_examples=60)
+@examples(60)
 def test_fill_and_drain_are_those_of_the_clock(model: Transformer, plan: Plan) -> None:
     """1F1B exactly; interleaved, whose last device is longer in its last chunk alone, within what one such microbatch takes."""
     predicted, simulated = pipelines(model, plan)
@@ -167,6 +167,8 @@ def loss(share: float, runs: Any, profile: Profile) -> float:
 
 @pytest.mark.parametrize("profile", [A100_80GB, replace(A100_80GB, memory_bandwidth=1e30)], ids=["A100", "no memory traffic"])
 def test_no_constant_is_nearer_than_the_calibrated_one(profile: Profile) -> None:
+    from scipy.optimize import minimize_scalar  # here, since importing it takes a second
+
     best = minimize_scalar(loss, bounds=(0.2, 1), args=(RUNS, profile), method="bounded", options={"xatol": 1e-9}).x
     assert calibrate(RUNS, profile) == pytest.approx(best, abs=2e-6)
     assert calibrate(reversed(RUNS), profile) == pytest.approx(best, abs=2e-6)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk, outcome, small, usual_or_junk
+from profiles import examples
 
 from hybridlab import A100_80GB, FP16, H100, INT8, HybridLabError, Plan, Transformer, UnsupportedSize, predict, search, trust
 from hybridlab.hardware import gpu
@@ -198,7 +199,7 @@ flags = usual_or_junk([True, False])
 ways = usual_or_junk(list(RECOMPUTE))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(sizes=st.lists(small, min_size=5, max_size=5))
 def test_junk_shapes(sizes: list[Any]) -> None:
     model = outcome(Transformer, *sizes)
@@ -207,7 +208,7 @@ def test_junk_shapes(sizes: list[Any]) -> None:
         assert model.flops(1) > 0
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(sizes=st.lists(small, min_size=2, max_size=2), recompute=ways, split=flags, more=st.lists(small, min_size=3, max_size=3))
 def test_junk_at_the_methods_of_a_shape(sizes: list[Any], recompute: Any, split: Any, more: list[Any]) -> None:
     for value in (
@@ -220,7 +221,7 @@ def test_junk_at_the_methods_of_a_shape(sizes: list[Any], recompute: Any, split:
         assert value is None or np.min(value) >= 0
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(sizes=st.lists(small, min_size=6, max_size=6), recompute=ways, split=flags)
 def test_junk_plans(sizes: list[Any], recompute: Any, split: Any) -> None:
     plan = outcome(Plan, *sizes, recompute, split)
@@ -230,7 +231,7 @@ def test_junk_plans(sizes: list[Any], recompute: Any, split: Any) -> None:
         assert time is None or 0 < time.seconds < float("inf")
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     model=usual_or_junk([MODEL]), plan=usual_or_junk([PLAN]), profile=usual_or_junk([A100_80GB]),
     wire=usual_or_junk([FP16, INT8]), efficiency=usual_or_junk([0.5]), must_fit=flags,
@@ -242,7 +243,7 @@ def test_junk_predictions(model: Any, plan: Any, profile: Any, wire: Any, effici
     assert used is None or used.total > 0
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     model=usual_or_junk([MODEL]), gpus=small, profile=usual_or_junk([A100_80GB]), batch=usual_or_junk([None, 8]), share=usual_or_junk([0.5])
 )
@@ -253,7 +254,7 @@ def test_junk_searches(model: Any, gpus: Any, profile: Any, batch: Any, share: A
         assert outcome(found.to_rows, gpus) is not None
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(runs=junk | st.lists(st.tuples(usual_or_junk([MODEL]), usual_or_junk([PLAN]), usual_or_junk([0.3])), max_size=3), other=junk)
 def test_junk_calibrations_and_comparisons(runs: Any, other: Any) -> None:
     share = outcome(calibrate, runs, A100_80GB)

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable
+from functools import cache, partial
 from io import BytesIO
 from itertools import combinations
 from typing import Any
@@ -52,6 +53,12 @@ TIMELINES = {
 each_timeline = pytest.mark.parametrize("timeline", TIMELINES.values(), ids=TIMELINES)
 
 
+@cache
+def drawn(timeline: Timeline) -> plot.Picture:
+    """The figure of a timeline, drawn once for all tests that only look at it."""
+    return plot.timeline(timeline)
+
+
 def panels(figure: plot.Picture) -> list[Axes]:
     return [axes for axes in figure.axes if axes.get_gid() == "timeline"]
 
@@ -78,7 +85,7 @@ def png(figure: plot.Picture) -> bytes:
 
 @each_timeline
 def test_every_operation_is_a_bar_from_its_start_to_its_end_in_the_row_of_its_device(timeline: Timeline) -> None:
-    (axes,) = panels(plot.timeline(timeline))
+    (axes,) = panels(drawn(timeline))
     idle, halves = rectangles(of(axes, "idle")), halves_of(timeline.schedule)
     for kind in {row["kind"] for row in rows(timeline)}:
         own = [row for row in rows(timeline) if row["kind"] == kind]
@@ -124,14 +131,14 @@ def test_the_legend_tells_pairs_chunks_and_copies_only_where_they_are() -> None:
 
 def test_the_number_of_a_microbatch_is_in_both_halves_of_every_pair() -> None:
     timeline = made("dualpipe", 8, 20)  # too many for the other bars
-    (axes,) = panels(plot.timeline(timeline))
+    (axes,) = panels(drawn(timeline))
     assert sum(text.get_color() == "black" for text in axes.texts) >= 2 * timeline.schedule.pairs.size
     assert sum(text.get_color() == "black" for text in axes.texts) < len(timeline.ops)
 
 
 @each_timeline
 def test_bars_have_the_colour_of_their_kind_and_chunk(timeline: Timeline) -> None:
-    (axes,) = panels(plot.timeline(timeline))
+    (axes,) = panels(drawn(timeline))
     devices, chunks, copies = timeline.schedule.devices, timeline.schedule.chunks, timeline.schedule.copies
     entered = {row["microbatch"]: row["device"] for row in rows(timeline) if row["stage"] == 0}  # the other way through the second copy
     for kind in {row["kind"] for row in rows(timeline)}:
@@ -146,14 +153,14 @@ def test_bars_have_the_colour_of_their_kind_and_chunk(timeline: Timeline) -> Non
 
 @each_timeline
 def test_idle_time_is_hatched_from_the_first_start_to_the_makespan(timeline: Timeline) -> None:
-    idle = of(panels(plot.timeline(timeline))[0], "idle")
+    idle = of(panels(drawn(timeline))[0], "idle")
     assert idle.get_hatch()
     assert [tuple(each[:2]) for each in rectangles(idle)] == [(0, timeline.makespan)] * timeline.schedule.devices
 
 
 @each_timeline
 def test_the_number_in_a_bar_is_its_microbatch_and_stays_within_the_bar(timeline: Timeline) -> None:
-    figure = plot.timeline(timeline)
+    figure = drawn(timeline)
     (axes,) = panels(figure)
     renderer = FigureCanvasAgg(figure).get_renderer()
     bars = {}
@@ -178,13 +185,13 @@ def test_the_number_in_a_bar_is_its_microbatch_and_stays_within_the_bar(timeline
 @pytest.mark.parametrize("name", REGISTRY)
 def test_a_figure_of_usual_size_numbers_every_bar(name: str) -> None:
     timeline = made(name, 4, 8)
-    (axes,) = panels(plot.timeline(timeline))
+    (axes,) = panels(drawn(timeline))
     assert sum(text.get_color() == "black" for text in axes.texts) == len(timeline.ops)
 
 
 @each_timeline
 def test_the_activation_curve_reaches_the_peak_and_holds_every_microbatch_for_its_time(timeline: Timeline) -> None:
-    (axes,) = panels(plot.timeline(timeline))
+    (axes,) = panels(drawn(timeline))
     curves = [line for line in axes.lines if line.get_gid() == "activations"]
     dots = [line for line in axes.lines if line.get_gid() == "peak"]
     assert [line.get_ydata().max() for line in curves] == timeline.peak_activations.tolist()
@@ -278,7 +285,7 @@ def test_kinds_differ_for_the_colour_blind(one: str, other: str, seen: list[list
 
 
 FIGURES = {
-    **{name: (lambda timeline=timeline: plot.timeline(timeline)) for name, timeline in TIMELINES.items()},
+    **{name: partial(drawn, timeline) for name, timeline in TIMELINES.items()},
     "long title": lambda: plot.timeline(made("1f1b", 2, 4), title="cost $5, then $6; " * 9),
     "compare": lambda: plot.compare({name: made(name, 4, 8) for name in ("1f1b", "zb-h1", "interleaved")}, title="Three"),
     "near ends": lambda: plot.compare({"one": made("gpipe", 2, 9, forward=1.01), "two": made("gpipe", 2, 9)}),

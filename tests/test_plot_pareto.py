@@ -1,5 +1,6 @@
 """The plans of a search in a picture: where they stand, which are on the line, and that the fastest is named on the page."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from hybridlab.planner import Found, Search
 from hybridlab.plot.pareto import plan_words
 
 GPT = Transformer(layers=24, hidden=2304, heads=24)
-FOUND = search(GPT, 32, A100_80GB, global_batch=64)
 PLAN = Plan(tensor=8, pipeline=16, data=64, microbatch=128, global_batch=2**17, chunks=12, recompute="selective", sequence_parallel=True)
 
 
@@ -23,8 +23,18 @@ def made(*places: tuple[float, float]) -> Search:
 
 
 SPREAD = made((2, 60), (2.5, 70), (3, 30), (3.5, 40), (4, 10), (20, 5), (21, 9))
-EVERY = {"real": FOUND, "spread": SPREAD, "alone": made((0.1, 79)), "at the left": made((3, 0.01), (9, 50)), "at the right": made((3, 80))}
-each = pytest.mark.parametrize("found", EVERY.values(), ids=list(EVERY))
+EVERY = {"spread": SPREAD, "alone": made((0.1, 79)), "at the left": made((3, 0.01), (9, 50)), "at the right": made((3, 80))}
+each = pytest.mark.parametrize("found", ["real", *EVERY], indirect=True)
+
+
+@cache
+def real() -> Search:
+    return search(GPT, 32, A100_80GB, global_batch=64)
+
+
+@pytest.fixture
+def found(request: pytest.FixtureRequest) -> Search:
+    return real() if request.param == "real" else EVERY[request.param]
 
 
 def lines_of(figure: plot.Picture) -> dict[str, Line2D]:
@@ -105,11 +115,11 @@ def test_a_plan_in_words_leaves_out_what_it_does_not_do() -> None:
 @pytest.mark.parametrize(
     ("found", "title", "told"),
     [
-        (FOUND.found, "", "pareto draws a Search"),
+        (SPREAD.found, "", "pareto draws a Search"),
         (None, "", "pareto draws a Search"),
         (BrokenRepr(), "", "pareto draws a Search"),
-        (FOUND, 3, "title must be a string"),
-        (FOUND, BrokenRepr(), "title must be a string"),
+        (SPREAD, 3, "title must be a string"),
+        (SPREAD, BrokenRepr(), "title must be a string"),
     ],
 )
 def test_what_is_no_search_is_refused(found: Any, title: Any, told: str) -> None:

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from misuse import outcome, usual_or_junk
+from profiles import examples
 from sweep_tables import DEVICES, LATENCIES, NAMES, bubble_ratio, is_refused, makespan, some_table, table
 
 from hybridlab import HybridLabError, plot
@@ -148,7 +149,7 @@ def test_too_many_plots_are_refused() -> None:
 columns = usual_or_junk(["devices", "p2p", "makespan", "bubble_ratio", ("makespan", "bubble_ratio"), ()])
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(x=columns, y=columns, panels=columns, lines=columns, logarithmic=columns, labels=usual_or_junk([None, {"p2p": "T_C"}]))
 def test_junk_at_panels(x: Any, y: Any, panels: Any, lines: Any, logarithmic: Any, labels: Any) -> None:
     figure = outcome(plot.panels, some_table(), x, y, panels=panels, lines=lines, logarithmic=logarithmic, labels=labels)

@@ -4,9 +4,11 @@ import checks
 import numpy as np
 import oracle
 import pytest
-from hypothesis import given, settings
+from cases import in_turn
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Setting
+from profiles import examples
 from strategies import Size, any_orders, batches, legal_orders, one_by_one, settings_of, sizes
 
 from hybridlab import REGISTRY, Costs, Deadlock, Schedule, Timeline, simulate
@@ -19,7 +21,7 @@ def run(schedule: Schedule, setting: Setting) -> Timeline:
 
 
 @names
-@settings(max_examples=50)
+@examples(50)
 @given(data=st.data())
 def test_every_schedule_is_complete_and_can_run(name: str, data: st.DataObject) -> None:
     size = data.draw(sizes(name))
@@ -30,7 +32,7 @@ def test_every_schedule_is_complete_and_can_run(name: str, data: st.DataObject) 
 
 
 @names
-@settings(max_examples=50)
+@examples(50)
 @given(data=st.data())
 def test_every_timeline_obeys_its_inputs_devices_and_costs(name: str, data: st.DataObject) -> None:
     schedule = data.draw(sizes(name)).build()
@@ -41,7 +43,7 @@ def test_every_timeline_obeys_its_inputs_devices_and_costs(name: str, data: st.D
 
 
 @names
-@pytest.mark.parametrize("sizes", [(1, 1), (1, 2), (2, 1), (4, 4), (5, 1), (6, 2), (3, 7)], ids=str)
+@in_turn("sizes", [(1, 1), (1, 2), (2, 1), (4, 4), (5, 1), (6, 2), (3, 7)])
 def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int]) -> None:
     family = REGISTRY[name]
     devices, microbatches = sizes
@@ -58,7 +60,7 @@ def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int]) -> Non
             timeline_check(run(schedule, setting), setting)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(size=sizes(), data=st.data())
 def test_times_are_exact_where_binary_fractions_are(size: Size, data: st.DataObject) -> None:
     schedule = size.build()
@@ -70,7 +72,7 @@ def test_times_are_exact_where_binary_fractions_are(size: Size, data: st.DataObj
     assert checks.spans(timeline) == expected
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(size=sizes(), data=st.data())
 def test_doubling_every_cost_doubles_every_time(size: Size, data: st.DataObject) -> None:
     schedule = size.build()
@@ -85,7 +87,7 @@ def test_doubling_every_cost_doubles_every_time(size: Size, data: st.DataObject)
     assert twice.bubble_ratio == once.bubble_ratio
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(size=sizes(), data=st.data())
 def test_a_dearer_cost_makes_nothing_earlier(size: Size, data: st.DataObject) -> None:
     schedule = size.build()
@@ -99,7 +101,7 @@ def test_a_dearer_cost_makes_nothing_earlier(size: Size, data: st.DataObject) ->
     assert slow.busy[device] == pytest.approx(1.5 * quick.busy[device])
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(schedule=legal_orders(), data=st.data())
 def test_any_order_that_can_run_is_accepted_and_never_beats_the_critical_path(schedule: Schedule, data: st.DataObject) -> None:
     checks.runs_everything_once(schedule)
@@ -112,7 +114,7 @@ def test_any_order_that_can_run_is_accepted_and_never_beats_the_critical_path(sc
         check(timeline, setting)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(orders=any_orders())
 def test_an_order_is_refused_exactly_if_its_devices_would_wait_in_a_circle(orders: list[list[oracle.Node]]) -> None:
     written = [[f"{stage}{kind}{microbatch}" for kind, stage, microbatch in order] for order in orders]
@@ -123,7 +125,7 @@ def test_an_order_is_refused_exactly_if_its_devices_would_wait_in_a_circle(order
             Schedule("any", written)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(size=sizes(), data=st.data())
 def test_a_batch_equals_its_settings_one_by_one(size: Size, data: st.DataObject) -> None:
     schedule = size.build()
@@ -147,7 +149,7 @@ def test_a_batch_equals_its_settings_one_by_one(size: Size, data: st.DataObject)
         assert picked.to_rows() == alone.to_rows()
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(size=sizes(), data=st.data())
 def test_arguments_are_never_changed_nor_kept(size: Size, data: st.DataObject) -> None:
     schedule = size.build()

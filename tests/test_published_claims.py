@@ -2,10 +2,12 @@
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import in_turn
 from misuse import BrokenRepr
 
 from hybridlab import HybridLabError
@@ -23,11 +25,12 @@ SOURCES = {
 LETTERS = {"R": {"report"}, "N": {"notes"}, "P": {"simulator", "event log"}}
 needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference beside the repository")
 needs_sources = pytest.mark.skipif(not (SHARED / "sources").is_dir(), reason="needs ../shared/sources beside the repository")
-each_claim = pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: str(claim.number))
+each_claim = in_turn("claim", CLAIMS.values())
 COUNTED = {75: r"^\d\t", 76: r"^\d+\t\d+\t\d\t\w"}  # the rows of the printed tables
 RUN = 7  # words in a row that nobody writes twice by chance
 
 
+@cache
 def source(name: str) -> str:
     return (SHARED / "sources" / SOURCES[name]).read_text(encoding="utf-8")
 
@@ -55,14 +58,16 @@ def test_printed_numbers_stand_in_the_document(claim: Claim) -> None:
             assert re.search(rf"(?<![\d.]){as_written}(?:\.0+)?(?![\d]|\.\d)", text), f"{number} is not in {SOURCES[claim.document]}"
 
 
+@cache
+def runs(text: str) -> set[tuple[str, ...]]:
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    return {tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)}
+
+
 @needs_reference
 @needs_sources
 @each_claim
 def test_the_words_are_our_own(claim: Claim) -> None:
-    def runs(text: str) -> set[tuple[str, ...]]:
-        words = re.findall(r"[a-z0-9]+", text.lower())
-        return {tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)}
-
     ours = runs(claim.text) | runs(claim.why)
     theirs = runs(REFERENCE.read_text(encoding="utf-8")) | runs(source(claim.document))
     assert not {" ".join(each) for each in ours & theirs}

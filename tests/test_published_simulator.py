@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import published_programs as programs
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
+from profiles import examples
 from published_programs import needs_sources
 
 import hybridlab
@@ -90,7 +91,7 @@ def test_a_run_equals_that_of_the_program(seed: int, mode: str) -> None:
 
 
 @needs_sources
-@settings(max_examples=25)
+@examples(25)
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 5), st.integers(1, 6), st.integers(0, 2**32 - 1), st.sampled_from(MODES[:2]))
 @example(1, 1, 1, 1, 0, "INT8")
 @example(4, 3, 2, 1, 0, "FP16")
@@ -447,7 +448,7 @@ def test_an_all_gather_that_starts_nowhere_is_refused() -> None:
             published.ring_all_reduce([[1, 2], [3, 4]], "FP32", gather_from=first)  # type: ignore[arg-type]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 def test_junk_is_refused_in_a_sentence(data: st.DataObject) -> None:
     usual = {"stages": [3], "replicas": [1, 4], "microbatches": [2], "gradient_size": [8], "comm_mode": ["INT8"], "seed": [None, 1]}

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from cases import in_turn
 
 from hybridlab import HybridLabError, InvalidSchedule, Op, Schedule, build
 from hybridlab.published import Event, event_log, lost_forwards, step_grid
@@ -156,7 +157,7 @@ def test_two_stages_and_one_microbatch_by_hand() -> None:
     assert lost_forwards(2, 1) == (((1, 0),), ())
 
 
-@pytest.mark.parametrize(("stages", "replicas", "microbatches"), SIZES)
+@in_turn("stages, replicas, microbatches", SIZES)
 def test_every_backward_runs_once_and_lost_forwards_are_those_missing(stages: int, replicas: int, microbatches: int) -> None:
     grid, log = step_grid(stages, replicas, microbatches), event_log(stages, replicas, microbatches)
     by_bound, by_overwriting = (set(pairs) for pairs in lost_forwards(stages, microbatches))
@@ -175,7 +176,7 @@ def test_every_backward_runs_once_and_lost_forwards_are_those_missing(stages: in
     assert [row.time for row in log.rows] == list(range(len(log.rows)))
 
 
-@pytest.mark.parametrize(("stages", "replicas", "microbatches"), SIZES)
+@in_turn("stages, replicas, microbatches", SIZES)
 def test_only_the_log_of_a_single_stage_can_run(stages: int, replicas: int, microbatches: int) -> None:
     text = event_log(stages, replicas, microbatches).orders()
     if stages == 1:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import in_turn
 from misuse import BATCH, COSTS, SCHEDULE, BrokenIndex, BrokenRepr
 
 from hybridlab import (
@@ -87,8 +88,8 @@ def test_devices_and_microbatches_are_whole_numbers_of_at_least_one(size: Any) -
     refused(HybridLabError, "microbatches must be a whole number of at least 1, not", build, "1f1b", 4, size)
 
 
-@pytest.mark.parametrize("sizes", [(10**400, 1), (1, 10**9), (10**6, 10**6), (10**7, 10**7)], ids=["digits", "many", "square", "most"])
 @pytest.mark.parametrize("name", sorted(REGISTRY))
+@in_turn("sizes", [(10**400, 1), (1, 10**9), (10**6, 10**6), (10**7, 10**7)])
 def test_huge_sizes_are_refused_before_memory_is_taken(name: str, sizes: tuple[int, int]) -> None:
     with pytest.raises(HybridLabError, match=r"must be at most 10,000,000|fit in memory"):
         build(name, *sizes)

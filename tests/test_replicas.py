@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
+from profiles import examples
 from strategies import Size, crossing_orders, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Mesh, Op, Schedule, build, simulate
@@ -20,7 +21,7 @@ TWO = build("1f1b", 2, 2)
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
-@settings(max_examples=30)
+@examples(30)
 @given(data=st.data())
 def test_every_rank_runs_the_order_of_its_device(name: str, data: st.DataObject) -> None:
     size = data.draw(sizes(name))
@@ -40,7 +41,7 @@ def test_every_rank_runs_the_order_of_its_device(name: str, data: st.DataObject)
     assert everyone.messages.tolist() == schedule.messages.tolist() * replicas
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(schedule=sizes().map(Size.build) | crossing_orders(), replicas=st.integers(1, 4))
 def test_holders_are_the_ranks_that_run_a_stage(schedule: Schedule, replicas: int) -> None:
     """Each once, replica by replica; those of a replica in the order of the copies."""
@@ -56,7 +57,7 @@ def test_holders_are_the_ranks_that_run_a_stage(schedule: Schedule, replicas: in
             assert rank == everyone.mesh.rank(stage=home, replica=replica)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data(), replicas=st.integers(1, 4))
 def test_a_rank_takes_the_time_of_its_device(data: st.DataObject, replicas: int) -> None:
     """Costs of one value, or of one a rank; a slow rank slows its own pipeline alone."""
@@ -115,7 +116,7 @@ def test_refusals() -> None:
         replicate(build("1f1b", 1, 1000), 100_000)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(schedule=usual_or_junk([TWO, build("zb-h1", 2, 2)]), replicas=usual_or_junk([1, 2, 3]))
 def test_junk(schedule: Any, replicas: Any) -> None:
     replicas = min(replicas, 1000) if isinstance(replicas, int) else replicas

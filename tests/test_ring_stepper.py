@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk
+from profiles import examples
 
 from hybridlab import HybridLabError, published
 from hybridlab.collectives import Hop, ring_all_reduce
@@ -235,7 +236,7 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], sentence: str) -
     assert sentence in str(why.value)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.dictionaries(st.sampled_from(["rings", "ranks", "show"]), junk, max_size=3))
 def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
     with contextlib.suppress(HybridLabError):

@@ -6,7 +6,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from profiles import examples
 from strategies import Size, sizes
 
 from hybridlab import REGISTRY, HybridLabError, Kind, Op, Schedule, build, register
@@ -154,7 +155,7 @@ def test_nothing_in_a_schedule_can_be_changed() -> None:
         REGISTRY["mine"] = REGISTRY["1f1b"]  # type: ignore[index]
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(size=sizes())
 def test_a_schedule_survives_pickling(size: Size) -> None:
     schedule = size.build()

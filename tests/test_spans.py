@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
+from profiles import examples
 
 from hybridlab import Costs, HybridLabError, Schedule, Timeline, build, hybrid_step, simulate
 from hybridlab.spans import ALL_GATHER, OPTIMISER, RECEIVE, SEND, SPAN_KINDS, Spans, joined
@@ -151,7 +152,7 @@ def test_refusals_of_a_timeline() -> None:
 column = usual_or_junk([[0], [1], -1, 0, 4, [4]])
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(kind=column, device=column, start=usual_or_junk([[0.0], [1.0]]), end=usual_or_junk([[2.0]]), peer=column)
 def test_junk(kind: Any, device: Any, start: Any, end: Any, peer: Any) -> None:
     spans = outcome(Spans, kind, device, start, end, peer=peer)
@@ -172,7 +173,7 @@ def slices_of(trace: dict[str, Any]) -> dict[int, list[tuple[float, float]]]:
     return tracks
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(p2p=st.sampled_from([0, 0.5, 3, 10]), name=st.sampled_from(["gpipe", "1f1b", "hanayo", "zb-h1"]), overlap=st.booleans())
 def test_no_two_slices_of_a_track_overlap(p2p: float, name: str, overlap: bool) -> None:
     """Perfetto draws the slices of one track one after the other; long messages need tracks of their own."""

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise, permutations
 from typing import Any
 
@@ -12,9 +13,11 @@ import numpy as np
 import oracle
 import pytest
 import step_oracle
-from hypothesis import given, settings
+from cases import in_turn
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
+from profiles import examples
 from strategies import Size, batches, crossing_orders, one_by_one, quarters, settings_of, sizes
 
 from hybridlab import (
@@ -134,7 +137,7 @@ def steps(draw: st.DrawFn, name: str | None = None, most: int = 60) -> tuple[Siz
 
 
 @names
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_serial_is_the_sum_of_its_parts_and_overlap_never_slower(name: str, data: st.DataObject) -> None:
     size, setting, replicas, how = data.draw(steps(name, most=200))
@@ -163,8 +166,13 @@ def test_serial_is_the_sum_of_its_parts_and_overlap_never_slower(name: str, data
         assert busy == pytest.approx(float(replicas * (pipeline.busy.sum() + size.devices * update)))
 
 
+@lru_cache(maxsize=2)
+def all_rows(step: HybridStep) -> list[dict[str, Any]]:
+    return step.timeline.to_rows()
+
+
 def rows_of(step: HybridStep, *kinds: str) -> list[dict[str, Any]]:
-    return [row for row in step.timeline.to_rows() if row["kind"] in kinds]
+    return [row for row in all_rows(step) if row["kind"] in kinds]
 
 
 def check_rings(step: HybridStep, overlap: bool) -> None:
@@ -173,11 +181,11 @@ def check_rings(step: HybridStep, overlap: bool) -> None:
     hops = rows_of(step, "reduce-scatter", "all-gather")
     ranks = mesh.replicas * schedule.copies
     assert len(hops) == 2 * (ranks - 1) * ranks * schedule.stages
+    ops = rows_of(step, "F", "B", "I", "W")
     of_stage = defaultdict(list)
     for hop in hops:
         of_stage[hop["stage"]].append(hop)
     for stage, ring in of_stage.items():
-        ops = rows_of(step, "F", "B", "I", "W")
         ended = [row["end"] for row in ops if row["stage"] == stage or not overlap]
         assert min(hop["start"] for hop in ring) >= max(ended), "no hop starts before the last backward on any replica"
         group = [replica * mesh.stages + path[stage] for replica in range(mesh.replicas) for path in schedule.paths]
@@ -243,11 +251,9 @@ def check_messages(step: HybridStep, setting: oracle.Setting) -> None:
 def check_optimisers(step: HybridStep, optimiser: float) -> None:
     rows = rows_of(step, "optimiser")
     assert [row["device"] for row in rows] == list(range(step.mesh.size))
+    before = rows_of(step, "F", "B", "I", "W", "reduce-scatter", "all-gather")
     for row in rows:
-        before = [
-            other["end"] for other in rows_of(step, "F", "B", "I", "W", "reduce-scatter", "all-gather") if other["device"] == row["device"]
-        ]
-        assert row["start"] >= max(before)
+        assert row["start"] >= max(other["end"] for other in before if other["device"] == row["device"])
         assert row["end"] - row["start"] == pytest.approx(step.timeline.schedule.copies * optimiser)
 
 
@@ -259,7 +265,7 @@ def every_check(step: HybridStep, setting: oracle.Setting, how: dict[str, Any]) 
 
 
 @names
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_messages_rings_and_optimisers_keep_to_the_rules(name: str, data: st.DataObject) -> None:
     size, setting, replicas, how = data.draw(steps(name))
@@ -270,7 +276,7 @@ def test_messages_rings_and_optimisers_keep_to_the_rules(name: str, data: st.Dat
 
 
 @names
-@settings(max_examples=12)
+@examples(12)
 @given(data=st.data(), slow=st.booleans())
 def test_the_step_equals_a_naive_loop_over_events(name: str, data: st.DataObject, slow: bool) -> None:
     """Every time of it, exactly; also where each rank has its own speed."""
@@ -279,7 +285,7 @@ def test_the_step_equals_a_naive_loop_over_events(name: str, data: st.DataObject
     equals_the_naive_loop(size.build(), every, replicas, how)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(schedule=crossing_orders(), data=st.data(), replicas=st.integers(1, 2))
 def test_rings_of_any_holders_keep_to_the_naive_loop_and_never_wait_in_a_circle(
     schedule: Schedule, data: st.DataObject, replicas: int
@@ -319,7 +325,7 @@ def equals_the_naive_loop(schedule: Schedule, setting: oracle.Setting, replicas:
     assert set(wanted.rings) == {row["stage"] for row in rows_of(step, "reduce-scatter")}
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(schedule=crossing_orders() | sizes().map(Size.build), overlap=st.booleans())
 def test_equal_schedules_have_equal_steps(schedule: Schedule, overlap: bool) -> None:
     """The order of the rings follows from the orders alone, not from slots, which a schedule read from text numbers anew."""
@@ -418,8 +424,8 @@ def test_one_replica_has_no_ring() -> None:
 
 
 @names
-@pytest.mark.parametrize("sizes", [(1, 1), (1, 2), (2, 1), (4, 2), (5, 1)], ids=str)
-@pytest.mark.parametrize("replicas", [1, 2, 5])
+@in_turn("replicas", [1, 2, 5])
+@in_turn("sizes", [(1, 1), (1, 2), (2, 1), (4, 2), (5, 1)])
 def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int], replicas: int) -> None:
     family = REGISTRY[name]
     devices, microbatches = sizes
@@ -456,7 +462,7 @@ def test_all_devices_idle_share_and_efficiency_are_one_whole() -> None:
 # Batches of costs
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(data=st.data())
 def test_a_batch_equals_its_settings_one_by_one(data: st.DataObject) -> None:
     size, _, replicas, how = data.draw(steps())
@@ -485,7 +491,7 @@ def ring_bytes(parameters: int, replicas: int, wire: WireFormat) -> int:
 WIRES = [FP32, FP16, BF16, INT8, WireFormat("INT8", block=256, scale="FP16"), WireFormat("INT8", stochastic=True)]
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     parameters=st.integers(0, 400),
     replicas=st.integers(1, 6),
@@ -628,7 +634,7 @@ def test_refusals_of_sizes() -> None:
 time = usual_or_junk([0, 1, 2.5])
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     schedule=usual_or_junk([build("1f1b", 2, 2), build("interleaved", 2, 2), build("chimera", 2, 2)]),
     costs=usual_or_junk([REPORT, Costs(forward=[[1], [2]], backward=3)]),

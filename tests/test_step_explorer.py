@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk
 from oracle import partners
+from profiles import examples
 from step_oracle import Step
 
 from hybridlab import FP16, FP32, INT8, REGISTRY, HybridLabError, build
@@ -323,7 +324,7 @@ def test_more_data_than_a_page_can_carry_are_refused(monkeypatch: pytest.MonkeyP
     assert grid.MOST_BYTES == 2_000_000
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.dictionaries(
         st.sampled_from(["schedules", "devices", "replicas", "ring_step", "overlap", "wire", "link", "show", "unit"]), junk, max_size=2

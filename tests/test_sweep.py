@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk, outcome
+from profiles import examples
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Sweep, build, formulas, simulate, sweep
 from hybridlab.clock import side_by_side
@@ -472,7 +473,7 @@ def test_an_exception_of_a_function_comes_out() -> None:
         sweep("gpipe", {**GRID, "forward": lambda devices: 1 / (devices - 2)})
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.sampled_from(["schedules", "grid", "executor", "progress", *GRID, "weight_share", "chunks", "free"]), junk)
 def test_junk_is_refused_with_a_sentence_or_read(where: str, value: Any) -> None:
     if where in ("schedules", "grid"):

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from misuse import junk
+from profiles import examples
 from sweep_tables import DEVICES, LATENCIES, NAMES, WHY, bubble_ratio, is_refused, makespan, some_table, table
 
 from hybridlab import HybridLabError
@@ -18,6 +19,12 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 def explorer(unit: str | None = "ms", **named: Any) -> SweepExplorer:
     return SweepExplorer(some_table(unit), "devices", **named)
+
+
+@pytest.fixture(scope="module")
+def shared() -> SweepExplorer:
+    """A view that all examples of junk share."""
+    return explorer()
 
 
 def test_the_data_are_the_cells_of_the_table() -> None:
@@ -112,20 +119,17 @@ def test_what_a_page_sends_is_taken_and_nonsense_is_not() -> None:
     assert made.chosen == {"p2p": 0.5}
 
 
-MADE = explorer()
-
-
-@settings(max_examples=200)
+@examples(200)
 @given(junk)
-def test_junk_is_refused_in_a_sentence_or_taken(value: Any) -> None:
-    for name in MADE.SETTING:
+def test_junk_is_refused_in_a_sentence_or_taken(shared: SweepExplorer, value: Any) -> None:
+    for name in shared.SETTING:
         try:
-            setattr(MADE, name, value)
+            setattr(shared, name, value)
         except HybridLabError as why:
             assert str(why)  # noqa: PT017 - what is refused has a sentence, what is taken has none
-    assert MADE.at in DEVICES
-    assert MADE.chosen["p2p"] in LATENCIES
-    assert set(MADE.drawn) <= set(NAMES)
+    assert shared.at in DEVICES
+    assert shared.chosen["p2p"] in LATENCIES
+    assert set(shared.drawn) <= set(NAMES)
 
 
 @pytest.mark.parametrize(

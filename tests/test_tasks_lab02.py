@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from solutions import SOLUTIONS, cells_of, is_solution
+from solutions import is_solution, lab_cells, solutions_of
 from strategies import legal_orders
 
 from hybridlab import InvalidSchedule, Schedule, build, published
@@ -19,7 +19,7 @@ LINE = "device 1: 1F0 1F1 1B0 1F2 1B1 1F3 1B2 1B3"
 
 
 def test_the_solution_of_task_1_is_1f1b_as_built() -> None:
-    assert Schedule.parse(SOLUTIONS["lab02.t1"]).orders == build("1f1b", 3, 4).orders
+    assert Schedule.parse(solutions_of("lab02")["lab02.t1"]).orders == build("1f1b", 3, 4).orders
 
 
 # Task, another way to write its right answer.
@@ -135,5 +135,5 @@ def test_1f1b_as_built_has_no_fault(devices: int, microbatches: int) -> None:
 
 
 def test_the_lab_shows_the_order_that_task_4_judges() -> None:
-    text = "\n".join(cell.source for cell in cells_of("lab02") if cell.cell_type == "code" and not is_solution(cell))
+    text = "\n".join(cell.source for cell in lab_cells("lab02") if cell.kind == "code" and not is_solution(cell))
     assert all(line in text for line in BROKEN)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracle import nodes, times, uniform
-from solutions import SOLUTIONS
+from solutions import solutions_of
 
 from hybridlab import build
 from hybridlab.tasks.lab12 import makespan
@@ -82,20 +82,20 @@ def test_a_fold_puts_neighbouring_stages_on_neighbouring_devices_and_turns_where
         turns = len(walk) % 3 == 0
         step = -step if turns else step
         walk.append(walk[-1] if turns else walk[-1] + step)
-    assert walk == FOLDED == SOLUTIONS["lab12.t1"]
+    assert walk == FOLDED == solutions_of("lab12")["lab12.t1"]
 
 
 def test_messages_are_the_changes_of_device() -> None:
     loop = [stage % 6 for stage in range(24)]
     fold = [stage % 6 if stage // 6 % 2 == 0 else 5 - stage % 6 for stage in range(24)]
     counted = [2 * 12 * sum(here != there for here, there in pairwise(path)) for path in (loop, fold)]
-    assert counted == list(SOLUTIONS["lab12.t2"])
+    assert counted == list(solutions_of("lab12")["lab12.t2"])
 
 
 def test_the_step_by_formula_is_the_oracles() -> None:
     schedule = build("interleaved", 4, 12, 3)
     ends = times(nodes(schedule), uniform(4, 12, 24, p2p=2), chunks=3)
-    assert max(end for _, end in ends.values()) == Fraction(512) == SOLUTIONS["lab12.t3"]
+    assert max(end for _, end in ends.values()) == Fraction(512) == solutions_of("lab12")["lab12.t3"]
 
 
 @pytest.mark.parametrize(("place", "name"), [(0, "interleaved"), (1, "looped-bfs")])
@@ -111,4 +111,4 @@ def test_no_cut_of_24_layers_is_faster(place: int, name: str) -> None:
         exact = name == "looped-bfs" or 48 / chunks > 3
         assert makespan(name, 8, 16, chunks, 48, 3) >= found[chunks] - 1e-9
         assert not exact or makespan(name, 8, 16, chunks, 48, 3) == pytest.approx(found[chunks])
-    assert min(found, key=found.__getitem__) == SOLUTIONS["lab12.t4"][place]
+    assert min(found, key=found.__getitem__) == solutions_of("lab12")["lab12.t4"][place]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracle import Setting, nodes, times
-from solutions import SOLUTIONS
+from solutions import solutions_of
 
 from hybridlab import REGISTRY, Costs, Schedule, build, simulate
 from hybridlab.bound import lower_bound
@@ -78,7 +78,7 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab13.t2", np.array([0.12195, 0.07692])),
     ("lab13.t3", ["ZB-H1 ", 902.0]),
     ("lab13.t4", NEARLY),
-    ("lab13.t4", SOLUTIONS["lab13.t4"].replace("device 0:", "").replace("device 1:", "").replace("device 2:", "")),
+    ("lab13.t4", solutions_of("lab13")["lab13.t4"].replace("device 0:", "").replace("device 1:", "").replace("device 2:", "")),
 ]
 
 
@@ -90,14 +90,14 @@ def length_of(text: str) -> Fraction:
 def test_the_order_to_beat_takes_270_ms_and_the_solution_240() -> None:
     assert float(length_of(GIVEN)) == pytest.approx(270)
     assert float(length_of(NEARLY)) == pytest.approx(250)
-    assert float(length_of(SOLUTIONS["lab13.t4"])) == pytest.approx(240)
+    assert float(length_of(solutions_of("lab13")["lab13.t4"])) == pytest.approx(240)
 
 
 def test_no_order_is_shorter_than_the_solution() -> None:
     """Device 0 alone has four microbatches of 30 + 10 + 20 ms to compute."""
-    schedule = Schedule.parse(SOLUTIONS["lab13.t4"], name="yours")
+    schedule = Schedule.parse(solutions_of("lab13")["lab13.t4"], name="yours")
     assert lower_bound(schedule, UNEVEN.costs()) == pytest.approx(4 * (30 + 10 + 20))
-    assert "no order is shorter" in check("lab13.t4", SOLUTIONS["lab13.t4"]).messages[0]
+    assert "no order is shorter" in check("lab13.t4", solutions_of("lab13")["lab13.t4"]).messages[0]
     assert "20 ms less than ZB-H1; the shortest takes 240 ms" in check("lab13.t4", NEARLY).messages[0]
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import examples
 from strategies import Size, crossing_orders, sizes
 
 from hybridlab import BF16, FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Op, Schedule, WireFormat, build, simulate
@@ -55,7 +56,7 @@ def agrees(step: Executor, alone: Any) -> None:
     np.testing.assert_allclose(step.losses, losses, rtol=0, atol=1e-13)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(sizes(), st.sampled_from(["tanh", "relu"]), st.integers(0, 3), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_gradients_are_those_of_one_device(size: Size, activation: str, more: int, replicas: int, seed: int) -> None:
     schedule = size.build()
@@ -66,7 +67,7 @@ def test_gradients_are_those_of_one_device(size: Size, activation: str, more: in
     agrees(step, alone)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(sizes(), st.randoms(use_true_random=False))
 def test_activations_held_are_the_peak_of_the_schedule(size: Size, rng: Any) -> None:
     schedule = size.build()
@@ -103,7 +104,7 @@ def test_twenty_steps_with_fp32_messages_equal_one_device(devices: int, microbat
         assert (trained.peak_activations == simulate(schedule, Costs(forward=1, backward=2)).peak_activations).all()
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(schedule=crossing_orders(), replicas=st.integers(1, 2))
 def test_copies_on_any_paths_train_what_one_device_trains(schedule: Schedule, replicas: int) -> None:
     """Also where one copy has more microbatches than another."""
@@ -216,7 +217,7 @@ def test_an_operation_before_its_input_is_refused(name: str, first: str, second:
         step.run(wrong(list(in_running_order(schedule)), first=first, second=second))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(sizes(), st.randoms(use_true_random=False))
 def test_any_two_operations_swapped_raise_or_change_nothing(size: Size, rng: Any) -> None:
     schedule = size.build()

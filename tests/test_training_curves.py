@@ -1,6 +1,7 @@
 """The training curves hold what the runs hold, refuse in sentences, and print the same text in every run."""
 
 import json
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from misuse import junk
+from profiles import examples
 
 from hybridlab import INT8, HybridLabError, build
 from hybridlab.training import Trained, TrainedAlone, train, train_alone
@@ -88,49 +90,52 @@ def test_what_a_page_sends_is_taken_and_nonsense_is_not() -> None:
     assert curves.chosen == ["INT8", "at random"]
 
 
-CURVES = view()
+@pytest.fixture(scope="module")
+def shared() -> TrainingCurves:
+    """A view that all examples of junk share."""
+    return view()
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(junk)
-def test_junk_is_refused_in_a_sentence_or_taken(value: Any) -> None:
+def test_junk_is_refused_in_a_sentence_or_taken(shared: TrainingCurves, value: Any) -> None:
     for name in ("chosen", "step"):
         try:
-            setattr(CURVES, name, value)
+            setattr(shared, name, value)
         except HybridLabError as why:
             assert str(why)  # noqa: PT017 - what is refused has a sentence, what is taken has none
-    assert "|".join(CURVES.chosen) in CURVES.data["runs"]
-    assert 1 <= CURVES.step <= 6
+    assert "|".join(shared.chosen) in shared.data["runs"]
+    assert 1 <= shared.step <= 6
 
 
 @pytest.mark.parametrize(
     ("choices", "runs", "beside", "says"),
     [
-        (CHOICES, {}, alone(), "runs are up to 500 finished runs"),
-        (CHOICES, [some_run()], alone(), "runs are up to 500 finished runs"),
-        ((), {(): some_run()}, alone(), "runs are up to 500 finished runs"),
-        (3, some_runs(), alone(), "choices are a list of names"),
-        (("a|b", "c"), some_runs(), alone(), "none of them |"),
-        (("", "c"), some_runs(), alone(), "has 1 to 40 characters"),
-        (("a", 2), some_runs(), alone(), "the name of a choice must be a string"),
-        (("a",), some_runs(), alone(), "a tuple with a text for each choice"),
-        (("a",), {"x": some_run()}, alone(), "a tuple with a text for each choice"),
-        (("a",), {(1,): some_run()}, alone(), "a value to choose must be a string"),
-        (("a",), {("x",): alone()}, alone(), "a run as train() returns it"),
-        (("a",), {("x",): some_run()}, 3, "alone is a run as train_alone() returns it, not 3"),
+        (CHOICES, dict, alone, "runs are up to 500 finished runs"),
+        (CHOICES, lambda: [some_run()], alone, "runs are up to 500 finished runs"),
+        ((), lambda: {(): some_run()}, alone, "runs are up to 500 finished runs"),
+        (3, some_runs, alone, "choices are a list of names"),
+        (("a|b", "c"), some_runs, alone, "none of them |"),
+        (("", "c"), some_runs, alone, "has 1 to 40 characters"),
+        (("a", 2), some_runs, alone, "the name of a choice must be a string"),
+        (("a",), some_runs, alone, "a tuple with a text for each choice"),
+        (("a",), lambda: {"x": some_run()}, alone, "a tuple with a text for each choice"),
+        (("a",), lambda: {(1,): some_run()}, alone, "a value to choose must be a string"),
+        (("a",), lambda: {("x",): alone()}, alone, "a run as train() returns it"),
+        (("a",), lambda: {("x",): some_run()}, lambda: 3, "alone is a run as train_alone() returns it, not 3"),
         (
             CHOICES,
-            {key: run for key, run in some_runs().items() if key[0] == "FP32" or key[1] == "by label"},
-            alone(),
+            lambda: {key: run for key, run in some_runs().items() if key[0] == "FP32" or key[1] == "by label"},
+            alone,
             "there is no run for",
         ),
-        (("a",), {("x",): some_run()}, train_alone(steps=5), "need the same steps"),
-        (("a",), {("x",): some_run()}, train_alone(steps=6), "need the same steps"),
+        (("a",), lambda: {("x",): some_run()}, lambda: train_alone(steps=5), "need the same steps"),
+        (("a",), lambda: {("x",): some_run()}, lambda: train_alone(steps=6), "need the same steps"),
     ],
 )
-def test_runs_that_do_not_fit_together_are_refused(choices: Any, runs: Any, beside: Any, says: str) -> None:
+def test_runs_that_do_not_fit_together_are_refused(choices: Any, runs: Callable[[], Any], beside: Callable[[], Any], says: str) -> None:
     with pytest.raises(HybridLabError) as refusal:
-        TrainingCurves(choices, runs, beside)
+        TrainingCurves(choices, runs(), beside())
     assert says in str(refusal.value)
 
 

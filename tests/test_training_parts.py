@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk
+from profiles import examples
 from scipy.special import log_softmax
 
 from hybridlab import FP16, INT8, HybridLabError, Schedule, WireFormat, build
@@ -209,7 +210,7 @@ JUNK_ARGUMENTS = (
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.sampled_from(JUNK_ARGUMENTS), junk)
 def test_junk_is_refused_in_a_sentence_or_taken(name: str, value: Any) -> None:
     if name == "progress" and callable(value):

@@ -4,16 +4,18 @@ import contextlib
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk
+from profiles import examples
 from sweep_tables import some_table
 
 from hybridlab import A100_80GB, FP16, INT8, HybridLabError, build, widgets
-from hybridlab.training import train, train_alone
+from hybridlab.training import Trained, TrainedAlone, train, train_alone
 from hybridlab.widgets import (
     ClusterExplorer,
     ErrorExplorer,
@@ -26,8 +28,14 @@ from hybridlab.widgets import (
 )
 from hybridlab.widgets.view import View
 
-RUNS = {(str(rate),): train(build("1f1b", 2, 2), 2, steps=3, learning_rate=rate) for rate in (0.1, 0.3)}
-ALONE = train_alone(steps=3)
+
+@cache
+def curves() -> tuple[dict[tuple[str, ...], Trained], TrainedAlone]:
+    """Two runs and the one that they are compared with."""
+    runs = {(str(rate),): train(build("1f1b", 2, 2), 2, steps=3, learning_rate=rate) for rate in (0.1, 0.3)}
+    return runs, train_alone(steps=3)
+
+
 MAKE: dict[str, Callable[[], View]] = {
     "ClusterExplorer": lambda: ClusterExplorer(gpus=A100_80GB, replicas=2, microbatches=(1, 4), microbatch=1, wires=FP16, recompute="full"),
     "ErrorExplorer": lambda: ErrorExplorer((2, 4), INT8, "normal", 64),
@@ -36,7 +44,7 @@ MAKE: dict[str, Callable[[], View]] = {
     "StepExplorer": lambda: StepExplorer("1f1b", replicas=(1, 2), microbatches=(2, 4), ring_step=1),
     "SweepExplorer": lambda: SweepExplorer(some_table(), "devices"),
     "TimelineExplorer": lambda: TimelineExplorer(devices=(2, 3), microbatches=(2, 4)),
-    "TrainingCurves": lambda: TrainingCurves(("Learning rate",), RUNS, ALONE),
+    "TrainingCurves": lambda: TrainingCurves(("Learning rate",), *curves()),
 }
 each_view = pytest.mark.parametrize("name", MAKE)
 
@@ -94,14 +102,16 @@ def test_a_good_part_beside_a_bad_one_is_not_kept(name: str, good: dict[str, Any
     assert setting_of(view) == before | good
 
 
-VIEWS = {name: make() for name, make in MAKE.items()}
+@pytest.fixture(scope="module")
+def view(request: pytest.FixtureRequest) -> View:
+    """A view that all examples share: what junk has changed is what the next junk meets."""
+    return MAKE[request.param]()
 
 
-@each_view
-@settings(max_examples=60)
+@pytest.mark.parametrize("view", MAKE, indirect=True)
+@examples(60)
 @given(data=st.data())
-def test_junk_from_a_page_is_refused_or_drawn(name: str, data: st.DataObject) -> None:
-    view = VIEWS[name]
+def test_junk_from_a_page_is_refused_or_drawn(view: View, data: st.DataObject) -> None:
     state = data.draw(st.dictionaries(st.sampled_from(view.SETTING), junk, max_size=3))
     with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
         state = json.loads(json.dumps(state))

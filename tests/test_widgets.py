@@ -7,14 +7,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk
+from profiles import examples
 from strategies import Size, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, formulas, simulate, widgets
@@ -26,20 +28,30 @@ SCRIPT, STYLE = str(TimelineExplorer._esm), str(TimelineExplorer._css)
 
 TIMES: dict[str, Any] = {"forward": 1.1, "backward": 2.3, "weight_share": 0.4}
 AXES: dict[str, Any] = {"devices": (1, 2, 4), "microbatches": (1, 4, 6), "chunks": (2, 4), "p2p": (0, 0.3, 1)}
-DATA = grid_data(list(REGISTRY), AXES, TIMES)
 
 ARGUMENTS = ["schedules", "devices", "microbatches", "chunks", "p2p", "forward", "backward", "unit", "show"]
 
 Entry = dict[str, Any]
 
 
-def supported() -> Iterator[tuple[Entry, int, Timeline]]:
+@cache
+def whole() -> dict[str, Any]:
+    """The data of a grid of all schedules; made once, and changed by no test."""
+    return grid_data(list(REGISTRY), AXES, TIMES)
+
+
+@cache
+def supported() -> tuple[tuple[Entry, int, Timeline], ...]:
     """Every entry of the grid that is not refused, the place of each latency, and what the simulator says of it."""
-    for name, entry in DATA["pipelines"].items():
+    return tuple(_supported())
+
+
+def _supported() -> Iterator[tuple[Entry, int, Timeline]]:
+    for name, entry in whole()["pipelines"].items():
         if "refusal" not in entry:
             schedule, devices, microbatches, chunks = name.split("/")
             order = build(schedule, int(devices), int(microbatches), int(chunks))
-            for place, latency in enumerate(DATA["p2p"]):
+            for place, latency in enumerate(whole()["p2p"]):
                 yield entry, place, simulate(order, Costs(**TIMES, p2p=latency))
 
 
@@ -68,8 +80,8 @@ def small(**changes: Any) -> TimelineExplorer:
 
 def test_the_grid_has_every_combination() -> None:
     wanted = product(REGISTRY, AXES["devices"], AXES["microbatches"], (1, 2, 4))
-    assert list(DATA["pipelines"]) == ["/".join(map(str, each)) for each in wanted]
-    assert sum("refusal" not in entry for entry in DATA["pipelines"].values()) > 40
+    assert list(whole()["pipelines"]) == ["/".join(map(str, each)) for each in wanted]
+    assert sum("refusal" not in entry for entry in whole()["pipelines"].values()) > 40
 
 
 def test_every_order_and_time_is_the_simulators() -> None:
@@ -156,7 +168,7 @@ def test_inputs_are_named_as_the_schedule_names_them() -> None:
 
 
 def test_refused_combinations_carry_the_registrys_sentence() -> None:
-    refused = {name: entry["refusal"] for name, entry in DATA["pipelines"].items() if "refusal" in entry}
+    refused = {name: entry["refusal"] for name, entry in whole()["pipelines"].items() if "refusal" in entry}
     for name, sentence in refused.items():
         with pytest.raises(UnsupportedSize) as why:
             build(name.split("/")[0], *map(int, name.split("/")[1:]))
@@ -166,7 +178,7 @@ def test_refused_combinations_carry_the_registrys_sentence() -> None:
 
 
 def test_a_schedule_is_offered_the_chunks_it_supports() -> None:
-    chunks = {schedule["name"]: schedule["chunks"] for schedule in DATA["schedules"]}
+    chunks = {schedule["name"]: schedule["chunks"] for schedule in whole()["schedules"]}
     several, folded = ["interleaved", "looped-bfs", "hanayo", "interleaved-zb"], ["zb-v", "v-half", "v-min", "dualpipe-v"]
     assert chunks == {name: [2, 4] if name in several else [2] if name in folded else [1] for name in REGISTRY}
     fewest = grid_data(["interleaved", "gpipe"], AXES | {"chunks": None}, TIMES)
@@ -191,9 +203,9 @@ def test_the_data_are_plain_json_and_small() -> None:
 def test_the_text_is_the_same_in_another_process() -> None:
     make = "TimelineExplorer({'1f1b', 'gpipe'}, devices={2, 4}, microbatches=[8, 4], p2p=1/3, show={'compare': '1f1b'})"
     program = f"from hybridlab.widgets import TimelineExplorer; print({make})"
-    runs = [subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True) for _ in range(2)]
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     explorer = TimelineExplorer(("gpipe", "1f1b"), devices=(2, 4), microbatches=(4, 8), p2p=1 / 3, show={"compare": "1f1b"})
-    assert {run.stdout.strip() for run in runs} == {repr(explorer)}
+    assert run.stdout.strip() == repr(explorer)
     wanted = r"<TimelineExplorer: 8 settings, data [0-9a-f]{8}; gpipe against 1f1b, 2 devices, 4 microbatches, 1 chunk, latency 0.333333>"
     assert re.fullmatch(wanted, repr(explorer))
 
@@ -276,18 +288,18 @@ def test_its_figures_are_those_of_the_closed_forms(devices: int, microbatches: i
 
 
 def test_what_is_computed_has_the_shape_of_the_grid() -> None:
-    for name, entry in DATA["pipelines"].items():
+    for name, entry in whole()["pipelines"].items():
         schedule, *numbers = name.split("/")
         devices, microbatches, chunks = map(int, numbers)
         setting = {"schedule": schedule, "devices": devices, "microbatches": microbatches, "chunks": chunks, "p2p": 0.3, "compare": ""}
         extra = setting_data(setting, TIMES)
         same = {key: [value[1]] if key in ("start", "late", "makespan", "bubble") else value for key, value in entry.items()}
-        assert extra.keys() == DATA.keys()
+        assert extra.keys() == whole().keys()
         assert extra["pipelines"] == {name: same}
         assert [each["title"] for each in extra["schedules"]] == [REGISTRY[schedule].title]
         if "refusal" not in entry:
             assert {kind: each["colours"][str(chunks)] for kind, each in extra["kinds"].items()} == {
-                kind: each["colours"][str(chunks)] for kind, each in DATA["kinds"].items()
+                kind: each["colours"][str(chunks)] for kind, each in whole()["kinds"].items()
             }
 
 
@@ -464,15 +476,15 @@ def test_more_data_than_a_page_can_carry_are_refused(size: dict[str, Any]) -> No
 
 def test_the_limit_is_two_megabytes_of_json(monkeypatch: pytest.MonkeyPatch) -> None:
     assert grid.MOST_BYTES == 2_000_000
-    length = len(json.dumps(DATA, separators=(",", ":")))
+    length = len(json.dumps(whole(), separators=(",", ":")))
     monkeypatch.setattr(grid, "MOST_BYTES", length)
-    assert grid_data(list(REGISTRY), AXES, TIMES) == DATA
+    assert grid_data(list(REGISTRY), AXES, TIMES) == whole()
     monkeypatch.setattr(grid, "MOST_BYTES", length - 1)
     with pytest.raises(HybridLabError, match=r"more than the .* MB of data"):
         grid_data(list(REGISTRY), AXES, TIMES)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.dictionaries(st.sampled_from(ARGUMENTS), junk, max_size=3))
 def test_junk_is_refused_or_drawn(arguments: dict[str, Any]) -> None:
     with contextlib.suppress(HybridLabError):
@@ -499,6 +511,6 @@ def test_script_and_style_ask_no_other_host(name: str) -> None:
 
 
 def test_colours_are_defined_once() -> None:
-    assert {kind: entry["colours"]["4"][0] for kind, entry in DATA["kinds"].items()} == dict(KIND_COLOURS)
-    assert DATA["kinds"]["W"]["colours"]["2"] == [shade_colour("W", chunk, 2) for chunk in range(2)]
+    assert {kind: entry["colours"]["4"][0] for kind, entry in whole()["kinds"].items()} == dict(KIND_COLOURS)
+    assert whole()["kinds"]["W"]["colours"]["2"] == [shade_colour("W", chunk, 2) for chunk in range(2)]
     assert not [colour for colour in KIND_COLOURS.values() if colour.lower() in (SCRIPT + STYLE).lower()]

@@ -7,10 +7,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from cases import in_turn
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
 from misuse import junk, outcome, usual_or_junk
+from profiles import examples
 
 from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, WireFormat
 
@@ -173,8 +175,8 @@ def test_zeros_arrive_as_zeros(wire: WireFormat) -> None:
 
 
 @each_format
-@pytest.mark.parametrize("fault", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@in_turn("fault", [np.nan, np.inf, -np.inf])
+@in_turn("kind", [np.float32, np.float64])
 def test_nan_and_infinity_are_refused_alike(wire: WireFormat, fault: float, kind: type) -> None:
     values = np.array([1.0, fault, 2.0], dtype=kind)
     with pytest.raises(HybridLabError) as why:
@@ -201,7 +203,7 @@ def test_what_a_format_cannot_carry_is_refused(wire: WireFormat, value: float, s
 
 
 @each_format
-@pytest.mark.parametrize("value", [65504.0, 3.3e38, 5e-324, 1e-45, 2.0**-130, 1e-8])
+@in_turn("value", [65504.0, 3.3e38, 5e-324, 1e-45, 2.0**-130, 1e-8])
 def test_what_arrives_is_finite(wire: WireFormat, value: float) -> None:
     if wire in (FP16, SMALL_SCALES) and value > 1e6:
         return
@@ -260,7 +262,7 @@ def test_refusals_are_sentences(ask: Any, sentence: str) -> None:
     assert str(why.value) == sentence
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     name=usual_or_junk(["FP32", "INT8", "BF16"]),
     block=usual_or_junk([None, 2]),

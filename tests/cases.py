@@ -1,0 +1,39 @@
+"""Many small cases in one test: all are tried, and the test names each that fails."""
+
+import inspect
+import traceback
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+import pytest
+
+
+def in_turn(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that tries a test with all values in turn; it is used like ``pytest.mark.parametrize``, for cheap cases.
+
+    ``names`` are the test's arguments, separated by commas; where there are several, each value is a tuple.
+    """
+    arguments, listed = [name.strip() for name in names.split(",")], list(values)
+    assert listed, "a test without a case cannot fail"
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @wraps(test)
+        def all_of_them(**given: Any) -> None:
+            failed = []
+            for value in listed:
+                case = dict(zip(arguments, value if len(arguments) > 1 else [value], strict=True))
+                try:
+                    test(**given, **case)
+                except (Exception, pytest.fail.Exception) as why:
+                    line = traceback.extract_tb(why.__traceback__)[-1].lineno
+                    told = ", ".join(f"{name}={shown!r:.80}" for name, shown in case.items())
+                    failed.append(f"{told}: line {line}: {type(why).__name__}: {why}")
+            assert not failed, f"{len(failed)} of {len(listed)} cases failed:\n" + "\n\n".join(failed)
+
+        signature = inspect.signature(test)
+        left = [each for name, each in signature.parameters.items() if name not in arguments]
+        all_of_them.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        return all_of_them
+
+    return decorate

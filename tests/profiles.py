@@ -1,0 +1,19 @@
+"""How many examples a property test draws: the profiles `quick`, the default, and `full` (`--hypothesis-profile=full`)."""
+
+import os
+
+from hypothesis import settings
+
+FULL, QUICK = 100, 20  # examples of a test that asks for no number
+
+
+def register() -> None:
+    """Register both profiles and load the quick one; in CI both draw the same examples in every run."""
+    for name, count in (("quick", QUICK), ("full", FULL)):
+        settings.register_profile(name, max_examples=count, deadline=None, derandomize=bool(os.environ.get("CI")))
+    settings.load_profile("quick")
+
+
+def examples(count: int) -> settings:
+    """Return the decorator of a test that draws ``count`` examples in the full profile and a fifth of them in the quick one."""
+    return settings(max_examples=max(1, count * settings().max_examples // FULL))
