@@ -31,7 +31,9 @@ def test_by_hand() -> None:
 def test_a_matrix_has_the_sender_in_its_rows() -> None:
     """There 1 and 5, back 2 and 7."""
     costs = Costs(forward=1, backward=2, p2p_between=[[0, 1, 9], [2, 0, 5], [9, 7, 0]])
-    assert simulate(build("1f1b", 3, 1), costs).makespan == 9 + 1 + 5 + 7 + 2
+    run = simulate(build("1f1b", 3, 1), costs)
+    assert run.start.tolist() == [0, 22, 2, 18, 8, 9]
+    assert run.makespan == 9 + 1 + 5 + 7 + 2
 
 
 @given(size=sizes().filter(lambda size: size.name in NEIGHBOURS and size.devices > 1), data=st.data())
