@@ -40,7 +40,7 @@ define stage
 	printf -- '-- %s: %s s\n' $(1) $$(($$(date +%s) - begun)); exit $$status
 endef
 
-.PHONY: setup lab test check lint types unit unit-full labs-check book book-check site-check serve bench labs-refresh clean
+.PHONY: setup lab test check lint types unit unit-full labs-check book book-check site-check wheel-check serve bench labs-refresh clean
 .NOTPARALLEL:
 
 setup: $(STAMP)
@@ -62,7 +62,7 @@ lab: $(STAMP)
 test: lint types unit labs-check
 	@printf '\nEvery quick check passed; make check runs all of them.\n'
 
-check: lint types unit-full labs-check book-check site-check
+check: lint types unit-full labs-check book-check site-check wheel-check
 	@printf '\nEvery check passed.\n'
 
 lint: $(STAMP)
@@ -92,6 +92,11 @@ $(AXE): tests/site/package-lock.json $(STAMP)
 site-check: book-check $(AXE)
 	$(call stage,"The built site in a browser: playwright",$(BIN)/python -m pytest -q -n auto --dist loadgroup tests/site)
 
+# installs the wheel alone into a fresh environment, with numpy from the index that pip asks
+wheel-check: $(STAMP)
+	$(call stage,"README's examples from the wheel alone",\
+		$(BIN)/python tests/wheel_alone.py build dist && $(BIN)/python tests/wheel_alone.py try dist/hybridlab-*.whl)
+
 book: book-check
 	@echo "The site is in _build/html; open _build/html/index.html, or run make serve"
 
@@ -105,4 +110,4 @@ labs-refresh: $(STAMP)
 	@$(BIN)/python tests/run_labs.py refresh labs
 
 clean:
-	rm -rf $(VENV) _build tests/site/node_modules .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) _build dist tests/site/node_modules .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
