@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "_build/executed"
 SOURCES = ("hybridlab", "book/_ext", "requirements.lock")  # what a notebook runs on, besides Python
 SECONDS_A_CELL = 600  # only a cell that hangs reaches it
+NO_BARS = {"TQDM_DISABLE": "1"}  # a bar of progress comes after some seconds, so that only slow machines would show it
 
 
 class LabError(Exception):
@@ -101,7 +102,7 @@ def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
     where = {"metadata": {"path": str(path.parent)}}
     try:
         client = NotebookClient(fresh, timeout=SECONDS_A_CELL, kernel_name="python3", resources=where, record_timing=False)
-        asyncio.run(client.async_execute())  # in a loop that ends with the lab: client.execute() leaves one open in each thread
+        asyncio.run(client.async_execute(env=os.environ | NO_BARS))  # in a loop that ends with the lab: client.execute() leaves one open in each thread
     except (CellExecutionError, CellTimeoutError) as why:
         raise LabError(str(why), fresh) from why
     return fresh, perf_counter() - begun
@@ -110,6 +111,7 @@ def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
 def keep_there(app: "Sphinx", config: Any) -> None:
     """Let the book take what is kept, and keep there what it runs itself."""
     config.nb_execution_cache_path = str(folder())
+    os.environ.update(NO_BARS)  # which kernels inherit
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:
