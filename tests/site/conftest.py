@@ -21,12 +21,11 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from browser import NO_CHROMIUM, NO_SITE, SITE, chromium, open_page, page_names, program, record, serving
+from browser import NO_CHROMIUM, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, program, record, serving
 from playwright.sync_api import Browser, Page, expect
 
 NewPage = Callable[..., Page]
 Edit = Callable[[str], str]
-PATIENCE = 10_000  # milliseconds
 expect.set_options(timeout=PATIENCE)
 
 
@@ -94,7 +93,6 @@ def new_page(browser: Browser, server: str, files: str, faults: list[str]) -> It
     def opening(url: str, *, width: int = 1280, scheme: str = "light", edit: Edit | None = None, **context: Any) -> Page:
         settings = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "reduced_motion": "reduce", **context}
         made = browser.new_context(**settings)
-        made.set_default_timeout(PATIENCE)
         opened.append(made)
         record(made, faults, (server, files))
         if edit:
