@@ -12,6 +12,7 @@
             console, errors that nothing caught. A test whose pages have any fails at its end; one that wants them
             looks at the list and clears it.
 `page_name` each page of the site in turn: "labs/lab02_one_f_one_b.html"
+`own_page`  the same without index.html, which leads to another page of the site
 `lab`       each lab's page in turn
 """
 
@@ -33,6 +34,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = page_names() or ["index.html"]  # a site that was not built fails in `site`
     if "page_name" in metafunc.fixturenames:
         metafunc.parametrize("page_name", names)
+    if "own_page" in metafunc.fixturenames:
+        metafunc.parametrize("own_page", [name for name in names if name != "index.html"] or names)
     if "lab" in metafunc.fixturenames:
         metafunc.parametrize("lab", [name for name in names if name.startswith("labs/")] or ["labs"])
 
