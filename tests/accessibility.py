@@ -1,22 +1,75 @@
 """What axe-core finds wrong with a page for readers with a screen reader, without a mouse, or with weak eyes."""
 
+from functools import cache
+
 import pytest
 from browser import SITE
 from playwright.sync_api import Page
 
 AXE = SITE.parents[1] / "tests/site/node_modules/axe-core/axe.min.js"
 NO_AXE = "axe-core is not installed: run make site-check, or npm ci in tests/site"
-VIOLATIONS = """async (within) => {
-  const options = { iframes: false, preload: false, resultTypes: ["violations"] };
+OF_COLOURS = ("color-contrast", "link-in-text-block")  # the rules that depend on whether a page is light or dark
+# Of texts that look the same, two are asked for their contrast: the same element, class and letters on the same grounds. Thousands
+# of words of code and numbers of operations do, and each would take a millisecond.
+VIOLATIONS = """async ([within, rules]) => {
+  const grounds = new Map();
+  const groundsOf = (element) => {
+    if (!element) return "";
+    if (!grounds.has(element)) {
+      const { backgroundColor, backgroundImage, opacity, filter, mixBlendMode, position } = getComputedStyle(element);
+      const own = [backgroundColor, backgroundImage, opacity, filter, mixBlendMode, position === "static" ? "" : position].join();
+      grounds.set(element, groundsOf(element.parentElement) + (own === "rgba(0, 0, 0, 0),none,1,none,normal," ? "" : `|${own}`));
+    }
+    return grounds.get(element);
+  };
+  const asked = new Map();
+  const isText = (element) => [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+  for (const element of document.querySelectorAll(within.flatMap((each) => [each, `${each} *`]).join())) {
+    if (!element.matches("input, select, textarea") && !isText(element)) continue;
+    const { color, fill, fontSize, fontWeight, textShadow } = getComputedStyle(element);
+    const names = [element.localName, element.getAttribute("class"), element.parentElement?.getAttribute("class")];
+    const look = [...names, color, fill, fontSize, fontWeight, textShadow, groundsOf(element)].join(";");
+    asked.set(look, [...(asked.get(look) ?? []), element]);
+  }
+  const chosen = [...asked.values()].flatMap((alike) => alike.slice(0, 2));
+  for (const element of chosen) element.setAttribute("data-contrast", "");
+  axe.configure({ rules: [{ id: "color-contrast", selector: "[data-contrast]" }] });
+  const options = { iframes: false, preload: false, resultTypes: ["violations"], ...(rules.length ? { runOnly: rules } : {}) };
   const { violations } = await axe.run({ include: within.map((selector) => [selector]) }, options);
+  for (const element of chosen) element.removeAttribute("data-contrast");
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   return serious.map(({ id, help, nodes }) => [`${id}: ${help}`, ...nodes.map(({ target }) => target.join(" "))].join("\\n    "));
 }"""
 
+# Words of code that look like two before them lose their marks, and stand there as text: more than half of a page's elements.
+THINNED = """() => {
+  const seen = new Map();
+  for (const word of document.querySelectorAll(".highlight span[class]:not([id]), .sig span[class]:not([id])")) {
+    const look = [word.className, word.parentElement.className].join(";");
+    seen.set(look, (seen.get(look) ?? 0) + 1);
+    if (seen.get(look) > 2 && !word.childElementCount && word.attributes.length === 1) word.replaceWith(word.textContent);
+  }
+  document.body.normalize();
+}"""
 
-def violations(page: Page, *within: str) -> list[str]:
-    """Return what is serious or critical in the page, or in what these selectors find there, each with the elements concerned."""
+
+@cache
+def axe() -> str:
+    return AXE.read_text(encoding="utf-8")
+
+
+def thinned(page: Page) -> None:
+    """Take the marks from words of code that look like others: for a page that is read once more by :func:`violations` alone."""
+    page.evaluate(THINNED)
+
+
+def violations(page: Page, *within: str, rules: tuple[str, ...] = ()) -> list[str]:
+    """Return what is serious or critical in the page, or in what these selectors find there, each with the elements concerned.
+
+    ``rules`` are those of axe that are asked for, all if there are none.
+    """
     if not AXE.is_file():
         pytest.skip(NO_AXE)
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    return list(page.evaluate(VIOLATIONS, list(within or ["html"])))
+    if not page.evaluate("Boolean(window.axe)"):
+        page.evaluate(axe())
+    return list(page.evaluate(VIOLATIONS, [within or ["html"], rules]))

@@ -4,6 +4,7 @@ import gzip
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 SITE = Path(__file__).resolve().parents[1] / "_build/html"
 NO_SITE = "there is no site in _build/html: run make book first"
 NO_CHROMIUM = "no Chromium on the path: install chromium or Chrome, or name its program in CHROMIUM"
+PATIENCE = 120_000  # milliseconds: the longest of all waits, for a condition each; only a fault takes so long, on any machine
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
     "--no-sandbox",
@@ -50,7 +52,7 @@ def page_names() -> list[str]:
 def chromium() -> Iterator[Browser]:
     """A headless Chromium with a fresh profile and no network but this machine's."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program(), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=program(), args=FLAGS, timeout=PATIENCE)
         yield browser
         browser.close()
 
@@ -112,9 +114,10 @@ def record(context: BrowserContext, faults: list[str], roots: tuple[str, ...]) -
 
 def open_page(context: BrowserContext, url: str) -> Page:
     """Return the page at ``url`` (or the one it leads to), loaded, its widgets drawn."""
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(url)
-    page.wait_for_function(READY, timeout=10_000)
+    page.wait_for_function(READY)
     return page
 
 
@@ -135,15 +138,16 @@ def reload(page: Page) -> None:
 
 
 def reload_after(page: Page, act: Callable[[], object], kept: str) -> None:
-    """Act, and load the page again; from a file until the expression ``kept`` is true there, five times at most.
+    """Act, and load the page again; from a file until the expression ``kept`` is true there, for PATIENCE at most.
 
     A busy Chromium loses now and then what a page from a file stores, for good: an empty page that stores one word and is loaded
     again lost it in 24 of 662 cases, with up to 2 s between, over HTTP in none of 245.
     """
-    for _ in range(5 if page.url.startswith("file:") else 1):
+    end = time.monotonic() + PATIENCE / 1000
+    while True:
         act()
         reload(page)
-        if page.evaluate(kept):
+        if page.evaluate(kept) or not page.url.startswith("file:") or time.monotonic() > end:
             return
 
 

@@ -42,11 +42,10 @@ function barOf(step, op, frame) {
   const fill = op.kind === "optimiser" ? step.spans.optimiser.colour : step.kinds[op.kind].colours[step.held][op.shade];
   const body = make("rect", { ...across, y, height, rx: 2, fill });
   const marks = (op.kind === "optimiser" ? ["B", "W"] : [op.kind]).flatMap((kind) => markOf(kind, across.x, y, across.width, height));
-  const short = op.kind === "optimiser" || text.length * 6.4 <= across.width - 0.5 ? text : String(op.microbatch);
+  const short = op.kind === "optimiser" || fits(text, across.width) ? text : String(op.microbatch);
   const above = op.partner && op.kind === "B" ? 1.5 : 0; // clear of the mark
   const label = make("text", { x: round(across.x + across.width / 2), y: y + height / 2 + 0.5 - above }, short);
-  const fits = short.length * 6.4 <= across.width - 0.5;
-  return make("g", { class: op.partner ? "op half" : "op" }, body, ...marks, ...(fits ? [label] : []));
+  return make("g", { class: op.partner ? "op half" : "op" }, body, ...marks, ...(fits(short, across.width) ? [label] : []));
 }
 
 function hopOf(step, hop, frame) {
@@ -56,7 +55,7 @@ function hopOf(step, hop, frame) {
   const { colour } = step.spans[hop.kind];
   const body = make("rect", { ...across, y, height, rx: 2, ...(gathers ? { stroke: colour } : { fill: colour }) });
   const label = make("text", { x: round(across.x + across.width / 2), y: y + height / 2 + 0.5 }, hop.piece);
-  return make("g", { class: gathers ? "hop gathers" : "hop" }, body, ...(across.width > 12 ? [label] : []));
+  return make("g", { class: gathers ? "hop gathers" : "hop" }, body, ...(fits(String(hop.piece), across.width) ? [label] : []));
 }
 
 function messageOf(message, rank, frame) {

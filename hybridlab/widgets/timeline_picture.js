@@ -27,8 +27,7 @@ function barOf(timeline, op, frame) {
   const where = frame.several ? `${timeline.title}, ` : "";
   const told = `${where}${named(timeline, op)} ${reason(timeline, op)}`;
   const attributes = { class: op.partner ? "op half" : "op", tabindex: -1, role: "img", "aria-label": told };
-  const fits = text.length * 6.4 <= width - 0.5;
-  return make("g", attributes, body, ...markOf(op.kind, x, y, width, height), ...(fits ? [label] : []));
+  return make("g", attributes, body, ...markOf(op.kind, x, y, width, height), ...(fits(text, width) ? [label] : []));
 }
 
 // Activations held over time: one more when a forward starts, one fewer when a full backward or a weight gradient ends.

@@ -9,10 +9,14 @@ const LABELS = 54; // px: the column of device names
 const PAPER = 640; // px: what a printed page has room for, A4 with margins of 1 cm
 const LEFT = 5; // px: room for the first number of the time axis
 const RIGHT = 26; // px: and for half of the last number of the time axis
-const NARROWEST = 7.5; // px: a shorter operation makes the picture scroll in its box
+const NARROWEST = 10; // px: a shorter operation makes the picture scroll in its box
 const WIDEST = 8000; // px
+const CLEAR = 2.5; // px: what a box is wider than its text, so that texts of neighbours do not touch
 
 const round = (value) => Math.round(value * 100) / 100; // px
+
+// Whether a text such as F12 stands clear in a box of this width, in any of the usual fonts: a digit takes 7.4 px, a W 11.5.
+const fits = (text, width) => [...text].reduce((sum, each) => sum + (each === "W" ? 11.5 : 7.4), CLEAR) <= width;
 
 // A mark that tells the kinds apart without colour: nothing for F, a line below for B, dashes below for I, a line above for W.
 function markOf(kind, x, y, width, height) {

@@ -12,6 +12,7 @@
             console, errors that nothing caught. A test whose pages have any fails at its end; one that wants them
             looks at the list and clears it.
 `page_name` each page of the site in turn: "labs/lab02_one_f_one_b.html"
+`own_page`  the same without index.html, which leads to another page of the site
 `lab`       each lab's page in turn
 """
 
@@ -21,12 +22,11 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from browser import NO_CHROMIUM, NO_SITE, SITE, chromium, open_page, page_names, program, record, serving
+from browser import NO_CHROMIUM, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, program, record, serving
 from playwright.sync_api import Browser, Page, expect
 
 NewPage = Callable[..., Page]
 Edit = Callable[[str], str]
-PATIENCE = 10_000  # milliseconds
 expect.set_options(timeout=PATIENCE)
 
 
@@ -34,6 +34,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = page_names() or ["index.html"]  # a site that was not built fails in `site`
     if "page_name" in metafunc.fixturenames:
         metafunc.parametrize("page_name", names)
+    if "own_page" in metafunc.fixturenames:
+        metafunc.parametrize("own_page", [name for name in names if name != "index.html"] or names)
     if "lab" in metafunc.fixturenames:
         metafunc.parametrize("lab", [name for name in names if name.startswith("labs/")] or ["labs"])
 
@@ -94,7 +96,6 @@ def new_page(browser: Browser, server: str, files: str, faults: list[str]) -> It
     def opening(url: str, *, width: int = 1280, scheme: str = "light", edit: Edit | None = None, **context: Any) -> Page:
         settings = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "reduced_motion": "reduce", **context}
         made = browser.new_context(**settings)
-        made.set_default_timeout(PATIENCE)
         opened.append(made)
         record(made, faults, (server, files))
         if edit:

@@ -12,7 +12,7 @@ from typing import Any
 
 import lite
 import pytest
-from browser import serving
+from browser import PATIENCE, serving
 from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL, PYODIDE_PYTHON_VERSION
 from packaging.specifiers import SpecifierSet
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Request, Response
@@ -22,7 +22,6 @@ import hybridlab
 ROOT = Path(__file__).resolve().parents[2]
 LABS = sorted((ROOT / "labs").glob("*.ipynb"))
 LIBRARY = ROOT / "hybridlab"
-PATIENCE = 30_000  # milliseconds that a page may take to draw a lab
 # notes when the notebook's panel is in the page, in milliseconds of the clock that Python has, too
 NOTES_WHEN_DRAWN = """
 new MutationObserver(() => {
@@ -153,16 +152,15 @@ def test_a_lab_opens_and_asks_outside_for_python_alone_and_only_then(browser: Br
     """The network is cut, so the kernel's Python does not arrive: the notebook is there all the same."""
     lab = LABS[0]
     context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
     context.add_init_script(NOTES_WHEN_DRAWN)
     inside, outside, faults = watched(context, address)
     page = context.new_page()
-    page.goto(f"{address}lite/lab/index.html?path={lab.name}")
+    with context.expect_event("request", lambda request: request.url.startswith(PYODIDE_CDN_URL)):
+        page.goto(f"{address}lite/lab/index.html?path={lab.name}")
     title = "".join(read(lab)["cells"][0]["source"]).splitlines()[0].lstrip("# ")
-    page.locator(".jp-Notebook h1", has_text=title).wait_for(timeout=PATIENCE)
-    page.locator(".jp-Notebook .jp-CodeCell", has_text="%pip install").wait_for(timeout=PATIENCE)
-    end = time.monotonic() + PATIENCE / 1000
-    while not outside and time.monotonic() < end:
-        page.wait_for_timeout(50)
+    page.locator(".jp-Notebook h1", has_text=title).wait_for()
+    page.locator(".jp-Notebook .jp-CodeCell", has_text="%pip install").wait_for()
     drawn = page.evaluate("window.drawnAt") / 1000
     context.close()
     assert {url for _, url in outside} == {f"{PYODIDE_CDN_URL}/pyodide.mjs"}

@@ -1,32 +1,23 @@
 """Widgets in a running notebook: an explorer takes any setting, a bet reaches Python; without a kernel an explorer says what it lacks."""
 
 import importlib.util
-import json
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from accessibility import violations
+from browser import PATIENCE
 from nbformat.v4 import new_code_cell, new_notebook
+from notebook_server import ask, jupyter, stop_kernels
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from hybridlab import Costs, Timeline, build, formulas, simulate
 from hybridlab.widgets import TimelineExplorer
 
 pytestmark = pytest.mark.xdist_group("live")  # one JupyterLab for all
-STARTS_WITHIN = 60  # seconds: a server, a notebook or a kernel on a busy machine
-STOPS_WITHIN = 20  # seconds
-FOLDERS = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "LAB_SETTINGS_DIR", "LAB_WORKSPACES_DIR")
 SETTING = ("schedule", "devices", "microbatches", "chunks", "p2p", "compare")
 GRID = 'TimelineExplorer(devices=(2, 4), microbatches=(4, 8), unit="ms")'
 CELLS = [
@@ -44,91 +35,57 @@ CONNECTED = """async () => {
   await sessionContext.ready;
   await sessionContext.session.kernel.info;
 }"""  # a cell that is run earlier is forgotten, or asks which kernel to start
+RUN = """async (cell) => {
+  jupyterapp.shell.currentWidget.content.activeCellIndex = cell;
+  await jupyterapp.commands.execute("notebook:run-cell");
+}"""  # until the kernel has run it
+NOTES_WHAT_IT_SAYS = """(status) => {
+  window.said = [];
+  new MutationObserver(() => window.said.push(status.textContent)).observe(status, { childList: true, characterData: true, subtree: true });
+}"""
+ROOT = Path(__file__).resolve().parents[2]
 
 
 # ---- a notebook and its server ----
 
 
-def ask(address: str, method: str = "GET", body: Any = None) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(address, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310, our own server
-    with urllib.request.urlopen(request, timeout=STARTS_WITHIN) as answer:  # noqa: S310
-        return json.loads(answer.read() or "null")
-
-
-@contextmanager
-def jupyter(folder: Path, root: Path) -> Iterator[str]:
-    """The address of a JupyterLab on the folder ``root`` that knows no settings but its own, which it keeps in ``folder``."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    own = {f"JUPYTER{'' if name.startswith('LAB_') else '_'}{name}": str(folder / name) for name in FOLDERS}
-    flags = [f"--ServerApp.port={port}", "--ServerApp.port_retries=0", f"--ServerApp.root_dir={root}", "--no-browser"]
-    flags += ["--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True", "--allow-root", "--LabApp.expose_app_in_browser=True"]
-    with (folder / "log").open("w") as log:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *flags],
-            env=os.environ | own | {"IPYTHONDIR": str(folder / "ipython")}, stdout=log, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        try:
-            address = f"http://127.0.0.1:{port}"
-            until_it_answers(f"{address}/api/status", server, folder / "log")
-            yield address
-        finally:
-            stop(server)
-
-
-def stop(server: subprocess.Popen[bytes]) -> None:
-    """End a server; one that a kernel just starting keeps from ending is killed, and its kernels end with it."""
-    server.terminate()
-    try:
-        server.wait(STOPS_WITHIN)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
-
-
-def until_it_answers(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + STARTS_WITHIN
-    while time.monotonic() < end and server.poll() is None:
-        try:
-            ask(address)
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail(f"JupyterLab did not start: {log.read_text()}", pytrace=False)
-
-
 def run(page: Page, cell: int) -> Locator:
     """Run a cell of the notebook; return it when it has run."""
-    here = page.locator(".jp-CodeCell").nth(cell)
-    before = here.locator(".jp-InputPrompt").inner_text()
-    here.locator(".cm-content").click()
-    page.keyboard.press("Control+Enter")
-    expect(here.locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]"), timeout=STARTS_WITHIN * 1000)
-    expect(here.locator(".jp-InputPrompt")).not_to_have_text(before, timeout=STARTS_WITHIN * 1000)
-    return here
+    page.evaluate(RUN, cell)
+    return page.locator(".jp-CodeCell").nth(cell)
 
 
 @pytest.fixture(scope="module")
-def notebook(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, str]]:
+def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a JupyterLab whose folder holds a notebook, live.ipynb, and this project, course."""
     if importlib.util.find_spec("jupyterlab") is None:
         pytest.skip("no live notebook is tried: JupyterLab is not installed (pip install jupyterlab)")
-    warnings: list[str] = []
     root = tmp_path_factory.mktemp("notebook")
     (root / "live.ipynb").write_text(nbformat.writes(new_notebook(cells=[new_code_cell(source) for source in CELLS])), encoding="utf-8")
+    (root / "course").symlink_to(ROOT)
     with jupyter(tmp_path_factory.mktemp("jupyter"), root) as address:
-        kernel = {"path": "live.ipynb", "name": "live.ipynb", "type": "notebook", "kernel": {"name": "python3"}}
-        ask(f"{address}/api/sessions", "POST", kernel)  # so that the page asks nobody which kernel to start
-        page = browser.new_page(viewport={"width": 1280, "height": 1600})
-        page.on("console", lambda message: warnings.append(message.text))
-        page.goto(f"{address}/doc/tree/live.ipynb")
-        page.locator(".jp-Notebook .jp-CodeCell").nth(ANSWERED).wait_for(timeout=STARTS_WITHIN * 1000)
-        page.evaluate(CONNECTED)
-        run(page, SHOWN)
-        yield page, address
-        page.close()
+        yield address
+
+
+def opened(browser: Browser, **context: Any) -> Page:
+    page = browser.new_page(**context)
+    page.set_default_timeout(PATIENCE)
+    return page
+
+
+@pytest.fixture(scope="module")
+def notebook(browser: Browser, lab_server: str) -> Iterator[tuple[Page, str]]:
+    warnings: list[str] = []
+    kernel = {"path": "live.ipynb", "name": "live.ipynb", "type": "notebook", "kernel": {"name": "python3"}}
+    ask(f"{lab_server}/api/sessions", "POST", kernel)  # so that the page asks nobody which kernel to start
+    page = opened(browser, viewport={"width": 1280, "height": 1600})
+    page.on("console", lambda message: warnings.append(message.text))
+    page.goto(f"{lab_server}/doc/tree/live.ipynb")
+    page.locator(".jp-Notebook .jp-CodeCell").nth(ANSWERED).wait_for()
+    page.evaluate(CONNECTED)
+    run(page, SHOWN)
+    yield page, lab_server
+    page.close()
     assert not [warning for warning in warnings if "timeline explorer" in warning]
 
 
@@ -136,7 +93,7 @@ def notebook(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def explorer(notebook: tuple[Page, str]) -> Locator:
     """The view in the notebook, live: it has fields to type into."""
     view = notebook[0].locator(".hybridlab-explorer")
-    view.get_by_role("spinbutton", name="Devices").wait_for(timeout=STARTS_WITHIN * 1000)
+    view.get_by_role("spinbutton", name="Devices").wait_for()
     return view
 
 
@@ -257,7 +214,7 @@ def test_a_large_setting_is_drawn(explorer: Locator) -> None:
     fill(explorer, "Devices", "64")
     fill(explorer, "Microbatches", "64")
     large = re.compile(f"^1F1B{formulas.one_f_one_b_makespan(64, 64, 1, 2):.6g}")
-    expect(rows(explorer)).to_have_text([large], timeout=STARTS_WITHIN * 1000)
+    expect(rows(explorer)).to_have_text([large])
     expect(explorer.locator(".op")).to_have_count(2 * 64 * 64)
     fill(explorer, "Devices", "4")
 
@@ -284,37 +241,34 @@ def test_nothing_serious_is_wrong_with_its_accessibility(notebook: tuple[Page, s
 
 
 def test_the_grid_outlives_the_kernel(notebook: tuple[Page, str], explorer: Locator) -> None:
-    address = notebook[1]
     explorer.get_by_label("Schedule").select_option("gpipe")
     explorer.get_by_label("Compare with").select_option("")
     fill(explorer, "Microbatches", "4")
     fill(explorer, "Devices", "2")
     fill(explorer, "Latency, ms", "0")
     expect(rows(explorer)).to_have_text([re.compile(f"^GPipe{formulas.gpipe_makespan(2, 4, 1, 2):.6g}")])
-    for kernel in ask(f"{address}/api/kernels"):
-        ask(f"{address}/api/kernels/{kernel['id']}", "DELETE")
+    stop_kernels(notebook[1])
+    explorer.locator(".status").evaluate(NOTES_WHAT_IT_SAYS)
     fill(explorer, "Devices", "3")
-    expect(explorer.locator(".status")).to_have_text("Computing ...")
-    expect(explorer.locator(".status")).to_contain_text("The kernel has not answered", timeout=10_000)
+    expect(explorer.locator(".status")).to_contain_text("The kernel has not answered")
+    assert notebook[0].evaluate("window.said")[0] == "Computing ..."
     expect(rows(explorer)).to_have_count(1)  # the last picture
     fill(explorer, "Devices", "4")
     expect(rows(explorer)).to_have_text([re.compile(f"^GPipe{formulas.gpipe_makespan(4, 4, 1, 2):.6g}")])
     expect(explorer.locator(".status")).to_have_text("")
 
 
-def test_a_lab_leads_to_the_pages_of_the_book(browser: Browser, tmp_path: Path) -> None:
+def test_a_lab_leads_to_the_pages_of_the_book(browser: Browser, lab_server: str) -> None:
     """JupyterLab has the project at hand and shows the labs, as `make lab` starts it."""
-    root = Path(__file__).resolve().parents[2]
-    assert "jupyter-lab --LabApp.default_url=/lab/tree/labs " in (root / "Makefile").read_text(encoding="utf-8")
-    with jupyter(tmp_path, root) as address:
-        page = browser.new_page()
-        page.goto(f"{address}/lab/tree/labs")
-        page.locator(".jp-DirListing-item:visible", has_text="lab03").dblclick(timeout=STARTS_WITHIN * 1000)
-        page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=STARTS_WITHIN * 1000)
-        page.evaluate(CONNECTED)
-        page.get_by_role("link", name="notation table").click(timeout=STARTS_WITHIN * 1000)
-        expect(page.locator(".lm-TabBar-tabLabel", has_text="notation.md")).to_be_visible(timeout=STARTS_WITHIN * 1000)
-        page.close()
+    assert "jupyter-lab --LabApp.default_url=/lab/tree/labs " in (ROOT / "Makefile").read_text(encoding="utf-8")
+    page = opened(browser)
+    page.goto(f"{lab_server}/lab/workspaces/labs/tree/course/labs")  # no workspace that the other page has left
+    page.locator(".jp-DirListing-item:visible", has_text="lab03").dblclick()
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    page.evaluate(CONNECTED)
+    page.get_by_role("link", name="notation table").click()
+    expect(page.locator(".lm-TabBar-tabLabel", has_text="notation.md")).to_be_visible()
+    page.close()
 
 
 # ---- without a kernel ----
@@ -340,7 +294,7 @@ Mount = Callable[..., Locator]
 
 @pytest.fixture
 def mount(browser: Browser) -> Iterator[Mount]:
-    page = browser.new_page(viewport={"width": 360, "height": 900})
+    page = opened(browser, viewport={"width": 360, "height": 900})
 
     def mounting(state: dict[str, Any]) -> Locator:
         page.goto("about:blank")

@@ -1,9 +1,16 @@
-"""Every page, light and dark, from files and from a server: it loads whole, is accessible, fits a phone and prints on white paper."""
+"""Every page, light and dark, from files and from a server: it loads whole, is accessible, fits a phone and prints on white paper.
 
+A page is loaded once from each, and changes its width and its colours for one check after the other.
+"""
+
+import re
+from io import BytesIO
 from typing import Any
 
+import numpy as np
 import pytest
-from accessibility import violations
+from accessibility import OF_COLOURS, thinned, violations
+from PIL import Image
 from playwright.sync_api import Page
 
 from hybridlab import widgets
@@ -52,21 +59,42 @@ ON_PAPER = """([cut, controls, pictures]) => addEventListener("beforeprint", () 
     cut: eval(cut)(wide),
   };
 })"""
-# what has changed in the look of the views since the last call: of one element of each tag, class and parent's class in each view
-CHANGED = """() => {
-  const [before, now] = [window.looks ?? new Map(), (window.looks = new Map())];
-  [...document.querySelectorAll(".hybridlab-view")].forEach((view, place) => {
-    for (const part of [view, ...view.querySelectorAll("*")]) {
-      const classes = [part.parentElement, part].map((each) => each.getAttribute("class"));
-      const name = [place, view.className, part.localName, ...classes].join(" ");
-      if (now.has(name)) continue;
-      const style = getComputedStyle(part);
-      now.set(name, new Map([...style].map((each) => [each, style.getPropertyValue(each)])));
+# the rules of the views' style sheets (by name of the class) that reach elements outside the views they are made for
+BEYOND = """(sheets) => {
+  const told = [];
+  for (const [name, css, own] of sheets) {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(css);
+    const rules = [...sheet.cssRules];
+    for (const rule of rules) {
+      if (rule instanceof CSSMediaRule) rules.push(...rule.cssRules);
+      else if (!(rule instanceof CSSStyleRule)) told.push(`${name}: ${rule.cssText.slice(0, 60)} is no rule of style`);
+      else if (rule.cssRules.length) told.push(`${name}: ${rule.selectorText} holds other rules`);
+      else {
+        // the element that has a pseudo-element, and in every state
+        const selector = rule.selectorText.replaceAll(/::[\\w-]+|:(hover|active|focus(-visible|-within)?)(?![\\w-])/g, ":not(none)");
+        const reached = [...document.querySelectorAll(selector)].filter((each) => !each.closest(own));
+        if (reached.length) told.push(`${name}: ${rule.selectorText} reaches a ${reached[0].localName} elsewhere`);
+      }
     }
-  });
-  return [...now].flatMap(([name, look]) => [...look].filter(([each, value]) => before.get(name)?.get(each) !== value)
-    .map(([each, value]) => `${name}: ${each} ${before.get(name)?.get(each)} -> ${value}`));
+  }
+  return told;
 }"""
+# moves every control to its end, one after the other, and lets the view draw
+TO_THE_END = """async () => {
+  for (const view of document.querySelectorAll(".hybridlab-view")) {
+    const controls = () => [...view.querySelectorAll("select, [type=range]")].filter((each) => each.checkVisibility());
+    for (let place = 0; place < controls().length; place++) {
+      const control = controls()[place];
+      if (control.options) control.selectedIndex = control.options.length - 1;
+      else control.value = control.max;
+      for (const event of ["input", "change"]) control.dispatchEvent(new Event(event, { bubbles: true }));
+      await new Promise(queueMicrotask);
+    }
+  }
+}"""
+DRAWN = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+OWN = re.compile(r"\.(hybridlab-(?!view\b)\w+)")  # the class of a kind of view
 PICTURES = ".hybridlab-view :is(.picture, .plots) svg"
 CONTROLS = "button, select, [type=range], .lab-bar, .bd-header, .bd-header-article, [class*=bd-sidebar], .prev-next-area"
 HEAVIEST = 3_000_000  # bytes of a printed page
@@ -77,52 +105,98 @@ def has_its_colours(page: Page, scheme: str) -> bool:
     return bool(page.evaluate("document.documentElement.dataset.theme") == scheme)
 
 
-@pytest.mark.parametrize(("way", "scheme"), [("files", "light"), ("server", "dark")])
-def test_the_page_loads_whole_and_is_accessible(new_page: Any, request: Any, page_name: str, way: str, scheme: str) -> None:
-    page = new_page(request.getfixturevalue(way) + page_name, scheme=scheme)
+def show(page: Page, width: int, scheme: str) -> None:
+    """Give the page another width and other colours, and wait until it has them."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme, media="screen", reduced_motion="reduce")
+    page.wait_for_function(
+        "([wide, scheme]) => innerWidth === wide && document.documentElement.dataset.theme === scheme", arg=[width, scheme]
+    )
+    page.evaluate(DRAWN)
+
+
+def on_a_phone(new_page: Any, url: str, scheme: str) -> Page:
+    page: Page = new_page(url, scheme=scheme, width=360, is_mobile=True, has_touch=True)
     assert page.title()
     assert page.locator("h1:visible").count() == 1
-    assert has_its_colours(page, scheme)
-    found = violations(page)
-    assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize(("way", "scheme"), [("server", "light"), ("files", "dark")])
-def test_the_page_fits_a_phone(new_page: Any, request: Any, page_name: str, way: str, scheme: str) -> None:
-    phone = {"width": 360, "is_mobile": True, "has_touch": True, "device_scale_factor": 3}
-    page = new_page(request.getfixturevalue(way) + page_name, scheme=scheme, **phone)
     assert has_its_colours(page, scheme)
     assert page.evaluate("innerWidth") == 360, "the page is laid out wider than the phone"
     assert page.evaluate("document.documentElement.scrollWidth") <= 360, "the page scrolls sideways"
     cut = page.evaluate(CUT, 360)
     assert not cut, "\n".join(cut)
+    return page
 
 
-def test_the_page_prints_on_white_paper_without_controls(new_page: Any, files: str, page_name: str) -> None:
-    page = new_page(files + page_name, width=A4, scheme="dark")
-    for control in page.locator(".hybridlab-view").locator("select:visible, [type=range]:visible").all():
-        control.press("End")  # the widest picture
+def sheets() -> list[tuple[str, str, str]]:
+    """Return (name, style sheet, selector of its views) of every widget; no two sheets name one class of views."""
+    found = {str(getattr(widgets, name)._css): name for name in widgets.__all__}  # two widgets may share a sheet
+    own = {css: sorted(set(OWN.findall(css))) for css in found}
+    assert all(own.values())
+    assert len(set().union(*own.values())) == sum(map(len, own.values()))
+    return [(name, css, ", ".join(f".{each}" for each in own[css])) for css, name in found.items()]
+
+
+def prints_on_white_paper(page: Page) -> None:
+    """Raise AssertionError unless a page, whose colours are dark, is printed in light ones, whole and without controls."""
+    page.evaluate(TO_THE_END)  # the widest pictures
     pictures = page.locator(PICTURES).count()
     assert bool(pictures) == (page.locator(".hybridlab-view").count() > 0)
     page.emulate_media(media="print")
     page.evaluate(ON_PAPER, [CUT, CONTROLS, PICTURES])
-    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    page.evaluate(DRAWN)
     assert len(page.pdf(format="A4")) <= HEAVIEST
     paper = page.evaluate("window.onPaper")
     assert set(paper.pop("ground")) <= {"rgb(255, 255, 255)", "rgba(0, 0, 0, 0)"}
     assert paper == {"left": [], "pictures": pictures, "reaching": [], "cut": []}
-    assert has_its_colours(page, "dark"), "after printing, the page is dark again"
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")  # again, after printing
 
 
-def test_no_kind_of_view_changes_the_look_of_another(new_page: Any, files: str, lab: str) -> None:
-    page = new_page(files + lab)
-    assert len(page.evaluate(CHANGED)) > 1000  # all is new
-    for name in widgets.__all__:
-        page.add_style_tag(content=getattr(widgets, name)._css)
-    changed = page.evaluate(CHANGED)
-    assert not changed, "\n".join(changed[:20])
-    page.add_style_tag(content=".hybridlab-view p { padding-left: 1px }")
-    assert page.evaluate(CHANGED), "a planted change is not seen"
+def test_the_page_from_a_server_fits_a_phone_and_can_be_read_in_the_dark(new_page: Any, server: str, own_page: str) -> None:
+    page = on_a_phone(new_page, server + own_page, "light")
+    show(page, 1280, "dark")
+    thinned(page)
+    found = violations(page, rules=OF_COLOURS)
+    assert not found, "\n".join(found)
+
+
+def test_the_page_from_a_file_fits_a_phone_is_accessible_and_prints(new_page: Any, files: str, own_page: str) -> None:
+    page = on_a_phone(new_page, files + own_page, "dark")
+    beyond = page.evaluate(BEYOND, sheets())
+    assert not beyond, "\n".join(beyond)
+    show(page, A4, "dark")
+    prints_on_white_paper(page)
+    show(page, 1280, "light")
+    thinned(page)
+    found = violations(page)
+    assert not found, "\n".join(found)
+
+
+def ground_and_ink(page: Page) -> tuple[Any, float]:
+    """Return the colour in the corner of the page's first figure, and the greatest contrast of a pixel of the figure with it."""
+    shot = page.locator(".cell_output img").first.screenshot()
+    picture = np.asarray(Image.open(BytesIO(shot)).convert("RGB")) / 255
+    linear = np.where(picture <= 0.04045, picture / 12.92, ((picture + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+    low, high = np.minimum(linear, linear[2, 2]), np.maximum(linear, linear[2, 2])
+    return (255 * picture[2, 2]).round().astype(int).tolist(), float(((high + 0.05) / (low + 0.05)).max())
+
+
+@pytest.mark.parametrize("name", ["labs/lab04_ring.html", "book/intro.html"])  # curves, and a timeline
+def test_a_figure_has_the_ground_of_the_page_in_light_and_dark(new_page: Any, files: str, name: str) -> None:
+    page = new_page(files + name, scheme="dark")
+    for scheme in ("dark", "light"):
+        show(page, 1280, scheme)
+        ground, contrast = ground_and_ink(page)
+        channels = re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert ground == list(map(int, channels[:3]))
+        assert sum(ground) < 150 if scheme == "dark" else sum(ground) > 700
+        assert contrast > 12
+
+
+def test_a_style_sheet_that_changes_the_views_of_others_is_seen(new_page: Any, files: str) -> None:
+    page = new_page(files + "labs/lab03_bubbles_and_memory.html")
+    planted = [(name, f"{css} .hybridlab-view p {{ padding-left: 1px }}", own) for name, css, own in sheets()]
+    assert any(told.startswith("ErrorExplorer: .hybridlab-view p ") for told in page.evaluate(BEYOND, planted))
+    assert page.evaluate(BEYOND, sheets()) == []
 
 
 def test_axe_finds_planted_faults(new_page: Any, files: str) -> None:

@@ -6,10 +6,13 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from browser import PATIENCE
 
+SECONDS = PATIENCE / 1000
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -19,9 +22,15 @@ def taken() -> Iterator[socket.socket]:
         yield listening
 
 
-def serve(*arguments: str) -> "subprocess.Popen[str]":
+@contextmanager
+def serve(*arguments: str) -> "Iterator[subprocess.Popen[str]]":
+    """The program, started; it is killed in the end if it has not ended by itself."""
     command = [sys.executable, str(ROOT / "book/serve.py"), *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            yield server
+        finally:
+            server.kill()
 
 
 def free_port() -> int:
@@ -34,18 +43,18 @@ def test_it_serves_the_site_until_it_is_interrupted(site: Path) -> None:
     with serve(str(number)) as server:
         assert server.stdout
         assert server.stdout.readline() == f"The site is at http://localhost:{number} until you press Ctrl+C\n"
-        with urllib.request.urlopen(f"http://127.0.0.1:{number}/index.html") as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{number}/index.html", timeout=SECONDS) as answer:
             assert answer.read() == (site / "index.html").read_bytes()
             assert answer.headers["Cache-Control"] == "no-cache", "else a browser shows the site of yesterday"
         server.send_signal(signal.SIGINT)
-        said, complained = server.communicate(timeout=20)
+        said, complained = server.communicate(timeout=SECONDS)
     assert (server.returncode, said.strip(), complained) == (0, "", "")
 
 
 def test_a_port_in_use_is_told_in_a_sentence(site: Path, taken: socket.socket) -> None:
     number = taken.getsockname()[1]
     with serve(str(number)) as server:
-        said, complained = server.communicate(timeout=20)
+        said, complained = server.communicate(timeout=SECONDS)
     assert server.returncode == 1
     assert said == ""
     assert complained.startswith(f"Port {number} cannot be had")
@@ -56,7 +65,7 @@ def test_a_port_in_use_is_told_in_a_sentence(site: Path, taken: socket.socket) -
 @pytest.mark.parametrize("text", ["0", "65536", "-1", "eight"])
 def test_what_is_no_port_is_refused(text: str) -> None:
     with serve(text) as server:
-        _, complained = server.communicate(timeout=20)
+        _, complained = server.communicate(timeout=SECONDS)
     assert server.returncode == 1
     assert complained.startswith("A port is a number from 1 to 65535")
     assert repr(text) in complained
