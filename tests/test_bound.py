@@ -166,7 +166,7 @@ def test_overlapped_pairs_shorten_the_work_of_a_device_by_what_its_backwards_can
     """Four microbatches, F = 1, B = 2: 12 of work, of which each backward can save overlap * 1."""
     for overlap, least in ((0.0, 12), (0.5, 10), (1.0, 8)):
         schedule, costs = build("1f1b", 1, 4), Costs(forward=1, backward=2)
-        object.__setattr__(costs, "overlap", np.array(overlap))
+        object.__setattr__(costs, "overlap", np.array([overlap]))
         assert lower_bound(schedule, costs, memory=4) == 12, "a schedule without pairs saves nothing"
         object.__setattr__(schedule, "pairs", np.array([[1, 2]]))
         assert lower_bound(schedule, costs, memory=4) == least

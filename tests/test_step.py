@@ -671,7 +671,7 @@ def slow_first_replica() -> HybridStep:
 
 
 def checked(step: HybridStep) -> None:
-    every_check(step, 0.5, {"overlap": True, "optimiser": 2})
+    every_check(step, oracle.uniform(step.mesh.size, 1, 2, p2p=0.5), {"overlap": True, "optimiser": 2})
 
 
 def changed(name: str, change: Callable[[Any], Any]) -> Callable[..., Any]:
