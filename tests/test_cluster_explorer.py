@@ -100,9 +100,10 @@ def judge(found: dict[str, Any], setting: Mapping[str, Any]) -> str:
     return "fits"
 
 
-def test_the_tables_say_what_the_planner_says_all_over_the_grid() -> None:
-    kinds = [judge(shown(whole().data, setting), setting) for setting in settings_of(whole(), 3000)]
-    assert {kind: kinds.count(kind) > 300 for kind in kinds} == {"does not divide": True, "does not fit": True, "fits": True}
+@pytest.mark.parametrize("count", [600, pytest.param(3000, marks=pytest.mark.slow)])
+def test_the_tables_say_what_the_planner_says_all_over_the_grid(count: int) -> None:
+    kinds = [judge(shown(whole().data, setting), setting) for setting in settings_of(whole(), count)]
+    assert {kind: kinds.count(kind) > count / 10 for kind in kinds} == {"does not divide": True, "does not fit": True, "fits": True}
 
 
 def test_another_grid_has_its_own_tables() -> None:
@@ -111,7 +112,7 @@ def test_another_grid_has_its_own_tables() -> None:
     grid = {"gpus": (H100, GPUS["V100-SXM2-32GB"]), "tensor": (1, 3, 5), "stages": (1, 3, 5, 10), "replicas": (1, 3, 12)}
     counts = {"microbatches": (1, 2, 7, 30), "microbatch": (1, 3, 32)}
     explorer = ClusterExplorer(models, **grid, **counts, links=links, wires=(INT8, FP16), recompute=("full", "none"))
-    kinds = [judge(shown(explorer.data, setting), setting) for setting in settings_of(explorer, 2000)]
+    kinds = [judge(shown(explorer.data, setting), setting) for setting in settings_of(explorer, 1000)]
     assert set(kinds) == {"does not divide", "does not fit", "fits"}
 
 

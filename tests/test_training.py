@@ -93,7 +93,10 @@ def test_activations_held_are_the_peak_of_the_schedule(size: Size, rng: Any) -> 
     assert step.peak_activations.tolist() == held.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize(("devices", "microbatches", "replicas"), [(4, 8, 4), (4, 4, 1), (2, 4, 3), (1, 1, 5), (1, 4, 1), (4, 2, 3)])
+@pytest.mark.parametrize(
+    ("devices", "microbatches", "replicas"),
+    [pytest.param(4, 8, 4, marks=pytest.mark.slow), (4, 4, 1), (2, 4, 3), (1, 1, 5), (1, 4, 1), (4, 2, 3)],
+)
 def test_twenty_steps_with_fp32_messages_equal_one_device(devices: int, microbatches: int, replicas: int) -> None:
     setting: dict[str, Any] = {"network": DEEP, "batch": 32 * replicas, "steps": 20, "seed": 3}
     alone = train_alone(**setting)
