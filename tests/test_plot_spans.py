@@ -140,7 +140,7 @@ def test_ranks_are_named_and_the_step_is_told_in_words() -> None:
         "peak activations, in microbatches by device: 2, 1, 2, 1; "
         "beside the operations: 32 messages, 8 hops of rings from 1170 to 1210 ms."
     )
-    assert plot.alt_text(STEPS["one replica"]).endswith("beside the operations: 48 messages, 4 optimisers of 30.")
+    assert plot.alt_text(STEPS["one replica"]).endswith("beside the operations: 48 messages, 4 optimisers of 30 ms.")
     assert plot.alt_text(STEPS["one device"]).endswith("in microbatches: 2.")
 
 

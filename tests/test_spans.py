@@ -213,5 +213,5 @@ def test_a_timeline_without_spans_traces_as_before() -> None:
 
 def test_a_trace_of_spans_too_late_is_refused() -> None:
     late = Timeline(ONE, [0, 1], [1, 3], Spans([4], [0], [1e249], [1e250]))  # type: ignore[arg-type]
-    with pytest.raises(HybridLabError, match="choose a smaller unit"):
+    with pytest.raises(HybridLabError, match="give smaller times"):
         late.to_chrome_trace()

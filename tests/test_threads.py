@@ -421,7 +421,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"costs": 3}, "takes a Schedule and Costs"),
     ({"costs": Costs(forward=[[1], [2]], backward=1)}, r"threads run one setting.*\(2,\)"),
     ({"costs": Costs(forward=1, backward=1, p2p=[[1], [2]])}, "threads run one setting"),
-    ({"costs": Costs(forward=[1, 2, 3], backward=1)}, "the costs are for 3 devices: give one value, one for each of the 2 devices of a pipeline"),
+    ({"costs": Costs(forward=[1, 2, 3], backward=1)}, "the costs are for 3 devices: give one value, one for each of the 2 devices"),
     ({"costs": Costs(forward=1e9, backward=1)}, "sleep for more than 600 seconds"),
     ({"costs": Costs(forward=601, backward=1, unit="s")}, "sleep for more than 600 seconds"),
     ({"replicas": 0}, "replicas must be a whole number of at least 1"),
