@@ -102,7 +102,9 @@ def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
     where = {"metadata": {"path": str(path.parent)}}
     try:
         client = NotebookClient(fresh, timeout=SECONDS_A_CELL, kernel_name="python3", resources=where, record_timing=False)
-        asyncio.run(client.async_execute(env=os.environ | NO_BARS))  # in a loop that ends with the lab: client.execute() leaves one open in each thread
+        asyncio.run(
+            client.async_execute(env=os.environ | NO_BARS)
+        )  # in a loop that ends with the lab: client.execute() leaves one open in each thread
     except (CellExecutionError, CellTimeoutError) as why:
         raise LabError(str(why), fresh) from why
     return fresh, perf_counter() - begun

@@ -1,5 +1,6 @@
 """The jobs of a sweep: sizes of schedules with all their costs, timed side by side in one call."""
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -115,4 +116,4 @@ def _bar(rows: int, needed: bool) -> Any:
         if needed:
             raise HybridLabError(f"a progress bar comes from tqdm, which cannot be loaded ({why}): pip install tqdm") from why
         return None
-    return tqdm(total=rows, unit=" rows")
+    return tqdm(total=rows, unit=" rows", disable=bool(os.environ.get("TQDM_DISABLE")))  # which tqdm's class for notebooks does not read
