@@ -151,6 +151,7 @@ sphinx:
 """
 
 
+@pytest.mark.slow
 def test_a_page_that_changed_is_built_as_the_whole_site_is(tmp_path: Path) -> None:
     """Built twice, with a change to one page between: the page shows it, and the pages are as a first build makes them."""
 
