@@ -350,8 +350,8 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     shown: list[Any] = []
 
     class Bar:
-        def __init__(self, total: int, unit: str) -> None:
-            self.total, self.n, self.closed = total, 0, False
+        def __init__(self, total: int, unit: str, disable: bool) -> None:
+            self.total, self.n, self.closed, self.disable = total, 0, False, disable
             shown.append(self)
 
         def update(self, more: int) -> None:
@@ -372,6 +372,13 @@ def test_a_bar_is_shown_when_asked_for_and_counts_rows(bars: list[Any]) -> None:
     assert not bars
     sweep("gpipe", GRID, progress=True)
     assert [(bar.total, bar.n, bar.closed) for bar in bars] == [(8, 8, True)]
+
+
+def test_a_bar_obeys_the_variable_of_tqdm(bars: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("", "1"):
+        monkeypatch.setenv("TQDM_DISABLE", value)
+        sweep("gpipe", GRID, progress=True)
+    assert [bar.disable for bar in bars] == [False, True]
 
 
 def test_a_long_sweep_shows_a_bar_unless_told_not_to(bars: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
