@@ -25,7 +25,7 @@ BOOK = Path(__file__).parents[1] / "book"
 
 TEXT = (BOOK / "gallery.md").read_text(encoding="utf-8")
 REFERENCES = (BOOK / "references.bib").read_text(encoding="utf-8")
-COSTS = Costs(forward=1, backward=2)
+COSTS = Costs(forward=1, backward=2, unit=None)
 GROUPS = {
     "One chunk a device": ["gpipe", "1f1b", "eager-1f1b"],
     "One chunk a device, backward split": ["zb-h1", "zb-h2"],

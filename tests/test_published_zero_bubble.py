@@ -54,7 +54,7 @@ def test_the_simulated_1f1b_is_at_most_five_percent_faster_than_the_measured_one
 
 def test_costs_without_latency_differ_in_the_latency_alone() -> None:
     run = RUNS[0]
-    assert [float(run.costs(latency).p2p) for latency in (True, False)] == [run.latency, 0]
+    assert [run.costs(latency).p2p.item() for latency in (True, False)] == [run.latency, 0]
     assert run.costs().duration("W", 0) == pytest.approx(run.weight_gradient)
     assert run.costs(latency=False).duration("I", 0) == pytest.approx(run.input_gradient)
 
