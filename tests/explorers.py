@@ -108,6 +108,15 @@ def with_state(html: str, change: Callable[[Any], Any]) -> str:
     return STATE.sub(lambda match: match[1] + json.dumps(whole).replace("</", "<\\/") + match[3], html)
 
 
+def bare(html: str) -> str:
+    """Return a page that holds the widgets of this one, in a column as wide, and nothing of the site around them but what draws them."""
+    views = "".join(match[0] for match in VIEW.finditer(html))
+    state = "".join(match[0] for match in STATE.finditer(html))
+    head = '<meta charset="utf-8"><title>Widgets</title><link rel="icon" href="data:,"><style>article { max-width: 688px }</style>'
+    script = '<script defer src="../_static/live_widgets.js"></script>'
+    return f'<!DOCTYPE html><html lang="en"><head>{head}{script}</head><body><article>{views}{state}</article></body></html>'
+
+
 def is_right(explorer: Explorer) -> None:
     """Raise AssertionError unless all that is drawn, told and tabulated is what the library computes for the controls' setting."""
     shown = explorer.shown()

@@ -8,6 +8,7 @@
 `new_page`  new_page(url, *, width=1280, scheme="light", edit=None, **context) -> playwright's Page in a context of its
             own, loaded, its widgets drawn. `edit` changes the text of a served page on its way to the browser; `context`
             are further arguments of Browser.new_context, such as has_touch=True.
+`new_widgets` the same for the widgets of a page alone, without the rest of it: to see what their data and code do
 `faults`    what was wrong with these pages: requests outside the site, requests that failed, errors and warnings on the
             console, errors that nothing caught. A test whose pages have any fails at its end; one that wants them
             looks at the list and clears it.
@@ -23,6 +24,7 @@ from urllib.request import urlopen
 
 import pytest
 from browser import NO_CHROMIUM, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, program, record, serving
+from explorers import bare
 from playwright.sync_api import Browser, Page, expect
 
 NewPage = Callable[..., Page]
@@ -108,3 +110,11 @@ def new_page(browser: Browser, server: str, files: str, faults: list[str]) -> It
     for each in opened:
         each.close()
     assert not faults, "\n".join(dict.fromkeys(faults))
+
+
+@pytest.fixture
+def new_widgets(new_page: NewPage) -> NewPage:
+    def opening(url: str, *, edit: Edit = str, **settings: Any) -> Page:
+        return new_page(url, edit=lambda text: bare(edit(text)), **settings)
+
+    return opening
