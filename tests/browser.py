@@ -112,10 +112,8 @@ def record(context: BrowserContext, faults: list[str], roots: tuple[str, ...]) -
     context.on("weberror", lambda error: faults.append(f"an error that nothing caught: {error.error}"))
 
 
-def open_page(context: BrowserContext, url: str) -> Page:
+def open_page(page: Page, url: str) -> Page:
     """Return the page at ``url`` (or the one it leads to), loaded, its widgets drawn."""
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
     page.goto(url)
     page.wait_for_function(READY)
     return page
