@@ -119,6 +119,24 @@ def open_page(page: Page, url: str) -> Page:
     return page
 
 
+class Held:
+    """A locator of one element that is looked for once: what is evaluated there asks the browser one time, not five."""
+
+    def __init__(self, locator: Locator) -> None:
+        self._locator, self._element = locator, locator.element_handle()
+
+    def evaluate(self, expression: str, argument: Any = None) -> Any:
+        return self._element.evaluate(expression, argument)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._locator, name)
+
+
+def held(locator: Locator) -> Any:
+    """Return the locator, its element found."""
+    return Held(locator)
+
+
 def follow(link: Locator, url: str) -> None:
     """Click the link, and wait for the page at ``url`` that it leads to: loaded, its widgets drawn.
 

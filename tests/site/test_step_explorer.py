@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from browser import held
 from lab_views.step import KIND, SHOWN, drawn_is_right, figures_are_right, told_is_right
 from playwright.sync_api import Locator
 
@@ -35,7 +36,7 @@ each_explorer = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 
 def opened(new_widgets: NewPage, server: str, explorer: StepExplorer, damage: Any = lambda state: None, **context: Any) -> Locator:
     """The widgets of the lab with the explorer in the place of the first of its kind."""
-    return new_widgets(server + KIND.lab, edit=KIND.showing(explorer, damage), **context).locator(".hybridlab-step").first
+    return held(new_widgets(server + KIND.lab, edit=KIND.showing(explorer, damage), **context).locator(".hybridlab-step").first)
 
 
 def choose(view: Locator, explorer: StepExplorer, **setting: Any) -> None:
