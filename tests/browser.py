@@ -112,13 +112,29 @@ def record(context: BrowserContext, faults: list[str], roots: tuple[str, ...]) -
     context.on("weberror", lambda error: faults.append(f"an error that nothing caught: {error.error}"))
 
 
-def open_page(context: BrowserContext, url: str) -> Page:
+def open_page(page: Page, url: str) -> Page:
     """Return the page at ``url`` (or the one it leads to), loaded, its widgets drawn."""
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
     page.goto(url)
     page.wait_for_function(READY)
     return page
+
+
+class Held:
+    """A locator of one element that is looked for once: what is evaluated there asks the browser one time, not five."""
+
+    def __init__(self, locator: Locator) -> None:
+        self._locator, self._element = locator, locator.element_handle()
+
+    def evaluate(self, expression: str, argument: Any = None) -> Any:
+        return self._element.evaluate(expression, argument)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._locator, name)
+
+
+def held(locator: Locator) -> Any:
+    """Return the locator, its element found."""
+    return Held(locator)
 
 
 def follow(link: Locator, url: str) -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from browser import held
 from playwright.sync_api import Locator, Page
 
 from hybridlab import REGISTRY, Costs, Timeline, build, simulate
@@ -34,6 +35,15 @@ SHOWN = """(root) => {
   return { panels, rows, setting: Object.fromEntries(fields.map((field) => [field.id.split("-").pop(), value(field)])) };
 }"""
 
+SCHEDULE = "(root) => root.querySelector('select[id$=-schedule]').value"
+CHOOSE = """(root, [name, value]) => {
+  const control = root.querySelector(`select[id$=-${name}], input[type=range][id$=-${name}]`);
+  if (!control.checkVisibility() || control.disabled) throw new Error(`the control of ${name} cannot be used`);
+  control.value = value;
+  if (control.value !== value) throw new Error(`the control of ${name} takes no ${value}`);
+  for (const event of ["input", "change"]) control.dispatchEvent(new Event(event, { bubbles: true }));
+}"""
+
 
 @dataclass(frozen=True)
 class Explorer:
@@ -51,12 +61,12 @@ class Explorer:
 
     def choose(self, **setting: Any) -> None:
         for name, value in setting.items():
-            control = self.control(name)
             if name in ("schedule", "compare"):
-                control.select_option(value)
-            elif control.is_visible():  # where there is one value only, there is no slider
-                values = self.chunks(self.shown()["setting"]["schedule"]) if name == "chunks" else self.data[name]
-                control.fill(str(values.index(value)))
+                self.view.evaluate(CHOOSE, [name, value])
+                continue
+            values = self.chunks(self.view.evaluate(SCHEDULE)) if name == "chunks" else self.data[name]
+            if len(values) > 1:  # where there is one value only, there is no slider
+                self.view.evaluate(CHOOSE, [name, str(values.index(value))])
 
     def chunks(self, schedule: str) -> list[int]:
         return next(list(each["chunks"]) for each in self.data["schedules"] if each["name"] == schedule)
@@ -92,7 +102,7 @@ def data_of(html: str) -> list[Any]:
 
 def explorers_of(page: Page, html: str) -> list[Explorer]:
     views = page.locator(".hybridlab-explorer").all()
-    return [Explorer(view, data) for view, data in zip(views, data_of(html), strict=True)]
+    return [Explorer(held(view), data) for view, data in zip(views, data_of(html), strict=True)]
 
 
 def state_of(html: str) -> Any:
@@ -106,6 +116,15 @@ def with_state(html: str, change: Callable[[Any], Any]) -> str:
     whole = state_of(html)
     change({name: entry["state"] for name, entry in whole["state"].items()})
     return STATE.sub(lambda match: match[1] + json.dumps(whole).replace("</", "<\\/") + match[3], html)
+
+
+def bare(html: str) -> str:
+    """Return a page that holds the widgets of this one, in a column as wide, and nothing of the site around them but what draws them."""
+    views = "".join(match[0] for match in VIEW.finditer(html))
+    state = "".join(match[0] for match in STATE.finditer(html))
+    head = '<meta charset="utf-8"><title>Widgets</title><link rel="icon" href="data:,"><style>article { max-width: 688px }</style>'
+    script = '<script defer src="../_static/live_widgets.js"></script>'
+    return f'<!DOCTYPE html><html lang="en"><head>{head}{script}</head><body><article>{views}{state}</article></body></html>'
 
 
 def is_right(explorer: Explorer) -> None:

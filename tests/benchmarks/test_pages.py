@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from statistics import median
 
 import pytest
-from browser import NO_CHROMIUM, NO_SITE, SITE, chromium, open_page, page_names, program, serving, weight_of
+from browser import NO_CHROMIUM, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, program, serving, weight_of
 from playwright.sync_api import Browser
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -39,8 +39,9 @@ def test_first_visit(browser: Browser, server: str, benchmark: BenchmarkFixture,
 
     def visit() -> None:
         context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context.set_default_timeout(PATIENCE)
         context.add_init_script(NOTE_FIRST_DRAWN)
-        page = open_page(context, server + name)
+        page = open_page(context.new_page(), server + name)
         weights.append(sum(weight_of(page, SITE, server).values()))
         drawn.append(page.evaluate("window.firstDrawn ?? null"))
         loaded.append(page.evaluate(LOADED))

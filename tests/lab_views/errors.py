@@ -10,7 +10,7 @@ from playwright.sync_api import Locator
 
 from hybridlab import BF16, FP16, INT8, WireFormat, formulas
 from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
-from lab_views.kind import Kind, rows_of, setting_of, with_no_data
+from lab_views.kind import Kind, rows_of, setting_of, with_no_data, words_of
 
 SIZE, SEED = 131_072, 5  # numbers of a rank, and the seed of all
 RANKS = (2, 4, 8, 16, 32, 64)
@@ -98,7 +98,7 @@ def is_right(view: Locator, _: Any = None) -> None:
         assert near(expected, law(way, wire, ranks))
         assert sent == f"{nbytes(wire, ranks):,}"
         assert abs(float(fewer[:-1]) - 8 * (ranks - 1) * (SIZE // ranks) / nbytes(wire, ranks)) <= 0.0051
-    assert view.locator("table.here caption").text_content() == f"On {ranks} ranks"
+    assert words_of(view, "table.here caption") == f"On {ranks} ranks"
     every = rows_of(view, "details tbody tr")
     assert [int(row[0]) for row in every] == list(RANKS)
     for row in every:

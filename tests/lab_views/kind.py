@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from browser import held
 from explorers import with_state
 from playwright.sync_api import Locator, Page
 
@@ -32,6 +33,7 @@ STOP = """(root) => {
   const count = here.options?.length ?? (kind === "range" ? here.max - here.min + 1 : 0);
   return { kind, name, count, place: here.selectedIndex ?? here.value - here.min, off: here.getAttribute("aria-disabled") === "true" };
 }"""
+STOP_AND_SEEN = f"(root) => [({STOP})(root), ({SEEN})(root)]"
 CONTROLS = 'select:visible, input:visible, button:visible, summary:visible, [tabindex="0"]:visible'
 ROWS = "(root, rows) => [...root.querySelectorAll(rows)].map((row) => [...row.cells].map((cell) => cell.textContent))"
 ENTER = """(root) => {
@@ -39,6 +41,14 @@ ENTER = """(root) => {
   root.before(before);
   before.focus();
   before.addEventListener("blur", () => before.remove());
+}"""
+CHOOSE = """(root, [label, text]) => {
+  const control = [...root.querySelectorAll("label")].find((each) => each.textContent.trim() === label)?.control;
+  if (!control?.checkVisibility() || control.disabled) throw new Error(`there is no control ${label} to be used`);
+  if (control.options) [...control.options].find((option) => option.textContent.trim() === text).selected = true;
+  else control.value = text;
+  if (!control.options && control.value !== text) throw new Error(`${label} takes no ${text}`);
+  for (const event of ["input", "change"]) control.dispatchEvent(new Event(event, { bubbles: true }));
 }"""
 IN_PICTURE = ("End", "Home", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp")
 KEYS: Mapping[str, Callable[[int], tuple[str, ...]]] = {
@@ -77,7 +87,7 @@ class Kind:
     def views(self, page: Page) -> list[Locator]:
         found = page.locator(f".hybridlab-{self.name}").all()
         assert len(found) == len(self.given)
-        return found
+        return [held(view) for view in found]
 
     def is_right(self, view: Locator, place: int = 0) -> None:
         self.judge(view, self.given[place])
@@ -116,10 +126,14 @@ def rows_of(view: Locator, selector: str = "tbody tr") -> list[list[str]]:
     return list(view.evaluate(ROWS, selector))
 
 
+def words_of(view: Locator, selector: str) -> str:
+    """Return the text of the first element of a view that is so selected."""
+    return str(view.evaluate("(root, selector) => root.querySelector(selector).textContent", selector))
+
+
 def choose(view: Locator, setting: Mapping[str, str]) -> None:
     for label, text in setting.items():
-        control = view.get_by_label(label, exact=True)
-        control.select_option(label=text) if control.evaluate("(each) => each.localName") == "select" else control.fill(text)
+        view.evaluate(CHOOSE, [label, text])
 
 
 def walk(view: Locator, kind: Kind, place: int) -> None:
@@ -139,16 +153,17 @@ def walk(view: Locator, kind: Kind, place: int) -> None:
         reached += 1
         if stop["kind"] not in KEYS:
             continue
-        seen = [view.evaluate(SEEN)]
+        before, first = view.evaluate(STOP_AND_SEEN)
+        seen = [first]
         for key in KEYS[stop["kind"]](stop["count"]):
-            before = view.evaluate(STOP)
             page.keyboard.press(key)
-            after = view.evaluate(STOP)
+            after, now = view.evaluate(STOP_AND_SEEN)
             assert after, f"{key} takes the focus away from {stop['name']}"
-            seen.append(view.evaluate(SEEN))
+            seen.append(now)
             if before["place"] != after["place"] or stop["kind"] not in ("select-one", "range"):
                 assert (seen[-1] != seen[-2]) != before["off"], f"{key} on {stop['name']!r}: nothing changes"
             kind.is_right(view, place)
+            before = after
         told = [str(each) for each in seen]
         least = min(stop["count"], MOST_PRESSED + 1) if stop["kind"] in ("select-one", "range") else 2 - stop["off"]
         assert len(set(told)) >= least, f"two values of {stop['name']!r} look the same"

@@ -8,7 +8,7 @@ import numpy as np
 from naive_ring import naive_ring
 from playwright.sync_api import Locator
 
-from lab_views.kind import Kind, rows_of, setting_of, with_no_data
+from lab_views.kind import Kind, rows_of, setting_of, with_no_data, words_of
 
 FAULTS = {"ring": "", "correct": "", "published": "off-by-one"}  # the fault of each ring, by its name in the labs
 PLACES = re.compile(r"chunk (\d+) on rank (\d+)")
@@ -79,8 +79,8 @@ def is_right(view: Locator, names: tuple[str, ...]) -> None:
     assert [row[0] for row in rows] == [f"{place}, {state.phase}" for place, state in enumerate(runs[0])]
     for place, row in enumerate(rows):
         assert row[1:] == [f"{run[place].whole.sum()} of {ranks**2}" for run in runs] + [f"{run[place].error:.6g}" for run in runs]
-    assert view.locator("[aria-current=step]").inner_text().startswith(f"{step}, ")
-    spoken = view.locator("[aria-live=polite].unseen").text_content()
+    assert words_of(view, "[aria-current=step]").startswith(f"{step}, ")
+    spoken = words_of(view, "[aria-live=polite].unseen")
     sums = [f"{run[step].whole.sum()} whole sums, difference to the mean {run[step].error:.6g}." for run in runs]
     assert spoken == f"Step {setting['Step']}. {' '.join(map(': '.join, zip(names, sums, strict=True)))}"
     tables = view.evaluate("(root) => [...root.querySelectorAll('details table')].map((each) => [...each.tBodies[0].rows].map((row) => "

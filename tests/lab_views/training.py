@@ -10,7 +10,7 @@ from playwright.sync_api import Locator
 
 from hybridlab import INT8, build, published
 from hybridlab.training import Network, Trained, TrainedAlone, train, train_alone
-from lab_views.kind import Kind, rows_of, setting_of, with_no_data
+from lab_views.kind import Kind, rows_of, setting_of, with_no_data, words_of
 
 STEPS, EVERY = 100, 5  # as in the lab, like all that follows
 NETWORK = Network((64, 48, 40, 32, 10))
@@ -89,8 +89,8 @@ def is_right(view: Locator, runs: Runs) -> None:
     assert rows[0][4] == ("not counted" if run.bytes_sent is None else f"{run.bytes_sent:,}")
     assert rows[1][3:] == ["no replicas", "none"]
     caption = f"{setting['All-reduce']}, {setting['Digits dealt']}: step {step} of {steps}"
-    assert view.locator("caption").text_content() == caption
-    told = view.locator("[role=status]").text_content() or ""
+    assert words_of(view, "caption") == caption
+    told = words_of(view, "[role=status]")
     assert told.startswith(f"{caption}. ")
     assert all(f"loss {cells[1]}, accuracy {cells[2]}" in told for cells in rows)
 

@@ -5,9 +5,11 @@
             "http://127.0.0.1:.../course/", with a slash at the end; what is asked for above it is a fault
 `files`     address of the same folder as files, "file:///.../", with a slash at the end
 `browser`   a headless Chromium, one a worker; the tests are skipped where there is none (in CI that is an error)
-`new_page`  new_page(url, *, width=1280, scheme="light", edit=None, **context) -> playwright's Page in a context of its
-            own, loaded, its widgets drawn. `edit` changes the text of a served page on its way to the browser; `context`
-            are further arguments of Browser.new_context, such as has_touch=True.
+`new_page`  new_page(url, *, width=1280, scheme="light", edit=None, **context) -> playwright's Page, loaded, its widgets drawn.
+            `edit` changes the text of a served page on its way to the browser; `context` are further arguments of
+            Browser.new_context, such as has_touch=True. There is one such page a context: the next one takes its place.
+`fresh_page` the same in a context of its own: for tests that store something, or change more than the page
+`new_widgets` like new_page, for the widgets of a page alone, without the rest of it: to see what their data and code do
 `faults`    what was wrong with these pages: requests outside the site, requests that failed, errors and warnings on the
             console, errors that nothing caught. A test whose pages have any fails at its end; one that wants them
             looks at the list and clears it.
@@ -23,6 +25,7 @@ from urllib.request import urlopen
 
 import pytest
 from browser import NO_CHROMIUM, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, program, record, serving
+from explorers import bare
 from playwright.sync_api import Browser, Page, expect
 
 NewPage = Callable[..., Page]
@@ -84,27 +87,94 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-@pytest.fixture
-def faults() -> list[str]:
+@pytest.fixture(scope="session")
+def every_fault() -> list[str]:
     return []
 
 
 @pytest.fixture
-def new_page(browser: Browser, server: str, files: str, faults: list[str]) -> Iterator[NewPage]:
+def faults(every_fault: list[str]) -> list[str]:
+    every_fault.clear()
+    return every_fault
+
+
+@pytest.fixture(scope="session")
+def kept_pages(browser: Browser, server: str, files: str, every_fault: list[str]) -> Iterator[Callable[..., Page]]:
+    """A function that returns an empty page, one for each set of arguments of Browser.new_context: a new one costs as much as a lab."""
+    kept: dict[str, Page] = {}
+
+    def page_with(context: dict[str, Any]) -> Page:
+        name = repr(sorted(context.items()))
+        if name not in kept or kept[name].is_closed():
+            made = browser.new_context(**context)
+            record(made, every_fault, (server, files))
+            made.set_default_timeout(PATIENCE)
+            kept[name] = made.new_page()
+        return kept[name]
+
+    yield page_with
+    for page in kept.values():
+        page.context.close()
+
+
+def edited(page: Page, url: str, edit: Edit | None) -> None:
+    """Let the browser get the page at ``url`` as ``edit`` changes it."""
+    if edit:
+        with urlopen(url, timeout=PATIENCE / 1000) as served:  # noqa: S310  # of this machine's own server
+            body = edit(served.read().decode())
+        page.context.route(url, lambda route: route.fulfill(body=body, content_type="text/html; charset=utf-8"))
+
+
+@pytest.fixture
+def new_page(kept_pages: Callable[..., Page], faults: list[str]) -> Iterator[NewPage]:
+    opened: dict[Page, None] = {}
+
+    def opening(url: str, *, width: int = 1280, scheme: str = "light", edit: Edit | None = None, **context: Any) -> Page:
+        page = kept_pages(context)
+        left(page)
+        opened[page] = None
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce", media="null")
+        edited(page, url, edit)
+        return open_page(page, url)
+
+    yield opening
+    for page in opened:
+        left(page)
+    assert not faults, "\n".join(dict.fromkeys(faults))
+
+
+def left(page: Page) -> None:
+    """Leave the page that is shown, without what was routed there or is pointed at; all that it has told is then known."""
+    page.context.unroute_all()
+    if page.url != "about:blank":
+        page.mouse.move(0, 0)
+        page.goto("about:blank")
+
+
+@pytest.fixture
+def fresh_page(browser: Browser, server: str, files: str, faults: list[str]) -> Iterator[NewPage]:
     opened = []
 
     def opening(url: str, *, width: int = 1280, scheme: str = "light", edit: Edit | None = None, **context: Any) -> Page:
         settings = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "reduced_motion": "reduce", **context}
         made = browser.new_context(**settings)
+        made.set_default_timeout(PATIENCE)
         opened.append(made)
         record(made, faults, (server, files))
-        if edit:
-            with urlopen(url) as served:  # noqa: S310  # of this machine's own server
-                body = edit(served.read().decode())
-            made.route(url, lambda route: route.fulfill(body=body, content_type="text/html; charset=utf-8"))
-        return open_page(made, url)
+        page = made.new_page()
+        edited(page, url, edit)
+        return open_page(page, url)
 
     yield opening
     for each in opened:
         each.close()
     assert not faults, "\n".join(dict.fromkeys(faults))
+
+
+@pytest.fixture
+def new_widgets(new_page: NewPage) -> NewPage:
+    def opening(url: str, *, edit: Edit = str, **settings: Any) -> Page:
+        return new_page(url, edit=lambda text: bare(edit(text)), **settings)
+
+    return opening

@@ -68,8 +68,8 @@ def says(view: Locator, text: str) -> None:
         raise
 
 
-def test_a_bet_is_placed_with_the_keyboard_alone(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_a_bet_is_placed_with_the_keyboard_alone(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     bet = question(page)
     bet.evaluate("""view => {
       view.before(document.createElement("button")); // whatever a lab has above it
@@ -89,8 +89,8 @@ def test_a_bet_is_placed_with_the_keyboard_alone(new_page: Any, files: str) -> N
 
 
 @pytest.mark.parametrize("way", ["files", "server"])
-def test_a_bet_survives_a_reload_and_stands_beside_the_answer(new_page: Any, request: Any, way: str) -> None:
-    page = new_page(request.getfixturevalue(way) + LAB2)
+def test_a_bet_survives_a_reload_and_stands_beside_the_answer(fresh_page: Any, request: Any, way: str) -> None:
+    page = fresh_page(request.getfixturevalue(way) + LAB2)
 
     def stands() -> None:
         says(question(page), "Your bet: 1F1B")
@@ -109,8 +109,8 @@ def test_a_bet_survives_a_reload_and_stands_beside_the_answer(new_page: Any, req
     expect(question(page).locator("[aria-live]")).to_be_empty()  # what was there before is no news
 
 
-def test_a_bet_can_be_changed(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_a_bet_can_be_changed(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     bet = question(page)
     place(bet, "GPipe")
     bet.get_by_role("button", name="Change the bet").press("Enter")
@@ -125,8 +125,8 @@ def test_a_bet_can_be_changed(new_page: Any, files: str) -> None:
     says(bet, "Your bet: neither")
 
 
-def test_without_a_choice_nothing_is_placed(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_without_a_choice_nothing_is_placed(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     bet = question(page)
     bet.get_by_role("button", name="Place the bet").click()
     expect(bet.get_by_role("alert")).to_have_text("Choose one of the answers first.")
@@ -136,8 +136,8 @@ def test_without_a_choice_nothing_is_placed(new_page: Any, files: str) -> None:
     expect(bet.get_by_role("alert")).to_be_empty()
 
 
-def test_without_a_bet_the_answer_is_folded(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_without_a_bet_the_answer_is_folded(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     back = look_back(page)
     says(back, "You have not placed a bet on this question yet.")
     expect(back.locator("dl")).to_be_hidden()
@@ -152,8 +152,8 @@ def test_without_a_bet_the_answer_is_folded(new_page: Any, files: str) -> None:
     says(back, "Your bet was right.")
 
 
-def test_a_look_back_whose_question_is_not_there_says_so(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_a_look_back_whose_question_is_not_there_says_so(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     page.evaluate("document.querySelector('.hybridlab-bet').remove()")
     look_back(page).get_by_role("button", name="Go to the question").click()
     expect(look_back(page).get_by_role("status")).to_contain_text("Scroll up to it")
@@ -169,8 +169,8 @@ NUMBERS = [  # written, placed, judged
 ]
 
 
-def test_a_number_can_be_placed(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB3)
+def test_a_number_can_be_placed(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB3)
     bet = question(page)
     for written, placed, judged in NUMBERS:
         bet.get_by_label("Your bet, microbatches").fill(written)
@@ -193,8 +193,8 @@ NO_NUMBERS = [  # written, sentence
 ]
 
 
-def test_what_is_no_number_is_not_placed(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB3)
+def test_what_is_no_number_is_not_placed(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB3)
     bet = question(page)
     number = bet.get_by_label("Your bet, microbatches")
     for written, sentence in NO_NUMBERS:
@@ -210,8 +210,8 @@ def test_what_is_no_number_is_not_placed(new_page: Any, files: str) -> None:
     says(bet, "Your bet: 12 microbatches")
 
 
-def test_a_browser_that_stores_nothing_is_told_and_goes_on(new_page: Any, files: str, faults: list[str]) -> None:
-    page = new_page(files + "index.html")
+def test_a_browser_that_stores_nothing_is_told_and_goes_on(fresh_page: Any, files: str, faults: list[str]) -> None:
+    page = fresh_page(files + "index.html")
     page.context.add_init_script(REFUSING)
     page.goto(files + LAB2)
     bet = question(page)
@@ -226,8 +226,8 @@ def test_a_browser_that_stores_nothing_is_told_and_goes_on(new_page: Any, files:
     faults.clear()  # the theme's scripts do not guard what they store
 
 
-def test_a_browser_that_stores_says_nothing_of_it(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_a_browser_that_stores_says_nothing_of_it(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     place(question(page), "neither")
     expect(question(page).locator(".note")).to_be_hidden()
 
@@ -235,8 +235,8 @@ def test_a_browser_that_stores_says_nothing_of_it(new_page: Any, files: str) -> 
 JUNK = ["no JSON", '"3F1B"', "27", '{"answer": "GPipe"}', '["GPipe"]', "null", "", f'"{"GPipe" * 10**5}"']
 
 
-def test_junk_in_the_store_is_no_bet(new_page: Any, server: str) -> None:
-    page = new_page(server + LAB2)
+def test_junk_in_the_store_is_no_bet(fresh_page: Any, server: str) -> None:
+    page = fresh_page(server + LAB2)
     for junk in JUNK:
         page.evaluate("([key, text]) => localStorage.setItem(key, text)", [KEY, junk])
         reload(page)
@@ -247,8 +247,8 @@ def test_junk_in_the_store_is_no_bet(new_page: Any, server: str) -> None:
     says(question(page), "Your bet: GPipe")
 
 
-def test_bets_are_told_apart_by_their_names(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB3)
+def test_bets_are_told_apart_by_their_names(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB3)
     first, second, third = (page.locator(".hybridlab-bet").nth(place) for place in range(3))
     place(second, "the same")
     third.get_by_label("Your bet, %").fill("23%")
@@ -262,8 +262,8 @@ def test_bets_are_told_apart_by_their_names(new_page: Any, files: str) -> None:
     says(judged[2], "Your bet was exactly right.")
 
 
-def test_two_views_of_one_bet_agree(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_two_views_of_one_bet_agree(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     other = mount(page, Bet(NAME, "Which of the two?", choices=("GPipe", "1F1B", "neither")).get_state())
     place(question(page), "GPipe")
     says(other, "Your bet: GPipe")
@@ -273,8 +273,8 @@ def test_two_views_of_one_bet_agree(new_page: Any, files: str) -> None:
     says(look_back(page), "Your bet was right.")
 
 
-def test_another_tab_follows(new_page: Any, server: str) -> None:
-    page = new_page(server + LAB2)
+def test_another_tab_follows(fresh_page: Any, server: str) -> None:
+    page = fresh_page(server + LAB2)
     other = page.context.new_page()
     other.goto(server + LAB2)
     place(question(page), "GPipe")
@@ -283,8 +283,8 @@ def test_another_tab_follows(new_page: Any, server: str) -> None:
     expect(question(other).get_by_role("button", name="Place the bet")).to_be_visible()
 
 
-def test_a_kernel_hears_of_the_bet_and_can_set_it(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_a_kernel_hears_of_the_bet_and_can_set_it(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     view = mount(page, Bet("a.b", "How many?", unit="ms").get_state())
     view.get_by_label("Your bet, ms").fill("2,5")
     page.keyboard.press("Enter")
@@ -297,8 +297,8 @@ def test_a_kernel_hears_of_the_bet_and_can_set_it(new_page: Any, files: str) -> 
     assert page.evaluate("localStorage.getItem('hybridlab.bet.a.b')") is None
 
 
-def test_what_python_has_set_goes_before_what_the_page_kept(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_what_python_has_set_goes_before_what_the_page_kept(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     place(question(page), "GPipe")
     bet = Bet(NAME, "Which of the two?", choices=("GPipe", "1F1B", "neither"))
     bet.answer = "neither"
@@ -307,16 +307,16 @@ def test_what_python_has_set_goes_before_what_the_page_kept(new_page: Any, files
     says(question(page), "Your bet: neither")
 
 
-def test_a_view_that_is_taken_away_stops_listening(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_a_view_that_is_taken_away_stops_listening(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     mount(page, Bet(NAME, "Which of the two?", choices=("GPipe", "1F1B", "neither")).get_state())
     page.evaluate("mounted.stop()")
     place(question(page), "GPipe")
     assert page.evaluate("[mounted.model.listeners.length, mounted.model.get('answer')]") == [0, None]
 
 
-def test_damaged_data_say_so(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_damaged_data_say_so(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     bet = Bet(NAME, "Which?", choices=("GPipe", "1F1B"))
     damage: dict[str, list[Any]] = {"name": [3, ""], "question": [None, ""], "choices": [None, ["one"], [1, 2]], "unit": [None]}
     states = [bet.get_state() | {name: value} for name, values in damage.items() for value in values]
@@ -326,8 +326,8 @@ def test_damaged_data_say_so(new_page: Any, files: str) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
-def test_bets_are_accessible_before_and_after(new_page: Any, files: str, width: int, scheme: str) -> None:
-    page = new_page(files + LAB3, scheme=scheme, width=width)
+def test_bets_are_accessible_before_and_after(fresh_page: Any, files: str, width: int, scheme: str) -> None:
+    page = fresh_page(files + LAB3, scheme=scheme, width=width)
     for step in ("asked", "wrong", "placed"):
         if step == "wrong":
             question(page).get_by_role("button", name="Place the bet").click()
@@ -346,8 +346,8 @@ def test_bets_are_accessible_before_and_after(new_page: Any, files: str, width: 
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_on_paper_the_answers_stand_without_buttons(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB2)
+def test_on_paper_the_answers_stand_without_buttons(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
     place(question(page), "GPipe")
     page.emulate_media(media="print")
     says(question(page), "Your bet: GPipe")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from accessibility import violations
+from browser import held
 from lab_views import cluster, errors
 from lab_views.kind import choose, rows_of, setting_of
 from playwright.sync_api import Locator
@@ -21,7 +22,7 @@ def explorer() -> ClusterExplorer:
 
 
 def opened(new_page: NewPage, server: str, shown: ClusterExplorer, **page: Any) -> Locator:
-    made: Locator = new_page(server + errors.KIND.lab, edit=errors.KIND.showing(shown), **page).locator(".hybridlab-cluster")
+    made: Locator = held(new_page(server + errors.KIND.lab, edit=errors.KIND.showing(shown), **page).locator(".hybridlab-cluster"))
     return made
 
 

@@ -93,9 +93,9 @@ def test_a_damaged_explorer_says_so_and_the_other_widgets_are_drawn(
 
 @pytest.mark.parametrize(("kind", "damage"), each_of("damages"))
 def test_a_damaged_view_of_a_lab_says_so_and_the_other_widgets_are_drawn(
-    new_page: Any, server: str, faults: list[str], kind: Kind, damage: Damage
+    new_widgets: Any, server: str, faults: list[str], kind: Kind, damage: Damage
 ) -> None:
-    page = new_page(server + kind.lab, edit=kind.changing(damage))
+    page = new_widgets(server + kind.lab, edit=kind.changing(damage))
     boxes = page.locator(".live-widget")
     assert boxes.count() >= 3
     assert all(box.inner_text() for box in boxes.all())

@@ -153,7 +153,7 @@ def test_a_size_that_a_schedule_refuses_is_told_and_its_buttons_lead_to_one_that
 
 
 @pytest.mark.parametrize("planted", ["start", "makespan", "peak", "bubble", "orders"])
-def test_a_planted_fault_in_the_data_is_seen(new_page: NewPage, server: str, site: Path, planted: str) -> None:
+def test_a_planted_fault_in_the_data_is_seen(new_widgets: NewPage, server: str, site: Path, planted: str) -> None:
     name = with_explorers()[0]
     html = (site / name).read_text(encoding="utf-8")
 
@@ -168,7 +168,7 @@ def test_a_planted_fault_in_the_data_is_seen(new_page: NewPage, server: str, sit
             else:
                 entry[planted][0] += 1
 
-    page = new_page(server + name, edit=lambda text: with_state(text, plant))
+    page = new_widgets(server + name, edit=lambda text: with_state(text, plant))
     (explorer,) = explorers_of(page, html)
     with pytest.raises(AssertionError):
         is_right(explorer)
@@ -192,17 +192,17 @@ def pairs_in(entry: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_planted_fault_in_pairs_and_copies_is_seen(new_page: NewPage, server: str, site: Path, fault: Callable[[Any], None]) -> None:
+def test_a_planted_fault_in_pairs_and_copies_is_seen(new_widgets: NewPage, server: str, site: Path, fault: Callable[[Any], None]) -> None:
     html = (site / "book/gallery.html").read_text(encoding="utf-8")
 
     def plant(states: Any) -> None:
         (state,) = (each for each in states.values() if "data" in each)
         fault(state["data"]["pipelines"]["dualpipe/4/8/1"])
 
-    (whole,) = explorers_of(new_page(server + "book/gallery.html"), html)
+    (whole,) = explorers_of(new_widgets(server + "book/gallery.html"), html)
     whole.choose(schedule="dualpipe", devices=4, microbatches=8)
     is_right(whole)
-    (explorer,) = explorers_of(new_page(server + "book/gallery.html", edit=lambda text: with_state(text, plant)), html)
+    (explorer,) = explorers_of(new_widgets(server + "book/gallery.html", edit=lambda text: with_state(text, plant)), html)
     explorer.choose(schedule="dualpipe", devices=4, microbatches=8)
     with pytest.raises(AssertionError):
         is_right(explorer)

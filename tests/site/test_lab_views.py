@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from accessibility import violations
+from browser import held
 from lab_views import KINDS, Kind, each_of
 from lab_views.kind import SEEN, Damage, choose, setting_of, walk
 from playwright.sync_api import Page
@@ -47,9 +48,9 @@ def test_every_control_works_by_keyboard_alone_and_what_it_changes_is_right(new_
 
 
 @each_kind
-def test_what_is_shown_is_right_all_over_the_settings(new_page: NewPage, server: str, kind: Kind) -> None:
+def test_what_is_shown_is_right_all_over_the_settings(new_widgets: NewPage, server: str, kind: Kind) -> None:
     chosen = random.Random(1)  # noqa: S311  # a choice of settings, the same in every run
-    for place, view in enumerate(kind.views(new_page(server + kind.lab))):
+    for place, view in enumerate(kind.views(new_widgets(server + kind.lab))):
         seen = set()
         for _ in range(8):
             for label in view.evaluate(OPTIONS):
@@ -87,16 +88,16 @@ def test_what_python_sets_is_shown_and_a_view_that_is_taken_away_hears_no_more(n
     page: Page = new_page(server + kind.lab)
     before = kind.views(page)[0].evaluate(SEEN)
     page.evaluate(BEHIND_A_KERNEL, [kind.widget, *kind.python])
-    view = page.locator(f".hybridlab-{kind.name}").last
+    view = held(page.locator(f".hybridlab-{kind.name}").last)
     assert view.evaluate(SEEN) != before
     kind.is_right(view)
     assert page.evaluate("window.stopped()") == 0
 
 
 @each_fault
-def test_a_planted_fault_in_the_data_is_seen(new_page: NewPage, server: str, kind: Kind, fault: Damage) -> None:
-    page = new_page(server + kind.lab, edit=kind.changing(fault))
-    view = page.locator(f".hybridlab-{kind.name}").first
+def test_a_planted_fault_in_the_data_is_seen(new_widgets: NewPage, server: str, kind: Kind, fault: Damage) -> None:
+    page = new_widgets(server + kind.lab, edit=kind.changing(fault))
+    view = held(page.locator(f".hybridlab-{kind.name}").first)
     with pytest.raises(AssertionError):
         kind.is_right(view)
     assert view.get_by_role("alert").count() == 0

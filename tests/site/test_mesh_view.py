@@ -45,8 +45,8 @@ def test_no_line_crosses_a_label_or_a_box_and_every_mesh_is_right(new_page: NewP
                 KIND.is_right(view)
 
 
-def test_a_line_through_a_label_would_be_seen(new_page: NewPage, files: str) -> None:
-    (view,) = KIND.views(new_page(files + KIND.lab))
+def test_a_line_through_a_label_would_be_seen(new_widgets: NewPage, server: str) -> None:
+    (view,) = KIND.views(new_widgets(server + KIND.lab))
     assert view.evaluate(CROSSED) == []
     view.evaluate("""(root) => {
       const letter = root.querySelector(".letter");

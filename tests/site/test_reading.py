@@ -45,8 +45,8 @@ def test_search_says_when_it_finds_nothing(new_page: Any, request: Any, way: str
     expect(page.locator("#search-results")).to_contain_text("did not match any documents")
 
 
-def test_the_copy_button_copies_the_code_of_its_cell(new_page: Any, files: str) -> None:
-    page = new_page(files + LAB)
+def test_the_copy_button_copies_the_code_of_its_cell(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB)
     page.evaluate(CLIPBOARD)
     cell = page.locator(".cell_input .highlight:visible").first
     code = cell.locator("pre").inner_text().strip()
@@ -82,9 +82,9 @@ def test_previous_and_next_lead_through_all_pages_in_order(new_page: Any, files:
 
 
 @each_way
-def test_a_link_is_followed_to_the_loaded_page_also_on_a_slow_machine(new_page: Any, request: Any, way: str) -> None:
+def test_a_link_is_followed_to_the_loaded_page_also_on_a_slow_machine(fresh_page: Any, request: Any, way: str) -> None:
     root = request.getfixturevalue(way)
-    page = new_page(root + "book/start.html")
+    page = fresh_page(root + "book/start.html")
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 10})
     follow(page.locator(".bd-docs-nav").get_by_role("link", name="Lab 2"), root + LAB)
     assert page.evaluate(READY)
@@ -113,8 +113,8 @@ def test_on_a_phone_the_contents_open_from_a_button(new_page: Any, files: str) -
 
 
 @each_way
-def test_the_switch_changes_the_colours_and_they_stay(new_page: Any, request: Any, way: str) -> None:
-    page = new_page(request.getfixturevalue(way) + LAB)
+def test_the_switch_changes_the_colours_and_they_stay(fresh_page: Any, request: Any, way: str) -> None:
+    page = fresh_page(request.getfixturevalue(way) + LAB)
     ground = "getComputedStyle(document.body).backgroundColor"
     picture = "getComputedStyle(document.querySelector('.hybridlab-explorer .tick')).fill"
     seen = set()

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from browser import held
 from lab_views.kind import choose
 from lab_views.ring import KIND, is_right
 from playwright.sync_api import Page, expect
@@ -27,7 +28,7 @@ def test_every_step_of_both_rings_is_right_and_every_text_keeps_inside_its_box(
     new_page: NewPage, server: str, width: int, sizes: tuple[int, ...]
 ) -> None:
     stepper = RingStepper({"correct": correct, "published": as_published}, sizes)
-    view = new_page(server + KIND.lab, width=width, edit=KIND.showing(stepper)).locator(".hybridlab-ring").first
+    view = held(new_page(server + KIND.lab, width=width, edit=KIND.showing(stepper)).locator(".hybridlab-ring").first)
     for ranks in sizes:
         choose(view, {"Ranks, D": str(ranks)})
         for step in range(2 * ranks - 1):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from browser import held
 from lab_views.step import KIND, SHOWN, drawn_is_right, figures_are_right, told_is_right
 from playwright.sync_api import Locator
 
@@ -33,9 +34,9 @@ BARS = """(root) => [...root.querySelectorAll(".plot .op")].map((op) => [op.text
 each_explorer = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 
 
-def opened(new_page: NewPage, server: str, explorer: StepExplorer, damage: Any = lambda state: None, **context: Any) -> Locator:
-    """The lab's page with the explorer in the place of its first."""
-    return new_page(server + KIND.lab, edit=KIND.showing(explorer, damage), **context).locator(".hybridlab-step").first
+def opened(new_widgets: NewPage, server: str, explorer: StepExplorer, damage: Any = lambda state: None, **context: Any) -> Locator:
+    """The widgets of the lab with the explorer in the place of the first of its kind."""
+    return held(new_widgets(server + KIND.lab, edit=KIND.showing(explorer, damage), **context).locator(".hybridlab-step").first)
 
 
 def choose(view: Locator, explorer: StepExplorer, **setting: Any) -> None:
@@ -64,9 +65,9 @@ def told(view: Locator, step: HybridStep) -> tuple[int, float]:
 
 
 @each_explorer
-def test_every_setting_is_drawn_as_the_library_computes_it(new_page: NewPage, server: str, make: Callable[[], StepExplorer]) -> None:
+def test_every_setting_is_drawn_as_the_library_computes_it(new_widgets: NewPage, server: str, make: Callable[[], StepExplorer]) -> None:
     explorer = make()
-    view = opened(new_page, server, explorer)
+    view = opened(new_widgets, server, explorer)
     is_right(view, explorer)
     for name in ("schedule", "replicas", "microbatches", "ring", "overlap"):
         values = list(explorer.data["titles"]) if name == "schedule" else explorer.data[name]
@@ -76,9 +77,9 @@ def test_every_setting_is_drawn_as_the_library_computes_it(new_page: NewPage, se
 
 
 @each_explorer
-def test_arrow_keys_lead_through_all_that_a_rank_does(new_page: NewPage, server: str, make: Callable[[], StepExplorer]) -> None:
+def test_arrow_keys_lead_through_all_that_a_rank_does(new_widgets: NewPage, server: str, make: Callable[[], StepExplorer]) -> None:
     explorer = make()
-    view = opened(new_page, server, explorer)
+    view = opened(new_widgets, server, explorer)
     page, step = view.page, explorer.step
     view.locator(".picture").focus()
     for key in ("Home", *["ArrowDown"] * (step.mesh.size - 2), "Home"):
@@ -97,9 +98,9 @@ def test_arrow_keys_lead_through_all_that_a_rank_does(new_page: NewPage, server:
 
 
 @pytest.mark.parametrize("touch", [False, True])
-def test_a_place_pointed_at_is_told_and_its_sender_and_receiver_are_marked(new_page: NewPage, server: str, touch: bool) -> None:
+def test_a_place_pointed_at_is_told_and_its_sender_and_receiver_are_marked(new_widgets: NewPage, server: str, touch: bool) -> None:
     explorer = MADE["a link and latency"]()
-    view, step = opened(new_page, server, explorer, width=360 if touch else 1280, has_touch=touch), explorer.step
+    view, step = opened(new_widgets, server, explorer, width=360 if touch else 1280, has_touch=touch), explorer.step
     plot = view.locator(".plot")
     for hop in (row for row in step.timeline.to_rows() if row["op"].startswith(("reduce", "all")) and row["step"] == 1):
         shape = view.evaluate(SHOWN)
@@ -114,9 +115,9 @@ def test_a_place_pointed_at_is_told_and_its_sender_and_receiver_are_marked(new_p
 
 
 @pytest.mark.parametrize("name", ["chimera", "dualpipe", "dualpipe-v"])
-def test_shades_tell_copies_or_chunks_and_of_a_pair_the_forward_stands_above(new_page: NewPage, server: str, name: str) -> None:
+def test_shades_tell_copies_or_chunks_and_of_a_pair_the_forward_stands_above(new_widgets: NewPage, server: str, name: str) -> None:
     explorer = MADE["pairs and copies"]()
-    view = opened(new_page, server, explorer)
+    view = opened(new_widgets, server, explorer)
     choose(view, explorer, schedule=name)
     bars = [bar for bar in view.evaluate(BARS) if bar[0][:1] in "FBIW" and bar[0][1:].isdigit()]
     schedule = explorer.step.timeline.schedule
@@ -136,9 +137,9 @@ def test_shades_tell_copies_or_chunks_and_of_a_pair_the_forward_stands_above(new
     assert ("overlapped pair: both at once" in legend) == (name != "chimera")
 
 
-def test_the_rank_and_the_moment_have_controls_of_their_own(new_page: NewPage, server: str) -> None:
+def test_the_rank_and_the_moment_have_controls_of_their_own(new_widgets: NewPage, server: str) -> None:
     explorer = MADE["ring steps"]()
-    view = opened(new_page, server, explorer)
+    view = opened(new_widgets, server, explorer)
     view.get_by_label("Rank", exact=True).select_option("3")
     slider = view.get_by_label("Moment, ms")
     slider.focus()
@@ -152,9 +153,9 @@ def test_the_rank_and_the_moment_have_controls_of_their_own(new_page: NewPage, s
     assert view.locator(".plot .op").count() == 0  # all have ended before the first ring
 
 
-def test_a_refused_size_is_told_and_the_rest_goes_on(new_page: NewPage, server: str) -> None:
+def test_a_refused_size_is_told_and_the_rest_goes_on(new_widgets: NewPage, server: str) -> None:
     explorer = StepExplorer(("1f1b", "interleaved"), 4, 2, (4, 6), ring_step=1)
-    view = opened(new_page, server, explorer)
+    view = opened(new_widgets, server, explorer)
     view.get_by_label("Microbatches, M").fill("1")
     view.get_by_label("Schedule").select_option("1")
     assert "Interleaved needs microbatches divisible by devices" in view.locator(".refused").inner_text()
@@ -164,7 +165,7 @@ def test_a_refused_size_is_told_and_the_rest_goes_on(new_page: NewPage, server: 
     is_right(view, explorer)
 
 
-def test_a_planted_fault_in_the_optimiser_is_seen(new_page: NewPage, server: str) -> None:
+def test_a_planted_fault_in_the_optimiser_is_seen(new_widgets: NewPage, server: str) -> None:
     explorer = MADE["a link and latency"]()
 
     def plant(state: Any) -> None:
@@ -172,4 +173,4 @@ def test_a_planted_fault_in_the_optimiser_is_seen(new_page: NewPage, server: str
             entry["optimiser"][0] -= 9
 
     with pytest.raises(AssertionError, match="ops"):
-        is_right(opened(new_page, server, explorer, plant), explorer)
+        is_right(opened(new_widgets, server, explorer, plant), explorer)

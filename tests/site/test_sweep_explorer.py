@@ -39,9 +39,9 @@ def test_every_control_works_by_keyboard_and_what_it_changes_is_right(new_page: 
     assert not found, "\n".join(found)
 
 
-def test_zeros_have_no_place_on_logarithmic_axes_and_are_told(new_page: NewPage, server: str) -> None:
+def test_zeros_have_no_place_on_logarithmic_axes_and_are_told(new_widgets: NewPage, server: str) -> None:
     logarithmic = explorer(logarithmic=("devices", "bubble_ratio"))
-    (view,) = KIND.views(new_page(server + KIND.lab, edit=errors.KIND.showing(logarithmic)))
+    (view,) = KIND.views(new_widgets(server + KIND.lab, edit=errors.KIND.showing(logarithmic)))
     KIND.is_right(view)
     assert "A logarithmic axis has no place for 0 or less: 3 points left out of the picture." in view.locator(".notes").inner_text()
     choose(view, {"Latency, ms": "0.5"})
@@ -49,9 +49,9 @@ def test_zeros_have_no_place_on_logarithmic_axes_and_are_told(new_page: NewPage,
     assert "no place" not in view.locator(".notes").inner_text()
 
 
-def test_a_zero_on_the_horizontal_axis_is_left_out_too(new_page: NewPage, server: str) -> None:
+def test_a_zero_on_the_horizontal_axis_is_left_out_too(new_widgets: NewPage, server: str) -> None:
     across = SweepExplorer(some_table(), "p2p", logarithmic="p2p", show={"at": 0})
-    (view,) = KIND.views(new_page(server + KIND.lab, edit=errors.KIND.showing(across)))
+    (view,) = KIND.views(new_widgets(server + KIND.lab, edit=errors.KIND.showing(across)))
     for devices in ("2", "3", "8"):
         choose(view, {"Devices K": devices})
         for place in ("0", "1", "2"):
@@ -60,11 +60,11 @@ def test_a_zero_on_the_horizontal_axis_is_left_out_too(new_page: NewPage, server
 
 
 @pytest.mark.parametrize("values", [(0, 0), (5, 5), (-3, -1), (-2, 4), (0.001, 1e5), (2, 1999)], ids=str)
-def test_any_range_of_values_has_its_axis(new_page: NewPage, server: str, values: tuple[float, float]) -> None:
+def test_any_range_of_values_has_its_axis(new_widgets: NewPage, server: str, values: tuple[float, float]) -> None:
     rows = [("1f1b", 1, 3 * place, each, None) for place, each in enumerate(values)]
     made = table(("schedule", "chunks", "size", "gain", "refused"), rows)
     drawn = sweep.Drawn(made, "size", "Size", {"Gain": "gain"}, {}, {("1f1b", 1): "1F1B"})
-    (view,) = KIND.views(new_page(server + KIND.lab, edit=errors.KIND.showing(SweepExplorer(made, "size", y="gain"))))
+    (view,) = KIND.views(new_widgets(server + KIND.lab, edit=errors.KIND.showing(SweepExplorer(made, "size", y="gain"))))
     sweep.is_right(view, drawn)
     if max(values) > 0:
         view.get_by_label("Gain", exact=True).check()
@@ -72,8 +72,8 @@ def test_any_range_of_values_has_its_axis(new_page: NewPage, server: str, values
     assert view.get_by_role("alert").count() == 0
 
 
-def test_another_quantity_keeps_its_own_scale(new_page: NewPage, server: str) -> None:
-    (view,) = KIND.views(new_page(server + KIND.lab, edit=errors.KIND.showing(explorer(logarithmic="makespan"))))
+def test_another_quantity_keeps_its_own_scale(new_widgets: NewPage, server: str) -> None:
+    (view,) = KIND.views(new_widgets(server + KIND.lab, edit=errors.KIND.showing(explorer(logarithmic="makespan"))))
     view.get_by_label("Bubble ratio", exact=True).check()
     choose(view, {"Vertical axis": "Makespan, ms"})
     assert view.get_by_label("Makespan", exact=True).is_checked()
@@ -103,8 +103,8 @@ def test_it_can_be_printed_with_its_legend_and_its_numbers(new_page: NewPage, se
 
 
 @pytest.mark.parametrize("damage", sweep.DAMAGES, ids=lambda damage: damage.__name__)
-def test_damaged_data_are_told(new_page: NewPage, server: str, faults: list[str], damage: Damage) -> None:
-    (view,) = KIND.views(new_page(server + KIND.lab, edit=errors.KIND.showing(explorer(), damage)))
+def test_damaged_data_are_told(new_widgets: NewPage, server: str, faults: list[str], damage: Damage) -> None:
+    (view,) = KIND.views(new_widgets(server + KIND.lab, edit=errors.KIND.showing(explorer(), damage)))
     assert "missing or damaged" in view.get_by_role("alert").inner_text()
     faults.clear()  # the view warns on the console
 
@@ -121,8 +121,8 @@ FAULTS: tuple[Damage, ...] = (with_a_lower_value, sweep.with_a_gap, with_another
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_planted_fault_in_the_data_is_seen(new_page: NewPage, server: str, fault: Damage) -> None:
-    (view,) = KIND.views(new_page(server + KIND.lab, edit=errors.KIND.showing(explorer(), fault)))
+def test_a_planted_fault_in_the_data_is_seen(new_widgets: NewPage, server: str, fault: Damage) -> None:
+    (view,) = KIND.views(new_widgets(server + KIND.lab, edit=errors.KIND.showing(explorer(), fault)))
     with pytest.raises(AssertionError):
         KIND.is_right(view)
     assert view.get_by_role("alert").count() == 0

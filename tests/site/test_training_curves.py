@@ -33,8 +33,8 @@ def test_every_run_is_drawn_and_told_as_it_was(new_page: NewPage, server: str) -
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
-def test_the_curves_of_the_published_ring_leave_those_of_one_device(new_page: NewPage, files: str) -> None:
-    (view,) = KIND.views(new_page(files + KIND.lab))
+def test_the_curves_of_the_published_ring_leave_those_of_one_device(new_widgets: NewPage, server: str) -> None:
+    (view,) = KIND.views(new_widgets(server + KIND.lab))
     paths = {}
     for ring, dealt in product(("right ring, FP32", "published ring"), DEALT):
         choose(view, {"All-reduce": ring, "Digits dealt": dealt})
