@@ -145,6 +145,7 @@ def lateness(durations: list[float]) -> float:
     return (time.perf_counter() - began) / sum(durations) - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("costs", [REPORT, HALVES])
 def test_a_measured_step_is_within_three_per_cent_of_the_simulated_one(costs: Costs) -> None:
     """1210 and 625 ms. The median of three steps. A busy machine delays each sleep by some ms: then take longer ones.

@@ -60,6 +60,7 @@ def test_the_bound_is_kept(comparisons: dict[str, Comparison], what: str) -> Non
     assert found.holds is (True if stated else None)
 
 
+@pytest.mark.slow
 def test_threads_are_within_three_per_cent() -> None:
     """Other programs on the machine may spoil several tries, but not all: the later ones sleep for longer."""
     found = trust.threads(tries=16)
