@@ -34,6 +34,8 @@ QUIETLY = mkdir -p $(VENV)/etc/ipython $(VENV)/etc/jupyter/labconfig $(VENV)/sha
 		>$(VENV)/share/jupyter/lab/settings/overrides.json
 # the labs multiply small matrices, where threads of the linear algebra only wait for each other
 export OPENBLAS_NUM_THREADS := 1
+# a shell that forbids bytecode would make each of some hundred processes compile all sources again
+unexport PYTHONDONTWRITEBYTECODE
 # run a stage: its name, its command; then tell how long it took
 define stage
 @printf '\n== %s\n' $(1); begun=$$(date +%s); $(2); status=$$?; \
@@ -72,11 +74,11 @@ types: $(STAMP)
 	$(call stage,"Types: mypy --strict",$(BIN)/mypy --strict hybridlab)
 
 unit: $(STAMP)
-	$(call stage,"Unit and property tests and doctests: pytest",$(BIN)/python -m pytest -q -n auto)
+	$(call stage,"Unit and property tests and doctests: pytest",$(BIN)/python -m pytest -q -n auto --dist loadfile)
 
 unit-full: $(STAMP)
 	$(call stage,"Unit and property tests and doctests with the slow cases: pytest",\
-		$(BIN)/python -m pytest -q -n auto -m '' --hypothesis-profile=full)
+		$(BIN)/python -m pytest -q -n auto --dist loadfile -m '' --hypothesis-profile=full)
 
 labs-check: $(STAMP)
 	$(call stage,"Stored outputs of the labs: nbval",$(BIN)/python tests/run_labs.py check labs)

@@ -1,15 +1,23 @@
 """The labs are stored with outputs that nbval really compares, in the form that `make labs-refresh` gives them."""
 
-import re
-from collections.abc import Iterator
-from pathlib import Path
+from __future__ import annotations
 
-import executed
-import nbformat
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
-from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from run_labs import KERNEL, WIDGET_VIEW, Judge, normalised
+from notebooks import later
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import executed
+    import nbformat
+    import run_labs
+    from nbformat import NotebookNode
+else:
+    nbformat, executed, run_labs = map(later, ("nbformat", "executed", "run_labs"))  # they take seconds, which collecting does not have
 
 pytest_plugins = ["pytester"]
 
@@ -48,7 +56,7 @@ def test_every_cell_is_stored_as_run_from_top_to_bottom(path: Path) -> None:
 
 @each_lab
 def test_stored_outputs_are_in_normal_form(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == nbformat.writes(normalised(read(path))) + "\n", "run make labs-refresh"
+    assert path.read_text(encoding="utf-8") == nbformat.writes(run_labs.normalised(read(path))) + "\n", "run make labs-refresh"
 
 
 @each_lab
@@ -80,7 +88,7 @@ def judged(pytester: pytest.Pytester, stored: NotebookNode, ran: NotebookNode) -
     """What the tests of a stored lab come to, held against how it ran, and what they say."""
     path = pytester.path / "lab.ipynb"
     nbformat.write(stored, path)
-    result = pytester.inline_run("-q", str(path), plugins=[Judge({path: ran})])
+    result = pytester.inline_run("-q", str(path), plugins=[run_labs.Judge({path: ran})])
     told = "\n".join(str(report.longrepr) for report in result.getreports("pytest_runtest_logreport") if report.failed)
     counts = dict(zip(("passed", "skipped", "failed"), result.countoutcomes(), strict=True))
     return counts, told
@@ -131,7 +139,7 @@ def test_a_cell_that_fails_turns_red_and_so_do_those_that_never_ran(pytester: py
     stopped = nbformat.from_dict(smallest)
     with_outputs = [cell for cell in code_cells(stopped) if cell.outputs]
     place = len(with_outputs) // 2
-    with_outputs[place].outputs = [new_output("error", ename="ValueError", evalue="why", traceback=["ValueError: why"])]
+    with_outputs[place].outputs = [nbformat.v4.new_output("error", ename="ValueError", evalue="why", traceback=["ValueError: why"])]
     for cell in with_outputs[place + 1 :]:
         cell.outputs = []
     counts, told = judged(pytester, smallest, stopped)
@@ -141,7 +149,9 @@ def test_a_cell_that_fails_turns_red_and_so_do_those_that_never_ran(pytester: py
 
 
 def test_a_lab_is_run_anew_where_its_code_or_the_sources_have_changed(tmp_path: Path) -> None:
-    lab = new_notebook(cells=[new_code_cell("import random\nprint(random.random())")], metadata={"kernelspec": KERNEL})
+    lab = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("import random\nprint(random.random())")], metadata={"kernelspec": run_labs.KERNEL}
+    )
     path = tmp_path / "lab.ipynb"
 
     def shown(lab: NotebookNode, kept: str) -> str:
@@ -156,7 +166,7 @@ def test_a_lab_is_run_anew_where_its_code_or_the_sources_have_changed(tmp_path: 
 
 
 def test_a_lab_that_fails_is_not_kept(tmp_path: Path) -> None:
-    lab = new_notebook(cells=[new_code_cell("1 / 0")], metadata={"kernelspec": KERNEL})
+    lab = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")], metadata={"kernelspec": run_labs.KERNEL})
     for _ in range(2):
         ((_, why),) = executed.executed({tmp_path / "lab.ipynb": lab}, tmp_path / "kept")
         assert isinstance(why, executed.LabError)
@@ -180,30 +190,32 @@ def test_every_source_that_a_lab_runs_on_counts(tmp_path: Path) -> None:
 
 def noisy(count: int, model: str, seconds: str, folder: str) -> NotebookNode:
     """A lab as one machine ran it: the same content whatever the arguments."""
-    view = {WIDGET_VIEW: {"model_id": model}, "text/plain": "<Explorer>"}
-    error = new_output("error", ename="Refused", evalue="why", traceback=[f"File {folder}/cell.py", "Refused: why"])
-    first = new_code_cell("explorer", execution_count=count, metadata={"execution": {"iopub.status.busy": seconds}, "tags": ["bet"]})
+    view = {run_labs.WIDGET_VIEW: {"model_id": model}, "text/plain": "<Explorer>"}
+    error = nbformat.v4.new_output("error", ename="Refused", evalue="why", traceback=[f"File {folder}/cell.py", "Refused: why"])
+    first = nbformat.v4.new_code_cell(
+        "explorer", execution_count=count, metadata={"execution": {"iopub.status.busy": seconds}, "tags": ["bet"]}
+    )
     first.outputs = [
-        new_output("stream", name="stdout", text="one\n"),
-        new_output("stream", name="stdout", text="two\n"),
-        new_output("execute_result", data=view, execution_count=count),
+        nbformat.v4.new_output("stream", name="stdout", text="one\n"),
+        nbformat.v4.new_output("stream", name="stdout", text="two\n"),
+        nbformat.v4.new_output("execute_result", data=view, execution_count=count),
     ]
-    second = new_code_cell("refused", execution_count=count + 2, metadata={"scrolled": True}, outputs=[error])
-    lab = new_notebook(cells=[new_markdown_cell("# Lab"), first, second])
+    second = nbformat.v4.new_code_cell("refused", execution_count=count + 2, metadata={"scrolled": True}, outputs=[error])
+    lab = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Lab"), first, second])
     for number, cell in enumerate(lab.cells):
         cell.id = f"cell-{number}"
-    lab.metadata = NotebookNode(language_info={"name": "python", "version": seconds}, widgets={"state": {model: {}}})
+    lab.metadata = nbformat.NotebookNode(language_info={"name": "python", "version": seconds}, widgets={"state": {model: {}}})
     return lab
 
 
 def test_two_runs_on_two_machines_have_one_normal_form() -> None:
-    here = normalised(noisy(3, "aaaa", "12:00", "here"))
-    assert here == normalised(noisy(7, "bbbb", "13:00", "there"))
-    assert here == normalised(here)
+    here = run_labs.normalised(noisy(3, "aaaa", "12:00", "here"))
+    assert here == run_labs.normalised(noisy(7, "bbbb", "13:00", "there"))
+    assert here == run_labs.normalised(here)
 
 
 def test_the_normal_form_keeps_what_is_compared_and_counts_from_one() -> None:
-    lab = normalised(noisy(3, "aaaa", "12:00", "here"))
+    lab = run_labs.normalised(noisy(3, "aaaa", "12:00", "here"))
     nbformat.validate(lab)
     first, second = code_cells(lab)
     assert [output.output_type for output in first.outputs] == ["stream", "execute_result"]
@@ -218,4 +230,4 @@ def test_the_normal_form_keeps_what_is_compared_and_counts_from_one() -> None:
 def test_a_cell_that_never_ran_is_not_stored_as_run() -> None:
     lab = noisy(3, "aaaa", "12:00", "here")
     lab.cells[1].execution_count = None
-    assert [cell.execution_count for cell in code_cells(normalised(lab))] == [None, 1]
+    assert [cell.execution_count for cell in code_cells(run_labs.normalised(lab))] == [None, 1]
