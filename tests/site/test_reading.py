@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import nbformat
 import pytest
 import yaml
-from browser import READY, follow, reload_after
+from browser import READY, follow, held, reload_after
 from playwright.sync_api import expect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,6 +17,8 @@ each_way = pytest.mark.parametrize("way", ["server", "files"])
 # a page opened as a file may not use the clipboard in every browser: what the button hands over is noted
 CLIPBOARD = """Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { window.copied = text; } } });
 document.execCommand = () => { window.copied = String(getSelection()) || document.activeElement.value; return true; };"""
+CODE_IS_SEEN = """(fold) => fold.querySelector("pre").checkVisibility({ opacityProperty: true, visibilityProperty: true })
+  && fold.querySelector("pre").getBoundingClientRect().height > 0"""
 
 
 def pages_in_order() -> list[str]:
@@ -60,15 +62,14 @@ def test_solutions_are_folded_and_open_by_keyboard(new_page: Any, files: str, la
     page = new_page(files + lab)
     solutions = page.locator(".tag_solution details, details.hide")
     assert solutions.count() >= 2
-    for fold in solutions.all():
-        assert fold.get_attribute("open") is None
-        code = fold.locator("pre").first
-        assert not code.is_visible()
-        fold.locator("summary").focus()
+    for fold in map(held, solutions.all()):
+        assert fold.evaluate("(fold) => !fold.open")
+        assert not fold.evaluate(CODE_IS_SEEN)
+        fold.evaluate("(fold) => fold.querySelector('summary').focus()")
         page.keyboard.press("Enter")
-        assert code.is_visible()
+        assert fold.evaluate(CODE_IS_SEEN)
         page.keyboard.press("Space")
-        assert not code.is_visible()
+        assert not fold.evaluate(CODE_IS_SEEN)
 
 
 def test_previous_and_next_lead_through_all_pages_in_order(new_page: Any, files: str) -> None:

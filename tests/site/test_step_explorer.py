@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from browser import held
 from lab_views.step import KIND, SHOWN, drawn_is_right, figures_are_right, told_is_right
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, expect
 
 from hybridlab import FP16, INT8
 from hybridlab.collectives import Link
@@ -108,6 +108,7 @@ def test_a_place_pointed_at_is_told_and_its_sender_and_receiver_are_marked(new_w
         _, top, _, height = shape["rows"][hop["device"]]
         plot.scroll_into_view_if_needed()
         (plot.tap if touch else plot.click)(position={"x": x, "y": top + height + 6}, force=True)
+        expect(view.locator(".names .rank.here")).to_have_text(f"rank {hop['device']}")  # a tap becomes a click later
         assert told(view, step)[0] == hop["device"]
         marked = view.locator(".names .peer").all_text_contents()
         assert sorted(marked) == ["receives", "sends"]

@@ -10,7 +10,7 @@ MOST = 1_000_000  # bytes
 
 def test_a_lab_weighs_at_most_a_megabyte(new_page: Any, server: str, site: Path, lab: str) -> None:
     page = new_page(server + lab)
-    page.wait_for_load_state("networkidle")
+    page.evaluate("document.fonts.ready")  # the last that a page asks for
     sizes = weight_of(page, site, server)
     pictures = {".png"} if page.locator("article img[src$='.png']").count() else set()
     assert {".css", ".html", ".js", ".woff2"} | pictures <= {Path(name).suffix for name in sizes}
