@@ -1,28 +1,12 @@
 """The cells of a stored notebook, read as plain JSON: importing nbformat takes seconds."""
 
 import json
-import sys
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import LazyLoader, find_spec, module_from_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 LABS = Path(__file__).resolve().parents[1] / "labs"
-
-
-def later(name: str) -> ModuleType:
-    """Return a module that is loaded when something of it is first used."""
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = find_spec(name)
-    assert spec, f"there is no module {name}"
-    assert spec.loader, f"{name} is a folder"
-    spec.loader = LazyLoader(spec.loader)
-    sys.modules[name] = module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from notebooks import later
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import executed
-    import nbformat
-    import run_labs
     from nbformat import NotebookNode
-else:
-    nbformat, executed, run_labs = map(later, ("nbformat", "executed", "run_labs"))  # they take seconds, which collecting does not have
 
+load = import_module  # in the test that needs it: modules that read notebooks take seconds, which collecting does not have
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,7 +25,7 @@ each_lab = pytest.mark.parametrize("path", LABS, ids=lambda path: path.stem)
 
 
 def read(path: Path) -> NotebookNode:
-    return nbformat.read(path, as_version=4)
+    return load("nbformat").read(path, as_version=4)
 
 
 def code_cells(lab: NotebookNode) -> list[NotebookNode]:
@@ -56,7 +52,9 @@ def test_every_cell_is_stored_as_run_from_top_to_bottom(path: Path) -> None:
 
 @each_lab
 def test_stored_outputs_are_in_normal_form(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == nbformat.writes(run_labs.normalised(read(path))) + "\n", "run make labs-refresh"
+    assert path.read_text(encoding="utf-8") == load("nbformat").writes(load("run_labs").normalised(read(path))) + "\n", (
+        "run make labs-refresh"
+    )
 
 
 @each_lab
@@ -87,8 +85,8 @@ def test_most_cells_print_what_they_found(path: Path) -> None:
 def judged(pytester: pytest.Pytester, stored: NotebookNode, ran: NotebookNode) -> tuple[dict[str, int], str]:
     """What the tests of a stored lab come to, held against how it ran, and what they say."""
     path = pytester.path / "lab.ipynb"
-    nbformat.write(stored, path)
-    result = pytester.inline_run("-q", str(path), plugins=[run_labs.Judge({path: ran})])
+    load("nbformat").write(stored, path)
+    result = pytester.inline_run("-q", str(path), plugins=[load("run_labs").Judge({path: ran})])
     told = "\n".join(str(report.longrepr) for report in result.getreports("pytest_runtest_logreport") if report.failed)
     counts = dict(zip(("passed", "skipped", "failed"), result.countoutcomes(), strict=True))
     return counts, told
@@ -96,7 +94,7 @@ def judged(pytester: pytest.Pytester, stored: NotebookNode, ran: NotebookNode) -
 
 def with_one_digit_changed(lab: NotebookNode) -> NotebookNode:
     """The lab with the last digit of its last printed number changed."""
-    changed = nbformat.from_dict(lab)
+    changed = load("nbformat").from_dict(lab)
     for cell in reversed(code_cells(changed)):
         for output in reversed(cell.outputs):
             holder, key = (output, "text") if "text" in output else (output.get("data", {}), "text/plain")
@@ -126,7 +124,7 @@ def test_one_changed_digit_turns_a_cell_red(pytester: pytest.Pytester, smallest:
 
 @pytest.mark.parametrize("outputs_too", [True, False])
 def test_one_cleared_cell_turns_red(pytester: pytest.Pytester, smallest: NotebookNode, outputs_too: bool) -> None:
-    cleared = nbformat.from_dict(smallest)
+    cleared = load("nbformat").from_dict(smallest)
     cell = next(cell for cell in code_cells(cleared) if cell.outputs)
     cell.execution_count = None
     cell.outputs = [] if outputs_too else cell.outputs
@@ -136,10 +134,10 @@ def test_one_cleared_cell_turns_red(pytester: pytest.Pytester, smallest: Noteboo
 
 
 def test_a_cell_that_fails_turns_red_and_so_do_those_that_never_ran(pytester: pytest.Pytester, smallest: NotebookNode) -> None:
-    stopped = nbformat.from_dict(smallest)
+    stopped = load("nbformat").from_dict(smallest)
     with_outputs = [cell for cell in code_cells(stopped) if cell.outputs]
     place = len(with_outputs) // 2
-    with_outputs[place].outputs = [nbformat.v4.new_output("error", ename="ValueError", evalue="why", traceback=["ValueError: why"])]
+    with_outputs[place].outputs = [load("nbformat").v4.new_output("error", ename="ValueError", evalue="why", traceback=["ValueError: why"])]
     for cell in with_outputs[place + 1 :]:
         cell.outputs = []
     counts, told = judged(pytester, smallest, stopped)
@@ -149,13 +147,13 @@ def test_a_cell_that_fails_turns_red_and_so_do_those_that_never_ran(pytester: py
 
 
 def test_a_lab_is_run_anew_where_its_code_or_the_sources_have_changed(tmp_path: Path) -> None:
-    lab = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell("import random\nprint(random.random())")], metadata={"kernelspec": run_labs.KERNEL}
+    lab = load("nbformat").v4.new_notebook(
+        cells=[load("nbformat").v4.new_code_cell("import random\nprint(random.random())")], metadata={"kernelspec": load("run_labs").KERNEL}
     )
     path = tmp_path / "lab.ipynb"
 
     def shown(lab: NotebookNode, kept: str) -> str:
-        ((_, ran),) = executed.executed({path: lab}, tmp_path / kept)
+        ((_, ran),) = load("executed").executed({path: lab}, tmp_path / kept)
         return str(code_cells(ran)[0].outputs[0].text)
 
     first = shown(lab, "sources")
@@ -166,10 +164,12 @@ def test_a_lab_is_run_anew_where_its_code_or_the_sources_have_changed(tmp_path: 
 
 
 def test_a_lab_that_fails_is_not_kept(tmp_path: Path) -> None:
-    lab = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")], metadata={"kernelspec": run_labs.KERNEL})
+    lab = load("nbformat").v4.new_notebook(
+        cells=[load("nbformat").v4.new_code_cell("1 / 0")], metadata={"kernelspec": load("run_labs").KERNEL}
+    )
     for _ in range(2):
-        ((_, why),) = executed.executed({tmp_path / "lab.ipynb": lab}, tmp_path / "kept")
-        assert isinstance(why, executed.LabError)
+        ((_, why),) = load("executed").executed({tmp_path / "lab.ipynb": lab}, tmp_path / "kept")
+        assert isinstance(why, load("executed").LabError)
         assert "ZeroDivisionError" in str(why)
 
 
@@ -179,44 +179,44 @@ def test_every_source_that_a_lab_runs_on_counts(tmp_path: Path) -> None:
     names = set()
     for path, text in ((source, "1"), (script, "1"), (lock, "1"), (source, "2"), (script, "2"), (lock, "2")):
         path.write_text(text, encoding="utf-8")
-        names.add(executed.digest(tmp_path, ("library", "lock") if lock.exists() else ("library",)))
+        names.add(load("executed").digest(tmp_path, ("library", "lock") if lock.exists() else ("library",)))
     script.rename(tmp_path / "library/b.js")
-    names.add(executed.digest(tmp_path, ("library", "lock")))
+    names.add(load("executed").digest(tmp_path, ("library", "lock")))
     assert len(names) == 7
     (tmp_path / "library/__pycache__").mkdir()
     (tmp_path / "library/__pycache__/a.pyc").write_text("3", encoding="utf-8")
-    assert executed.digest(tmp_path, ("library", "lock")) in names
+    assert load("executed").digest(tmp_path, ("library", "lock")) in names
 
 
 def noisy(count: int, model: str, seconds: str, folder: str) -> NotebookNode:
     """A lab as one machine ran it: the same content whatever the arguments."""
-    view = {run_labs.WIDGET_VIEW: {"model_id": model}, "text/plain": "<Explorer>"}
-    error = nbformat.v4.new_output("error", ename="Refused", evalue="why", traceback=[f"File {folder}/cell.py", "Refused: why"])
-    first = nbformat.v4.new_code_cell(
+    view = {load("run_labs").WIDGET_VIEW: {"model_id": model}, "text/plain": "<Explorer>"}
+    error = load("nbformat").v4.new_output("error", ename="Refused", evalue="why", traceback=[f"File {folder}/cell.py", "Refused: why"])
+    first = load("nbformat").v4.new_code_cell(
         "explorer", execution_count=count, metadata={"execution": {"iopub.status.busy": seconds}, "tags": ["bet"]}
     )
     first.outputs = [
-        nbformat.v4.new_output("stream", name="stdout", text="one\n"),
-        nbformat.v4.new_output("stream", name="stdout", text="two\n"),
-        nbformat.v4.new_output("execute_result", data=view, execution_count=count),
+        load("nbformat").v4.new_output("stream", name="stdout", text="one\n"),
+        load("nbformat").v4.new_output("stream", name="stdout", text="two\n"),
+        load("nbformat").v4.new_output("execute_result", data=view, execution_count=count),
     ]
-    second = nbformat.v4.new_code_cell("refused", execution_count=count + 2, metadata={"scrolled": True}, outputs=[error])
-    lab = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Lab"), first, second])
+    second = load("nbformat").v4.new_code_cell("refused", execution_count=count + 2, metadata={"scrolled": True}, outputs=[error])
+    lab = load("nbformat").v4.new_notebook(cells=[load("nbformat").v4.new_markdown_cell("# Lab"), first, second])
     for number, cell in enumerate(lab.cells):
         cell.id = f"cell-{number}"
-    lab.metadata = nbformat.NotebookNode(language_info={"name": "python", "version": seconds}, widgets={"state": {model: {}}})
+    lab.metadata = load("nbformat").NotebookNode(language_info={"name": "python", "version": seconds}, widgets={"state": {model: {}}})
     return lab
 
 
 def test_two_runs_on_two_machines_have_one_normal_form() -> None:
-    here = run_labs.normalised(noisy(3, "aaaa", "12:00", "here"))
-    assert here == run_labs.normalised(noisy(7, "bbbb", "13:00", "there"))
-    assert here == run_labs.normalised(here)
+    here = load("run_labs").normalised(noisy(3, "aaaa", "12:00", "here"))
+    assert here == load("run_labs").normalised(noisy(7, "bbbb", "13:00", "there"))
+    assert here == load("run_labs").normalised(here)
 
 
 def test_the_normal_form_keeps_what_is_compared_and_counts_from_one() -> None:
-    lab = run_labs.normalised(noisy(3, "aaaa", "12:00", "here"))
-    nbformat.validate(lab)
+    lab = load("run_labs").normalised(noisy(3, "aaaa", "12:00", "here"))
+    load("nbformat").validate(lab)
     first, second = code_cells(lab)
     assert [output.output_type for output in first.outputs] == ["stream", "execute_result"]
     assert first.outputs[0].text == "one\ntwo\n"
@@ -224,10 +224,10 @@ def test_the_normal_form_keeps_what_is_compared_and_counts_from_one() -> None:
     assert first.metadata == {"tags": ["bet"]}
     assert (first.execution_count, first.outputs[1].execution_count, second.execution_count) == (1, 1, 2)
     assert second.outputs[0].traceback == ["Refused: why"]
-    assert not {"aaaa", "12:00", "here"} & set(re.findall(r"[\w:]+", nbformat.writes(lab)))
+    assert not {"aaaa", "12:00", "here"} & set(re.findall(r"[\w:]+", load("nbformat").writes(lab)))
 
 
 def test_a_cell_that_never_ran_is_not_stored_as_run() -> None:
     lab = noisy(3, "aaaa", "12:00", "here")
     lab.cells[1].execution_count = None
-    assert [cell.execution_count for cell in code_cells(run_labs.normalised(lab))] == [None, 1]
+    assert [cell.execution_count for cell in code_cells(load("run_labs").normalised(lab))] == [None, 1]
