@@ -14,8 +14,8 @@ COUNT = {verdict: sum(claim.verdict == verdict for claim in CLAIMS.values()) for
 
 
 def shown(page: Page) -> list[str]:
-    rows = page.locator("tr[data-verdict]:visible")
-    return [str(row.get_attribute("data-verdict")) for row in rows.all()]
+    rows = page.locator("tr[data-verdict]")
+    return list(rows.evaluate_all("(rows) => rows.filter((row) => row.checkVisibility()).map((row) => row.dataset.verdict)"))
 
 
 def test_the_keyboard_chooses_which_verdicts_are_shown(new_page: Any, files: str) -> None:

@@ -94,6 +94,7 @@ TO_THE_END = """async () => {
   }
 }"""
 DRAWN = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+PHONE = {"is_mobile": True, "has_touch": True}
 OWN = re.compile(r"\.(hybridlab-(?!view\b)\w+)")  # the class of a kind of view
 PICTURES = ".hybridlab-view :is(.picture, .plots) svg"
 CONTROLS = "button, select, [type=range], .lab-bar, .bd-header, .bd-header-article, [class*=bd-sidebar], .prev-next-area"
@@ -115,16 +116,18 @@ def show(page: Page, width: int, scheme: str) -> None:
     page.evaluate(DRAWN)
 
 
-def on_a_phone(new_page: Any, url: str, scheme: str) -> Page:
-    page: Page = new_page(url, scheme=scheme, width=360, is_mobile=True, has_touch=True)
-    assert page.title()
-    assert page.locator("h1:visible").count() == 1
-    assert has_its_colours(page, scheme)
+def fits_a_phone(page: Page) -> None:
+    """Raise AssertionError unless a page that is 360 pixels wide shows all of its texts there, or in boxes that scroll."""
     assert page.evaluate("innerWidth") == 360, "the page is laid out wider than the phone"
     assert page.evaluate("document.documentElement.scrollWidth") <= 360, "the page scrolls sideways"
     cut = page.evaluate(CUT, 360)
     assert not cut, "\n".join(cut)
-    return page
+
+
+def is_whole(page: Page, scheme: str) -> None:
+    assert page.title()
+    assert page.locator("h1:visible").count() == 1
+    assert has_its_colours(page, scheme)
 
 
 def sheets() -> list[tuple[str, str, str]]:
@@ -152,23 +155,27 @@ def prints_on_white_paper(page: Page) -> None:
 
 
 def test_the_page_from_a_server_fits_a_phone_and_can_be_read_in_the_dark(new_page: Any, server: str, own_page: str) -> None:
-    page = on_a_phone(new_page, server + own_page, "light")
+    page = new_page(server + own_page, width=360, scheme="light", **PHONE)
+    is_whole(page, "light")
+    fits_a_phone(page)
     show(page, 1280, "dark")
     thinned(page)
     found = violations(page, rules=OF_COLOURS)
     assert not found, "\n".join(found)
 
 
-def test_the_page_from_a_file_fits_a_phone_is_accessible_and_prints(new_page: Any, files: str, own_page: str) -> None:
-    page = on_a_phone(new_page, files + own_page, "dark")
+def test_the_page_from_a_file_is_accessible_fits_a_phone_in_the_dark_and_prints(new_page: Any, files: str, own_page: str) -> None:
+    page = new_page(files + own_page, scheme="light", **PHONE)
+    is_whole(page, "light")
     beyond = page.evaluate(BEYOND, sheets())
     assert not beyond, "\n".join(beyond)
-    show(page, A4, "dark")
-    prints_on_white_paper(page)
-    show(page, 1280, "light")
     thinned(page)
     found = violations(page)
     assert not found, "\n".join(found)
+    show(page, 360, "dark")
+    fits_a_phone(page)
+    show(page, A4, "dark")
+    prints_on_white_paper(page)
 
 
 def ground_and_ink(page: Page) -> tuple[Any, float]:

@@ -17,7 +17,7 @@ each_way = pytest.mark.parametrize("way", ["server", "files"])
 # a page opened as a file may not use the clipboard in every browser: what the button hands over is noted
 CLIPBOARD = """Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { window.copied = text; } } });
 document.execCommand = () => { window.copied = String(getSelection()) || document.activeElement.value; return true; };"""
-CODE_IS_SEEN = """(fold) => fold.querySelector("pre").checkVisibility({ opacityProperty: true, visibilityProperty: true })
+CODE_IS_SEEN = """(fold) => fold.querySelector("pre").checkVisibility({ visibilityProperty: true })
   && fold.querySelector("pre").getBoundingClientRect().height > 0"""
 
 
