@@ -93,11 +93,7 @@ TO_THE_END = """async () => {
     }
   }
 }"""
-# drawn, and nothing on its way any more: the theme slides its sidebar out of a page that becomes narrow
-DRAWN = """new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))).then(() =>
-  Promise.allSettled(
-    document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity).map((each) => each.finished)))
-  .then(() => null)"""
+DRAWN = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 PHONE = {"is_mobile": True, "has_touch": True}
 OWN = re.compile(r"\.(hybridlab-(?!view\b)\w+)")  # the class of a kind of view
 PICTURES = ".hybridlab-view :is(.picture, .plots) svg"
