@@ -112,9 +112,13 @@ def state_of(html: str) -> Any:
 
 
 def with_state(html: str, change: Callable[[Any], Any]) -> str:
-    """Return the page after ``change`` has altered the states of its widgets (model id -> state) in place."""
+    """Return the page after ``change`` has altered the states of its widgets (model id -> state) in place.
+
+    The states come in the order of their views; those that have no view follow. The page itself has them in any order.
+    """
     whole = state_of(html)
-    change({name: entry["state"] for name, entry in whole["state"].items()})
+    names = dict.fromkeys([*(json.loads(match[1])["model_id"] for match in VIEW.finditer(html)), *whole["state"]])
+    change({name: whole["state"][name]["state"] for name in names})
     return STATE.sub(lambda match: match[1] + json.dumps(whole).replace("</", "<\\/") + match[3], html)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from math import lcm
 from types import MappingProxyType
 
 from hybridlab import Costs, Schedule
@@ -119,30 +120,42 @@ def times(
     for order in orders:
         for earlier, node in pairwise([None, *order]):
             before[node] = before[earlier] if earlier and together.get(node) == earlier else earlier
-    known: dict[Node, Span] = {}
+    devices = range(len(orders))
+    exact = {
+        **{(device, kind): setting.duration(kind, device, chunks) for device in devices for kind in "FBIW"},
+        **{(device, "saved"): setting.saved(device, chunks) for device in devices},
+        **{(device, other): Fraction(setting.hop(device, other)) for device in devices for other in devices},
+    }
+    tick = tick_of(exact.values())
+    ticks = {key: int(time / tick) for key, time in exact.items()}
+    known: dict[Node, tuple[int, int]] = {}
 
-    def earliest(node: Node) -> Fraction:
-        start = Fraction(0)
+    def earliest(node: Node) -> int:
+        start = 0
         earlier = before[node] if in_order else None
         if earlier is not None:
             start = end(earlier)
         for needed in inputs(node, stages, before):
-            hop = Fraction(setting.hop(device_of[needed], device_of[node]))
-            start = max(start, end(needed) + hop)
+            start = max(start, end(needed) + ticks[device_of[needed], device_of[node]])
         return start
 
-    def end(node: Node) -> Fraction:
+    def end(node: Node) -> int:
         if node not in known:
             device, both = device_of[node], [node, together[node]] if node in together else [node]
             start = max(earliest(each) for each in both)
-            takes = sum((setting.duration(kind, device, chunks) for kind, _, _ in both), Fraction(0))
-            known[node] = start, start + takes - setting.saved(device, chunks) * (len(both) - 1)
+            takes = sum(ticks[device, kind] for kind, _, _ in both)
+            known[node] = start, start + takes - ticks[device, "saved"] * (len(both) - 1)
         return known[node][1]
 
     for order in orders:
         for node in order:
             end(node)
-    return known
+    return {node: (start * tick, end * tick) for node, (start, end) in known.items()}
+
+
+def tick_of(times: Iterable[Fraction]) -> Fraction:
+    """A time that every one of ``times`` is a whole number of."""
+    return Fraction(1, lcm(*(time.denominator for time in times)))
 
 
 def can_run(orders: Orders) -> bool:

@@ -1,14 +1,16 @@
 """A second way to time a hybrid step: a naive loop over events, one rank at a time, in exact fractions.
 
+Inside the loop times are whole numbers of one tick, a part of every time that it is given.
+
 It shares nothing with the library but the texts of a schedule's operations: no arrays, and rules of its own for inputs,
 for who is in whose ring, and for when a ring may start.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from oracle import Node, Orders, inputs, where
+from oracle import Node, Orders, inputs, tick_of, where
 
 Rank = tuple[int, int]  # replica, device of the pipeline
 Time = tuple[Fraction, Fraction]
@@ -38,14 +40,14 @@ class Step:
 
     orders: Orders
     replicas: int
-    durations: dict[tuple[Rank, str], Fraction]
-    p2p: Fraction
-    hop: Fraction
-    optimiser: Fraction
+    durations: Mapping[tuple[Rank, str], Fraction | int]
+    p2p: Fraction | int
+    hop: Fraction | int
+    optimiser: Fraction | int
     overlap: bool
     together: Mapping[Node, Node] = field(default_factory=dict)
-    saved: Mapping[Rank, Fraction] = field(default_factory=dict)
-    between: Mapping[tuple[Rank, Rank], Fraction] = field(default_factory=dict)
+    saved: Mapping[Rank, Fraction | int] = field(default_factory=dict)
+    between: Mapping[tuple[Rank, Rank], Fraction | int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.device = where(self.orders)
@@ -55,7 +57,17 @@ class Step:
         self.members = self.replicas * self.copies  # of every ring
 
     def run(self) -> Log:
-        log, now, moved = Log(), Fraction(0), True
+        tables = (self.durations, self.saved, self.between)
+        single = (self.p2p, self.hop, self.optimiser)
+        tick = tick_of([*single, *(time for table in tables for time in table.values())])
+        durations, saved, between = ({key: int(time / tick) for key, time in table.items()} for table in tables)
+        p2p, hop, optimiser = (int(time / tick) for time in single)
+        scaled = replace(self, durations=durations, saved=saved, between=between, p2p=p2p, hop=hop, optimiser=optimiser)
+        log = scaled._in_ticks()
+        return Log(*({key: (start * tick, end * tick) for key, (start, end) in each.items()} for each in vars(log).values()))
+
+    def _in_ticks(self) -> Log:
+        log, now, moved = Log(), 0, True
         while moved:
             while self._start_what_can(log, now):
                 pass
@@ -63,7 +75,7 @@ class Step:
             moved, now = bool(later), min(later, default=now)
         return log
 
-    def _events(self, log: Log) -> list[Fraction]:
+    def _events(self, log: Log) -> list[int]:
         ends = [end for _, end in log.ops.values()]
         late = {self.p2p, *self.between.values()}
         return (
@@ -72,7 +84,7 @@ class Step:
             + [end for times in (log.rings, log.optimisers) for _, end in times.values()]
         )
 
-    def _start_what_can(self, log: Log, now: Fraction) -> bool:
+    def _start_what_can(self, log: Log, now: int) -> bool:
         ranks = [(replica, device) for replica in range(self.replicas) for device in range(len(self.orders))]
         started = False
         for rank in ranks:
@@ -84,7 +96,7 @@ class Step:
             started |= self._start_optimiser(log, now, rank, [stage for stage in self.stages if rank[1] in self.holders[stage]])
         return started
 
-    def _start_turn(self, log: Log, now: Fraction, rank: Rank) -> bool:
+    def _start_turn(self, log: Log, now: int, rank: Rank) -> bool:
         """Start the next operation of a rank, or the next two that run together, if the rank is idle and all inputs are there."""
         following = next((node for node in self.orders[rank[1]] if (rank, node) not in log.ops), None)
         busy = any(end > now for (there, _), (_, end) in log.ops.items() if there == rank)
@@ -94,16 +106,16 @@ class Step:
         needed = [need for node in turn for need in inputs(node, len(self.stages), self.device)]
         if not all(self._arrived(log, rank, need, now) for need in needed):
             return False
-        takes = sum((self.durations[rank, node[0]] for node in turn), Fraction(0)) - (self.saved[rank] if len(turn) > 1 else 0)
+        takes = sum(self.durations[rank, node[0]] for node in turn) - (self.saved[rank] if len(turn) > 1 else 0)
         log.ops |= {(rank, node): (now, now + takes) for node in turn}
         return True
 
-    def _arrived(self, log: Log, rank: Rank, node: Node, now: Fraction) -> bool:
+    def _arrived(self, log: Log, rank: Rank, node: Node, now: int) -> bool:
         source = rank[0], self.device[node]
         times = log.ops.get((source, node))
         return times is not None and times[1] + (self.between.get((source, rank), self.p2p) if source != rank else 0) <= now
 
-    def _done(self, log: Log, now: Fraction, nodes: Sequence[Node]) -> bool:
+    def _done(self, log: Log, now: int, nodes: Sequence[Node]) -> bool:
         """Whether every replica has ended all of ``nodes``."""
         ended = {(there[0], node) for (there, node), (_, end) in log.ops.items() if end <= now}
         return all((replica, node) in ended for replica in range(self.replicas) for node in nodes)
@@ -112,7 +124,7 @@ class Step:
         """How late a stage comes among the rings: what its holders run until they are done with it, then its number."""
         return max(place for order in self.orders for place, node in enumerate(order) if node[1] == stage), stage
 
-    def _start_ring(self, log: Log, now: Fraction, stage: int) -> bool:
+    def _start_ring(self, log: Log, now: int, stage: int) -> bool:
         waits_for = [node for node in self.device if node[1] == stage or not self.overlap]
         before = [each for each in self.stages if self.holders[each] & self.holders[stage] and self._turn_of(each) < self._turn_of(stage)]
         free = all(each in log.rings and log.rings[each][1] <= now for each in before)
@@ -121,7 +133,7 @@ class Step:
         log.rings[stage] = (now, now + 2 * (self.members - 1) * self.hop)
         return True
 
-    def _start_optimiser(self, log: Log, now: Fraction, rank: Rank, stages: list[int]) -> bool:
+    def _start_optimiser(self, log: Log, now: int, rank: Rank, stages: list[int]) -> bool:
         if rank in log.optimisers:
             return False
         rung = all(stage in log.rings and log.rings[stage][1] <= now for stage in stages) or self.members == 1

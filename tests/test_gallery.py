@@ -62,7 +62,7 @@ def test_the_solver_finds_the_optima_that_these_tests_are_given(name: str) -> No
 def test_the_page_asks_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(ENTRIES, "distance", lambda *arguments, **named: asked.append((arguments, named)))
-    SOLVED.__wrapped__(build("hanayo", 4, 8))
+    ENTRIES._solved("hanayo", build("hanayo", 4, 8))
     assert asked == [((build("hanayo", 4, 8), ENTRIES.COSTS), {"seconds": ENTRIES.SOLVER})]
     assert (ENTRIES.COSTS.forward, ENTRIES.COSTS.backward) == (1, 2)
     assert ENTRIES.SOLVER > 4

@@ -179,13 +179,13 @@ def test_every_source_that_a_lab_runs_on_counts(tmp_path: Path) -> None:
     names = set()
     for path, text in ((source, "1"), (script, "1"), (lock, "1"), (source, "2"), (script, "2"), (lock, "2")):
         path.write_text(text, encoding="utf-8")
-        names.add(load("executed").digest(tmp_path, ("library", "lock") if lock.exists() else ("library",)))
+        names.add(load("kept").digest(tmp_path, ("library", "lock") if lock.exists() else ("library",)))
     script.rename(tmp_path / "library/b.js")
-    names.add(load("executed").digest(tmp_path, ("library", "lock")))
+    names.add(load("kept").digest(tmp_path, ("library", "lock")))
     assert len(names) == 7
     (tmp_path / "library/__pycache__").mkdir()
     (tmp_path / "library/__pycache__/a.pyc").write_text("3", encoding="utf-8")
-    assert load("executed").digest(tmp_path, ("library", "lock")) in names
+    assert load("kept").digest(tmp_path, ("library", "lock")) in names
 
 
 def noisy(count: int, model: str, seconds: str, folder: str) -> NotebookNode:

@@ -2,7 +2,7 @@
 (() => {
   // What scrolls sideways in its own box can be reached. The theme sees to code and tables, this to the rest.
   const see = () => {
-    for (const box of document.querySelectorAll(".math-block, figure, .cell_output, .live-widget")) {
+    for (const box of document.querySelectorAll(".math-block, p math, li math, figure, .cell_output, .live-widget")) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }

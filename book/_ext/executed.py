@@ -5,11 +5,8 @@ the same: a lab is found again by its code, in a folder that is named after the 
 """
 
 import asyncio
-import hashlib
 import os
-import shutil
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from time import perf_counter
@@ -18,16 +15,15 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
+from kept import folder
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
 
 if TYPE_CHECKING:  # the tests of the labs need no Sphinx
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
-ROOT = Path(__file__).resolve().parents[2]
-KEPT = ROOT / "_build/executed"
-SOURCES = ("hybridlab", "book/_ext", "requirements.lock")  # what a notebook runs on, besides Python
 SECONDS_A_CELL = 600  # only a cell that hangs reaches it
 NO_BARS = {"TQDM_DISABLE": "1"}  # a bar of progress comes after some seconds, so that only slow machines would show it
 
@@ -38,27 +34,6 @@ class LabError(Exception):
     def __init__(self, message: str, lab: NotebookNode) -> None:
         super().__init__(message)
         self.lab = lab  # with the outputs up to the cell that failed
-
-
-def digest(root: Path = ROOT, sources: Iterable[str] = SOURCES) -> str:
-    """Return a name for the contents of all source files and for this version of Python."""
-    found = hashlib.sha256(sys.version.encode())
-    for source in sources:
-        top = root / source
-        files = [top] if top.is_file() else sorted(path for path in top.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-        for path in files:
-            found.update(f"{path.relative_to(root).as_posix()}\0{path.stat().st_size}\0".encode())
-            found.update(path.read_bytes())
-    return found.hexdigest()[:16]
-
-
-def folder(kept: Path = KEPT) -> Path:
-    """Return the folder of what ran on the sources as they are now; those of other sources are removed."""
-    mine = kept / digest()
-    for other in kept.glob("*"):
-        if other != mine:
-            shutil.rmtree(other, ignore_errors=True)
-    return mine
 
 
 def executed(labs: Mapping[Path, NotebookNode], kept: Path | None = None) -> Iterator[tuple[Path, NotebookNode | LabError]]:
@@ -116,6 +91,30 @@ def keep_there(app: "Sphinx", config: Any) -> None:
     os.environ.update(NO_BARS)  # which kernels inherit
 
 
+def run_all(app: "Sphinx", env: "BuildEnvironment", added: set[str], changed: set[str], removed: set[str]) -> list[str]:
+    """Run what is not kept before the pages are read, which goes one by one.
+
+    Raises:
+        ExtensionError: a page cannot be run to its end.
+    """
+    from myst_nb.core.read import create_nb_reader
+    from sphinx.errors import ExtensionError
+
+    found = {}
+    for name in sorted(added | changed):
+        path = Path(env.doc2path(name))
+        source = [path.read_text(encoding="utf-8")]
+        app.emit("source-read", name, source)  # which fills in the cells of the gallery
+        reader = create_nb_reader(str(path), env.myst_config, env.mystnb_config, source[0])
+        if reader:
+            found[path] = reader.read(source[0])
+    for path, shown in executed(found):
+        if isinstance(shown, LabError):
+            raise ExtensionError(f"{path.name}: {shown}")
+    return []
+
+
 def setup(app: "Sphinx") -> dict[str, bool]:
     app.connect("config-inited", keep_there)
+    app.connect("env-get-outdated", run_all)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

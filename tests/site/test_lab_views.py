@@ -21,7 +21,9 @@ OPTIONS = """(root) => Object.fromEntries([...root.querySelectorAll(".field")].f
 # draws a view of the page once more, with a model that a kernel stands behind, and takes it away again
 BEHIND_A_KERNEL = """async ([id, trait, value]) => {
   const states = JSON.parse(document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]').textContent).state;
-  const { state } = Object.values(states).find(({ state }) => state._anywidget_id?.endsWith(`.${id}`));
+  const views = [...document.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]')];
+  const shown = views.map((view) => states[JSON.parse(view.textContent).model_id].state);
+  const state = shown.find((each) => each._anywidget_id?.endsWith(`.${id}`));
   const listeners = [];
   const model = {
     get: (name) => state[name], set: (name, each) => { state[name] = each; }, save_changes() {}, send() {},

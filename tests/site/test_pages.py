@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from accessibility import OF_COLOURS, thinned, violations
 from PIL import Image
-from playwright.sync_api import Page
+from playwright.sync_api import Error, Page
 
 from hybridlab import widgets
 
@@ -99,7 +99,6 @@ OWN = re.compile(r"\.(hybridlab-(?!view\b)\w+)")  # the class of a kind of view
 PICTURES = ".hybridlab-view :is(.picture, .plots) svg"
 CONTROLS = "button, select, [type=range], .lab-bar, .bd-header, .bd-header-article, [class*=bd-sidebar], .prev-next-area"
 HEAVIEST = 3_000_000  # bytes of a printed page
-PATIENCE = 60  # seconds, which only a fault reaches
 A4 = 718  # px: 210 mm less two margins of 1 cm
 
 
@@ -121,12 +120,10 @@ def fits_a_phone(page: Page) -> None:
     """Raise AssertionError unless a page that is 360 pixels wide shows all of its texts there, or in boxes that scroll."""
     assert page.evaluate("innerWidth") == 360, "the page is laid out wider than the phone"
     assert page.evaluate("document.documentElement.scrollWidth") <= 360, "the page scrolls sideways"
-    for _ in range(PATIENCE):  # the theme slides its sidebar out of a page that becomes narrow
-        cut = page.evaluate(CUT, 360)
-        if not cut:
-            return
-        page.evaluate("new Promise((passed) => setTimeout(passed, 1000))")
-    raise AssertionError("\n".join(cut))
+    try:  # the theme slides its sidebar out of a page that becomes narrow
+        page.wait_for_function(f"(width) => ({CUT})(width).length === 0", arg=360, polling=200)
+    except Error:
+        raise AssertionError("\n".join(page.evaluate(CUT, 360))) from None
 
 
 def is_whole(page: Page, scheme: str) -> None:

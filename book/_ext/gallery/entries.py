@@ -7,6 +7,8 @@ from functools import cache
 from itertools import product
 
 from docutils import nodes
+from joblib import Memory
+from kept import folder
 
 from gallery.groups import GROUPS, Group, group_of
 from gallery.words import counted
@@ -65,6 +67,12 @@ class Entry:
 
 @cache
 def _distance(schedule: Schedule) -> Distance:
+    """The distance, which the solver is asked for once as long as the sources are the same."""
+    kept = Memory(folder(), verbose=0).cache(_solved, ignore=["schedule"])
+    return kept(f"{schedule.name}: {schedule}", schedule)
+
+
+def _solved(text: str, schedule: Schedule) -> Distance:
     return distance(schedule, COSTS, seconds=SOLVER)
 
 

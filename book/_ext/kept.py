@@ -1,0 +1,32 @@
+"""Where the results of long runs are kept: a folder named after the sources that they came from, so that nothing stale is used."""
+
+import hashlib
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / "_build/executed"
+SOURCES = ("hybridlab", "book/_ext", "requirements.lock")  # what a notebook runs on, besides Python
+
+
+def digest(root: Path = ROOT, sources: Iterable[str] = SOURCES) -> str:
+    """Return a name for the contents of all source files and for this version of Python."""
+    found = hashlib.sha256(sys.version.encode())
+    for source in sources:
+        top = root / source
+        files = [top] if top.is_file() else sorted(path for path in top.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        for path in files:
+            found.update(f"{path.relative_to(root).as_posix()}\0{path.stat().st_size}\0".encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def folder(kept: Path = KEPT) -> Path:
+    """Return the folder of what ran on the sources as they are now; those of other sources are removed."""
+    mine = kept / digest()
+    for other in kept.glob("*"):
+        if other != mine:
+            shutil.rmtree(other, ignore_errors=True)
+    return mine
