@@ -19,6 +19,7 @@ from hybridlab.collectives import (
     Link,
     all_reduce_factors,
     all_reduce_time,
+    around,
     encoded_two_level_time,
     one_shot_all_reduce,
     parameter_server_all_reduce,
@@ -53,6 +54,27 @@ def test_it_is_the_mean_or_the_sum(
 ) -> None:
     values = gradients(ranks, size, seed)
     is_close(all_reduce(values, wire, average, rng=rng()), values, wire, average)
+
+
+@pytest.mark.parametrize("all_reduce", [one_shot_all_reduce, ring_all_reduce])
+@examples(60)
+@given(average=st.booleans(), kind=st.sampled_from([np.float32, np.float64]), large=st.sampled_from([1, 1e4, 1e38]), **sizes)
+def test_messages_encoded_together_are_those_one_by_one(
+    all_reduce: Callable[..., Any], ranks: int, size: int, seed: int, wire: WireFormat, average: bool, kind: type, large: float
+) -> None:
+    """Bit for bit, and refused in the same words."""
+    values = gradients(ranks, size, seed, kind) * kind(large)
+
+    def told() -> Any:
+        try:
+            return all_reduce(values, wire, average, rng=rng()).values.tobytes()
+        except HybridLabError as why:
+            return str(why)
+
+    together = told()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(around, "AT_ONCE", 0)
+        assert told() == together
 
 
 @examples(100)

@@ -1,13 +1,17 @@
 """A ring at work: a chunk goes around and is summed, each message encoded and decoded on its way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from hybridlab.collectives.result import carried
-from hybridlab.int8 import Real
+from hybridlab.errors import HybridLabError
+from hybridlab.int8 import Real, Single
 from hybridlab.wire import FP32, WireFormat
+
+AT_ONCE = 2**12  # numbers a chunk: beyond it the sums of all chunks leave the cache, and one chunk after the other is faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,3 +85,67 @@ class Ring:
         """Write what ``rank`` holds from the hop at ``place`` on."""
         if self.held is not None:
             self.held[place:, rank, low:high] = numbers
+
+
+def around_at_once(numbers: Real, wire: WireFormat, divisor: int, bounds: Sequence[tuple[int, int]]) -> Single | None:
+    """Return what :meth:`Ring.reduced` returns for every chunk, bit for bit, with all messages of a step encoded together.
+
+    ``numbers``, shape (ranks, n), is cut at ``bounds``; the result has shape (n,). None where the messages must go one by
+    one: where they are rounded at random, one after the other, where there are many numbers, and where one cannot be sent.
+    """
+    if not may_be_at_once(numbers, wire):
+        return None
+    parts, inside = cut(numbers, bounds)
+    chunk = np.arange(parts.shape[1])
+    try:
+        total: Real = parts[chunk, chunk]
+        for step in range(1, len(numbers)):
+            total = delivered(total, wire) + parts[(chunk + step) % len(numbers), chunk]
+        done = delivered(total / divisor if divisor > 1 else total, wire)[inside]
+    except HybridLabError:
+        return None
+    return done if np.isfinite(done).all() else None
+
+
+def may_be_at_once(numbers: Real, wire: WireFormat) -> bool:
+    """Whether the messages of all chunks are encoded together: they are short, and none is rounded at random after another."""
+    ranks, size = numbers.shape
+    return not wire.stochastic and 0 < size <= AT_ONCE * ranks
+
+
+def cut(numbers: Real, bounds: Sequence[tuple[int, int]]) -> tuple[Real, npt.NDArray[np.bool_]]:
+    """Return the chunks of every rank that have numbers, shape (ranks, chunks, longest), and which of their places have one.
+
+    The rest is filled up with zeros.
+
+    >>> cut(np.array([[1.0, 2.0, 3.0]]), [(0, 2), (2, 3)])[0]
+    array([[[1., 2.],
+            [3., 0.]]])
+    """
+    low, high = np.array([each for each in bounds if each[0] < each[1]]).T
+    place = low[:, None] + np.arange((high - low).max())
+    inside = place < high[:, None]
+    if inside.all() and inside.size == numbers.shape[1]:
+        return numbers.reshape(len(numbers), *inside.shape), inside
+    return np.where(inside, numbers[:, np.minimum(place, numbers.shape[1] - 1)], 0), inside
+
+
+def delivered(messages: Real, wire: WireFormat) -> Single:
+    """Return what each row of ``messages`` decodes to, a message of its own, though all are encoded as one.
+
+    Zeros at the end of a row change no scale. What FP32 cannot carry becomes infinite; other formats refuse theirs.
+
+    >>> delivered(np.array([[127.0, 0.6], [254.0, 3.1]]), WireFormat("INT8"))
+    array([[127.,   1.],
+           [254.,   4.]], dtype=float32)
+    """
+    if wire == FP32:
+        return messages.astype(np.float32)
+    rows, length = messages.shape
+    if wire.name == "INT8":
+        block = min(wire.block or length, length)
+        wire = replace(wire, block=block)
+        filled: Real = np.zeros((rows, length - length % -block), dtype=messages.dtype)
+        filled[:, :length] = messages
+        messages = filled
+    return wire.decode(wire.encode(messages.reshape(-1))).reshape(rows, -1)[:, :length]

@@ -1,5 +1,6 @@
 """The route of a ring all-reduce: which rank sends which chunk at which step, whatever the numbers are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -89,3 +90,12 @@ def hops_of(nbytes: Counts, held: Real | None) -> tuple[Hop, ...]:
         now = None if held is None else held[place]
         hops.append(Hop((REDUCE_SCATTER, ALL_GATHER)[half], step, sender, receiver, chunk, fixed(nbytes[chunk]), now))
     return tuple(hops)
+
+
+def filled(bounds: Sequence[tuple[int, int]]) -> list[tuple[int, tuple[int, int]]]:
+    """Return the chunks that have numbers, each with its place: the others are not sent.
+
+    >>> filled([(0, 1), (1, 2), (2, 2)])
+    [(0, (0, 1)), (1, (1, 2))]
+    """
+    return [(chunk, (low, high)) for chunk, (low, high) in enumerate(bounds) if low < high]

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.collectives.around import Ring
-from hybridlab.collectives.hops import chunk_bounds, gathered, scattered
+from hybridlab.collectives.around import Ring, cut, delivered, may_be_at_once
+from hybridlab.collectives.hops import chunk_bounds, filled, gathered, scattered
 from hybridlab.collectives.result import AllReduceResult, Counts, carried, rows_of_ranks, wire_format
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
 from hybridlab.inputs import true_or_false, whole_number
-from hybridlab.int8 import Real
+from hybridlab.int8 import Real, Single
 from hybridlab.wire import FP32, WireFormat
 
 Rng = np.random.Generator | None
@@ -35,11 +35,15 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
         return _alone(numbers)
     bounds, result = chunk_bounds(size, ranks), np.empty_like(numbers)
     with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
-        for owner, (low, high) in _filled(bounds):
-            total = np.zeros_like(numbers[0, low:high])
-            for rank in range(ranks):
-                total += carried(numbers[rank, low:high], wire, rng, rank, f"chunk {owner}", low)
-            result[:, low:high] = carried(total / divisor, wire, rng, owner, f"the finished chunk {owner}", low)
+        whole = _one_shot_at_once(numbers, wire, divisor, bounds)
+        if whole is not None:
+            result[:] = whole
+        else:
+            for owner, (low, high) in filled(bounds):
+                total = np.zeros_like(numbers[0, low:high])
+                for rank in range(ranks):
+                    total += carried(numbers[rank, low:high], wire, rng, rank, f"chunk {owner}", low)
+                result[:, low:high] = carried(total / divisor, wire, rng, owner, f"the finished chunk {owner}", low)
 
     def sent(count: Callable[[int], int]) -> Counts:
         chunks = np.array([count(high - low) for low, high in bounds])
@@ -47,6 +51,21 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
         return total
 
     return _result(result, sent(wire.payload_bytes), sent(wire.scale_bytes))
+
+
+def _one_shot_at_once(numbers: Real, wire: WireFormat, divisor: int, bounds: list[tuple[int, int]]) -> Single | None:
+    """Return the same as the messages one by one, all those of a rank encoded together, or None: see :func:`around_at_once`."""
+    if not may_be_at_once(numbers, wire):
+        return None
+    parts, inside = cut(numbers, bounds)
+    try:
+        total = np.zeros_like(parts[0])
+        for part in parts:
+            total += delivered(part, wire)
+        done = delivered(total / divisor, wire)[inside]
+    except HybridLabError:
+        return None
+    return done if np.isfinite(done).all() else None
 
 
 def tree_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average: bool = True, *, rng: Rng = None) -> AllReduceResult:
@@ -124,10 +143,10 @@ def two_level_all_reduce(
     members = [range(first, first + group) for first in range(0, ranks, group)]
     inside = [Ring(numbers[each.start : each.stop], wire, 1, rng, each) for each in members]
     with np.errstate(over="ignore", invalid="ignore"):
-        for chunk, (low, high) in _filled(bounds):
+        for chunk, (low, high) in filled(bounds):
             sums: Any = np.stack([ring.summed(chunk, low, high) for ring in inside])
             between = Ring(sums, wire, divisor, rng, range((chunk - 1) % group, ranks, group), low)
-            for part, (start, stop) in _filled(chunk_bounds(high - low, groups)):
+            for part, (start, stop) in filled(chunk_bounds(high - low, groups)):
                 result[:, low + start : low + stop] = between.reduced(part, start, stop)
 
     def sent(count: Callable[[int], int]) -> Counts:
@@ -146,11 +165,6 @@ def _sent_on_two_levels(bounds: list[tuple[int, int]], groups: int, count: Calla
     owned = (np.arange(group) + 1) % group
     by_rank: Counts = (inside + between[owned].T).reshape(-1)
     return by_rank
-
-
-def _filled(bounds: list[tuple[int, int]]) -> list[tuple[int, tuple[int, int]]]:
-    """Return the chunks that have numbers, each with its place: the others are not sent."""
-    return [(chunk, (low, high)) for chunk, (low, high) in enumerate(bounds) if low < high]
 
 
 def _tree(ranks: int) -> list[tuple[int, int]]:

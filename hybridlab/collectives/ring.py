@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.collectives.around import Ring
-from hybridlab.collectives.hops import Hop, chunk_bounds, gathered, hops_of, scattered
+from hybridlab.collectives.around import Ring, around_at_once
+from hybridlab.collectives.hops import Hop, chunk_bounds, filled, gathered, hops_of, scattered
 from hybridlab.collectives.result import AllReduceResult, Counts, refuse_infinite, rows_of_ranks, wire_format
 from hybridlab.errors import HybridLabError
 from hybridlab.fixed import fixed
@@ -70,10 +70,14 @@ def ring_all_reduce(
     held = _record(numbers) if record else None
     result = numbers.copy() if ranks == 1 else np.empty_like(numbers)
     bounds = chunk_bounds(size, ranks)
-    ring = Ring(numbers, wire, ranks if average else 1, rng, range(ranks), 0, left, held)
+    divisor = ranks if average else 1
+    ring = Ring(numbers, wire, divisor, rng, range(ranks), 0, left, held)
     with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
-        for chunk, (low, high) in enumerate(bounds):
-            if low < high and ranks > 1:
+        whole = around_at_once(numbers, wire, divisor, bounds) if ranks > 1 and left is None and held is None else None
+        if whole is not None:
+            result[:] = whole
+        elif ranks > 1:
+            for chunk, (low, high) in filled(bounds):
                 result[:, low:high] = ring.reduced(chunk, low, high)
     payload, scales = (np.array([count(high - low) for low, high in bounds]) for count in (wire.payload_bytes, wire.scale_bytes))
     left, held = (array if array is None else fixed(array) for array in (left, held))
