@@ -85,7 +85,7 @@ def test_errors_are_at_most_2_per_cent(ranks: int) -> None:
 
 
 @needs_reference
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("ranks", [pytest.param(each, marks=[] if each in (2, 8) else [pytest.mark.slow]) for each in RANKS])
 def test_errors_of_points_left_out(ranks: int) -> None:
     """One size left out at a time, and each half without the other. Sizes count alike (log), or as much as lies around them (even)."""
     nbytes, seconds = measured(ranks)

@@ -50,7 +50,17 @@ TIMELINES = {
     "1f1b, very long times": made("1f1b", 2, 12, forward=123456.7, backward=234567.8),
     "gpipe, 16 devices, 64 microbatches": made("gpipe", 16, 64),
 }
-each_timeline = pytest.mark.parametrize("timeline", TIMELINES.values(), ids=TIMELINES)
+EVERY_LOOK = ("1f1b", "zb-h1", "interleaved", "hanayo", "chimera", "dualpipe", "dualpipe-v")
+
+
+def alike(name: str) -> bool:
+    """Whether a timeline has nothing that those of ``EVERY_LOOK`` lack; then it is a slow case."""
+    schedule, _, size = name.partition(", ")
+    return size in ("4 devices", "fewest") and schedule not in EVERY_LOOK
+
+
+CASES = [pytest.param(timeline, id=name, marks=[pytest.mark.slow] * alike(name)) for name, timeline in TIMELINES.items()]
+each_timeline = pytest.mark.parametrize("timeline", CASES)
 
 
 @cache

@@ -173,14 +173,13 @@ def test_progress_is_told_step_by_step() -> None:
     assert told == [(1, 3), (2, 3), (3, 3), (1, 2), (2, 2)]
 
 
-@pytest.mark.parametrize("named", [{"seeds": [0]}, pytest.param({}, marks=pytest.mark.slow)], ids=["a seed", "three seeds"])
-def test_held_out_accuracy_reaches_95_per_cent_in_every_format(named: dict[str, Any]) -> None:
+@pytest.mark.slow  # lab 7 prints the table of all these runs, which the quick checks compare
+def test_held_out_accuracy_reaches_95_per_cent_in_every_format() -> None:
     told: list[tuple[int, int]] = []
-    table = accuracy_check(build("1f1b", 2, 4), 4, **named, progress=lambda done, runs: told.append((done, runs)))
-    seeds = len(named.get("seeds", (0, 1, 2)))
+    table = accuracy_check(build("1f1b", 2, 4), 4, progress=lambda done, runs: told.append((done, runs)))
     assert [row.name for row in table.rows] == ["one device", "FP32", "FP16", "BF16", "INT8", "INT8, error feedback"]
-    assert table.accuracies.shape == (6, seeds)
-    assert told == [(run, 5 * seeds) for run in range(1, 5 * seeds + 1)]
+    assert table.accuracies.shape == (6, 3)
+    assert told == [(run, 15) for run in range(1, 16)]
     for row, accuracies in zip(table.rows, table.accuracies, strict=True):
         assert row.mean == pytest.approx(np.mean(accuracies))
         assert (row.lowest, row.highest) == (min(accuracies), max(accuracies))
@@ -188,7 +187,7 @@ def test_held_out_accuracy_reaches_95_per_cent_in_every_format(named: dict[str, 
         assert abs(row.mean - table.rows[0].mean) < 0.01
     assert (table.accuracies[1] == table.accuracies[0]).all()  # FP32: not one digit of difference
     lines = str(table).splitlines()
-    assert lines[0] == f"held-out accuracy, 1f1b, 2 devices x 4 replicas, {seeds} seed{'s' * (seeds > 1)}"
+    assert lines[0] == "held-out accuracy, 1f1b, 2 devices x 4 replicas, 3 seeds"
     assert len(lines) == 3 + len(table.rows)
     assert len({len(line) for line in lines[3:-1]}) == 1
     assert max(map(len, lines)) < 80
