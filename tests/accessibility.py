@@ -9,8 +9,9 @@ from playwright.sync_api import Page
 AXE = SITE.parents[1] / "tests/site/node_modules/axe-core/axe.min.js"
 NO_AXE = "axe-core is not installed: run make site-check, or npm ci in tests/site"
 OF_COLOURS = ("color-contrast", "link-in-text-block")  # the rules that depend on whether a page is light or dark
-# Of texts that look the same, two are asked for their contrast: the same element, class and letters on the same grounds. Thousands
-# of words of code and numbers of operations do, and each would take a millisecond.
+# Of texts that look the same, two are asked for their contrast, and two of such links for what sets them apart from the text around
+# them: the same element, class and letters on the same grounds. Thousands of words of code and numbers of operations do look the
+# same, and each would take a millisecond.
 VIOLATIONS = """async ([within, rules]) => {
   const grounds = new Map();
   const groundsOf = (element) => {
@@ -33,7 +34,8 @@ VIOLATIONS = """async ([within, rules]) => {
   }
   const chosen = [...asked.values()].flatMap((alike) => alike.slice(0, 2));
   for (const element of chosen) element.setAttribute("data-contrast", "");
-  axe.configure({ rules: [{ id: "color-contrast", selector: "[data-contrast]" }] });
+  const links = ":is(a[href], [role=link])[data-contrast]";
+  axe.configure({ rules: [{ id: "color-contrast", selector: "[data-contrast]" }, { id: "link-in-text-block", selector: links }] });
   const options = { iframes: false, preload: false, resultTypes: ["violations"], ...(rules.length ? { runOnly: rules } : {}) };
   const { violations } = await axe.run({ include: within.map((selector) => [selector]) }, options);
   for (const element of chosen) element.removeAttribute("data-contrast");

@@ -56,8 +56,9 @@ def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int]) -> Non
     for check in checks.SCHEDULE_CHECKS:
         check(schedule)
     for setting in (oracle.uniform(devices, 1, 2, 0.5, 0.25), oracle.uniform(devices, 0, 0)):
+        timeline = run(schedule, setting)
         for timeline_check in checks.TIMELINE_CHECKS:
-            timeline_check(run(schedule, setting), setting)
+            timeline_check(timeline, setting)
 
 
 @examples(120)

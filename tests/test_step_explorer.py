@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -31,6 +32,12 @@ Row = tuple[Any, ...]
 def small(**changes: Any) -> StepExplorer:
     arguments: dict[str, Any] = {"replicas": (1, 2, 3), "microbatches": (2, 4), "ring_step": (0, 0.5), "unit": "ms"} | changes
     return StepExplorer(**arguments)
+
+
+@cache
+def common() -> StepExplorer:
+    """One for all tests that leave it as it is."""
+    return small()
 
 
 def report() -> StepExplorer:
@@ -221,7 +228,7 @@ def test_what_cannot_run_carries_the_sentence_of_why() -> None:
 
 
 def test_colours_are_the_palettes_and_in_no_script() -> None:
-    spans = small().data["spans"]
+    spans = common().data["spans"]
     assert {kind: entry["colour"] for kind, entry in spans.items() if entry["colour"]} == dict(SPAN_COLOURS)
     texts = (str(StepExplorer._esm) + str(StepExplorer._css)).lower()
     assert not [colour for colour in (*SPAN_COLOURS.values(), *KIND_COLOURS.values()) if colour.lower() in texts]
@@ -262,7 +269,7 @@ def test_a_rank_that_a_smaller_mesh_lacks_becomes_the_first() -> None:
     ],
 )
 def test_what_the_explorer_does_not_have_is_refused_and_changes_nothing(trait: str, value: Any, sentence: str) -> None:
-    explorer = small()
+    explorer = common()
     before = repr(explorer)
     with pytest.raises(HybridLabError) as why:
         setattr(explorer, trait, value)
@@ -275,7 +282,7 @@ def test_the_text_is_the_same_in_another_process_and_changes_with_the_data() -> 
     program = f"from hybridlab.widgets import StepExplorer; print({make})"
     runs = {subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() for _ in range(2)}
     assert runs == {repr(StepExplorer(("gpipe", "1f1b"), replicas=(1, 2), ring_step=1 / 3))}
-    assert len({repr(small()), repr(small(forward=1.5)), repr(small(unit="s")), repr(small(show={"rank": 1}))}) == 4
+    assert len({repr(common()), repr(small(forward=1.5)), repr(small(unit="s")), repr(small(show={"rank": 1}))}) == 4
 
 
 # ---- wrong arguments ----
@@ -316,7 +323,7 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], sentence: str) -
 
 
 def test_more_data_than_a_page_can_carry_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    length = len(pipeline.packed(small().data))
+    length = len(pipeline.packed(common().data))
     for limit in (length, length - 1, 300):
         monkeypatch.setattr("hybridlab.widgets.step_explorer_data.MOST_BYTES", limit)
         with contextlib.nullcontext() if limit == length else pytest.raises(HybridLabError, match=r"more than the .* MB of data"):

@@ -39,8 +39,8 @@ class LabError(Exception):
 def executed(labs: Mapping[Path, NotebookNode], kept: Path | None = None) -> Iterator[tuple[Path, NotebookNode | LabError]]:
     """Yield every lab as a fresh kernel runs it, or why it cannot be run, in the order in which they end.
 
-    As many run at a time as there are processors. A lab that is kept comes back at once, and one that ran to its end is kept in
-    the folder ``kept``.
+    One more runs at a time than there are processors, since labs also wait: for their kernel, and lab 8 for threads that sleep.
+    A lab that is kept comes back at once, and one that ran to its end is kept in the folder ``kept``.
     """
     cache = get_cache(kept or folder())
     waiting = {}
@@ -49,7 +49,7 @@ def executed(labs: Mapping[Path, NotebookNode], kept: Path | None = None) -> Ite
             yield path, cache.merge_match_into_notebook(lab)[1]
         except KeyError:
             waiting[path] = lab
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:
         runs = {pool.submit(run, path, lab): path for path, lab in waiting.items()}
         for done in as_completed(runs):
             path = runs[done]

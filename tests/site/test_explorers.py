@@ -2,15 +2,15 @@
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import SITE, page_names
+from browser import PATIENCE, SITE, open_page, page_names, record
 from explorers import NAMES, Explorer, explorers_of, is_right, with_state
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from hybridlab import Timeline
 
@@ -23,12 +23,30 @@ def with_explorers() -> list[str]:
     return [name for name in page_names() if "hybridlab-explorer" in (SITE / name).read_text(encoding="utf-8")]
 
 
-@pytest.fixture(params=with_explorers() or ["labs"])
-def explorers(request: pytest.FixtureRequest, new_page: NewPage, files: str, site: Path) -> list[Explorer]:
+@pytest.fixture(scope="module", params=with_explorers() or ["labs"])
+def opened(
+    request: pytest.FixtureRequest, browser: Browser, server: str, files: str, site: Path, every_fault: list[str]
+) -> Iterator[list[tuple[Explorer, dict[str, Any]]]]:
+    """The explorers of a page, each with the setting that it begins with. The page stays open for all tests of them."""
     html = (site / request.param).read_text(encoding="utf-8")
-    found = explorers_of(new_page(files + request.param), html)
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    record(context, every_fault, (server, files))
+    context.set_default_timeout(PATIENCE)
+    found = explorers_of(open_page(context.new_page(), files + request.param), html)
     assert found
-    return found
+    yield [(explorer, explorer.shown()["setting"]) for explorer in found]
+    context.close()
+
+
+@pytest.fixture
+def explorers(opened: list[tuple[Explorer, dict[str, Any]]], faults: list[str]) -> Iterator[list[Explorer]]:
+    """The explorers of a page as they begin."""
+    for explorer, setting in opened:
+        explorer.choose(compare="", schedule=setting["schedule"])
+        explorer.choose(**{name: value for name, value in setting.items() if name not in ("schedule", "compare")})
+        explorer.choose(compare=setting["compare"])
+    yield [explorer for explorer, _ in opened]
+    assert not faults, "\n".join(dict.fromkeys(faults))
 
 
 def timeline_of(explorer: Explorer) -> Timeline:

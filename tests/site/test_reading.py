@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import nbformat
 import pytest
@@ -58,8 +58,11 @@ def test_the_copy_button_copies_the_code_of_its_cell(fresh_page: Any, files: str
     assert page.evaluate("window.copied").strip() == code
 
 
-def test_solutions_are_folded_and_open_by_keyboard(new_page: Any, files: str, lab: str) -> None:
+def test_a_lab_opened_as_a_file_folds_its_solutions_and_says_why_its_notebook_cannot_run_there(new_page: Any, files: str, lab: str) -> None:
     page = new_page(files + lab)
+    page.locator("nav.lab-bar").get_by_role("link", name="Run in the browser").click()
+    expect(page).to_have_url(files + lab)
+    expect(page.locator("nav.lab-bar").get_by_role("status")).to_contain_text("make serve")
     solutions = page.locator(".tag_solution details, details.hide")
     assert solutions.count() >= 2
     for fold in map(held, solutions.all()):
@@ -72,14 +75,15 @@ def test_solutions_are_folded_and_open_by_keyboard(new_page: Any, files: str, la
         assert not fold.evaluate(CODE_IS_SEEN)
 
 
-def test_previous_and_next_lead_through_all_pages_in_order(new_page: Any, files: str) -> None:
+def test_previous_and_next_lead_through_all_pages_in_order(new_page: Any, site: Path, files: str) -> None:
     names = pages_in_order()
+    for before, name, after in zip(["", *names], names, [*names[1:], ""], strict=False):
+        text = (site / name).read_text(encoding="utf-8")
+        beside = [re.findall(rf'<a class="{side}"\s+href="([^"]+)"', text) for side in ("left-prev", "right-next")]
+        assert [[urljoin(name, link) for link in links] for links in beside] == [[each] if each else [] for each in (before, after)]
     page = new_page(files + "index.html")
-    for before, after in zip(["", *names], [*names[1:], ""], strict=False):
-        beside = [page.locator(link).evaluate_all("links => links.map((link) => link.href)") for link in (".left-prev", ".right-next")]
-        assert beside == [[files + each] if each else [] for each in (before, after)]
-        if after:
-            follow(page.locator(".right-next"), files + after)
+    follow(page.locator(".right-next"), files + names[1])
+    follow(page.locator(".left-prev"), files + names[0])
 
 
 @each_way
@@ -134,10 +138,13 @@ def test_the_switch_changes_the_colours_and_they_stay(fresh_page: Any, request: 
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-def test_the_notebook_of_a_lab_can_be_downloaded(new_page: Any, server: str, lab: str, tmp_path: Path) -> None:
+def test_a_lab_leads_to_its_notebook_here_and_in_the_browser_and_to_how_to_run_it(
+    new_page: Any, server: str, site: Path, lab: str, tmp_path: Path
+) -> None:
     page = new_page(server + lab)
+    bar = page.locator("nav.lab-bar")
     with page.expect_download() as download:
-        page.locator("nav.lab-bar").get_by_role("link", name="Download the notebook").click()
+        bar.get_by_role("link", name="Download the notebook").click()
     name = Path(lab).with_suffix(".ipynb").name
     assert download.value.suggested_filename == name
     download.value.save_as(tmp_path / name)
@@ -145,20 +152,9 @@ def test_the_notebook_of_a_lab_can_be_downloaded(new_page: Any, server: str, lab
     nbformat.validate(notebook)
     source = nbformat.read(ROOT / "labs" / name, as_version=4)
     assert [cell.source for cell in notebook.cells] == [cell.source for cell in source.cells]
-
-
-def test_a_lab_leads_to_its_notebook_in_the_browser_and_to_how_to_run_it(new_page: Any, server: str, site: Path, lab: str) -> None:
-    bar = new_page(server + lab).locator("nav.lab-bar")
     run = urlsplit(bar.get_by_role("link", name="Run in the browser").evaluate("link => link.href").removeprefix(server))
     assert run.path == "lite/lab/index.html"
     assert (site / run.path).is_file()
-    assert parse_qs(run.query)["path"] == [Path(lab).with_suffix(".ipynb").name]
+    assert parse_qs(run.query)["path"] == [name]
     assert "CDN" in bar.inner_text()
     follow(bar.get_by_role("link", name="How to run it"), server + "book/start.html")
-
-
-def test_a_page_opened_as_a_file_says_why_the_notebook_cannot_run_there(new_page: Any, files: str, lab: str) -> None:
-    page = new_page(files + lab)
-    page.locator("nav.lab-bar").get_by_role("link", name="Run in the browser").click()
-    expect(page).to_have_url(files + lab)
-    expect(page.locator("nav.lab-bar").get_by_role("status")).to_contain_text("make serve")
