@@ -23,7 +23,8 @@ def with_explorers() -> list[str]:
     return [name for name in page_names() if "hybridlab-explorer" in (SITE / name).read_text(encoding="utf-8")]
 
 
-@pytest.fixture(scope="module", params=with_explorers() or ["labs"])
+# the tests of a page go to one worker, which opens it once
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in with_explorers() or ["labs"]])
 def opened(
     request: pytest.FixtureRequest, browser: Browser, server: str, files: str, site: Path, every_fault: list[str]
 ) -> Iterator[list[tuple[Explorer, dict[str, Any]]]]:
