@@ -33,6 +33,11 @@ FLAGS = [
 ]
 TEXTS = {".css", ".html", ".ipynb", ".js", ".json", ".svg", ".txt"}  # what public servers compress on the way
 VIEWS = 'script[type="application/vnd.jupyter.widget-view+json"]'
+# what json.loads reads: NaN and infinity stay what they are
+AS_TEXT = """
+  const number = (name, value) => typeof value === "number" && !Number.isFinite(value) ? `@${value}@` : value;
+  const text = (found) => JSON.stringify(found ?? null, number).replaceAll(/"@(NaN|-?Infinity)@"/g, "$1");
+"""
 READY = f"""() => document.readyState === "complete" && !document.querySelector('[http-equiv="refresh"]') // which leads to another page
   && [...document.querySelectorAll('{VIEWS}')].every((script) => script.nextElementSibling?.textContent.trim())"""
 
@@ -130,7 +135,7 @@ class Held:
         self._locator, self._element = locator, locator.element_handle()
 
     def evaluate(self, expression: str, argument: Any = None) -> Any:
-        told = f"async (root, argument) => JSON.stringify((await ({expression})(root, argument)) ?? null)"
+        told = f"async (root, argument) => {{ {AS_TEXT} return text(await ({expression})(root, argument)); }}"
         return json.loads(self._element.evaluate(told, argument))
 
     def __getattr__(self, name: str) -> Any:
