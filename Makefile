@@ -74,11 +74,11 @@ types: $(STAMP)
 	$(call stage,"Types: mypy --strict",$(BIN)/mypy --strict hybridlab)
 
 unit: $(STAMP)
-	$(call stage,"Unit and property tests and doctests: pytest",$(BIN)/python -m pytest -q -n auto --dist loadfile)
+	$(call stage,"Unit and property tests and doctests: pytest",$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder)
 
 unit-full: $(STAMP)
 	$(call stage,"Unit and property tests and doctests with the slow cases: pytest",\
-		$(BIN)/python -m pytest -q -n auto --dist loadfile -m '' --hypothesis-profile=full)
+		$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m '' --hypothesis-profile=full)
 
 labs-check: $(STAMP)
 	$(call stage,"Stored outputs of the labs: nbval",$(BIN)/python tests/run_labs.py check labs)
