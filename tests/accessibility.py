@@ -43,13 +43,21 @@ VIOLATIONS = """async ([within, rules]) => {
   return serious.map(({ id, help, nodes }) => [`${id}: ${help}`, ...nodes.map(({ target }) => target.join(" "))].join("\\n    "));
 }"""
 
-# Words of code that look like two before them lose their marks, and stand there as text: more than half of a page's elements.
+# Words of code that look like two before them lose their marks, and stand there as text; bars of a picture that differ from two before
+# them in their place and their words alone are taken away: most of a page's elements.
 THINNED = """() => {
   const seen = new Map();
   for (const word of document.querySelectorAll(".highlight span[class]:not([id]), .sig span[class]:not([id])")) {
     const look = [word.className, word.parentElement.className].join(";");
     seen.set(look, (seen.get(look) ?? 0) + 1);
     if (seen.get(look) > 2 && !word.childElementCount && word.attributes.length === 1) word.replaceWith(word.textContent);
+  }
+  const places = / (x|y|x1|x2|y1|y2|cx|cy|width|height|transform|points|d|tabindex|aria-label|data-[a-z]+)="[^"]*"/g;
+  for (const part of document.querySelectorAll(".hybridlab-view svg :is(g, rect, line, path, polygon, text)")) {
+    if (!part.isConnected) continue;
+    const look = [part.parentElement.getAttribute("class"), part.outerHTML.replaceAll(places, "").replaceAll(/>[^<]+</g, "><")].join(";");
+    seen.set(look, (seen.get(look) ?? 0) + 1);
+    if (seen.get(look) > 2) part.remove();
   }
   document.body.normalize();
 }"""
@@ -61,7 +69,7 @@ def axe() -> str:
 
 
 def thinned(page: Page) -> None:
-    """Take the marks from words of code that look like others: for a page that is read once more by :func:`violations` alone."""
+    """Leave two of all that looks alike: for a page that is read once more by :func:`violations` alone, or drawn anew."""
     page.evaluate(THINNED)
 
 

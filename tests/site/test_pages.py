@@ -166,7 +166,7 @@ def test_the_page_from_a_server_fits_a_phone_and_can_be_read_in_the_dark(new_pag
     assert not found, "\n".join(found)
 
 
-def test_the_page_from_a_file_is_accessible_fits_a_phone_in_the_dark_and_prints(new_page: Any, files: str, own_page: str) -> None:
+def test_the_page_from_a_file_is_accessible_and_prints_on_white_paper(new_page: Any, files: str, own_page: str) -> None:
     page = new_page(files + own_page, scheme="light", **PHONE)
     is_whole(page, "light")
     beyond = page.evaluate(BEYOND, sheets())
@@ -174,8 +174,6 @@ def test_the_page_from_a_file_is_accessible_fits_a_phone_in_the_dark_and_prints(
     thinned(page)
     found = violations(page)
     assert not found, "\n".join(found)
-    show(page, 360, "dark")
-    fits_a_phone(page)
     show(page, A4, "dark")
     prints_on_white_paper(page)
 
