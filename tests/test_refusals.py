@@ -95,6 +95,18 @@ def test_huge_sizes_are_refused_before_memory_is_taken(name: str, sizes: tuple[i
         build(name, *sizes)
 
 
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_the_largest_size_has_as_many_operations_as_fit_in_memory(name: str) -> None:
+    """Three kinds of operations of every microbatch on every chunk; two copies of the weights have two of each."""
+    family, most = REGISTRY[name], 2**26
+    devices, chunks = 6, family.fewest_chunks + family.chunk_step
+    microbatches = most // (3 * devices * chunks * family.copies)
+    apart = devices if family.whole_groups else family.copies
+    largest = microbatches - microbatches % apart
+    assert family.refusal(devices, largest, chunks) is None
+    assert "fit in memory" in str(family.refusal(devices, largest + apart, chunks))
+
+
 def test_huge_batches_are_refused_before_memory_is_taken() -> None:
     costs = Costs(forward=np.ones((10_000, 1, 1)), backward=np.ones((1, 10_000, 1)), p2p=1)
     with pytest.raises(HybridLabError, match="simulate fewer settings at a time"):
