@@ -4,24 +4,30 @@ import io
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import finish
 import icons
 import lab_bar
 import lite
 import offline_search
-import pydata_sphinx_theme
 import pytest
 import reachable
-from fontTools.ttLib import TTFont
 from sphinx.errors import ExtensionError
 
-THEME = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
+THEME = Path(str(find_spec("pydata_sphinx_theme").origin)).parent / "theme/pydata_sphinx_theme/static"
 SHEET = (THEME / "styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
 SOLID = THEME / "vendor/fontawesome/webfonts/fa-solid-900.woff2"
 LIST, BARS, BELL = 0xF03A, 0xF0C9, 0xF0F3  # as the documentation of Font Awesome 6 gives them
+
+
+def font_of(source: Any) -> Any:
+    from fontTools.ttLib import TTFont  # here, since importing it takes half a second
+
+    return TTFont(source)
 
 
 def test_a_sheet_keeps_the_icons_that_are_named_and_no_other() -> None:
@@ -55,7 +61,7 @@ def test_icons_that_style_sheets_hold_as_characters_are_found() -> None:
 def test_a_font_is_cut_to_its_icons() -> None:
     cut, present = icons.cut_font(SOLID.read_bytes(), {LIST, BELL, 0xF09B})  # the last is a brand's, in another font
     assert present == {LIST, BELL}
-    assert set(TTFont(io.BytesIO(cut)).getBestCmap()) == {LIST, BELL}
+    assert set(font_of(io.BytesIO(cut)).getBestCmap()) == {LIST, BELL}
     assert len(cut) < 3000 < SOLID.stat().st_size
 
 
@@ -72,7 +78,7 @@ def built_site(folder: Path, page: str) -> Path:
 
 def test_icons_of_pages_scripts_and_sheets_are_in_the_fonts_of_the_site(tmp_path: Path) -> None:
     site = built_site(tmp_path, '<i class="fa-solid fa-list"></i> in words: fa-nothing')
-    with TTFont(site / icons.FONTS / SOLID.name) as font:
+    with font_of(site / icons.FONTS / SOLID.name) as font:
         assert {LIST, BELL, 0xF00D} <= set(font.getBestCmap())
     assert not list(site.rglob("*.ttf"))
 

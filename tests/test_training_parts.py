@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk
 from profiles import examples
-from scipy.special import log_softmax
 
 from hybridlab import FP16, INT8, HybridLabError, Schedule, WireFormat, build
 from hybridlab.replicas import replicate
@@ -120,6 +119,8 @@ def test_the_loss_is_the_mean_of_minus_log_probability() -> None:
 @pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
 def test_the_loss_of_a_hopeless_network_is_right_too(size: float) -> None:
     """However unlikely the label, its loss is finite; scipy says how large."""
+    from scipy.special import log_softmax  # here, since importing it takes a second
+
     rng = np.random.default_rng(4)
     network, inputs, labels = Network((6, 5)), rng.normal(size=(7, 6)), rng.integers(0, 5, 7)
     weights = size * network.initial(rng)

@@ -3,16 +3,21 @@
 Nothing of the theme's is copied into this project: everything is cut and mended where it was built.
 """
 
+from __future__ import annotations
+
 import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from icons import cut_icons
 from reachable import MENDED, mended
-from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 # what the theme and its extensions put on every page, and the text that only a page with a use for it holds
 NEEDED_BY = {

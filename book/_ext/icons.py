@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from fontTools.subset import Options, Subsetter
-from fontTools.ttLib import TTFont
 from sphinx.errors import ExtensionError
 
 SHEET = Path("_static/styles/pydata-sphinx-theme.css")
@@ -56,6 +54,9 @@ def characters_in(sheet: str) -> set[int]:
 
 def cut_font(font: bytes, characters: set[int]) -> tuple[bytes, set[int]]:
     """Return the font, in the format WOFF2, with those of the characters that it has, and which these are."""
+    from fontTools.subset import Options, Subsetter  # here, since importing them takes as long as all else
+    from fontTools.ttLib import TTFont
+
     options = Options(flavor="woff2", layout_features=[], notdef_outline=True)
     with TTFont(io.BytesIO(font)) as whole:
         present = characters & set(whole.getBestCmap())

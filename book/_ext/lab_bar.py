@@ -1,10 +1,14 @@
 """The bar below a lab's title: run the notebook in the browser, download it, read how to run it."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
 
 BAR = """
 <nav class="lab-bar" aria-label="This lab as a notebook">

@@ -1,12 +1,16 @@
 """The texts that search quotes below a result, as a script: from a page opened as a file, a browser fetches no other page."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
 
 ARTICLE = re.compile(r'<article class="bd-article">(.*?)</article>', re.DOTALL)
 UNSEEN = re.compile(r'<(script|style|noscript|svg|math|nav)\b.*?</\1>|<a class="headerlink".*?</a>', re.DOTALL)

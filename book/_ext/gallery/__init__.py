@@ -4,17 +4,22 @@ In `book/gallery.md` this puts Markdown in the place of `{{ size }}`, `{{ findin
 before the page is read: headings, cells that draw the figures, links to the glossary are then those of any other page.
 """
 
+from __future__ import annotations
+
 import re
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docutils import nodes
-from sphinx.application import Sphinx
 
 from gallery.entries import QUANTITIES, entries
 from gallery.sections import heading, section
 from gallery.table import findings, size_in_words, table
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 PAGE = "book/gallery"
 GROUP = attrgetter("group")
