@@ -46,6 +46,10 @@ CUT = """(wide) => {
   }
   return [...cut];
 }"""
+# what scrolls sideways and cannot be reached with the Tab key: neither itself nor anything in it
+OUT_OF_REACH = """() => [...document.querySelectorAll("article *")].filter((each) => each.scrollWidth > each.clientWidth + 1
+  && ["auto", "scroll"].includes(getComputedStyle(each).overflowX) && each.checkVisibility() && each.tabIndex < 0
+  && !each.querySelector("a[href], button, select, input, [tabindex='0']")).map((each) => `${each.localName} ${each.className}`)"""
 # on paper: what is to be seen, when the browser is about to print (the page has then been told so)
 ON_PAPER = """([cut, controls, pictures]) => addEventListener("beforeprint", () => {
   const seen = (selector) => [...document.querySelectorAll(selector)].filter((each) => each.checkVisibility({ opacityProperty: true }));
@@ -124,6 +128,7 @@ def fits_a_phone(page: Page) -> None:
         page.wait_for_function(f"(width) => ({CUT})(width).length === 0", arg=360, polling=200)
     except Error:
         raise AssertionError("\n".join(page.evaluate(CUT, 360))) from None
+    assert page.evaluate(OUT_OF_REACH) == []
 
 
 def is_whole(page: Page, scheme: str) -> None:
