@@ -4,7 +4,7 @@ import os
 
 from hypothesis import settings
 
-FULL, QUICK = 100, 20  # examples of a test that asks for no number
+FULL, QUICK = 100, 12  # examples of a test that asks for no number
 
 
 def register() -> None:
@@ -15,5 +15,5 @@ def register() -> None:
 
 
 def examples(count: int) -> settings:
-    """Return the decorator of a test that draws ``count`` examples in the full profile and a fifth of them in the quick one."""
+    """Return the decorator of a test that draws ``count`` examples in the full profile and an eighth of them in the quick one."""
     return settings(max_examples=max(1, count * settings().max_examples // FULL))
