@@ -1,6 +1,6 @@
 """A second way to time a hybrid step: a naive loop over events, one rank at a time, in exact fractions.
 
-Inside the loop times are whole numbers of one tick, a part of every time that it is given.
+Inside the loop a time is a whole number of ticks. The tick is chosen so that it divides every time that is given.
 
 It shares nothing with the library but the texts of a schedule's operations: no arrays, and rules of its own for inputs,
 for who is in whose ring, and for when a ring may start.

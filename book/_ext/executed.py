@@ -39,7 +39,7 @@ class LabError(Exception):
 def executed(labs: Mapping[Path, NotebookNode], kept: Path | None = None) -> Iterator[tuple[Path, NotebookNode | LabError]]:
     """Yield every lab as a fresh kernel runs it, or why it cannot be run, in the order in which they end.
 
-    One more runs at a time than there are processors, since labs also wait: for their kernel, and lab 8 for threads that sleep.
+    One lab more than there are processors runs at a time, because labs also wait: for their kernels, and in lab 8 for sleeping threads.
     A lab that is kept comes back at once, and one that ran to its end is kept in the folder ``kept``.
     """
     cache = get_cache(kept or folder())
@@ -92,7 +92,7 @@ def keep_there(app: "Sphinx", config: Any) -> None:
 
 
 def run_all(app: "Sphinx", env: "BuildEnvironment", added: set[str], changed: set[str], removed: set[str]) -> list[str]:
-    """Run what is not kept before the pages are read, which goes one by one.
+    """Run all notebooks that are not kept, several at a time, before Sphinx reads the pages one by one.
 
     Raises:
         ExtensionError: a page cannot be run to its end.

@@ -67,12 +67,13 @@ class Entry:
 
 @cache
 def _distance(schedule: Schedule) -> Distance:
-    """The distance, which the solver is asked for once as long as the sources are the same."""
+    """Return the distance. The solver is asked once, and its answer is kept on disk as long as the sources are the same."""
     kept = Memory(folder(), verbose=0).cache(_solved, ignore=["schedule"])
     return kept(f"{schedule.name}: {schedule}", schedule)
 
 
 def _solved(text: str, schedule: Schedule) -> Distance:
+    """Return the distance; ``text`` is the name under which it is kept."""
     return distance(schedule, COSTS, seconds=SOLVER)
 
 
