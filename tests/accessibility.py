@@ -44,7 +44,7 @@ VIOLATIONS = """async ([within, rules]) => {
 }"""
 
 # Words of code that look like two before them lose their marks, and stand there as text; bars of a picture that differ from two before
-# them in their place and their words alone are taken away: most of a page's elements.
+# them in their place and their words alone are taken away: most of a page's elements. A bar without words differs from one with words.
 THINNED = """() => {
   const seen = new Map();
   for (const word of document.querySelectorAll(".highlight span[class]:not([id]), .sig span[class]:not([id])")) {
@@ -52,10 +52,11 @@ THINNED = """() => {
     seen.set(look, (seen.get(look) ?? 0) + 1);
     if (seen.get(look) > 2 && !word.childElementCount && word.attributes.length === 1) word.replaceWith(word.textContent);
   }
-  const places = / (x|y|x1|x2|y1|y2|cx|cy|width|height|transform|points|d|tabindex|aria-label|data-[a-z]+)="[^"]*"/g;
+  const places = / (x|y|x1|x2|y1|y2|cx|cy|width|height|transform|points|d|aria-label|data-[a-z]+)="[^"]+"/g;
   for (const part of document.querySelectorAll(".hybridlab-view svg :is(g, rect, line, path, polygon, text)")) {
     if (!part.isConnected) continue;
-    const look = [part.parentElement.getAttribute("class"), part.outerHTML.replaceAll(places, "").replaceAll(/>[^<]+</g, "><")].join(";");
+    const own = part.outerHTML.replaceAll(places, " $1").replaceAll(/>[^<]+</g, ">.<");
+    const look = [part.parentElement.getAttribute("class"), own].join(";");
     seen.set(look, (seen.get(look) ?? 0) + 1);
     if (seen.get(look) > 2) part.remove();
   }

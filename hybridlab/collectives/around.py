@@ -90,8 +90,8 @@ class Ring:
 def around_at_once(numbers: Real, wire: WireFormat, divisor: int, bounds: Sequence[tuple[int, int]]) -> Single | None:
     """Return what :meth:`Ring.reduced` returns for every chunk, bit for bit, with all messages of a step encoded together.
 
-    ``numbers``, shape (ranks, n), is cut at ``bounds``; the result has shape (n,). None where the messages must go one by
-    one: where they are rounded at random, one after the other, where there are many numbers, and where one cannot be sent.
+    ``numbers``, shape (ranks, n), is cut at ``bounds``; the result has shape (n,). The result is None if the messages must go
+    one by one: see :func:`may_be_at_once`. It is None too if a message cannot be sent; sent one by one, it is refused by name.
     """
     if not may_be_at_once(numbers, wire):
         return None
@@ -108,7 +108,10 @@ def around_at_once(numbers: Real, wire: WireFormat, divisor: int, bounds: Sequen
 
 
 def may_be_at_once(numbers: Real, wire: WireFormat) -> bool:
-    """Whether the messages of all chunks are encoded together: they are short, and none is rounded at random after another."""
+    """Return whether the messages of all chunks can be encoded together.
+
+    Long messages are faster one by one. Stochastic rounding draws its random numbers message by message, in a fixed order.
+    """
     ranks, size = numbers.shape
     return not wire.stochastic and 0 < size <= AT_ONCE * ranks
 
@@ -145,7 +148,7 @@ def delivered(messages: Real, wire: WireFormat) -> Single:
     if wire.name == "INT8":
         block = min(wire.block or length, length)
         wire = replace(wire, block=block)
-        filled: Real = np.zeros((rows, length - length % -block), dtype=messages.dtype)
-        filled[:, :length] = messages
-        messages = filled
+        padded: Real = np.zeros((rows, length - length % -block), dtype=messages.dtype)
+        padded[:, :length] = messages
+        messages = padded
     return wire.decode(wire.encode(messages.reshape(-1))).reshape(rows, -1)[:, :length]

@@ -171,7 +171,7 @@ def test_the_page_from_a_server_fits_a_phone_and_can_be_read_in_the_dark(new_pag
     assert not found, "\n".join(found)
 
 
-def test_the_page_from_a_file_is_accessible_and_prints_on_white_paper(new_page: Any, files: str, own_page: str) -> None:
+def test_the_page_from_a_file_is_accessible_fits_a_phone_in_the_dark_and_prints(new_page: Any, files: str, own_page: str) -> None:
     page = new_page(files + own_page, scheme="light", **PHONE)
     is_whole(page, "light")
     beyond = page.evaluate(BEYOND, sheets())
@@ -179,6 +179,8 @@ def test_the_page_from_a_file_is_accessible_and_prints_on_white_paper(new_page: 
     thinned(page)
     found = violations(page)
     assert not found, "\n".join(found)
+    show(page, 360, "dark")
+    fits_a_phone(page)
     show(page, A4, "dark")
     prints_on_white_paper(page)
 
@@ -218,6 +220,13 @@ def test_axe_finds_planted_faults(new_page: Any, files: str) -> None:
     told = violations(page)
     assert [line.split(":")[0] for line in told] == ["color-contrast", "image-alt"]
     assert "#pale" in told[0]
+
+
+def test_an_operation_without_words_is_found_among_many_that_look_like_it(new_page: Any, files: str) -> None:
+    page = new_page(files + "labs/lab02_one_f_one_b.html")
+    page.evaluate("""() => document.querySelectorAll(".hybridlab-explorer .op")[9].removeAttribute("aria-label")""")
+    thinned(page)
+    assert len(violations(page, ".hybridlab-explorer")) == 1
 
 
 def test_planted_texts_that_do_not_fit_are_seen(new_page: Any, files: str) -> None:
