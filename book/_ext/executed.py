@@ -43,24 +43,27 @@ def executed(labs: Mapping[Path, NotebookNode], kept: Path | None = None) -> Ite
     A lab that is kept comes back at once, and one that ran to its end is kept in the folder ``kept``.
     """
     cache = get_cache(kept or folder())
-    waiting = {}
-    for path, lab in labs.items():
-        try:
-            yield path, cache.merge_match_into_notebook(lab)[1]
-        except KeyError:
-            waiting[path] = lab
-    with ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:
-        runs = {pool.submit(run, path, lab): path for path, lab in waiting.items()}
-        for done in as_completed(runs):
-            path = runs[done]
+    try:
+        waiting = {}
+        for path, lab in labs.items():
             try:
-                lab, seconds = done.result()
-            except LabError as why:
-                yield path, why
-                continue
-            bundle = CacheBundleIn(lab, str(path), data={"execution_seconds": seconds})
-            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-            yield path, lab
+                yield path, cache.merge_match_into_notebook(lab)[1]
+            except KeyError:
+                waiting[path] = lab
+        with ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:
+            runs = {pool.submit(run, path, lab): path for path, lab in waiting.items()}
+            for done in as_completed(runs):
+                path = runs[done]
+                try:
+                    lab, seconds = done.result()
+                except LabError as why:
+                    yield path, why
+                    continue
+                bundle = CacheBundleIn(lab, str(path), data={"execution_seconds": seconds})
+                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+                yield path, lab
+    finally:
+        cache.db.dispose()  # closes its file: from Python 3.13 on, a database that is left open is a warning
 
 
 def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
