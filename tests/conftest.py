@@ -1,5 +1,6 @@
 """What all tests share: the profiles of hypothesis, and no silent skips where everything is at hand."""
 
+import gc
 import os
 from collections.abc import Generator
 from pathlib import Path
@@ -24,6 +25,17 @@ def skips_are_errors(test: str) -> bool:
     those of the site have a browser there, too.
     """
     return bool(os.environ.get("CI")) and (SHARED.is_dir() or test.startswith("tests/site/"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect the tests without looking for garbage: all modules and tests stay, and each search would walk through them again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
