@@ -43,8 +43,9 @@ VIOLATIONS = """async ([within, rules]) => {
   return serious.map(({ id, help, nodes }) => [`${id}: ${help}`, ...nodes.map(({ target }) => target.join(" "))].join("\\n    "));
 }"""
 
-# Words of code that look like two before them lose their marks, and stand there as text; bars of a picture that differ from two before
-# them in their place and their words alone are taken away: most of a page's elements. A bar without words differs from one with words.
+# Of words of code that look alike, two keep their elements; the others become plain text. Of bars of a picture that differ only in
+# place and in words, two stay; the others are removed. These are most of a page's elements. A bar without words counts as different
+# from a bar with words, so it stays.
 THINNED = """() => {
   const seen = new Map();
   for (const word of document.querySelectorAll(".highlight span[class]:not([id]), .sig span[class]:not([id])")) {
@@ -70,7 +71,7 @@ def axe() -> str:
 
 
 def thinned(page: Page) -> None:
-    """Leave two of all that looks alike: for a page that is read once more by :func:`violations` alone, or drawn anew."""
+    """Leave two of all elements that look alike. What follows may only be :func:`violations`, or checks that draw the page anew."""
     page.evaluate(THINNED)
 
 

@@ -20,7 +20,7 @@ SITE = Path(__file__).resolve().parents[1] / "_build/html"
 NO_SITE = "there is no site in _build/html: run make book first"
 NO_CHROMIUM = "no Chromium on the path: install chromium or Chrome, or name its program in CHROMIUM"
 PATIENCE = 120_000  # milliseconds: the longest of all waits, for a condition each; only a fault takes so long, on any machine
-# Debian's headless shell comes first: the same browser without its windows, in which the tests of the site take a third less time
+# The headless shell is Debian's package of Chromium without windows. The tests of the site take a third less time in it.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
     "--no-sandbox",
@@ -34,7 +34,7 @@ FLAGS = [
 ]
 TEXTS = {".css", ".html", ".ipynb", ".js", ".json", ".svg", ".txt"}  # what public servers compress on the way
 VIEWS = 'script[type="application/vnd.jupyter.widget-view+json"]'
-# what json.loads reads: NaN and infinity stay what they are
+# Writes JSON as json.loads reads it: with NaN and Infinity, for which JSON.stringify writes null.
 AS_TEXT = """
   const number = (name, value) => typeof value === "number" && !Number.isFinite(value) ? `@${value}@` : value;
   const text = (found) => JSON.stringify(found ?? null, number).replaceAll(/"@(NaN|-?Infinity)@"/g, "$1");

@@ -163,14 +163,18 @@ def test_a_lab_is_run_anew_where_its_code_or_the_sources_have_changed(tmp_path: 
     assert shown(lab, "sources") != first
 
 
-def test_a_lab_that_fails_is_not_kept(tmp_path: Path) -> None:
+def test_a_lab_that_fails_is_not_kept_and_no_database_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executed, caches = load("executed"), []
+    get_cache = executed.get_cache
+    monkeypatch.setattr(executed, "get_cache", lambda folder: caches.append(get_cache(folder)) or caches[-1])
     lab = load("nbformat").v4.new_notebook(
         cells=[load("nbformat").v4.new_code_cell("1 / 0")], metadata={"kernelspec": load("run_labs").KERNEL}
     )
     for _ in range(2):
-        ((_, why),) = load("executed").executed({tmp_path / "lab.ipynb": lab}, tmp_path / "kept")
-        assert isinstance(why, load("executed").LabError)
+        ((_, why),) = executed.executed({tmp_path / "lab.ipynb": lab}, tmp_path / "kept")
+        assert isinstance(why, executed.LabError)
         assert "ZeroDivisionError" in str(why)
+    assert [cache.db.pool.checkedin() for cache in caches] == [0, 0]  # connections that wait for the next use
 
 
 def test_every_source_that_a_lab_runs_on_counts(tmp_path: Path) -> None:

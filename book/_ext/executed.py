@@ -63,7 +63,7 @@ def executed(labs: Mapping[Path, NotebookNode], kept: Path | None = None) -> Ite
                 cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
                 yield path, lab
     finally:
-        cache.db.dispose()  # closes its file: from Python 3.13 on, a database that is left open is a warning
+        cache.db.dispose()  # closes the database: Python 3.13 and newer warn of one that is left open
 
 
 def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:

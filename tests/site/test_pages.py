@@ -46,7 +46,7 @@ CUT = """(wide) => {
   }
   return [...cut];
 }"""
-# what scrolls sideways and cannot be reached with the Tab key: neither itself nor anything in it
+# boxes that scroll sideways although the Tab key reaches neither them nor anything in them
 OUT_OF_REACH = """() => [...document.querySelectorAll("article *")].filter((each) => each.scrollWidth > each.clientWidth + 1
   && ["auto", "scroll"].includes(getComputedStyle(each).overflowX) && each.checkVisibility() && each.tabIndex < 0
   && !each.querySelector("a[href], button, select, input, [tabindex='0']")).map((each) => `${each.localName} ${each.className}`)"""
@@ -237,3 +237,14 @@ def test_planted_texts_that_do_not_fit_are_seen(new_page: Any, files: str) -> No
         '<div style="width: 9em; overflow: auto; white-space: nowrap">scrolls because it is longer than its box</div>' +
         '<div style="position: absolute; left: 300px; width: 200px">beyond the edge of the page, where nobody looks</div>')""")
     assert {text.split()[0] for text in page.evaluate(CUT, 360)} == {"hidden", "beyond"}
+
+
+def test_a_planted_box_that_scrolls_and_cannot_be_reached_is_seen(new_page: Any, files: str) -> None:
+    page = new_page(files + "book/intro.html", width=360)
+    assert page.evaluate(OUT_OF_REACH) == []
+    page.evaluate("""() => {
+      const box = (marks) => `<div ${marks} style="width: 9em; overflow: auto"><p style="width: 20em">wide</p></div>`;
+      const planted = box('class="unreachable"') + box('class="reachable" tabindex="0"');
+      document.querySelector("article h1").insertAdjacentHTML("afterend", planted);
+    }""")
+    assert page.evaluate(OUT_OF_REACH) == ["div unreachable"]
