@@ -7,24 +7,29 @@ A schedule is an order. Costs are time. A timeline is both.
 (33.0, 0.2727272727272727)
 """
 
-from hybridlab import formulas, published
-from hybridlab.clock import simulate
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hybridlab import formulas
 from hybridlab.collectives import Link, RingResult, ring_all_reduce
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, UnsupportedSize
 from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, V100
 from hybridlab.mesh import Mesh
 from hybridlab.model import Transformer
-from hybridlab.ops import Kind, Op
 from hybridlab.planner import Plan, predict, search
-from hybridlab.recomputation import recomputed_peak
-from hybridlab.schedule import Schedule
+from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.schedules import REGISTRY, build, register
-from hybridlab.step import HybridStep, hybrid_step
+from hybridlab.simulation import simulate, simulate_many
+from hybridlab.step import HybridStep, hybrid_step, recomputed_peak
 from hybridlab.sweep import Sweep, sweep
-from hybridlab.tasks import check
 from hybridlab.timeline import Timeline
 from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
+
+if TYPE_CHECKING:
+    from hybridlab import plot, widgets
+    from hybridlab.course import published
+    from hybridlab.course.tasks import check
 
 __version__ = "0.1.0"
 
@@ -61,6 +66,7 @@ __all__ = [
     "check",
     "formulas",
     "hybrid_step",
+    "plot",
     "predict",
     "published",
     "recomputed_peak",
@@ -68,5 +74,29 @@ __all__ = [
     "ring_all_reduce",
     "search",
     "simulate",
+    "simulate_many",
     "sweep",
+    "widgets",
 ]
+
+# Loaded on first use (PEP 562): the course, and what needs more than numpy. A name maps to its module and its name there.
+_ON_FIRST_USE = {
+    "check": ("hybridlab.course.tasks", "check"),
+    "plot": ("hybridlab.plot", ""),
+    "published": ("hybridlab.course.published", ""),
+    "widgets": ("hybridlab.widgets", ""),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, inside = _ON_FIRST_USE[name]
+    loaded = import_module(module)
+    value = getattr(loaded, inside) if inside else loaded
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,116 +1,73 @@
-"""The arrays of a schedule, one row an operation, and what follows from them alone."""
+"""Arrays: their types, read-only arrays, and frozen values that hold arrays and compare by what they hold."""
 
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from dataclasses import fields
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.fixed import Fixed, fixed
-from hybridlab.ops import KINDS, Op
-from hybridlab.rows import Ints
-from hybridlab.schedule_text import Turns
+Ints = npt.NDArray[np.intp]
+Floats = npt.NDArray[np.float64]
+Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
-class Arrays(Fixed):
-    """Operations in arrays, device by device in running order, and where the stages stand; :class:`Schedule` makes them."""
+def readonly(array: Array) -> Array:
+    """Return ``array`` itself, made read-only.
 
-    name: str
-    microbatches: int
-    paths: tuple[tuple[int, ...], ...]  # copy of the weights -> stage -> device
-    copy_of: Ints  # microbatch -> copy of the weights
-    kind: Ints
-    stage: Ints
-    microbatch: Ints
-    device: Ints
-    source: Ints
-    slot: Ints
+    >>> readonly(np.array([1, 2])).flags.writeable
+    False
+    """
+    array.setflags(write=False)
+    return array
 
-    @property
-    def device_of(self) -> tuple[int, ...]:
-        """The device of every stage; of several copies of the weights, those of the first."""
-        return self.paths[0]
 
-    @property
-    def copies(self) -> int:
-        """Number of copies of the weights: how many stages' weights a device holds for each of its chunks."""
-        return len(self.paths)
+def one_object(value: object) -> npt.NDArray[Any]:
+    """Return an array of no dimensions that holds ``value``; ``np.array(value)`` would split a value that is a sequence.
 
-    @property
-    def stages(self) -> int:
-        """Number of stages over all devices."""
-        return len(self.device_of)
+    >>> one_object((1, 2)).shape
+    ()
+    """
+    array = np.empty((), dtype=object)
+    array[()] = value
+    return array
 
-    @property
-    def devices(self) -> int:
-        """Number of devices."""
-        return 1 + max(map(max, self.paths))
 
-    @property
-    def chunks(self) -> int:
-        """Number of stages a device holds (model chunks)."""
-        return self.stages // self.devices
+class Frozen:
+    """The base of frozen dataclasses that hold arrays; they are declared with ``eq=False``.
 
-    @property
-    def balanced(self) -> bool:
-        """Whether every device holds the same number of stages of each copy."""
-        return all(len(set(np.bincount(path, minlength=self.devices).tolist())) == 1 for path in self.paths)
+    Arrays stay read-only after unpickling and ``copy.deepcopy``, where numpy alone would make them writeable again. Two values are equal
+    if they have the same type and equal fields; arrays are equal if their shapes and their numbers are. Equal values have equal hashes.
 
-    @cached_property
-    def first(self) -> Ints:
-        """The row where each device begins."""
-        return fixed(np.searchsorted(self.device, np.arange(self.devices)))
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, eq=False)
+    ... class Point(Frozen):
+    ...     place: np.ndarray
+    >>> Point(np.zeros(2)) == Point(-np.zeros(2)), Point(np.zeros(2)) == Point(np.zeros(3))
+    (True, False)
+    """
 
-    @cached_property
-    def crosses(self) -> npt.NDArray[np.bool_]:
-        """Whether each operation's source runs on another device, so that a message must carry it."""
-        source_device = np.append(self.device, -1)[self.source]
-        crosses: npt.NDArray[np.bool_] = (source_device != self.device) & (self.source >= 0)
-        return fixed(crosses)
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # set by @dataclass
 
-    @cached_property
-    def messages(self) -> Ints:
-        r"""Messages each device sends, shape (devices,): one for each output that an operation on another device needs.
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update((name, readonly(value) if isinstance(value, np.ndarray) else value) for name, value in state.items())
 
-        >>> from hybridlab.schedule import Schedule
-        >>> Schedule.parse("0F0 0F1 0B0 0B1\n1F0 1F1 1B0 1B1").messages
-        array([2, 2])
-        """
-        return fixed(np.bincount(self.device[self.source[self.crosses]], minlength=self.devices))
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(_same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
 
-    @cached_property
-    def ops(self) -> tuple[Op, ...]:
-        """Every operation, in the order of the rows."""
-        columns = zip(self.kind.tolist(), self.stage.tolist(), self.microbatch.tolist(), strict=True)
-        return tuple(Op(KINDS[kind], stage, microbatch) for kind, stage, microbatch in columns)
+    def __hash__(self) -> int:
+        return hash((type(self), *(_hashable(getattr(self, field.name)) for field in fields(self))))
 
-    @cached_property
-    def pairs(self) -> Ints:
-        """The rows of the forwards of overlapped pairs; the backward of each is the row after it."""
-        return fixed(np.flatnonzero((np.diff(self.slot) == 0) & (np.diff(self.device) == 0)))
 
-    @property
-    def orders(self) -> tuple[tuple[Op, ...], ...]:
-        """The operations of each device, in running order; the two of an overlapped pair stand side by side."""
-        return tuple(self._order(device) for device in range(self.devices))
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return one is other or (np.shape(one) == np.shape(other) and np.array_equal(one, other))
+    return bool(one == other)
 
-    def _order(self, device: int) -> tuple[Op, ...]:
-        """Return the operations of one device, from 0 on, in running order."""
-        start, stop = np.append(self.first, self.kind.size)[device : device + 2].tolist()
-        return self.ops[start:stop]
 
-    @property
-    def turns(self) -> Turns:
-        r"""What each device runs one after the other: tuples of one operation, or of the two of an overlapped pair.
-
-        >>> from hybridlab.schedule import Schedule
-        >>> [len(turn) for turn in Schedule.parse("0F0 0F1 0B0 0B1\n1F0 (1F1;1B0) 1B1").turns[1]]
-        [1, 2, 1]
-        """
-        second = set((self.pairs + 1).tolist())
-        starts = [row for row in range(self.kind.size) if row not in second]
-        turns = [self.ops[start:stop] for start, stop in pairwise([*starts, self.kind.size])]
-        bounds = [*np.searchsorted(starts, self.first).tolist(), len(turns)]
-        return tuple(tuple(turns[start:stop]) for start, stop in pairwise(bounds))
+def _hashable(value: Any) -> Any:
+    """Return a key that equal values share: an array becomes its shape and its bytes, with -0.0 counted as 0.0."""
+    if isinstance(value, np.ndarray):
+        return value.shape, (value.astype(np.float64) + 0.0).tobytes() if value.dtype.kind in "biuf" else str(value.tolist())
+    return value

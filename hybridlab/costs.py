@@ -7,12 +7,21 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from hybridlab.arrays import Floats, Frozen, Ints, readonly
+from hybridlab.checks import (
+    LARGEST,
+    MOST_CELLS,
+    counted,
+    each_of,
+    one_time,
+    removed_arguments,
+    short_repr,
+    times,
+    unit_of_time,
+    whole_number,
+)
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import Fixed, fixed
-from hybridlab.gone import gone
-from hybridlab.inputs import LARGEST, MOST_CELLS, Floats, counted, each_of, one_time, shown, times, unit_of_time, whole_number
-from hybridlab.ops import CODE, Kind
-from hybridlab.rows import Ints
+from hybridlab.schedule import CODE, Kind
 
 OF_A_DEVICE = ("forward", "backward", "weight_share")
 OF_ALL = ("p2p", "overlap")
@@ -21,7 +30,7 @@ READINGS = "p2p_between=[1, 5, 1] is one latency for each pair of neighbours, an
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Costs(Fixed):
+class Costs(Frozen):
     """Times of one microbatch on one device, all its chunks together, in ``unit``: "s", "ms", "us", or None for plain slots.
 
     ``forward`` and ``backward`` (the full backward: input gradient plus weight gradient) are times, ``weight_share`` is the weight
@@ -56,7 +65,7 @@ class Costs(Fixed):
     p2p_between: Floats | None
     unit: str | None
 
-    @gone(BY_NAME, weight_gradient="give its part of the backward, as in Costs(forward=10, backward=20, weight_share=0.5)")
+    @removed_arguments(BY_NAME, weight_gradient="give its part of the backward, as in Costs(forward=10, backward=20, weight_share=0.5)")
     def __init__(
         self,
         *,
@@ -73,8 +82,8 @@ class Costs(Fixed):
             array = np.atleast_1d(times(value, name))
             if name in OF_ALL and array.shape[-1] > 1:
                 raise HybridLabError(_two_readings(name, value, array.shape))
-            object.__setattr__(self, name, fixed(array))
-        object.__setattr__(self, "p2p_between", None if p2p_between is None else fixed(_links(p2p_between)))
+            object.__setattr__(self, name, readonly(array))
+        object.__setattr__(self, "p2p_between", None if p2p_between is None else readonly(_links(p2p_between)))
         object.__setattr__(self, "unit", unit_of_time(unit))
         for name in ("weight_share", "overlap"):
             most = getattr(self, name).max()
@@ -94,7 +103,7 @@ class Costs(Fixed):
     def weight_gradient(self) -> Floats:
         """The weight gradient's time, a part of the backward."""
         part: Floats = self.backward * self.weight_share
-        return fixed(part)
+        return readonly(part)
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -117,15 +126,15 @@ class Costs(Fixed):
         """
         devices, chunks = whole_number(devices, "devices"), whole_number(chunks, "chunks")
         if self.devices not in (None, devices):
-            told = f"the costs are for {self.devices} devices but the schedule has {devices}"
+            message = f"the costs are for {self.devices} devices but the schedule has {devices}"
             wanted = f"one value, or one for each of the {devices} devices; settings go on an axis before them"
             if self.p2p_between is not None:
                 wanted += f"; and {devices - 1} values of p2p_between, or {devices} x {devices}"
-            raise HybridLabError(f"{told}: give {wanted}")
+            raise HybridLabError(f"{message}: give {wanted}")
         shape = (*self.batch, devices)
         if math.prod(shape) > MOST_CELLS:
-            told = f"{math.prod(self.batch):,} settings of {counted(devices, 'device')} are more than {MOST_CELLS:,} values"
-            raise HybridLabError(f"{told} and do not fit in memory; take fewer settings at a time")
+            message = f"{math.prod(self.batch):,} settings of {counted(devices, 'device')} are more than {MOST_CELLS:,} values"
+            raise HybridLabError(f"{message} and do not fit in memory; take fewer settings at a time")
         weight = self.weight_gradient
         kinds = (self.forward, self.backward, self.backward - weight, weight)
         return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) / chunks for kind in kinds])
@@ -162,8 +171,8 @@ class Costs(Fixed):
             apart = np.flatnonzero(np.abs(sender - receiver) != 1)
             if apart.size:
                 count, (one, other) = _ends(self.p2p_between), (int(ends[apart[0]]) for ends in (sender, receiver))
-                told = f"a message goes from device {one} to device {other}, which are no neighbours"
-                raise HybridLabError(f"{told}: give p2p_between as a matrix of {count} x {count}, [from, to]")
+                message = f"a message goes from device {one} to device {other}, which are no neighbours"
+                raise HybridLabError(f"{message}: give p2p_between as a matrix of {count} x {count}, [from, to]")
             late = self.p2p_between[np.minimum(sender, receiver)]
         return np.broadcast_to(late.reshape(-1, *(1 for _ in self.batch)), (sender.size, *self.batch))
 
@@ -171,7 +180,7 @@ class Costs(Fixed):
         """Return the time of one operation of ``kind`` on ``device``: a float, or an array over the settings."""
         device = whole_number(device, "device", at_least=0)
         if not (isinstance(kind, str) and kind in CODE):
-            raise HybridLabError(f"{shown(kind)} is no kind of operation: use F, B, I or W")
+            raise HybridLabError(f"{short_repr(kind)} is no kind of operation: use F, B, I or W")
         if device >= (self.devices or device + 1):
             raise HybridLabError(f"the costs are for devices 0 to {(self.devices or 1) - 1}, not {device}")
         value = self.table(self.devices or 1, chunks)[CODE[Kind(kind)], device if self.devices else 0]
@@ -192,7 +201,7 @@ class Costs(Fixed):
             raise HybridLabError(f"these costs are for {self.devices} devices, not {number}: leave of out")
         by = times(factor, "factor")
         if by.ndim:
-            raise HybridLabError(f"factor must be one number for all the devices named, not {shown(factor)}")
+            raise HybridLabError(f"factor must be one number for all the devices named, not {short_repr(factor)}")
         scale = np.ones(number)
         for device in each_of(devices, "devices must be a list of devices, such as [0]"):
             scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = by
@@ -232,7 +241,7 @@ class Costs(Fixed):
 def _two_readings(name: str, value: Any, shape: tuple[int, ...]) -> str:
     """Return the sentence for several values in a row where one holds for all devices."""
     if name == "p2p" and len(shape) == 1:
-        return f"p2p = {shown(value)} can be read in two ways, so write what you mean: {READINGS}"
+        return f"p2p = {short_repr(value)} can be read in two ways, so write what you mean: {READINGS}"
     if name == "p2p":
         return f"the last axis of p2p, the devices, has length 1, not {shape[-1]}: {READINGS}"
     return f"overlap holds for all devices, so its last axis has length 1, not {shape[-1]}: [[0], [0.5], [1]] are three settings"
@@ -245,7 +254,7 @@ def _devices(value: Any, name: str) -> Ints:
     given = times(value, name)
     devices = given.astype(np.intp) if given.ndim == 1 and (given <= LARGEST).all() else np.zeros(0, dtype=np.intp)
     if not np.array_equal(devices, given):
-        raise HybridLabError(f"{name} must be numbers of devices in a row, such as [0, 1], not {shown(value)}")
+        raise HybridLabError(f"{name} must be numbers of devices in a row, such as [0, 1], not {short_repr(value)}")
     return devices
 
 
@@ -270,12 +279,12 @@ def _fit(shapes: dict[str, tuple[int, ...]], between: Floats | None) -> None:
     lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
     if between is not None:
         lengths["p2p_between"] = _ends(between)
-    told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+    message = ", ".join(f"{name} {length}" for name, length in lengths.items())
     if len(set(lengths.values())) > 1:
-        raise HybridLabError(f"the last axis is the devices and must agree, but has: {told}; for settings use an axis before it")
+        raise HybridLabError(f"the last axis is the devices and must agree, but has: {message}; for settings use an axis before it")
     settings = {name: shape[:-1] for name, shape in shapes.items()}
     try:
         np.broadcast_shapes(*settings.values())
     except ValueError:
-        told = ", ".join(f"{name} {shape}" for name, shape in settings.items())
-        raise HybridLabError(f"the axes before the last are the settings and must agree, but are: {told}") from None
+        message = ", ".join(f"{name} {shape}" for name, shape in settings.items())
+        raise HybridLabError(f"the axes before the last are the settings and must agree, but are: {message}") from None

@@ -1,24 +1,45 @@
-"""The errors a caller can meet: every one is a sentence that says what would work."""
+"""The errors that callers meet. Each has a sentence, which says what would work, and a code, which names the fault."""
 
 
 class HybridLabError(ValueError):
-    """Something the library was asked for cannot be done; the message says why and what would work."""
+    """The library cannot do what it was asked for.
+
+    Parameters
+    ----------
+    message : str
+        The sentence for a reader: what was wrong and what would work. It may be reworded from version to version.
+    code : str
+        The name of the fault for programs, such as ``"not-a-whole-number"``. It stays when the sentence is improved.
+
+    Examples
+    --------
+    >>> from hybridlab import build
+    >>> try:
+    ...     build("1f1b", devices=2.5, microbatches=8)
+    ... except HybridLabError as error:
+    ...     print(error.code)
+    not-a-whole-number
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class InvalidSchedule(HybridLabError):
-    """A schedule that is incomplete, inconsistent, or cannot run.
+    """A schedule is incomplete or inconsistent, or cannot run.
 
-    ``problems`` holds one entry for each fault found (see :class:`hybridlab.validation.Problem`).
+    ``problems`` has one entry for each fault found (see :class:`hybridlab.schedule.Problem`); each has a code of its own.
     """
 
-    def __init__(self, message: str, problems: tuple[object, ...] = ()) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, code: str = "", problems: tuple[object, ...] = ()) -> None:
+        super().__init__(message, code)
         self.problems = problems
 
 
 class Deadlock(InvalidSchedule):
-    """A complete schedule whose order makes devices wait for each other, or for themselves, for ever."""
+    """A schedule is complete, but its orders make devices wait for each other, or for themselves, for ever."""
 
 
 class UnsupportedSize(HybridLabError):
-    """A schedule does not exist for these numbers of devices, microbatches or chunks."""
+    """A schedule does not exist for this number of devices, microbatches or chunks."""

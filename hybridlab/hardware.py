@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.checks import checked_text, known_name, one_time, short_repr, times, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import checked_text, known_name, one_time, shown, times, whole_number
 
 POSITIVE = ("matmul_flops", "memory", "memory_bandwidth", "nvlink", "network")
 PERHAPS = ("fp32_flops", "fp8_flops", "nccl_nvlink")
@@ -81,7 +81,7 @@ class Profile:
                 continue
             object.__setattr__(self, field, one_time(value, field))
             if getattr(self, field) < 1:
-                raise HybridLabError(f"{field} must be at least 1, in SI units such as 25e9 bytes a second, not {shown(value)}")
+                raise HybridLabError(f"{field} must be at least 1, in SI units such as 25e9 bytes a second, not {short_repr(value)}")
 
     @property
     def nvlink_total(self) -> float:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hybridlab.checks import LARGEST, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import LARGEST, whole_number
 
 
 class Place(NamedTuple):
@@ -37,8 +37,8 @@ class Mesh:
         for name in ("stages", "replicas"):
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
         if self.size > LARGEST:
-            told = f"{self.stages:,} stages x {self.replicas:,} replicas"
-            raise HybridLabError(f"{told} are {self.size:,} devices; a mesh has at most {LARGEST:,}")
+            message = f"{self.stages:,} stages x {self.replicas:,} replicas"
+            raise HybridLabError(f"{message} are {self.size:,} devices; a mesh has at most {LARGEST:,}")
 
     @property
     def size(self) -> int:

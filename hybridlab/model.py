@@ -7,8 +7,8 @@ layer (tensor parallelism). Numbers are kept in 16 bits, as in mixed-precision t
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hybridlab.checks import known_name, true_or_false, whole_number
 from hybridlab.errors import UnsupportedSize
-from hybridlab.inputs import known_name, true_or_false, whole_number
 
 RECOMPUTE = ("none", "selective", "full")
 
@@ -64,8 +64,8 @@ class Transformer:
             object.__setattr__(self, field, whole_number(getattr(self, field), field))
         if self.hidden % self.heads:
             near = max(self.hidden // self.heads, 1) * self.heads
-            told = f"{self.hidden} is not a multiple of {self.heads}; try {near} or {near + self.heads}"
-            raise UnsupportedSize(f"each head has hidden / heads units: hidden {told}")
+            message = f"{self.hidden} is not a multiple of {self.heads}; try {near} or {near + self.heads}"
+            raise UnsupportedSize(f"each head has hidden / heads units: hidden {message}")
 
     @property
     def layer_parameters(self) -> int:

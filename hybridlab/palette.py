@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hybridlab.rows import Ints
-from hybridlab.schedule import Schedule
+from hybridlab.arrays import Ints
+from hybridlab.schedule import Operations
 
 KIND_COLOURS: Mapping[str, str] = MappingProxyType({"F": "#56B4E9", "B": "#E69F00", "I": "#F0E442", "W": "#009E73"})
 SPAN_COLOURS: Mapping[str, str] = MappingProxyType({"reduce-scatter": "#CC79A7", "all-gather": "#0072B2", "optimiser": "#B8BEC6"})
@@ -77,7 +77,7 @@ def shade_colour(kind: str, shade: int, shades: int) -> str:
     return "#" + "".join(f"{round(channel + (255 - channel) * white):02X}" for channel in channels)
 
 
-def shades_of(schedule: Schedule) -> Ints:
+def shades_of(schedule: Operations) -> Ints:
     """Return the shade of every operation: the chunk that it runs, after all chunks of the copies of the weights before its own.
 
     >>> from hybridlab.schedules import build

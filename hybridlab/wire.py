@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hybridlab.arrays import readonly
+from hybridlab.checks import known_name, random_source, refuse_masked, short_repr, true_or_false, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import fixed
-from hybridlab.inputs import known_name, random_source, refuse_masked, shown, true_or_false, whole_number
-from hybridlab.int8 import LEVELS, Real, Single, codes_of, numbers_of, scales_of
 
+Real = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+Single = npt.NDArray[np.float32]
+
+LEVELS = 127  # codes run from -127 to 127, so that zero is exact and both signs are alike
 CODES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16, "BF16": np.uint16, "INT8": np.int8}
 SCALES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16}
 LARGEST = {"FP32": 3.4028235e38, "FP16": 65504.0, "BF16": 3.3895314e38, "INT8": 3.4028232e38}  # 127 float32 scales' reach
@@ -121,7 +124,7 @@ class WireFormat:
             infinite = codes & 0x7F80 == 0x7F80 if self.name == "BF16" else ~np.isfinite(codes)
         if infinite.any():
             raise _refusal(numbers, self, LARGEST[self.name])
-        return Packet(self, fixed(codes), _NONE)
+        return Packet(self, readonly(codes), _NONE)
 
     def decode(self, packet: Packet) -> Single:
         """Return the numbers that a message of this format carries, shape (n,): every receiver finds the same bits.
@@ -130,7 +133,7 @@ class WireFormat:
         array([1.      , 3.140625], dtype=float32)
         """
         if not isinstance(packet, Packet):
-            raise HybridLabError(f"decode takes the Packet that encode returned, not {shown(packet)}")
+            raise HybridLabError(f"decode takes the Packet that encode returned, not {short_repr(packet)}")
         if packet.wire != self:
             raise HybridLabError(f"this message was encoded as {packet.wire}; {self} cannot decode it")
         if self.name == "BF16":
@@ -143,10 +146,10 @@ class WireFormat:
         scales = scales_of(numbers, self.block, SCALES[self.scale])
         if not np.isfinite(scales).all():
             raise _refusal(numbers, self, min(LEVELS * LARGEST[self.scale], LARGEST["INT8"]))
-        return Packet(self, fixed(codes_of(numbers, scales, self.block, rng)), fixed(scales))
+        return Packet(self, readonly(codes_of(numbers, scales, self.block, rng)), readonly(scales))
 
 
-_NONE = fixed(np.empty(0, dtype=np.float32))
+_NONE = readonly(np.empty(0, dtype=np.float32))
 FP32, FP16, BF16, INT8 = (WireFormat(name) for name in CODES)
 
 
@@ -158,7 +161,7 @@ def _numbers(values: npt.ArrayLike) -> Real:
     except ValueError:
         array = np.empty((0, 0))
     if array.ndim != 1 or array.dtype.kind not in "iuf":
-        raise HybridLabError(f"a message is a row of numbers, such as [0.5, -1.25], not {shown(values)}")
+        raise HybridLabError(f"a message is a row of numbers, such as [0.5, -1.25], not {short_repr(values)}")
     return array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
 
 
@@ -175,6 +178,66 @@ def _refusal(numbers: Real, wire: WireFormat, largest: float) -> HybridLabError:
     if broken.size:
         return HybridLabError(f"a message must hold finite numbers, but value {broken[0]} is {numbers[broken[0]]}")
     place = int(np.argmax(np.abs(numbers)))
-    told = f"{wire} carries numbers up to {largest:.8g}, but value {place} is {numbers[place]:.8g}"
+    message = f"{wire} carries numbers up to {largest:.8g}, but value {place} is {numbers[place]:.8g}"
     wider = ", or send BF16, which has the range of FP32" if largest < LARGEST["BF16"] else ""
-    return HybridLabError(f"{told}: scale the numbers down{wider}")
+    return HybridLabError(f"{message}: scale the numbers down{wider}")
+
+
+def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
+    """Return the scale of every block: the smallest number of ``form`` of which 127 reach the block's largest.
+
+    A block of zeros has scale 0. One with NaN or infinity, or beyond what ``form`` or float32 reaches, has scale inf.
+
+    >>> scales_of(np.array([254.0, -1.0, 0.0, 0.0]), block=2, form=np.float16)
+    array([2., 0.], dtype=float16)
+    """
+    if not numbers.size:
+        return np.empty(0, dtype=form)
+    if block is None:
+        peak = np.array([max(numbers.max(), -numbers.min())], dtype=np.float64)
+    else:
+        starts = np.arange(0, numbers.size, block)
+        peak = np.maximum(np.maximum.reduceat(numbers, starts), -np.minimum.reduceat(numbers, starts)).astype(np.float64)
+    with np.errstate(over="ignore"):
+        scales: npt.NDArray[Any] = np.abs(peak / LEVELS).astype(form)
+        short = scales.astype(np.float64) * LEVELS < peak
+        if short.any():
+            scales[short] = np.nextafter(scales[short], form(np.inf))
+        reach = scales.astype(np.float32) * np.float32(LEVELS)
+    if not np.isfinite(reach).all():
+        scales[~np.isfinite(reach)] = np.inf
+    return scales
+
+
+def codes_of(numbers: Real, scales: npt.NDArray[Any], block: int | None, rng: np.random.Generator | None) -> npt.NDArray[np.int8]:
+    """Return the code of every number: rounded to the nearest, or with ``rng`` up as often as its fraction says.
+
+    >>> codes_of(np.array([254.0, -3.2, 0.0, 0.0]), np.array([2.0, 0.0]), block=2, rng=None)
+    array([127,  -2,   0,   0], dtype=int8)
+    """
+    divisor = np.where(scales > 0, scales, 1).astype(numbers.dtype)  # the numbers of a block of zeros stay zeros
+    steps = numbers / _spread(divisor, block, numbers.size)
+    if rng is None:
+        np.rint(steps, out=steps)
+    else:
+        steps += rng.random(steps.size, dtype=steps.dtype.type)
+        np.floor(steps, out=steps)
+        np.clip(steps, -LEVELS, LEVELS, out=steps)  # 127 and nearly 1 more may be rounded to 128
+    codes: npt.NDArray[np.int8] = steps.astype(np.int8)
+    return codes
+
+
+def numbers_of(codes: npt.NDArray[np.int8], scales: npt.NDArray[Any], block: int | None) -> Single:
+    """Return code x scale for every number, as float32.
+
+    >>> numbers_of(np.array([127, -2], dtype=np.int8), np.array([0.5]), block=None)
+    array([63.5, -1. ], dtype=float32)
+    """
+    numbers: Single = codes.astype(np.float32)
+    numbers *= _spread(scales.astype(np.float32), block, codes.size)
+    return numbers
+
+
+def _spread(scales: npt.NDArray[Any], block: int | None, size: int) -> npt.NDArray[Any]:
+    """Return the scale of every number: one for all, or block by block."""
+    return scales if block is None else np.repeat(scales, block)[:size]

@@ -209,7 +209,7 @@ def peaks_equal_a_sweep_through_time(timeline: Timeline, setting: Setting) -> No
 def waits_are_explained(timeline: Timeline, setting: Setting) -> None:
     """The operation an operation waited for ends, latency added, exactly when that one starts."""
     schedule = timeline.schedule
-    for row, other in enumerate(timeline.waited_for().tolist()):
+    for row, other in enumerate(timeline.blocking_operation().tolist()):
         if other < 0:
             assert timeline.start[row] == 0
             continue

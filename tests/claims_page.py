@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hybridlab.published.claims import Judged
+from hybridlab.course.claims import Judged
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "book/claims.md").read_text(encoding="utf-8")

@@ -153,7 +153,7 @@ def bars_are_right(panel: Any, expected: Timeline) -> None:
     """Raise AssertionError unless a panel's bars stand, and are told, where and when the operations run."""
     scale = panel["end"] / expected.makespan  # px a unit of time
     ops = [str(op) for op in expected.ops]
-    waited = [ops[row] if row >= 0 else "nothing" for row in expected.waited_for().tolist()]
+    waited = [ops[row] if row >= 0 else "nothing" for row in expected.blocking_operation().tolist()]
     spoken = [SPOKEN.fullmatch(words) for words, *_ in panel["bars"]]
     assert all(spoken), "an operation is not told in words"
     told = [match.groups() for match in spoken if match]

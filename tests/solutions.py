@@ -10,7 +10,7 @@ from notebooks import LABS, Cell, cells_of
 
 from hybridlab import A100_80GB, REGISTRY, Costs, Transformer, build, formulas, hybrid_step, search, simulate
 from hybridlab.collectives import Link
-from hybridlab.published.zero_bubble import RUNS
+from hybridlab.course.published.zero_bubble import RUNS
 
 # What the cells before a solution define and the solutions use.
 NAMES: dict[str, Any] = {

@@ -15,7 +15,7 @@ from shortest import shortest
 from strategies import batches, legal_orders, one_by_one, settings_of, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, build, formulas
-from hybridlab.bound import distance, lower_bound
+from hybridlab.bound import lower_bound, optimality_gap
 
 ROUNDING = 1 + 1e-12
 TINY = [("gpipe", 2, 2, 1), ("1f1b", 2, 3, 1), ("1f1b", 3, 2, 1), ("zb-h1", 2, 2, 1), ("interleaved", 2, 2, 2), ("hanayo", 2, 2, 2)]
@@ -180,14 +180,14 @@ def test_huge_and_zero_times_have_bounds() -> None:
 
 def test_a_distance_is_at_most_that_to_the_bound() -> None:
     costs = Costs(forward=1, backward=2)
-    known = distance(build("1f1b", 4, 8), costs)
+    known = optimality_gap(build("1f1b", 4, 8), costs)
     assert (known.makespan, known.bound, known.optimum, known.ratio) == (33, 33, 33, 1)
-    unknown = distance(build("hanayo", 4, 8, 2), costs)
+    unknown = optimality_gap(build("hanayo", 4, 8, 2), costs)
     assert (unknown.bound, unknown.optimum) == (28.5, None)
     assert unknown.ratio == 32.5 / 28.5
-    assert distance(build("1f1b", 4, 8), Costs(forward=0, backward=0)).ratio == 1
+    assert optimality_gap(build("1f1b", 4, 8), Costs(forward=0, backward=0)).ratio == 1
     with pytest.raises(HybridLabError, match=r"one setting of costs, but these have settings \(2,\)"):
-        distance(SCHEDULE, Costs(forward=[[1], [2]], backward=2))
+        optimality_gap(SCHEDULE, Costs(forward=[[1], [2]], backward=2))
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from claims_page import ROOT, TEXT, cells, run_page, summed_up
 
 import hybridlab
 from hybridlab import HybridLabError, collectives, formulas, hardware, published
-from hybridlab.published import megatron
-from hybridlab.published.claims import CLAIMS, Finding, counted
+from hybridlab.course.claims import CLAIMS, Finding, counted
+from hybridlab.course.published import megatron
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "claims.md"
 needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference beside the repository")

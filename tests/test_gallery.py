@@ -17,7 +17,7 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, build, formulas, plot, register, simulate
-from hybridlab.bound import Distance, distance
+from hybridlab.bound import OptimalityGap, optimality_gap
 from hybridlab.schedules import Family, registry
 from hybridlab.schedules.one_f_one_b import one_f_one_b
 
@@ -42,9 +42,9 @@ ENTRIES = import_module("gallery.entries")
 SOLVED = ENTRIES._distance
 
 
-def known(schedule: Schedule) -> Distance:
+def known(schedule: Schedule) -> OptimalityGap:
     """What the page asks the solver for, from the optima above."""
-    return replace(found, optimum=OPTIMA.get(schedule.name)) if (found := distance(schedule, COSTS)).optimum is None else found
+    return replace(found, optimum=OPTIMA.get(schedule.name)) if (found := optimality_gap(schedule, COSTS)).optimum is None else found
 
 
 @pytest.fixture(autouse=True)
@@ -240,12 +240,12 @@ def test_findings_name_all_that_share_the_first_place() -> None:
 def test_a_section_states_the_numbers_of_the_clock(name: str) -> None:
     part, timeline = sections(page())[ANCHORS[name]], simulate(build(name, 4, 8), COSTS)
     assert f"- **Makespan:** {timeline.makespan:g}" in part
-    least, distance = LEAST[name].split("|")
+    least, optimality_gap = LEAST[name].split("|")
     solver = name in ("hanayo", "v-min", "chimera")
     assert f"- **Least possible:** {least.replace('≥', 'not below')} with these operations and activations" in part
     assert f"activations, by {{func}}`~hybridlab.bound.{'optimum' if solver else 'lower_bound'}`" in part
-    far = distance.replace("+", "")
-    assert {"reached": "; this order reaches it."}.get(distance, f"takes {far} more") in part
+    far = optimality_gap.replace("+", "")
+    assert {"reached": "; this order reaches it."}.get(optimality_gap, f"takes {far} more") in part
     assert f"- **Bubble ratio:** {timeline.bubble_ratio:.3f}" in part
     assert f"- **Peak activations:** {timeline.peak_activations[0]:g}" in part
     assert f"; {timeline.schedule.messages.sum()} in all." in part

@@ -17,45 +17,29 @@ from notebooks import cells_of
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "hybridlab"
 FLOORS = {
+    "arrays": 0,
+    "checks": 0,
     "errors": 0,
-    "fixed": 0,
-    "gone": 0,
-    "inputs": 0,
-    "int8": 1,
     "mesh": 1,
-    "ops": 1,
-    "rows": 1,
     "wire": 1,
-    "arrays": 2,
     "collectives": 2,
     "costs": 2,
     "hardware": 2,
-    "paths": 2,
-    "replicas": 2,
-    "running": 2,
     "schedule": 2,
-    "schedule_text": 2,
-    "spans": 2,
-    "trace": 2,
-    "validation": 2,
-    "clock": 3,
     "formulas": 3,
     "model": 3,
-    "recomputation": 3,
     "schedules": 3,
+    "simulation": 3,
     "timeline": 3,
     "bound": 4,
     "engines": 4,
     "palette": 4,
-    "phases": 4,
     "planner": 4,
-    "published": 4,
     "step": 4,
     "sweep": 4,
     "training": 4,
+    "course": 5,
     "plot": 5,
-    "tasks": 5,
-    "trust": 5,
     "widgets": 5,
 }
 BESIDES_NUMPY = {
@@ -65,8 +49,8 @@ BESIDES_NUMPY = {
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }
-PUBLIC = {"bound", "collectives", "engines", "formulas", "hardware", "model", "palette", "planner", "plot", "published", "schedules"}
-PUBLIC |= {"sweep", "tasks", "training", "trust", "widgets"}
+PUBLIC = {"bound", "collectives", "course", "engines", "formulas", "hardware", "model", "palette", "planner", "plot", "schedules"}
+PUBLIC |= {"sweep", "training", "widgets"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))
@@ -126,7 +110,7 @@ def test_no_module_imports_itself_by_a_detour() -> None:
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the detour
 
 
-def test_closed_forms_share_nothing_with_the_clock_they_judge() -> None:
+def test_closed_forms_share_nothing_with_the_simulation_they_judge() -> None:
     reached, found = ["hybridlab.formulas"], set()
     paths = {module_of(path): path for path in SOURCES}
     while reached:
@@ -134,7 +118,7 @@ def test_closed_forms_share_nothing_with_the_clock_they_judge() -> None:
         if module not in found:
             found.add(module)
             reached += modules_imported(paths[module]) & MODULES
-    judged = ("clock", "timeline", "schedule", "costs", "collectives", "wire", "int8", "step", "spans")
+    judged = ("simulation", "timeline", "schedule", "costs", "collectives", "wire", "step")
     assert not {room(module) for module in found} & set(judged)
 
 

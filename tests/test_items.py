@@ -9,7 +9,7 @@ from strategies import Size, sizes
 
 from hybridlab import A100_80GB, HybridLabError, Op, Plan, Schedule, Transformer, search
 from hybridlab.planner import Found, Search
-from hybridlab.replicas import replicate
+from hybridlab.step.replicas import replicate
 
 TWO = Schedule("two", [["0F0", "0F1", "0B0", "0B1"], ["1F0", "1B0", "1F1", "1B1"]])
 SEARCH = search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB)

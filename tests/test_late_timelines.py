@@ -27,7 +27,7 @@ def is_the_same_run(run: Timeline, by: float) -> None:
         assert getattr(other, quantity) == getattr(run, quantity), quantity
     for quantity in ("busy", "peak_activations", "activations"):
         assert np.array_equal(getattr(other, quantity), getattr(run, quantity)), quantity
-    assert other.waited_for().tolist() == run.waited_for().tolist()
+    assert other.blocking_operation().tolist() == run.blocking_operation().tolist()
     assert other.to_rows() == [row | {"start": row["start"] + by, "end": row["end"] + by} for row in run.to_rows()]
     traces = [replace(each, unit="us").to_chrome_trace()["traceEvents"] for each in (run, other)]
     assert traces[1] == [event | ({"ts": event["ts"] + by} if "ts" in event else {}) for event in traces[0]]
@@ -53,12 +53,12 @@ def test_what_starts_with_the_first_operation_has_waited_for_none() -> None:
     for noon in (0, 12, -12):
         start = noon + np.array([0, 0, 6, 8, 0, 2, 3, 5])
         timeline = Timeline(schedule, start, noon + np.array([0, 2, 8, 9, 0, 3, 5, 6]))
-        assert timeline.waited_for().tolist() == [-1, 0, 6, 2, -1, 1, 5, 6]
+        assert timeline.blocking_operation().tolist() == [-1, 0, 6, 2, -1, 1, 5, 6]
 
 
 def test_a_device_that_starts_before_0_has_waited_for_its_input() -> None:
     timeline = Timeline(Schedule.parse("0F0 0B0\n1F0 1B0"), np.array([-9, -5, -8, -7]), np.array([-8, -4, -7, -5]))
-    assert timeline.waited_for().tolist() == [-1, 3, 0, 2]
+    assert timeline.blocking_operation().tolist() == [-1, 3, 0, 2]
     assert (timeline.makespan, timeline.device_span) == (5, 5)
 
 

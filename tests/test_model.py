@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from layer_operations import LOSS, layer_bytes
 
 from hybridlab import Transformer
+from hybridlab.course.published.megatron import TABLE_1
 from hybridlab.model import RECOMPUTE
-from hybridlab.published.megatron import TABLE_1
 
 FOLDER = Path(__file__).parents[2] / "shared" / "reference"
 needs_reference = pytest.mark.skipif(not FOLDER.is_dir(), reason="needs ../shared/reference beside the repository")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hybridlab import REGISTRY, HybridLabError, build, check, formulas, register, sweep, trust
+from hybridlab import REGISTRY, HybridLabError, build, check, formulas, register, sweep
+from hybridlab.course import comparisons
 from hybridlab.schedules import known_schedule, registry
 from hybridlab.widgets import StepExplorer, TimelineExplorer
 
@@ -45,7 +46,7 @@ def test_views_show_a_schedule_in_any_case() -> None:
 
 def test_closed_forms_tables_and_tasks_take_any_case() -> None:
     assert formulas.peak_activations("ZB-H1", 4, 8) == formulas.peak_activations("zb-h1", 4, 8)
-    assert trust.bubble_rates("ZB-H1").holds
+    assert comparisons.bubble_rates("ZB-H1").holds
     assert str(check("lab13.t3", ("GPipe", 1000))) == str(check("lab13.t3", ("gpipe", 1000)))
 
 

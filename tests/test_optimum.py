@@ -14,7 +14,7 @@ from shortest import shortest
 from test_bound import makespan, tiny
 
 from hybridlab import Costs, HybridLabError, Schedule, UnsupportedSize, build, simulate
-from hybridlab.bound import Optimum, distance, lower_bound, optimum
+from hybridlab.bound import Optimum, lower_bound, optimality_gap, optimum
 
 HANAYO = build("hanayo", devices=2, microbatches=4, chunks=2)  # 14.5 at F = 1, B = 2; the best order with its memory takes 14
 UNEQUAL = Costs(forward=1, backward=2)
@@ -88,7 +88,7 @@ def test_times_count_exactly_whatever_their_fractions() -> None:
 
 
 def test_a_distance_with_time_to_search_is_to_the_optimum() -> None:
-    found = distance(HANAYO, UNEQUAL, seconds=10)
+    found = optimality_gap(HANAYO, UNEQUAL, seconds=10)
     assert (found.makespan, found.bound, found.optimum) == (14.5, 13.5, 14)
     assert found.ratio == 14.5 / 14
 
@@ -106,7 +106,7 @@ def test_without_or_tools_a_sentence_says_how_to_get_it(monkeypatch: pytest.Monk
     with pytest.raises(HybridLabError, match=r"OR-tools, which is not installed: pip install 'hybridlab\[solver\]'"):
         optimum(HANAYO, UNEQUAL)
     assert optimum(build("1f1b", 2, 4), UNEQUAL).proven, "the bound alone proves it"
-    assert distance(HANAYO, UNEQUAL).optimum is None
+    assert optimality_gap(HANAYO, UNEQUAL).optimum is None
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_without_overlap_a_pair_is_one_operation_after_the_other() -> None:
     assert all(held <= limit for held, limit in zip(found, own, strict=True))
 
 
-@pytest.mark.parametrize("ask", [lower_bound, optimum, distance])
+@pytest.mark.parametrize("ask", [lower_bound, optimum, optimality_gap])
 def test_what_is_no_schedule_or_no_costs_is_refused_in_words_that_fit_all_three(ask: Callable[[Any, Any], Any]) -> None:
     with pytest.raises(HybridLabError, match=r"a bound and an optimum are those of a Schedule and Costs, not <Schedule .*> and 5"):
         ask(HANAYO, 5)

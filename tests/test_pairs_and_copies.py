@@ -51,9 +51,9 @@ def test_a_pair_takes_its_two_times_less_what_overlaps(overlap: float, makespan:
 def test_a_pair_waits_for_the_later_of_its_inputs() -> None:
     slow = simulate(PAIR, Costs(forward=[10, 1], backward=[1, 1]))  # the forward of microbatch 1 comes late
     assert slow.start[5] == slow.start[6] == 20
-    assert slow.waited_for()[5:7].tolist() == [1, 1]  # 0F1, for both
+    assert slow.blocking_operation()[5:7].tolist() == [1, 1]  # 0F1, for both
     late = simulate(PAIR, Costs(forward=[1, 1], backward=[1, 1]))
-    assert late.waited_for()[5:7].tolist() == [4, 4]  # the device itself
+    assert late.blocking_operation()[5:7].tolist() == [4, 4]  # the device itself
 
 
 def test_overlap_is_a_setting_of_a_batch() -> None:

@@ -28,10 +28,10 @@ from hybridlab import (
     simulate,
 )
 from hybridlab.collectives import measured_time
+from hybridlab.course.published import korthikanti, megatron
 from hybridlab.hardware import GPUS, Profile
 from hybridlab.model import RECOMPUTE
 from hybridlab.planner import EFFICIENCY, IterationTime, calibrate, memory
-from hybridlab.published import korthikanti, megatron
 
 RUNS = [(run.model, run.plan, run.seconds) for run in megatron.TABLE_1]
 GPT_3 = Transformer(layers=96, hidden=12288, heads=96)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from misuse import junk, outcome, small, usual_or_junk
 from profiles import examples
 
-from hybridlab import A100_80GB, FP16, H100, INT8, HybridLabError, Plan, Transformer, UnsupportedSize, predict, search, trust
+from hybridlab import A100_80GB, FP16, H100, INT8, HybridLabError, Plan, Transformer, UnsupportedSize, predict, search
+from hybridlab.course import comparisons
 from hybridlab.hardware import gpu
 from hybridlab.model import RECOMPUTE
 from hybridlab.planner import calibrate, memory
@@ -113,22 +114,22 @@ def test_searches_and_calibrations_that_cannot_be(call: Any, told: str) -> None:
 
 
 @pytest.mark.parametrize(("call", "told"), [
-    (lambda: trust.bubble_rates("gpipe"), "unknown schedule of Table 5 'gpipe'. Known: 1f1b, zb-h1, zb-h2"),
-    (lambda: trust.errors(3), "runs must be (model, plan, seconds) each, not 3"),
-    (lambda: trust.left_out("memory"), "assumption must be one of ASSUMPTIONS, or an Assumption of your own, not 'memory'"),
-    (lambda: trust.threads(0), "tries must be a whole number of at least 1, not 0"),
-    (lambda: trust.orders(3), 'reference orders are lists of lines by sizes, such as {"1f1b|1|1|1": ["0F0 0B0"]}, not 3'),
-    (lambda: trust.orders({"1f1b": []}), "schedule|devices|microbatches|chunks, such as '1f1b|2|4|1', not '1f1b'"),
-    (lambda: trust.orders({"1f1|2|4|1": []}), "unknown schedule '1f1': did you mean '1f1b'?"),
-    (lambda: trust.sweeps(3), "points must be a list of points"),
-    (lambda: trust.sweeps([3]), "a point of a sweep is a mapping from columns to values, not 3"),
-    (lambda: trust.sweeps([{"schedule": "1f1b"}]), "a point of a sweep lacks devices, microbatches, chunks"),
-    (lambda: trust.compared("a", "b", [1], [1, 2]), "ours and theirs must be two rows of one length, not of shapes (1,) and (2,)"),
-    (lambda: trust.compared("a", "b", [NAN], [1]), "ours and theirs must be finite numbers"),
-    (lambda: trust.compared("a", "b", [float("inf")], [float("inf")]), "ours and theirs must be finite numbers"),
-    (lambda: trust.compared("a", "b", ["x"], [1]), "ours must be a number or an array of numbers, not ['x']"),
-    (lambda: trust.percent(NAN), "share must be one number, not nan"),
-    (lambda: trust.percent("all"), "share must be a number or an array of numbers, not 'all'"),
+    (lambda: comparisons.bubble_rates("gpipe"), "unknown schedule of Table 5 'gpipe'. Known: 1f1b, zb-h1, zb-h2"),
+    (lambda: comparisons.errors(3), "runs must be (model, plan, seconds) each, not 3"),
+    (lambda: comparisons.left_out("memory"), "assumption must be one of ASSUMPTIONS, or an Assumption of your own, not 'memory'"),
+    (lambda: comparisons.threads(0), "tries must be a whole number of at least 1, not 0"),
+    (lambda: comparisons.orders(3), 'reference orders are lists of lines by sizes, such as {"1f1b|1|1|1": ["0F0 0B0"]}, not 3'),
+    (lambda: comparisons.orders({"1f1b": []}), "schedule|devices|microbatches|chunks, such as '1f1b|2|4|1', not '1f1b'"),
+    (lambda: comparisons.orders({"1f1|2|4|1": []}), "unknown schedule '1f1': did you mean '1f1b'?"),
+    (lambda: comparisons.sweeps(3), "points must be a list of points"),
+    (lambda: comparisons.sweeps([3]), "a point of a sweep is a mapping from columns to values, not 3"),
+    (lambda: comparisons.sweeps([{"schedule": "1f1b"}]), "a point of a sweep lacks devices, microbatches, chunks"),
+    (lambda: comparisons.compared("a", "b", [1], [1, 2]), "ours and theirs must be two rows of one length, not of shapes (1,) and (2,)"),
+    (lambda: comparisons.compared("a", "b", [NAN], [1]), "ours and theirs must be finite numbers"),
+    (lambda: comparisons.compared("a", "b", [float("inf")], [float("inf")]), "ours and theirs must be finite numbers"),
+    (lambda: comparisons.compared("a", "b", ["x"], [1]), "ours must be a number or an array of numbers, not ['x']"),
+    (lambda: comparisons.percent(NAN), "share must be one number, not nan"),
+    (lambda: comparisons.percent("all"), "share must be a number or an array of numbers, not 'all'"),
 ])  # fmt: skip
 def test_comparisons_of_nothing(call: Any, told: str) -> None:
     assert told in refusal(call)
@@ -259,10 +260,10 @@ def test_junk_searches(model: Any, gpus: Any, profile: Any, batch: Any, share: A
 def test_junk_calibrations_and_comparisons(runs: Any, other: Any) -> None:
     share = outcome(calibrate, runs, A100_80GB)
     assert share is None or 0 <= share <= 1
-    outcome(trust.errors, runs)
-    outcome(trust.left_out, other)
-    outcome(trust.bubble_rates, other)
-    outcome(trust.orders, other)
-    outcome(trust.sweeps, other)
-    outcome(trust.compared, "a", "b", other, other)
-    outcome(trust.percent, other)
+    outcome(comparisons.errors, runs)
+    outcome(comparisons.left_out, other)
+    outcome(comparisons.bubble_rates, other)
+    outcome(comparisons.orders, other)
+    outcome(comparisons.sweeps, other)
+    outcome(comparisons.compared, "a", "b", other, other)
+    outcome(comparisons.percent, other)

@@ -10,9 +10,10 @@ import oracle
 import pytest
 from oracle import Setting
 
-from hybridlab import Costs, HybridLabError, Schedule, Timeline, build, clock, formulas, simulate
-from hybridlab.inputs import Floats
-from hybridlab.rows import B, F, I, W, rows_of
+from hybridlab import Costs, HybridLabError, Schedule, Timeline, build, formulas, simulate, simulation
+from hybridlab.arrays import Floats
+from hybridlab.schedule import B, F, I, W
+from hybridlab.schedule.grid import rows_of
 from hybridlab.schedules import registry
 
 SIZES = {
@@ -240,26 +241,26 @@ def test_a_message_to_the_same_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_overlapping_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device that starts an operation as soon as its input is there, whatever else it runs."""
-    in_slots = clock._in_slots
+    in_slots = simulation._in_slots
 
     def overlapping(*schedules: Any) -> Any:
         rows, begins, source, before, pairs = in_slots(*schedules)
         return rows, begins, source, np.full_like(before, rows.size), pairs
 
-    monkeypatch.setattr(clock, "_in_slots", overlapping)
+    monkeypatch.setattr(simulation, "_in_slots", overlapping)
     caught(only(checks.a_device_runs_one_operation_at_a_time), only(checks.equals_the_longest_paths))
     caught(only(checks.makespan_covers_the_busiest_device))
 
 
 def test_pairs_that_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """The two of an overlapped pair start when their own inputs are there."""
-    in_slots = clock._in_slots
+    in_slots = simulation._in_slots
 
     def apart(*schedules: Any) -> Any:
         *rest, pairs = in_slots(*schedules)
         return *rest, pairs[:0]
 
-    monkeypatch.setattr(clock, "_in_slots", apart)
+    monkeypatch.setattr(simulation, "_in_slots", apart)
     caught(only(checks.a_device_runs_one_operation_at_a_time), only(checks.equals_the_longest_paths))
 
 

@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 
 from hybridlab import Costs, HybridLabError, Timeline, build, hybrid_step, plot, simulate
 from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
-from hybridlab.spans import SPAN_KINDS, Spans
+from hybridlab.timeline.spans import SPAN_KINDS, Spans
 
 COSTS = {"forward": 50, "backward": 80}
 

@@ -146,7 +146,7 @@ def test_a_batch_equals_its_settings_one_by_one(size: Size, data: st.DataObject)
             assert batch.makespan[setting] == timeline.makespan
             assert batch.device_span[setting] == timeline.device_span
             assert batch.bubble_ratio[setting] == timeline.bubble_ratio
-        assert np.array_equal(picked.waited_for(), alone.waited_for())
+        assert np.array_equal(picked.blocking_operation(), alone.blocking_operation())
         assert picked.to_rows() == alone.to_rows()
 
 

@@ -9,8 +9,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PUBLIC = ("hybridlab", "hybridlab.formulas", "hybridlab.planner", "hybridlab.published", "hybridlab.plot", "hybridlab.trust")
-PUBLIC += ("hybridlab.widgets", "hybridlab.tasks")
+PUBLIC = (
+    "hybridlab",
+    "hybridlab.formulas",
+    "hybridlab.planner",
+    "hybridlab.course.published",
+    "hybridlab.plot",
+    "hybridlab.course.comparisons",
+)
+PUBLIC += ("hybridlab.widgets", "hybridlab.course.tasks")
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "book/api.md", "book/notation.md"])

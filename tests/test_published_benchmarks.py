@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hybridlab import HybridLabError
-from hybridlab.published import benchmarks as b
-from hybridlab.published.report import Figure
+from hybridlab.course.published import benchmarks as b
+from hybridlab.course.published.report import Figure
 
 SHARED = Path(__file__).parents[2] / "shared"
 REPORT, CLAIMS = SHARED / "sources" / "hybrid-report.txt", SHARED / "reference" / "claims.md"
@@ -114,7 +114,7 @@ def test_benchmark_2_divides_all_of_the_work_or_none(reading: str) -> None:
         pair = 130 / stages if reading == "B" else 130
         assert row.right.makespan == pytest.approx((8 + stages - 1) * pair)
         assert row.right.mesh.size == stages
-        assert row.right.single_device == pytest.approx(8 * stages * pair)
+        assert row.right.single_device_time == pytest.approx(8 * stages * pair)
         assert row.right.exposed_communication == 0
 
 
@@ -161,7 +161,7 @@ def test_benchmark_3_has_the_figures_of_the_claims() -> None:
 @pytest.mark.parametrize(("reading", "alone", "speedup"), [("A", 4160, "3.44"), ("B", 2080, "3.33")])
 def test_one_gpu_that_does_the_same_work(reading: str, alone: float, speedup: str) -> None:
     step = b.reading_step(reading)
-    assert step.single_device == alone == 2 * (2080 if reading == "A" else b.TEST_2.printed[0])
+    assert step.single_device_time == alone == 2 * (2080 if reading == "A" else b.TEST_2.printed[0])
     assert f"{step.speedup:.2f}" == speedup
     if CLAIMS.is_file():
         assert f"{speedup}x" in row_of(39)

@@ -11,7 +11,7 @@ from cases import in_turn
 from misuse import BrokenRepr
 
 from hybridlab import HybridLabError
-from hybridlab.published.claims import CLAIMS, VERDICTS, Claim, counted, found, judged
+from hybridlab.course.claims import CLAIMS, VERDICTS, Claim, counted, found, judged
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"

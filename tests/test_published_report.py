@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hybridlab import HybridLabError, Schedule, build
-from hybridlab.published import report
+from hybridlab.course.published import report
 
 REPORT = Path(__file__).parents[2] / "shared" / "sources" / "hybrid-report.txt"
 

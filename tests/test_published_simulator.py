@@ -21,7 +21,7 @@ from published_programs import needs_sources
 import hybridlab
 from hybridlab import INT8, HybridLabError, Mesh, build, published
 from hybridlab.collectives import Hop, ring_all_reduce
-from hybridlab.published import Simulation, simulator
+from hybridlab.course.published import Simulation, simulator
 
 MODES = ("INT8", "FP16", "FP32")
 each_mode = pytest.mark.parametrize("mode", MODES)
@@ -141,7 +141,7 @@ def test_the_bytes_leave_out_the_scales() -> None:
 def test_bytes_are_those_of_the_closed_form(mode: str, size: tuple[int, int, int]) -> None:
     """Every rank sends 2(D-1) chunks of n/D numbers."""
     ranks, width, seed = size
-    ring = published.ring_all_reduce(gradients(ranks, ranks * width, seed), mode)
+    ring = published.published_ring(gradients(ranks, ranks * width, seed), mode)
     messages = 2 * (ranks - 1)
     assert ring.payload_bytes.tolist() == [messages * width * {"INT8": 1, "FP16": 2, "FP32": 4}[mode]] * ranks
     assert ring.scale_bytes.tolist() == [messages * 4 * (mode == "INT8")] * ranks
@@ -156,7 +156,7 @@ def test_bytes_are_those_of_the_closed_form(mode: str, size: tuple[int, int, int
 def test_each_chunk_ends_as_its_senders_own_gradient_divided(size: tuple[int, int, int]) -> None:
     ranks, width, seed = size
     own = gradients(ranks, ranks * width, seed)
-    values = published.ring_all_reduce(own, "FP32").values
+    values = published.published_ring(own, "FP32").values
     assert (values == of_the_senders(own).astype(np.float32)).all()
 
 
@@ -166,7 +166,7 @@ def test_replicas_are_equal_and_wrong_by_about_three_standard_deviations() -> No
     for seed in range(20):
         own = gradients(size=360, seed=seed)
         mean = own.astype(np.float64).mean(axis=0)
-        values = published.ring_all_reduce(own, "FP32").values
+        values = published.published_ring(own, "FP32").values
         assert (values == values[0]).all()
         error = values[0] - mean
         largest.append(np.abs(error).max() / mean.std())
@@ -180,7 +180,7 @@ def test_replicas_are_equal_and_wrong_by_about_three_standard_deviations() -> No
 def test_one_chunk_later_the_all_gather_gives_the_mean(size: tuple[int, int, int]) -> None:
     ranks, width, seed = size
     own = gradients(ranks, ranks * width, seed)
-    values = published.ring_all_reduce(own, "FP32", gather_from=1).values
+    values = published.published_ring(own, "FP32", gather_from=1).values
     mean = own.astype(np.float64).mean(axis=0)
     assert np.abs(values - mean).max() <= 1e-6 * max(1.0, np.abs(own).max())
     assert (values == values[0]).all()
@@ -190,11 +190,11 @@ def test_one_chunk_later_the_all_gather_gives_the_mean(size: tuple[int, int, int
 def test_one_chunk_later_the_error_is_that_of_float32() -> None:
     own = gradients()
     mean = own.astype(np.float64).mean(axis=0)
-    assert np.abs(published.ring_all_reduce(own, "FP32", gather_from=1).values - mean).max() < 3e-7
-    wrong = [np.abs(published.ring_all_reduce(own, "FP32", gather_from=first).values - mean).max() for first in (0, 2, 3)]
+    assert np.abs(published.published_ring(own, "FP32", gather_from=1).values - mean).max() < 3e-7
+    wrong = [np.abs(published.published_ring(own, "FP32", gather_from=first).values - mean).max() for first in (0, 2, 3)]
     assert min(wrong) > 1
     with np.errstate(all="raise"):
-        rounded = published.ring_all_reduce(own, "INT8", gather_from=1).values
+        rounded = published.published_ring(own, "INT8", gather_from=1).values
     assert 1e-3 < np.abs(rounded - mean).max() < 0.1
 
 
@@ -217,7 +217,7 @@ def test_only_the_rank_that_sends_first_differs(size: tuple[int, int, int], mode
     """Encoding again changes nothing but last bits: the difference of replicas is that of one who keeps what others round."""
     ranks, width, seed = size
     own = gradients(ranks, ranks * width, seed)
-    chunks = published.ring_all_reduce(own, mode, gather_from=first).values.reshape(ranks, ranks, width)
+    chunks = published.published_ring(own, mode, gather_from=first).values.reshape(ranks, ranks, width)
     for chunk in range(ranks):
         others = np.delete(chunks[:, chunk], (chunk - first) % ranks, axis=0)
         if len(others):
@@ -226,7 +226,7 @@ def test_only_the_rank_that_sends_first_differs(size: tuple[int, int, int], mode
 
 def test_the_right_ring_leaves_no_difference() -> None:
     own = gradients()
-    theirs, right = published.ring_all_reduce(own, "INT8").values, ring_all_reduce(own, INT8).values
+    theirs, right = published.published_ring(own, "INT8").values, ring_all_reduce(own, INT8).values
     assert np.abs(theirs - theirs[0]).max() > 1e-3
     assert (right == right[0]).all()
 
@@ -235,7 +235,7 @@ def test_the_right_ring_leaves_no_difference() -> None:
 
 
 def test_hops_of_two_ranks_by_hand() -> None:
-    first, second = published.ring_all_reduce([[1, 2], [30, 40]], "FP32").hops
+    first, second = published.published_ring([[1, 2], [30, 40]], "FP32").hops
     assert isinstance(first, Hop)
     assert (first.phase, first.step, second.phase, second.step) == ("reduce-scatter", 0, "all-gather", 0)
     assert first.sender.tolist() == [0, 1]
@@ -252,7 +252,7 @@ def test_hops_of_two_ranks_by_hand() -> None:
 def test_hops_tell_how_the_result_came_about(size: tuple[int, int, int], mode: str, first: int) -> None:
     ranks, width, seed = size
     own = gradients(ranks, ranks * width, seed)
-    ring = published.ring_all_reduce(own, mode, gather_from=first)
+    ring = published.published_ring(own, mode, gather_from=first)
     assert len(ring.hops) == 2 * (ranks - 1)
     before = own
     for hop in ring.hops:
@@ -270,7 +270,7 @@ def test_hops_tell_how_the_result_came_about(size: tuple[int, int, int], mode: s
 @given(st.integers(2, 8))
 def test_the_reduce_scatter_is_right_and_the_all_gather_one_chunk_behind(ranks: int) -> None:
     own = gradients(ranks, 3 * ranks)
-    ours, right = published.ring_all_reduce(own, "FP32").hops, ring_all_reduce(own, record=True).hops
+    ours, right = published.published_ring(own, "FP32").hops, ring_all_reduce(own, record=True).hops
     for mine, theirs in zip(ours, right, strict=True):
         late = int(mine.phase == "all-gather")
         assert (mine.phase, mine.step) == (theirs.phase, theirs.step)
@@ -286,7 +286,7 @@ def test_the_reduce_scatter_is_right_and_the_all_gather_one_chunk_behind(ranks: 
 
 
 def test_one_rank_keeps_what_it_has() -> None:
-    ring = published.ring_all_reduce([[1.5, 2.5, 3.5]], "INT8")
+    ring = published.published_ring([[1.5, 2.5, 3.5]], "INT8")
     assert ring.values.tolist() == [[1.5, 2.5, 3.5]]
     assert ring.hops == ()
     assert ring.payload_bytes.tolist() == [0]
@@ -374,21 +374,21 @@ def test_a_run_leaves_numpys_generator_alone() -> None:
 def test_a_ring_changes_nothing_it_is_given_and_cannot_be_changed() -> None:
     own = gradients()
     kept = own.copy()
-    ring = published.ring_all_reduce(own, "INT8")
+    ring = published.published_ring(own, "INT8")
     assert (own == kept).all()
     assert ring.hops[0].held is not None
     for array in (ring.values, ring.payload_bytes, ring.scale_bytes, ring.hops[0].held, ring.hops[0].chunk, ring.hops[0].nbytes):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
-    assert (published.ring_all_reduce(own.astype(np.float64), "INT8").values == ring.values).all()
+    assert (published.published_ring(own.astype(np.float64), "INT8").values == ring.values).all()
 
 
 def test_zeros_stay_zeros() -> None:
     for mode in MODES:
-        ring = published.ring_all_reduce(np.zeros((4, 8)), mode)
+        ring = published.published_ring(np.zeros((4, 8)), mode)
         assert not ring.values.any()
     half = np.concatenate([np.zeros((4, 4)), np.ones((4, 4))], axis=1)
-    assert published.ring_all_reduce(half, "INT8").values[0] == pytest.approx(half[0] / 4)
+    assert published.published_ring(half, "INT8").values[0] == pytest.approx(half[0] / 4)
 
 
 @pytest.mark.parametrize(
@@ -439,13 +439,13 @@ def test_a_run_that_cannot_be_is_refused(how: dict[str, Any], sentence: str) -> 
 )
 def test_a_ring_that_cannot_be_is_refused(values: Any, mode: str, sentence: str) -> None:
     with pytest.raises(HybridLabError, match=re.escape(sentence)):
-        published.ring_all_reduce(values, mode)
+        published.published_ring(values, mode)
 
 
 def test_an_all_gather_that_starts_nowhere_is_refused() -> None:
     for first in (-1, 0.5, None, "1"):
         with pytest.raises(HybridLabError, match="gather_from must be a whole number of at least 0"):
-            published.ring_all_reduce([[1, 2], [3, 4]], "FP32", gather_from=first)  # type: ignore[arg-type]
+            published.published_ring([[1, 2], [3, 4]], "FP32", gather_from=first)  # type: ignore[arg-type]
 
 
 @examples(150)
@@ -456,7 +456,7 @@ def test_junk_is_refused_in_a_sentence(data: st.DataObject) -> None:
     result = outcome(lambda: simulator(**how))
     assert result is None or isinstance(result, Simulation)
     rows, mode = data.draw(usual_or_junk([[[1.0, 2.0], [3.0, 4.0]]])), data.draw(usual_or_junk(["FP16", "INT8"]))
-    outcome(lambda: published.ring_all_reduce(rows, mode))
+    outcome(lambda: published.published_ring(rows, mode))
 
 
 # The house
@@ -482,4 +482,4 @@ def test_ranks_are_those_of_the_mesh() -> None:
 
 def test_the_published_rounding_of_a_tie_is_numpys() -> None:
     """127 and 0.5 have the scale 1, and 0.5 lies halfway: numpy.rint takes the even 0."""
-    assert published.ring_all_reduce([[127, 0.5, 0, 0], [0] * 4], gather_from=1).values[0, :2].tolist() == [63.5, 0]
+    assert published.published_ring([[127, 0.5, 0, 0], [0] * 4], gather_from=1).values[0, :2].tolist() == [63.5, 0]

@@ -10,8 +10,8 @@ import pytest
 from oracle import Setting, nodes, peaks, times, works
 
 from hybridlab import Sweep, UnsupportedSize, build, formulas
-from hybridlab.published import SWEEPS
-from hybridlab.published.sweeps import SIX, not_drawn
+from hybridlab.course.published import SWEEPS
+from hybridlab.course.published.sweeps import SIX, not_drawn
 
 Row = dict[str, Any]
 POINTS: list[Row] = json.loads((Path(__file__).parent / "data" / "sweeps.json").read_text())["points"]

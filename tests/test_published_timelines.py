@@ -9,7 +9,7 @@ import pytest
 from cases import in_turn
 
 from hybridlab import HybridLabError, InvalidSchedule, Op, Schedule, build
-from hybridlab.published import Event, event_log, lost_forwards, step_grid
+from hybridlab.course.published import Event, event_log, lost_forwards, step_grid
 
 DATA = Path(__file__).parent / "data"
 SOURCES = Path(__file__).parents[2] / "shared" / "sources"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hybridlab import Costs, HybridLabError, build, simulate
-from hybridlab.published.zero_bubble import RUNS, Run, bubble_rate
+from hybridlab.course.published.zero_bubble import RUNS, Run, bubble_rate
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "zero_bubble.json"
 PAPER_NAMES = {"1f1b": "1F1B", "zb-h1": "ZB-H1", "zb-h2": "ZB-H2"}

@@ -24,7 +24,7 @@ from hybridlab import (
     register,
     simulate,
 )
-from hybridlab.validation import Problem
+from hybridlab.schedule.validation import Problem
 
 
 def refused(error: type[HybridLabError], sentence: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:

@@ -15,7 +15,7 @@ from profiles import examples
 from strategies import Size, crossing_orders, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Mesh, Op, Schedule, build, simulate
-from hybridlab.replicas import Replicated, holders, replicate
+from hybridlab.step.replicas import Replicated, holders, replicate
 
 TWO = build("1f1b", 2, 2)
 

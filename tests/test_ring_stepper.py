@@ -30,11 +30,11 @@ def correct(values: Any) -> Any:
 
 
 def as_published(values: Any) -> Any:
-    return published.ring_all_reduce(values, "FP32").hops
+    return published.published_ring(values, "FP32").hops
 
 
 def in_int8(values: Any) -> Any:
-    return published.ring_all_reduce(values, "INT8").hops
+    return published.published_ring(values, "INT8").hops
 
 
 RINGS = {"correct": correct, "published": as_published}
@@ -110,7 +110,7 @@ def test_the_sentences_name_sender_chunk_and_receiver() -> None:
 
 def test_a_ring_that_was_mended_reads_like_the_correct_one() -> None:
     def mended(values: Any) -> Any:
-        return published.ring_all_reduce(values, "FP32", gather_from=1).hops
+        return published.published_ring(values, "FP32", gather_from=1).hops
 
     for ranks in range(2, MOST_RANKS + 1):
         assert states(mended, ranks) == states(correct, ranks)

@@ -16,7 +16,7 @@ from misuse import outcome, usual_or_junk
 from profiles import examples
 
 from hybridlab import Costs, HybridLabError, Schedule, Timeline, build, hybrid_step, simulate
-from hybridlab.spans import ALL_GATHER, OPTIMISER, RECEIVE, SEND, SPAN_KINDS, Spans, joined
+from hybridlab.timeline.spans import ALL_GATHER, OPTIMISER, RECEIVE, SEND, SPAN_KINDS, Spans, joined
 
 ONE = Schedule.parse("0F0 0B0")
 TWO = build("1f1b", 2, 1)

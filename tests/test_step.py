@@ -57,7 +57,7 @@ def test_the_reports_total_and_its_speedup_put_right() -> None:
     step = report_step()
     assert (step.makespan, step.all_reduce_time, step.exposed_communication) == (1210, 40, 40)
     assert step.makespan == 1040 + 40 + 130
-    assert step.single_device == 2 * 2 * 8 * 130 == 4160
+    assert step.single_device_time == 2 * 2 * 8 * 130 == 4160
     assert round(step.speedup, 2) == 3.44
     assert round(step.efficiency, 2) == 0.86
     assert round(step.communication_share, 3) == 0.033
@@ -83,7 +83,7 @@ def test_the_published_configuration_laid_out_whole() -> None:
 def test_the_other_reading() -> None:
     """50 and 80 ms of the whole model: half of each on a stage."""
     step = report_step(costs=HALVES)
-    assert (step.makespan, step.single_device) == (625, 2080)
+    assert (step.makespan, step.single_device_time) == (625, 2080)
     assert round(step.speedup, 2) == 3.33
     assert round(step.communication_share, 3) == 0.064
 
@@ -158,7 +158,7 @@ def test_serial_is_the_sum_of_its_parts_and_overlap_never_slower(name: str, data
         assert beside.makespan >= min(ready) + rings + update - small
     assert -small <= beside.exposed_communication <= rings + small
     for step in (serial, beside):
-        assert step.single_device == pytest.approx(float(replicas * pipeline.busy.sum() + size.devices * how["optimiser"]))
+        assert step.single_device_time == pytest.approx(float(replicas * pipeline.busy.sum() + size.devices * how["optimiser"]))
         assert step.peak_activations.tolist() == pipeline.peak_activations.tolist() * replicas
         assert 0 <= step.communication_share <= 1
         assert step.speedup <= step.mesh.size * (1 + 1e-12)
@@ -354,7 +354,7 @@ def test_a_small_step_by_hand() -> None:
     assert times_of(step, "optimiser") == [(0, 9, 12), (1, 6.5, 9.5), (2, 9, 12), (3, 6.5, 9.5)]
     assert times_of(step, "send") == [(0, 1, 1.5), (1, 4.5, 5), (2, 1, 1.5), (3, 4.5, 5)]
     assert sorted(times_of(step, "receive")) == [(0, 4.5, 5), (1, 1, 1.5), (2, 4.5, 5), (3, 1, 1.5)]
-    assert (step.makespan, step.exposed_communication, step.single_device) == (12, 2, 2 * 6 + 2 * 3)
+    assert (step.makespan, step.exposed_communication, step.single_device_time) == (12, 2, 2 * 6 + 2 * 3)
     serial = hybrid_step(build("1f1b", 2, 1), costs, 2, ring_step=1, optimiser=3)
     assert {start for _, start, _ in times_of(serial, "reduce-scatter")} == {7}
     assert serial.makespan == 12, "stage 0 ends last and hides nothing, so overlap gains nothing here"
@@ -371,7 +371,7 @@ def test_two_copies_of_the_weights_by_hand() -> None:
     assert times_of(step, "all-gather") == [(0, 5.5, 6.5), (0, 8, 9), (1, 5.5, 6.5), (1, 8, 9)]
     assert times_of(step, "optimiser") == [(0, 9, 12), (1, 9, 12)], "each device updates two copies"
     assert (step.makespan, step.all_reduce_time, step.exposed_communication) == (12, 4, 2)
-    assert step.single_device == 2 * 2 * 3 + 2 * 1.5, "one device has one copy"
+    assert step.single_device_time == 2 * 2 * 3 + 2 * 1.5, "one device has one copy"
     serial = hybrid_step(build("chimera", 2, 2), costs, 1, **how)
     assert times_of(serial, "reduce-scatter") == [(0, 7, 8), (0, 9, 10), (1, 7, 8), (1, 9, 10)]
     assert (serial.makespan, serial.exposed_communication) == (14, 4)
@@ -411,7 +411,7 @@ def test_a_slow_rank_keeps_its_whole_ring_waiting() -> None:
     costs = Costs(forward=1, backward=[2, 2, 2, 4])
     step = hybrid_step(build("1f1b", 2, 1), costs, 2, ring_step=1, overlap=True)
     assert times_of(step, "reduce-scatter") == [(0, 8, 9), (1, 6, 7), (2, 8, 9), (3, 6, 7)]
-    assert (step.makespan, step.single_device) == (10, 14)
+    assert (step.makespan, step.single_device_time) == (10, 14)
 
 
 def test_one_replica_has_no_ring() -> None:
@@ -472,7 +472,7 @@ def test_a_batch_equals_its_settings_one_by_one(data: st.DataObject) -> None:
     assert batch.timeline.start.shape[:-1] == shape
     for setting, costs in one_by_one(shape, size.devices, arguments):
         one = hybrid_step(schedule, costs, replicas, **how)
-        for quantity in ("makespan", "exposed_communication", "single_device", "speedup", "communication_share", "efficiency"):
+        for quantity in ("makespan", "exposed_communication", "single_device_time", "speedup", "communication_share", "efficiency"):
             assert getattr(batch, quantity)[setting] == pytest.approx(getattr(one, quantity)), quantity
         assert batch.all_reduce_time == one.all_reduce_time
         assert batch.peak_activations[setting].tolist() == one.peak_activations.tolist()

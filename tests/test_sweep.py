@@ -19,7 +19,7 @@ from misuse import junk, outcome
 from profiles import examples
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Sweep, build, formulas, simulate, sweep
-from hybridlab.clock import side_by_side
+from hybridlab.simulation import simulate_many
 from hybridlab.sweep import jobs
 from hybridlab.sweep.grid import MOST_ROWS
 
@@ -164,7 +164,7 @@ def test_large_batches_are_cut_and_give_the_same(monkeypatch: pytest.MonkeyPatch
     grid = {"devices": [2, 4], "microbatches": 4, "forward": np.linspace(1, 2, 11), "backward": 2}
     whole = sweep(["1f1b", "zb-h1"], grid)
     seen = []
-    monkeypatch.setattr(jobs, "side_by_side", lambda runs: seen.append([costs.batch for _, costs in runs]) or side_by_side(runs))
+    monkeypatch.setattr(jobs, "simulate_many", lambda runs: seen.append([costs.batch for _, costs in runs]) or simulate_many(runs))
     assert sweep(["1f1b", "zb-h1"], grid) == whole
     assert seen == [[(11,)] * 4]  # all sizes with all their costs in one call
     monkeypatch.setattr(jobs, "CELLS", 3 * 4 * 4 * 3)
@@ -236,9 +236,9 @@ def test_what_a_job_raises_comes_out(monkeypatch: pytest.MonkeyPatch, executor: 
     def broken(runs: Any) -> Any:
         if any(schedule.devices == 4 for schedule, _ in runs):
             raise ZeroDivisionError("planted")
-        return side_by_side(runs)
+        return simulate_many(runs)
 
-    monkeypatch.setattr(jobs, "side_by_side", broken)
+    monkeypatch.setattr(jobs, "simulate_many", broken)
     with executor() as pool, pytest.raises(ZeroDivisionError, match="planted"):
         sweep("gpipe", GRID, executor=pool)
 

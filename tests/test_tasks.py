@@ -10,9 +10,10 @@ from misuse import CIRCLE, BrokenRepr, junk
 from notebooks import LABS, Cell
 from solutions import solutions, solutions_of, task_cells
 
-from hybridlab import HybridLabError, tasks
-from hybridlab.tasks import TASKS, Feedback, check, task
-from hybridlab.tasks.checking import right
+from hybridlab import HybridLabError
+from hybridlab.course import tasks
+from hybridlab.course.tasks import TASKS, Feedback, check, task
+from hybridlab.course.tasks.checking import right
 
 each_task = pytest.mark.parametrize("key", TASKS)
 each_lab = pytest.mark.parametrize("lab", sorted(path.name[:5] for path in LABS.glob("lab*.ipynb")))
@@ -103,7 +104,7 @@ def test_an_answer_to_another_task_does_not_pass(key: str) -> None:
 
 @each_task
 def test_no_solution_can_be_imported(key: str) -> None:
-    own = import_module(f"hybridlab.tasks.{key[:5]}")
+    own = import_module(f"hybridlab.course.tasks.{key[:5]}")
     assert not any(check(key, value).passed for module in (own, tasks) for value in vars(module).values())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hybridlab.tasks import TASKS, check
+from hybridlab.course.tasks import TASKS, check
 
 each_task = pytest.mark.parametrize("key", TASKS)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab import Mesh
-from hybridlab.tasks import check
+from hybridlab.course.tasks import check
 
 # Task, wrong answer, what its sentence must say.
 WRONG: list[tuple[str, Any, str]] = [

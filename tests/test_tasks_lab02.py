@@ -12,8 +12,8 @@ from solutions import is_solution, lab_cells, solutions_of
 from strategies import legal_orders
 
 from hybridlab import InvalidSchedule, Schedule, build, published
-from hybridlab.tasks import check
-from hybridlab.tasks.lab02 import BROKEN, not_1f1b
+from hybridlab.course.tasks import check
+from hybridlab.course.tasks.lab02 import BROKEN, not_1f1b
 
 LINE = "device 1: 1F0 1F1 1B0 1F2 1B1 1F3 1B2 1B3"
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab import build, simulate
-from hybridlab.published.zero_bubble import RUNS
+from hybridlab.course.published.zero_bubble import RUNS
 
 ONE_F_ONE_B_GIB = [1.5 * (8 - device) for device in range(8)]
 

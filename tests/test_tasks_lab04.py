@@ -11,9 +11,9 @@ from misuse import junk, outcome
 
 from hybridlab import HybridLabError, published
 from hybridlab.collectives import ring_all_reduce
-from hybridlab.tasks import check
-from hybridlab.tasks.rings import FAULTS, LETTERS, Plan, fault_of, faulty_ring, told, whose
-from hybridlab.tasks.rules import Formula
+from hybridlab.course.tasks import check
+from hybridlab.course.tasks.rings import FAULTS, LETTERS, RingPlan, fault_of, faulty_ring, told, whose
+from hybridlab.course.tasks.rules import Formula
 
 RIGHT = {"reduce-scatter": "(r - s) % D", "all-gather": "(r + 1 - s) % D"}
 FOUND = {letter: next(name for name, plan in FAULTS.items() if plan is fault_of(letter)) for letter in LETTERS}
@@ -149,7 +149,7 @@ def by_hand(ranks: int, chunk: int) -> tuple[Counter[int], ...]:
 
 @pytest.mark.parametrize("ranks", range(2, 9))
 def test_a_right_ring_holds_what_a_walk_with_each_chunk_says(ranks: int) -> None:
-    steps = whose(Plan(), ranks)
+    steps = whose(RingPlan(), ranks)
     assert len(steps) == 2 * ranks - 1
     assert (steps[-1] == 1).all()
     for chunk in range(ranks):
@@ -161,8 +161,8 @@ def test_a_right_ring_holds_what_a_walk_with_each_chunk_says(ranks: int) -> None
 def test_ring_b_is_the_published_one(ranks: int) -> None:
     values = np.random.default_rng(ranks).standard_normal((ranks, 3 * ranks)).astype(np.float32)
     ring = faulty_ring("B", values)
-    np.testing.assert_allclose(ring.values, published.ring_all_reduce(values, "FP32").values, rtol=1e-6)
-    assert ring.messages == len(published.ring_all_reduce(values, "FP32").hops) == len(ring_all_reduce(values).hops)
+    np.testing.assert_allclose(ring.values, published.published_ring(values, "FP32").values, rtol=1e-6)
+    assert ring.messages == len(published.published_ring(values, "FP32").hops) == len(ring_all_reduce(values).hops)
 
 
 def test_every_fault_shows_and_no_two_look_alike() -> None:

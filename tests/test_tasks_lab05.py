@@ -6,7 +6,7 @@ import numpy as np
 
 from hybridlab import formulas
 from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
-from hybridlab.tasks import check
+from hybridlab.course.tasks import check
 from hybridlab.wire import INT8, WireFormat
 
 CREST = formulas.gaussian_crest(2048)

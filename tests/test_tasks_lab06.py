@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybridlab.tasks.lab06 import plan
+from hybridlab.course.tasks.lab06 import plan
 
 BOTH = plan("overlap", "chunks").makespan
 

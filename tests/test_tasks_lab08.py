@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from hybridlab import Costs, Deadlock, Mesh, build
+from hybridlab.course.tasks import check
+from hybridlab.course.tasks.lab08 import LOST, without_waiting
 from hybridlab.engines import run_threads
-from hybridlab.ops import Op
-from hybridlab.tasks import check
-from hybridlab.tasks.lab08 import LOST, without_waiting
+from hybridlab.schedule import Op
 
 # Task, wrong answer, what its sentence must say.
 WRONG: list[tuple[str, Any, str]] = [

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.course.published.megatron import TABLE_1
+from hybridlab.course.tasks import check
 from hybridlab.hardware import A100_80GB
 from hybridlab.planner import Plan, memory, predict
-from hybridlab.published.megatron import TABLE_1
-from hybridlab.tasks import check
 
 # Task, wrong answer, what its sentence must say.
 WRONG: list[tuple[str, Any, str]] = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hybridlab import build, check
-from hybridlab.tasks.lab10 import warmed_up, whole_model
+from hybridlab.course.tasks.lab10 import warmed_up, whole_model
 
 SPEEDUP = 38400 / 4933  # 32 microbatches of 1200 ms; (32 + 15) 75 + [2 * 15 * 32/16 + 2 * 14] 16 = 4933
 

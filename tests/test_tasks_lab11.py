@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hybridlab import REGISTRY, Costs, build, check, formulas, simulate
-from hybridlab.tasks.lab11 import plan
+from hybridlab.course.tasks.lab11 import plan
 
 # Task, wrong answer, what its sentence must say.
 WRONG: list[tuple[str, Any, str]] = [

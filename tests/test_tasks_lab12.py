@@ -10,7 +10,7 @@ from oracle import nodes, times, uniform
 from solutions import solutions_of
 
 from hybridlab import build
-from hybridlab.tasks.lab12 import makespan
+from hybridlab.course.tasks.lab12 import makespan
 
 FOLDED = [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0]
 

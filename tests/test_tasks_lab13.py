@@ -10,7 +10,7 @@ from solutions import solutions_of
 
 from hybridlab import REGISTRY, Costs, Schedule, build, simulate
 from hybridlab.bound import lower_bound
-from hybridlab.tasks import check
+from hybridlab.course.tasks import check
 
 UNEVEN = Setting((30, 10, 10), (30, 30, 40), (2 / 3, 2 / 3, 3 / 4), 0)
 GIVEN = str(build("zb-h1", 3, 4))

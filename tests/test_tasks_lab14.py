@@ -8,7 +8,7 @@ import pytest
 from oracle import nodes, partners, times, uniform
 
 from hybridlab import REGISTRY, Costs, build, check, simulate
-from hybridlab.tasks.lab14 import loads, slow_link
+from hybridlab.course.tasks.lab14 import loads, slow_link
 
 # Task, wrong answer, what its sentence must say.
 WRONG: list[tuple[str, Any, str]] = [

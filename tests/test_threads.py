@@ -17,7 +17,7 @@ from hybridlab import REGISTRY, Costs, Deadlock, HybridLabError, Kind, Op, Sched
 from hybridlab.engines import RealStep, longest_pause, run_threads
 from hybridlab.engines.exchange import Exchange, Message, StoppedError
 from hybridlab.engines.threads import MOST_THREADS
-from hybridlab.replicas import replicate
+from hybridlab.step.replicas import replicate
 from hybridlab.training import Network, loss_and_gradient
 
 REPORT = Costs(forward=50, backward=80)  # ms; of one stage

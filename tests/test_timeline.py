@@ -94,7 +94,7 @@ def test_one_device_never_waits(name: str) -> None:
 def test_what_an_operation_waited_for() -> None:
     timeline = simulate(TWO, Costs(forward=1, backward=2, p2p=0.5))
     names = [str(op) for op in timeline.ops]
-    waited = {name: names[row] if row >= 0 else None for name, row in zip(names, timeline.waited_for().tolist(), strict=True)}
+    waited = {name: names[row] if row >= 0 else None for name, row in zip(names, timeline.blocking_operation().tolist(), strict=True)}
     assert waited == {
         "0F0": None, "0F1": "0F0", "0B0": "1B0", "0B1": "1B1", "1F0": "0F0", "1B0": "1F0", "1F1": "1B0", "1B1": "1F1"
     }  # fmt: skip
@@ -103,7 +103,7 @@ def test_what_an_operation_waited_for() -> None:
 def test_waits_lead_back_to_the_start() -> None:
     """Following them from the last operation gives a critical path: no gap but latency."""
     timeline = simulate(build("hanayo", 4, 8, 4), Costs(forward=[3, 4, 5, 3], backward=[6, 9, 7, 8], p2p=1))
-    waited, row, hops = timeline.waited_for(), int(timeline.end.argmax()), 0
+    waited, row, hops = timeline.blocking_operation(), int(timeline.end.argmax()), 0
     work = 0.0
     while row >= 0:
         work += timeline.end[row] - timeline.start[row]
@@ -122,7 +122,7 @@ def test_a_measured_timeline_is_a_timeline() -> None:
     assert measured.busy.tolist() == [4]
     assert measured.bubble_ratio == pytest.approx(0.2)
     assert measured.peak_activations.tolist() == [1]
-    assert measured.waited_for().tolist() == [-1, 0]
+    assert measured.blocking_operation().tolist() == [-1, 0]
     assert Timeline(ONE, np.array([-3, -2]), np.array([-2, 0])).makespan == 3
 
 

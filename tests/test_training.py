@@ -11,8 +11,8 @@ from profiles import examples
 from strategies import Size, crossing_orders, sizes
 
 from hybridlab import BF16, FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Op, Schedule, WireFormat, build, simulate
+from hybridlab.arrays import Floats
 from hybridlab.collectives import ring_all_reduce
-from hybridlab.inputs import Floats
 from hybridlab.training import DataSet, Executor, Network, Trained, digits, in_running_order, loss_and_gradient, train, train_alone
 from hybridlab.training import executor as executor_module
 from hybridlab.training import training as training_module

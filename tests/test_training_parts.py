@@ -10,7 +10,7 @@ from misuse import junk
 from profiles import examples
 
 from hybridlab import FP16, INT8, HybridLabError, Schedule, WireFormat, build
-from hybridlab.replicas import replicate
+from hybridlab.step.replicas import replicate
 from hybridlab.training import (
     DataSet,
     Executor,

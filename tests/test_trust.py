@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybridlab import A100_80GB, predict, trust
-from hybridlab.published import megatron
-from hybridlab.trust import Comparison, compared, percent
+from hybridlab import A100_80GB, predict
+from hybridlab.course import comparisons
+from hybridlab.course.comparisons import Comparison, compared, percent
+from hybridlab.course.published import megatron
 
 DATA = Path(__file__).parent / "data"
 POINTS = json.loads((DATA / "sweeps.json").read_text())["points"]
@@ -37,18 +38,18 @@ BOUNDS = {
 
 
 @pytest.fixture(scope="module")
-def comparisons() -> dict[str, Comparison]:
-    return {each.what: each for each in trust.compare_all(POINTS, ORDERS)}
+def every_comparison() -> dict[str, Comparison]:
+    return {each.what: each for each in comparisons.compare_all(POINTS, ORDERS)}
 
 
-def test_there_is_a_bound_here_for_each_comparison_and_none_is_missing(comparisons: dict[str, Comparison]) -> None:
-    assert list(comparisons) == list(BOUNDS)
+def test_there_is_a_bound_here_for_each_comparison_and_none_is_missing(every_comparison: dict[str, Comparison]) -> None:
+    assert list(every_comparison) == list(BOUNDS)
 
 
 @pytest.mark.parametrize("what", BOUNDS)
-def test_the_bound_is_kept(comparisons: dict[str, Comparison], what: str) -> None:
+def test_the_bound_is_kept(every_comparison: dict[str, Comparison], what: str) -> None:
     points, mean, worst = BOUNDS[what]
-    found = comparisons[what]
+    found = every_comparison[what]
     assert found.points == points
     assert 0 <= found.mean_error <= found.worst_error
     assert mean is None or found.mean_error <= mean
@@ -63,15 +64,17 @@ def test_the_bound_is_kept(comparisons: dict[str, Comparison], what: str) -> Non
 @pytest.mark.slow
 def test_threads_are_within_three_per_cent() -> None:
     """Other programs on the machine may spoil several tries, but not all: the later ones sleep for longer."""
-    found = trust.threads(tries=16)
+    found = comparisons.threads(tries=16)
     assert found.worst_error <= 0.03
     assert dict(found.bounds) == {"worst": 0.03}
     assert found.holds
 
 
-def test_the_rows_of_the_page_have_both_errors_and_the_verdict(comparisons: dict[str, Comparison], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_the_page_have_both_errors_and_the_verdict(
+    every_comparison: dict[str, Comparison], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(DATA.parents[1] / "book")  # its folder, where it reads the reference
-    monkeypatch.setattr(trust, "threads", lambda: compared("threads", "here", [1.0], [1.0]))
+    monkeypatch.setattr(comparisons, "threads", lambda: compared("threads", "here", [1.0], [1.0]))
     blocks = Path("trust.md").read_text(encoding="utf-8").split("```{code-cell}")[1:]
     cells = [block.split("\n```")[0].split("\n---\n")[-1] for block in blocks]
     names: dict[str, Any] = {}
@@ -79,7 +82,7 @@ def test_the_rows_of_the_page_have_both_errors_and_the_verdict(comparisons: dict
         exec(cell, names)  # noqa: S102 - a page of our own
     *told, threads = map(names["row"], names["comparisons"])
     assert threads == ["threads\nhere, 1 point", "0", "0", "no bound"]
-    for (what, mean, worst, bound), (name, each) in zip(told, comparisons.items(), strict=True):
+    for (what, mean, worst, bound), (name, each) in zip(told, every_comparison.items(), strict=True):
         assert what.startswith(f"{name}\n{each.source}")
         assert what.endswith(f", {each.points:,} points")
         assert (mean, worst) == (percent(each.mean_error), percent(each.worst_error))
@@ -101,7 +104,7 @@ def test_each_run_left_out_by_a_search_over_all_constants() -> None:
     for place in range(len(runs)):
         best = int(np.delete(off, place, axis=0).sum(axis=0).argmin())
         found.append(seconds[place, best] / measured[place] - 1)
-    assert trust.left_out() == pytest.approx(found, abs=2e-5)
+    assert comparisons.left_out() == pytest.approx(found, abs=2e-5)
     assert 0.02 < np.abs(found).mean() <= 0.03
     assert np.abs(found).max() <= 0.06
 
@@ -110,26 +113,26 @@ def test_one_speed_for_all_by_hand() -> None:
     """137 138 142 135 138 140 148 155 163 163: predicted and measured times are as measured and predicted TFLOP/s."""
     printed = [137, 138, 142, 135, 138, 140, 148, 155, 163, 163]
     errors = [speed / ((sum(printed) - speed) / 9) - 1 for speed in printed]
-    assert trust.one_speed() == pytest.approx(errors, rel=1e-12)
+    assert comparisons.one_speed() == pytest.approx(errors, rel=1e-12)
     assert np.mean(np.abs(errors)) == pytest.approx(0.0693, abs=1e-4)
     assert sum(printed) / 10 == 145.9
 
 
 def test_memory_traffic_is_what_beats_one_speed_for_all() -> None:
-    bare = next(each.profile for each in trust.ASSUMPTIONS if each.name == "no time for memory")
+    bare = next(each.profile for each in comparisons.ASSUMPTIONS if each.name == "no time for memory")
     flat = np.array([run.tflops_per_gpu for run in megatron.TABLE_1])
     known = np.abs(flat / flat.mean() - 1).mean()
-    best = min(np.abs(trust.errors(trust.RUNS, bare, share)).mean() for share in np.linspace(0.3, 1, 141))
+    best = min(np.abs(comparisons.errors(comparisons.RUNS, bare, share)).mean() for share in np.linspace(0.3, 1, 141))
     assert best > known, "no constant makes up for what is left out"
-    assert trust.without_memory().mean_error > trust.one_speed_for_all().mean_error > trust.iteration_times().mean_error
+    assert comparisons.without_memory().mean_error > comparisons.one_speed_for_all().mean_error > comparisons.iteration_times().mean_error
 
 
 def test_an_assumption_changes_what_it_names_and_nothing_else() -> None:
-    names = [each.name for each in trust.ASSUMPTIONS]
+    names = [each.name for each in comparisons.ASSUMPTIONS]
     assert len(set(names)) == len(names)
-    model, plan, _ = trust.RUNS[6]
+    model, plan, _ = comparisons.RUNS[6]
     usual = predict(model, plan, A100_80GB).parts
-    for name, profile, factor in trust.ASSUMPTIONS:
+    for name, profile, factor in comparisons.ASSUMPTIONS:
         parts = predict(model, plan, profile).parts
         changed = {part for part in parts if parts[part] != pytest.approx(usual[part], rel=1e-12)}
         if "memory" in name:
@@ -139,17 +142,19 @@ def test_an_assumption_changes_what_it_names_and_nothing_else() -> None:
         else:
             assert (changed, profile) == (set(), A100_80GB)
         assert factor == {"efficiency 5 % lower": 0.95, "efficiency 5 % higher": 1.05}.get(name, 1)
-    by_name = {each.name: predict(model, plan, each.profile).parts for each in trust.ASSUMPTIONS}
+    by_name = {each.name: predict(model, plan, each.profile).parts for each in comparisons.ASSUMPTIONS}
     assert by_name["memory reaches 0.8 of its peak"]["memory_traffic"] / usual["memory_traffic"] == pytest.approx(0.9 / 0.8)
     assert by_name["memory reaches all of its peak"]["memory_traffic"] / usual["memory_traffic"] == pytest.approx(0.9)
     assert by_name["no time for memory"]["memory_traffic"] < 1e-12
 
 
 def test_errors_are_signed_and_those_of_the_prediction() -> None:
-    runs = [(model, plan, 2 * seconds) for model, plan, seconds in trust.RUNS[:2]]
-    assert trust.errors(runs) == pytest.approx((trust.errors(trust.RUNS[:2]) + 1) / 2 - 1, rel=1e-12)
-    assert trust.errors(trust.RUNS[:1]) == pytest.approx([predict(*trust.RUNS[0][:2], A100_80GB).seconds / trust.RUNS[0][2] - 1])
-    assert trust.errors([]).size == 0
+    runs = [(model, plan, 2 * seconds) for model, plan, seconds in comparisons.RUNS[:2]]
+    assert comparisons.errors(runs) == pytest.approx((comparisons.errors(comparisons.RUNS[:2]) + 1) / 2 - 1, rel=1e-12)
+    assert comparisons.errors(comparisons.RUNS[:1]) == pytest.approx(
+        [predict(*comparisons.RUNS[0][:2], A100_80GB).seconds / comparisons.RUNS[0][2] - 1]
+    )
+    assert comparisons.errors([]).size == 0
 
 
 # What differs is found
@@ -157,21 +162,21 @@ def test_errors_are_signed_and_those_of_the_prediction() -> None:
 
 def test_a_wrong_operation_a_missing_line_and_a_missing_operation_are_counted() -> None:
     right = {"1f1b|2|2|1": ["0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"]}
-    assert (trust.orders(right).points, trust.orders(right).worst_error) == (8, 0)
+    assert (comparisons.orders(right).points, comparisons.orders(right).worst_error) == (8, 0)
     for lines, wrong in (
         (["0F0 0F1 0B1 0B0", "1F0 1B0 1F1 1B1"], 2),
         (["0F0 0F1 0B0", "1F0 1B0 1F1 1B1"], 1),
         (["0F0 0F1 0B0 0B1"], 4),
         (["0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1", "2F0"], 1),
     ):
-        found = trust.orders({"1f1b|2|2|1": lines})
+        found = comparisons.orders({"1f1b|2|2|1": lines})
         assert found.mean_error * found.points == wrong
         assert found.holds is False
 
 
 def test_a_wrong_makespan_is_told() -> None:
     point: dict[str, Any] = POINTS[0] | {"total_time": POINTS[0]["total_time"] * (1 + 1e-6)}
-    makespans, ratios = trust.sweeps([*POINTS[1:4], point])
+    makespans, ratios = comparisons.sweeps([*POINTS[1:4], point])
     assert (makespans.points, makespans.holds, ratios.holds) == (4, False, True)
     assert makespans.worst_error == pytest.approx(1e-6, rel=1e-3)
 
@@ -206,4 +211,4 @@ def test_percent(share: float, told: str) -> None:
     ((0.2, 0.2), "20 % too long"),
 ])  # fmt: skip
 def test_recorded_ends_in_words(ends: tuple[float, float], told: str) -> None:
-    assert trust.Recorded(3, 0.1, 0.1, 0.3, *ends).words == told
+    assert comparisons.Recorded(3, 0.1, 0.1, 0.3, *ends).words == told

@@ -1,6 +1,6 @@
 """Errors on the tables of the vTrain project: those written down are those of a fresh computation.
 
-`python -m pytest tests/test_trust_recorded.py -s -k written` prints them to paste into hybridlab/trust/recorded.py.
+`python -m pytest tests/test_trust_recorded.py -s -k written` prints them to paste into hybridlab/course/comparisons/recorded.py.
 """
 
 from collections import defaultdict
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from vtrain import all_reduces, iterations, needs_vtrain, summary
 
-from hybridlab import trust
 from hybridlab.collectives import measured_time
+from hybridlab.course import comparisons
 from hybridlab.hardware import A100_80GB
 from hybridlab.planner import EFFICIENCY, calibrate, memory, predict
 
@@ -21,21 +21,21 @@ def test_errors_of_iteration_times_are_those_written_down() -> None:
     runs = iterations()
     assert len(runs) == 109
     errors = np.array([predict(model, plan, A100_80GB).seconds / seconds - 1 for model, plan, seconds in runs])
-    fresh = {name: summary(errors[[chosen(plan) for _, plan, _ in runs]]) for name, chosen in trust.GROUPS.items()}
+    fresh = {name: summary(errors[[chosen(plan) for _, plan, _ in runs]]) for name, chosen in comparisons.GROUPS.items()}
     for name, row in fresh.items():
         print(f'        "{name}": Recorded{row},')
-    assert {name: tuple(row) for name, row in trust.ITERATION_TIMES.items()} == fresh
+    assert {name: tuple(row) for name, row in comparisons.ITERATION_TIMES.items()} == fresh
 
 
 @needs_vtrain
 def test_errors_under_other_assumptions_are_those_written_down() -> None:
     fresh = {}
-    for name, profile, factor in trust.ASSUMPTIONS:
-        share = factor * calibrate(trust.RUNS, profile)
+    for name, profile, factor in comparisons.ASSUMPTIONS:
+        share = factor * calibrate(comparisons.RUNS, profile)
         errors = [predict(model, plan, profile, efficiency=share).seconds / seconds - 1 for model, plan, seconds in iterations()]
         fresh[name] = summary(np.array(errors))[1]
         print(f'        "{name}": {fresh[name]},')
-    assert dict(trust.IF_ASSUMED) == fresh
+    assert dict(comparisons.IF_ASSUMED) == fresh
 
 
 @needs_vtrain
@@ -52,7 +52,7 @@ def test_what_choosing_by_prediction_costs_is_what_is_written_down() -> None:
         shares = (picked / fastest - 1, mean / fastest - 1, sum(right) / len(right))
         fresh[name] = (len(rows), *(float(f"{share:.4g}") for share in shares))
         print(f'        "{name}": Choice{fresh[name]},')
-    assert {name: tuple(row) for name, row in trust.CHOICES.items()} == fresh
+    assert {name: tuple(row) for name, row in comparisons.CHOICES.items()} == fresh
 
 
 @needs_vtrain
@@ -62,7 +62,7 @@ def test_errors_of_all_reduces_are_those_written_down() -> None:
         nbytes, seconds = all_reduces(ranks)
         fresh[ranks] = summary(measured_time(ranks, nbytes) / seconds - 1)
         print(f"        {ranks}: Recorded{fresh[ranks]},")
-    assert {ranks: tuple(row) for ranks, row in trust.ALL_REDUCES.items()} == fresh
+    assert {ranks: tuple(row) for ranks, row in comparisons.ALL_REDUCES.items()} == fresh
 
 
 @needs_vtrain
@@ -73,12 +73,12 @@ def test_every_measured_plan_fits_in_memory() -> None:
 
 
 def test_what_is_written_down_keeps_the_bounds() -> None:
-    assert trust.ITERATION_TIMES["all"].points == 109
-    assert trust.ITERATION_TIMES["all"].mean <= 0.10
-    assert list(trust.ALL_REDUCES) == list(range(2, 9))
-    assert all(told.mean <= 0.02 for told in trust.ALL_REDUCES.values())
-    by_degree = [told.points for name, told in trust.ITERATION_TIMES.items() if name.startswith("tensor ") and "," not in name]
+    assert comparisons.ITERATION_TIMES["all"].points == 109
+    assert comparisons.ITERATION_TIMES["all"].mean <= 0.10
+    assert list(comparisons.ALL_REDUCES) == list(range(2, 9))
+    assert all(told.mean <= 0.02 for told in comparisons.ALL_REDUCES.values())
+    by_degree = [told.points for name, told in comparisons.ITERATION_TIMES.items() if name.startswith("tensor ") and "," not in name]
     assert sum(by_degree) == 109
     assert pytest.approx(0.7514) == EFFICIENCY
-    assert set(trust.IF_ASSUMED) == {assumption.name for assumption in trust.ASSUMPTIONS}
-    assert set(trust.ITERATION_TIMES) == set(trust.GROUPS)
+    assert set(comparisons.IF_ASSUMED) == {assumption.name for assumption in comparisons.ASSUMPTIONS}
+    assert set(comparisons.ITERATION_TIMES) == set(comparisons.GROUPS)

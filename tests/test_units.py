@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from strategies import sizes
 
 from hybridlab import Costs, HybridLabError, Timeline, build, hybrid_step, plot, simulate
+from hybridlab.checks import removed_arguments, unit_of_time
 from hybridlab.collectives import Link
 from hybridlab.engines import run_threads
-from hybridlab.gone import gone
-from hybridlab.inputs import unit_of_time
 from hybridlab.sweep import Sweep, sweep
 from hybridlab.widgets import StepExplorer, SweepExplorer, TimelineExplorer
 
@@ -48,7 +47,7 @@ def test_every_figure_of_a_step_is_the_same_in_every_unit(size: Any, unit: str, 
     plain = Costs(forward=5, backward=[8], p2p=0.5)
     other = step(Costs(forward=5 * factor, backward=8 * factor, p2p=0.5 * factor, unit=unit), factor)
     one = step(plain, 1)
-    for name in ("makespan", "all_reduce_time", "exposed_communication", "single_device"):
+    for name in ("makespan", "all_reduce_time", "exposed_communication", "single_device_time"):
         assert getattr(other, name) == pytest.approx(factor * getattr(one, name))
     for name in ("speedup", "efficiency", "communication_share"):
         assert getattr(other, name) == pytest.approx(getattr(one, name))
@@ -166,7 +165,7 @@ def test_arguments_that_went_are_refused_with_the_new_way(ask: Callable[[], obje
 
 
 def test_a_guarded_function_stays_what_it_was() -> None:
-    @gone(old="use new")
+    @removed_arguments(old="use new")
     def doubled(value: int, *, new: int = 2) -> int:
         """Return twice the value."""
         return new * value

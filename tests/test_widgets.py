@@ -124,7 +124,7 @@ def test_every_figure_is_the_simulators() -> None:
 
 def test_the_data_tell_what_every_operation_waited_for() -> None:
     for entry, place, timeline in supported():
-        assert told(entry, place) == timeline.waited_for().tolist()
+        assert told(entry, place) == timeline.blocking_operation().tolist()
 
 
 def told(entry: Entry, place: int) -> list[int]:
@@ -268,7 +268,7 @@ def test_a_setting_outside_the_grid_is_computed(size: Size, latency: float) -> N
     timeline = simulate(size.build(), Costs(**TIMES, p2p=latency))
     entry = only(explorer.extra["pipelines"])
     assert entry["orders"] == [line.split(": ")[1] for line in str(timeline.schedule).splitlines()]
-    assert told(entry, 0) == timeline.waited_for().tolist()
+    assert told(entry, 0) == timeline.blocking_operation().tolist()
     assert entry["start"] == [pytest.approx(timeline.start, rel=1e-8)]
     assert entry["makespan"] == [pytest.approx(timeline.makespan, rel=1e-8)]
     assert entry["bubble"] == [pytest.approx(timeline.bubble_ratio, rel=1e-8)]

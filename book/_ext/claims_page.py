@@ -3,7 +3,7 @@
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from hybridlab.published.claims import CLAIMS
+from hybridlab.course.claims import CLAIMS
 
 PAGE = "book/claims"
 

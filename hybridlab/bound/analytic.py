@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hybridlab.arrays import Floats, Ints
 from hybridlab.bound.chains import Way, room_of, ways_of
+from hybridlab.checks import MOST_CELLS, short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import MOST_CELLS, Floats, shown
-from hybridlab.rows import B, F, Ints
-from hybridlab.schedule import Schedule
+from hybridlab.schedule import B, F, Schedule
 
 NEEDED = ("device", "kind", "head", "tail", "duration")  # of a way, to compare its operations
 SAME = 1e-12  # relative difference of two times that only rounding keeps apart
@@ -40,7 +40,9 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
     (33.0, 33.0)
     """
     if not isinstance(schedule, Schedule) or not isinstance(costs, Costs):
-        raise HybridLabError(f"a bound and an optimum are those of a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
+        raise HybridLabError(
+            f"a bound and an optimum are those of a Schedule and Costs, not {short_repr(schedule)} and {short_repr(costs)}"
+        )
     room = room_of(schedule, memory)
     ways = ways_of(schedule, costs)
     saved = _saved_by_pairs(schedule, costs)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.clock import latencies
+from hybridlab.arrays import Floats, Ints
+from hybridlab.checks import numbers, short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, numbers, shown
-from hybridlab.rows import F, Ints, W
-from hybridlab.schedule import Schedule
+from hybridlab.schedule import F, Schedule, W
+from hybridlab.simulation import latencies
 from hybridlab.timeline import Timeline
 
 
@@ -68,9 +68,9 @@ def room_of(schedule: Schedule, memory: Any = None) -> Ints:
         return np.rint(Timeline(schedule, nothing, nothing).peak_activations * schedule.chunks).astype(np.intp)
     limit = numbers(memory, "memory")
     if limit.shape not in ((), (1,), (schedule.devices,)):
-        raise HybridLabError(f"memory must be one number, or one for each of the {schedule.devices} devices, not {shown(memory)}")
+        raise HybridLabError(f"memory must be one number, or one for each of the {schedule.devices} devices, not {short_repr(memory)}")
     if not (limit >= 1).all():  # false for NaN as well
-        raise HybridLabError(f"memory must hold at least 1 microbatch on every device, not {shown(memory)}")
+        raise HybridLabError(f"memory must hold at least 1 microbatch on every device, not {short_repr(memory)}")
     most = schedule.microbatches * schedule.stages
     fits = np.floor(np.minimum(limit, most) * schedule.chunks * (1 + 1e-12))  # 4/3 of 3 chunks are 4, whatever the rounding
     return np.broadcast_to(fits.astype(np.intp), (schedule.devices,))

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.arrays import Ints
 from hybridlab.bound.analytic import SAME, lower_bound, reached
 from hybridlab.bound.chains import room_of, ways_of
 from hybridlab.bound.solver import Problem, shortest_starts
-from hybridlab.clock import latencies, simulate
+from hybridlab.checks import one_time, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.inputs import one_time, whole_number
-from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
+from hybridlab.simulation import latencies, simulate
 
 MOST_OPERATIONS = 1000  # far above what is proven in minutes
 MOST_TICKS = 10**9  # of a step: sums of them stay far within the solver's 64 bits
@@ -118,8 +118,8 @@ def _ticks_in_one(schedule: Schedule, costs: Costs) -> int:
     for time in np.unique(np.append(durations, latencies(schedule, costs))).tolist():
         fraction = Fraction(time).limit_denominator(FINEST)
         if abs(float(fraction) - time) > SAME * time:
-            told = f"a time of {time!r} is no fraction with a denominator up to {FINEST:,}"
-            raise HybridLabError(f"the solver counts in whole numbers, and {told}: {ROUND}")
+            message = f"a time of {time!r} is no fraction with a denominator up to {FINEST:,}"
+            raise HybridLabError(f"the solver counts in whole numbers, and {message}: {ROUND}")
         ticks = math.lcm(ticks, fraction.denominator)
     return ticks
 
@@ -129,7 +129,7 @@ def _refuse(schedule: Schedule, costs: Costs) -> None:
     if costs.batch:
         raise HybridLabError(f"the shortest order is that of one setting of costs, but these have settings {costs.batch}")
     if schedule.kind.size > MOST_OPERATIONS:
-        told = f"{schedule.kind.size:,} operations are more than the {MOST_OPERATIONS:,} whose shortest order can be searched for"
-        raise UnsupportedSize(f"{told}; take fewer microbatches or devices, or lower_bound")
+        message = f"{schedule.kind.size:,} operations are more than the {MOST_OPERATIONS:,} whose shortest order can be searched for"
+        raise UnsupportedSize(f"{message}; take fewer microbatches or devices, or lower_bound")
     if schedule.pairs.size and costs.overlap.any():
         raise HybridLabError("the shortest order is not known for overlapped pairs; take lower_bound, or costs with overlap 0")

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from hybridlab.arrays import Ints
 from hybridlab.errors import HybridLabError
-from hybridlab.rows import B, F, Ints, W
-from hybridlab.schedule import Schedule
+from hybridlab.schedule import B, F, Schedule, W
 
 WORK = 0.25  # the solver's own measure of what it does in a second on one core
 MISSING = "the shortest order is found by OR-tools, which is not installed: pip install 'hybridlab[solver]'"

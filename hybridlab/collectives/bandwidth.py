@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.checks import known_name, numbers, short_repr, whole_number
 from hybridlab.collectives.cost import MOST_BYTES, message_sizes
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, numbers, shown, whole_number
 
 PASSES = MappingProxyType({"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1, "all-to-all": 1, "broadcast": 0, "reduce": 0})
 COLLECTIVES = tuple(PASSES)
@@ -21,7 +21,7 @@ def algorithm_bandwidth(nbytes: Any, seconds: Any) -> Any:
     """
     size, time = message_sizes(nbytes), numbers(seconds, "seconds")
     if not ((time >= 1 / MOST_BYTES) & np.isfinite(time)).all():
-        raise HybridLabError(f"seconds must be above zero and finite, not {shown(seconds)}")
+        raise HybridLabError(f"seconds must be above zero and finite, not {short_repr(seconds)}")
     try:
         bandwidth = size / time
     except ValueError:

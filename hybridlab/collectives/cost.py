@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hybridlab.arrays import Floats
+from hybridlab.checks import known_name, numbers, one_time, short_repr, whole_number
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.inputs import Floats, known_name, numbers, one_time, shown, whole_number
 
 MOST_BYTES = 1e18
 SLOWEST = 1e-30  # bytes a second: below any link, and far from where a time would be infinite
@@ -26,7 +27,7 @@ class Link:
     def __post_init__(self) -> None:
         latency, bandwidth = one_time(self.latency, "latency"), one_time(self.bandwidth, "bandwidth")
         if bandwidth < SLOWEST:
-            raise HybridLabError(f"bandwidth is in bytes a second, such as 25e9, and must be above zero, not {shown(self.bandwidth)}")
+            raise HybridLabError(f"bandwidth is in bytes a second, such as 25e9, and must be above zero, not {short_repr(self.bandwidth)}")
         object.__setattr__(self, "latency", latency)
         object.__setattr__(self, "bandwidth", bandwidth)
 
@@ -186,11 +187,11 @@ def message_sizes(nbytes: Any) -> Floats:
     """Return the counts of bytes, or refuse them."""
     size = numbers(nbytes, "nbytes")
     if not ((size >= 0) & (size <= MOST_BYTES)).all():
-        raise HybridLabError(f"nbytes must be from 0 to {MOST_BYTES:g}, not {shown(nbytes)}")
+        raise HybridLabError(f"nbytes must be from 0 to {MOST_BYTES:g}, not {short_repr(nbytes)}")
     return size
 
 
 def _link(link: Any, name: str) -> Link:
     if not isinstance(link, Link):
-        raise HybridLabError(f"{name} must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {shown(link)}")
+        raise HybridLabError(f"{name} must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {short_repr(link)}")
     return link

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from hybridlab.checks import short_repr, whole_number
 from hybridlab.collectives.cost import Link, all_reduce_factors, all_reduce_time, two_level_time
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.inputs import shown, whole_number
 from hybridlab.wire import WireFormat
 
 
@@ -74,5 +74,5 @@ def encoded_two_level_time(
 
 def _message(size: int, wire: WireFormat) -> tuple[int, WireFormat]:
     if not isinstance(wire, WireFormat):
-        raise HybridLabError(f"wire must be a WireFormat, such as FP16 or WireFormat('INT8', block=256), not {shown(wire)}")
+        raise HybridLabError(f"wire must be a WireFormat, such as FP16 or WireFormat('INT8', block=256), not {short_repr(wire)}")
     return whole_number(size, "size", at_least=0, at_most=2**62), wire

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.arrays import Floats
+from hybridlab.checks import LONGEST, numbers, short_repr
 from hybridlab.collectives.cost import MOST_BYTES, Link, all_reduce_factors
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import LONGEST, Floats, numbers, shown
 
 ROUNDS = 200  # of reweighting: the fits of the tests stand still after 50
 EXACT = 1e-9  # a relative error that counts as none
@@ -55,14 +56,14 @@ def fit_knots(nbytes: Any, seconds: Any, knots: Any, weights: Any = None) -> Flo
     sizes, times, counts = _points(nbytes, seconds, weights)
     places = numbers(knots, "knots")
     if places.ndim != 1 or not (places > 0).all() or not (np.diff(places) > 0).all():
-        raise HybridLabError(f"knots are sizes in bytes that grow from one to the next, not {shown(knots)}")
+        raise HybridLabError(f"knots are sizes in bytes that grow from one to the next, not {short_repr(knots)}")
     few = np.eye(min(places.size, sizes.size + 1), places.size)  # one knot more than points is already refused
     basis = np.stack([np.interp(np.log(sizes), np.log(places), unit) for unit in few], axis=1)
     if np.linalg.matrix_rank(basis) < places.size:
         raise HybridLabError(f"{places.size} knots are more than these {sizes.size} points can tell: take fewer, nearer to points")
     found = _least(basis, np.log(times), counts)
     if np.abs(found).max() > np.log(LONGEST):
-        raise HybridLabError(f"through these points pieces run far beyond any time at the knots {shown(knots)}: take nearer ones")
+        raise HybridLabError(f"through these points pieces run far beyond any time at the knots {short_repr(knots)}: take nearer ones")
     return np.maximum.accumulate(np.exp(found))
 
 

@@ -7,17 +7,17 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from hybridlab.arrays import Frozen, readonly
+from hybridlab.checks import MOST_CELLS
 from hybridlab.collectives.result import Counts
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import Fixed, fixed
-from hybridlab.inputs import MOST_CELLS
-from hybridlab.int8 import Real
+from hybridlab.wire import Real
 
 REDUCE_SCATTER, ALL_GATHER = "reduce-scatter", "all-gather"
 
 
 @dataclass(frozen=True, eq=False)
-class Hop(Fixed):
+class Hop(Frozen):
     """One step of the ring: every rank sends one chunk to the next rank, all at once.
 
     Place i of ``sender``, ``receiver``, ``chunk`` and ``nbytes``, each of shape (ranks,), is the message that rank i sends.
@@ -81,14 +81,14 @@ def hops_of(nbytes: Counts, held: Real | None) -> tuple[Hop, ...]:
     ranks = nbytes.size
     if 2 * ranks * ranks > MOST_CELLS:
         raise HybridLabError(f"{2 * (ranks - 1):,} hops of {ranks:,} messages do not fit in memory: look at fewer ranks")
-    sender = fixed(np.arange(ranks))
-    receiver = fixed((sender + 1) % ranks)
-    sent = fixed(chunks_sent(ranks))
+    sender = readonly(np.arange(ranks))
+    receiver = readonly((sender + 1) % ranks)
+    sent = readonly(chunks_sent(ranks))
     hops = []
     for place, chunk in enumerate(sent):
         half, step = divmod(place, ranks - 1)
         now = None if held is None else held[place]
-        hops.append(Hop((REDUCE_SCATTER, ALL_GATHER)[half], step, sender, receiver, chunk, fixed(nbytes[chunk]), now))
+        hops.append(Hop((REDUCE_SCATTER, ALL_GATHER)[half], step, sender, receiver, chunk, readonly(nbytes[chunk]), now))
     return tuple(hops)
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.checks import whole_number
 from hybridlab.collectives.cost import Link, message_sizes
 from hybridlab.errors import UnsupportedSize
-from hybridlab.inputs import whole_number
 
 # a link for each number of ranks: fit_link with the weights numpy.gradient(nbytes)
 A100_LINKS: Mapping[int, Link] = MappingProxyType(

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.collectives.around import Ring, cut, delivered, may_be_at_once
+from hybridlab.arrays import readonly
+from hybridlab.checks import true_or_false, whole_number
 from hybridlab.collectives.hops import chunk_bounds, filled, gathered, scattered
 from hybridlab.collectives.result import AllReduceResult, Counts, carried, rows_of_ranks, wire_format
+from hybridlab.collectives.ring_sum import Ring, cut, delivered, may_be_at_once
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import fixed
-from hybridlab.inputs import true_or_false, whole_number
-from hybridlab.int8 import Real, Single
-from hybridlab.wire import FP32, WireFormat
+from hybridlab.wire import FP32, Real, Single, WireFormat
 
 Rng = np.random.Generator | None
 
@@ -185,4 +184,4 @@ def _alone(numbers: Real) -> AllReduceResult:
 
 
 def _result(values: Real, payload: Counts, scales: Counts) -> AllReduceResult:
-    return AllReduceResult(fixed(values), fixed(payload), fixed(scales))
+    return AllReduceResult(readonly(values), readonly(payload), readonly(scales))

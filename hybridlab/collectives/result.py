@@ -6,17 +6,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hybridlab.arrays import Frozen
+from hybridlab.checks import refuse_masked, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import Fixed
-from hybridlab.inputs import refuse_masked, shown
-from hybridlab.int8 import Real, Single
-from hybridlab.wire import WireFormat
+from hybridlab.wire import Real, Single, WireFormat
 
 Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class AllReduceResult(Fixed):
+class AllReduceResult(Frozen):
     """What each rank ends with, and what it sent on the way.
 
     ``values`` has shape (ranks, n), and all its rows are equal, bit for bit. ``payload_bytes`` and ``scale_bytes`` count
@@ -47,9 +46,9 @@ def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
     try:
         array = np.asarray(values)
     except (ValueError, TypeError):
-        raise HybridLabError(f"{wanted}, but its rows differ in length: {shown(values)}") from None
+        raise HybridLabError(f"{wanted}, but its rows differ in length: {short_repr(values)}") from None
     if array.dtype.kind not in "iuf":
-        raise HybridLabError(f"{wanted}, such as [[0.5, 1.0], [1.5, 2.0]], not {shown(values)}")
+        raise HybridLabError(f"{wanted}, such as [[0.5, 1.0], [1.5, 2.0]], not {short_repr(values)}")
     if array.ndim != 2:
         raise HybridLabError(f"{wanted}: shape (ranks, n), not {array.shape}")
     if not array.shape[0]:
@@ -72,7 +71,7 @@ def refuse_infinite(array: Real, name: str) -> None:
 def wire_format(wire: Any, rng: Any) -> WireFormat:
     """Return ``wire`` if it is a format and has the random numbers it needs, or refuse it."""
     if not isinstance(wire, WireFormat):
-        raise HybridLabError(f"wire must be a WireFormat, such as FP16 or WireFormat('INT8', block=256), not {shown(wire)}")
+        raise HybridLabError(f"wire must be a WireFormat, such as FP16 or WireFormat('INT8', block=256), not {short_repr(wire)}")
     wire.random_source(rng)
     return wire
 

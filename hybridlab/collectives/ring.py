@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.collectives.around import Ring, around_at_once
+from hybridlab.arrays import readonly
+from hybridlab.checks import MOST_CELLS, counted, true_or_false
 from hybridlab.collectives.hops import Hop, chunk_bounds, filled, gathered, hops_of, scattered
 from hybridlab.collectives.result import AllReduceResult, Counts, refuse_infinite, rows_of_ranks, wire_format
+from hybridlab.collectives.ring_sum import Ring, ring_sum_at_once
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import fixed
-from hybridlab.inputs import MOST_CELLS, counted, true_or_false
-from hybridlab.int8 import Real
-from hybridlab.wire import FP32, WireFormat
+from hybridlab.wire import FP32, Real, WireFormat
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +72,16 @@ def ring_all_reduce(
     divisor = ranks if average else 1
     ring = Ring(numbers, wire, divisor, rng, range(ranks), 0, left, held)
     with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
-        whole = around_at_once(numbers, wire, divisor, bounds) if ranks > 1 and left is None and held is None else None
+        whole = ring_sum_at_once(numbers, wire, divisor, bounds) if ranks > 1 and left is None and held is None else None
         if whole is not None:
             result[:] = whole
         elif ranks > 1:
             for chunk, (low, high) in filled(bounds):
                 result[:, low:high] = ring.reduced(chunk, low, high)
     payload, scales = (np.array([count(high - low) for low, high in bounds]) for count in (wire.payload_bytes, wire.scale_bytes))
-    left, held = (array if array is None else fixed(array) for array in (left, held))
-    by_rank = fixed(scattered(payload) + gathered(payload)), fixed(scattered(scales) + gathered(scales))
-    return RingResult(fixed(result), *by_rank, left, fixed(payload + scales), held)
+    left, held = (array if array is None else readonly(array) for array in (left, held))
+    by_rank = readonly(scattered(payload) + gathered(payload)), readonly(scattered(scales) + gathered(scales))
+    return RingResult(readonly(result), *by_rank, left, readonly(payload + scales), held)
 
 
 def _residual(residual: npt.ArrayLike, numbers: Real) -> Real:
@@ -101,8 +100,8 @@ def _record(numbers: Real) -> Real:
     ranks, size = numbers.shape
     steps = 2 * (ranks - 1)
     if steps * ranks * size > MOST_CELLS:
-        told = f"a record of {counted(steps, 'hop')} of {counted(ranks, 'rank')} x {size:,} numbers"
-        raise HybridLabError(f"{told} does not fit in memory: leave record out, or take fewer numbers")
+        message = f"a record of {counted(steps, 'hop')} of {counted(ranks, 'rank')} x {size:,} numbers"
+        raise HybridLabError(f"{message} does not fit in memory: leave record out, or take fewer numbers")
     precision: Any = numbers.dtype
     held: Real = np.empty((steps, ranks, size), dtype=precision)
     held[:] = numbers

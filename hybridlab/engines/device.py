@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.arrays import Floats, Ints
+from hybridlab.checks import short_repr
 from hybridlab.engines.exchange import Exchange, Message, StoppedError
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, shown
-from hybridlab.ops import Op
-from hybridlab.replicas import Replicated
-from hybridlab.rows import Ints
-from hybridlab.spans import ALL_GATHER, OPTIMISER, REDUCE_SCATTER
+from hybridlab.schedule import Op
+from hybridlab.step.replicas import Replicated
+from hybridlab.timeline.spans import ALL_GATHER, OPTIMISER, REDUCE_SCATTER
 
 Work = Callable[[int, Op, Any], Any]  # rank, operation, what the operation it needs returned -> what those that need it get
 Gradients = Callable[[int, int], Floats]  # rank, stage -> the gradients that the ring averages, in place
@@ -128,13 +128,13 @@ class Device:
             sent = (place + phase - turn) % ranks
             start = time.perf_counter()
             self.exchange.put(self.rank, right, (stage, step), Message(pieces[sent].copy(), start + self.shared.hop))
-            told = f"step {step} of the ring of stage {stage}"
-            came = self.exchange.take(left, self.rank, (stage, step), told)
+            message = f"step {step} of the ring of stage {stage}"
+            came = self.exchange.take(left, self.rank, (stage, step), message)
             self.exchange.sleep(start + self.shared.hop)
             taken = pieces[(sent - 1) % ranks]
             if came.size != taken.size:
-                told = f"gradients of stage {stage} must have one length on all its ranks"
-                raise HybridLabError(f"{told}, but rank {left} sent {came.size} numbers for a piece of {taken.size}")
+                message = f"gradients of stage {stage} must have one length on all its ranks"
+                raise HybridLabError(f"{message}, but rank {left} sent {came.size} numbers for a piece of {taken.size}")
             taken[:] = came if phase else taken + came
             kind = ALL_GATHER if phase else REDUCE_SCATTER
             self.spans.append((kind, self.rank, start, time.perf_counter(), stage, sent, turn, right))
@@ -152,5 +152,5 @@ def _told(why: BaseException) -> str:
 def _pieces(gradients: Gradients | None, rank: int, stage: int, ranks: int) -> list[Floats]:
     whole = np.zeros(0) if gradients is None else gradients(rank, stage)
     if not (isinstance(whole, np.ndarray) and whole.ndim == 1 and whole.dtype == np.float64 and whole.flags.writeable):
-        raise HybridLabError(f"gradients must return an array of float64 with one axis that the ring can write to, not {shown(whole)}")
+        raise HybridLabError(f"gradients must return an array of float64 with one axis that the ring can write to, not {short_repr(whole)}")
     return np.array_split(whole, ranks)

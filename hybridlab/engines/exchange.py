@@ -5,10 +5,10 @@ import time
 from collections import defaultdict
 from typing import Any, NamedTuple
 
+from hybridlab.checks import counted
 from hybridlab.errors import Deadlock
-from hybridlab.inputs import counted
-from hybridlab.ops import Op
-from hybridlab.validation import Problem
+from hybridlab.schedule import Op
+from hybridlab.schedule.validation import Problem
 
 MOST_NAMED = 8  # devices in one sentence
 LOOK = 0.1  # seconds between two looks for an interrupt
@@ -29,7 +29,7 @@ class Wait(NamedTuple):
     """What a device is blocked for: a message by its ``name`` (None: a meeting of all), at operation ``op`` (None: at none)."""
 
     name: Any
-    told: str
+    what: str
     op: Op | None
 
 
@@ -59,17 +59,17 @@ class Exchange:
             if receiver in self._waits and self._waits[receiver].name == name:
                 self._awaken(receiver)
 
-    def take(self, sender: int, receiver: int, name: Any, told: str, op: Op | None = None) -> Any:
-        """Return the content of the message ``name``, once it is there and usable; ``told`` names it in a diagnosis."""
+    def take(self, sender: int, receiver: int, name: Any, what: str, op: Op | None = None) -> Any:
+        """Return the content of the message ``name``, once it is there and usable. An error calls it ``what``."""
         with self._lock:
             queue = self._queues[sender, receiver]
             if name not in queue:
-                self._block(receiver, Wait(name, f"{told} from device {sender}", op))
+                self._block(receiver, Wait(name, f"{what} from device {sender}", op))
             message = queue.pop(name)
         self.sleep(message.usable)
         return message.content
 
-    def meet(self, device: int, told: str) -> None:
+    def meet(self, device: int, what: str) -> None:
         """Wait until every device is here."""
         with self._lock:
             self._met.add(device)
@@ -78,7 +78,7 @@ class Exchange:
                     self._awaken(each)
                 self._met = set()
             else:
-                self._block(device, Wait(None, told, None))
+                self._block(device, Wait(None, what, None))
 
     def leave(self) -> None:
         """Tell that a device has finished: whoever still waits may now wait for ever."""
@@ -130,12 +130,12 @@ class Exchange:
     def _find_deadlock(self) -> None:
         """Stop all threads if each one that is left is blocked: a put would have woken the one it was for."""
         if self._waits and len(self._waits) == self._running:
-            stuck = [Problem(_sentence(device, wait), device, op=wait.op) for device, wait in sorted(self._waits.items())]
-            told = "; ".join(problem.sentence for problem in stuck[:MOST_NAMED])
+            stuck = [Problem(_sentence(device, wait), "waits-for-ever", device, op=wait.op) for device, wait in sorted(self._waits.items())]
+            message = "; ".join(problem.sentence for problem in stuck[:MOST_NAMED])
             more = f"; so do {counted(len(stuck) - MOST_NAMED, 'device')} more" if len(stuck) > MOST_NAMED else ""
-            self._stop(Deadlock(f"every thread waits and no message is on its way: {told}{more}", tuple(stuck)))
+            self._stop(Deadlock(f"every thread waits and no message is on its way: {message}{more}", "deadlock", tuple(stuck)))
 
 
 def _sentence(device: int, wait: Wait) -> str:
     at = "" if wait.op is None else f" stands at {wait.op} and"
-    return f"device {device}{at} waits for {wait.told}"
+    return f"device {device}{at} waits for {wait.what}"

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 
+from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import shown
 
 TICK = 0.0005  # seconds between two looks at the clock
 
@@ -22,7 +22,7 @@ def longest_pause(call: Callable[[], object]) -> float:
     True
     """
     if not callable(call):
-        raise HybridLabError(f"what is timed is a function without arguments, not {shown(call)}")
+        raise HybridLabError(f"what is timed is a function without arguments, not {short_repr(call)}")
     ticks, done = [time.perf_counter()], threading.Event()
 
     def tick() -> None:
@@ -33,8 +33,8 @@ def longest_pause(call: Callable[[], object]) -> float:
     try:
         thread.start()
     except RuntimeError as why:
-        told = f"longest_pause needs a second thread, which cannot be started ({why})"
-        raise HybridLabError(f"{told}: a notebook that runs in a browser has none") from why
+        message = f"longest_pause needs a second thread, which cannot be started ({why})"
+        raise HybridLabError(f"{message}: a notebook that runs in a browser has none") from why
     start = time.perf_counter()
     try:
         call()

@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.arrays import Floats, Ints
+from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, shown
-from hybridlab.ops import Kind, Op
-from hybridlab.replicas import holders
-from hybridlab.rows import Ints
-from hybridlab.schedule import Schedule
+from hybridlab.schedule import Kind, Op, Schedule
+from hybridlab.step.replicas import holders
 from hybridlab.training.network import Network, activated, slope
 from hybridlab.training.stage import Activations, Halfway, add_gradients, cross_entropy, halfway_through, sums_of
 
@@ -35,7 +34,7 @@ class RealStep:
 
     def __init__(self, network: Network, schedule: Schedule, weights: Floats, inputs: Floats, labels: Ints) -> None:
         if not isinstance(network, Network) or not isinstance(schedule, Schedule):
-            raise HybridLabError(f"RealStep takes a Network and a Schedule, not {shown(network)} and {shown(schedule)}")
+            raise HybridLabError(f"RealStep takes a Network and a Schedule, not {short_repr(network)} and {short_repr(schedule)}")
         self.network, self.schedule = network, schedule
         self._inputs, self._labels = network.samples(inputs, labels)
         if self._labels.ndim != 3 or not self._labels.size or self._labels.shape[1] != schedule.microbatches:
@@ -66,7 +65,7 @@ class RealStep:
         try:
             return self._gradients[rank, stage]
         except (KeyError, TypeError):
-            raise HybridLabError(f"rank {shown(rank)} holds no gradients of a stage {shown(stage)}") from None
+            raise HybridLabError(f"rank {short_repr(rank)} holds no gradients of a stage {short_repr(stage)}") from None
 
     def work(self, rank: int, op: Op, message: Any) -> Floats | None:
         """Return what ``op`` sends on: activations or the gradient at the stage's input; None where nobody needs it."""

@@ -7,26 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.clock import latencies
+from hybridlab.arrays import Floats
+from hybridlab.checks import each_of, in_a_second, one_time, removed_arguments, short_repr, true_or_false
 from hybridlab.costs import Costs
 from hybridlab.engines.device import Device, Gradients, Shared, Span, Work
 from hybridlab.engines.exchange import Exchange
 from hybridlab.errors import HybridLabError
-from hybridlab.gone import gone
-from hybridlab.inputs import Floats, each_of, in_a_second, one_time, shown, true_or_false
-from hybridlab.ops import Op
-from hybridlab.phases import messages, ring_order
-from hybridlab.replicas import costs_of_all, holders, replicate
-from hybridlab.schedule import Schedule
-from hybridlab.spans import Spans, joined
+from hybridlab.schedule import Op, Operations, Schedule
+from hybridlab.simulation import latencies
+from hybridlab.step.phases import messages, ring_order
+from hybridlab.step.replicas import costs_of_all, holders, replicate
 from hybridlab.timeline import Timeline
+from hybridlab.timeline.spans import Spans, joined
 
 MOST_THREADS = 256
 LONGEST_SLEEP = 600.0  # seconds
 FREE = Costs(forward=0, backward=0)
 
 
-@gone(seconds="operations sleep the real length of their costs, whose unit is Costs(..., unit='ms'): give shorter or longer costs")
+@removed_arguments(
+    seconds="operations sleep the real length of their costs, whose unit is Costs(..., unit='ms'): give shorter or longer costs"
+)
 def run_threads(
     schedule: Schedule,
     costs: Costs | None = None,
@@ -64,7 +65,7 @@ def run_threads(
     (True, <Spans: 16 send, 16 receive, 4 reduce-scatter, 4 all-gather, 4 optimiser>)
     """
     if not isinstance(schedule, Schedule) or not isinstance(costs, Costs | None):
-        raise HybridLabError(f"run_threads takes a Schedule and Costs, not {shown(schedule)} and {shown(costs)}")
+        raise HybridLabError(f"run_threads takes a Schedule and Costs, not {short_repr(schedule)} and {short_repr(costs)}")
     costs = FREE if costs is None else costs
     shared = _shared(schedule, costs, replicas, ring_step, optimiser, work, gradients, wait, lost)
     start, end = np.zeros((2, shared.schedule.kind.size))
@@ -102,7 +103,7 @@ def _shared(
         raise HybridLabError(f"{everyone.devices:,} devices are more than {MOST_THREADS} threads: take fewer devices or replicas")
     for name, value in (("work", work), ("gradients", gradients)):
         if value is not None and not callable(value):
-            raise HybridLabError(f"{name} is a function, or None, not {shown(value)}")
+            raise HybridLabError(f"{name} is a function, or None, not {short_repr(value)}")
     if not true_or_false(wait, "wait") and work is not None:
         raise HybridLabError("work computes from messages: without wait there are none, so leave work out")
     if costs.batch:
@@ -122,7 +123,7 @@ def _shared(
     return Shared(everyone, held, order, dict(readers), lasts.tolist(), late.tolist(), hop, update, work, gradients, wait, gone)
 
 
-def _durations(schedule: Schedule, costs: Costs) -> Floats:
+def _durations(schedule: Operations, costs: Costs) -> Floats:
     """Return how long each row lasts, in the unit of the costs."""
     lasts: Floats = costs.table(schedule.devices, schedule.chunks)[schedule.kind, schedule.device]
     lasts[schedule.pairs] = lasts[schedule.pairs + 1] = costs.pairs(schedule.devices, schedule.chunks)[schedule.device[schedule.pairs]]
@@ -133,7 +134,7 @@ def _known(schedule: Schedule, lost: Any) -> frozenset[Op]:
     """Return the operations that ``lost`` names, or refuse one that is not of the schedule."""
     wanted = "lost names operations of the schedule, such as ['0F1']"
     if isinstance(lost, str):
-        raise HybridLabError(f"{wanted}, not {shown(lost)}")
+        raise HybridLabError(f"{wanted}, not {short_repr(lost)}")
     named = [Op.parse(each) if isinstance(each, str) else each for each in each_of(lost, wanted)]
     for op in named:
         schedule.needs(op)  # refuses what is not an operation of it
@@ -166,5 +167,5 @@ def _start(thread: threading.Thread) -> None:
     try:
         thread.start()
     except RuntimeError as why:
-        told = f"the thread of {thread.name} cannot be started ({why})"
-        raise HybridLabError(f"{told}: take fewer devices or replicas; a notebook that runs in a browser has no threads at all") from why
+        message = f"the thread of {thread.name} cannot be started ({why})"
+        raise HybridLabError(f"{message}: take fewer devices or replicas; a notebook that runs in a browser has no threads at all") from why

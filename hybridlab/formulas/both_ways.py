@@ -1,7 +1,7 @@
 """Closed forms of the schedules in which microbatches enter the pipeline from both ends."""
 
+from hybridlab.checks import whole_number
 from hybridlab.formulas.ranges import ROUNDING, numbers, outside, sizes
-from hybridlab.inputs import whole_number
 
 
 def dualpipe_bubble(stages: int, overlapped: float, backward: float, weight_gradient: float) -> float:

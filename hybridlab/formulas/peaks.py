@@ -1,7 +1,7 @@
 """Closed forms of peak activations, in microbatches of the whole device."""
 
+from hybridlab.checks import known_name, whole_number
 from hybridlab.formulas.ranges import outside, sizes
-from hybridlab.inputs import known_name, whole_number
 
 WHOLE_GROUPS = {"chimera": "Chimera", "interleaved": "interleaved 1F1B", "interleaved-zb": "interleaved zero bubble"}
 

@@ -4,8 +4,8 @@ Letters of the book: K devices, M microbatches, v chunks a device, F and B the f
 microbatch on one device, C the latency between two devices. Stages are uniform.
 """
 
+from hybridlab.checks import whole_number
 from hybridlab.formulas.ranges import numbers, outside, sizes
-from hybridlab.inputs import whole_number
 
 
 def gpipe_makespan(devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0) -> float:
@@ -50,8 +50,8 @@ def eager_one_f_one_b_makespan(devices: int, microbatches: int, forward: float, 
     devices, microbatches = sizes(devices, microbatches)
     forward, backward, p2p = numbers(forward, backward, p2p)
     if p2p > (forward + backward) / 2:
-        told = f"a latency of at most half the forward and backward, {(forward + backward) / 2:g}, not {p2p:g}"
-        raise outside("eager 1F1B", told)
+        message = f"a latency of at most half the forward and backward, {(forward + backward) / 2:g}, not {p2p:g}"
+        raise outside("eager 1F1B", message)
     return (microbatches + devices - 1) * (forward + backward) + 2 * (devices - 1) * p2p
 
 
@@ -68,8 +68,8 @@ def interleaved_makespan(devices: int, microbatches: int, chunks: int, forward: 
     forward, backward, p2p = numbers(forward, backward, p2p)
     shortest = min(forward, backward) / chunks
     if p2p and p2p >= shortest:
-        told = f"a latency below one chunk's forward and backward, {shortest:g}, not {p2p:g}"
-        raise outside("interleaved 1F1B", told)
+        message = f"a latency below one chunk's forward and backward, {shortest:g}, not {p2p:g}"
+        raise outside("interleaved 1F1B", message)
     messages = 2 * (chunks * devices - 1) if devices > 1 else 0
     return (microbatches + (devices - 1) / chunks) * (forward + backward) + messages * p2p
 

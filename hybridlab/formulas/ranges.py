@@ -1,7 +1,7 @@
 """What every closed form of a schedule checks: sizes, times, and the range in which it holds."""
 
+from hybridlab.checks import times, whole_number
 from hybridlab.errors import UnsupportedSize
-from hybridlab.inputs import times, whole_number
 
 ROUNDING = 1e-12  # relative: 0.3 - 0.1 is a little less than 0.2
 

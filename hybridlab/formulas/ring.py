@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from hybridlab.checks import short_repr, times, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import shown, times, whole_number
 
 LEVELS = 127
 MOST_NUMBERS = 2**62
@@ -98,7 +98,7 @@ def _crest(count: int) -> float:
 def _rounding(crest: float, stochastic: bool) -> float:
     """Return the variance of the error of one rounding, in parts of that of the numbers."""
     if not isinstance(stochastic, (bool, np.bool_)):
-        raise HybridLabError(f"stochastic must be True or False, not {shown(stochastic)}")
+        raise HybridLabError(f"stochastic must be True or False, not {short_repr(stochastic)}")
     return _one(crest, "crest", 1e9) ** 2 / (12 * LEVELS**2) * (2 if stochastic else 1)
 
 
@@ -106,5 +106,5 @@ def _one(value: float, name: str, at_most: float) -> float:
     """Return one number from 0 to ``at_most``, or refuse it."""
     number = times(value, name)
     if number.ndim or number > at_most:
-        raise HybridLabError(f"{name} must be one number from 0 to {at_most:g}, not {shown(value)}")
+        raise HybridLabError(f"{name} must be one number from 0 to {at_most:g}, not {short_repr(value)}")
     return float(number)

@@ -5,9 +5,9 @@ Each bubble is K-1 times the largest of a few terms: the paper's, and those that
 too long to fit into the idle time. The others are not the paper's: they equal simulations at all costs tried.
 """
 
+from hybridlab.checks import whole_number
 from hybridlab.errors import UnsupportedSize
 from hybridlab.formulas.ranges import ROUNDING, numbers, outside, sizes
-from hybridlab.inputs import whole_number
 
 
 def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
@@ -75,8 +75,8 @@ def zb_v_makespan(devices: int, microbatches: int, forward: float, backward: flo
     devices, microbatches = _enough("ZB-V", devices, microbatches)
     forward, input_gradient, weight_gradient = _kinds(forward, backward, weight_gradient)
     if max(forward, weight_gradient) > input_gradient * (1 + ROUNDING):
-        told = f"a forward and a weight gradient of at most the input gradient, {input_gradient:g}"
-        raise outside("ZB-V", f"{told}, not {forward:g} and {weight_gradient:g}")
+        message = f"a forward and a weight gradient of at most the input gradient, {input_gradient:g}"
+        raise outside("ZB-V", f"{message}, not {forward:g} and {weight_gradient:g}")
     bubble = max(input_gradient / 2, input_gradient - weight_gradient)
     return microbatches * (forward + input_gradient + weight_gradient) + (devices - 1) * bubble
 

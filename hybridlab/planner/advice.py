@@ -2,8 +2,8 @@
 
 from bisect import bisect_left
 
+from hybridlab.checks import LARGEST
 from hybridlab.hardware import Profile
-from hybridlab.inputs import LARGEST
 from hybridlab.model import Transformer
 from hybridlab.planner.memory import MORE_MEMORY, can_fit
 from hybridlab.planner.plan import LEAST_BATCH, Plan, divisors, samples_of, tensor_degrees

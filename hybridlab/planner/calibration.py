@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.checks import each_of, one_time, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.hardware import Profile
-from hybridlab.inputs import each_of, one_time, shown
 from hybridlab.model import Transformer
 from hybridlab.planner.iteration import LEAST_EFFICIENCY, predict
 from hybridlab.planner.plan import Plan
@@ -55,8 +55,8 @@ def _refuse_faster_than_peak(measured: list[Measured], least: list[float], profi
     """Raise for the first run that takes fewer seconds than the least, those predicted at the peak of the GPU."""
     for place, ((*_, seconds), fewest) in enumerate(zip(measured, least, strict=True)):
         if seconds < fewest:
-            told = f"run {place} is too fast for any efficiency: at its peak {profile.name} needs {fewest:.6g} s"
-            raise HybridLabError(f"{told}, not {seconds:.6g}; give seconds of one iteration, and the plan and the GPU that ran it")
+            message = f"run {place} is too fast for any efficiency: at its peak {profile.name} needs {fewest:.6g} s"
+            raise HybridLabError(f"{message}, not {seconds:.6g}; give seconds of one iteration, and the plan and the GPU that ran it")
 
 
 def checked_runs(runs: Any) -> list[Measured]:
@@ -66,7 +66,7 @@ def checked_runs(runs: Any) -> list[Measured]:
 
 def _run(run: Any) -> Measured:
     if not isinstance(run, tuple) or len(run) != 3:
-        raise HybridLabError(f"a run is (model, plan, seconds), not {shown(run)}")
+        raise HybridLabError(f"a run is (model, plan, seconds), not {short_repr(run)}")
     model, plan, time = run
     seconds = one_time(time, "seconds")
     if not seconds:

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
+from hybridlab.checks import one_time, short_repr, true_or_false
 from hybridlab.errors import HybridLabError
 from hybridlab.hardware import Profile
-from hybridlab.inputs import one_time, shown, true_or_false
 from hybridlab.model import Transformer
 from hybridlab.planner.memory import refuse_overflow, stage_parameters
 from hybridlab.planner.network import message_seconds, ring_seconds
@@ -88,10 +88,10 @@ def predict(
     refuse_misfit(model, plan)
     checked_profile(profile)
     if not isinstance(wire, WireFormat):
-        raise HybridLabError(f"wire must be a WireFormat, such as FP16 or INT8, not {shown(wire)}")
+        raise HybridLabError(f"wire must be a WireFormat, such as FP16 or INT8, not {short_repr(wire)}")
     share = one_time(efficiency, "efficiency")
     if not LEAST_EFFICIENCY <= share <= 1:
-        raise HybridLabError(f"efficiency is the share of peak, from {LEAST_EFFICIENCY:g} to 1, not {shown(efficiency)}")
+        raise HybridLabError(f"efficiency is the share of peak, from {LEAST_EFFICIENCY:g} to 1, not {short_repr(efficiency)}")
     if true_or_false(must_fit, "must_fit"):
         refuse_overflow(model, plan, profile)
     layers, count = model.layers / plan.pipeline, plan.microbatches

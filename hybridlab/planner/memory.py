@@ -73,11 +73,11 @@ def refuse_overflow(model: Transformer, plan: Plan, profile: Profile) -> None:
     over = used.total - profile.memory
     if over > 0:
         parts = f"states {used.states / 1e9:.1f}, activations {used.activations / 1e9:.1f}, working memory {used.working / 1e9:.1f}"
-        told = f"the plan needs {used.total / 1e9:.1f} GB a GPU ({parts}), {over / 1e9:.1f} GB more than the {profile.memory / 1e9:g} GB"
+        message = f"the plan needs {used.total / 1e9:.1f} GB a GPU ({parts}), {over / 1e9:.1f} GB more than the {profile.memory / 1e9:g} GB"
         fitting = (way for way, other in _smaller(plan) if memory(model, other).total <= profile.memory)
         finest = replace(plan, tensor=model.heads, pipeline=model.layers, chunks=1)
         other = next(fitting, None) or (MORE_STAGES if can_fit(model, finest, profile) else MORE_MEMORY)
-        raise UnsupportedSize(f"{told} of {profile.name}; try {other}")
+        raise UnsupportedSize(f"{message} of {profile.name}; try {other}")
 
 
 def can_fit(model: Transformer, plan: Plan, profile: Profile) -> bool:

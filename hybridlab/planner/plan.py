@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
+from hybridlab.checks import known_name, short_repr, true_or_false, whole_number
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.hardware import Profile
-from hybridlab.inputs import known_name, shown, true_or_false, whole_number
 from hybridlab.model import RECOMPUTE, Transformer
 
 A_MODEL = "Transformer(layers=96, hidden=12288, heads=96)"
@@ -47,13 +47,13 @@ class Plan:
         object.__setattr__(self, "sequence_parallel", true_or_false(self.sequence_parallel, "sequence_parallel"))
         step = self.microbatch * self.data
         if self.global_batch % step:
-            told = f"{self.data} replicas with microbatches of {self.microbatch} take a global batch in steps of {step}"
-            raise UnsupportedSize(f"{told}, not {self.global_batch}{_try(self.global_batch, step)}")
+            message = f"{self.data} replicas with microbatches of {self.microbatch} take a global batch in steps of {step}"
+            raise UnsupportedSize(f"{message}, not {self.global_batch}{_try(self.global_batch, step)}")
         if self.chunks > 1 and self.pipeline == 1:
             raise UnsupportedSize(f"{self.chunks} chunks need a pipeline of at least 2 stages: with one stage take chunks=1")
         if self.chunks > 1 and self.microbatches % self.pipeline:
-            told = f"{self.microbatches} is not a multiple of {self.pipeline}{_try(self.microbatches, self.pipeline)}"
-            raise UnsupportedSize(f"interleaved needs microbatches a multiple of the stages: {told}, or chunks=1")
+            message = f"{self.microbatches} is not a multiple of {self.pipeline}{_try(self.microbatches, self.pipeline)}"
+            raise UnsupportedSize(f"interleaved needs microbatches a multiple of the stages: {message}, or chunks=1")
 
     @property
     def gpus(self) -> int:
@@ -69,14 +69,14 @@ class Plan:
 def checked_model(model: object) -> Transformer:
     """Return ``model`` if it is a Transformer, or refuse it."""
     if not isinstance(model, Transformer):
-        raise HybridLabError(f"model must be a Transformer, such as {A_MODEL}, not {shown(model)}")
+        raise HybridLabError(f"model must be a Transformer, such as {A_MODEL}, not {short_repr(model)}")
     return model
 
 
 def checked_profile(profile: object) -> Profile:
     """Return ``profile`` if it is a Profile, or refuse it."""
     if not isinstance(profile, Profile):
-        raise HybridLabError(f"profile must be a Profile of hybridlab.hardware, such as A100_80GB, not {shown(profile)}")
+        raise HybridLabError(f"profile must be a Profile of hybridlab.hardware, such as A100_80GB, not {short_repr(profile)}")
     return profile
 
 
@@ -84,12 +84,12 @@ def refuse_misfit(model: Transformer, plan: Plan) -> None:
     """Raise where the plan cannot share out the model: its layers into equal stages, its heads among the tensor GPUs."""
     checked_model(model)
     if not isinstance(plan, Plan):
-        raise HybridLabError(f"plan must be a Plan, such as {A_PLAN}, not {shown(plan)}")
+        raise HybridLabError(f"plan must be a Plan, such as {A_PLAN}, not {short_repr(plan)}")
     parts = plan.pipeline * plan.chunks
     if model.layers % parts:
-        told = f"{plan.pipeline} stages" + (f" of {plan.chunks} chunks" if plan.chunks > 1 else "")
+        message = f"{plan.pipeline} stages" + (f" of {plan.chunks} chunks" if plan.chunks > 1 else "")
         fit = ", ".join(map(str, divisors(model.layers)))
-        raise UnsupportedSize(f"{model.layers} layers cannot be cut into {told}: stages x chunks must be one of {fit}")
+        raise UnsupportedSize(f"{model.layers} layers cannot be cut into {message}: stages x chunks must be one of {fit}")
     if model.heads % plan.tensor:
         fit = ", ".join(map(str, divisors(model.heads)))
         raise UnsupportedSize(f"{model.heads} heads cannot be shared by {plan.tensor} GPUs: tensor must be one of {fit}")

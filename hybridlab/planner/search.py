@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, overload
 
 import numpy.typing as npt
 
+from hybridlab.arrays import one_object
+from hybridlab.checks import item_of, whole_number
 from hybridlab.errors import UnsupportedSize
-from hybridlab.fixed import one_object
 from hybridlab.hardware import Profile
-from hybridlab.inputs import item_of, whole_number
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner.advice import other_gpus
 from hybridlab.planner.iteration import EFFICIENCY, predict
@@ -120,12 +120,12 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
             time = predict(model, plan, profile, efficiency=efficiency, must_fit=False)
             found.append(Found(plan, time.seconds, time.tflops_per_gpu, used))
     if not tried:
-        told = f"no plan deals {model.layers} layers, {model.heads} heads and {batch} samples out to {count} GPUs"
-        told += f" in nodes of {profile.gpus_per_node} evenly"
-        raise UnsupportedSize(f"{told}; try {other_gpus(model, count, profile, asked)}")
+        message = f"no plan deals {model.layers} layers, {model.heads} heads and {batch} samples out to {count} GPUs"
+        message += f" in nodes of {profile.gpus_per_node} evenly"
+        raise UnsupportedSize(f"{message}; try {other_gpus(model, count, profile, asked)}")
     if not found:
-        told = f"none of {tried:,} plans on {count} GPUs fits in {profile.memory / 1e9:g} GB: the smallest needs {least / 1e9:.1f} GB"
-        raise UnsupportedSize(f"{told}, {(least - profile.memory) / 1e9:.1f} GB more; try {other_gpus(model, count, profile, asked)}")
+        message = f"none of {tried:,} plans on {count} GPUs fits in {profile.memory / 1e9:g} GB: the smallest needs {least / 1e9:.1f} GB"
+        raise UnsupportedSize(f"{message}, {(least - profile.memory) / 1e9:.1f} GB more; try {other_gpus(model, count, profile, asked)}")
     found.sort(key=lambda each: (each.seconds, each.memory))
     return Search(model, profile, tuple(found), tried)
 

@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 
-from hybridlab.inputs import Floats
+from hybridlab.arrays import Floats
 from hybridlab.palette import SPAN_COLOURS
 from hybridlab.plot.operations import corners, origin
 from hybridlab.plot.picture import MUTED
-from hybridlab.spans import SPAN_KINDS
 from hybridlab.timeline import Timeline
+from hybridlab.timeline.spans import SPAN_KINDS
 
 KINDS = ("optimiser", "reduce-scatter", "all-gather", "send", "receive")  # as they are drawn, one over the other
 WORDS = {"send": "message sent", "receive": "message received"}

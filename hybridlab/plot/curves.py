@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
+from hybridlab.arrays import Floats
+from hybridlab.checks import checked_text, numbers, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, checked_text, numbers, shown
 from hybridlab.palette import line_style
 from hybridlab.plot.picture import FONT, MARGIN, MUTED, RULE, WIDTH, Picture, page, text_width, write
 from hybridlab.plot.words import number
@@ -136,10 +137,10 @@ def _checked(x: Any, series: Mapping[str, Any]) -> tuple[Floats, dict[str, Float
     """Return the values as arrays, or refuse what no curve can be drawn through."""
     places = _values(x, "x")
     if not (np.diff(places) > 0).all():
-        raise HybridLabError(f"x must grow from value to value, not {shown(x)}")
+        raise HybridLabError(f"x must grow from value to value, not {short_repr(x)}")
     if not isinstance(series, Mapping) or not 1 <= len(series) <= len(STYLES):
         wanted = f'one to {len(STYLES)} curves by name, such as {{"GPipe": [0.75, 0.6]}}'
-        raise HybridLabError(f"series must be {wanted}, not {shown(series)}")
+        raise HybridLabError(f"series must be {wanted}, not {short_repr(series)}")
     curves = {checked_text(name, "the name of a curve"): _values(series[name], f"series {name!r}") for name in series}
     for name, values in curves.items():
         if values.size != places.size:
@@ -150,5 +151,5 @@ def _checked(x: Any, series: Mapping[str, Any]) -> tuple[Floats, dict[str, Float
 def _values(given: Any, name: str) -> Floats:
     values = numbers(given, name)
     if values.ndim != 1 or not (np.abs(values) < 1e100).all():
-        raise HybridLabError(f"{name} must be finite numbers in a row, at most 1e100, not {shown(given)}")
+        raise HybridLabError(f"{name} must be finite numbers in a row, at most 1e100, not {short_repr(given)}")
     return values

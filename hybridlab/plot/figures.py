@@ -4,9 +4,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+from hybridlab.checks import checked_text, removed_arguments, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.gone import gone
-from hybridlab.inputs import checked_text, shown
 from hybridlab.plot.legend import LEGEND_LINE, draw_axis, draw_legend, entries_for, ticks_for
 from hybridlab.plot.operations import numbers_for
 from hybridlab.plot.panel import AXIS, RIGHT, Frame, draw_panel, frame_for
@@ -18,7 +17,7 @@ BETWEEN = 0.16  # inches from one timeline to the head of the next
 LINE, TITLE = 0.19, 0.26  # inches that a line of text takes
 
 
-@gone(unit=UNIT_GONE)
+@removed_arguments(unit=UNIT_GONE)
 def timeline(
     timeline: Timeline,
     *,
@@ -52,7 +51,7 @@ def timeline(
     return _stacked({head: timeline}, "", frame, alt_text(timeline))
 
 
-@gone(unit=UNIT_GONE)
+@removed_arguments(unit=UNIT_GONE)
 def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, activations: bool = True) -> Picture:
     """Return a figure of several timelines, one below the other on one time axis; the keys are their titles.
 
@@ -67,14 +66,14 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, acti
     1f1b (1 device, 2 microbatches): makespan 6 ms, bubble ratio 0.000, peak activations, in microbatches: 1.>
     """
     if not isinstance(timelines, Mapping) or not timelines:
-        raise HybridLabError(f'compare takes timelines by title, such as {{"GPipe": ...}}, not {shown(timelines)}')
+        raise HybridLabError(f'compare takes timelines by title, such as {{"GPipe": ...}}, not {short_repr(timelines)}')
     for head, each in timelines.items():
         checked(each)
         checked_text(head, "the title of a timeline")
     units = {each.unit: head for head, each in timelines.items()}
     if len(units) > 1:
-        told = " and ".join(f"{unit or 'plain slots'} in {shown(head)}" for unit, head in units.items())
-        raise HybridLabError(f"timelines on one axis have one unit of time, not {told}: give their costs the same unit")
+        message = " and ".join(f"{unit or 'plain slots'} in {short_repr(head)}" for unit, head in units.items())
+        raise HybridLabError(f"timelines on one axis have one unit of time, not {message}: give their costs the same unit")
     devices = sum(each.schedule.devices for each in timelines.values())
     if devices > MOST_DEVICES:
         raise HybridLabError(f"{devices} devices in all are more than a figure can show: compare at most {MOST_DEVICES}")

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from hybridlab.ops import KINDS
 from hybridlab.palette import KIND_COLOURS, shade_colour
 from hybridlab.plot.beside import WORDS, draw_kind, kinds_in
 from hybridlab.plot.operations import Bars, draw_bars, draw_idle
 from hybridlab.plot.panel import AXIS, HELD, HELD_LINE, LEFT, Frame
 from hybridlab.plot.picture import INK, MARGIN, MUTED, WIDTH, text_width, write
 from hybridlab.plot.words import number
-from hybridlab.spans import SPAN_KINDS
+from hybridlab.schedule import KINDS
 from hybridlab.timeline import Timeline
+from hybridlab.timeline.spans import SPAN_KINDS
 
 SIZE = 8.5
 LEGEND_LINE = 0.25  # inches from one line of the legend to the next

@@ -8,12 +8,10 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 
-from hybridlab.inputs import Floats
-from hybridlab.ops import KINDS
+from hybridlab.arrays import Floats
 from hybridlab.palette import shade_colour, shades_of
 from hybridlab.plot.picture import text_width, write
-from hybridlab.rows import W
-from hybridlab.schedule import Schedule
+from hybridlab.schedule import KINDS, Operations, W
 from hybridlab.timeline import Timeline
 
 IDLE: dict[str, Any] = {"facecolor": "#F8F9FA", "edgecolor": "#B4BBC4", "linewidth": 0.0, "hatch": "/////"}
@@ -75,7 +73,7 @@ def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
     axes.add_collection(marks, autolim=False)
 
 
-def places_of(schedule: Schedule, pitch: float, height: float) -> tuple[Floats, Floats]:
+def places_of(schedule: Operations, pitch: float, height: float) -> tuple[Floats, Floats]:
     """Return the top and the height of every operation in inches: those of an overlapped pair share a bar, the forward above."""
     tops: Floats = schedule.device.astype(np.float64) * pitch
     heights: Floats = np.full(tops.size, height)

@@ -9,14 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Affine2D, blended_transform_factory
 
+from hybridlab.arrays import Floats
+from hybridlab.checks import short_repr, times
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, shown, times
 from hybridlab.plot.beside import draw_spans, lane_for
 from hybridlab.plot.operations import bars_of, draw_bars, draw_idle, numbers_for, origin, write_numbers
 from hybridlab.plot.picture import INK, MUTED, RULE, WIDTH, Picture, sheet, write
 from hybridlab.plot.words import number
-from hybridlab.replicas import Replicated
-from hybridlab.rows import F, I
+from hybridlab.schedule import F, I
+from hybridlab.step.replicas import Replicated
 from hybridlab.timeline import Timeline
 
 LEFT, RIGHT = 0.76, 0.14  # inches beside the time axis: the names of the devices, half a number
@@ -72,7 +73,7 @@ def _space(needed: float, given: Any, name: str, what: str) -> float:
         return needed
     space = times(given, name)
     if space.ndim or space < needed * (1 - 1e-9):  # a makespan as it is printed will do
-        raise HybridLabError(f"{name} must be one number, at least {what}, {number(needed)}, not {shown(given)}")
+        raise HybridLabError(f"{name} must be one number, at least {what}, {number(needed)}, not {short_repr(given)}")
     return max(needed, float(space))
 
 

@@ -4,8 +4,8 @@ import textwrap
 
 import numpy as np
 
+from hybridlab.checks import checked_text, counted, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import checked_text, counted, shown
 from hybridlab.palette import line_style
 from hybridlab.planner import Found, Plan, Search
 from hybridlab.plot.picture import INK, MUTED, Picture, text_width, write
@@ -30,7 +30,7 @@ def pareto(search: Search, *, title: str = "") -> Picture:
      No other beats 1 of them in both. The fastest: 0.00878 s, 1.7 GB, tensor 1, pipeline 1, data 1, microbatch 1.>
     """
     if not isinstance(search, Search):
-        raise HybridLabError(f"pareto draws a Search, such as search(model, gpus, A100_80GB) returns, not {shown(search)}")
+        raise HybridLabError(f"pareto draws a Search, such as search(model, gpus, A100_80GB) returns, not {short_repr(search)}")
     title, best, front = checked_text(title, "title"), search.best, search.pareto
     seconds = np.array([each.seconds for each in search.found])
     memory = np.array([each.memory for each in search.found]) / 1e9
@@ -69,7 +69,7 @@ def plan_words(plan: Plan) -> str:
 
 def _words(search: Search, title: str, slower: int) -> str:
     best, last = search.best, search.pareto[-1]
-    told = [
+    message = [
         *([f"{title}:"] if title else []),
         f"{Y_LABEL} against {X_LABEL}: {counted(len(search.found), 'plan')} that fit in {_room(search)}.",
         f"No other beats {len(search.pareto)} of them in both.",
@@ -77,7 +77,7 @@ def _words(search: Search, title: str, slower: int) -> str:
         *([f"The smallest: {_told(last)}."] if last != best else []),
         *([f"{counted(slower, 'slower plan')} not drawn."] if slower else []),
     ]
-    return " ".join(told)
+    return " ".join(message)
 
 
 def _told(found: Found) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from hybridlab.checks import checked_text, numbers, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import checked_text, numbers, shown
 from hybridlab.palette import line_style
 from hybridlab.plot.curves import LINE, dress
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, sheet, text_width, write
@@ -35,8 +35,10 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
     found = _checked(places)
     x_label, y_label, title = checked_text(x_label, "x_label"), checked_text(y_label, "y_label"), checked_text(title, "title")
     unbeaten = {place for place in found.values() if not any(_beats(other, place) for other in found.values())}
-    told = [f"{name}: {number(y)} at {number(x)}{', which none beats in both' * ((x, y) in unbeaten)}." for name, (x, y) in found.items()]
-    words = " ".join([*([f"{title}:"] if title else []), f"{y_label} against {x_label}.", *told])
+    message = [
+        f"{name}: {number(y)} at {number(x)}{', which none beats in both' * ((x, y) in unbeaten)}." for name, (x, y) in found.items()
+    ]
+    words = " ".join([*([f"{title}:"] if title else []), f"{y_label} against {x_label}.", *message])
     across, up = (1.08 * max(values) or 1.0 for values in zip(*found.values(), strict=True))
     figure, axes, inside = plane(words, title, x_label, y_label, across, up)
     for x, y in dict.fromkeys(found.values()):
@@ -94,13 +96,13 @@ def _meet(one: Box, other: Box) -> bool:
 def _checked(places: Any) -> dict[str, Place]:
     """Return the points as pairs of floats, or refuse what is none."""
     if not isinstance(places, Mapping) or not 1 <= len(places) <= MOST:
-        raise HybridLabError(f'points are one to {MOST} pairs by name, such as {{"GPipe": (8, 0.27)}}, not {shown(places)}')
+        raise HybridLabError(f'points are one to {MOST} pairs by name, such as {{"GPipe": (8, 0.27)}}, not {short_repr(places)}')
     found = {}
     for given, pair in places.items():
         name = checked_text(given, "the name of a point")
-        values = numbers(pair, f"point {shown(name)}")
+        values = numbers(pair, f"point {short_repr(name)}")
         if values.shape != (2,) or not ((values >= 0) & (values < 1e100)).all():
-            raise HybridLabError(f"point {shown(name)} must be two numbers from 0 to 1e100, not {shown(pair)}")
+            raise HybridLabError(f"point {short_repr(name)} must be two numbers from 0 to 1e100, not {short_repr(pair)}")
         x, y = (float(f"{value:.9g}") for value in values)
         found[name] = (x, y)
     return found

@@ -7,8 +7,8 @@ from typing import Any
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from hybridlab.checks import checked_text, numbers, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import checked_text, numbers, shown
 from hybridlab.palette import PART_COLOURS, ink_on
 from hybridlab.plot.curves import LINE, dress
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, sheet, text_width, write
@@ -29,14 +29,14 @@ def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = 
     """
     found = _checked(bars)
     sums = {name: sum(parts.values()) for name, parts in found.items()}
-    told = [
+    message = [
         f"{name}: {_short(sums[name])}, of which {', '.join(f'{part} {_short(value)}' for part, value in parts.items())}."
         for name, parts in found.items()
     ]
     x_label, above = checked_text(x_label, "x_label"), textwrap.wrap(checked_text(title, "title"), 66)
     names = _legend(list(next(iter(found.values()))))
     top = MARGIN + LINE * (len(above) + names[-1][1] + 1) + 0.12
-    figure = Picture(top + ROW * len(found) + 0.5, " ".join([*([f"{title}:"] if title else []), f"{x_label}.", *told]))
+    figure = Picture(top + ROW * len(found) + 0.5, " ".join([*([f"{title}:"] if title else []), f"{x_label}.", *message]))
     paper = page(figure)
     for row, line in enumerate(above):
         write(paper, MARGIN, MARGIN + LINE * row + 0.14, line, size=10.5, weight="bold")
@@ -88,17 +88,17 @@ def _legend(names: list[str]) -> list[tuple[str, int, float]]:
 def _checked(bars: Any) -> dict[str, dict[str, float]]:
     """Return the bars with their parts as floats, or refuse what is none."""
     if not isinstance(bars, Mapping) or not 1 <= len(bars) <= MOST:
-        raise HybridLabError(f'bars are one to {MOST} by name, such as {{"1 GPU": {{"computing": 8}}}}, not {shown(bars)}')
+        raise HybridLabError(f'bars are one to {MOST} by name, such as {{"1 GPU": {{"computing": 8}}}}, not {short_repr(bars)}')
     found: dict[str, dict[str, float]] = {}
     for given, parts in bars.items():
         name = checked_text(given, "the name of a bar")
         if not isinstance(parts, Mapping) or not 1 <= len(parts) <= len(PART_COLOURS):
-            raise HybridLabError(f"bar {shown(name)} must have one to {len(PART_COLOURS)} parts by name, not {shown(parts)}")
-        values = numbers(list(parts.values()), f"the parts of bar {shown(name)}")
+            raise HybridLabError(f"bar {short_repr(name)} must have one to {len(PART_COLOURS)} parts by name, not {short_repr(parts)}")
+        values = numbers(list(parts.values()), f"the parts of bar {short_repr(name)}")
         if values.ndim != 1 or not ((values >= 0) & (values < 1e100)).all():
-            raise HybridLabError(f"the parts of bar {shown(name)} must be numbers from 0 to 1e100, not {shown(parts)}")
+            raise HybridLabError(f"the parts of bar {short_repr(name)} must be numbers from 0 to 1e100, not {short_repr(parts)}")
         found[name] = {checked_text(part, "the name of a part"): float(value) for part, value in zip(parts, values, strict=True)}
         first = next(iter(found.values()))
         if list(found[name]) != list(first):
-            raise HybridLabError(f"bar {shown(name)} must have the parts of the first, {', '.join(first)}, in that order")
+            raise HybridLabError(f"bar {short_repr(name)} must have the parts of the first, {', '.join(first)}, in that order")
     return found

@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
+from hybridlab.arrays import Floats
+from hybridlab.checks import checked_text, counted, removed_arguments
 from hybridlab.errors import HybridLabError
-from hybridlab.gone import gone
-from hybridlab.inputs import Floats, checked_text, counted
 from hybridlab.plot.curves import LINE, dress, legend, legend_rows, style_of
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, text_width, write
 from hybridlab.plot.words import after_a_number, number
@@ -32,7 +32,7 @@ class Plot(NamedTuple):
     values: Floats
 
 
-@gone(unit=UNIT_GONE)
+@removed_arguments(unit=UNIT_GONE)
 def panels(
     sweep: Any,
     x: str,
@@ -59,8 +59,8 @@ def panels(
     found = lines_of(sweep, x, y, lines, labels, () if panels is None else panels)
     besides = [] if panels is None else [name for name in found.choices if name not in several(panels, "panels", found.choices)]
     if besides:
-        told = f"name it in panels, or draw one of its values, with sweep.where({besides[0]}=...)"
-        raise HybridLabError(f"{besides[0]!r} varies besides: {told}")
+        message = f"name it in panels, or draw one of its values, with sweep.where({besides[0]}=...)"
+        raise HybridLabError(f"{besides[0]!r} varies besides: {message}")
     axes = {name: label_of(name, found.labels, found.unit) for name in (found.x, *found.quantities)}
     plots = _plots(found, axes)
     positive = {name: any(bool((plot.values > 0).any()) for plot in plots if plot.quantity == name) for name in found.quantities}
@@ -175,19 +175,19 @@ def _drawn(found: Lines, plot: Plot, scales: list[str]) -> Any:
 def _left_out(found: Lines, plots: list[Plot], scales: list[str]) -> str:
     gaps = sum(int(np.isnan(plot.values).sum()) for plot in plots)
     low = sum(plot.values.size - int(_drawn(found, plot, scales).sum()) for plot in plots) - gaps
-    told = [f"{counted(gaps, 'point')} without a result"] if gaps else []
-    told += [f"{counted(low, 'point')} at 0 or less, where a logarithmic axis has no place"] if low else []
-    return f"Not drawn: {'; '.join(told)}." if told else ""
+    message = [f"{counted(gaps, 'point')} without a result"] if gaps else []
+    message += [f"{counted(low, 'point')} at 0 or less, where a logarithmic axis has no place"] if low else []
+    return f"Not drawn: {'; '.join(message)}." if message else ""
 
 
 def _words(found: Lines, plots: list[Plot], axes: Mapping[str, str], title: str, note: str) -> str:
     drawn = " and ".join(axes[name] for name in found.quantities)
     span = f"{drawn} against {axes[found.x]} from {number(found.places[0])} to {number(found.places[-1])}."
-    told = []
+    message = []
     for plot in plots:
         facts = []
         for name, values in zip(found.names, plot.values, strict=True):
             there = values[~np.isnan(values)]
             facts.append(f"{name} from {number(there[0])} to {number(there[-1])}" if there.size else f"{name} has no result")
-        told.append(f"{', '.join(plot.heads)}{': ' * bool(plot.heads)}{'; '.join(facts)}.")
-    return " ".join([*([f"{title}:"] if title else []), span, *told, *filter(None, [note])])
+        message.append(f"{', '.join(plot.heads)}{': ' * bool(plot.heads)}{'; '.join(facts)}.")
+    return " ".join([*([f"{title}:"] if title else []), span, *message, *filter(None, [note])])

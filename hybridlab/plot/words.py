@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from hybridlab.checks import counted, removed_arguments, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.gone import gone
-from hybridlab.inputs import counted, shown
-from hybridlab.replicas import Replicated
 from hybridlab.schedules import REGISTRY
+from hybridlab.step.replicas import Replicated
 from hybridlab.timeline import Timeline
 
 MOST_DEVICES = 64  # rows of one figure
@@ -55,7 +54,7 @@ def results_of(timeline: Timeline) -> str:
     return f"makespan {number(timeline.makespan)}{after_a_number(timeline.unit)}, bubble ratio {timeline.bubble_ratio:.3f}"
 
 
-@gone(unit=UNIT_GONE)
+@removed_arguments(unit=UNIT_GONE)
 def alt_text(timeline: Timeline) -> str:
     """Return what the figure of a timeline shows, with its numbers, for readers who cannot see it.
 
@@ -86,13 +85,13 @@ def _facts_of(timeline: Timeline) -> str:
     spans, after = timeline.spans, after_a_number(timeline.unit)
     first = min(float(timeline.start.min()), float(spans.earliest))
     messages, hops, updates = spans.of("send"), spans.of("reduce-scatter", "all-gather"), spans.of("optimiser")
-    told = [counted(messages.size, "message")] if messages.size else []
+    message = [counted(messages.size, "message")] if messages.size else []
     if hops.size:
         ends = number(float(hops.start.min()) - first), number(float(hops.end.max()) - first)
-        told.append(f"{counted(hops.size, 'hop')} of rings from {ends[0]} to {ends[1]}{after}")
+        message.append(f"{counted(hops.size, 'hop')} of rings from {ends[0]} to {ends[1]}{after}")
     if (updates.end > updates.start).any():
-        told.append(f"{counted(updates.size, 'optimiser')} of {number(float((updates.end - updates.start).max()))}{after}")
-    return "; beside the operations: ".join((facts, *filter(None, [", ".join(told)])))
+        message.append(f"{counted(updates.size, 'optimiser')} of {number(float((updates.end - updates.start).max()))}{after}")
+    return "; beside the operations: ".join((facts, *filter(None, [", ".join(message)])))
 
 
 def _copies_of(timeline: Timeline) -> str:
@@ -101,8 +100,8 @@ def _copies_of(timeline: Timeline) -> str:
     if schedule.copies == 1:
         return ""
     counts = np.bincount(schedule.copy_of, minlength=schedule.copies).tolist()
-    told = [f"{counted(count, 'microbatch')} from device {path[0]} on" for count, path in zip(counts, schedule.paths, strict=True)]
-    return f"; through each copy of the weights: {', '.join(told[:MOST_LISTED])}{', ...' * (len(told) > MOST_LISTED)}"
+    message = [f"{counted(count, 'microbatch')} from device {path[0]} on" for count, path in zip(counts, schedule.paths, strict=True)]
+    return f"; through each copy of the weights: {', '.join(message[:MOST_LISTED])}{', ...' * (len(message) > MOST_LISTED)}"
 
 
 def peaks_of(timeline: Timeline) -> str:
@@ -120,7 +119,7 @@ def peaks_of(timeline: Timeline) -> str:
 def checked(timeline: object) -> None:
     """Refuse what a figure cannot show, and say what it can."""
     if not isinstance(timeline, Timeline):
-        raise HybridLabError(f"a figure shows a Timeline, such as simulate() returns, not {shown(timeline)}")
+        raise HybridLabError(f"a figure shows a Timeline, such as simulate() returns, not {short_repr(timeline)}")
     if timeline.start.ndim > 1:
         settings = timeline.start.shape[:-1]
         raise HybridLabError(f"a figure shows one setting, but this timeline holds {settings}: pick one with .at()")

@@ -6,11 +6,13 @@ block holds its activations decides the memory; then fill the slots left empty. 
 
 import numpy as np
 
-from hybridlab.rows import Ints
+from hybridlab.arrays import Ints
+from hybridlab.schedule.grid import needed_lines
 from hybridlab.schedules.registry import register
 
 PERIOD = 6  # slots of a microbatch on a device: forward, input gradient and weight gradient of two chunks
 F0, F1, I1, I0, W1, W0 = range(6)  # the passes, by kind and chunk; the first four in the order of a microbatch's path
+LINE_OF_PASS = [0, 1, 3, 2, 5, 4]  # where F0, F1, I1, I0, W1, W0 stand among F0, F1, I0, I1, W0, W1
 SOURCE = "Qi et al., NeurIPS 2024, arXiv 2405.15362, sec. 2 and 3; theirs is the repeated block, the filling of slots is ours"
 
 
@@ -70,8 +72,8 @@ def plan(devices: int, microbatches: int, part: int, ahead: bool) -> Ints:
     first = block(devices, part)
     late = int(first.max()) + PERIOD * microbatches  # after the whole of the repeated block
     first = np.concatenate([first, late + first[[I1, I0]]])
-    room = 2 + 2 * ((devices + 1) // part)
-    room_0 = room - 1 - np.arange(devices) // part
+    capacity = 2 + 2 * ((devices + 1) // part)
+    capacity_0 = capacity - 1 - np.arange(devices) // part
     needs = _needs(devices)
     done = np.zeros((6, devices), dtype=np.intp)  # microbatches that each pass has behind it
     slots = np.zeros((6, devices, microbatches), dtype=np.intp)
@@ -80,8 +82,8 @@ def plan(devices: int, microbatches: int, part: int, ahead: bool) -> Ints:
         let_in = laid if ahead else min(laid, now // PERIOD + 1)
         ready = done < np.append(done, let_in)[needs]
         held_0, held_1 = done[F0] - done[W0], done[F1] - done[W1]
-        ready[F0] &= held_0 < room_0
-        ready[:2] &= held_0 + held_1 < room
+        ready[F0] &= held_0 < capacity_0
+        ready[:2] &= held_0 + held_1 < capacity
         rank = np.where(ready, first + PERIOD * done, 3 * late)
         device = np.flatnonzero(ready.any(axis=0))
         chosen = rank.argmin(axis=0)[device]
@@ -116,10 +118,11 @@ def block(devices: int, part: int) -> Ints:
 
 
 def _needs(devices: int) -> Ints:
-    """Return for every pass and device the place of the one that must be ahead of it, 6K for those let in."""
-    place = np.arange(6 * devices).reshape(6, devices)
-    needs = place[[F0, F1, I1, I0, I1, I0]]
-    needs[[F0, I1], 1:] = place[[F0, I1], :-1]
-    needs[[F1, I0], :-1] = place[[F1, I0], 1:]
-    needs[F0, 0], needs[F1, -1], needs[I1, 0], needs[I0, -1] = 6 * devices, place[F0, -1], place[F1, 0], place[I1, -1]
+    """Return which pass of which device each pass needs, shape (6, devices), as an index into 6 x devices; the last index for none."""
+    device = np.arange(devices)
+    line = np.concatenate([plane * 2 * devices + np.stack([device, 2 * devices - 1 - device]) for plane in range(3)])
+    line = line[LINE_OF_PASS]
+    pass_of = np.full(6 * devices + 1, 6 * devices)
+    pass_of[line.ravel()] = np.arange(6 * devices)
+    needs: Ints = pass_of[needed_lines(3, 2 * devices, 2 * devices)[line]]
     return needs

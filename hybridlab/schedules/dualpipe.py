@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from hybridlab.rows import Ints
-from hybridlab.schedules.lockstep import NONE, lockstep
+from hybridlab.arrays import Ints
+from hybridlab.schedule.grid import NONE, slots_in_order
 from hybridlab.schedules.registry import register
 
 # What a device runs: forward, full backward and input gradient of either side, and the oldest weight gradient that waits. A side is
@@ -35,7 +35,7 @@ def dualpipe_v(devices: int, microbatches: int, chunks: int) -> Ints:
     device = np.arange(devices)
     line_of = np.stack([device, 2 * devices - 1 - device], axis=1)
     programs = [_program(devices, microbatches, each) for each in range(devices)]
-    return lockstep(_places(programs, line_of, 0 * line_of, microbatches), (3, 2 * devices, microbatches))
+    return slots_in_order(_places(programs, line_of, 0 * line_of, microbatches).tolist(), (3, 2 * devices, microbatches))
 
 
 @register(
@@ -61,7 +61,7 @@ def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
     half = microbatches // 2
     programs = [_program(devices // 2, half, each) for each in range(devices // 2)]
     turns = _places(programs + programs[::-1], from_near, half * (from_near >= devices), microbatches)
-    return lockstep(turns, (3, 2 * devices, microbatches), copies=2)
+    return slots_in_order(turns.tolist(), (3, 2 * devices, microbatches), copies=2)
 
 
 def _program(devices: int, microbatches: int, device: int) -> list[tuple[int, int]]:

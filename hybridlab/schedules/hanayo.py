@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hybridlab.rows import Ints
+from hybridlab.arrays import Ints
 from hybridlab.schedules.registry import register
 
 FORWARD, BACKWARD = 1, 2  # slots an operation takes while the order is planned, whatever its real cost

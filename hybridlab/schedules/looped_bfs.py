@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hybridlab.rows import Ints
+from hybridlab.arrays import Ints
 from hybridlab.schedules.registry import register
 
 

@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from hybridlab.arrays import Ints
+from hybridlab.checks import MOST_CELLS, checked_text, counted, known_name, short_repr, whole_number
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.inputs import MOST_CELLS, checked_text, counted, known_name, shown, whole_number
-from hybridlab.rows import Ints
 from hybridlab.schedule import Schedule
 
 Rule = Callable[[int, int, int], Ints]
@@ -107,15 +107,15 @@ class Family:
             near = f"{below} or {below + apart}" if below >= least else f"{max(least, below + apart)}"
             if not self.whole_groups:
                 return f"{self.name} needs an even number of microbatches, not {microbatches}; try {near}"
-            told = f"{microbatches} is not divisible by {devices}; try {near}"
-            return f"{self.name} needs microbatches divisible by devices: {told}"
+            message = f"{microbatches} is not divisible by {devices}; try {near}"
+            return f"{self.name} needs microbatches divisible by devices: {message}"
         if 3 * devices * chunks * self.copies * max(microbatches, least) > MOST_CELLS:
             size = f"{devices} devices x {chunks} chunks x {microbatches} microbatches"
             fewer = "devices" if least > microbatches else "microbatches"
             return f"{size} is more than the {MOST_CELLS // (3 * self.copies):,} that fit in memory; try fewer {fewer}"
         if microbatches < least:
-            told = f"{microbatches} are too few for {counted(devices, 'device')}; try {least}"
-            return f"{self.name} needs at least {self.groups} microbatches for each device: {told}"
+            message = f"{microbatches} are too few for {counted(devices, 'device')}; try {least}"
+            return f"{self.name} needs at least {self.groups} microbatches for each device: {message}"
         return None
 
 
@@ -148,11 +148,11 @@ def register(
     groups = whole_number(groups, "groups", at_least=0)
     for what, flag in {"whole_groups": whole_groups, "mirrored": mirrored}.items():
         if not isinstance(flag, bool):
-            raise HybridLabError(f"{what} must be True or False, not {shown(flag)}")
+            raise HybridLabError(f"{what} must be True or False, not {short_repr(flag)}")
 
     def add(rule: Rule) -> Rule:
         if not callable(rule):
-            raise HybridLabError(f"a rule is a function of devices, microbatches and chunks, not {shown(rule)}")
+            raise HybridLabError(f"a rule is a function of devices, microbatches and chunks, not {short_repr(rule)}")
         sizes = (placement, fewest_chunks, chunk_step, whole_groups, groups, mirrored)
         _FAMILIES[name] = Family(name, title, rule, summary, source, *sizes)
         return rule

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hybridlab.rows import Ints
+from hybridlab.arrays import Ints
 from hybridlab.schedules.interleaved import counts
 from hybridlab.schedules.one_f_one_b import eager_one_f_one_b, one_f_one_b
 from hybridlab.schedules.registry import register

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.checks import checked_text, counted, each_of, known_name, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import checked_text, counted, each_of, known_name, shown
 from hybridlab.schedules import REGISTRY
 
 TIMES = ("makespan", "device_span", "p2p", "forward", "backward")
@@ -45,7 +45,7 @@ def cell(value: Any, name: str) -> Any:
     if value is None or isinstance(value, (str, bool)):
         return value
     if not isinstance(value, (int, float)) or not abs(value) <= LARGEST_VALUE:  # of NaN neither holds
-        raise HybridLabError(f"a cell of {name!r} is {shown(value)}: what is drawn are finite numbers and texts")
+        raise HybridLabError(f"a cell of {name!r} is {short_repr(value)}: what is drawn are finite numbers and texts")
     short = float(f"{value:.9g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
@@ -110,7 +110,7 @@ def checked_labels(labels: Any, known: Iterable[str]) -> dict[str, str]:
     hybridlab.errors.HybridLabError: unknown column 'ptp': did you mean 'p2p'? Known: p2p
     """
     if not isinstance(labels, Mapping | None):
-        raise HybridLabError(f'labels are words by column, such as {{"p2p": "Latency"}}, not {shown(labels)}')
+        raise HybridLabError(f'labels are words by column, such as {{"p2p": "Latency"}}, not {short_repr(labels)}')
     names = list(known)
     return {known_name(name, names, "column"): checked_text(text, f"the label of {name}") for name, text in (labels or {}).items()}
 

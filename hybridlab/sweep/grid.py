@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.checks import known_name, refuse_masked, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, refuse_masked, shown, whole_number
 
 SIZES = ("devices", "microbatches", "chunks")
 TOGETHER = ("forward", "backward", "weight_share")  # are those of one model: several values of two of them may belong in pairs
@@ -28,7 +28,9 @@ def names_of(key: Any) -> tuple[str, ...]:
     names = key if isinstance(key, tuple) else (key,)
     if not names or not all(isinstance(name, str) for name in names):
         wanted = "a grid is a dict from names of columns to their values, such as {'devices': [2, 4]}"
-        raise HybridLabError(f"{wanted}, or from several names such as ('forward', 'backward') to [(1, 2), (2, 4)], not from {shown(key)}")
+        raise HybridLabError(
+            f"{wanted}, or from several names such as ('forward', 'backward') to [(1, 2), (2, 4)], not from {short_repr(key)}"
+        )
     return names
 
 
@@ -50,8 +52,8 @@ def settings(lines: Sequence[Row], grid: Mapping[Any, Any]) -> list[Row]:
     try:
         order = [name for name in TopologicalSorter(needs).static_order() if name in needs]
     except CycleError as why:
-        told = " -> ".join(map(str, why.args[1]))
-        raise HybridLabError(f"the grid's functions wait for each other in a circle: {told}; give one of them values") from None
+        message = " -> ".join(map(str, why.args[1]))
+        raise HybridLabError(f"the grid's functions wait for each other in a circle: {message}; give one of them values") from None
     count = len(lines) * prod(map(len, axes.values()))
     if count > MOST_ROWS:
         raise HybridLabError(f"a sweep has at most {MOST_ROWS:,} rows, not {count:,}: take fewer values")
@@ -72,9 +74,9 @@ def _refuse_two_readings(axes: Iterable[tuple[str, ...]]) -> None:
     lists = [name for names in axes if len(names) == 1 for name in names if name in TOGETHER]
     if len(lists) > 1:
         one, other = lists[:2]
-        told = f"the grid gives several values of {one} and several of {other}, which may belong together or not"
+        message = f"the grid gives several values of {one} and several of {other}, which may belong together or not"
         pairs = f"{(one, other)}: [(1, 0.5), (2, 0.4)] where they do, with itertools.product(...) for every combination"
-        raise HybridLabError(f"{told}: give {pairs}, or a function, such as '{other}': lambda {one}: {one} / 2")
+        raise HybridLabError(f"{message}: give {pairs}, or a function, such as '{other}': lambda {one}: {one} / 2")
 
 
 def _axis(key: Any, value: Any) -> tuple[tuple[Any, ...], ...]:
@@ -83,11 +85,11 @@ def _axis(key: Any, value: Any) -> tuple[tuple[Any, ...], ...]:
         return tuple((cell,) for cell in _values(key, value))
     wanted = f"{key!r} takes a list with {len(key)} values at each point, such as {[tuple(range(1, 1 + len(key)))]}"
     if callable(value) or not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping, Set)):
-        raise HybridLabError(f"{wanted}, not {shown(value)}")
+        raise HybridLabError(f"{wanted}, not {short_repr(value)}")
     points = tuple(plain(point) for point in islice(value, MOST_ROWS + 1))
     for point in points:
         if not isinstance(point, tuple) or len(point) != len(key):
-            raise HybridLabError(f"{wanted}, not {shown(point)}")
+            raise HybridLabError(f"{wanted}, not {short_repr(point)}")
     if not points:
         raise HybridLabError(f"{key!r} is empty: give it a list with {len(key)} values at each point")
     return tuple(tuple(_cell(name, cell) for name, cell in zip(key, point, strict=True)) for point in points)
@@ -131,7 +133,7 @@ def _needs(name: str, function: Callable[..., Any], columns: Iterable[str]) -> l
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        raise HybridLabError(f"the parameters of {name}, {shown(function)}, cannot be read: wrap it in a lambda") from None
+        raise HybridLabError(f"the parameters of {name}, {short_repr(function)}, cannot be read: wrap it in a lambda") from None
     for parameter in parameters:
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD and parameter.kind is not parameter.KEYWORD_ONLY:
             raise HybridLabError(f"the parameters of {name} must be names of columns, not {parameter}: wrap it in a lambda")

@@ -5,11 +5,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from hybridlab.clock import side_by_side
+from hybridlab.checks import short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import shown
 from hybridlab.schedules import build
+from hybridlab.simulation import simulate_many
 from hybridlab.sweep.grid import Row
 
 CELLS = 2**21  # operations x settings of one job: 100 MB while it is timed, and many enough for each call of numpy
@@ -29,7 +29,7 @@ def timed(job: Job) -> list[Found]:
     """
     schedules = {size: build(*size) for size, _ in job}
     found: list[Found] = []
-    for timeline in side_by_side([(schedules[size], costs) for size, costs in job]):
+    for timeline in simulate_many([(schedules[size], costs) for size, costs in job]):
         peak = timeline.peak_activations.max(axis=-1)
         columns = (timeline.makespan, timeline.device_span, timeline.bubble_ratio, peak)
         found.append(list(zip(*(column.tolist() for column in columns), strict=True)))
@@ -72,14 +72,14 @@ def _batch(rows: Sequence[Row], names: Sequence[str], devices: int) -> Costs:
     except HybridLabError as why:
         fault = why
     for row in rows:
-        told = ", ".join(f"{name} {shown(value)}" for name, value in row.items())
+        message = ", ".join(f"{name} {short_repr(value)}" for name, value in row.items())
         try:
             costs = Costs(**{name: row[name] for name in names})
             costs.table(devices)
             if costs.batch:
                 raise fault
         except HybridLabError as why:
-            raise HybridLabError(f"{why} (in the row {told})") from None
+            raise HybridLabError(f"{why} (in the row {message})") from None
     raise fault
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hybridlab.checks import known_name, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown
 from hybridlab.palette import MOST_LINES
 from hybridlab.sweep.columns import LIST, cell, checked_labels, line_name, ordered, several
 from hybridlab.sweep.table import RESULTS, Sweep
@@ -47,7 +47,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
     """
     given = sweep.rows if isinstance(sweep, Sweep) else []
     if not given:
-        raise HybridLabError(f"sweep is the table of a sweep, with at least one row, not {shown(sweep)}")
+        raise HybridLabError(f"sweep is the table of a sweep, with at least one row, not {short_repr(sweep)}")
     words, quantities = checked_labels(labels, sweep.columns), several(y, "y", sweep.columns)
     if not quantities:
         raise HybridLabError("y names no column: give one to draw, such as 'bubble_ratio'")
@@ -71,7 +71,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
         choice = tuple(place[name][row[name]] for name in free)
         point = choice, keys.index(tuple(place[name][row[name]] for name in apart)), place[x][row[x]]
         if point in at:
-            same = ", ".join(f"{name} {shown(row[name])}" for name in (x, *apart, *free))
+            same = ", ".join(f"{name} {short_repr(row[name])}" for name in (x, *apart, *free))
             raise HybridLabError(f"two rows have the same {same}: name what tells them apart in lines, or draw fewer with sweep.where()")
         at[point] = row
     names = tuple(line_name({name: values[name][each] for name, each in zip(apart, key, strict=True)}, words) for key in keys)
@@ -105,8 +105,8 @@ def _refuse_undrawable(rows: list[dict[str, Any]], wanted: tuple[str, ...]) -> N
             raise HybridLabError(f"the column {name!r} has no value to draw: every row was refused")
         for value in found:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
-                told = "one value a device" if value is LIST else shown(value)
-                raise HybridLabError(f"the column {name!r} is no axis: it holds {told}, and an axis needs numbers")
+                message = "one value a device" if value is LIST else short_repr(value)
+                raise HybridLabError(f"the column {name!r} is no axis: it holds {message}, and an axis needs numbers")
 
 
 def _free(rows: list[dict[str, Any]], fixed: tuple[str, ...], offered: list[str]) -> list[str]:

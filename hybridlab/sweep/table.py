@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from hybridlab.checks import counted, each_of, known_name, short_repr, unit_of_time, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, each_of, known_name, shown, unit_of_time, whole_number
 from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.sweep.grid import SIZES, Row, names_of, plain, settings
 from hybridlab.sweep.jobs import Run, Size, batches_of, packed, timed, watched
@@ -46,13 +46,13 @@ class Sweep:
         names, rows = self.columns, self.values
         unit_of_time(self.unit)
         if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise HybridLabError(f"the columns of a sweep are a tuple of names, each once, not {shown(names)}")
+            raise HybridLabError(f"the columns of a sweep are a tuple of names, each once, not {short_repr(names)}")
         if not isinstance(rows, tuple):
-            raise HybridLabError(f"the values of a sweep are a tuple of rows, not {shown(rows)}")
+            raise HybridLabError(f"the values of a sweep are a tuple of rows, not {short_repr(rows)}")
         wrong = [row for row in rows if not isinstance(row, tuple) or len(row) != len(names)]
         if wrong:
-            told = f"a row of a sweep is a tuple with a value for each of its {counted(len(names), 'column')}"
-            raise HybridLabError(f"{told}, not {shown(wrong[0])}")
+            message = f"a row of a sweep is a tuple with a value for each of its {counted(len(names), 'column')}"
+            raise HybridLabError(f"{message}, not {short_repr(wrong[0])}")
 
     @property
     def rows(self) -> list[Row]:
@@ -166,7 +166,9 @@ def sweep(
 def _check(grid: Any, executor: Any, progress: Any) -> list[str]:
     """Return the grid's columns, or refuse what no sweep can read."""
     if not isinstance(grid, Mapping):
-        raise HybridLabError(f"a grid is a dict from names of columns to their values, such as {{'devices': [2, 4]}}, not {shown(grid)}")
+        raise HybridLabError(
+            f"a grid is a dict from names of columns to their values, such as {{'devices': [2, 4]}}, not {short_repr(grid)}"
+        )
     names = [name for key in grid for name in names_of(key)]
     twice = [name for place, name in enumerate(names) if name in names[:place]]
     if twice:
@@ -181,9 +183,9 @@ def _check(grid: Any, executor: Any, progress: Any) -> list[str]:
     if missing:
         raise HybridLabError(f"a grid needs devices, microbatches, forward and backward: {', '.join(missing)} missing")
     if executor is not None and not callable(getattr(executor, "map", None)):
-        raise HybridLabError(f"executor must be a concurrent.futures.Executor, such as a ProcessPoolExecutor, not {shown(executor)}")
+        raise HybridLabError(f"executor must be a concurrent.futures.Executor, such as a ProcessPoolExecutor, not {short_repr(executor)}")
     if progress is not None and not isinstance(progress, bool):
-        raise HybridLabError(f"progress must be True, False or None, not {shown(progress)}")
+        raise HybridLabError(f"progress must be True, False or None, not {short_repr(progress)}")
     return names
 
 
@@ -199,7 +201,7 @@ def _lines(schedules: Any, grid: Collection[str]) -> list[Row]:
         name = known_schedule(name)
         line: Row = {"schedule": name}
         if chunks is not None and "chunks" in grid:
-            raise HybridLabError(f"the grid gives chunks, and the pair {shown(each)} too: give one of them")
+            raise HybridLabError(f"the grid gives chunks, and the pair {short_repr(each)} too: give one of them")
         if "chunks" not in grid:
             line["chunks"] = REGISTRY[name].fewest_chunks if chunks is None else whole_number(chunks, "chunks")
         lines.append(line)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hybridlab.arrays import Floats, Frozen, readonly
+from hybridlab.checks import counted, each_of, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import Fixed, fixed
-from hybridlab.inputs import Floats, counted, each_of, shown, whole_number
 from hybridlab.schedule import Schedule
 from hybridlab.training.alone import DEFAULT, train_alone
 from hybridlab.training.data import digits
@@ -34,7 +34,7 @@ class AccuracyRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AccuracyTable(Fixed):
+class AccuracyTable(Frozen):
     """Rows of an accuracy check, the single device first; ``str`` lays them out as a table.
 
     ``accuracies`` has one row a way to train and one column a seed. ``setting`` says what was trained, in words.
@@ -50,8 +50,8 @@ class AccuracyTable(Fixed):
         for row in others:
             beside = f"{100 * (row.mean - alone.mean):+7.2f} {row.distance:8.0e} {row.bytes_sent:8,}"
             lines.append(f"{_start(row)} {beside}")
-        told = "points, weights: difference from one device; bytes: sent in one step"
-        return "\n".join([f"held-out accuracy, {self.setting}", *lines, told])
+        message = "points, weights: difference from one device; bytes: sent in one step"
+        return "\n".join([f"held-out accuracy, {self.setting}", *lines, message])
 
     def __repr__(self) -> str:
         return f"<AccuracyTable: {self.setting}>"
@@ -94,7 +94,7 @@ def accuracy_check(
     if not pairs or not numbers:
         raise HybridLabError("an accuracy check needs at least one format and one seed")
     if progress is not None and not callable(progress):
-        raise HybridLabError(f"progress is a function of the runs done and of all, or None, not {shown(progress)}")
+        raise HybridLabError(f"progress is a function of the runs done and of all, or None, not {short_repr(progress)}")
     batch = equal_batch(schedule, replicas) if batch is None else batch
     shared: Any = {"network": network, "batch": batch, "steps": steps, "learning_rate": learning_rate}
     accuracies, sent = np.empty((1 + len(pairs), len(numbers))), [0] * (1 + len(pairs))
@@ -112,8 +112,8 @@ def accuracy_check(
     names = ["one device", *(f"{wire}, error feedback" if feedback else str(wire) for wire, feedback in pairs)]
     columns = (accuracies.mean(axis=1), accuracies.min(axis=1), accuracies.max(axis=1), distances.mean(axis=1))
     rows = tuple(map(AccuracyRow, names, *(column.tolist() for column in columns), sent))
-    told = f"{schedule.name}, {counted(schedule.devices, 'device')} x {counted(replicas, 'replica')}, {counted(len(numbers), 'seed')}"
-    return AccuracyTable(told, rows, fixed(accuracies))
+    message = f"{schedule.name}, {counted(schedule.devices, 'device')} x {counted(replicas, 'replica')}, {counted(len(numbers), 'seed')}"
+    return AccuracyTable(message, rows, readonly(accuracies))
 
 
 def _start(row: AccuracyRow) -> str:
@@ -123,4 +123,6 @@ def _start(row: AccuracyRow) -> str:
 def _format(pair: Any) -> tuple[WireFormat, bool]:
     if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], WireFormat) and isinstance(pair[1], bool):
         return pair
-    raise HybridLabError(f"a format is a pair such as (INT8, True): a wire format, and whether error feedback is on, not {shown(pair)}")
+    raise HybridLabError(
+        f"a format is a pair such as (INT8, True): a wire format, and whether error feedback is on, not {short_repr(pair)}"
+    )

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from hybridlab.fixed import fixed
-from hybridlab.inputs import Floats, whole_number
-from hybridlab.rows import Ints
+from hybridlab.arrays import Floats, Ints, readonly
+from hybridlab.checks import whole_number
 from hybridlab.training.data import DataSet, batches
 from hybridlab.training.network import Network
 from hybridlab.training.results import Log, Progress, TrainedAlone, data_for, generators, rate_of
@@ -43,7 +42,7 @@ def train_alone(
             loss, gradient = loss_and_gradient(network, weights, data.inputs[chosen], data.labels[chosen])
             weights = weights - rate * gradient
         log.add(loss, weights)
-    return TrainedAlone(network, fixed(weights), *log.columns())
+    return TrainedAlone(network, readonly(weights), *log.columns())
 
 
 def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels: Ints) -> tuple[float, Floats]:

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hybridlab.arrays import Floats, Frozen, Ints, readonly
+from hybridlab.checks import numbers, random_source, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import Fixed, fixed
-from hybridlab.inputs import Floats, numbers, random_source, shown, whole_number
-from hybridlab.rows import Ints
 
 HELD_OUT = 397  # of the 1,797 digits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DataSet(Fixed):
+class DataSet(Frozen):
     """Samples to train on and samples held out: inputs of shape (samples, features), labels 0, 1, 2, ... (samples,)."""
 
     inputs: Floats
@@ -30,12 +29,12 @@ class DataSet(Fixed):
             array = numbers(getattr(self, name), name)
             if array.ndim != 2 or not np.isfinite(array).all():
                 raise HybridLabError(f"{name} must be finite numbers of shape (samples, features), not shape {array.shape}")
-            object.__setattr__(self, name, fixed(array))
+            object.__setattr__(self, name, readonly(array))
         if self.inputs.shape[1] != self.held_out_inputs.shape[1]:
-            told = f"{self.inputs.shape[1]} and {self.held_out_inputs.shape[1]}"
-            raise HybridLabError(f"samples to train on and held out must have the same number of features, not {told}")
+            message = f"{self.inputs.shape[1]} and {self.held_out_inputs.shape[1]}"
+            raise HybridLabError(f"samples to train on and held out must have the same number of features, not {message}")
         for name, samples in (("labels", self.inputs), ("held_out_labels", self.held_out_inputs)):
-            object.__setattr__(self, name, fixed(_labels(getattr(self, name), name, len(samples))))
+            object.__setattr__(self, name, readonly(_labels(getattr(self, name), name, len(samples))))
 
     @property
     def classes(self) -> int:
@@ -93,7 +92,7 @@ def _images() -> tuple[Floats, Ints]:
     except ImportError as why:
         raise HybridLabError(f"the digits come with scikit-learn, which cannot be loaded ({why}): pip install scikit-learn") from why
     images, labels = load_digits(return_X_y=True)
-    return fixed(images / 16), fixed(labels.astype(np.intp))
+    return readonly(images / 16), readonly(labels.astype(np.intp))
 
 
 def _labels(value: npt.ArrayLike, name: str, samples: int) -> npt.NDArray[Any]:
@@ -102,5 +101,5 @@ def _labels(value: npt.ArrayLike, name: str, samples: int) -> npt.NDArray[Any]:
     except (ValueError, TypeError):  # ragged
         array = np.empty(0)
     if array.dtype.kind not in "iu" or array.shape != (samples,) or array.min() < 0 or array.max() >= 2**31:
-        raise HybridLabError(f"{name} must be {samples:,} whole numbers from 0, one for each sample, not {shown(value)}")
+        raise HybridLabError(f"{name} must be {samples:,} whole numbers from 0, one for each sample, not {short_repr(value)}")
     return array.astype(np.intp)

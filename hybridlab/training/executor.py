@@ -5,11 +5,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from hybridlab.arrays import Floats, Ints, readonly
+from hybridlab.checks import counted, each_of, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import fixed
-from hybridlab.inputs import Floats, counted, each_of, shown, whole_number
-from hybridlab.ops import Kind, Op
-from hybridlab.rows import Ints
+from hybridlab.schedule import Kind, Op
 from hybridlab.training.network import Network, activated, slope
 from hybridlab.training.stage import Activations, Halfway, add_gradients, cross_entropy, halfway_through, sums_of
 
@@ -49,15 +48,17 @@ class Executor:
         cut = network.stages(len(self.device_of) // self.copies)
         self._stages = len(cut)
         if len(self.device_of) % self.copies:
-            raise HybridLabError(f"device_of must name equally many devices for each of {self.copies} copies, not {shown(self.device_of)}")
+            raise HybridLabError(
+                f"device_of must name equally many devices for each of {self.copies} copies, not {short_repr(self.device_of)}"
+            )
         for first in range(0, len(self.device_of), self._stages):
             held = np.bincount(self.device_of[first : first + self._stages], minlength=1 + max(self.device_of))
             if (held != held[0]).any():
-                raise HybridLabError(f"every device from 0 on must hold equally many stages, but they hold {shown(held.tolist())}")
+                raise HybridLabError(f"every device from 0 on must hold equally many stages, but they hold {short_repr(held.tolist())}")
         wanted = [(len(labels) * self.copies, network.count(layers)) for layers in cut]
         if [np.shape(flat) for flat in each_of(weights, "weights are arrays")] != wanted:
-            told = f"inputs (replicas, microbatches, samples, features) have shape {inputs.shape}"
-            raise HybridLabError(f"{told}: the weights of the {counted(len(cut), 'stage')} must then have shapes {wanted}")
+            message = f"inputs (replicas, microbatches, samples, features) have shape {inputs.shape}"
+            raise HybridLabError(f"{message}: the weights of the {counted(len(cut), 'stage')} must then have shapes {wanted}")
         self.samples = labels.shape[1] * labels.shape[2]  # of a replica
         self.labels = labels
         self.losses = np.zeros(len(labels))
@@ -86,7 +87,7 @@ class Executor:
         steps = {Kind.F: self._forward, Kind.B: self._backward, Kind.I: self._input_gradient, Kind.W: self._weight_gradient}
         for op in each_of(ops, "run takes the operations of a pipeline, one after the other"):
             if not isinstance(op, Op) or op.stage not in range(self._stages) or not isinstance(op.kind, Kind):
-                raise HybridLabError(f"{shown(op)} is not an operation of this pipeline of {counted(self._stages, 'stage')}")
+                raise HybridLabError(f"{short_repr(op)} is not an operation of this pipeline of {counted(self._stages, 'stage')}")
             steps[op.kind](op)
         unfinished = len(self._arrived) + len(self._returned) + len(self._kept) + len(self._halfway)
         if unfinished:
@@ -99,7 +100,7 @@ class Executor:
         if self._is_last(op.stage):
             output = self._judged(output, self.labels[:, op.microbatch])
         else:
-            output = fixed(activated(output, self.network.activation))
+            output = readonly(activated(output, self.network.activation))
             self._arrived[op.stage + 1, op.microbatch] = output
         self._kept[op.stage, op.microbatch] = Activations(inputs, output)
         device = self.device_of[self._line(op)]
@@ -137,7 +138,7 @@ class Executor:
         layers = self._layers[self._line(op)]
         halfway = halfway_through(layers, inputs, delta, self.network.activation)
         if op.stage:
-            self._returned[op.stage - 1, op.microbatch] = fixed(halfway.deltas[0] @ layers[0].matrix.swapaxes(-1, -2))
+            self._returned[op.stage - 1, op.microbatch] = readonly(halfway.deltas[0] @ layers[0].matrix.swapaxes(-1, -2))
         return halfway
 
     def _add(self, op: Op, halfway: Halfway) -> None:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hybridlab.arrays import Floats, Ints
+from hybridlab.checks import counted, each_of, known_name, random_source, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, counted, each_of, known_name, random_source, shown, whole_number
-from hybridlab.rows import Ints
 
 ACTIVATIONS = ("tanh", "relu")
 
@@ -59,7 +59,7 @@ class Network:
     def count(self, layers: Sequence[int]) -> int:
         """Return the number of parameters of some of the ``layers``, counted from 0."""
         if any(layer not in range(self.layers) for layer in layers):
-            raise HybridLabError(f"the layers of this network are 0 to {self.layers - 1}, not {shown(layers)}")
+            raise HybridLabError(f"the layers of this network are 0 to {self.layers - 1}, not {short_repr(layers)}")
         return sum((self.sizes[layer] + 1) * self.sizes[layer + 1] for layer in layers)
 
     def stages(self, count: int) -> tuple[range, ...]:
@@ -71,8 +71,8 @@ class Network:
         (range(0, 2), range(2, 3), range(3, 4))
         """
         if whole_number(count, "stages") > self.layers:
-            told = f"{counted(count, 'stage')} need at least {counted(count, 'layer')}, but the network has {self.layers}"
-            raise HybridLabError(f"{told}: take fewer stages, or a deeper network")
+            message = f"{counted(count, 'stage')} need at least {counted(count, 'layer')}, but the network has {self.layers}"
+            raise HybridLabError(f"{message}: take fewer stages, or a deeper network")
         least, more = divmod(self.layers, count)
         ends = [stage * least + min(stage, more) for stage in range(count + 1)]
         return tuple(range(start, end) for start, end in pairwise(ends))
@@ -148,7 +148,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _told(value: Any) -> str:
-    return f"shape {value.shape} of {value.dtype}" if isinstance(value, np.ndarray) else shown(value)
+    return f"shape {value.shape} of {value.dtype}" if isinstance(value, np.ndarray) else short_repr(value)
 
 
 def activated(sums: Floats, activation: str) -> Floats:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hybridlab.arrays import Floats, Frozen, Ints, readonly
+from hybridlab.checks import numbers, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import Fixed, fixed
-from hybridlab.inputs import Floats, numbers, shown, whole_number
-from hybridlab.rows import Ints
 from hybridlab.training.data import DataSet, digits
 from hybridlab.training.network import Network
 
@@ -16,7 +15,7 @@ Progress = Callable[[int, int], object]  # called with the number of steps done 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TrainedAlone(Fixed):
+class TrainedAlone(Frozen):
     """A network after training on one device.
 
     ``weights`` are its parameters, shape (parameters,), as :class:`Network` lays them out; ``losses`` the mean loss
@@ -62,7 +61,7 @@ class Log:
 
     def __init__(self, network: Network, data: DataSet, steps: int, every: int | None, progress: Progress | None) -> None:
         if progress is not None and not callable(progress):
-            raise HybridLabError(f"progress is a function of the steps done and of all, or None, not {shown(progress)}")
+            raise HybridLabError(f"progress is a function of the steps done and of all, or None, not {short_repr(progress)}")
         self.network, self.data, self.steps, self.progress = network, data, steps, progress
         self.every = steps if every is None else whole_number(every, "every")
         self.losses: list[float] = []
@@ -85,24 +84,24 @@ class Log:
     def must_be_finite(self, *arrays: float | Floats) -> None:
         """Raise :class:`HybridLabError` where training has diverged."""
         if not all(np.isfinite(array).all() for array in arrays):
-            told = f"training diverges: in step {len(self.losses) + 1} numbers are no longer finite"
-            raise HybridLabError(f"{told}; try a smaller learning_rate")
+            message = f"training diverges: in step {len(self.losses) + 1} numbers are no longer finite"
+            raise HybridLabError(f"{message}; try a smaller learning_rate")
 
     def columns(self) -> tuple[Floats, Ints, Floats]:
         """Return what was noted, as ``losses``, ``checked`` and ``accuracies`` of :class:`TrainedAlone`."""
         checked, accuracies = np.array(list(self.accuracies)), np.array(list(self.accuracies.values()))
-        return fixed(np.array(self.losses)), fixed(checked), fixed(accuracies)
+        return readonly(np.array(self.losses)), readonly(checked), readonly(accuracies)
 
 
 def data_for(network: Network, data: DataSet | None) -> DataSet:
     """Return the data, the digits if None, or refuse data that do not fit the network."""
     data = digits() if data is None else data
     if not isinstance(network, Network) or not isinstance(data, DataSet):
-        raise HybridLabError(f"training takes a Network and a DataSet, not {shown(network)} and {shown(data)}")
+        raise HybridLabError(f"training takes a Network and a DataSet, not {short_repr(network)} and {short_repr(data)}")
     features = data.inputs.shape[1]
     if network.sizes[0] != features or network.sizes[-1] < data.classes:
-        told = f"the data have {features} features and {data.classes} classes"
-        raise HybridLabError(f"{told}: a network for them has sizes ({features}, ..., {data.classes}), not {network.sizes}")
+        message = f"the data have {features} features and {data.classes} classes"
+        raise HybridLabError(f"{message}: a network for them has sizes ({features}, ..., {data.classes}), not {network.sizes}")
     return data
 
 
@@ -110,7 +109,7 @@ def rate_of(value: object) -> float:
     """Return a learning rate as a float, or refuse what is no finite number above 0."""
     rate = numbers(value, "learning_rate")
     if rate.ndim or not 0 < rate < np.inf:
-        raise HybridLabError(f"learning_rate must be a number above 0, not {shown(value)}")
+        raise HybridLabError(f"learning_rate must be a number above 0, not {short_repr(value)}")
     return float(rate)
 
 

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hybridlab.inputs import Floats
-from hybridlab.rows import Ints
+from hybridlab.arrays import Floats, Ints
 from hybridlab.training.network import Layer, activated, slope
 
 

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.arrays import Floats, readonly
+from hybridlab.checks import counted, numbers, short_repr, whole_number
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.errors import HybridLabError
-from hybridlab.fixed import fixed
-from hybridlab.inputs import Floats, counted, numbers, shown, whole_number
-from hybridlab.ops import Op
-from hybridlab.replicas import Replicated, holders
-from hybridlab.schedule import Schedule
+from hybridlab.schedule import Op, Schedule
+from hybridlab.step.replicas import Replicated, holders
 from hybridlab.training.alone import DEFAULT
 from hybridlab.training.data import DataSet, batches
 from hybridlab.training.executor import Executor
@@ -62,7 +61,7 @@ def train(
     """
     _must_be_one_pipeline(schedule)
     if not isinstance(by_label, bool):
-        raise HybridLabError(f"by_label must be True or False, not {shown(by_label)}")
+        raise HybridLabError(f"by_label must be True or False, not {short_repr(by_label)}")
     data = data_for(network, data)
     shape = _microbatches(whole_number(batch, "batch"), whole_number(replicas, "replicas"), schedule.microbatches)
     for_weights, for_batches, for_wire = generators(seed)
@@ -85,8 +84,8 @@ def train(
         all_weights = np.concatenate(weights, axis=1)
         spread.append(np.ptp(all_weights, axis=0).max())
         log.add(float(step.losses.mean()), all_weights)
-    rest = fixed(np.array(spread)), fixed(step.peak_activations), wires.bytes_sent
-    return Trained(network, fixed(all_weights[0]), *log.columns(), fixed(all_weights), *rest)
+    rest = readonly(np.array(spread)), readonly(step.peak_activations), wires.bytes_sent
+    return Trained(network, readonly(all_weights[0]), *log.columns(), readonly(all_weights), *rest)
 
 
 def in_running_order(schedule: Schedule) -> tuple[Op, ...]:
@@ -97,7 +96,7 @@ def in_running_order(schedule: Schedule) -> tuple[Op, ...]:
     0F0 1F0 0F1 1B0 0B0 1F1 1B1 0B1
     """
     if not isinstance(schedule, Schedule):
-        raise HybridLabError(f"only a Schedule has slots, such as build('1f1b', 4, 8), not {shown(schedule)}")
+        raise HybridLabError(f"only a Schedule has slots, such as build('1f1b', 4, 8), not {short_repr(schedule)}")
     return tuple(schedule.ops[row] for row in np.argsort(schedule.slot, kind="stable").tolist())
 
 
@@ -120,9 +119,11 @@ class _Wires:
         self, wire: WireFormat, error_feedback: bool, all_reduce: AllReduce | None, weights: list[Floats], rng: np.random.Generator
     ) -> None:
         if not isinstance(wire, WireFormat) or not isinstance(error_feedback, bool):
-            raise HybridLabError(f"the ring takes a WireFormat, and error_feedback True or False, not {shown((wire, error_feedback))}")
+            raise HybridLabError(f"the ring takes a WireFormat, and error_feedback True or False, not {short_repr((wire, error_feedback))}")
         if all_reduce is not None and not callable(all_reduce):
-            raise HybridLabError(f"all_reduce is a function of the gradients of a stage, or None for the ring, not {shown(all_reduce)}")
+            raise HybridLabError(
+                f"all_reduce is a function of the gradients of a stage, or None for the ring, not {short_repr(all_reduce)}"
+            )
         self.wire, self.all_reduce, self.rng = wire, all_reduce, rng
         self.residuals = [np.zeros_like(stage) if error_feedback else None for stage in weights]
         self.sent = [0] * len(weights)  # bytes, of the last step
@@ -139,7 +140,7 @@ class _Wires:
                 self.residuals[stage] = result.residual.astype(np.float64, copy=False)
             self.sent[stage] = int(result.bytes_sent.sum())
             return result.values.astype(np.float64, copy=False)
-        mine = numbers(self.all_reduce(fixed(gradients)), "what all_reduce returns")
+        mine = numbers(self.all_reduce(readonly(gradients)), "what all_reduce returns")
         if mine.shape != gradients.shape:
             raise HybridLabError(f"all_reduce must return an average for each holder, shape {gradients.shape}, not {mine.shape}")
         return mine
@@ -147,7 +148,7 @@ class _Wires:
 
 def _must_be_one_pipeline(schedule: Any) -> None:
     if not isinstance(schedule, Schedule) or isinstance(schedule, Replicated):
-        raise HybridLabError(f"training takes the Schedule of one pipeline, such as build('1f1b', 4, 8), not {shown(schedule)}")
+        raise HybridLabError(f"training takes the Schedule of one pipeline, such as build('1f1b', 4, 8), not {short_repr(schedule)}")
 
 
 def _microbatches(batch: int, replicas: int, microbatches: int) -> tuple[int, int, int]:
@@ -156,6 +157,8 @@ def _microbatches(batch: int, replicas: int, microbatches: int) -> tuple[int, in
     if batch % parts:
         below = batch - batch % parts
         near = f"{below} or {below + parts}" if below else f"{parts}"
-        told = f"{counted(microbatches, 'microbatch')} on {counted(replicas, 'replica')} make {parts} parts"
-        raise HybridLabError(f"a global batch must be cut into equal microbatches: {told}, and {batch} is not divisible by it; try {near}")
+        message = f"{counted(microbatches, 'microbatch')} on {counted(replicas, 'replica')} make {parts} parts"
+        raise HybridLabError(
+            f"a global batch must be cut into equal microbatches: {message}, and {batch} is not divisible by it; try {near}"
+        )
     return replicas, microbatches, batch // parts

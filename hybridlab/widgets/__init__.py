@@ -3,11 +3,11 @@
 from hybridlab.widgets.bet import Bet, Revealed
 from hybridlab.widgets.cluster_explorer import ClusterExplorer
 from hybridlab.widgets.error_explorer import ErrorExplorer
-from hybridlab.widgets.explorer import TimelineExplorer
 from hybridlab.widgets.mesh_view import MeshView
 from hybridlab.widgets.ring_stepper import RingStepper
 from hybridlab.widgets.step_explorer import StepExplorer
 from hybridlab.widgets.sweep_explorer import SweepExplorer
+from hybridlab.widgets.timeline_explorer import TimelineExplorer
 from hybridlab.widgets.training_curves import TrainingCurves
 
 __all__ = [

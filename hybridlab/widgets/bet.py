@@ -9,8 +9,8 @@ import anywidget
 import numpy as np
 import traitlets
 
+from hybridlab.checks import checked_text, known_name, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import checked_text, known_name, shown
 from hybridlab.widgets.view import script_of, style_of
 
 LONGEST_QUESTION = 600  # characters
@@ -70,7 +70,7 @@ class Bet(Asked):
     def __init__(self, name: str, question: str, choices: Any = None, *, unit: str = "") -> None:
         if not isinstance(name, str) or not NAME.fullmatch(name):
             wanted = "letters, digits, dots, dashes or underscores, 64 at most, such as 'lab02.sooner'"
-            raise HybridLabError(f"the name of a bet is made of {wanted}, not {shown(name)}")
+            raise HybridLabError(f"the name of a bet is made of {wanted}, not {short_repr(name)}")
         asked = _text(question, "the question of a bet", LONGEST_QUESTION)
         answers = [] if choices is None else _choices(choices)
         measured_in = _text(unit, "unit", LONGEST_UNIT, may_be_empty=True)
@@ -103,7 +103,7 @@ class Revealed(Asked):
 
     def __init__(self, bet: Bet, truth: Any, why: str = "") -> None:
         if not isinstance(bet, Bet):
-            raise HybridLabError(f"a look back is at a bet, such as bet.reveal(27), not at {shown(bet)}")
+            raise HybridLabError(f"a look back is at a bet, such as bet.reveal(27), not at {short_repr(bet)}")
         answer = answer_to(truth, bet.choices, f"the truth about {bet.name}")
         reason = _text(why, "why", LONGEST_QUESTION, may_be_empty=True)
         super().__init__(
@@ -129,13 +129,13 @@ def answer_to(value: Any, choices: list[str], what: str) -> Answer:
         return known_name(value, choices, "choice")
     one = value.item() if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0 else value
     if isinstance(one, bool) or not isinstance(one, Real):
-        raise HybridLabError(f"{what} must be a number, not {shown(value)}")
+        raise HybridLabError(f"{what} must be a number, not {short_repr(value)}")
     try:
         number = float(one)
     except OverflowError:  # a whole number that is too large
         number = math.inf
     if not math.isfinite(number):
-        raise HybridLabError(f"{what} must be a finite number, not {shown(value)}")
+        raise HybridLabError(f"{what} must be a finite number, not {short_repr(value)}")
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
@@ -146,7 +146,7 @@ def _written(answer: Answer) -> str:
 def _choices(choices: Any) -> list[str]:
     """Return the choices as a list: two or more, each another text."""
     if not isinstance(choices, (list, tuple)):  # the order of a set differs from run to run
-        raise HybridLabError(f'choices are a list of answers, such as ["GPipe", "1F1B"], not {shown(choices)}')
+        raise HybridLabError(f'choices are a list of answers, such as ["GPipe", "1F1B"], not {short_repr(choices)}')
     texts = [_text(choice, "a choice", LONGEST_CHOICE) for choice in choices]
     if not 2 <= len(texts) <= MOST_CHOICES:
         raise HybridLabError(f"a bet has 2 to {MOST_CHOICES} choices, not {len(texts)}; without choices it asks for a number")
@@ -166,5 +166,5 @@ def _text(value: Any, what: str, longest: int, *, may_be_empty: bool = False) ->
     if len(text) > longest:
         raise HybridLabError(f"{what} has {len(text):,} characters: {longest} at most fit on the page")
     if not text.isprintable():
-        raise HybridLabError(f"{what} has characters that cannot be printed: {shown(text)}")
+        raise HybridLabError(f"{what} has characters that cannot be printed: {short_repr(text)}")
     return text

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hybridlab.checks import LARGEST, short_repr, times, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import LARGEST, shown, times, whole_number
 from hybridlab.widgets.pipeline import short
 from hybridlab.wire import WireFormat
 
@@ -25,8 +25,8 @@ def several(value: Any, name: str, at_most: int = MOST_VALUES) -> list[Any]:
         return [value]
     values = list(islice(value, at_most + 1))
     if not 0 < len(values) <= at_most:
-        told = "is empty" if not values else f"has more than {at_most:,} values"
-        raise HybridLabError(f"{name} {told}: give one value, or a few to choose from")
+        message = "is empty" if not values else f"has more than {at_most:,} values"
+        raise HybridLabError(f"{name} {message}: give one value, or a few to choose from")
     return values
 
 
@@ -39,7 +39,7 @@ def scalars(value: Any, name: str) -> list[float]:
     """Return one time or several, sorted, each once."""
     values = several(value, name)
     if any(isinstance(each, Iterable) for each in values):
-        raise HybridLabError(f"{name} must be a number or several, not {shown(value)}")
+        raise HybridLabError(f"{name} must be a number or several, not {short_repr(value)}")
     return sorted({float(times(each, name)) for each in values})
 
 
@@ -49,7 +49,7 @@ def wire_formats(value: Any, name: str) -> list[WireFormat]:
     for each in formats:
         if not isinstance(each, WireFormat):
             wanted = f'{name} must be a wire format, such as INT8 or WireFormat("INT8", block=256), or several'
-            raise HybridLabError(f"{wanted}, not {shown(each)}")
+            raise HybridLabError(f"{wanted}, not {short_repr(each)}")
     return list(dict.fromkeys(formats))
 
 

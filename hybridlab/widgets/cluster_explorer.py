@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import traitlets
 
+from hybridlab.checks import known_name, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown
 from hybridlab.model import RECOMPUTE
 from hybridlab.planner import IterationTime, Memory, Plan
 from hybridlab.widgets.cluster_explorer_cases import AXES, GPUS, LINKS, MODELS, WIRES, Case, case_of, grid_of
@@ -112,7 +112,7 @@ class ClusterExplorer(View):
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in offered:
             return int(value)
         known = ", ".join(map(str, offered))
-        raise HybridLabError(f"this explorer has no plan with {name} = {shown(value)}: choose from {known}")
+        raise HybridLabError(f"this explorer has no plan with {name} = {short_repr(value)}: choose from {known}")
 
     def __repr__(self) -> str:
         """Return the same text for the same grid and setting, whatever the run: stored outputs are compared by it."""

@@ -6,9 +6,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from hybridlab.checks import checked_text, known_name, one_time, short_repr
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, INFINIBAND_EDR, INFINIBAND_HDR, INFINIBAND_NDR, Profile
-from hybridlab.inputs import checked_text, known_name, one_time, shown
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner import IterationTime, Memory, Plan, memory, predict
 from hybridlab.planner.plan import refuse_misfit
@@ -102,11 +102,11 @@ def grid_of(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any, wires
 
 def _named(given: Any, name: str) -> Iterable[tuple[str, Any]]:
     if not isinstance(given, Mapping) or not given:
-        raise HybridLabError(f"{name} are values by name, such as {{{'GPT 175B'!r}: ...}}, not {shown(given)}")
+        raise HybridLabError(f"{name} are values by name, such as {{{'GPT 175B'!r}: ...}}, not {short_repr(given)}")
     return [(checked_text(each, f"a name in {name}"), given[each]) for each in given]
 
 
 def _instance(value: Any, kind: type, what: str, example: str) -> Any:
     if not isinstance(value, kind):
-        raise HybridLabError(f"{what} must be a {kind.__name__}, such as {example}, not {shown(value)}")
+        raise HybridLabError(f"{what} must be a {kind.__name__}, such as {example}, not {short_repr(value)}")
     return value

@@ -56,15 +56,15 @@ def cluster_data(values: Values) -> Data:
     held = list(tables.axes["held"])
     sentences = [""]
 
-    def told(sentence: str) -> int:
+    def number_of(sentence: str) -> int:
         if sentence not in sentences:
             sentences.append(sentence)
         return sentences.index(sentence)
 
     def overflows(case: Case) -> list[float]:
-        return [told(sentence) for sentence in _overflows(case, list(values["gpu"].values()))]
+        return [number_of(sentence) for sentence in _overflows(case, list(values["gpu"].values()))]
 
-    misfits = tables.table(("model", "tensor", "stages"), lambda at: told(tables.case(at).misfit))
+    misfits = tables.table(("model", "tensor", "stages"), lambda at: number_of(tables.case(at).misfit))
     if all(misfits["values"]):
         raise HybridLabError(f"no plan of this grid divides: {sentences[1]}")
     data: Data = {

@@ -5,8 +5,8 @@ from typing import Any
 
 import traitlets
 
+from hybridlab.checks import counted, known_name, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, known_name, shown, whole_number
 from hybridlab.widgets.error_explorer_data import DISTRIBUTIONS, FORMATS, RANKS, ErrorRow, checked_grid, error_data, error_rows
 from hybridlab.widgets.view import Checked, View, asked_for, script_of, style_of
 
@@ -80,8 +80,8 @@ class ErrorExplorer(View):
         ranks = self.measured["ranks"]
         span = f"{ranks[0]} to {counted(ranks[-1], 'rank')}" if len(ranks) > 1 else counted(ranks[0], "rank")
         drawn = ", ".join(self.formats) or "no format"
-        told = f"{drawn}; {self.algorithm}, {self.distribution}, {counted(self.ranks, 'rank')}"
-        return f"<ErrorExplorer: {counted(self.measured['size'], 'number')} on {span}; shows {told}>"
+        message = f"{drawn}; {self.algorithm}, {self.distribution}, {counted(self.ranks, 'rank')}"
+        return f"<ErrorExplorer: {counted(self.measured['size'], 'number')} on {span}; shows {message}>"
 
 
 def chosen(measured: Mapping[str, Any], name: str, value: Any) -> Any:
@@ -97,12 +97,12 @@ def chosen(measured: Mapping[str, Any], name: str, value: Any) -> Any:
         return known_name(value, measured["distributions"], "distribution")
     if name == "formats":
         if not isinstance(value, (list, tuple)):
-            raise HybridLabError(f'formats is a list of names of wire formats, such as ["INT8"], not {shown(value)}')
+            raise HybridLabError(f'formats is a list of names of wire formats, such as ["INT8"], not {short_repr(value)}')
         names = {known_name(each if isinstance(each, str) else str(each), measured["formats"], "wire format") for each in value}
         return [each for each in measured["formats"] if each in names]
     count = whole_number(value, "ranks")
     if count not in measured["ranks"]:
         known = [str(each) for each in measured["ranks"]]
-        told = f"{', '.join(known[:-1])} and {known[-1]}" if len(known) > 1 else known[0]
-        raise HybridLabError(f"this explorer has measured {told} ranks, not {shown(value)}")
+        message = f"{', '.join(known[:-1])} and {known[-1]}" if len(known) > 1 else known[0]
+        raise HybridLabError(f"this explorer has measured {message} ranks, not {short_repr(value)}")
     return count

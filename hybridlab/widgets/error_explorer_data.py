@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hybridlab import formulas
+from hybridlab.checks import known_name, whole_number
 from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, whole_number
 from hybridlab.widgets.choices import several, whole_numbers, wire_formats
 from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 

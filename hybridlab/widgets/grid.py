@@ -158,8 +158,8 @@ def _chunks_of(name: str, wanted: list[int], values: Values) -> list[int]:
 
 
 def _too_much(values: Values) -> str:
-    told = ", ".join(f"{len(axis)} of {name}" for name, axis in values.items())
+    message = ", ".join(f"{len(axis)} of {name}" for name, axis in values.items())
     return (
-        f"this grid is more than the {MOST_BYTES / 1e6:g} MB of data that a page can carry ({told}): "
+        f"this grid is more than the {MOST_BYTES / 1e6:g} MB of data that a page can carry ({message}): "
         "give fewer values, or fewer microbatches"
     )

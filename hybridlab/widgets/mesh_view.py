@@ -6,8 +6,8 @@ from typing import Any
 
 import traitlets
 
+from hybridlab.checks import counted, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted, whole_number
 from hybridlab.mesh import Mesh
 from hybridlab.widgets.choices import whole_numbers
 from hybridlab.widgets.grid import digest

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.clock import simulate
+from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted
-from hybridlab.ops import KINDS
 from hybridlab.palette import shade_colour
-from hybridlab.schedule_text import turn_text
+from hybridlab.schedule import KINDS
+from hybridlab.schedule.text import turn_text
 from hybridlab.schedules import REGISTRY, build
+from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
 MOST_OPS = 12_500  # of one timeline: a browser draws two such in 1.0 to 1.5 s (measured, headless Chromium on two cores)
@@ -38,8 +38,8 @@ def pipeline(name: str, devices: int, microbatches: int, chunks: int, costs: Cos
     schedule = None if too_many else build(name, devices, microbatches, chunks)
     if schedule is None or len(schedule.kind) > MOST_OPS:  # one that splits backwards has three for each stage and microbatch
         sizes = f"{counted(devices, 'device')} x {counted(microbatches, 'microbatch')} x {counted(chunks, 'chunk')}"
-        told = f"{sizes} have more operations than the {MOST_OPS:,} that can be drawn"
-        return {"refusal": f"{told}; try fewer microbatches, or simulate them in Python without a picture"}
+        message = f"{sizes} have more operations than the {MOST_OPS:,} that can be drawn"
+        return {"refusal": f"{message}; try fewer microbatches, or simulate them in Python without a picture"}
     timeline = simulate(schedule, costs)
     table = costs.table(devices, chunks)[..., 0]
     settings = [timeline.at(place) for place in range(len(timeline.start))]
@@ -62,7 +62,7 @@ def pipeline(name: str, devices: int, microbatches: int, chunks: int, costs: Cos
 
 def late(timeline: Timeline) -> list[int]:
     """Return the rows whose device stood idle for their input; of an overlapped pair the one whose input came later."""
-    schedule, waited = timeline.schedule, timeline.waited_for()
+    schedule, waited = timeline.schedule, timeline.blocking_operation()
     before = np.arange(waited.size) - 1
     before[schedule.first] = -1
     before[schedule.pairs + 1] = before[schedule.pairs]

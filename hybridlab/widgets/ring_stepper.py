@@ -6,9 +6,10 @@ from typing import Any
 
 import traitlets
 
+from hybridlab.arrays import Floats
+from hybridlab.checks import counted, short_repr, whole_number
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, counted, shown, whole_number
 from hybridlab.widgets.choices import whole_numbers
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.ring_stepper_data import Ring, ring_data
@@ -106,8 +107,8 @@ def _correct(values: Floats) -> Any:
 
 def _named(rings: Any) -> dict[str, Ring]:
     if not isinstance(rings, Mapping) or not 0 < len(rings) <= MOST_RINGS:
-        raise HybridLabError(f'rings are 1 to {MOST_RINGS} functions by name, such as {{"correct": ring}}, not {shown(rings)}')
+        raise HybridLabError(f'rings are 1 to {MOST_RINGS} functions by name, such as {{"correct": ring}}, not {short_repr(rings)}')
     for name in islice(rings, MOST_RINGS):
         if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-            raise HybridLabError(f"the name of a ring is a few words, {LONGEST_NAME} characters at most, not {shown(name)}")
+            raise HybridLabError(f"the name of a ring is a few words, {LONGEST_NAME} characters at most, not {short_repr(name)}")
     return dict(rings)

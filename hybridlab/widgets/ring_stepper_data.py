@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hybridlab.arrays import Floats
+from hybridlab.checks import each_of, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import Floats, each_of, shown
 
 Data = dict[str, Any]
 Ring = Callable[[Floats], Iterable[Any]]  # values (ranks, n) -> one Hop after the other, with what is held: sums, not means
@@ -64,7 +65,7 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
     marks = np.where(whole, "whole", np.where(lost, "lost", ""))
     phases = ["start", *(str(hop.phase) for hop in hops)]
     messages = [[], *(_messages(name, hop, ranks) for hop in hops)]
-    told = ["Every rank holds its own numbers alone.", *map(_told, pairwise(parts), pairwise(marks), messages[1:])]
+    sentences = ["Every rank holds its own numbers alone.", *map(_told, pairwise(parts), pairwise(marks), messages[1:])]
     return [
         {
             "phase": phases[place],
@@ -75,7 +76,7 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
             "whole": int(whole[place].sum()),
             "error": float(np.round(np.abs(values[place] / ranks - powers.mean()).max(), 6)),
             "sent": _sent(messages[place]) if place else "Nothing is sent yet.",
-            "told": told[place],
+            "told": sentences[place],
         }
         for place in range(len(parts))
     ]
@@ -83,7 +84,7 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
 
 def _hops(name: str, ring: Ring, values: Floats, ranks: int) -> list[Any]:
     if not callable(ring):
-        raise HybridLabError(f"the ring {name!r} must be a function of values, shape (ranks, n), that returns hops, not {shown(ring)}")
+        raise HybridLabError(f"the ring {name!r} must be a function of values, shape (ranks, n), that returns hops, not {short_repr(ring)}")
     hops = list(each_of(ring(values), f"the ring {name!r} must return hops"))
     if not ranks <= len(hops) + 1 <= MOST_HOPS:
         raise HybridLabError(f"the ring {name!r} must make {ranks - 1} to {MOST_HOPS - 1} hops for {ranks} ranks, not {len(hops)}")
@@ -122,8 +123,8 @@ def _messages(name: str, hop: Any, ranks: int) -> list[list[int]]:
 
 def _sent(messages: list[list[int]]) -> str:
     """Return who sends what to whom, in a sentence."""
-    told = ", ".join(f"rank {sender} sends chunk {chunk} to rank {receiver}" for sender, receiver, chunk in messages)
-    return f"{told[:1].upper()}{told[1:]}." if told else "Nobody sends anything."
+    message = ", ".join(f"rank {sender} sends chunk {chunk} to rank {receiver}" for sender, receiver, chunk in messages)
+    return f"{message[:1].upper()}{message[1:]}." if message else "Nobody sends anything."
 
 
 def _told(parts: tuple[Counts, Counts], marks: tuple[Any, Any], messages: list[list[int]]) -> str:

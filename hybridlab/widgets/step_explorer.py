@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import traitlets
 
+from hybridlab.checks import counted, known_name, one_time, removed_arguments, short_repr, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.gone import gone
-from hybridlab.inputs import counted, known_name, one_time, shown, whole_number
 from hybridlab.mesh import Mesh
 from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.step import HybridStep, hybrid_step
@@ -65,7 +64,7 @@ class StepExplorer(View):
     rank = Checked(0).tag(sync=True)
     time = Checked(0).tag(sync=True)
 
-    @gone(microseconds="a link's seconds are converted to the unit of the costs, unit='ms' or another")
+    @removed_arguments(microseconds="a link's seconds are converted to the unit of the costs, unit='ms' or another")
     def __init__(
         self,
         schedules: Any = ("gpipe", "1f1b"),
@@ -122,7 +121,9 @@ class StepExplorer(View):
             alike = type(plain) is type(each) or not {bool, str} & {type(plain), type(each)}
             if alike and isinstance(plain, (bool, int, float, str, np.number)) and each == plain:
                 return each
-        raise HybridLabError(f"this explorer has no step with {name} = {shown(value)}: choose from {', '.join(map(str, self.data[name]))}")
+        raise HybridLabError(
+            f"this explorer has no step with {name} = {short_repr(value)}: choose from {', '.join(map(str, self.data[name]))}"
+        )
 
     def _first(self, show: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return the setting to begin with: what ``show`` says, and for the rest the first values that run."""
@@ -158,5 +159,5 @@ class StepExplorer(View):
 
 def _yes_or_no(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise HybridLabError(f"overlap must be True or False, or both to choose from, not {shown(value)}")
+        raise HybridLabError(f"overlap must be True or False, or both to choose from, not {short_repr(value)}")
     return value

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import counted
 from hybridlab.palette import SPAN_COLOURS
-from hybridlab.schedule_text import turn_text
+from hybridlab.schedule.text import turn_text
 from hybridlab.schedules import REGISTRY, build
-from hybridlab.spans import SPAN_KINDS, Spans
 from hybridlab.step import HybridStep, hybrid_step
+from hybridlab.timeline.spans import SPAN_KINDS, Spans
 from hybridlab.widgets.choices import Prices
 from hybridlab.widgets.grid import MOST_BYTES
 from hybridlab.widgets.pipeline import MOST_OPS, Data, kinds, packed, short
@@ -149,7 +149,7 @@ def _entry(step: HybridStep, runs: dict[str, int]) -> Data:
         "share": step.communication_share,
         "speedup": step.speedup,
         "efficiency": step.efficiency,
-        "single": step.single_device,
+        "single": step.single_device_time,
         "update": (optimiser.end - optimiser.start).max(),
         "hop": (hops.end - hops.start).max(initial=0.0),
     }

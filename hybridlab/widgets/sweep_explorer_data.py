@@ -5,8 +5,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from hybridlab.checks import known_name, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown
 from hybridlab.palette import line_style
 from hybridlab.sweep.columns import TIMES, cell, label_of, several, title_of
 from hybridlab.sweep.lines import lines_of, logarithmic_axes
@@ -31,10 +31,10 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
     if prod(sizes) * 2 * (len(found.quantities) + 1) > MOST_BYTES:  # if every entry had one digit
         raise HybridLabError(TOO_MUCH)
     cells = [found.at.get((tuple(choice), line, place)) for *choice, line, place in product(*map(range, sizes))]
-    told = [NO_ROW if row is None else str(row.get("refused") or "") for row in cells]
-    reasons = list(dict.fromkeys(filter(None, told)))
+    message = [NO_ROW if row is None else str(row.get("refused") or "") for row in cells]
+    reasons = list(dict.fromkeys(filter(None, message)))
     number = {"": 0} | {reason: place for place, reason in enumerate(reasons, 1)}
-    rows = [None if reason else row for row, reason in zip(cells, told, strict=True)]
+    rows = [None if reason else row for row, reason in zip(cells, message, strict=True)]
     values = {name: [row and row[name] for row in rows] for name in found.quantities}
     data: Data = {
         "x": _axis(found.x, found.places, found.labels, unit) | {"values": list(found.places)},
@@ -45,7 +45,7 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
         ],
         "lines": [{"name": name, **_style(place)} for place, name in enumerate(found.names)],
         "values": values,
-        "why": [number[reason] for reason in told],
+        "why": [number[reason] for reason in message],
         "reasons": reasons,
     }
     if len(packed(data)) > MOST_BYTES:
@@ -83,7 +83,7 @@ def chosen(data: Mapping[str, Any], name: str, value: Any, now: Mapping[str, Any
     if name == "at":
         return _one_of(value, data["x"]["values"], data["x"]["name"])
     if not isinstance(value, Mapping):
-        raise HybridLabError(f"chosen holds a value for each of the choices, by column, not {shown(value)}")
+        raise HybridLabError(f"chosen holds a value for each of the choices, by column, not {short_repr(value)}")
     offered = {choice["name"]: choice["values"] for choice in data["choices"]}
     given = {known_name(each, offered, "choice"): value[each] for each in value}
     return {each: _one_of(given[each], values, each) if each in given else now.get(each, values[0]) for each, values in offered.items()}
@@ -95,4 +95,4 @@ def _one_of(value: Any, offered: list[Any], name: str) -> Any:
     for each in offered:
         if each == given and isinstance(each, bool) == isinstance(given, bool):
             return each
-    raise HybridLabError(f"this sweep has no {name} {shown(value)}: it has {', '.join(title_of('', each) for each in offered)}")
+    raise HybridLabError(f"this sweep has no {name} {short_repr(value)}: it has {', '.join(title_of('', each) for each in offered)}")

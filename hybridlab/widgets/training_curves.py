@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import traitlets
 
+from hybridlab.checks import checked_text, counted, each_of, known_name, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import checked_text, counted, each_of, known_name, shown, whole_number
 from hybridlab.training import Trained, TrainedAlone
 from hybridlab.widgets.grid import MOST_BYTES
 from hybridlab.widgets.pipeline import Data, packed
@@ -54,7 +54,7 @@ class TrainingCurves(View):
         axes = self.data["axes"]
         values = list(each_of(value, "chosen has one value for each of the choices"))
         if len(values) != len(axes):
-            raise HybridLabError(f"chosen has {counted(len(axes), 'value')}, one for each of the choices, not {shown(value)}")
+            raise HybridLabError(f"chosen has {counted(len(axes), 'value')}, one for each of the choices, not {short_repr(value)}")
         return [known_name(each, axis["values"], axis["name"]) for each, axis in zip(values, axes, strict=True)]
 
     def __repr__(self) -> str:
@@ -70,13 +70,15 @@ def curves_data(choices: Any, runs: Any, alone: Any) -> Data:
     """
     names = [_name(name, "the name of a choice") for name in each_of(choices, "choices are a list of names, such as ['All-reduce']")]
     if not isinstance(runs, Mapping) or not 0 < len(runs) <= MOST_RUNS or not names:
-        raise HybridLabError(f"runs are up to {MOST_RUNS} finished runs, each under a tuple with a text for each choice, not {shown(runs)}")
+        raise HybridLabError(
+            f"runs are up to {MOST_RUNS} finished runs, each under a tuple with a text for each choice, not {short_repr(runs)}"
+        )
     for key, run in runs.items():
         if not isinstance(key, tuple) or len(key) != len(names) or not isinstance(run, Trained):
             wanted = "a tuple with a text for each choice, and a run as train() returns it"
-            raise HybridLabError(f"each of the runs is {wanted}, not {shown(key)}: {shown(run)}")
+            raise HybridLabError(f"each of the runs is {wanted}, not {short_repr(key)}: {short_repr(run)}")
     if not isinstance(alone, TrainedAlone):
-        raise HybridLabError(f"alone is a run as train_alone() returns it, not {shown(alone)}")
+        raise HybridLabError(f"alone is a run as train_alone() returns it, not {short_repr(alone)}")
     values = [list(dict.fromkeys(_name(key[place], "a value to choose") for key in runs)) for place in range(len(names))]
     missing = next((key for key in product(*values) if key not in runs), None)
     if missing is not None:
@@ -116,5 +118,5 @@ def _rest(run: Trained) -> Data:
 def _name(value: Any, what: str) -> str:
     text = checked_text(value, what)
     if not 0 < len(text) <= LONGEST_NAME or not text.isprintable() or "|" in text:
-        raise HybridLabError(f"{what} has 1 to {LONGEST_NAME} characters that can be printed, none of them |, not {shown(text)}")
+        raise HybridLabError(f"{what} has 1 to {LONGEST_NAME} characters that can be printed, none of them |, not {short_repr(text)}")
     return text

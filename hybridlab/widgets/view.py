@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
+from hybridlab.checks import known_name, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.inputs import known_name, shown
 
 HERE = Path(__file__).parent
 
@@ -68,7 +68,7 @@ class View(anywidget.AnyWidget):
 
     def checked(self, name: str, value: Any) -> Any:
         """Return ``value`` for the part ``name`` of the setting, or refuse it with :class:`HybridLabError`."""
-        raise NotImplementedError(f"{type(self).__name__} does not check {name} = {shown(value)}")
+        raise NotImplementedError(f"{type(self).__name__} does not check {name} = {short_repr(value)}")
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
         """Take what a view sends. An error in it would be seen by nobody, so the view is told, and what holds now."""
@@ -90,5 +90,5 @@ def asked_for(show: Any, known: Iterable[str], example: str) -> dict[str, Any]:
     hybridlab.errors.HybridLabError: unknown part of a setting 'rank': did you mean 'ranks'? Known: ranks, step
     """
     if not isinstance(show, Mapping | None):
-        raise HybridLabError(f"show is a setting to begin with, such as {example}, not {shown(show)}")
+        raise HybridLabError(f"show is a setting to begin with, such as {example}, not {short_repr(show)}")
     return {known_name(name, known, "part of a setting"): value for name, value in (show or {}).items()}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from hybridlab.published import simulator
+from hybridlab.course.published import simulator
 
 BOUND = 5.0  # ms for the published configuration
 

@@ -6,7 +6,7 @@ from benchmarks.test_speed import BYTES_A_SETTING, bound
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from hybridlab import Kind, Sweep, build, sweep
-from hybridlab.published import SWEEPS
+from hybridlab.course.published import SWEEPS
 
 WANTED = 0.6  # seconds for all eight on one core
 

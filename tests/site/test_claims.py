@@ -7,7 +7,7 @@ import pytest
 from accessibility import violations
 from playwright.sync_api import Page, expect
 
-from hybridlab.published.claims import CLAIMS, VERDICTS
+from hybridlab.course.claims import CLAIMS, VERDICTS
 
 CLAIMS_PAGE = "book/claims.html"
 COUNT = {verdict: sum(claim.verdict == verdict for claim in CLAIMS.values()) for verdict in VERDICTS}

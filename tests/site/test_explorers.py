@@ -133,7 +133,7 @@ def test_arrow_keys_move_in_the_picture_and_enter_goes_to_what_was_waited_for(ex
     for explorer in explorers:
         explorer.choose(compare="")
         page, timeline = explorer.view.page, timeline_of(explorer)
-        ops, waited = [str(op) for op in timeline.ops], timeline.waited_for().tolist()
+        ops, waited = [str(op) for op in timeline.ops], timeline.blocking_operation().tolist()
         on_device = [[ops[row] for row in (timeline.device == device).nonzero()[0]] for device in range(timeline.schedule.devices)]
 
         def press(key: str, page: Page = page) -> str:

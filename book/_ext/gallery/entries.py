@@ -13,7 +13,7 @@ from kept import folder
 from gallery.groups import GROUPS, Group, group_of
 from gallery.words import counted
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, simulate
-from hybridlab.bound import Distance, distance
+from hybridlab.bound import OptimalityGap, optimality_gap
 from hybridlab.schedules import Family
 
 DEVICES, MICROBATCHES = 4, 8
@@ -40,7 +40,7 @@ class Entry:
         return group_of(self.schedule)
 
     @property
-    def distance(self) -> Distance:
+    def optimality_gap(self) -> OptimalityGap:
         """How far it is from the best order of the same operations with the same activations."""
         return _distance(self.schedule)
 
@@ -66,15 +66,15 @@ class Entry:
 
 
 @cache
-def _distance(schedule: Schedule) -> Distance:
+def _distance(schedule: Schedule) -> OptimalityGap:
     """Return the distance. The solver is asked once, and its answer is kept on disk as long as the sources are the same."""
     kept = Memory(folder(), verbose=0).cache(_solved, ignore=["schedule"])
     return kept(f"{schedule.name}: {schedule}", schedule)
 
 
-def _solved(text: str, schedule: Schedule) -> Distance:
+def _solved(text: str, schedule: Schedule) -> OptimalityGap:
     """Return the distance; ``text`` is the name under which it is kept."""
-    return distance(schedule, COSTS, seconds=SOLVER)
+    return optimality_gap(schedule, COSTS, seconds=SOLVER)
 
 
 def entries() -> list[Entry]:
@@ -90,12 +90,12 @@ def entries() -> list[Entry]:
 def nearest_size(family: Family) -> tuple[int, int]:
     """Return the devices and microbatches nearest to the common ones that a schedule supports, with its fewest chunks."""
 
-    def distance(size: tuple[int, int]) -> tuple[int, int, int]:
+    def optimality_gap(size: tuple[int, int]) -> tuple[int, int, int]:
         devices, microbatches = size
         return abs(devices - DEVICES), abs(microbatches - MICROBATCHES), -microbatches
 
     sizes = product(range(1, 4 * DEVICES + 1), range(1, 4 * MICROBATCHES + 1))
-    for devices, microbatches in sorted(sizes, key=distance):
+    for devices, microbatches in sorted(sizes, key=optimality_gap):
         if family.refusal(devices, microbatches, family.fewest_chunks) is None:
             return devices, microbatches
     raise HybridLabError(f"the gallery finds no size near {DEVICES} devices and {MICROBATCHES} microbatches for {family.name}")

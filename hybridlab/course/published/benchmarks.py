@@ -1,0 +1,173 @@
+"""The tables of the published report's sections 6 and 7: as printed, with its arithmetic, and computed again.
+
+``report`` has the setting and the sections before. Its 50 and 80 ms can be read in two ways, and it goes from one to the other:
+"A", they are the times of one stage, whatever the depth; "B", of the whole model, so that one of K stages takes 50/K and 80/K.
+Times in ms.
+"""
+
+from typing import Generic, NamedTuple, TypeVar
+
+from hybridlab.checks import known_name, whole_number
+from hybridlab.costs import Costs
+from hybridlab.course.published.report import BACKWARD, FORWARD, MICROBATCHES, REPLICAS, RING_STEP, STAGES, Figure, estimate
+from hybridlab.schedules import build
+from hybridlab.step import HybridStep, hybrid_step
+
+READINGS = ("A", "B")
+
+TEST_2 = Figure("section 6.1, test 2", "one GPU, 8 microbatches", (1040,), "ms")
+TEST_3 = Figure("section 6.1, test 3", "speedup of 4 GPUs over one", (0.86,), "times")
+TEST_4_SYNC = Figure("section 6.1, test 4", "messages between the stages, estimated", (20,), "ms")
+TEST_4 = Figure("section 6.1, test 4", "communication in a step", (5,), "%")
+
+
+class Benchmark1(NamedTuple):
+    """A row of benchmark 1, 2 stages on 4 GPUs: ``compute``, ``communication`` and ``total`` in ms."""
+
+    microbatches: int
+    compute: float
+    communication: float
+    total: float
+    speedup: float
+
+    @property
+    def counted_again(self) -> tuple[float, float]:
+        """Total and speedup by the arithmetic that gives the printed ones.
+
+        Fill and drain stand in the row of 8 microbatches alone; in the others communication is added twice. The speedup is 1040 ms,
+        eight microbatches of one stage, over the total of any number of them.
+
+        >>> all(row.counted_again[0] == row.total for row in BENCHMARK_1)
+        True
+        """
+        rest = estimate().overhead if self.microbatches == MICROBATCHES else self.communication
+        total = self.compute + self.communication + rest
+        return total, TEST_2.printed[0] / total
+
+
+class Benchmark2(NamedTuple):
+    """A row of benchmark 2, 8 microbatches on "4 GPUs": times in ms."""
+
+    stages: int
+    warm_up: float
+    steady: float
+    cool_down: float
+    total: float
+
+    @property
+    def counted_again(self) -> tuple[float, float, float, float]:
+        """The four times by the arithmetic that gives them: fill and drain of reading A, steady work of reading B.
+
+        >>> all(row.counted_again == row[1:] for row in BENCHMARK_2)
+        True
+        """
+        parts = estimate(stages=self.stages)
+        steady = parts.compute / self.stages
+        return parts.warm_up, steady, parts.cool_down, parts.overhead + steady
+
+
+class Benchmark3(NamedTuple):
+    """A row of benchmark 3, ``replicas`` of a pipeline: ms a step of the ring, ms in all, and % of the total."""
+
+    replicas: int
+    ring_steps: int
+    ring_step: float
+    all_reduce: float
+    share: float
+
+    @property
+    def counted_again(self) -> tuple[int, float, float]:
+        """Ring steps, all-reduce and its share in % of a step of 2 stages, by the report's own rules.
+
+        >>> [round(row.counted_again[2], 1) for row in BENCHMARK_3]  # the last is printed as 11.5
+        [0.0, 1.7, 4.9, 10.7]
+        """
+        parts = estimate(replicas=self.replicas, ring_step=self.ring_step)
+        return 2 * (self.replicas - 1), parts.all_reduce, 100 * parts.all_reduce / parts.total
+
+
+class Metric(NamedTuple):
+    """A row of section 7.1.2: what the report expects of its run and what it says it observed."""
+
+    name: str
+    expected: float
+    observed: float
+    unit: str
+
+
+BENCHMARK_1 = (
+    Benchmark1(2, 260, 20, 300, 3.47),
+    Benchmark1(4, 520, 40, 600, 1.73),
+    Benchmark1(8, 1040, 40, 1210, 0.86),
+    Benchmark1(16, 2080, 40, 2160, 0.48),
+)
+BENCHMARK_2 = (
+    Benchmark2(1, 0, 1040, 0, 1040),
+    Benchmark2(2, 50, 520, 80, 650),
+    Benchmark2(4, 150, 260, 240, 650),
+    Benchmark2(8, 350, 130, 560, 1040),
+)
+BENCHMARK_3 = (  # its first row has no step of the ring, and a dash for its time
+    Benchmark3(1, 0, 0, 0, 0),
+    Benchmark3(2, 2, 10, 20, 1.7),
+    Benchmark3(4, 6, 10, 60, 4.9),
+    Benchmark3(8, 14, 10, 140, 11.5),
+)
+METRICS = (
+    Metric("time of one GPU", 1040, 1045, "ms"),
+    Metric("time of 4 GPUs", 1200, 1234, "ms"),
+    Metric("speedup of 4 GPUs", 0.85, 0.82, "times"),
+    Metric("communication", 5, 4.2, "%"),
+    Metric("peak of activations", 20, 22, "units"),
+)
+
+Row = TypeVar("Row", Benchmark1, Benchmark2, Benchmark3)
+
+
+class Beside(NamedTuple, Generic[Row]):
+    """A row as ``printed``, and the ``right`` step in its setting."""
+
+    printed: Row
+    right: HybridStep
+
+
+def reading_step(
+    reading: str, stages: int = STAGES, microbatches: int = MICROBATCHES, replicas: int = REPLICAS, ring_step: float = RING_STEP
+) -> HybridStep:
+    """Return the report's step, 1F1B and then the rings, under a ``reading`` of its 50 and 80 ms; ``microbatches`` are of each replica.
+
+    Raises :class:`HybridLabError` for another reading than "A" and "B" and for sizes and times that ``hybrid_step`` refuses.
+
+    >>> [reading_step(reading).makespan for reading in READINGS]
+    [1210.0, 625.0]
+    """
+    parts = whole_number(stages, "stages") if known_name(reading, READINGS, "reading") == "B" else 1
+    costs = Costs(forward=FORWARD / parts, backward=BACKWARD / parts)
+    return hybrid_step(build("1f1b", stages, microbatches), costs, replicas, ring_step=ring_step)
+
+
+def benchmark_1(reading: str) -> tuple[Beside[Benchmark1], ...]:
+    """Return the rows of benchmark 1, each with the right step; the microbatches are those of each of the two replicas.
+
+    >>> [f"{row.right.speedup:.2f}" for row in benchmark_1("A")]
+    ['2.42', '3.01', '3.44', '3.70']
+    """
+    return tuple(Beside(row, reading_step(reading, microbatches=row.microbatches)) for row in BENCHMARK_1)
+
+
+def benchmark_2(reading: str) -> tuple[Beside[Benchmark2], ...]:
+    """Return the rows of benchmark 2, each with the right step of one replica: the table has no all-reduce, and K stages take K GPUs.
+
+    >>> [row.right.makespan for row in benchmark_2("B")]
+    [1040.0, 585.0, 357.5, 243.75]
+    """
+    return tuple(Beside(row, reading_step(reading, row.stages, replicas=1)) for row in BENCHMARK_2)
+
+
+def benchmark_3(reading: str) -> tuple[Beside[Benchmark3], ...]:
+    """Return the rows of benchmark 3, each with the right step.
+
+    >>> [round(100 * row.right.communication_share, 2) for row in benchmark_3("A")]
+    [0.0, 1.68, 4.88, 10.69]
+    """
+    return tuple(Beside(row, reading_step(reading, replicas=row.replicas, ring_step=row.ring_step)) for row in BENCHMARK_3)

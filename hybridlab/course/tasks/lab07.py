@@ -1,0 +1,164 @@
+"""Lab 7, real training: the tasks and what each says to an answer."""
+
+import numpy as np
+
+from hybridlab import formulas
+from hybridlab.checks import known_name, short_repr
+from hybridlab.course.published.simulator import simulator
+from hybridlab.course.tasks.answers import a_text, mistake_behind, near, require_number, some_numbers
+from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.errors import HybridLabError
+from hybridlab.training import Network
+from hybridlab.wire import BF16, FP16, FP32, INT8
+
+
+@task(
+    "lab07.t1",
+    title="Microbatches of a replica",
+    prompt="give the number of microbatches that each of 3 replicas runs for a global batch of 384 in microbatches of 16 samples",
+)
+def microbatches_of_a_replica(answer: object) -> Feedback:
+    """Judge M = B / (b D) for a global batch of 384, microbatches of 16, 4 stages and 3 replicas."""
+    batch, size, stages, replicas = 384, 16, 4, 3
+    value, truth = require_number(answer, "a number of microbatches", "4"), batch // (size * replicas)
+    if value == truth:
+        message = [f"{formulas.bubble_ratio(stages, count):.1%}" for count in (truth, truth * replicas)]
+        return right(f"so 1F1B on its 4 stages has a bubble ratio of {message[0]}, not the {message[1]} of {truth * replicas} microbatches")
+    mistakes = [
+        (batch // size, "24 are the microbatches of all 3 replicas together, as the report counts them"),
+        (batch // replicas, "128 are the samples of a replica: they come in microbatches of 16"),
+        (batch * replicas // size, "72 would be right if each replica had a global batch of its own, three times as large: they share one"),
+        (batch / (size * stages), "it is the 3 replicas that share the samples: each microbatch passes through all 4 stages"),
+        (batch / (size * replicas * stages), "the 4 stages share no samples: each microbatch passes through all of them"),
+        (1 / truth, "this is the other way round"),
+    ]
+    hint = "microbatch size x microbatches x replicas is the global batch"
+    return wrong(mistake_behind(value, mistakes, 1e-9) or f"it is not {value:g}: {hint}")
+
+
+@task(
+    "lab07.t2",
+    title="How many samples a device keeps",
+    prompt="give the samples whose activations devices 0 to 3 of one replica hold at their peaks, as a list of four numbers",
+    points=2,
+)
+def samples_kept(answer: object) -> Feedback:
+    """Judge the peaks of 1F1B in samples: K = 4, M = 8, D = 4, a global batch of 128."""
+    devices, microbatches, replicas, batch = 4, 8, 4, 128
+    values = np.array(some_numbers(answer, devices, "count of samples that a device holds"))
+    peaks = np.array([formulas.peak_activations("1f1b", devices, microbatches, device) for device in range(devices)])
+    size = batch // (microbatches * replicas)
+    truth = size * peaks
+    if np.allclose(values, truth):
+        return right("min(K-d, M) microbatches of 4 samples; the executor has counted the same")
+    known = [
+        (peaks, "these are microbatches: how many samples has one?"),
+        (truth[::-1], "these are the right numbers from the last device to the first: device 0 waits longest for its first backward"),
+        (np.full(devices, batch // replicas), "these are all samples of a replica: 1F1B runs a backward before the last forward"),
+        (np.full(devices, size), "each of these is one microbatch: a device runs forwards ahead of its first backward"),
+        (np.full(devices, truth[0]), "device 0 holds so many, but the devices after it wait less for their first backward"),
+        (replicas * truth, "a microbatch has fewer samples: the global batch is cut into M x D of them"),
+        (size * (devices - 1 - np.arange(devices)), "this is the warm-up alone: one more forward comes before the backward"),
+    ]
+    for mistake, sentence in known:
+        if np.allclose(values, mistake):
+            return wrong(sentence)
+    device = int(np.flatnonzero(~np.isclose(values, truth))[0])
+    side = "fewer" if values[device] > truth[device] else "more"
+    return wrong(f"device {device} holds {side} samples than {values[device]:g}: the size of a microbatch times its peak in microbatches")
+
+
+@task(
+    "lab07.t3",
+    title="The fewest bytes",
+    prompt='give the name of the wire format and the bytes that all devices send in one step with 8 replicas, such as ("FP16", 1000)',
+    points=2,
+)
+def the_fewest_bytes(answer: object) -> Feedback:
+    """Judge the cheapest format of the accuracy check, and its bytes in one step on K = 2, D = 8."""
+    stages, replicas = 2, 8
+    formats = {wire.name: wire for wire in (FP32, FP16, BF16, INT8)}
+    if not isinstance(answer, list) or len(answer) != 2:
+        raise HybridLabError(f'the answer is a name and a number, such as ("FP16", 1000), not {short_repr(answer)}')
+    name = known_name(a_text(answer[0], "the name of a format", "FP16").strip().upper().removesuffix(", ERROR FEEDBACK"), formats, "format")
+    if name != "INT8":
+        return wrong(
+            f"{name} keeps the accuracy, but sends {formats[name].payload_bytes(1)} bytes a number: one row of the table has fewer"
+        )
+    value = require_number(answer[1], "a number of bytes", "1000")
+    sizes = [Network().count(layers) for layers in Network().stages(stages)]
+    codes, messages = 2 * (replicas - 1) * sum(sizes), stages * 2 * (replicas - 1) * replicas
+    truth = codes + 4 * messages
+    if near(value, truth, 0.5):
+        return right("2(D-1) bytes a parameter over all replicas, and 4 bytes of scale for each message; error feedback sends nothing more")
+    before = 2 * (4 - 1) * sum(sizes) + 4 * stages * 2 * (4 - 1) * 4
+    mistakes = [
+        (codes, "these are the codes alone: each message has a scale of 4 bytes, too"),
+        (codes + 4 * messages / stages, "these are the scales of one stage's ring: there are two rings"),
+        (codes + 4 * messages / replicas, "these are the scales of one rank's messages: each of the 8 replicas sends its own"),
+        (codes + messages, "a scale takes 4 bytes, not one"),
+        (before, "this is the row of the table: it is for 4 replicas"),
+        (2 * before, "twice the bytes of 4 replicas is too much: each replica sends 2(D-1)/D of its gradients, and that barely grows"),
+        (truth / 2, "this is the reduce-scatter alone: the all-gather sends as much again"),
+        (truth / (stages * replicas), "this is the mean of one device: the table counts all of them"),
+        (truth / replicas, "this is one replica: the table counts all of them"),
+        (4 * codes, "this is FP32, 4 bytes a number"),
+        (2 * codes, "this is FP16, 2 bytes a number"),
+        (sum(sizes), "this is the number of parameters: what does a ring send of each?"),
+    ]
+    hint = "a ring sends each of D chunks 2(D-1) times; a message is a chunk and a scale; every stage has a ring"
+    return wrong(mistake_behind(value, mistakes, 0.5) or f"it is not {value:g} bytes: {hint}")
+
+
+@task(
+    "lab07.t4",
+    title="Other weights, other accuracies?",
+    prompt="give what the program would print, in %, had all its weights begun at -1, and had all begun at 2, as a list of two numbers",
+)
+def other_weights(answer: object) -> Feedback:
+    """Judge the printed accuracy of a vector of -1 and of a vector of 2: the sign decides, the size does not."""
+    values = some_numbers(answer, 2, "accuracy in %")
+    ones = simulator().accuracy
+    if np.allclose(values, [100 - ones, ones], atol=0.005):
+        return right("-1 turns every prediction, 2 turns none: the number knows nothing of any training")
+    known: list[tuple[list[float], str]] = [
+        ([(100 - ones) / 100, ones / 100], "these are shares of one: the program prints per cent"),
+        ([ones, 100 - ones], "it is the other way round: which of the two turns the sign of x . v?"),
+        ([ones, ones], "weights of -1 turn the sign of every x . v, and so every prediction"),
+        ([100 - ones, 100 - ones], "weights of 2 double every x . v: does its sign change?"),
+        ([100 - ones, 2 * ones], "an accuracy is not proportional to the weights: only the sign of x . v counts"),
+        ([50, 50], "that is what is to be expected of any weights; but here the 300 labels are the same each time, so count from 49 %"),
+        ([-ones, 2 * ones], "an accuracy is not proportional to the weights: only the sign of x . v counts"),
+    ]
+    for mistake, sentence in known:
+        if np.allclose(values, mistake, atol=0.005):
+            return wrong(sentence)
+    message = "weights of -1" if not near(values[0], 100 - ones, 0.005) else "weights of 2"
+    return wrong(f"{message}: the prediction is 1 where x . v > 0; compare its sign with that of the sum of the row")
+
+
+@task(
+    "lab07.t5",
+    title="A rate that hides the fault",
+    prompt="give the factor on the learning rate with which the published ring trains 6 equal replicas as one device trains",
+    points=2,
+)
+def a_rate_that_hides_the_fault(answer: object) -> Feedback:
+    """Judge the factor: on equal gradients the published ring leaves gradient / D, so D times the rate mends it."""
+    replicas = 6
+    value = require_number(answer, "a factor", "2")
+    if value == replicas:
+        return right("each chunk is one replica's gradient over D; where all gradients are equal, D times the rate takes the same steps")
+    mistakes = [
+        (1, "with the same rate the published ring takes smaller steps: by what does it divide, and what has it added up?"),
+        (1 / replicas, "this is how long its steps are: the factor makes up for it"),
+        (replicas - 1, "D - 1 hops carry a chunk round, but the division is by D"),
+        (2 * (replicas - 1), "2(D-1) is the number of hops: what is a chunk divided by at the end?"),
+        (replicas**2, "one division by D is all there is: the gradients were not added up, so none is D times too large"),
+        (0.3 * replicas, "this is the rate itself: the question is the factor"),
+        (2, "2 would be right for two replicas"),
+        (4, "4 would be right for the four replicas of this section"),
+        (12, "12 is the number of devices: the stages have rings of their own"),
+    ]
+    hint = "try it on six equal rows of numbers: what does the published ring leave of them?"
+    return wrong(mistake_behind(value, mistakes, 1e-9) or f"the factor is not {value:g}: {hint}")

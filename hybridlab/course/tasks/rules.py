@@ -1,0 +1,85 @@
+"""A rule handed in as text, such as "(r - s) % D": read without running it as a program, and worked out for whole numbers."""
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+
+from hybridlab.checks import short_repr
+from hybridlab.errors import HybridLabError
+
+LONGEST_RULE = 200  # characters
+_ALLOWED = re.compile(r"[A-Za-z0-9_+\-*/%() \t\n]*")
+_RUN_TOGETHER = re.compile(r"\d[A-Za-z_]")
+_OPERATIONS: Mapping[type, Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+class Formula:
+    """A rule of whole numbers, written with + - * // % and brackets: ``formula(r=3, s=1, D=4)`` is its value.
+
+    Raises :class:`HybridLabError` for anything else in the text, and where a rule divides by zero.
+
+    >>> Formula("(r - s) % D", {"r", "s", "D"}, "the rule")(r=0, s=1, D=4)
+    3
+    >>> Formula("(r - s) % N", {"r", "s", "D"}, "the rule")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: the rule has a name 'N': it knows D, r, s
+    """
+
+    def __init__(self, text: str, names: set[str], what: str) -> None:
+        self._what = what
+        self._names = names
+        if len(text) > LONGEST_RULE:
+            raise HybridLabError(f"{what} has {len(text)} characters: {LONGEST_RULE} are plenty")
+        joined = _RUN_TOGETHER.search(text)
+        if not _ALLOWED.fullmatch(text) or joined:
+            sign = f"write {joined[0][0]} * {joined[0][1]}" if joined else "write it with + - * // % and brackets"
+            raise HybridLabError(f"{what} cannot be read: {sign}, such as (r + 2 * s) % D, not {short_repr(text)}")
+        try:
+            self._tree = ast.parse(" ".join(text.split()), mode="eval").body
+        except (SyntaxError, RecursionError, MemoryError):
+            raise HybridLabError(f"{what} is no complete formula: {short_repr(text)}; one such as (r + 2 * s) % D is") from None
+        self._check(self._tree)
+
+    def __call__(self, **values: int) -> int:
+        try:
+            return self._value(self._tree, values)
+        except ZeroDivisionError:
+            message = ", ".join(f"{name} = {value}" for name, value in values.items())
+            raise HybridLabError(f"{self._what} divides by zero for {message}") from None
+
+    def _check(self, node: ast.AST) -> None:
+        match node:
+            case ast.BinOp(left, sign, right) if type(sign) in _OPERATIONS:
+                self._check(left)
+                self._check(right)
+            case ast.UnaryOp(ast.USub() | ast.UAdd(), inner):
+                self._check(inner)
+            case ast.Constant(int(value)) if not isinstance(value, bool):
+                pass
+            case ast.Name(name):
+                if name not in self._names:
+                    raise HybridLabError(f"{self._what} has a name {name!r}: it knows {', '.join(sorted(self._names))}")
+            case ast.BinOp(_, ast.Div(), _):
+                raise HybridLabError(f"{self._what} divides with /, which leaves fractions: take // or %")
+            case _:
+                raise HybridLabError(f"{self._what} is made of names, whole numbers, + - * // % and brackets alone")
+
+    def _value(self, node: ast.AST, values: Mapping[str, int]) -> int:
+        match node:
+            case ast.BinOp(left, sign, right):
+                return _OPERATIONS[type(sign)](self._value(left, values), self._value(right, values))
+            case ast.UnaryOp(sign, inner):
+                value = self._value(inner, values)
+                return -value if isinstance(sign, ast.USub) else value
+            case ast.Constant(int(value)):
+                return value
+            case ast.Name(name):
+                return values[name]
+        raise HybridLabError(f"{self._what} cannot be worked out")  # _check has let nothing else through

@@ -1,0 +1,7 @@
+"""What one order is: operations, schedules, their text form, and the proof that they can run."""
+
+from hybridlab.schedule.ops import CODE, KINDS, B, F, I, Kind, Op, W
+from hybridlab.schedule.schedule import Operations, Schedule
+from hybridlab.schedule.validation import Problem
+
+__all__ = ["CODE", "KINDS", "B", "F", "I", "Kind", "Op", "Operations", "Problem", "Schedule", "W"]

@@ -1,0 +1,188 @@
+"""The grid of slots behind every schedule: which operation needs which, and the ways from orders to slots and from slots to rows.
+
+A grid has shape (2 or 3, lines, microbatches). Its planes are forwards, backwards and, where a schedule splits backwards, weight gradients.
+A line of a plane is one stage; with several copies of the weights the stages of one copy follow those of the copy before.
+A number in the grid is the slot of an operation, -1 where there is no such operation. A place is an index into the flattened grid.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hybridlab.arrays import Ints
+from hybridlab.checks import each_of, whole_number
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule.ops import B, F, I, W
+
+LAST_SLOT = 2**35  # multiplied by the number of devices it stays below 2**63
+NONE = -1  # stands for the second operation of a turn that has one
+
+
+def needed_lines(planes: int, lines: int, stages: int) -> Ints:
+    """Return which line each line of a grid needs. This is the dependency rule of all schedules.
+
+    A forward needs the forward of the stage before. A backward needs the backward of the stage after; on the last stage it needs the
+    forward of its own stage. A weight gradient needs the input gradient of its own stage.
+
+    Parameters
+    ----------
+    planes : int
+        2 (forwards, backwards) or 3 (weight gradients as well).
+    lines : int
+        Lines of a plane: copies of the weights x stages.
+    stages : int
+        Stages of one copy of the weights.
+
+    Returns
+    -------
+    Ints
+        Shape (planes x lines,): for each line, plane by plane, the line it needs; -1 for the forwards of first stages.
+
+    Examples
+    --------
+    >>> needed_lines(planes=3, lines=2, stages=2).reshape(3, 2)
+    array([[-1,  0],
+           [ 3,  1],
+           [ 2,  3]])
+    """
+    line = np.arange(planes * lines)
+    needed: Ints = line + np.repeat([-1, 1, -lines], lines)[: line.size]
+    needed[0:lines:stages] = -1
+    last = slice(lines + stages - 1, 2 * lines, stages)
+    needed[last] = line[last] - lines
+    return needed
+
+
+def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int, int, int], copies: int = 1) -> Ints:
+    """Return the slots in which devices run their orders, each turn as soon as its device is free and its inputs are there.
+
+    Parameters
+    ----------
+    orders : sequence of sequences of pairs of int
+        For each device its turns. A turn is the place of an operation in the grid and ``NONE``, or the places of an overlapped
+        pair. Turns of ``NONE`` alone may follow at the end.
+    shape : tuple of int
+        Shape of the grid, (2 or 3, copies x stages, microbatches).
+    copies : int
+        Copies of the weights.
+
+    Returns
+    -------
+    Ints
+        The grid of slots. -1 marks operations that stand in no order and those that would wait for ever.
+
+    Examples
+    --------
+    >>> slots_in_order([[(0, NONE), (2, NONE)], [(1, NONE), (3, NONE)]], shape=(2, 2, 1)).ravel().tolist()
+    [0, 1, 3, 2]
+    """
+    planes, lines, microbatches = shape
+    needed = needed_lines(planes, lines, lines // copies)
+    first = np.where(needed < 0, NONE, needed * microbatches)[:, None]
+    source = np.where(first < 0, NONE, first + np.arange(microbatches)).ravel().tolist()
+    source.append(NONE)
+    unknown = -2
+    slots = [unknown] * (planes * lines * microbatches) + [-1]  # NONE is the index of the last entry, whose slot is before all others
+    done, clock = [0] * len(orders), [-1] * len(orders)
+    waiting: dict[int, int] = {}
+    ready = list(range(len(orders)))
+    while ready:
+        device = ready.pop()
+        order, now, turn = orders[device], clock[device], done[device]
+        while turn < len(order):
+            one, other = order[turn]
+            early, late = slots[source[one]], slots[source[other]]
+            if early == unknown or late == unknown:
+                waiting[source[one] if early == unknown else source[other]] = device
+                break
+            now = 1 + max(now, early, late)
+            turn += 1
+            for place in (one, other):
+                if place != NONE:
+                    slots[place] = now
+                    if place in waiting:
+                        ready.append(waiting.pop(place))
+        clock[device], done[device] = now, turn
+    grid = np.array(slots[:-1], dtype=np.intp).reshape(shape)
+    return np.maximum(grid, -1)
+
+
+def grid_of(slots: npt.ArrayLike) -> Ints:
+    """Return ``slots`` as an integer array of shape (2 or 3, lines, microbatches), or refuse it.
+
+    >>> grid_of([[[0.5]], [[1]]])
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: slots must be whole numbers up to 34,359,738,368 (-1: no such operation)
+    """
+    try:
+        grid = np.asarray(slots)
+    except (ValueError, TypeError):
+        raise HybridLabError("slots is ragged: give rows of equal length", "ragged") from None
+    if grid.ndim != 3 or grid.shape[0] not in (2, 3) or not grid.size:
+        raise HybridLabError(f"slots must have shape (2 or 3, stages, microbatches), not {grid.shape}", "wrong-shape")
+    if grid.dtype.kind not in "iu" or grid.max() > LAST_SLOT:
+        raise HybridLabError(f"slots must be whole numbers up to {LAST_SLOT:,} (-1: no such operation)", "not-a-whole-number")
+    return grid.astype(np.intp, copy=False)
+
+
+def devices_of(device_of: Iterable[int], lines: int) -> tuple[int, ...]:
+    """Return the device of every line as an int, or refuse anything but one device for each line."""
+    each = each_of(device_of, "device_of must be one device a stage")
+    devices = tuple(whole_number(device, "a stage's device", at_least=0, at_most=lines - 1) for device in each)
+    if len(devices) != lines:
+        raise HybridLabError(f"device_of must be one device a stage: {lines} stages, but {len(devices)} devices", "wrong-length")
+    return devices
+
+
+def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[str, Ints]:
+    """Return one row for each operation, device by device in the order of the slots.
+
+    Parameters
+    ----------
+    slots : Ints
+        A grid of slots.
+    device_of : tuple of int
+        The device of each line.
+    copies : int
+        Copies of the weights.
+
+    Returns
+    -------
+    dict of str to Ints
+        The columns kind (an index into ``KINDS``), stage, microbatch, device, source and slot, each of shape (operations,). A backward
+        that has a weight gradient is an input gradient. The source is the row of the operation that the rule of :func:`needed_lines`
+        names, -1 where it names none.
+
+    Examples
+    --------
+    >>> rows_of(np.array([[[0, 1]], [[2, 3]]]), (0,))["source"].tolist()
+    [-1, -1, 0, 1]
+    """
+    planes, lines, microbatches = slots.shape
+    stages = lines // copies
+    line_device = np.tile(np.array(device_of, dtype=np.intp), planes)
+    place = np.flatnonzero(slots >= 0)
+    slot = slots.ravel()[place]
+    # The operations come as a few sorted runs, which a stable sort merges in linear time.
+    rows = np.argsort(line_device[place // microbatches] * (slot.max(initial=0) + 1) + slot, kind="stable")
+    place = place[rows]
+    line = place // microbatches
+    row_of = np.full(slots.size, -1, dtype=np.intp)
+    row_of[place] = np.arange(rows.size)
+    needed = needed_lines(planes, lines, stages)
+    step = np.where(needed < 0, 0, (needed - np.arange(needed.size)) * microbatches)
+    source = row_of[place + step[line]]
+    source[needed[line] < 0] = -1
+    kind = np.repeat([F, B, W], lines)[line]
+    if planes == 3:
+        halves = source[kind == W]
+        kind[halves[halves >= 0]] = I
+    return {
+        "kind": kind,
+        "stage": line % stages,
+        "microbatch": place - line * microbatches,
+        "device": line_device[line],
+        "source": source,
+        "slot": slot[rows],
+    }

@@ -1,0 +1,90 @@
+"""One operation of a schedule: a kind of work, on a stage, for a microbatch."""
+
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+from hybridlab.checks import short_repr
+from hybridlab.errors import HybridLabError
+
+
+class Kind(StrEnum):
+    """What an operation computes. "B" always means the full backward, never a part of it."""
+
+    F = "F"  # forward
+    B = "B"  # full backward: input gradient and weight gradient in one operation
+    I = "I"  # input gradient alone  # noqa: E741 - the field's letter
+    W = "W"  # weight gradient alone
+
+    @property
+    def words(self) -> str:
+        """The kind as a sentence names it.
+
+        >>> Kind.I.words
+        'input gradient'
+        """
+        return _WORDS[self]
+
+
+_WORDS = {Kind.F: "forward", Kind.B: "backward", Kind.I: "input gradient", Kind.W: "weight gradient"}
+KINDS = tuple(Kind)  # the arrays of a schedule hold a kind as its index in this tuple
+CODE = {kind: code for code, kind in enumerate(KINDS)}
+F, B, I, W = range(len(KINDS))  # noqa: E741 - the field's letters
+_OWN_INPUT = {Kind.B: Kind.F, Kind.I: Kind.F, Kind.W: Kind.I}
+
+_TEXT = re.compile(r"([0-9]{1,9})([FBIW])([0-9]{1,9})")
+
+
+class Op(NamedTuple):
+    """An operation: ``kind`` of work of ``stage`` (from 0) for ``microbatch`` (from 0).
+
+    Its text form is stage, kind, microbatch, as in torch.distributed.pipelining.
+
+    >>> str(Op(Kind.F, 2, 0))
+    '2F0'
+    >>> Op.parse("2F0")
+    Op(kind=<Kind.F: 'F'>, stage=2, microbatch=0)
+    """
+
+    kind: Kind
+    stage: int
+    microbatch: int
+
+    def __str__(self) -> str:
+        return f"{self.stage}{self.kind}{self.microbatch}"
+
+    @property
+    def words(self) -> str:
+        """The operation as a sentence names it.
+
+        >>> Op.parse("2I7").words
+        'the input gradient of microbatch 7 on stage 2'
+        """
+        return f"the {self.kind.words} of microbatch {self.microbatch} on stage {self.stage}"
+
+    @property
+    def own_input(self) -> "Op | None":
+        """The operation of the same stage and microbatch whose result this one reads; None for a forward.
+
+        >>> str(Op.parse("2W0").own_input), Op.parse("2F0").own_input
+        ('2I0', None)
+        """
+        kind = _OWN_INPUT.get(self.kind)
+        return None if kind is None else Op(kind, self.stage, self.microbatch)
+
+    @classmethod
+    def parse(cls, text: str) -> "Op":
+        """Return the operation that ``text`` names, or raise :class:`HybridLabError`.
+
+        >>> Op.parse("F0")
+        Traceback (most recent call last):
+        hybridlab.errors.HybridLabError: 'F0' is not an operation: write stage, kind (F, B, I, W), microbatch, like 2F0
+        """
+        match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
+            wanted = "write stage, kind (F, B, I, W), microbatch, like 2F0"
+            if isinstance(text, str) and _TEXT.fullmatch(text.upper()):
+                wanted = f"the kind is a capital letter, as in {text.upper()}"
+            raise HybridLabError(f"{short_repr(text)} is not an operation: {wanted}")
+        stage, kind, microbatch = match.groups()
+        return cls(Kind(kind), int(stage), int(microbatch))

@@ -1,0 +1,306 @@
+"""A schedule: the order in which each device runs its operations. It knows no time."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from hybridlab.arrays import Frozen, Ints, one_object, readonly
+from hybridlab.checks import checked_text, counted, item_of, short_repr, whole_number
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule.grid import devices_of, grid_of, rows_of
+from hybridlab.schedule.ops import KINDS, B, F, Op
+from hybridlab.schedule.text import Turns, join_csv, join_text, read_orders, split_csv, split_text
+from hybridlab.schedule.validation import slots_of
+
+NAME = "a schedule's name"
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Operations(Frozen):
+    """Operations on devices in running order, as arrays: what a schedule and its replicas have in common.
+
+    Its length is the number of devices, and it is indexed and iterated like ``orders``. The arrays have one row for each operation,
+    device by device in running order:
+
+    - ``kind``: index into F, B, I, W
+    - ``stage``, ``microbatch``, ``device``: whole numbers from 0
+    - ``source``: the row whose output the operation needs, -1 for the forwards of the first stage
+    - ``slot``: larger than the slot of the operation before it on the device and than the slot of its source; an overlapped pair
+      shares one
+
+    ``paths`` has a tuple for each copy of the weights: the device of every stage. ``copy_of`` has the copy that each microbatch uses.
+    """
+
+    name: str
+    microbatches: int
+    paths: tuple[tuple[int, ...], ...]
+    copy_of: Ints
+    kind: Ints
+    stage: Ints
+    microbatch: Ints
+    device: Ints
+    source: Ints
+    slot: Ints
+
+    @property
+    def device_of(self) -> tuple[int, ...]:
+        """The device of every stage; with several copies of the weights, of the first copy."""
+        return self.paths[0]
+
+    @property
+    def copies(self) -> int:
+        """Number of copies of the weights."""
+        return len(self.paths)
+
+    @property
+    def stages(self) -> int:
+        """Number of stages over all devices."""
+        return len(self.device_of)
+
+    @property
+    def devices(self) -> int:
+        """Number of devices."""
+        return 1 + max(map(max, self.paths))
+
+    @property
+    def chunks(self) -> int:
+        """Number of stages that a device holds of each copy of the weights (model chunks)."""
+        return self.device_of.count(self.device_of[0])
+
+    @cached_property
+    def first(self) -> Ints:
+        """The row where each device begins."""
+        return readonly(np.searchsorted(self.device, np.arange(self.devices)))
+
+    @cached_property
+    def pairs(self) -> Ints:
+        """The rows of the forwards of overlapped pairs; the backward of each is in the next row."""
+        return readonly(np.flatnonzero((np.diff(self.slot) == 0) & (np.diff(self.device) == 0)))
+
+    @property
+    def before(self) -> Ints:
+        """The row of the operation before each one on its device, -1 for the first; both of an overlapped pair have the same."""
+        before = np.arange(-1, self.kind.size - 1)
+        before[self.first] = -1
+        before[self.pairs + 1] = before[self.pairs]
+        return before
+
+    @cached_property
+    def crosses(self) -> npt.NDArray[np.bool_]:
+        """Whether each operation's source runs on another device, so that a message must carry its output."""
+        source_device = np.append(self.device, -1)[self.source]
+        crosses: npt.NDArray[np.bool_] = (source_device != self.device) & (self.source >= 0)
+        return readonly(crosses)
+
+    @cached_property
+    def messages(self) -> Ints:
+        r"""Number of messages that each device sends, shape (devices,): one for each output that another device needs.
+
+        >>> Schedule.parse("0F0 0F1 0B0 0B1\n1F0 1F1 1B0 1B1").messages
+        array([2, 2])
+        """
+        return readonly(np.bincount(self.device[self.source[self.crosses]], minlength=self.devices))
+
+    @cached_property
+    def ops(self) -> tuple[Op, ...]:
+        """Every operation, in the order of the rows."""
+        columns = zip(self.kind.tolist(), self.stage.tolist(), self.microbatch.tolist(), strict=True)
+        return tuple(Op(KINDS[kind], stage, microbatch) for kind, stage, microbatch in columns)
+
+    @property
+    def orders(self) -> tuple[tuple[Op, ...], ...]:
+        """The operations of each device in running order; the two of an overlapped pair stand side by side."""
+        return tuple(self._order(device) for device in range(self.devices))
+
+    def _order(self, device: int) -> tuple[Op, ...]:
+        start, stop = np.append(self.first, self.kind.size)[device : device + 2].tolist()
+        return self.ops[start:stop]
+
+    @property
+    def turns(self) -> Turns:
+        r"""What each device runs one after the other: tuples of one operation, or of the two of an overlapped pair.
+
+        >>> [len(turn) for turn in Schedule.parse("0F0 0F1 0B0 0B1\n1F0 (1F1;1B0) 1B1").turns[1]]
+        [1, 2, 1]
+        """
+        second = set((self.pairs + 1).tolist())
+        starts = [row for row in range(self.kind.size) if row not in second]
+        turns = [self.ops[start:stop] for start, stop in pairwise([*starts, self.kind.size])]
+        bounds = [*np.searchsorted(starts, self.first).tolist(), len(turns)]
+        return tuple(tuple(turns[start:stop]) for start, stop in pairwise(bounds))
+
+    def __len__(self) -> int:
+        return self.devices
+
+    def __iter__(self) -> Iterator[tuple[Op, ...]]:
+        return map(self._order, range(self.devices))
+
+    @overload
+    def __getitem__(self, device: int) -> tuple[Op, ...]: ...
+    @overload
+    def __getitem__(self, device: slice) -> tuple[tuple[Op, ...], ...]: ...
+    def __getitem__(self, device: int | slice) -> tuple[Op, ...] | tuple[tuple[Op, ...], ...]:
+        chosen = item_of(range(self.devices), device, f"schedule {self.name!r}", "device")
+        return self._order(chosen) if isinstance(chosen, int) else tuple(map(self._order, chosen))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+        return one_object(self)
+
+    def __str__(self) -> str:
+        return join_text(self.turns)
+
+    def __repr__(self) -> str:
+        sizes = (counted(self.devices, "device"), counted(self.microbatches, "microbatch"), counted(self.chunks, "chunk"))
+        return f"<{type(self).__name__} {self.name}: {', '.join(sizes)}>"
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Schedule(Operations):
+    r"""An order of operations for every device, proven to be complete and free of deadlock.
+
+    Parameters
+    ----------
+    name : str
+        The schedule's name.
+    orders : sequence of sequences
+        For each device its operations in running order, as :class:`Op` or as texts like ``"2F0"``. A forward and a backward
+        that a device runs at the same time, an overlapped pair, are a tuple of two or the text ``"(0F3;3B1)"``. If microbatches take
+        different paths over the devices, each path has a copy of all weights.
+
+    Raises
+    ------
+    InvalidSchedule
+        An operation is missing, doubled, or on two devices. The message shows the orders with the wrong operations in brackets.
+    Deadlock
+        The orders are complete, but the devices would wait for ever.
+
+    Examples
+    --------
+    >>> schedule = Schedule("one stage", [["0F0", "0B0"]])
+    >>> schedule.orders
+    ((Op(kind=<Kind.F: 'F'>, stage=0, microbatch=0), Op(kind=<Kind.B: 'B'>, stage=0, microbatch=0)),)
+    >>> len(schedule), [str(op) for op in schedule[-1]]
+    (1, ['0F0', '0B0'])
+    >>> print(Schedule.parse("device 0: 0F0 0B0\ndevice 1: 1F0 1B0"))
+    device 0: 0F0 0B0
+    device 1: 1F0 1B0
+    """
+
+    def __init__(self, name: str, orders: Iterable[Iterable[Op | str | tuple[Op | str, ...]]]) -> None:
+        self._fill(name, *slots_of(checked_text(name, NAME), read_orders(orders)))
+
+    @classmethod
+    def from_slots(cls, name: str, slots: npt.ArrayLike, device_of: Sequence[int], copies: int = 1) -> "Schedule":
+        """Return the schedule in which each device runs its operations in the order of their slots.
+
+        Parameters
+        ----------
+        name : str
+            The schedule's name.
+        slots : array of int
+            Shape (2 or 3, copies x stages, microbatches): forwards, backwards and, if backwards are split, weight gradients. -1 stands
+            for an operation that does not exist: the weight gradient of a full backward, or an operation on the other copy of the
+            weights. A forward and a full backward in one slot of a device are an overlapped pair.
+        device_of : sequence of int
+            The device of every stage, one copy of the weights after the other.
+        copies : int
+            Copies of the weights.
+
+        Returns
+        -------
+        Schedule
+            Slots that respect every dependency prove that the orders can run. Other slots are only used to sort each device's
+            operations, and the orders are then checked one operation at a time.
+
+        Examples
+        --------
+        >>> print(Schedule.from_slots("gpipe", [[[0, 1]], [[2, 3]]], device_of=[0]))
+        device 0: 0F0 0F1 0B0 0B1
+        """
+        grid, copies = grid_of(slots), whole_number(copies, "copies")
+        lines = grid.shape[1]
+        if lines % copies:
+            message = f"slots must have the stages of each of the {copies} copies, not {lines} stages in all"
+            raise HybridLabError(message, "wrong-shape")
+        devices = devices_of(device_of, lines)
+        made = object.__new__(cls)
+        paths = tuple(devices[line : line + lines // copies] for line in range(0, lines, lines // copies))
+        made._fill(checked_text(name, NAME), grid, paths)
+        return made if _proven(made, grid) else cls(name, made.turns)
+
+    def _fill(self, name: str, slots: Ints, paths: tuple[tuple[int, ...], ...]) -> None:
+        """Set every field from a grid of slots."""
+        columns = rows_of(slots, sum(paths, ()), len(paths))
+        there = slots[0].reshape(len(paths), -1, slots.shape[2]) >= 0
+        columns["copy_of"] = there.any(axis=1).argmax(axis=0)
+        for column, values in columns.items():
+            object.__setattr__(self, column, readonly(values))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "microbatches", slots.shape[2])
+        object.__setattr__(self, "paths", paths)
+
+    def needs(self, op: Op) -> tuple[Op, ...]:
+        r"""Return the operations that must have ended before ``op`` can start.
+
+        >>> [str(op) for op in Schedule.parse("0F0 0B0\n1F0 1B0").needs(Op.parse("0B0"))]
+        ['0F0', '1B0']
+        """
+        try:
+            row = self._row_of.get(op) if isinstance(op, Op) else None
+        except TypeError:  # the parts of an Op may be values without a hash
+            row = None
+        if row is None:
+            message = f"{short_repr(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}"
+            raise HybridLabError(message, "unknown-operation")
+        known, source = self.ops[row], self.source[row]
+        needed = (known.own_input, self.ops[source] if source >= 0 else None)
+        return tuple(dict.fromkeys(each for each in needed if each is not None))
+
+    @cached_property
+    def _row_of(self) -> dict[Op, int]:
+        return {op: row for row, op in enumerate(self.ops)}
+
+    def __eq__(self, other: object) -> bool:
+        """Two schedules are equal if their names and orders are, overlapped pairs included."""
+        return isinstance(other, Schedule) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        columns = (self.kind, self.stage, self.microbatch, self.copy_of, self.pairs)
+        return (self.name, self.paths, self.microbatches, *(column.tobytes() for column in columns))
+
+    @classmethod
+    def parse(cls, text: str, name: str = "parsed") -> "Schedule":
+        """Return the schedule that ``text`` describes: lines like ``device 0: 0F0 0B0``, with or without the label."""
+        return cls(name, split_text(text))
+
+    def to_csv(self) -> str:
+        """Return one line for each device, operations separated by commas: the form torch.distributed.pipelining reads."""
+        return join_csv(self.turns)
+
+    @classmethod
+    def from_csv(cls, text: str, name: str = "parsed") -> "Schedule":
+        """Return the schedule that :meth:`to_csv` wrote."""
+        return cls(name, split_csv(text))
+
+
+def _proven(schedule: Schedule, slots: Ints) -> bool:
+    """Return whether the slots show that every operation is there once, on the right device, and can run."""
+    there = (slots >= 0).reshape(len(slots), schedule.copies, -1, slots.shape[2])
+    whole, some = there[:2].all(axis=(0, 2)), there.any(axis=(0, 2))  # by copy and microbatch
+    balanced = all(len(set(np.bincount(path, minlength=schedule.devices).tolist())) == 1 for path in schedule.paths)
+    if not ((whole.sum(axis=0) == 1).all() and (whole == some).all() and balanced):
+        return False
+    needing = np.flatnonzero(schedule.source >= 0)
+    in_time = schedule.slot[schedule.source[needing]] < schedule.slot[needing]
+    in_turn = (np.diff(schedule.slot) >= 0) | (np.diff(schedule.device) > 0)
+    pairs = schedule.pairs
+    paired = (schedule.kind[pairs] == F) & (schedule.kind[pairs + 1] == B)
+    return bool(in_time.all() and in_turn.all() and paired.all() and (np.diff(pairs) > 1).all())

@@ -1,0 +1,254 @@
+"""Can these orders run? Every fault is found, named in a sentence and marked in the printed grid."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from hybridlab.arrays import Ints
+from hybridlab.checks import short_repr
+from hybridlab.errors import Deadlock, InvalidSchedule
+from hybridlab.schedule.grid import NONE, needed_lines, slots_in_order
+from hybridlab.schedule.ops import Kind, Op
+from hybridlab.schedule.text import Turns, join_marked, turn_text
+
+MOST_NAMED = 12  # microbatches in one sentence
+MOST_FAULTS = 24  # sentences; more help nobody
+
+
+_MISSING = {
+    "missing-forward": "never runs the forward {}",
+    "missing-backward": "never runs the backward {}",
+    "full-and-split-backward": "runs a full backward (B) {} and a part of it (I or W) as well: one or the other",
+    "missing-weight-gradient": "never runs the weight gradient {}: its backward is I, so W must follow",
+    "missing-input-gradient": "never runs the input gradient {}, which its weight gradient needs",
+}
+PLANE = {Kind.F: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}  # of the grid of slots
+
+
+class Problem(NamedTuple):
+    """One fault: a ``sentence``, its ``code``, and the ``op`` at ``position`` on ``device`` where it shows (None: nowhere)."""
+
+    sentence: str
+    code: str
+    device: int | None = None
+    position: int | None = None
+    op: Op | None = None
+
+
+class Placed(NamedTuple):
+    """An operation of the given orders with its device and its position in that device's order."""
+
+    op: Op
+    device: int
+    position: int
+
+
+class Paths(NamedTuple):
+    """The device of every stage for each copy of the weights, and the copy that each microbatch runs through."""
+
+    copies: list[dict[int, int]]
+    copy_of: dict[int, int]
+
+    def device(self, op: Op) -> int:
+        """Return the device that ``op`` belongs on."""
+        return self.copies[self.copy_of[op.microbatch]][op.stage]
+
+
+def slots_of(name: str, orders: Turns) -> tuple[Ints, tuple[tuple[int, ...], ...]]:
+    """Return the grid of slots of ``orders``, and the device of every stage for each copy of the weights.
+
+    A slot is one more than the later of two slots: the slot of the operation before it on its device, and the slot of the
+    operation it needs. The two operations of an overlapped pair share a slot.
+
+    Raises
+    ------
+    InvalidSchedule
+        The orders are incomplete or inconsistent.
+    Deadlock
+        The orders are complete, but devices would wait for ever.
+
+    Examples
+    --------
+    >>> slots_of("two", (((Op.parse("0F0"),), (Op.parse("0B0"),)),))[0].tolist()
+    [[[0]], [[1]], [[-1]]]
+    """
+    placed = [Placed(op, device, position) for device, order in enumerate(orders) for position, turn in enumerate(order) for op in turn]
+    paths = paths_of(placed)
+    faults = list(islice(_incomplete(placed, len(orders), paths), MOST_FAULTS)) + list(_no_pair(orders))
+    backwards = list(_too_early(placed))
+    if faults:
+        problems = tuple(faults + backwards)
+        raise InvalidSchedule(_report(name, orders, problems), problems[0].code, problems)
+    stages = len(paths.copies[0])
+    shape = (3, len(paths.copies) * stages, len(paths.copy_of))
+    place_of = {op: _place(op, paths, stages, shape) for op, _, _ in placed}
+    places = [[(place_of[turn[0]], place_of[turn[1]] if len(turn) == 2 else NONE) for turn in order] for order in orders]
+    grid = slots_in_order(places, shape, len(paths.copies))
+    stuck = tuple(backwards) or tuple(_stuck(orders, paths, grid.ravel(), place_of))
+    if stuck:
+        raise Deadlock(_report(name, orders, stuck), stuck[0].code, stuck)
+    return grid, tuple(tuple(path[stage] for stage in range(stages)) for path in paths.copies)
+
+
+def _place(op: Op, paths: Paths, stages: int, shape: tuple[int, int, int]) -> int:
+    _, lines, microbatches = shape
+    line = PLANE[op.kind] * lines + paths.copy_of[op.microbatch] * stages + op.stage
+    return line * microbatches + op.microbatch
+
+
+def paths_of(placed: Iterable[Placed]) -> Paths:
+    """Return the paths of microbatches over the devices: one, or one for each copy of the weights.
+
+    There are several paths if each of them has all stages and puts equally many on every device. Otherwise there is one, and an
+    operation on another device is a fault.
+
+    >>> down_and_up = [("0F0", 0), ("1F0", 1), ("0F1", 1), ("1F1", 0)]
+    >>> paths_of(Placed(Op.parse(text), device, 0) for text, device in down_and_up)
+    Paths(copies=[{0: 0, 1: 1}, {0: 1, 1: 0}], copy_of={0: 0, 1: 1})
+    """
+    one: dict[int, int] = {}
+    own: dict[int, dict[int, int]] = {}
+    for op, device, _ in placed:
+        one[op.stage] = device
+        own.setdefault(op.microbatch, {}).setdefault(op.stage, device)
+    devices = set(one.values())
+    whole = [dict(sorted(own[microbatch].items())) for microbatch in sorted(own) if len(own[microbatch]) == len(one)]
+    copies = [path for place, path in enumerate(whole) if path not in whole[:place]]
+    if len(copies) < 2 or not all(_balanced(path, devices) for path in copies):
+        return Paths([one], dict.fromkeys(own, 0))
+    fitting = {
+        microbatch: next((copy for copy, path in enumerate(copies) if mine.items() <= path.items()), 0) for microbatch, mine in own.items()
+    }
+    return Paths(copies, fitting)
+
+
+def _balanced(path: dict[int, int], devices: set[int]) -> bool:
+    held = list(path.values())
+    return len({held.count(device) for device in devices}) == 1
+
+
+def _incomplete(placed: Sequence[Placed], devices: int, paths: Paths) -> Iterator[Problem]:
+    """Yield what is missing, doubled, or on the wrong device."""
+    if not placed:
+        yield Problem("there is no operation in it: give each device an order such as 0F0 0B0", "empty-schedule")
+        return
+    device_of = paths.copies[0]
+    stages, microbatches = max(device_of) + 1, max(op.microbatch for op, _, _ in placed) + 1
+    gap = next((number for number in range(stages) if number not in device_of), None)
+    if gap is not None:
+        yield Problem(f"no device runs stage {gap}, but stage {stages - 1} is there: number stages 0, 1, 2, ...", "missing-stage")
+        return
+    seen = {op.microbatch for op, _, _ in placed}
+    if len(seen) < microbatches:
+        gap = next(number for number in range(microbatches) if number not in seen)
+        there = f"microbatch {microbatches - 1} is there: number them 0, 1, 2, ..."
+        yield Problem(f"no operation is of microbatch {gap}, but {there}", "missing-microbatch")
+        return
+    for op, device, position in placed:
+        if paths.device(op) != device:
+            sentence = f"stage {op.stage} stands on device {device} ({op}) and on device {paths.device(op)}"
+            yield Problem(f"{sentence}; a stage lives on one device", "stage-on-two-devices", device, position, op)
+            return
+    held = Counter(device_of.values())
+    if len({held[device] for device in range(devices)}) > 1:
+        counts = ", ".join(f"device {device} holds {held[device]}" for device in range(devices))
+        yield Problem(f"every device must hold the same number of stages, but {counts}", "uneven-stages")
+    times = Counter(op for op, _, _ in placed)
+    for op, device, position in placed:
+        if times[op] > 1:
+            yield Problem(f"stage {op.stage} runs {_of(op)} {_often(times[op])}", "doubled-operation", device, position, op)
+            times[op] = 1
+    yield from _missing(times, stages, microbatches)
+
+
+def _missing(times: Counter[Op], stages: int, microbatches: int) -> Iterator[Problem]:
+    """Yield a sentence for each stage and each sort of operation that it lacks, or has in two forms."""
+    for stage in range(stages):
+        found: dict[str, list[int]] = {}
+        for microbatch in range(microbatches):
+            forward, full, split, weight = (Op(kind, stage, microbatch) in times for kind in Kind)
+            faults = {
+                "missing-forward": not forward,
+                "missing-backward": not (full or split or weight),
+                "full-and-split-backward": full and (split or weight),
+                "missing-weight-gradient": split and not (full or weight),
+                "missing-input-gradient": weight and not (full or split),
+            }
+            for code in (each for each, there in faults.items() if there):
+                found.setdefault(code, []).append(microbatch)
+        for code, those in found.items():
+            yield Problem(f"stage {stage} {_MISSING[code].format(_of_microbatches(those))}", code)
+
+
+def _of_microbatches(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"of microbatch {numbers[0]}"
+    if len(numbers) <= MOST_NAMED:
+        return f"of microbatches {', '.join(map(str, numbers))}"
+    return f"of {len(numbers)} microbatches, {numbers[0]}, {numbers[1]}, ... {numbers[-1]}"
+
+
+def _no_pair(orders: Turns) -> Iterator[Problem]:
+    """Yield what is run at the same time and is not one forward and one full backward, apart from each other."""
+    for device, order in enumerate(orders):
+        for position, turn in enumerate(order):
+            kinds, places = sorted(op.kind for op in turn), {op[1:] for op in turn}
+            if len(turn) != 1 and (kinds != [Kind.B, Kind.F] or len(places) == 1):
+                wanted = "an overlapped pair is a forward and a full backward (B) of another stage or microbatch"
+                sentence = f"device {device} runs {turn_text(turn)} at the same time: {wanted}"
+                yield Problem(sentence, "not-a-pair", device, position, next(iter(turn), None))
+
+
+def _too_early(placed: Sequence[Placed]) -> Iterator[Problem]:
+    """Yield every op that stands before an op of its own stage which it needs."""
+    place: dict[tuple[Op, int], int] = {}
+    for op, device, position in placed:
+        place.setdefault((op, device), position)
+    for op, device, position in placed:
+        needed = op.own_input
+        if needed and place.get((needed, device), -1) > position:
+            sentence = f"device {device} runs {op} before {needed}, the {needed.kind.words} that it needs"
+            yield Problem(sentence, "too-early", device, position, op)
+
+
+def _stuck(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int]) -> Iterator[Problem]:
+    """Yield the operation at which each device stops for ever, and what it waits for."""
+    needed_op = _needed_ops(paths, place_of)
+    at = [next((turn for turn in range(len(order)) if slots[place_of[order[turn][0]]] < 0), len(order)) for order in orders]
+    for device, order in enumerate(orders):
+        if at[device] < len(order):
+            needs = ((op, needed_op[op]) for op in order[at[device]] if op in needed_op)
+            op, needed = next((op, needed) for op, needed in needs if slots[place_of[needed]] < 0)
+            other = paths.device(needed)
+            there = orders[other][at[other]]
+            where = "where" if needed in there else f"which is behind {turn_text(there)} on"
+            stops = " stops too" if needed in there else ""
+            sentence = f"device {device} stops at {op}: it waits for {needed}, {where} device {other}{stops}"
+            yield Problem(sentence, "deadlock", device, at[device], op)
+
+
+def _needed_ops(paths: Paths, place_of: Mapping[Op, int]) -> dict[Op, Op]:
+    """Return for each operation the one it needs; first stages' forwards need none and are left out."""
+    stages, microbatches = len(paths.copies[0]), len(paths.copy_of)
+    needed = needed_lines(3, len(paths.copies) * stages, stages)
+    op_at = {place: op for op, place in place_of.items()}
+    lines = ((op, needed[place // microbatches]) for op, place in place_of.items())
+    return {op: op_at[int(line) * microbatches + op.microbatch] for op, line in lines if line >= 0}
+
+
+def _report(name: str, orders: Turns, problems: Sequence[Problem]) -> str:
+    """Return the message: what is wrong, one sentence a line, and the grid with the offending ops in brackets."""
+    lines = [f"  {problem.sentence}" for problem in problems[:MOST_FAULTS]]
+    if len(lines) == MOST_FAULTS:
+        lines.append("  and perhaps more")
+    marks = {(problem.device, problem.position) for problem in problems}
+    return "\n".join([f"schedule {short_repr(name)} cannot run:", *lines, join_marked(orders, marks)])
+
+
+def _of(op: Op) -> str:
+    return f"the {op.kind.words} of microbatch {op.microbatch}"
+
+
+def _often(times: int) -> str:
+    return "twice" if times == 2 else f"{times} times"

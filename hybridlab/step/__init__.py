@@ -1,0 +1,7 @@
+"""One step of hybrid training: the pipelines of all replicas, a ring all-reduce for each stage, the optimiser."""
+
+from hybridlab.step.recomputation import recomputed_peak
+from hybridlab.step.replicas import Replicated, replicate
+from hybridlab.step.step import HybridStep, hybrid_step
+
+__all__ = ["HybridStep", "Replicated", "hybrid_step", "recomputed_peak", "replicate"]

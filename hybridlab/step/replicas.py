@@ -1,0 +1,121 @@
+"""The replicas of a mesh: the orders of all ranks, their costs, and the ranks that hold each stage."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hybridlab.arrays import Ints, readonly
+from hybridlab.checks import MOST_CELLS, counted, short_repr, whole_number
+from hybridlab.costs import Costs
+from hybridlab.errors import HybridLabError
+from hybridlab.mesh import Mesh
+from hybridlab.schedule import Operations, Schedule
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Replicated(Operations):
+    """The orders of one pipeline, run by every replica of a mesh; :func:`replicate` makes it.
+
+    Its devices are the ranks, ``replica x K + device``. ``paths``, ``copy_of``, ``stages``, ``chunks`` and ``microbatches`` are of
+    one pipeline. The arrays hold the operations of all replicas, one replica after the other; no operation needs one of another
+    replica. It is no :class:`Schedule`, since several ranks run the same operation.
+    """
+
+    replicas: int = 1
+
+    @property
+    def devices(self) -> int:
+        """Number of devices of the whole mesh."""
+        return super().devices * self.replicas
+
+    @property
+    def mesh(self) -> Mesh:
+        """Where the ranks stand; the "stages" of this mesh are the devices of one pipeline."""
+        return Mesh(super().devices, self.replicas)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, {counted(self.replicas, 'replica')}>"
+
+
+def replicate(schedule: Schedule, replicas: int) -> Replicated:
+    """Return the orders of all ranks of a mesh: ``replicas`` times one pipeline, side by side.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule of one pipeline.
+    replicas : int
+        How many pipelines there are.
+
+    Returns
+    -------
+    Replicated
+        ``simulate`` takes it with costs of one value, or of one value for each rank.
+
+    Raises
+    ------
+    HybridLabError
+        ``schedule`` is not the schedule of one pipeline, ``replicas`` is below one, or the operations do not fit in memory.
+
+    Examples
+    --------
+    >>> from hybridlab.schedules import build
+    >>> print(replicate(build("1f1b", devices=2, microbatches=2), replicas=2))
+    device 0: 0F0 0F1 0B0 0B1
+    device 1: 1F0 1B0 1F1 1B1
+    device 2: 0F0 0F1 0B0 0B1
+    device 3: 1F0 1B0 1F1 1B1
+    """
+    if not isinstance(schedule, Schedule):
+        raise HybridLabError(
+            f"what is replicated is the Schedule of one pipeline, such as build('1f1b', 2, 4), not {short_repr(schedule)}", "not-a-schedule"
+        )
+    replicas = whole_number(replicas, "replicas")
+    Mesh(schedule.devices, replicas)  # refuses more devices than there can be
+    size = schedule.kind.size
+    if size * replicas > MOST_CELLS:
+        message = f"{counted(replicas, 'replica')} of {counted(size, 'operation')} are more than {MOST_CELLS:,}"
+        raise HybridLabError(f"{message} and do not fit in memory; take fewer replicas or microbatches", "too-large")
+    replica = np.arange(replicas)[:, None]
+    arrays = {column: np.tile(getattr(schedule, column), replicas) for column in ("kind", "stage", "microbatch", "slot")}
+    arrays["device"] = (schedule.device + replica * schedule.devices).ravel()
+    arrays["source"] = np.where(schedule.source >= 0, schedule.source + replica * size, -1).ravel()
+    fields = {name: getattr(schedule, name) for name in ("name", "microbatches", "paths", "copy_of")}
+    made = object.__new__(Replicated)
+    for name, value in {**fields, **{column: readonly(array) for column, array in arrays.items()}, "replicas": replicas}.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def costs_of_all(costs: Costs, mesh: Mesh) -> Costs:
+    """Return the costs of every rank of a mesh: those of one pipeline are repeated for each replica.
+
+    >>> costs_of_all(Costs(forward=[1, 2], backward=3), Mesh(stages=2, replicas=2)).forward
+    array([1., 2., 1., 2.])
+    """
+    if costs.devices in (None, mesh.size):
+        return costs
+    if costs.devices != mesh.stages:
+        wanted = f"one value, one for each of the {mesh.stages} devices of a pipeline, or one for each of the {mesh.size} ranks"
+        raise HybridLabError(f"the costs are for {costs.devices} devices: give {wanted}")
+    return costs.repeated(mesh.replicas)
+
+
+def holders(schedule: Schedule, replicas: int) -> Ints:
+    """Return the ranks that hold the weights of each stage, shape (stages, replicas x copies): those that average its gradients.
+
+    They stand replica by replica, and copy by copy within a replica. Raises :class:`HybridLabError` where two copies of a
+    stage are on one device.
+
+    >>> from hybridlab.schedules import build
+    >>> holders(build("chimera", devices=2, microbatches=2), replicas=2).tolist()
+    [[0, 1, 2, 3], [1, 0, 3, 2]]
+    """
+    paths = np.array(schedule.paths)
+    for stage, held in enumerate(np.sort(paths, axis=0).T):
+        twice = held[1:][np.diff(held) == 0]
+        if twice.size:
+            message = f"device {twice[0]} holds stage {stage} in two copies of the weights"
+            raise HybridLabError(f"{message}: gradients are averaged between devices, so let each copy of a stage have a device of its own")
+    ranks = paths.T[:, None] + schedule.devices * np.arange(whole_number(replicas, "replicas"))[:, None]
+    return readonly(ranks.reshape(schedule.stages, -1))

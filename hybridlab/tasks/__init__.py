@@ -1,7 +1,0 @@
-"""The labs' tasks, one file a lab, and ``check``, which judges an answer in sentences of the field."""
-
-# A lab's file adds its tasks as it is read.
-from hybridlab.tasks import lab01, lab02, lab03, lab04, lab05, lab06, lab07, lab08, lab09, lab10, lab11, lab12, lab13, lab14  # noqa: F401
-from hybridlab.tasks.checking import TASKS, Feedback, Task, check, task
-
-__all__ = ["TASKS", "Feedback", "Task", "check", "task"]
