@@ -38,15 +38,15 @@ def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LAR
         return value  # nearly always so, and in a fifth of the time of what follows
     wanted = f"{name} must be a whole number of at least {at_least}"
     if isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):  # of which the last would tell what is behind its mask
-        raise HybridLabError(f"{wanted}, not {short_repr(value)}")
+        raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-whole-number")
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise HybridLabError(f"{wanted}, not {short_repr(value)}") from None
+        raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-whole-number") from None
     if number < at_least:
-        raise HybridLabError(f"{wanted}, not {short_repr(number)}")
+        raise HybridLabError(f"{wanted}, not {short_repr(number)}", "too-small")
     if number > at_most:
-        raise HybridLabError(f"{name} must be at most {at_most:,}, not {short_repr(number)}")
+        raise HybridLabError(f"{name} must be at most {at_most:,}, not {short_repr(number)}", "too-large")
     return number
 
 
@@ -69,7 +69,7 @@ def known_name(value: object, known: Iterable[str], what: str, *, any_case: bool
     words = text.replace("_", " ").replace("-", " ").split()  # the nearest holds most of them, such as h200 or 40gb of a GPU's name
     close = sorted(difflib.get_close_matches(text, list(lower), n=99, cutoff=0.4), key=lambda name: -sum(word in name for word in words))
     hint = f": did you mean {lower[close[0]]!r}?" if close else "."
-    raise HybridLabError(f"unknown {what} {short_repr(value)}{hint} Known: {', '.join(names)}")
+    raise HybridLabError(f"unknown {what} {short_repr(value)}{hint} Known: {', '.join(names)}", "unknown-name")
 
 
 def checked_text(value: object, name: str) -> str:
@@ -80,7 +80,7 @@ def checked_text(value: object, name: str) -> str:
     hybridlab.errors.HybridLabError: title must be a string, not 3
     """
     if not isinstance(value, str):
-        raise HybridLabError(f"{name} must be a string, not {short_repr(value)}")
+        raise HybridLabError(f"{name} must be a string, not {short_repr(value)}", "not-text")
     return value
 
 
@@ -92,7 +92,7 @@ def true_or_false(value: object, name: str) -> bool:
     hybridlab.errors.HybridLabError: must_fit must be True or False, not 'no'
     """
     if not isinstance(value, (bool, np.bool_)):
-        raise HybridLabError(f"{name} must be True or False, not {short_repr(value)}")
+        raise HybridLabError(f"{name} must be True or False, not {short_repr(value)}", "not-true-or-false")
     return bool(value)
 
 

@@ -22,6 +22,7 @@ def simulate(schedule: Operations, costs: Costs) -> Timeline:
     another device); the two of an overlapped pair start and end together. Leading axes of ``costs`` are settings, all
     timed in one pass; n operations take O(n) numpy work. The timeline has the unit of the costs.
 
+    >>> from hybridlab.schedule import Schedule
     >>> pipeline = Schedule.parse("0F0 0B0\n1F0 1B0")
     >>> simulate(pipeline, Costs(forward=1, backward=2, p2p=0.5)).makespan
     7.0
@@ -70,6 +71,7 @@ def simulate_many(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
 def latencies(schedule: Operations, costs: Costs) -> Floats:
     r"""Return how long the message to each operation takes, 0 where it needs none, shape (settings..., operations).
 
+    >>> from hybridlab.schedule import Schedule
     >>> latencies(Schedule.parse("0F0 0B0\n1F0 1B0"), Costs(forward=1, backward=2, p2p=0.5))
     array([0. , 0.5, 0.5, 0. ])
     """

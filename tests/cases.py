@@ -1,12 +1,15 @@
-"""Many small cases in one test: all are tried, and the test names each that fails."""
+"""Many small cases in one test, each named if it fails; and refusals, which are told by their code."""
 
 import inspect
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
 import pytest
+
+from hybridlab import HybridLabError
 
 
 def in_turn(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -37,3 +40,17 @@ def in_turn(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]]
         return all_of_them
 
     return decorate
+
+
+@contextmanager
+def refusal(code: str, *words: object, kind: type[HybridLabError] = HybridLabError) -> Iterator[None]:
+    """Expect a refusal with this ``code`` whose sentence has all ``words``: names and numbers, so that it can be reworded.
+
+    >>> with refusal("unknown-name", "1f1", "1f1b"):
+    ...     raise HybridLabError("unknown schedule '1f1': did you mean '1f1b'?", "unknown-name")
+    """
+    with pytest.raises(kind) as caught:
+        yield
+    assert caught.value.code == code, f"{caught.value.code!r} in place of {code!r}: {caught.value}"
+    for word in words:
+        assert str(word) in str(caught.value), f"{word!r} is not in: {caught.value}"

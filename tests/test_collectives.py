@@ -14,8 +14,8 @@ from profiles import examples
 from ring_checks import FORMATS, gradients, rng
 
 from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, Mesh, WireFormat, formulas
-from hybridlab.collectives import around, ring_all_reduce
 from hybridlab.collectives import ring as ring_module
+from hybridlab.collectives import ring_all_reduce, ring_sum
 
 each_check = pytest.mark.parametrize("check", ring_checks.CHECKS, ids=lambda check: check.__name__)
 each_format = pytest.mark.parametrize("wire", FORMATS, ids=str)
@@ -88,13 +88,13 @@ def equal_chunks(size: int, ranks: int) -> list[tuple[int, int]]:
     return [(place * (size // ranks), (place + 1) * (size // ranks)) for place in range(ranks)]
 
 
-class NoMean(around.Ring):
+class NoMean(ring_sum.Ring):
     def _sent(self, total: Any, sender: int, divisor: int, *rest: Any) -> Any:
         return super()._sent(total, sender, 1, *rest)
 
 
 def sum_at_once(numbers: Any, wire: WireFormat, divisor: int, bounds: Any) -> Any:
-    return around.around_at_once(numbers, wire, 1, bounds)
+    return ring_sum.ring_sum_at_once(numbers, wire, 1, bounds)
 
 
 def one_scale_for_all(messages: Any, wire: WireFormat) -> Any:
@@ -105,8 +105,8 @@ PLANTED = [
     ("chunks of equal length", ring_module, "chunk_bounds", equal_chunks),
     ("a chunk too many", ring_module, "gathered", lambda each: each.sum() + 0 * each),
     ("no mean", ring_module, "Ring", NoMean),
-    ("no mean, all chunks at once", ring_module, "around_at_once", sum_at_once),
-    ("one scale for the messages of all ranks", around, "delivered", one_scale_for_all),
+    ("no mean, all chunks at once", ring_module, "ring_sum_at_once", sum_at_once),
+    ("one scale for the messages of all ranks", ring_sum, "delivered", one_scale_for_all),
     ("no scales", WireFormat, "scale_bytes", lambda wire, size: 0),
 ]
 

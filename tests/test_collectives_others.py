@@ -19,11 +19,11 @@ from hybridlab.collectives import (
     Link,
     all_reduce_factors,
     all_reduce_time,
-    around,
     encoded_two_level_time,
     one_shot_all_reduce,
     parameter_server_all_reduce,
     ring_all_reduce,
+    ring_sum,
     tree_all_reduce,
     two_level_all_reduce,
     two_level_time,
@@ -73,7 +73,7 @@ def test_messages_encoded_together_are_those_one_by_one(
 
     together = told()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(around, "AT_ONCE", 0)
+        patch.setattr(ring_sum, "AT_ONCE", 0)
         assert told() == together
 
 

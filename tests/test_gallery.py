@@ -39,7 +39,7 @@ ANCHORS = {name: f"schedule-{name}" for name in NAMES}
 
 OPTIMA = {"hanayo": 30.0, "v-min": 29.5, "chimera": 28.0, "dualpipe": 25.0}  # proven by the solver, which takes a minute for all
 ENTRIES = import_module("gallery.entries")
-SOLVED = ENTRIES._distance
+SOLVED = ENTRIES._gap
 
 
 def known(schedule: Schedule) -> OptimalityGap:
@@ -49,7 +49,7 @@ def known(schedule: Schedule) -> OptimalityGap:
 
 @pytest.fixture(autouse=True)
 def without_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ENTRIES, "_distance", known)
+    monkeypatch.setattr(ENTRIES, "_gap", known)
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_the_solver_finds_the_optima_that_these_tests_are_given(name: str) -> No
 
 def test_the_page_asks_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(ENTRIES, "distance", lambda *arguments, **named: asked.append((arguments, named)))
+    monkeypatch.setattr(ENTRIES, "optimality_gap", lambda *arguments, **named: asked.append((arguments, named)))
     ENTRIES._solved("hanayo", build("hanayo", 4, 8))
     assert asked == [((build("hanayo", 4, 8), ENTRIES.COSTS), {"seconds": ENTRIES.SOLVER})]
     assert (ENTRIES.COSTS.forward, ENTRIES.COSTS.backward) == (1, 2)
@@ -240,12 +240,12 @@ def test_findings_name_all_that_share_the_first_place() -> None:
 def test_a_section_states_the_numbers_of_the_clock(name: str) -> None:
     part, timeline = sections(page())[ANCHORS[name]], simulate(build(name, 4, 8), COSTS)
     assert f"- **Makespan:** {timeline.makespan:g}" in part
-    least, optimality_gap = LEAST[name].split("|")
+    least, gap = LEAST[name].split("|")
     solver = name in ("hanayo", "v-min", "chimera")
     assert f"- **Least possible:** {least.replace('≥', 'not below')} with these operations and activations" in part
     assert f"activations, by {{func}}`~hybridlab.bound.{'optimum' if solver else 'lower_bound'}`" in part
-    far = optimality_gap.replace("+", "")
-    assert {"reached": "; this order reaches it."}.get(optimality_gap, f"takes {far} more") in part
+    far = gap.replace("+", "")
+    assert {"reached": "; this order reaches it."}.get(gap, f"takes {far} more") in part
     assert f"- **Bubble ratio:** {timeline.bubble_ratio:.3f}" in part
     assert f"- **Peak activations:** {timeline.peak_activations[0]:g}" in part
     assert f"; {timeline.schedule.messages.sum()} in all." in part

@@ -124,7 +124,7 @@ def test_lost_weight_gradient_in_the_order(monkeypatch: pytest.MonkeyPatch) -> N
         place = np.append(np.cumsum(kept) - 1, -1)
         return {name: column[kept] for name, column in columns.items()} | {"source": place[columns["source"][kept]]}
 
-    monkeypatch.setattr("hybridlab.schedule.rows_of", forgetful)
+    monkeypatch.setattr("hybridlab.schedule.schedule.rows_of", forgetful)
     caught(only(checks.work_is_conserved), only(checks.runs_everything_once))
 
 

@@ -35,8 +35,8 @@ def test_every_public_name_is_in_the_api_reference(module: str) -> None:
     names = getattr(importlib.import_module(module), "__all__", None)
     assert names or whole, f"{module} is missing from book/api.md"
     for name in names or ():
-        named = re.search(rf"(auto\w+|data):: (hybridlab\.(\w+\.)?)?{re.escape(name)}\b", page)
-        submodule = re.search(rf"automodule:: {re.escape(module)}\.{re.escape(name)}\n", page)
+        named = re.search(rf"(auto\w+|data):: (hybridlab\.([\w.]+\.)?)?{re.escape(name)}\b", page)
+        submodule = re.search(rf"automodule:: {re.escape(module)}(\.course)?\.{re.escape(name)}\n", page)
         assert whole or named or submodule, f"{module}.{name} is missing from book/api.md"
 
 

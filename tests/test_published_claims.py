@@ -177,7 +177,7 @@ def test_what_was_found_is_refused_where_it_says_nothing() -> None:
     with pytest.raises(HybridLabError, match="holds must be True or False"):
         found("{}", 1, holds="yes")
     for told in (1210, [BrokenRepr()], 10**5000):
-        with pytest.raises(HybridLabError, match="told must be a string"):
+        with pytest.raises(HybridLabError, match="message must be a string"):
             found(told)  # type: ignore[arg-type]
     with pytest.raises(HybridLabError, match="does not fit the numbers") as why:
         found("{" * 4999)

@@ -342,7 +342,7 @@ def test_timelines_must_fit_their_schedule() -> None:
     refused(HybridLabError, "finite", Timeline, SCHEDULE, [-math.inf] * 8, [0] * 8)
     refused(HybridLabError, "finite", Timeline, SCHEDULE, [0] * 8, [math.nan] * 8)
     refused(HybridLabError, "there is no setting (2,): the settings have shape (2,)", BATCH.at, 2)
-    for method in ("waited_for", "to_rows", "to_chrome_trace"):
+    for method in ("blocking_operation", "to_rows", "to_chrome_trace"):
         refused(
             HybridLabError,
             "reads one setting, but this timeline holds (2,): pick one with at()",

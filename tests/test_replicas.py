@@ -79,7 +79,7 @@ def test_a_rank_takes_the_time_of_its_device(data: st.DataObject, replicas: int)
 def test_it_prints_and_compares_like_a_schedule() -> None:
     everyone = replicate(TWO, 2)
     assert str(everyone).splitlines() == [*str(TWO).splitlines(), "device 2: 0F0 0F1 0B0 0B1", "device 3: 1F0 1B0 1F1 1B1"]
-    assert repr(everyone) == "<Schedule 1f1b: 4 devices, 2 microbatches, 1 chunk, 2 replicas>"
+    assert repr(everyone) == "<Replicated 1f1b: 4 devices, 2 microbatches, 1 chunk, 2 replicas>"
     assert everyone == replicate(TWO, 2)
     assert hash(everyone) == hash(replicate(TWO, 2))
     assert everyone != replicate(TWO, 3)
@@ -124,9 +124,7 @@ def test_junk(schedule: Any, replicas: Any) -> None:
     assert everyone is None or isinstance(everyone, Replicated)
 
 
-def test_what_a_schedule_can_be_made_from_a_mesh_cannot() -> None:
-    """Text and CSV are of one pipeline."""
-    for make, text in ((Replicated.parse, str(TWO)), (Replicated.from_csv, TWO.to_csv())):
-        with pytest.raises(HybridLabError, match="the Schedule of one pipeline"):
-            make(text)
-    assert isinstance(Replicated.from_slots("gpipe", [[[0, 1]], [[2, 3]]], [0]), Schedule)
+def test_a_mesh_is_no_schedule_and_has_no_text_or_csv_to_read() -> None:
+    everyone = replicate(TWO, 2)
+    assert not isinstance(everyone, Schedule)
+    assert not {"parse", "from_csv", "to_csv", "from_slots"} & set(dir(everyone))

@@ -36,8 +36,8 @@ from hybridlab import (
     hybrid_step,
     simulate,
 )
-from hybridlab import step as step_module
 from hybridlab.collectives import Link, all_reduce_time, ring_all_reduce
+from hybridlab.step import step as step_module
 
 REPORT = Costs(forward=50, backward=80)  # ms; reading A of the report: of one stage
 HALVES = Costs(forward=25, backward=40)  # reading B: of the whole model, on two stages
@@ -627,7 +627,7 @@ def test_refusals_of_sizes() -> None:
     with pytest.raises(HybridLabError, match="device 1 holds stage 1 in two copies of the weights: gradients are averaged between"):
         hybrid_step(Schedule.parse("0F0 2F1 2B1 0B0\n1F1 1F0 1B1 1B0\n0F1 2F0 2B0 0B1"), REPORT, 1)
     everyone = hybrid_step(schedule, REPORT, 2).timeline.schedule
-    with pytest.raises(HybridLabError, match="the Schedule of one pipeline"):
+    with pytest.raises(HybridLabError, match="takes a Schedule and Costs, not <Replicated"):
         hybrid_step(everyone, REPORT, 2)
 
 
@@ -655,7 +655,7 @@ def test_junk(schedule: Any, costs: Any, replicas: Any, ring_step: Any, optimise
 
 def test_a_step_shows_itself_in_a_line() -> None:
     assert repr(report_step()) == (
-        "<HybridStep of <Schedule 1f1b: 4 devices, 8 microbatches, 1 chunk, 2 replicas>: makespan 1210, speedup 3.44>"
+        "<HybridStep of <Replicated 1f1b: 4 devices, 8 microbatches, 1 chunk, 2 replicas>: makespan 1210, speedup 3.44>"
     )
     assert repr(report_step(costs=Costs(forward=[[1], [2]], backward=3))).endswith(": several settings>")
 

@@ -12,7 +12,7 @@ from misuse import junk, outcome
 from hybridlab import HybridLabError, published
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.course.tasks import check
-from hybridlab.course.tasks.rings import FAULTS, LETTERS, RingPlan, fault_of, faulty_ring, told, whose
+from hybridlab.course.tasks.rings import FAULTS, LETTERS, RingPlan, fault_of, faulty_ring, ranks_in, whose
 from hybridlab.course.tasks.rules import Formula
 
 RIGHT = {"reduce-scatter": "(r - s) % D", "all-gather": "(r + 1 - s) % D"}
@@ -219,4 +219,4 @@ def test_nothing_but_a_formula_is_run() -> None:
 
 
 def test_whose_numbers_there_are_is_told_in_words() -> None:
-    assert told(np.array([0, 3])) == "the numbers of rank 1 (3 times) alone"
+    assert ranks_in(np.array([0, 3])) == "the numbers of rank 1 (3 times) alone"

@@ -418,7 +418,7 @@ def test_where_no_thread_can_be_started_a_sentence_says_so(monkeypatch: pytest.M
 SMALL = build("1f1b", 2, 2)
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"schedule": "1f1b"}, "takes a Schedule and Costs, not '1f1b'"),
-    ({"schedule": replicate(SMALL, 2)}, "the Schedule of one pipeline"),
+    ({"schedule": replicate(SMALL, 2)}, "takes a Schedule and Costs, not <Replicated"),
     ({"costs": 3}, "takes a Schedule and Costs"),
     ({"costs": Costs(forward=[[1], [2]], backward=1)}, r"threads run one setting.*\(2,\)"),
     ({"costs": Costs(forward=1, backward=1, p2p=[[1], [2]])}, "threads run one setting"),

@@ -78,9 +78,9 @@ def test_rows_of_the_page_have_both_errors_and_the_verdict(
     blocks = Path("trust.md").read_text(encoding="utf-8").split("```{code-cell}")[1:]
     cells = [block.split("\n```")[0].split("\n---\n")[-1] for block in blocks]
     names: dict[str, Any] = {}
-    for cell in (cells[0], *(cell for cell in cells if "\ncomparisons = " in cell)):
+    for cell in (cells[0], *(cell for cell in cells if "\nevery_comparison = " in cell)):
         exec(cell, names)  # noqa: S102 - a page of our own
-    *told, threads = map(names["row"], names["comparisons"])
+    *told, threads = map(names["row"], names["every_comparison"])
     assert threads == ["threads\nhere, 1 point", "0", "0", "no bound"]
     for (what, mean, worst, bound), (name, each) in zip(told, every_comparison.items(), strict=True):
         assert what.startswith(f"{name}\n{each.source}")

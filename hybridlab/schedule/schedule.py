@@ -134,6 +134,27 @@ class Operations(Frozen):
         bounds = [*np.searchsorted(starts, self.first).tolist(), len(turns)]
         return tuple(tuple(turns[start:stop]) for start, stop in pairwise(bounds))
 
+    def needs(self, op: Op) -> tuple[Op, ...]:
+        r"""Return the operations that must have ended before ``op`` can start.
+
+        >>> [str(op) for op in Schedule.parse("0F0 0B0\n1F0 1B0").needs(Op.parse("0B0"))]
+        ['0F0', '1B0']
+        """
+        try:
+            row = self._row_of.get(op) if isinstance(op, Op) else None
+        except TypeError:  # the parts of an Op may be values without a hash
+            row = None
+        if row is None:
+            message = f"{short_repr(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}"
+            raise HybridLabError(message, "unknown-operation")
+        known, source = self.ops[row], self.source[row]
+        needed = (known.own_input, self.ops[source] if source >= 0 else None)
+        return tuple(dict.fromkeys(each for each in needed if each is not None))
+
+    @cached_property
+    def _row_of(self) -> dict[Op, int]:
+        return {op: row for row, op in enumerate(self.ops)}
+
     def __len__(self) -> int:
         return self.devices
 
@@ -243,27 +264,6 @@ class Schedule(Operations):
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "microbatches", slots.shape[2])
         object.__setattr__(self, "paths", paths)
-
-    def needs(self, op: Op) -> tuple[Op, ...]:
-        r"""Return the operations that must have ended before ``op`` can start.
-
-        >>> [str(op) for op in Schedule.parse("0F0 0B0\n1F0 1B0").needs(Op.parse("0B0"))]
-        ['0F0', '1B0']
-        """
-        try:
-            row = self._row_of.get(op) if isinstance(op, Op) else None
-        except TypeError:  # the parts of an Op may be values without a hash
-            row = None
-        if row is None:
-            message = f"{short_repr(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}"
-            raise HybridLabError(message, "unknown-operation")
-        known, source = self.ops[row], self.source[row]
-        needed = (known.own_input, self.ops[source] if source >= 0 else None)
-        return tuple(dict.fromkeys(each for each in needed if each is not None))
-
-    @cached_property
-    def _row_of(self) -> dict[Op, int]:
-        return {op: row for row, op in enumerate(self.ops)}
 
     def __eq__(self, other: object) -> bool:
         """Two schedules are equal if their names and orders are, overlapped pairs included."""

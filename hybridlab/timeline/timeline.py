@@ -171,6 +171,7 @@ class Timeline(Frozen):
 
         Its times are in microseconds, whatever the timeline's unit; plain slots, which have no length, are refused.
 
+        >>> from hybridlab.schedule import Schedule
         >>> trace = Timeline(Schedule("one", [["0F0", "0B0"]]), start=[0, 1], end=[1, 3]).to_chrome_trace()
         >>> [(event["name"], event["ts"], event["dur"]) for event in trace["traceEvents"] if event["ph"] == "X"]
         [('0F0', 0.0, 1000.0), ('0B0', 1000.0, 2000.0)]

@@ -63,10 +63,7 @@ def pipeline(name: str, devices: int, microbatches: int, chunks: int, costs: Cos
 def late(timeline: Timeline) -> list[int]:
     """Return the rows whose device stood idle for their input; of an overlapped pair the one whose input came later."""
     schedule, waited = timeline.schedule, timeline.blocking_operation()
-    before = np.arange(waited.size) - 1
-    before[schedule.first] = -1
-    before[schedule.pairs + 1] = before[schedule.pairs]
-    return np.flatnonzero((waited != before) & (waited == schedule.source)).tolist()
+    return np.flatnonzero((waited != schedule.before) & (waited == schedule.source)).tolist()
 
 
 def pipeline_or_why_not(name: str, devices: int, microbatches: int, chunks: int, costs: Costs) -> Data:

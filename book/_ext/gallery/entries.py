@@ -40,20 +40,20 @@ class Entry:
         return group_of(self.schedule)
 
     @property
-    def optimality_gap(self) -> OptimalityGap:
+    def gap(self) -> OptimalityGap:
         """How far it is from the best order of the same operations with the same activations."""
-        return _distance(self.schedule)
+        return _gap(self.schedule)
 
     @property
     def least(self) -> float:
         """The makespan of the best order, or what is known that none can beat."""
-        known = self.distance.optimum
-        return self.distance.bound if known is None else known
+        known = self.gap.optimum
+        return self.gap.bound if known is None else known
 
     @property
     def more(self) -> float:
         """How much longer than that it takes, as a part of it; nothing but rounding counts as nothing."""
-        more = self.distance.ratio - 1
+        more = self.gap.ratio - 1
         return 0.0 if math.isclose(more, 0, abs_tol=1e-9) else more
 
     @property
@@ -66,14 +66,14 @@ class Entry:
 
 
 @cache
-def _distance(schedule: Schedule) -> OptimalityGap:
-    """Return the distance. The solver is asked once, and its answer is kept on disk as long as the sources are the same."""
+def _gap(schedule: Schedule) -> OptimalityGap:
+    """Return the gap. The solver is asked once, and its answer is kept on disk as long as the sources are the same."""
     kept = Memory(folder(), verbose=0).cache(_solved, ignore=["schedule"])
     return kept(f"{schedule.name}: {schedule}", schedule)
 
 
 def _solved(text: str, schedule: Schedule) -> OptimalityGap:
-    """Return the distance; ``text`` is the name under which it is kept."""
+    """Return the gap; ``text`` is the name under which it is kept."""
     return optimality_gap(schedule, COSTS, seconds=SOLVER)
 
 
@@ -90,12 +90,12 @@ def entries() -> list[Entry]:
 def nearest_size(family: Family) -> tuple[int, int]:
     """Return the devices and microbatches nearest to the common ones that a schedule supports, with its fewest chunks."""
 
-    def optimality_gap(size: tuple[int, int]) -> tuple[int, int, int]:
+    def distance(size: tuple[int, int]) -> tuple[int, int, int]:
         devices, microbatches = size
         return abs(devices - DEVICES), abs(microbatches - MICROBATCHES), -microbatches
 
     sizes = product(range(1, 4 * DEVICES + 1), range(1, 4 * MICROBATCHES + 1))
-    for devices, microbatches in sorted(sizes, key=optimality_gap):
+    for devices, microbatches in sorted(sizes, key=distance):
         if family.refusal(devices, microbatches, family.fewest_chunks) is None:
             return devices, microbatches
     raise HybridLabError(f"the gallery finds no size near {DEVICES} devices and {MICROBATCHES} microbatches for {family.name}")

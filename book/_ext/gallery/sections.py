@@ -47,9 +47,9 @@ def section(entry: Entry, end: float, most: float, keys: Mapping[str, str]) -> s
 def far(entry: Entry) -> str:
     """Return the least possible makespan, who says so, and how far the schedule is from it."""
     told = f"{entry.least:g} with these operations and activations"
-    if entry.distance.optimum is None:
+    if entry.gap.optimum is None:
         return f"not below {told}, by {{func}}`~hybridlab.bound.lower_bound`; this order takes at most {entry.more:.1%} more than needed"
-    source = "lower_bound" if entry.least == entry.distance.bound else "optimum"
+    source = "lower_bound" if entry.least == entry.gap.bound else "optimum"
     far_off = f"this order takes {entry.more:.1%} more" if entry.more else "this order reaches it"
     return f"{told}, by {{func}}`~hybridlab.bound.{source}`; {far_off}"
 

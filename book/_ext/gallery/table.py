@@ -86,7 +86,7 @@ def table(shown: list[Entry]) -> str:
 
 def least_possible(entry: Entry) -> str:
     """Return the least possible makespan and the distance from it."""
-    unproven = entry.distance.optimum is None
+    unproven = entry.gap.optimum is None
     far = f"{'at most ' * unproven}+{entry.more:.1%}" if entry.more else "reached"
     return f"{'≥ ' * unproven}{entry.least:g}<small>{far}</small>"
 

@@ -78,7 +78,7 @@ def fault_of(letter: str) -> RingPlan:
 def steps_of(plan: RingPlan, chunks: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     """Return what every rank holds before the first step and after each, shape (ranks, chunks, ...), sums and no means.
 
-    >>> [held[0].tolist() for held in steps_of(Plan(), np.array([[1, 2], [30, 40]]))]
+    >>> [held[0].tolist() for held in steps_of(RingPlan(), np.array([[1, 2], [30, 40]]))]
     [[1, 2], [1, 42], [31, 42]]
     """
     ranks = len(chunks)
