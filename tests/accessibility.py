@@ -6,8 +6,8 @@ import pytest
 from browser import SITE
 from playwright.sync_api import Page
 
-AXE = SITE.parents[1] / "tests/site/node_modules/axe-core/axe.min.js"
-NO_AXE = "axe-core is not installed: run make site-check, or npm ci in tests/site"
+AXE = SITE.parents[1] / "tests/node_modules/axe-core/axe.min.js"
+NO_AXE = "axe-core is not installed: run make site-check, or npm ci --prefix tests"
 OF_COLOURS = ("color-contrast", "link-in-text-block")  # the rules that depend on whether a page is light or dark
 # Of texts that look the same, two are asked for their contrast, and two of such links for what sets them apart from the text around
 # them: the same element, class and letters on the same grounds. Thousands of words of code and numbers of operations do look the

@@ -12,7 +12,7 @@ from sweep_tables import DEVICES, LATENCIES, NAMES, WHY, bubble_ratio, is_refuse
 
 from hybridlab import HybridLabError
 from hybridlab.palette import line_style
-from hybridlab.widgets import SweepExplorer, sweep_explorer_data, view
+from hybridlab.widgets import SweepExplorer, sweep_explorer_data
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -185,9 +185,3 @@ def test_the_largest_published_sweep_fits_a_page_many_times() -> None:
     assert [choice["name"] for choice in made.data["choices"]] == ["devices", "p2p"]
     assert len(made.data["why"]) == len(points) == 324
     assert len(json.dumps(made.data)) < 20_000
-
-
-def test_its_script_is_one_module_with_the_shared_parts_first() -> None:
-    script = str(SweepExplorer._esm)
-    assert script.startswith(view.script_of("chart.js"))
-    assert script.count("export default") == 1

@@ -28,7 +28,7 @@ addEventListener("DOMContentLoaded", () => {
     told.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} claims are shown.`;
   };
   field.addEventListener("change", ({ target }) => show(target.value));
-  // a link to a claim that is hidden shows all again
+  // a link to a hidden claim shows all claims again
   const follow = () => {
     const row = document.getElementById(location.hash.slice(1));
     if (!row?.hidden) return;

@@ -1,5 +1,5 @@
-// On a page opened as a file a browser runs no JupyterLite, whose scripts ask for files by the network, and shows a notebook's
-// text in place of saving it. There the first is told in words, and the second takes the notebook from a script beside it.
+// On a page opened as a file a browser cannot run JupyterLite, which loads files over the network, and it shows a notebook's text in
+// place of saving it. So the button "run" explains this, and "download" takes the notebook from a script beside it.
 if (location.protocol === "file:") {
   const bar = document.querySelector(".lab-bar");
 
@@ -16,7 +16,7 @@ if (location.protocol === "file:") {
     copy.href = URL.createObjectURL(new Blob([window.notebookText], { type: "application/x-ipynb+json" }));
     copy.download = link.download;
     copy.click();
-    setTimeout(() => URL.revokeObjectURL(copy.href), 60000); // ms: by then it is saved
+    setTimeout(() => URL.revokeObjectURL(copy.href), 60000); // ms: the download has started by then
   };
   link.addEventListener("click", (event) => {
     event.preventDefault();

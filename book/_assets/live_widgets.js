@@ -1,18 +1,17 @@
-// Draws the widgets of a page that has no kernel. The page holds the state that the widgets had when the book was built;
-// an anywidget's state holds its own code and styles too, so nothing else is needed and nothing is asked from outside.
-// Widgets of other kinds (sliders that call Python) can only say that they need a notebook. What cannot be drawn says so in
-// its place, and keeps no other widget from drawing.
+// Draws the widgets of a page that has no kernel. The page holds the state of the widgets at the time when the book was built. The
+// state of an anywidget includes its code and styles, so no request to another host is needed. Widgets of other kinds (sliders that
+// call Python) say that they need a notebook. A widget that cannot be drawn is replaced by a sentence; the others are still drawn.
 
 (() => {
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
   const DAMAGED = "The data of this widget are missing or damaged, so it cannot be drawn. Reload the page.";
 
-  // The part of the Jupyter widget model that a view uses; changes reach this page's listeners and go no further.
+  // The part of the Jupyter widget model that a view uses; changes reach only the listeners on this page.
   class Model {
     constructor(state) {
       this.state = { ...state };
-      this.listeners = []; // [event, listener], in the order they came
+      this.listeners = []; // [event, listener], in the order of registration
     }
     get(name) {
       return this.state[name];
@@ -35,11 +34,11 @@
     emit(event, ...values) {
       for (const [each, listener] of [...this.listeners]) if (each === event) listener(this, ...values);
     }
-    save_changes() {} // nobody to save them for
-    send() {} // nobody answers, from which a view knows that it stands on a page
+    save_changes() {} // there is no kernel to save them to
+    send() {} // there is no answer, so a view knows that it has no kernel
   }
 
-  // What anywidget hands a view besides its model. A page ends all its views at once, so the signal never comes.
+  // The other arguments that anywidget passes to a view. A page ends all its views at once, so the signal is never sent.
   const rest = () => ({
     signal: new AbortController().signal,
     experimental: { invoke: () => Promise.reject(new Error("there is no kernel behind this page")) },
@@ -89,7 +88,7 @@
     return ["This control needs a running notebook. ", link, "."];
   }
 
-  // what a damaged script holds is as good as nothing
+  // a damaged script counts as an empty one
   function parsed(script) {
     try {
       return JSON.parse(script.textContent) ?? {};

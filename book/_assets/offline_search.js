@@ -1,5 +1,5 @@
-// Below a result, search quotes the page that it found, which it fetches. From a page opened as a file browsers fetch nothing:
-// there it reads the texts from a script, written with the site.
+// For each result, search fetches the page and quotes it. On a page opened as a file browsers cannot fetch; there the texts come from
+// a script that is written with the site.
 if (location.protocol === "file:") {
   const texts = new Promise((ready) => {
     const script = document.createElement("script");

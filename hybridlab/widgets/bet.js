@@ -1,13 +1,103 @@
-// A question that is asked before its answer is seen, and the look back that shows the two side by side.
-// Both follow one answer: the trait `answer`, which the page keeps under the name of the bet.
-// `view.js` and `bet_answer.js` stand above this file.
+// A bet: a question that the reader answers before seeing the result, and the look back that shows both.
+// Both widgets follow the trait `answer`, which the browser keeps under the name of the bet.
+
+import { field, freshId, make, rootIn, sayDamaged } from "./view.js";
+
+// ---- the question and its answer ----
+
+const KEPT = "hybridlab.bet."; // the answer's key in the browser's storage, followed by the name of the bet
+const LONGEST = 400; // characters of a kept answer; hybridlab/widgets/bet.py allows fewer
+const PLACED = "hybridlab-bet"; // the event that tells the other views of the page about a new answer
+
+// The answers placed on this page, for a browser without storage. In a notebook each widget loads its own copy of this module, so the
+// map is global.
+const placedHere = (globalThis[Symbol.for("hybridlab.bets")] ??= new Map());
+
+function questionOf(model) {
+  const texts = { name: model.get("name"), question: model.get("question"), unit: model.get("unit") };
+  const choices = model.get("choices");
+  const whole = Object.values(texts).every((text) => typeof text === "string") && texts.name && texts.question;
+  const listed = Array.isArray(choices) && choices.length !== 1 && choices.every((choice) => typeof choice === "string" && choice);
+  return whole && listed ? { ...texts, choices } : null;
+}
+
+// Returns the value if it answers the question, else null.
+function answerTo({ choices }, value) {
+  const answers = choices.length ? choices.includes(value) : Number.isFinite(value);
+  return answers ? value : null;
+}
+
+function kept(name) {
+  if (placedHere.has(name)) return placedHere.get(name);
+  try {
+    const text = localStorage.getItem(KEPT + name);
+    return text && text.length <= LONGEST ? JSON.parse(text) : null;
+  } catch {
+    return null; // the browser has no storage, or the stored text is not an answer
+  }
+}
+
+function keep(name, answer) {
+  placedHere.set(name, answer);
+  try {
+    if (answer === null) localStorage.removeItem(KEPT + name);
+    else localStorage.setItem(KEPT + name, JSON.stringify(answer));
+  } catch {
+    // survives() reports it
+  }
+}
+
+function survives(name, answer) {
+  try {
+    return localStorage.getItem(KEPT + name) === JSON.stringify(answer);
+  } catch {
+    return false;
+  }
+}
+
+// Calls `show(answer)` now and after each change of the answer: in this view, in another view of the page, in another tab, in Python.
+function follow(model, question, show) {
+  const { name } = question;
+  const answer = () => answerTo(question, model.get("answer"));
+  const place = (value) => {
+    if (value === answer()) return;
+    model.set("answer", value);
+    model.save_changes();
+  };
+  const tell = () => {
+    keep(name, answer());
+    document.dispatchEvent(new CustomEvent(PLACED, { detail: name }));
+  };
+  const changed = () => {
+    tell();
+    show(answer());
+  };
+  const elsewhere = (event) => event.detail === name && place(answerTo(question, kept(name)));
+  const otherTab = (event) => {
+    if (event.key !== null && event.key !== KEPT + name) return; // null: the whole storage was cleared
+    placedHere.delete(name);
+    place(answerTo(question, kept(name)));
+  };
+  if (answer() === null) place(answerTo(question, kept(name)));
+  else tell(); // an answer that Python has set replaces the kept one
+  show(answer());
+  model.on("change:answer", changed);
+  document.addEventListener(PLACED, elsewhere);
+  addEventListener("storage", otherTab);
+  const stop = () => {
+    model.off("change:answer", changed);
+    document.removeEventListener(PLACED, elsewhere);
+    removeEventListener("storage", otherTab);
+  };
+  return { place, stop };
+}
 
 const NOT_KEPT = "This browser does not store anything for this page: your bet will not survive a reload.";
 const ELSEWHERE = "The question is not on the visible part of this page. Scroll up to it; if it is not there, run its cell.";
 
 // ---- words ----
 
-const rounded = (value) => Number(value.toPrecision(12)); // 0.1 + 0.2 is 0.3
+const rounded = (value) => Number(value.toPrecision(12)); // so that 0.1 + 0.2 gives 0.3
 
 function written({ unit }, value) {
   if (typeof value === "string") return value;
@@ -21,7 +111,7 @@ function verdict(answer, truth) {
   return off === 0 ? "Your bet was exactly right." : `Your bet was too ${off < 0 ? "low" : "high"} by ${Math.abs(off)}.`;
 }
 
-// The number that a reader wrote, or the sentence that says what is wrong with it.
+// Returns the number that the reader wrote, or a sentence that says what is wrong with the text.
 function numberIn(text, unit) {
   const bare = text.trim().replace("\u2212", "-");
   const digits = (unit && bare.endsWith(unit) ? bare.slice(0, -unit.length) : bare).trim();
@@ -95,10 +185,10 @@ function ask(model, question, root) {
   const change = make("button", { type: "button" }, "Change the bet");
   const head = make("p", { class: "question" }, question.question);
   const placed = make("div", { class: "box" }, head, make("p", {}, "Your bet: ", answered), note, change);
-  let now; // undefined before it is shown for the first time, which is nothing to announce
+  let now; // undefined until the first call of `show`, which announces nothing
 
   const open = (asking) => {
-    const inside = root.contains(document.activeElement); // what has the focus may be about to vanish
+    const inside = root.contains(document.activeElement); // the focused element may be hidden below
     form.element.hidden = !asking;
     placed.hidden = asking;
     if (asking) form.fill(now);
@@ -168,7 +258,7 @@ function lookBack(model, question, truth, root) {
 }
 
 function render({ model, el }) {
-  const truth = model.get("truth"); // a bet has none
+  const truth = model.get("truth"); // undefined for a bet
   const root = rootIn(el, truth === undefined ? "bet" : "revealed");
   const question = questionOf(model);
   if (question && truth === undefined) return ask(model, question, root);

@@ -11,7 +11,8 @@ import traitlets
 
 from hybridlab.checks import checked_text, known_name, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.widgets.view import script_of, style_of
+from hybridlab.widgets.scripts import script_of
+from hybridlab.widgets.view import style_of
 
 LONGEST_QUESTION = 600  # characters
 LONGEST_CHOICE = 100
@@ -32,7 +33,7 @@ class Placed(traitlets.TraitType[Any, Any]):
 class Asked(anywidget.AnyWidget):
     """What a bet and the look back at it share: the question, and the answer that was placed."""
 
-    _esm = script_of("bet_answer.js", "bet.js")
+    _esm = script_of("bet.js")
     _css = style_of("bet", "revealed", sheets=("bet.css",))
 
     name = traitlets.Unicode(read_only=True).tag(sync=True)

@@ -1,9 +1,11 @@
-// What pictures of points and lines share: marks, a slider over the values of an axis, tables, touches. `view.js` stands above this file.
+// Shared by pictures of points and lines: marks, names at the ends of lines, a slider over an axis, tables, touches.
 
-const at = (value) => Number(value.toFixed(2));
+import { field, make } from "./view.js";
 
-// A mark, a shape of its own for each of seven numbers, around (x, y).
-function markOf(shape, x, y, r, attributes) {
+export const at = (value) => Number(value.toFixed(2));
+
+// A mark centred at (x, y). Each of the numbers 0 to 6 has its own shape.
+export function markOf(shape, x, y, r, attributes) {
   const [px, py] = [at(x), at(y)];
   const path = (d) => make("path", { d, ...attributes });
   const shapes = [
@@ -18,10 +20,10 @@ function markOf(shape, x, y, r, attributes) {
   return shapes[shape % shapes.length]();
 }
 
-// A slider over the values of an axis, such as numbers of ranks; `told(value)` says one of them.
-function markerOf(id, label, told, pick) {
+// A slider over the values of an axis, such as numbers of ranks. `told(value)` puts a value into words.
+export function markerOf(id, label, told, pick) {
   const slider = make("input", { type: "range", min: 0, step: 1 });
-  const output = make("output", { for: id, "aria-live": "off" }); // the slider itself says its value
+  const output = make("output", { for: id, "aria-live": "off" }); // a screen reader reads the value from the slider
   const element = field(id, label, slider, output);
   let values = [];
   slider.addEventListener("input", () => pick(values[Number(slider.value)]));
@@ -36,17 +38,17 @@ function markerOf(id, label, told, pick) {
   return { element, show };
 }
 
-// The parts of a table; a cell is a text, or an element of its own.
-function tableOf(caption, heads, rows) {
+// The parts of a table. A cell is a text or an element.
+export function tableOf(caption, heads, rows) {
   const head = make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)));
   const cellOf = (cell) => (cell instanceof Element ? cell : make("td", {}, cell));
   const body = rows.map(([first, ...cells]) => make("tr", {}, make("th", { scope: "row" }, first), ...cells.map(cellOf)));
   return [make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...body)];
 }
 
-// Moves names, each at its `y`, apart from each other, between `top` and `bottom`; returns them from the top down.
-function spread(names, apart, top, bottom) {
-  const groups = []; // of names that touch, as near to their places as can be
+// Moves names with a height `y` at least `apart` px away from each other, between `top` and `bottom`. Returns them from the top down.
+export function spread(names, apart, top, bottom) {
+  const groups = []; // groups of names that touch, each group as near as possible to its own heights
   const grouped = (rows) => {
     const tall = apart * (rows.length - 1);
     const middle = rows.reduce((sum, { y }) => sum + y, 0) / rows.length;
@@ -61,8 +63,9 @@ function spread(names, apart, top, bottom) {
   return groups.flatMap(({ rows, start }) => rows.map((each, place) => ({ ...each, y: start + apart * place })));
 }
 
-// Calls `touched(x)`, in px from the left, where a picture is touched or the pointer is drawn over it, and `resized` when its width changes.
-function watched(box, touched, resized) {
+// Calls `touched(x)`, x in px from the left, when the pointer is pressed or dragged on a picture, and `resized` when its width changes.
+// Returns a function that ends the observation.
+export function watched(box, touched, resized) {
   const touch = (event) => {
     if (event.type === "pointermove" && event.buttons !== 1) return;
     touched(event.clientX - box.getBoundingClientRect().left);

@@ -13,7 +13,8 @@ from hybridlab.planner import IterationTime, Memory, Plan
 from hybridlab.widgets.cluster_explorer_cases import AXES, GPUS, LINKS, MODELS, WIRES, Case, case_of, grid_of
 from hybridlab.widgets.cluster_explorer_data import cluster_data
 from hybridlab.widgets.grid import digest
-from hybridlab.widgets.view import Checked, View, asked_for, script_of, style_of
+from hybridlab.widgets.scripts import script_of
+from hybridlab.widgets.view import Checked, View, asked_for, style_of
 from hybridlab.wire import WireFormat
 
 # Where an explorer begins that offers all of these
@@ -45,7 +46,7 @@ class ClusterExplorer(View):
     """
 
     SETTING = AXES
-    _esm = script_of("chart.js", *(f"cluster_explorer{part}.js" for part in ("_data", "_words", "_picture", "")))
+    _esm = script_of("cluster_explorer.js")
     _css = style_of("cluster", sheets=("cluster_explorer.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)

@@ -8,7 +8,8 @@ import traitlets
 from hybridlab.checks import counted, known_name, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.widgets.error_explorer_data import DISTRIBUTIONS, FORMATS, RANKS, ErrorRow, checked_grid, error_data, error_rows
-from hybridlab.widgets.view import Checked, View, asked_for, script_of, style_of
+from hybridlab.widgets.scripts import script_of
+from hybridlab.widgets.view import Checked, View, asked_for, style_of
 
 BOTH = "both"
 
@@ -33,7 +34,7 @@ class ErrorExplorer(View):
     """
 
     SETTING = ("algorithm", "distribution", "formats", "ranks")
-    _esm = script_of("chart.js", *(f"error_explorer{part}.js" for part in ("_words", "_picture", "_controls", "")))
+    _esm = script_of("error_explorer.js")
     _css = style_of("errors", sheets=("chart.css", "error_explorer.css"))
 
     measured = traitlets.Dict(read_only=True).tag(sync=True)

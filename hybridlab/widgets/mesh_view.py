@@ -12,7 +12,8 @@ from hybridlab.mesh import Mesh
 from hybridlab.widgets.choices import whole_numbers
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.pipeline import Data
-from hybridlab.widgets.view import Checked, View, asked_for, refusing, script_of, style_of
+from hybridlab.widgets.scripts import script_of
+from hybridlab.widgets.view import Checked, View, asked_for, refusing, style_of
 
 MOST = 12  # stages, or replicas, of a mesh that can be drawn
 KINDS = (
@@ -42,7 +43,7 @@ class MeshView(View):
     """
 
     SETTING = ("stages", "replicas", "rank")
-    _esm = script_of("mesh_words.js", "mesh_picture.js", "mesh_view.js")
+    _esm = script_of("mesh_view.js")
     _css = style_of("mesh", sheets=("mesh_view.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)

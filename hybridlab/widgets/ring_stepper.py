@@ -13,7 +13,8 @@ from hybridlab.errors import HybridLabError
 from hybridlab.widgets.choices import whole_numbers
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.ring_stepper_data import Ring, ring_data
-from hybridlab.widgets.view import Checked, View, asked_for, refusing, script_of, style_of
+from hybridlab.widgets.scripts import script_of
+from hybridlab.widgets.view import Checked, View, asked_for, refusing, style_of
 
 MOST_RANKS = 8
 MOST_RINGS = 4
@@ -42,7 +43,7 @@ class RingStepper(View):
     """
 
     SETTING = ("ranks", "step")
-    _esm = script_of("ring_stepper_picture.js", "ring_stepper.js")
+    _esm = script_of("ring_stepper.js")
     _css = style_of("ring", sheets=("ring_stepper.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)

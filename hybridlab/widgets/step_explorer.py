@@ -16,15 +16,10 @@ from hybridlab.step import HybridStep, hybrid_step
 from hybridlab.widgets.choices import prices, several, whole_numbers
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.pipeline import short
+from hybridlab.widgets.scripts import script_of
 from hybridlab.widgets.step_explorer_data import AXES, SIZES, key_of, step_data
-from hybridlab.widgets.view import Checked, View, asked_for, refusing, script_of, style_of
+from hybridlab.widgets.view import Checked, View, asked_for, refusing, style_of
 from hybridlab.wire import FP16, WireFormat
-
-SCRIPTS = (
-    "timeline_shared.js",
-    "timeline_fields.js",
-    *(f"step_explorer_{part}.js" for part in ("data", "words", "cursor", "picture", "parts")),
-)
 
 
 class StepExplorer(View):
@@ -51,8 +46,8 @@ class StepExplorer(View):
     """
 
     SETTING = (*AXES, "rank", "time")
-    _esm = script_of(*SCRIPTS, "step_explorer.js")
-    _css = style_of("step", sheets=("timeline_figures.css", "timeline_picture.css", "step_explorer.css"))
+    _esm = script_of("step_explorer.js")
+    _css = style_of("step", sheets=("timeline.css", "step_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     schedule = Checked().tag(sync=True)

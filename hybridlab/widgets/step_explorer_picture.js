@@ -1,4 +1,151 @@
-// The picture of a step: for each rank a lane of what it computes, and below it one of what it sends and receives.
+// The picture of a step, with its words and its cursor. Each rank has a lane of its operations and, below it, a lane of its messages.
+
+import {
+  axisOf, copyWords, fits, gapsOf, hatchOf, LABELS, least, LEFT, levelOf, markOf, NARROWEST, RIGHT, round, sorted, tracksOf, WIDEST,
+} from "./timeline.js";
+import { counted, grouped, make, number, plain } from "./view.js";
+
+// ---- moments ----
+
+export const grain = (step) => 1e-7 * step.makespan; // times in the data have nine digits
+
+// The moments at which an item of a rank starts or ends, from 0 to the end of the step.
+export function momentsOf(step, rank) {
+  const edges = step.ranks[rank].items.flatMap(({ start, end }) => [start, end]);
+  const moments = sorted([0, ...edges]).filter((time) => time < step.makespan - grain(step));
+  return [...moments.filter((time, place) => !place || time - moments[place - 1] > grain(step)), step.makespan];
+}
+
+// What a rank does at a time: the items that have started and not ended, and its next operation.
+export function momentOf(step, rank, time) {
+  const at = time + grain(step);
+  const now = ({ start, end }) => start <= at && at < end;
+  const own = step.ranks[rank];
+  const next = own.computing.find(({ start }) => start > at) ?? null;
+  const [sends, receives, hops] = [own.sends, own.receives, own.hops].map((items) => items.filter(now));
+  return { own, time, done: at >= step.makespan, op: own.computing.find(now) ?? null, next, sends, receives, hops };
+}
+
+// The moment that an arrow key leads to, in the same rank or in another one. Null for other keys.
+function movedBy(step, { own, time }, key) {
+  const moments = momentsOf(step, own.rank);
+  const place = moments.findLastIndex((each) => each <= time + grain(step));
+  const between = time - moments[place] > grain(step); // the cursor was set by the pointer, between two moments
+  const along = { ArrowLeft: between ? place : place - 1, ArrowRight: place + 1, Home: 0, End: moments.length - 1 };
+  if (key in along) return { rank: own.rank, time: moments[Math.min(Math.max(along[key], 0), moments.length - 1)] };
+  const across = { ArrowUp: -1, ArrowDown: 1 }[key];
+  return across ? { rank: Math.min(Math.max(own.rank + across, 0), step.ranks.length - 1), time } : null;
+}
+
+// ---- a step, and what a rank does at a moment, in words ----
+
+export const time = (step, value) => (step.unit ? `${number(value)} ${step.unit}` : number(value));
+const bytes = (count) => (count === undefined ? "" : ` (${grouped(count)} ${count === 1 ? "byte" : "bytes"})`);
+
+function summary(step) {
+  const head = `${step.title}, ${step.sizes}`;
+  if (step.refusal) return `${head}: not possible. ${step.refusal}.`;
+  const figures = [
+    `makespan ${time(step, step.makespan)}`,
+    `exposed communication ${time(step, step.exposed)}`,
+    `speedup ${number(Number(step.speedup.toFixed(3)))} on ${counted(step.ranks.length, "device")}`,
+  ];
+  return `One training step of ${head}: ${figures.join(", ")}.`;
+}
+
+const placeOf = (step, { rank, device, replica }) => `Rank ${rank} (${step.held > 1 ? "device" : "stage"} ${device}, replica ${replica})`;
+
+function opWords(step, op) {
+  if (op.kind === "optimiser") return "runs its optimiser";
+  return `runs ${op.text}, the ${step.kinds[op.kind].words} of microbatch ${op.microbatch} on stage ${op.stage}${copyWords(step, op)}`;
+}
+
+function computingWords(step, { op, next, hops, done }) {
+  if (done) return "is done: the step has ended.";
+  if (op) {
+    const both = [op, op.partner].filter(Boolean);
+    const output = (each) => (op.partner ? `The output of ${each.text}` : "Its output");
+    const sent = both.filter(({ peer }) => Number.isInteger(peer)).map((each) => ` ${output(each)} goes to rank ${each.peer}.`);
+    const runs = both.map((each) => opWords(step, each)).join(" and at the same time ");
+    return `${runs}, from ${number(op.start)} to ${time(step, op.end)}.${sent.join("")}`;
+  }
+  if (!next) return hops.length ? "has finished computing." : "has finished its part of the step.";
+  const what = next.kind === "optimiser" ? "its optimiser" : next.text;
+  const starts = next.partner ? `and ${next.partner.text} start` : "starts";
+  return `computes nothing until ${time(step, next.start)}, when ${what} ${starts}.`;
+}
+
+function messageWords(step, { kind, op, from, to, end }) {
+  const [verb, word, other] = kind === "send" ? ["sends", "to", to] : ["receives", "from", from];
+  return `It ${verb} the output of ${op.text} ${word} rank ${other} until ${time(step, end)}.`;
+}
+
+function hopWords(step, hop) {
+  const ring = `the ring of ${step.copies > 1 ? "both copies of " : ""}stage ${hop.stage}`;
+  const what = `In hop ${hop.count} of ${hop.of} of the ${step.spans[hop.kind].words} on ${ring}`;
+  const [finished, adds] = hop.kind === "reduce-scatter" ? ["", ", which it adds to its own"] : ["the finished ", ""];
+  const sends = `it sends chunk ${hop.piece} of the gradients${bytes(hop.nbytes)} to rank ${hop.peer}`;
+  return `${what}, until ${time(step, hop.end)}, ${sends} and receives ${finished}chunk ${hop.got} from rank ${hop.from}${adds}.`;
+}
+
+// What the rank does at that time, in a few sentences.
+export function sentence(step, moment) {
+  const messages = moment.done ? [] : [...moment.sends, ...moment.receives].map((each) => messageWords(step, each));
+  const hops = moment.hops.map((hop) => hopWords(step, hop));
+  return [computingWords(step, moment), ...messages, ...hops].join(" ");
+}
+
+export const headOf = (step, moment) => `${placeOf(step, moment.own)} at ${time(step, moment.time)}`;
+
+// ---- the cursor ----
+
+// An arrow from the height `y0`, a rank's lane, to the height `y1`. It is bent, so that the two arrows of a hop stand side by side.
+function arrowOf(frame, [y0, y1], at, bend, name) {
+  const x = Math.min(Math.max((at - frame.from) * frame.scale, 0), frame.pixels);
+  const way = Math.sign(y1 - y0);
+  const line = make("path", { d: `M${round(x)} ${y0}Q${round(x + bend)} ${(y0 + y1) / 2} ${round(x)} ${y1 - 5 * way}` });
+  const head = make("path", { class: "head", d: `M${round(x)} ${y1}l${round(-4 + bend / 8)} ${-8 * way}h8Z` });
+  return make("g", { class: `arrow ${name}` }, line, head, make("circle", { cx: round(x), cy: y0, r: 3 }));
+}
+
+function arrowsOf(frame, { op, sends, receives, hops }) {
+  const [messages, ring] = [frame.message, frame.hop].map((lane) => (from, to) => [from, to].map((rank) => lane(rank) + frame.lane / 2));
+  const out = [...sends, ...receives].map(({ from, to, start, end }) => arrowOf(frame, messages(from, to), (start + end) / 2, 12, "sent"));
+  const goes = [op, op?.partner].filter((each) => Number.isInteger(each?.peer));
+  out.push(...goes.map(({ rank, peer, end }) => arrowOf(frame, messages(rank, peer), end, 12, "later")));
+  for (const { rank, peer, from, start, end } of hops) {
+    const [early, late] = [0.75 * start + 0.25 * end, 0.25 * start + 0.75 * end];
+    out.push(arrowOf(frame, ring(rank, peer), late, 26, "sent"), arrowOf(frame, ring(from, rank), early, -26, "got"));
+  }
+  return out;
+}
+
+// Marks a moment in the picture: the row of the rank, the time, the running items, and an arrow for each message.
+function markMoment(step, frame, plot, moment) {
+  const { under, over } = plot;
+  const { own, op, sends, receives, hops, time: at } = moment;
+  const x = round(Math.max((at - frame.from) * frame.scale, 0));
+  const wide = { x: -LEFT + 1, width: Math.ceil(LEFT + frame.pixels + RIGHT) - 2, height: frame.pitch - 2 };
+  const row = (rank, name) => make("rect", { class: name, y: frame.top(rank) - 3.5, rx: 3, ...wide });
+  const line = make("path", { class: "cursor", d: `M${x} -1V${frame.floor + 3}` });
+  const point = make("path", { class: "point", d: `M${x - 5} ${frame.top(own.rank) - 7}h10l-5 6Z` });
+  over.replaceChildren(...(at < frame.from ? [] : [line, point, ...arrowsOf(frame, moment)]));
+  const takes = new Set([...sends.map(({ to }) => to), ...hops.map(({ peer }) => peer)]);
+  const gives = new Set([...receives.map(({ from }) => from), ...hops.map(({ from }) => from)]);
+  const peers = [...new Set([...takes, ...gives])].map((rank) => row(rank, "row peer"));
+  under.replaceChildren(row(own.rank, "row"), ...peers);
+  for (const item of plot.running ?? []) item.shape?.classList.remove("now");
+  plot.running = [op, op?.partner, ...sends, ...receives, ...hops].filter(Boolean);
+  for (const item of plot.running) item.shape?.classList.add("now");
+  for (const each of step.ranks) {
+    const role = (takes.has(each.rank) ? 1 : 0) + (gives.has(each.rank) ? 2 : 0);
+    each.name.classList.toggle("here", each === own);
+    each.role.textContent = ["", "receives", "sends", "both"][role] || `${step.held > 1 ? "device" : "stage"} ${each.device}`;
+    each.role.classList.toggle("peer", role > 0);
+  }
+}
+
+// ---- the picture ----
 
 const HEAD = 17; // px: the name of a replica above its ranks
 
@@ -14,17 +161,17 @@ function frameOf(step, width, ringsOnly) {
   const pairs = step.ranks.some(({ ops }) => ops.some((op) => op.partner));
   const [bar, lane, gap] = pairs ? [28, 12, 9] : step.ranks.length > 8 ? [17, 10, 7] : [22, 12, 9];
   const crowded = ({ hops, sends, receives }) => [...sends, ...receives].some((message) => hops.some((hop) => meet(hop, message)));
-  const strip = step.ranks.some(crowded) ? lane + 1 : 0; // messages have a lane of their own where a ring goes on beside them
+  const strip = step.ranks.some(crowded) ? lane + 1 : 0; // where messages and hops overlap in time, each has its own lane
   const pitch = bar + lane + strip + gap + 1;
   const head = step.replicas > 1 ? HEAD : 0;
   const top = (rank) => rank * pitch + head * (Math.floor(rank / step.devices) + 1);
-  const scale = span > 0 ? pixels / span : 0; // px a unit of time
+  const scale = span > 0 ? pixels / span : 0; // px for a unit of time
   const message = (rank) => top(rank) + bar + 2;
   const hop = (rank) => message(rank) + strip;
   return { from, pixels, scale, bar, lane, pitch, head, top, message, hop, floor: hop(step.ranks.length - 1) + lane + 2 };
 }
 
-// Where a stretch of time stands in the frame: its left edge and its width, at least `narrowest`; null if it ended before.
+// The left edge and the width of a time span, at least `narrowest`. Null for a span that ends before the frame starts.
 function acrossOf(frame, { start, end }, narrowest = 1) {
   const [left, right] = [start, end].map((at) => (at - frame.from) * frame.scale);
   if (right < 0 || (right === 0 && left < 0)) return null;
@@ -32,7 +179,7 @@ function acrossOf(frame, { start, end }, narrowest = 1) {
   return { x: round(x), width: round(Math.max(right - x, narrowest)) };
 }
 
-// ---- what stands in a lane ----
+// ---- the items of a lane ----
 
 function barOf(step, op, frame) {
   const across = acrossOf(frame, op);
@@ -43,7 +190,7 @@ function barOf(step, op, frame) {
   const body = make("rect", { ...across, y, height, rx: 2, fill });
   const marks = (op.kind === "optimiser" ? ["B", "W"] : [op.kind]).flatMap((kind) => markOf(kind, across.x, y, across.width, height));
   const short = op.kind === "optimiser" || fits(text, across.width) ? text : String(op.microbatch);
-  const above = op.partner && op.kind === "B" ? 1.5 : 0; // clear of the mark
+  const above = op.partner && op.kind === "B" ? 1.5 : 0; // the text does not touch the mark
   const label = make("text", { x: round(across.x + across.width / 2), y: y + height / 2 + 0.5 - above }, short);
   return make("g", { class: op.partner ? "op half" : "op" }, body, ...marks, ...(fits(short, across.width) ? [label] : []));
 }
@@ -102,8 +249,8 @@ function namesOf(step, frame) {
   return names;
 }
 
-// The picture; `draw(step, ringsOnly)` shows a step, `mark(moment)` what a rank does, `pick(rank, time)` is called for a place pointed at.
-function pictureOf(id, pick) {
+// The picture; `draw(step, ringsOnly)` shows a step, `mark(moment)` what a rank does. Pointing at a place calls `pick(rank, time)`.
+export function pictureOf(id, pick) {
   const box = make("div", { class: "picture" });
   let [step, ringsOnly, frame, plot, width, moment] = [null, false, null, null, 0, null];
 
@@ -136,7 +283,7 @@ function pictureOf(id, pick) {
     const [x, y] = [event.clientX - left - LEFT, event.clientY - top - 1];
     const near = (rank) => Math.abs(frame.top(rank) + (frame.bar + frame.lane) / 2 - y);
     const { rank } = step.ranks.reduce((best, each) => (near(each.rank) < near(best.rank) ? each : best));
-    const digit = frame.scale ? 10 ** Math.floor(Math.log10(1 / frame.scale)) : 1; // a pixel or less
+    const digit = frame.scale ? 10 ** Math.floor(Math.log10(1 / frame.scale)) : 1; // the unit of a time is a pixel or less
     const at = frame.from + (frame.scale ? x / frame.scale : 0);
     pick(rank, Number(Math.min(Math.max(Math.round(at / digit) * digit, frame.from), step.makespan).toPrecision(9)));
   };

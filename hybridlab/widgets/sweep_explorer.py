@@ -8,8 +8,9 @@ import traitlets
 from hybridlab.checks import counted, removed_arguments
 from hybridlab.sweep.columns import UNIT_GONE, title_of
 from hybridlab.widgets.grid import digest
+from hybridlab.widgets.scripts import script_of
 from hybridlab.widgets.sweep_explorer_data import chosen, sweep_data
-from hybridlab.widgets.view import Checked, View, asked_for, script_of, style_of
+from hybridlab.widgets.view import Checked, View, asked_for, style_of
 
 AT_FIRST = ("quantity", "chosen", "at", "drawn")  # the parts of a setting that ``show`` can name
 
@@ -36,7 +37,7 @@ class SweepExplorer(View):
     """
 
     SETTING = (*AT_FIRST, "logarithmic")
-    _esm = script_of("chart.js", *(f"sweep_explorer{part}.js" for part in ("_data", "_picture", "_controls", "")))
+    _esm = script_of("sweep_explorer.js")
     _css = style_of("sweep", sheets=("chart.css", "sweep_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)

@@ -14,10 +14,10 @@ from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 from hybridlab.widgets.grid import AXES, chunks_near, digest, grid_data, holds, setting_data
 from hybridlab.widgets.pipeline import Data, short
-from hybridlab.widgets.view import Checked, View, asked_for, script_of, style_of
+from hybridlab.widgets.scripts import script_of
+from hybridlab.widgets.view import Checked, View, asked_for, style_of
 
 SETTING = ("schedule", *AXES, "compare")
-SCRIPTS = [f"timeline_{part}.js" for part in ("shared", "fields", "data", "words", "picture", "moving", "controls", "explorer")]
 
 
 class TimelineExplorer(View):
@@ -43,8 +43,8 @@ class TimelineExplorer(View):
     """
 
     SETTING = SETTING
-    _esm = script_of(*SCRIPTS)
-    _css = style_of("explorer", sheets=("timeline_explorer.css", "timeline_figures.css", "timeline_picture.css"))
+    _esm = script_of("timeline_explorer.js")
+    _css = style_of("explorer", sheets=("timeline.css", "timeline_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     extra = traitlets.Dict(read_only=True).tag(sync=True)  # the same for the current setting where `data` lacks it, else empty

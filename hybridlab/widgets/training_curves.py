@@ -12,7 +12,8 @@ from hybridlab.errors import HybridLabError
 from hybridlab.training import Trained, TrainedAlone
 from hybridlab.widgets.grid import MOST_BYTES
 from hybridlab.widgets.pipeline import Data, packed
-from hybridlab.widgets.view import Checked, View, script_of, style_of
+from hybridlab.widgets.scripts import script_of
+from hybridlab.widgets.view import Checked, View, style_of
 
 LONGEST_NAME = 40  # characters of an axis or of a value on it
 MOST_RUNS = 500
@@ -35,7 +36,7 @@ class TrainingCurves(View):
     """
 
     SETTING = ("chosen", "step")
-    _esm = script_of("training_curves_picture.js", "training_curves.js")
+    _esm = script_of("training_curves.js")
     _css = style_of("training", sheets=("training_curves.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)

@@ -1,44 +1,47 @@
-// What the views of all widgets share. It stands above a widget's own file, and the two are one module.
+// Shared by all views: elements, numbers in words, fields, drawing after changes, the sentence for damaged data.
 
-const SVG = "http://www.w3.org/2000/svg"; // the name of the format; nothing is asked for it
+const SVG = "http://www.w3.org/2000/svg"; // the name of the format; no request is sent
 const SVG_TAGS = new Set(["svg", "g", "rect", "path", "line", "circle", "text", "defs", "pattern"]);
 
-function make(tag, attributes = {}, ...children) {
+export function make(tag, attributes = {}, ...children) {
   const element = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;
 }
 
-const number = (value) => String(Number(value.toPrecision(6)));
-const plain = (event) => !event.ctrlKey && !event.altKey && !event.metaKey && !event.shiftKey;
-const counted = (count, thing) => `${count} ${thing}${count === 1 ? "" : thing.endsWith("ch") ? "es" : "s"}`;
-const freshId = () => `hybridlab-${Math.random().toString(36).slice(2, 10)}`; // each view of a page has its own
+export const number = (value) => String(Number(value.toPrecision(6)));
+export const plain = (event) => !event.ctrlKey && !event.altKey && !event.metaKey && !event.shiftKey;
+export const counted = (count, thing) => `${count} ${thing}${count === 1 ? "" : thing.endsWith("ch") ? "es" : "s"}`;
+export const grouped = (count) => count.toLocaleString("en"); // 12,345
+export const listed = (words, comma = ", ") =>
+  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(comma)} and ${words.at(-1)}`;
+export const freshId = () => `hybridlab-${Math.random().toString(36).slice(2, 10)}`; // unique for each view of a page
 
-// The element that holds all of a view; `name` is the class of its kind.
-function rootIn(el, name) {
+// The element that holds a whole view; `name` is the kind of view, for its class.
+export function rootIn(el, name) {
   const root = make("div", { class: `hybridlab-view hybridlab-${name}` });
   root.addEventListener("keydown", (event) => {
-    if (plain(event)) event.stopPropagation(); // a notebook would take letters, digits and arrow keys for its cells
+    if (plain(event)) event.stopPropagation(); // otherwise a notebook takes letters, digits and arrow keys as commands for its cells
   });
   el.append(root);
   return root;
 }
 
-// In place of a view that its data are not enough for, such as a "picture" that cannot be "drawn".
-function sayDamaged(root, thing, done) {
+// Replaces a view with damaged data by a sentence, such as: this "picture" cannot be "drawn".
+export function sayDamaged(root, thing, done) {
   const why = `The data of this ${thing} are missing or damaged, so it cannot be ${done}.`;
   root.replaceChildren(make("p", { class: "damaged", role: "alert" }, `${why} Reload the page, or run the cell again.`));
 }
 
-function field(id, label, input, ...more) {
+export function field(id, label, input, ...more) {
   const element = make("div", { class: "field" }, make("label", { for: id }, label), ...more, input);
   input.id = id;
   return element;
 }
 
-// A field to choose one of a few values with; `show(value, options)` takes pairs of a value and its title.
-function selectOf(id, label, pick) {
+// A field with a few values to choose from; `show(value, options)` takes pairs of a value and its title.
+export function selectOf(id, label, pick) {
   const select = make("select");
   const element = field(id, label, select);
   select.addEventListener("change", () => pick(select.value));
@@ -52,9 +55,9 @@ function selectOf(id, label, pick) {
   return { element, show, focus: () => select.focus() };
 }
 
-// Calls `show` now, and once after each change of `traits`, however many change together. When the data are damaged, and at the
-// end, which the returned `end` brings, `stop` is called. `again` draws at once. `name` is that of the view: a "picture", for the reader.
-function keepDrawn(model, root, traits, show, stop, name = "picture") {
+// Calls `show` now and after changes of `traits`, once for all that change together. Returns `end`, which stops this, and `again`, which
+// draws at once. `end` and damaged data call `stop`. `name` is the reader's word for the view, such as "picture".
+export function keepDrawn(model, root, traits, show, stop, name = "picture") {
   let due = false;
   const guarded = () => {
     due = false;

@@ -1,4 +1,4 @@
-"""What all views share: files that stand above their own, and settings that the page and Python both change."""
+"""What all views share: their style, and settings that the page and Python both change."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,30 +14,18 @@ from hybridlab.errors import HybridLabError
 HERE = Path(__file__).parent
 
 
-def _joined(*names: str) -> str:
-    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
-
-
-def script_of(*names: str) -> str:
-    """Return the text of a widget's own scripts, one below the other, below the one that all views share.
-
-    >>> script_of("bet.js").startswith(script_of())
-    True
-    """
-    return _joined("view.js", *names)
-
-
 def style_of(*kinds: str, sheets: Iterable[str]) -> str:
     """Return the text of the style of these kinds of views: the shared ``view.css``, then ``sheets`` in their order.
 
-    What sheets share they say of ``.hybridlab-view``. Here the kinds stand in its place: several kinds of views on a page each
-    bring the shared sheets along, and none changes the look of another, in whatever order they come.
+    Shared rules target ``.hybridlab-view``; the classes of the kinds take its place. A page with several kinds of views has a copy of
+    the shared rules for each of them, so no kind changes the look of another.
 
     >>> style_of("mesh", sheets=["mesh_view.css"]).count(".hybridlab-view")
     0
     """
     names = ", ".join(f".hybridlab-{kind}" for kind in kinds)
-    return _joined("view.css", *sheets).replace(".hybridlab-view", f":is({names})")
+    text = "\n".join((HERE / name).read_text(encoding="utf-8") for name in ("view.css", *sheets))
+    return text.replace(".hybridlab-view", f":is({names})")
 
 
 class Refused(HybridLabError, traitlets.TraitError):

@@ -1,0 +1,99 @@
+"""The script of a widget: one ES module, joined from its file and all files that it imports."""
+
+import re
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+from hybridlab.checks import known_name
+from hybridlab.errors import HybridLabError
+
+HERE = Path(__file__).parent
+IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "\./(\w+\.js)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:const|(?:async )?function) (\w+))", re.MULTILINE)
+ANY_OTHER = re.compile(r"^\s*((?:import|export)\b.*)", re.MULTILINE)
+TOP_LEVEL = re.compile(r"^(?:const|let|var|class|(?:async )?function\*?) (?:(\w+)|[\[{](.*)[\]}] =)", re.MULTILINE)
+NOT_CODE = re.compile(r"^ *(?://.*)?\n", re.MULTILINE)  # empty lines and lines of comment, which pages need not carry
+LAST_LINE = "export default { render };\n"
+
+
+class Script(NamedTuple):
+    """One file: its code without imports and exports, and the names in it."""
+
+    text: str  # the code alone
+    imports: list[tuple[str, str]]  # (name, file)
+    exports: list[str]
+    names: list[str]  # of the top level
+
+
+def _read(path: Path) -> Script:
+    source = path.read_text(encoding="utf-8").removesuffix(LAST_LINE)
+    text = NOT_CODE.sub("", EXPORT.sub("", IMPORT.sub("", source)))
+    if other := ANY_OTHER.search(text):
+        forms = 'import { name } from "./file.js"; and export before a const or a function'
+        raise HybridLabError(f"{path.name} has {other[1]!r}; the forms that can be joined are {forms}")
+    imports = [(name, file) for names, file in IMPORT.findall(source) for name in re.findall(r"\w+", names)]
+    names = [name for one, several in TOP_LEVEL.findall(text) for name in re.findall(r"\w+", one or several)]
+    return Script(text, imports, EXPORT.findall(source), names)
+
+
+def _reached(entry: str, folder: Path) -> dict[str, Script]:
+    known = sorted(path.name for path in folder.glob("*.js"))
+    scripts: dict[str, Script] = {}
+    waiting = [known_name(entry, known, "script")]
+    while waiting:
+        name = waiting.pop(0)
+        if name not in scripts:
+            scripts[name] = _read(folder / name)
+            waiting += [known_name(file, known, f"file imported by {name}:") for _, file in scripts[name].imports]
+    return scripts
+
+
+def script_of(entry: str, folder: Path = HERE) -> str:
+    r"""Return the ES module of a widget: each file that it imports once, then the widget's own file ``entry``.
+
+    The joined text has no ``import`` lines, no word ``export``, no comment lines and no empty lines. The rest of each file stays as it
+    is, so no build tool is needed.
+
+    Parameters
+    ----------
+    entry : str
+        The widget's own file, such as ``"bet.js"``. Its last line is ``export default { render };``.
+    folder : Path
+        The folder of all scripts.
+
+    Returns
+    -------
+    str
+        The text for anywidget's ``_esm``.
+
+    Raises
+    ------
+    HybridLabError
+        If a file or a name that is imported does not exist, if files import each other in a circle, if two files define the same
+        name at the top level, and for other forms of ``import`` and ``export``.
+
+    Examples
+    --------
+    >>> script_of("bet.js").endswith("}\nexport default { render };\n")
+    True
+    >>> script_of("bat.js")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: unknown script 'bat.js': did you mean 'bet.js'? Known: ...
+    """
+    scripts = _reached(entry, folder)
+    for name, script in scripts.items():
+        for each, file in script.imports:
+            known_name(each, scripts[file].exports, f"name imported by {name} from {file}:")
+    try:
+        order = list(TopologicalSorter({name: [file for _, file in script.imports] for name, script in scripts.items()}).static_order())
+    except CycleError as why:
+        raise HybridLabError(f"scripts import each other in a circle: {' imports '.join(reversed(why.args[1]))}") from None
+    owners: dict[str, str] = {}
+    for name in order:
+        for each in scripts[name].names:
+            if owners.setdefault(each, name) != name:
+                raise HybridLabError(f"{owners[each]} and {name} both define {each}, and {entry} needs both files: rename one of the two")
+    if "render" not in scripts[entry].names:
+        raise HybridLabError(f"{entry} is no widget: it has no function render")
+    return "".join(scripts[name].text for name in order) + LAST_LINE

@@ -1,0 +1,160 @@
+// Shared by pictures of timelines: measures, marks of operations, idle time, the axis of time, samples of a legend, a field for a number.
+
+import { field, make, number } from "./view.js";
+
+export const least = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
+export const most = (values) => values.reduce((high, value) => Math.max(high, value), 0);
+export const sorted = (values) => [...new Set(values)].sort((a, b) => a - b);
+
+export const LABELS = 54; // px: the column of device names
+const PAPER = 640; // px: the width of a printed page, A4 with margins of 1 cm
+export const LEFT = 5; // px: room for the first number of the time axis
+export const RIGHT = 26; // px: room for half of the last number of the time axis
+export const NARROWEST = 10; // px: the least width of the shortest operation; a wider picture scrolls in its box
+export const WIDEST = 8000; // px: the greatest width of a picture
+const CLEAR = 2.5; // px: how much wider than its text a box must be, so that texts of neighbours do not touch
+
+export const round = (value) => Math.round(value * 100) / 100; // px
+
+// Whether a text such as F12 fits into a box of this width in all usual fonts. A digit takes 7.4 px, a W 11.5 px.
+export const fits = (text, width) => [...text].reduce((sum, each) => sum + (each === "W" ? 11.5 : 7.4), CLEAR) <= width;
+
+// The mark of a kind of operation, for readers who cannot tell the colours apart: none for F, a line below for B, dashes below for I, a
+// line above for W.
+export function markOf(kind, x, y, width, height) {
+  if (kind === "F") return [];
+  const level = kind === "W" ? y + 2.5 : y + height - 2.5;
+  const path = `M${round(x + 1)} ${level}H${round(x + Math.max(width - 1, 1))}`;
+  return [make("path", { class: kind === "I" ? "mark dashes" : "mark", d: path })];
+}
+
+// The operation of a word such as 0F3, or both operations of an overlapped pair such as (0F3;3B1). Each gets the properties in `common`.
+export function turnOf(word, common) {
+  const ops = word.replace(/[()]/g, "").split(";").map((text) => ({ ...common, text, partner: null }));
+  if (ops.length === 2) [ops[0].partner, ops[1].partner] = [ops[1], ops[0]];
+  return ops;
+}
+
+// The top and the height of an operation in a bar with its top at `y`. An overlapped pair shares the bar, the forward above.
+export const levelOf = (op, y, bar) => (op.partner ? [op.kind === "F" ? y : y + bar / 2, bar / 2] : [y, bar]);
+
+export const copyWords = ({ copies }, { copy }) => (copies > 1 ? ` of the ${["first", "second"][copy]} copy of the weights` : "");
+
+// The idle times, up to `end`, of a device that ran these operations in this order: pairs of a start and an end.
+export function gapsOf(ops, end) {
+  const gaps = [];
+  let free = 0;
+  for (const op of [...ops, { start: end }]) {
+    if (op.start > free) gaps.push([free, op.start]);
+    free = op.end;
+  }
+  return gaps;
+}
+
+export function hatchOf(id) {
+  const lines = make("path", { class: "hatch", d: "M-1 7L7 -1M5 7L7 5M-1 1L1 -1" });
+  return make("defs", {}, make("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, lines));
+}
+
+// ---- the axis of time; it starts at `frame.from`, by default 0 ----
+
+function ticksOf({ scale, pixels, from = 0 }) {
+  if (!scale) return [0];
+  const apart = 56 / scale; // the least time between two numbers
+  const power = 10 ** Math.floor(Math.log10(apart));
+  const step = power * [1, 2, 5, 10].find((each) => each * power >= apart);
+  const [first, last] = [Math.ceil(from / step - 1e-9), Math.floor((from + pixels / scale) / step + 1e-9)];
+  return Array.from({ length: last - first + 1 }, (_, place) => (first + place) * step);
+}
+
+export function axisOf(timeline, frame, floor) {
+  const at = (time) => (time - (frame.from ?? 0)) * frame.scale;
+  const end = at(timeline.makespan);
+  const ticks = ticksOf(frame).map((tick) => [tick, at(tick)]);
+  const lines = ticks.map(([, x]) => make("line", { class: "grid", x1: round(x), x2: round(x), y1: 0, y2: floor }));
+  const clear = ticks.filter(([, x]) => Math.abs(x - end) > 28);
+  const texts = clear.map(([tick, x]) => make("text", { class: "tick", x: round(x), y: floor + 13 }, number(tick)));
+  const last = make("line", { class: "end", x1: round(end), x2: round(end), y1: 0, y2: floor + 3 });
+  texts.push(make("text", { class: "tick last", x: round(end), y: floor + 13 }, number(timeline.makespan)));
+  return { lines, texts: [last, ...texts] };
+}
+
+// ---- the legend ----
+
+export const sampleOf = (words, ...shapes) =>
+  make("li", {}, make("svg", { width: 26, height: 18, "aria-hidden": "true" }, ...shapes), words);
+
+export function kindSample(kind, { words, colours }) {
+  const body = make("rect", { width: 26, height: 18, rx: 2, fill: colours[1][0] });
+  return sampleOf(words, body, ...markOf(kind, 0, 0, 26, 18), make("text", { x: 13, y: 9.5 }, kind));
+}
+
+export function idleSample() {
+  const hatch = make("path", { class: "hatch", d: "M1 11L9 1M4 17L18 1M13 17L25 3M22 17L25 13" });
+  return sampleOf("idle", make("rect", { class: "idle", x: 0.5, y: 0.5, width: 25, height: 17, rx: 2, fill: "none" }), hatch);
+}
+
+export function shadeSample(words, shades) {
+  const width = 26 / shades.length;
+  return sampleOf(words, ...shades.map((fill, place) => make("rect", { x: width * place, width, height: 18, fill })));
+}
+
+export function copiesSample({ F }, { devices, chunks, copies }) {
+  const shades = F.colours[copies * chunks].filter((_, shade) => shade % chunks === 0);
+  return shadeSample(`copies of the weights: from device 0, from device ${devices - 1}`, shades);
+}
+
+export function pairSample({ F, B }) {
+  const halves = [F, B].map(({ colours }, place) => make("rect", { y: 9 * place, width: 26, height: 8.5, rx: 1, fill: colours[1][0] }));
+  return sampleOf("overlapped pair: both at once", ...halves, ...markOf("B", 0, 9, 26, 9));
+}
+
+// The names of the rows beside the plot. Paper does not scroll, so both are scaled down to fit on a page.
+export function tracksOf(names, plot) {
+  const fits = Math.min(1, PAPER / (LABELS + Number(plot.getAttribute("width"))));
+  return make("div", { class: "tracks", style: `--hl-print: ${fits.toFixed(3)}` }, names, plot);
+}
+
+// ---- a field for a number ----
+
+// A slider over a list of values. With `live` there is also a field for any other value, which `read(text, label)` checks.
+export function quantityOf(id, label, read, pick) {
+  const slider = make("input", { type: "range", min: 0, step: 1 });
+  const output = make("output", { for: id, "aria-live": "off" }); // a screen reader reads the value from the slider
+  const typed = make("input", { type: "number", id: `${id}-any`, "aria-describedby": `${id}-fault` });
+  const fault = make("p", { class: "fault", id: `${id}-fault`, role: "alert" });
+  const element = field(id, label, slider, output);
+  let [values, shown] = [[], null];
+
+  const tell = (sentence) => {
+    fault.textContent = sentence;
+    typed.setAttribute("aria-invalid", Boolean(sentence));
+  };
+  slider.addEventListener("input", () => pick(values[Number(slider.value)]));
+  typed.addEventListener("change", () => {
+    const answer = read(typed.value.trim(), label);
+    tell(answer.fault ?? "");
+    if (!answer.fault) pick(answer.value);
+  });
+  const open = () => {
+    element.querySelector("label").htmlFor = typed.id;
+    slider.setAttribute("aria-label", `${label}, slider`);
+    output.replaceWith(typed);
+    element.append(fault);
+  };
+  const show = (value, offered, live, rule = { fewest: 1, step: 1 }) => {
+    if (live && !typed.isConnected) open();
+    values = sorted([...offered, value]);
+    slider.hidden = values.length < 2;
+    element.hidden = slider.hidden && !(live && rule.step);
+    slider.max = values.length - 1;
+    slider.value = values.indexOf(value);
+    slider.setAttribute("aria-valuetext", number(value));
+    output.textContent = number(value);
+    for (const [name, limit] of [["min", rule.fewest], ["step", rule.step]]) typed.setAttribute(name, limit);
+    if (value === shown) return; // keeps what the reader is typing
+    [typed.value, shown] = [value, value];
+    tell("");
+  };
+  return { element, show, focus: () => (typed.isConnected ? typed : slider).focus() };
+}
