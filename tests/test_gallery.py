@@ -329,7 +329,7 @@ def test_placement_gives_each_stage_its_device() -> None:
     assert "- **Placement:** stage *s* on device *s*." in parts["schedule-gpipe"]
     assert "- **Placement:** stages 0 to 7 on devices 0, 1, 2, 3, 0, 1, 2, 3." in parts["schedule-interleaved"]
     assert "- **Placement:** stages 0 to 7 on devices 0, 1, 2, 3, 3, 2, 1, 0." in parts["schedule-hanayo"]
-    both = "stages 0 to 3 on devices 0, 1, 2, 3; those of the other copy of the weights on devices 3, 2, 1, 0"
+    both = "stages 0 to 3 on devices 0, 1, 2, 3; stages of the other copy of the weights on devices 3, 2, 1, 0"
     assert f"- **Placement:** {both}." in parts["schedule-dualpipe"]
 
 
@@ -376,7 +376,7 @@ def test_a_schedule_that_refuses_the_common_size_is_shown_at_the_nearest_and_say
     assert 'plot.timeline(simulate(build("odd", devices=3, microbatches=8), costs), end=33, peak=8)' in part
     assert rows(filled)[3][0] == "Odd|with 3 devices, 8 microbatches"
     assert rows(filled)[3][2] == "30"
-    assert "does not run at the common one" in filled
+    assert "does not run at the common size" in filled
     assert "(#schedule-odd)" not in filled[: filled.index("<table>")]  # it is not compared with the others
     assert not [line for line in table(filled).bold if line.startswith("Odd")]
 

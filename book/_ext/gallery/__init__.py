@@ -1,7 +1,7 @@
-"""Fills the gallery from the registry while the book is built, so that a schedule is on the page once it is registered.
+"""Fills the gallery from the registry while the book is built, so that every registered schedule is on the page.
 
-In `book/gallery.md` this puts Markdown in the place of `{{ size }}`, `{{ findings }}`, `{{ table }}` and `{{ schedules }}`
-before the page is read: headings, cells that draw the figures, links to the glossary are then those of any other page.
+Before `book/gallery.md` is read, Markdown replaces `{{ size }}`, `{{ findings }}`, `{{ table }}` and `{{ schedules }}`.
+Sphinx then treats the headings, the cells that draw the figures and the links to the glossary as on any other page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MARKS = re.compile(r"\{\{ (\w+) \}\}")
 
 
 def fill(text: str, bibliography: str = "") -> str:
-    """Return the page with the marks replaced; ``bibliography`` is BibTeX, whose entries name their arXiv number."""
+    """Return the page with the marks replaced; ``bibliography`` is BibTeX, and its entries contain arXiv numbers."""
     shown = entries()
     end, peak = (max(map(QUANTITIES[name], shown)) for name in ("makespan", "peak"))
     keys = {number: key for key, number in re.findall(r"@\w+\{([^,]+),[^@]*?arXiv (\d{4}\.\d{5})", bibliography)}
@@ -48,7 +48,7 @@ def read_page(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def own_anchors(app: Sphinx, document: nodes.document) -> None:
-    """Let a section's own link and the table of contents lead to `#schedule-1f1b`, not to a name made from its title.
+    """Make a section's own link and the table of contents lead to `#schedule-1f1b`, not to a name made from its title.
 
     Other pages write `[1F1B](#schedule-1f1b)`.
     """
@@ -64,6 +64,6 @@ def add_style(app: Sphinx, pagename: str, *_: object) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", read_page)
-    app.connect("doctree-read", own_anchors, priority=100)  # before the table of contents is gathered
+    app.connect("doctree-read", own_anchors, priority=100)  # before Sphinx collects the table of contents
     app.connect("html-page-context", add_style)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

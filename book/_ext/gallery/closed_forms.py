@@ -1,4 +1,4 @@
-"""What the closed forms of the library say of a schedule at its size, beside what the clock says."""
+"""Numbers of a schedule by the clock and, where the library has one, by the closed form."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from gallery.entries import COSTS, TIMES, WEIGHT_GRADIENT, Entry
 from gallery.words import each_device
 from hybridlab import HybridLabError, UnsupportedSize, formulas
 
-OF_SEVERAL = {  # the closed forms that bear the name of no rule, or of another
+OF_SEVERAL = {  # closed forms that are not named after the rule
     "gpipe_bubble_ratio": "bubble_ratio",
     "one_f_one_b_bubble_ratio": "bubble_ratio",
     "eager_one_f_one_b_bubble_ratio": "bubble_ratio",
@@ -23,9 +23,9 @@ CLOCK: Mapping[str, Callable[[Entry], Any]] = {
 
 
 def beside(entry: Entry, quantity: str) -> str:
-    """Return what the clock says of a quantity of :data:`CLOCK`, and beside it what a closed form says, where there is one.
+    """Return a quantity of :data:`CLOCK` by the clock and, where there is a closed form, by the closed form.
 
-    It bears the name of the schedule's rule: `zb_h1_makespan` for `zb_h1`.
+    A closed form is named after the schedule's rule: `zb_h1_makespan` for `zb_h1`.
     """
     said = CLOCK[quantity](entry)
     name = formula_of(entry, quantity)
@@ -55,14 +55,14 @@ def formula_of(entry: Entry, quantity: str) -> str | None:
 
 
 def peak(entry: Entry) -> str:
-    """Return the peak activations by the clock, and the most of any device by the closed form, where there is one."""
+    """Return the peak activations by the clock and, where there is a closed form, the largest peak of any device by it."""
     schedule = entry.schedule
     said = f"{each_device(entry.timeline.peak_activations)}, in microbatches"
     known = []
     for device in range(schedule.devices):
         try:
             known.append(formulas.peak_activations(schedule.name, schedule.devices, schedule.microbatches, device, schedule.chunks))
-        except HybridLabError:  # there is none: for this schedule, at this size or on this device
+        except HybridLabError:  # no closed form for this schedule, this size or this device
             continue
     if not known:
         return said

@@ -1,4 +1,4 @@
-"""The schedules of the gallery: each of the registry at the common size, or at the nearest that it supports."""
+"""The schedules of the gallery: each registered schedule at the common size, or at the nearest size that it supports."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ from hybridlab.schedules import Family
 
 DEVICES, MICROBATCHES = 4, 8
 TIMES = {"forward": 1.0, "backward": 2.0}
-WEIGHT_GRADIENT = 1.0  # of the backward
+WEIGHT_GRADIENT = 1.0  # part of the time of the backward
 COSTS = Costs(**TIMES, weight_share=WEIGHT_GRADIENT / TIMES["backward"], unit=None)
-SOLVER = 8.0  # seconds of work for each schedule that does not reach its bound: twice what most optima need; V-Half needs more than 40
+SOLVER = 8.0  # seconds for each schedule that does not reach its bound: twice what most optima need; V-Half needs more than 40
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A schedule of the registry at the common size, or, where it refuses that with ``refusal``, at the nearest it supports."""
+    """A registered schedule at the common size; if it refuses that size with ``refusal``, at the nearest size that it supports."""
 
     family: Family
     timeline: Timeline
@@ -41,18 +41,18 @@ class Entry:
 
     @property
     def gap(self) -> OptimalityGap:
-        """How far it is from the best order of the same operations with the same activations."""
+        """Distance from the best order with the same operations and no more activations."""
         return _gap(self.schedule)
 
     @property
     def least(self) -> float:
-        """The makespan of the best order, or what is known that none can beat."""
+        """Makespan of the best order if it is known, else the lower bound."""
         known = self.gap.optimum
         return self.gap.bound if known is None else known
 
     @property
     def more(self) -> float:
-        """How much longer than that it takes, as a part of it; nothing but rounding counts as nothing."""
+        """Excess of the makespan over ``least``, as a fraction of ``least``; 0 if the two differ only by rounding."""
         more = self.gap.ratio - 1
         return 0.0 if math.isclose(more, 0, abs_tol=1e-9) else more
 
@@ -67,18 +67,18 @@ class Entry:
 
 @cache
 def _gap(schedule: Schedule) -> OptimalityGap:
-    """Return the gap. The solver is asked once, and its answer is kept on disk as long as the sources are the same."""
+    """Return the gap. The solver runs once; its answer is kept on disk until the sources change."""
     kept = Memory(folder(), verbose=0).cache(_solved, ignore=["schedule"])
     return kept(f"{schedule.name}: {schedule}", schedule)
 
 
 def _solved(text: str, schedule: Schedule) -> OptimalityGap:
-    """Return the gap; ``text`` is the name under which it is kept."""
+    """Return the gap; ``text`` is its key on disk."""
     return optimality_gap(schedule, COSTS, seconds=SOLVER)
 
 
 def entries() -> list[Entry]:
-    """Return what the page shows of each schedule, group by group, in a group in the order of the registry."""
+    """Return the entries group by group; within a group they are in the order of the registry."""
     made = []
     for name, family in REGISTRY.items():
         devices, microbatches = nearest_size(family)
@@ -88,7 +88,7 @@ def entries() -> list[Entry]:
 
 
 def nearest_size(family: Family) -> tuple[int, int]:
-    """Return the devices and microbatches nearest to the common ones that a schedule supports, with its fewest chunks."""
+    """Return the devices and microbatches nearest to the common size that a schedule supports with its fewest chunks."""
 
     def distance(size: tuple[int, int]) -> tuple[int, int, int]:
         devices, microbatches = size
@@ -110,7 +110,7 @@ QUANTITIES: Mapping[str, Callable[[Entry], float]] = {
 
 
 def best(shown: list[Entry]) -> dict[str, list[Entry]]:
-    """Return for each quantity the schedules with the least of it, among those at the common size."""
+    """Return for each quantity the schedules with the lowest value at the common size."""
     same = [entry for entry in shown if entry.refusal is None]
     least = {name: min(map(quantity, same), default=math.nan) for name, quantity in QUANTITIES.items()}
     return {name: [entry for entry in same if math.isclose(quantity(entry), least[name])] for name, quantity in QUANTITIES.items()}

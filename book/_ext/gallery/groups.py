@@ -1,4 +1,4 @@
-"""The groups of the gallery: schedules whose devices hold their stages in the same way."""
+"""The groups of the gallery: schedules that place stages on devices in the same way."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from hybridlab import Kind, Schedule
 
 
 class Group(NamedTuple):
-    """A group's title, and in a sentence what its schedules have in common."""
+    """A group's title, and a few words on what its schedules have in common."""
 
     title: str
     words: str
@@ -15,28 +15,28 @@ class Group(NamedTuple):
 WHOLE = Group("One chunk a device", "Every device holds one stage, and each backward is one {term}`operation`.")
 SPLIT = Group(
     "One chunk a device, backward split",
-    "Every device holds one stage. The {term}`weight gradient` is an operation of its own, which can wait and fill idle time.",
+    "Every device holds one stage. The {term}`weight gradient` is a separate operation, which can wait and fill idle time.",
 )
 LOOPED = Group(
     "Several chunks in a loop",
-    "A microbatch goes round all devices once for every {term}`chunk <model chunk>`. The pipeline fills sooner, at the price of more "
+    "A microbatch passes through all devices once for every {term}`chunk <model chunk>`. The pipeline fills sooner, but there are more "
     "{term}`messages <message>`.",
 )
 FOLDED = Group(
     "Chunks folded into a V",
-    "A microbatch goes from the first device to the last and back, so that a device holds a stage of the way there and one of the way "
-    "back.",
+    "A microbatch goes from the first device to the last and back, so each device holds one stage of the way down and one stage of the "
+    "way back.",
 )
 COPIES = Group(
     "Two copies of the weights",
-    "Half of the microbatches go from the first device to the last, half from the last to the first. Every device holds a stage of both "
-    "ways: twice the weights, with their gradients, and the two copies of a stage have to be kept equal by an {term}`all-reduce`.",
+    "Half of the microbatches go from the first device to the last, half from the last to the first. Every device holds one stage for "
+    "each direction: twice the weights and twice their gradients. An {term}`all-reduce` must keep the two copies of a stage equal.",
 )
 GROUPS = (WHOLE, SPLIT, LOOPED, FOLDED, COPIES)
 
 
 def group_of(schedule: Schedule) -> Group:
-    """Return the group of a schedule, by its order alone."""
+    """Return the group of a schedule, found from its order alone."""
     if schedule.copies > 1:
         return COPIES
     if schedule.chunks > 1:

@@ -1,4 +1,4 @@
-"""One section a schedule: its rule, its figure, its numbers, its order as text."""
+"""The section of each schedule: its rule, its figure, its numbers, its order as text."""
 
 import json
 import re
@@ -14,12 +14,15 @@ SOMETIMES = {"Longest span of one device": "span", "Idle time of a device": "bub
 
 
 def heading(group: Group) -> str:
-    """Return what stands above the schedules of a group."""
+    """Return the heading of a group and its introduction."""
     return f"## {group.title}\n\n{group.words}\n\n"
 
 
 def section(entry: Entry, end: float, most: float, keys: Mapping[str, str]) -> str:
-    """Return the section of one schedule; ``end`` and ``most`` are the scales of all figures, ``keys`` tell papers by arXiv number."""
+    """Return the section of one schedule.
+
+    ``end`` and ``most`` are the scales of all figures; ``keys`` maps arXiv numbers to keys of the bibliography.
+    """
     family, schedule = entry.family, entry.schedule
     kinds = {op.kind for op in schedule.ops}
     facts = {
@@ -45,7 +48,7 @@ def section(entry: Entry, end: float, most: float, keys: Mapping[str, str]) -> s
 
 
 def far(entry: Entry) -> str:
-    """Return the least possible makespan, who says so, and how far the schedule is from it."""
+    """Return the least possible makespan, the function that found it, and the schedule's distance from it."""
     told = f"{entry.least:g} with these operations and activations"
     if entry.gap.optimum is None:
         return f"not below {told}, by {{func}}`~hybridlab.bound.lower_bound`; this order takes at most {entry.more:.1%} more than needed"
@@ -71,20 +74,20 @@ def call(entry: Entry) -> str:
 
 
 def placement(schedule: Schedule) -> str:
-    """Return where the stages stand."""
+    """Return which device holds which stage."""
     if schedule.paths == (tuple(range(schedule.devices)),):
         return "stage *s* on device *s*"
     first, *others = (by_device(path) for path in schedule.paths)
-    return f"stages 0 to {schedule.stages - 1} on devices {'; those of the other copy of the weights on devices '.join([first, *others])}"
+    return f"stages 0 to {schedule.stages - 1} on devices {'; stages of the other copy of the weights on devices '.join([first, *others])}"
 
 
 def rule(summary: str) -> str:
-    """Return a summary as the beginning of a sentence, the letters of the book in italics."""
+    """Return a summary as the beginning of a sentence, with the letters of the book in italics."""
     text = re.sub(r"(?<=\b\w)-(?=\w\b)|(?<=K)-(?=\d)", "\N{MINUS SIGN}", upper_first(summary)).replace(">=", "\N{GREATER-THAN OR EQUAL TO}")
     return re.sub(r"\b(\d*)([DFIKMWdv])\b", r"\1*\2*", escaped(text))
 
 
 def citation(source: str, keys: Mapping[str, str]) -> str:
-    """Return links to the papers in the bibliography that a source names by arXiv number."""
+    """Return links to the papers of the bibliography whose arXiv numbers are in a source."""
     cited = dict.fromkeys(keys[number] for number in re.findall(r"\d{4}\.\d{5}", source) if number in keys)
     return f" {{cite}}`{','.join(cited)}`" if cited else ""

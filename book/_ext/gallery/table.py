@@ -1,4 +1,4 @@
-"""What stands at the top of the gallery: the common size, the best of each quantity, the table that compares all."""
+"""The top of the gallery: the common size, the best schedules by each quantity, and the table that compares all schedules."""
 
 from html import escape
 
@@ -13,15 +13,15 @@ def size_in_words() -> str:
     """Return the size and the costs of all figures."""
     forward, backward = TIMES.values()
     return (
-        f"*K* = {DEVICES} {{term}}`devices <device>` and *M* = {MICROBATCHES} {{term}}`microbatches <microbatch>`; one microbatch "
-        f"on one device takes {forward:g} forward and {backward:g} backward, of which the {{term}}`weight gradient` takes "
-        f"{WEIGHT_GRADIENT:g}; no {{term}}`latency`. So every device computes for {MICROBATCHES * (forward + backward):g}, and the "
-        "rest of the {term}`makespan` is {term}`bubble`"
+        f"*K* = {DEVICES} {{term}}`devices <device>` and *M* = {MICROBATCHES} {{term}}`microbatches <microbatch>`. On one device, one "
+        f"microbatch takes {forward:g} for the forward and {backward:g} for the backward; {WEIGHT_GRADIENT:g} of these {backward:g} is "
+        "for the {term}`weight gradient`. There is no {term}`latency`. So every device computes for "
+        f"{MICROBATCHES * (forward + backward):g}, and the rest of the {{term}}`makespan` is {{term}}`bubble`"
     )
 
 
 def findings(shown: list[Entry]) -> str:
-    """Return a list that names the schedules with the least of each quantity, among those at the common size."""
+    """Return a list that names, for each quantity, the schedules with the lowest value at the common size."""
     leaders = best(shown)
     if not any(leaders.values()):
         return ""
@@ -68,11 +68,11 @@ def table(shown: list[Entry]) -> str:
         )
     )
     caption = (
-        f"Every schedule with {DEVICES} devices and {MICROBATCHES} microbatches: the largest peak and all messages, "
-        "and below them those of each device. Bold: the least of its column."
+        f"Every schedule with {DEVICES} devices and {MICROBATCHES} microbatches: the largest peak and the number of all messages, "
+        "and below them the values of each device. Bold: the lowest value of the column."
     )
     if any(entry.refusal for entry in shown):
-        caption += " A schedule with a size below its name does not run at the common one, and is not compared."
+        caption += " A schedule with a size below its name does not run at the common size; bold values do not take it into account."
     bodies = []
     for group in GROUPS:
         if members := [rows[entry.anchor] for entry in shown if entry.group is group]:
@@ -92,17 +92,17 @@ def least_possible(entry: Entry) -> str:
 
 
 def notes(entry: Entry) -> list[str]:
-    """Return what is to be said below the name of a schedule."""
+    """Return the notes below the name of a schedule: its chunks, and its size if it is not the common one."""
     several = [f"{entry.schedule.chunks} chunks"] if entry.schedule.chunks > 1 else []
     return several + ([] if entry.refusal is None else [f"with {entry.size}"])
 
 
 def thumbnail(timeline: Timeline, span: float) -> str:
-    """Return a timeline as a small drawing, a row a device; the figure further down is the one that is described in words."""
+    """Return a timeline as a small drawing with a row a device; screen readers skip it, because the larger figure has a description."""
     schedule = timeline.schedule
     paths: dict[str, str] = {}
     shades, pairs = shades_of(schedule).tolist(), schedule.pairs.tolist()
-    halves = dict.fromkeys(pairs, 0.0) | {row + 1: 0.4 for row in pairs}  # of an overlapped pair, the forward above
+    halves = dict.fromkeys(pairs, 0.0) | {row + 1: 0.4 for row in pairs}  # the forward of an overlapped pair is drawn above the backward
     for place, row in enumerate(timeline.to_rows()):
         colour = shade_colour(row["kind"], shades[place], schedule.copies * schedule.chunks)
         left, wide = row["start"], row["end"] - row["start"]

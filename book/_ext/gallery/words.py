@@ -1,4 +1,4 @@
-"""Numbers, names and texts as the gallery writes them."""
+"""How the gallery writes numbers, names and texts."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ def by_device(values: Iterable[float]) -> str:
 
 
 def each_device(values: Iterable[float]) -> str:
-    """Return the values of the devices, once if they are equal."""
+    """Return the values of the devices; equal values are written once."""
     several = list(values)
     if len(several) > 1 and len(set(several)) == 1:
         return f"{several[0]:g} on every device"
@@ -30,5 +30,5 @@ def upper_first(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text in which no sign has a meaning in Markdown."""
+    """Return text in which no character has a meaning in Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>#|~$])", r"\\\1", text)
