@@ -1,7 +1,7 @@
-"""Build JupyterLite into `_build/html/lite`: the labs in a browser, with nothing installed and no server behind them.
+"""Build JupyterLite into `_build/html/lite`: the labs run in a browser, without an installation and without a server that computes.
 
-`python book/lite.py`, after the book. It takes nothing from the network: JupyterLite and its widgets come out of the
-installed packages, and the library's own wheel is built here. The reader's browser fetches Python when a lab is opened.
+Run `python book/lite.py` after the book is built. It needs no network: JupyterLite and its widgets come from the installed packages,
+and the library's own wheel is built here. The reader's browser downloads Python when a lab is opened.
 `lite/lab/index.html?path=NAME.ipynb` opens a lab.
 """
 
@@ -23,30 +23,30 @@ SETTINGS = {
     "jupyter-lite-schema-version": 0,
     "jupyter-config-data": {"appName": TITLE, "disabledExtensions": ["@jupyterlab/terminal-extension"]},
 }
-ICON = '<link rel="icon" href="favicon.ico"></head>'  # without it a browser asks the server's top folder for one
-BOOK_LINK = re.compile(r"\[([^\]]+)\]\(\.\./[^)]*\)")  # leads out of the labs, where JupyterLite finds nothing
+ICON = '<link rel="icon" href="favicon.ico"></head>'  # without it a browser looks for an icon in the server's top folder
+BOOK_LINK = re.compile(r"\[([^\]]+)\]\(\.\./[^)]*\)")  # a link out of the folder of labs, which JupyterLite cannot follow
 KERNEL = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
-# Pyodide has its own build of these. The widgets must be of the versions whose JavaScript is in the site.
+# Pyodide has its own build of these packages. The widgets must have the versions whose JavaScript is in the site.
 COMPILED = ("matplotlib", "pillow")
-TRAINS = re.compile(r"^(?:from|import) .*\btraining\b", re.MULTILINE)  # a lab that does needs the digits
+TRAINS = re.compile(r"^(?:from|import) .*\btraining\b", re.MULTILINE)  # a lab that trains a network needs the handwritten digits
 DIGITS = ("scikit-learn",)
 DIGITS_WORDS = " This lab also needs scikit-learn for its data, about as much again."
 WIDGETS = ("anywidget", "ipywidgets")
 WORDS = """\
-**This copy of the lab runs in your browser.** Run the next cell first, and wait until a number stands before it: up to a minute
-on the first visit. Your browser fetches Python with NumPy and Matplotlib from a CDN (content delivery network) and the packages
+**This copy of the lab runs in your browser.** Run the next cell first, and wait until a number appears before it. On the first visit
+this takes up to a minute. Your browser downloads Python, NumPy and Matplotlib from a CDN (content delivery network), and the packages
 for widgets from the Python Package Index, about 25 MB in all. The library of the course comes from this site.
 
-No outputs are stored here: run the cells one after the other with Shift+Enter. What you write is kept in this browser only;
+This copy has no stored outputs: run the cells one after the other with Shift+Enter. Your work is kept in this browser only;
 *File > Download* saves a copy."""
 
 
 class LiteError(Exception):
-    """JupyterLite cannot be built; the message is the sentence to print."""
+    """JupyterLite cannot be built; the message says why."""
 
 
 def prepared(lab: dict[str, Any], requirements: list[str]) -> dict[str, Any]:
-    """Return a lab as a browser runs it: no outputs, Pyodide's kernel, and first the installation with its words."""
+    """Return the lab for a browser: without outputs, with Pyodide's kernel, and with an explained installation at the top."""
     trains = any(TRAINS.search("".join(cell["source"])) for cell in lab["cells"] if cell["cell_type"] == "code")
     words = WORDS.replace("25 MB in all.", f"25 MB in all.{DIGITS_WORDS}") if trains else WORDS
     packages = [*requirements, *DIGITS] if trains else requirements
@@ -72,7 +72,7 @@ def run(what: str, *command: str, folder: Path) -> None:
     """Run a Python module in ``folder``, silently.
 
     Raises:
-        LiteError: it failed; the last lines it printed say why.
+        LiteError: it failed; the message contains the last lines that it printed.
     """
     done = subprocess.run(  # noqa: S603 - a module of this environment
         [sys.executable, "-m", *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
@@ -82,7 +82,7 @@ def run(what: str, *command: str, folder: Path) -> None:
 
 
 def build(work: Path) -> Path:
-    """Build the site in the empty folder ``work``; return the folder that holds it."""
+    """Build JupyterLite in the empty folder ``work``; return the folder that contains it."""
     wheels, files, output = work / "pypi", work / "files", work / "lite"
     run("Building the library's wheel", "hatchling", "build", "--target", "wheel", "--directory", str(wheels), folder=ROOT)
     (wheel,) = wheels.glob("*.whl")
@@ -107,13 +107,13 @@ def build(work: Path) -> Path:
 
 
 def main() -> None:
-    """Put a new JupyterLite in the place of the old one."""
+    """Replace the old JupyterLite by a new one."""
     if not (SITE / "index.html").is_file():
-        raise LiteError("There is no book in _build/html that JupyterLite could be put beside: run make book.")
+        raise LiteError("There is no book in _build/html to put JupyterLite beside: run make book.")
     with tempfile.TemporaryDirectory() as work:
         built = build(Path(work))
         for path in built.rglob("*"):
-            path.touch()  # a browser keeps a file the longer, the older it is said to be; some come with a date of 1985
+            path.touch()  # a browser caches older files for longer, and some files come with a date of 1985
         shutil.rmtree(SITE / "lite", ignore_errors=True)
         shutil.move(built, SITE / "lite")
 

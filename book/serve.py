@@ -11,26 +11,26 @@ SITE = Path(__file__).resolve().parents[1] / "_build/html"
 
 
 class Fresh(SimpleHTTPRequestHandler):
-    """Serves files in silence; a browser asks again each time whether a file has changed, and sees every new build."""
+    """Serves files without log lines; a browser checks each time whether a file has changed, so it shows every new build."""
 
     def end_headers(self) -> None:
-        """Forbid a copy that is not asked about."""
+        """Make the browser check before it uses a cached copy."""
         self.send_header("Cache-Control", "no-cache")
         super().end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Print no log lines."""
 
 
 def port(text: str) -> int:
-    """Return the port that is written as ``text``, or end the program with a sentence."""
+    """Return ``text`` as a port number; if it is none, end the program with an error message."""
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
         sys.exit(f"A port is a number from 1 to 65535, not {text!r}: try make serve PORT=8000")
     return int(text)
 
 
 def stop(*_: Any) -> None:
-    """End the program, on a line below the ^C that a terminal shows."""
+    """End the program; the empty line ends the line on which a terminal shows ^C."""
     print()
     sys.exit()
 
@@ -42,7 +42,7 @@ def main(number: int) -> None:
     try:
         server = ThreadingHTTPServer(("127.0.0.1", number), partial(Fresh, directory=str(SITE)))
     except OSError as error:
-        sys.exit(f"Port {number} cannot be had ({error.strerror}): try another, make serve PORT={number % 65535 + 1}")
+        sys.exit(f"Port {number} is not available ({error.strerror}): try another one, such as make serve PORT={number % 65535 + 1}")
     signal.signal(signal.SIGINT, stop)
     print(f"The site is at http://localhost:{number} until you press Ctrl+C", flush=True)
     with server:

@@ -1,6 +1,6 @@
-"""Lets a docstring say ``Schedule`` where Sphinx wants ``hybridlab.Schedule``: a name is looked up in the whole library.
+"""Resolves short names in docstrings: ``Schedule`` becomes a link to ``hybridlab.Schedule``, wherever it is in the library.
 
-Fields of named tuples are left out of the API page: Python describes them as "Alias for field number 0".
+The API page leaves out fields of named tuples, which Python describes as "Alias for field number 0".
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from sphinx.environment import BuildEnvironment
 
 
 def look_everywhere(app: Sphinx, env: BuildEnvironment, node: Any, content: Any) -> nodes.reference | None:
-    """Return the reference to the one object whose full name ends in the name that ``node`` gives, None if there is none."""
+    """Return a reference to the only object whose full name ends in the name in ``node``; None if there is no such object."""
     if node.get("refdomain") != "py" or node.get("refspecific"):
         return None
     node["refspecific"] = True
@@ -19,7 +19,7 @@ def look_everywhere(app: Sphinx, env: BuildEnvironment, node: Any, content: Any)
 
 
 def is_bare_field(app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
-    """Return True, which leaves the member out, for a named tuple's field; None leaves the choice to Sphinx."""
+    """Return True for a field of a named tuple, so that Sphinx leaves it out; None leaves the choice to Sphinx."""
     return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
 
 

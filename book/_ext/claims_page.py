@@ -1,4 +1,4 @@
-"""The page of published claims: its style and script, and a name for every row, so that other pages write `[39](#claim-39)`."""
+"""The page of published claims: its style and script, and a target for every row, so that pages can link to `[39](#claim-39)`."""
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -9,7 +9,7 @@ PAGE = "book/claims"
 
 
 def name_rows(app: Sphinx, document: nodes.document) -> None:
-    """Make `claim-1` and so on known: the rows stand in the output of cells, where Sphinx does not look for targets."""
+    """Register `claim-1` and so on as targets: Sphinx does not find the rows, because they are in the output of cells."""
     if app.env.docname != PAGE:
         return
     domain = app.env.get_domain("std")

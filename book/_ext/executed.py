@@ -1,7 +1,7 @@
-"""Runs each lab once, and keeps what it showed for all who need it: the comparison of outputs, and the book.
+"""Runs each lab once and keeps its outputs, for the comparison of outputs and for the book.
 
-The book's own pages with code are kept too. What is kept holds as long as a notebook's code and the sources that it runs on are
-the same: a lab is found again by its code, in a folder that is named after the sources. So nothing stale is ever published.
+The outputs of the book's own pages with code are kept too. Kept outputs are used only while the notebook's code and the sources that
+it runs on are unchanged: the folder is named after the sources, and a lab is found there by its code. So no stale output is published.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # the tests of the labs need no Sphinx
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
-SECONDS_A_CELL = 600  # only a cell that hangs reaches it
-NO_BARS = {"TQDM_DISABLE": "1"}  # a bar of progress comes after some seconds, so that only slow machines would show it
+SECONDS_A_CELL = 600  # far more than any cell needs: only a cell that hangs reaches this limit
+NO_BARS = {"TQDM_DISABLE": "1"}  # a progress bar appears after some seconds, so only slow machines would show it
 
 
 class LabError(Exception):
@@ -37,10 +37,10 @@ class LabError(Exception):
 
 
 def executed(labs: Mapping[Path, NotebookNode], kept: Path | None = None) -> Iterator[tuple[Path, NotebookNode | LabError]]:
-    """Yield every lab as a fresh kernel runs it, or why it cannot be run, in the order in which they end.
+    """Yield every lab with the outputs of a fresh kernel, or with the error that stopped it, in the order in which they end.
 
-    One lab more than there are processors runs at a time, because labs also wait: for their kernels, and in lab 8 for sleeping threads.
-    A lab that is kept comes back at once, and one that ran to its end is kept in the folder ``kept``.
+    The number of labs that run at a time is one more than the number of processors, because labs also wait: for their kernels, and in
+    lab 8 for sleeping threads. A kept lab is yielded at once. A lab that ran to its end is kept in the folder ``kept``.
     """
     cache = get_cache(kept or folder())
     try:
@@ -63,14 +63,14 @@ def executed(labs: Mapping[Path, NotebookNode], kept: Path | None = None) -> Ite
                 cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
                 yield path, lab
     finally:
-        cache.db.dispose()  # closes the database: Python 3.13 and newer warn of one that is left open
+        cache.db.dispose()  # closes the database: Python 3.13 and newer warn about an open one
 
 
 def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
-    """Return ``lab`` as a fresh kernel runs it in the folder of ``path``, widget states included, and the seconds it took.
+    """Return ``lab`` with the outputs of a fresh kernel in the folder of ``path``, widget states included, and the seconds it took.
 
     Raises:
-        LabError: a cell failed that is not tagged `raises-exception`, or it did not end.
+        LabError: a cell that is not tagged `raises-exception` failed, or a cell did not end.
     """
     fresh = nbformat.from_dict(lab)
     for cell in fresh.cells:
@@ -82,20 +82,20 @@ def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
         client = NotebookClient(fresh, timeout=SECONDS_A_CELL, kernel_name="python3", resources=where, record_timing=False)
         asyncio.run(
             client.async_execute(env=os.environ | NO_BARS)
-        )  # in a loop that ends with the lab: client.execute() leaves one open in each thread
+        )  # asyncio.run closes its event loop: client.execute() leaves one open in each thread
     except (CellExecutionError, CellTimeoutError) as why:
         raise LabError(str(why), fresh) from why
     return fresh, perf_counter() - begun
 
 
 def keep_there(app: "Sphinx", config: Any) -> None:
-    """Let the book take what is kept, and keep there what it runs itself."""
+    """Make the book use the kept outputs, and keep the outputs of what it runs itself."""
     config.nb_execution_cache_path = str(folder())
-    os.environ.update(NO_BARS)  # which kernels inherit
+    os.environ.update(NO_BARS)  # kernels inherit it
 
 
 def run_all(app: "Sphinx", env: "BuildEnvironment", added: set[str], changed: set[str], removed: set[str]) -> list[str]:
-    """Run all notebooks that are not kept, several at a time, before Sphinx reads the pages one by one.
+    """Run all notebooks without kept outputs, several at a time, before Sphinx reads the pages one by one.
 
     Raises:
         ExtensionError: a page cannot be run to its end.
@@ -107,7 +107,7 @@ def run_all(app: "Sphinx", env: "BuildEnvironment", added: set[str], changed: se
     for name in sorted(added | changed):
         path = Path(env.doc2path(name))
         source = [path.read_text(encoding="utf-8")]
-        app.emit("source-read", name, source)  # which fills in the cells of the gallery
+        app.emit("source-read", name, source)  # fills in the cells of the gallery
         reader = create_nb_reader(str(path), env.myst_config, env.mystnb_config, source[0])
         if reader:
             found[path] = reader.read(source[0])

@@ -1,6 +1,6 @@
-"""What is done to the site after Sphinx has written it: pages load only what they use, and some of the theme's HTML is mended.
+"""Changes the site after Sphinx has written it: pages load only the files they use, and some faults in the theme's HTML are corrected.
 
-Nothing of the theme's is copied into this project: everything is cut and mended where it was built.
+No file of the theme is copied into this project: the files are changed in the built site.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
-# what the theme and its extensions put on every page, and the text that only a page with a use for it holds
+# files that the theme and its extensions load on every page; a page that needs the file contains the text beside it
 NEEDED_BY = {
     "fontawesome.js": None,  # draws icons a second time; the font draws them already
     "searchtools.js": 'id="search-results"',
@@ -32,7 +32,7 @@ NEEDED_BY = {
 UNUSED = ("_static/**/*.map", "_static/*macros.html", "_static/images/logo_*")
 SOURCE_MAP = re.compile(r"\s*(//# sourceMappingURL=\S+|/\*# sourceMappingURL=.*?\*/)\s*$")
 
-# the site's address without a page leads to the first one; Sphinx's own leap there has no language, title or icon
+# the site's address without a page leads to the first page; the redirect that Sphinx writes has no language, title or icon
 FRONT = """<!DOCTYPE html>
 <html lang="{language}">
 <head>
@@ -58,11 +58,11 @@ def lightened(page: str) -> str:
 
 
 def check_theme(pages: Iterable[str]) -> None:
-    """Refuse with an ExtensionError pages in which a tag or a fault is nowhere to be found: another theme wrote them."""
+    """Raise an ExtensionError if a tag or a fault is on none of the pages: the theme has changed."""
     whole = "\n".join(pages)
     missing = [each.pattern for each in (*map(tag_of, NEEDED_BY), *(fault for fault, _ in MENDED)) if not each.search(whole)]
     if missing:
-        told = "the theme's pages have changed; compare book/_ext/finish.py and reachable.py with them, which look for"
+        told = "the theme's pages have changed; adapt book/_ext/finish.py and reachable.py, which look for"
         raise ExtensionError(f"{told}: {'; '.join(missing)}")
 
 
@@ -90,7 +90,7 @@ def finish(app: Sphinx, failed: Exception | None) -> None:
 
 
 def every_page(app: Sphinx, env: BuildEnvironment) -> set[str]:
-    """Return every page, to be written anew where any has changed: cut and mended pages are no beginning for :func:`finish`."""
+    """Return every page, so that Sphinx writes all of them if one has changed: :func:`finish` cannot start from pages it has changed."""
     return set(env.all_docs)
 
 

@@ -1,7 +1,7 @@
-"""Font Awesome cut down to the icons that the site uses: the theme loads all 2,000 on every page, 0.7 MB.
+"""Cuts Font Awesome down to the icons that the site uses: the theme loads all 2,000 on every page, 0.7 MB.
 
-The theme draws its icons twice over, by a font and by a script. Here the script goes and the font stays, with the icons that
-pages and scripts name (``fa-list``) and those that style sheets hold as characters. All is read from the built site.
+The theme draws its icons twice, with a font and with a script. Here the script is removed and the font is kept, with two groups of
+icons: those that pages and scripts name (``fa-list``), and those that style sheets contain as characters. The built site shows both.
 """
 
 import io
@@ -34,8 +34,10 @@ def code_point(content: str) -> int:
 def cut_sheet(sheet: str, names: Iterable[str]) -> tuple[str, set[int]]:
     """Return the style sheet with the rules of the named icons only, and the characters of those icons.
 
-    Names of sizes and styles, such as ``fa-lg``, are rules of another kind and all stay. A name that the sheet does not know
-    is an ExtensionError.
+    Rules for sizes and styles, such as ``fa-lg``, are not icons, and all of them stay.
+
+    Raises:
+        ExtensionError: the sheet has no rule for a name.
     """
     icons = {name: code_point(content) for rule, content in ICON.findall(sheet) for name in NAME.findall(rule)}
     rest = ICON.sub("", sheet)
@@ -48,13 +50,13 @@ def cut_sheet(sheet: str, names: Iterable[str]) -> tuple[str, set[int]]:
 
 
 def characters_in(sheet: str) -> set[int]:
-    """Return the characters of Unicode's private area that a style sheet holds: Font Awesome's icons live there."""
+    """Return the characters of Unicode's private area in a style sheet: Font Awesome's icons are in that area."""
     return {int(escaped, 16) if escaped else ord(plain) for escaped, plain in CHARACTER.findall(sheet)}
 
 
 def cut_font(font: bytes, characters: set[int]) -> tuple[bytes, set[int]]:
-    """Return the font, in the format WOFF2, with those of the characters that it has, and which these are."""
-    from fontTools.subset import Options, Subsetter  # here: importing them takes half a second, also where no font is cut
+    """Return the font in the format WOFF2, cut to the given characters, and the characters that it contains."""
+    from fontTools.subset import Options, Subsetter  # imported here, because it takes half a second
     from fontTools.ttLib import TTFont
 
     options = Options(flavor="woff2", layout_features=[], notdef_outline=True)
@@ -69,7 +71,11 @@ def cut_font(font: bytes, characters: set[int]) -> tuple[bytes, set[int]]:
 
 
 def cut_icons(site: Path, pages: Iterable[str]) -> None:
-    """Cut the theme's style sheet and fonts in the built site; an icon that is used and not there is an ExtensionError."""
+    """Cut the theme's style sheet and fonts in the built site.
+
+    Raises:
+        ExtensionError: an icon is used and not available.
+    """
     (site / SCRIPT).unlink(missing_ok=True)
     names = set().union(*(names_in_page(page) for page in pages))
     for script in site.glob("_static/**/*.js"):

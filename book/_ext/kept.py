@@ -1,4 +1,4 @@
-"""Where the results of long runs are kept: a folder named after the sources that they came from, so that nothing stale is used."""
+"""The folder for results of long runs. It is named after the sources that the results depend on, so no stale result is used."""
 
 import hashlib
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "_build/executed"
-SOURCES = ("hybridlab", "book/_ext", "requirements.lock")  # what a notebook runs on, besides Python
+SOURCES = ("hybridlab", "book/_ext", "requirements.lock")  # the results of a notebook depend on these, and on Python
 
 
 def digest(root: Path = ROOT, sources: Iterable[str] = SOURCES) -> str:
@@ -24,7 +24,7 @@ def digest(root: Path = ROOT, sources: Iterable[str] = SOURCES) -> str:
 
 
 def folder(kept: Path = KEPT) -> Path:
-    """Return the folder of what ran on the sources as they are now; those of other sources are removed."""
+    """Return the folder for results of the present sources; folders of other sources are removed."""
     mine = kept / digest()
     for other in kept.glob("*"):
         if other != mine:

@@ -1,4 +1,4 @@
-"""The bar below a lab's title: run the notebook in the browser, download it, read how to run it."""
+"""The bar below a lab's title, with links to run the notebook in the browser, to download it, and to read how to run it."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ BAR = """
 <li><a href="{start}">How to run it</a></li>
 </ul>
 <p id="lab-bar-outside">Running in the browser fetches Python, about 25 MB, from outside this site:
-a public server of files (a content delivery network, CDN).</p>
+a public file server (a content delivery network, CDN).</p>
 <p class="lab-bar-refusal" role="status"></p>
 </nav>
 """
 
 
 def bar(notebook: str, root: str) -> str:
-    """Return the bar of the lab with this notebook, ``labs/lab02.ipynb``; ``root`` leads from the page to the site's top."""
+    """Return the bar for a notebook such as ``labs/lab02.ipynb``; ``root`` is the path from the page to the site's top folder."""
     name = PurePosixPath(notebook).name
     run = f"{root}lite/lab/index.html?path={name}"
     return BAR.format(run=run, notebook=f"{root}_sources/{notebook}", name=name, start=f"{root}book/start.html")
 
 
 def add_bar(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
-    """Put the bar below the title of a page that is written as a notebook in `labs/`."""
+    """Put the bar below the title of a page whose source is a notebook in `labs/`."""
     source = context.get("sourcename", "")
     if pagename.startswith("labs/") and source.endswith(".ipynb"):
         context["body"] = context["body"].replace("</h1>", "</h1>" + bar(source, context["content_root"]), 1)
@@ -40,7 +40,7 @@ def add_bar(app: Sphinx, pagename: str, templatename: str, context: dict[str, An
 
 
 def write_texts(app: Sphinx, failed: Exception | None) -> None:
-    """Write each lab's notebook as a script too: a page opened as a file may not read it otherwise."""
+    """Write each lab's notebook also as a script, the only form that a page opened as a file can read."""
     for notebook in Path(app.outdir).glob("_sources/labs/*.ipynb"):
         text = json.dumps(notebook.read_text(encoding="utf-8"))
         notebook.with_name(f"{notebook.name}.js").write_text(f"window.notebookText = {text};\n", encoding="utf-8")

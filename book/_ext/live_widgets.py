@@ -1,8 +1,8 @@
-"""Pages whose widgets draw by themselves: no kernel, no widget manager, nothing fetched from outside.
+"""Widgets on pages draw without a kernel, without a widget manager, and without anything from other hosts.
 
-`live_widgets.js` draws them; it goes onto the pages that have any through `nb_ipywidgets_js`. Here each widget gets a line for
-browsers without JavaScript, and the scripts of Thebe are taken off all pages: this book has no cells to run on a server, and
-they would ask one for their code.
+`live_widgets.js` draws them; the setting `nb_ipywidgets_js` puts it on the pages that have widgets. This extension adds a line to
+each widget for browsers without JavaScript. It also removes the scripts of Thebe from all pages: this book has no cells to run on a
+server, and those scripts would load their code from one.
 """
 
 from html import escape
@@ -21,9 +21,9 @@ WITHOUT_SCRIPTS = (
 
 
 class SayWithoutScripts(SphinxPostTransform):
-    """Put a line below each widget that browsers show when they run no scripts: the widget's own text."""
+    """Put the widget's own text below each widget, for browsers that run no scripts."""
 
-    default_priority = 3  # before myst_nb keeps one form of an output and drops the others, its text among them
+    default_priority = 3  # before myst_nb keeps only one form of an output and drops its text
 
     def run(self, **kwargs: Any) -> None:
         for bundle in list(self.document.findall(nodes.container)):
@@ -34,7 +34,7 @@ class SayWithoutScripts(SphinxPostTransform):
 
 
 def without_thebe(app: Sphinx, config: Config) -> None:
-    """Disconnect what sphinx_thebe does to pages, its styles included; jupyter-book loads it whatever the configuration says."""
+    """Disconnect sphinx_thebe and its styles; jupyter-book loads it whatever the configuration says."""
     app.registry.css_files = [css for css in app.registry.css_files if "thebe" not in css[0]]
     for event, listeners in app.events.listeners.items():
         app.events.listeners[event] = [each for each in listeners if not each.handler.__module__.startswith("sphinx_thebe")]

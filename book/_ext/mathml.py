@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw by themselves: no script to load, nothing to fetch, readable aloud."""
+"""Formulas as MathML: browsers draw them without a script, and screen readers can read them aloud."""
 
 from docutils import nodes
 from latex2mathml.converter import convert

@@ -1,4 +1,4 @@
-"""The texts that search quotes below a result, as a script: from a page opened as a file, a browser fetches no other page."""
+"""The texts that search quotes below a result, as a script: on a page opened as a file, the browser cannot fetch other pages."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ TAG = re.compile(r"<(?!/?(?:section|dt)\b)[^>]*>")
 
 
 def text_of(page: str) -> str:
-    """Return a page's text in the form that Sphinx's search reads: the sections and terms that results point to, no other tag."""
+    """Return a page's text in the form that Sphinx's search reads: the tags of sections and terms stay, all other tags are removed."""
     article = ARTICLE.search(page)
     return f'<div role="main">{TAG.sub("", UNSEEN.sub(" ", article[1]))}</div>' if article else ""
 
 
 def texts_script(pages: Mapping[str, str]) -> str:
-    """Return the script that holds the text of each page that has one, by the page's address from the top of the site."""
+    """Return a script with the text of each page that has one; keys are the pages' addresses from the top of the site."""
     texts = {name: text for name, page in pages.items() if (text := text_of(page))}
     return f"window.searchTexts = {json.dumps(texts, ensure_ascii=False)};\n"
 
 
 def add_script(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
-    """Give the search page the script that quotes pages where a browser may not fetch them."""
+    """Add the script to the search page; it quotes pages where a browser cannot fetch them."""
     if pagename == "search":
         app.add_js_file("offline_search.js")
 

@@ -57,7 +57,7 @@ def test_a_port_in_use_is_told_in_a_sentence(site: Path, taken: socket.socket) -
         said, complained = server.communicate(timeout=SECONDS)
     assert server.returncode == 1
     assert said == ""
-    assert complained.startswith(f"Port {number} cannot be had")
+    assert complained.startswith(f"Port {number} is not available")
     assert "make serve PORT=" in complained
     assert complained.count("\n") == 1
 
