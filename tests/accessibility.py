@@ -1,4 +1,4 @@
-"""What axe-core finds wrong with a page for readers with a screen reader, without a mouse, or with weak eyes."""
+"""Faults that axe-core finds in a page for readers with a screen reader, without a mouse, or with weak eyes."""
 
 from functools import cache
 
@@ -71,14 +71,14 @@ def axe() -> str:
 
 
 def thinned(page: Page) -> None:
-    """Leave two of all elements that look alike. What follows may only be :func:`violations`, or checks that draw the page anew."""
+    """Keep only two of all elements that look alike. Afterwards only :func:`violations` or checks that load the page again may follow."""
     page.evaluate(THINNED)
 
 
 def violations(page: Page, *within: str, rules: tuple[str, ...] = ()) -> list[str]:
-    """Return what is serious or critical in the page, or in what these selectors find there, each with the elements concerned.
+    """Return the serious and critical faults of the page, or of the elements that the selectors match, each with its elements.
 
-    ``rules`` are those of axe that are asked for, all if there are none.
+    ``rules`` are the rules of axe to check; without them all rules are checked.
     """
     if not AXE.is_file():
         pytest.skip(NO_AXE)

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 SITE = Path(__file__).resolve().parents[1] / "_build/html"
 NO_SITE = "there is no site in _build/html: run make book first"
 NO_CHROMIUM = "no Chromium on the path: install chromium or Chrome, or name its program in CHROMIUM"
-PATIENCE = 120_000  # milliseconds: the longest of all waits, for a condition each; only a fault takes so long, on any machine
+PATIENCE = 120_000  # milliseconds that a wait for a condition may take; only a fault takes so long, on any machine
 # The headless shell is Debian's package of Chromium without windows. The tests of the site take a third less time in it.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
@@ -50,7 +50,7 @@ def program() -> str | None:
 
 
 def page_names() -> list[str]:
-    """Return every page of the built site, ``labs/lab02.html``; those of JupyterLite, which is another's program, are left out."""
+    """Return every page of the built site, such as ``labs/lab02.html``; pages of JupyterLite are left out, because they are not ours."""
     names = (path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
     return sorted(name for name in names if not name.startswith("lite/"))
 
@@ -77,7 +77,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a page that was closed while it was served."""
+        """Print nothing about a page that was closed while it was served."""
 
 
 @contextmanager
@@ -90,9 +90,9 @@ def serving(folder: Path) -> Iterator[str]:
 
 
 def record(context: BrowserContext, faults: list[str], roots: tuple[str, ...]) -> None:
-    """Add a sentence to ``faults`` for whatever is wrong with the context's pages from now on.
+    """Add a sentence to ``faults`` for every fault of the context's pages from now on.
 
-    Wrong are a request that is not below ``roots`` (nor for the page's own data), one that failed, an error or a warning on the
+    Faults are: a request outside ``roots`` that is not for the page's own data, a request that failed, an error or a warning on the
     console, and an error that nothing caught.
     """
 
@@ -127,9 +127,9 @@ def open_page(page: Page, url: str) -> Page:
 
 
 class Held:
-    """A locator of one element that is looked for once: what is evaluated there asks the browser one time, not five.
+    """A locator of one element that is looked for only once: each evaluation then asks the browser one time, not five.
 
-    What a function finds comes as the text of JSON: playwright looks at every number of a nested list, which takes longer than all else.
+    Results come as JSON text: playwright inspects every number of a nested list, which takes longer than everything else.
     """
 
     def __init__(self, locator: Locator) -> None:
@@ -151,7 +151,7 @@ def held(locator: Locator) -> Any:
 def follow(link: Locator, url: str) -> None:
     """Click the link, and wait for the page at ``url`` that it leads to: loaded, its widgets drawn.
 
-    The address changes before the page is there: what is read right after it may be of an empty page.
+    The address changes before the page is there: a value that is read right after the change may belong to an empty page.
     """
     link.click()
     link.page.wait_for_url(url)  # and for the event "load"
@@ -165,9 +165,9 @@ def reload(page: Page) -> None:
 
 
 def reload_after(page: Page, act: Callable[[], object], kept: str) -> None:
-    """Act, and load the page again; from a file until the expression ``kept`` is true there, for PATIENCE at most.
+    """Act, and load the page again; a page from a file is loaded until the expression ``kept`` is true there, for PATIENCE at most.
 
-    A busy Chromium loses now and then what a page from a file stores, for good: an empty page that stores one word and is loaded
+    A busy Chromium now and then loses for good what a page from a file stores: an empty page that stored one word and was loaded
     again lost it in 24 of 662 cases, with up to 2 s between, over HTTP in none of 245.
     """
     end = time.monotonic() + PATIENCE / 1000

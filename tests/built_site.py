@@ -1,4 +1,4 @@
-"""What is wrong with the files of a built site, found by reading them: addresses outside, dead links, pictures without words."""
+"""Faults in the files of a built site, found by reading them: addresses outside, dead links, pictures without words."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -75,7 +75,7 @@ def addresses_in_style(text: str) -> list[str]:
 
 
 def addresses_in_script(text: str) -> list[str]:
-    """Return the addresses of other hosts that a script loads, as far as they are written in it; it may be code inside JSON.
+    """Return the addresses of other hosts that are written in a script and that it loads; the script may be code inside JSON.
 
     >>> addresses_in_script('const name = "http://www.w3.org/2000/svg"; fetch("https://example.org/a.json")')
     ['https://example.org/a.json']
@@ -113,12 +113,12 @@ def faults_of_files(site: Path, names: Iterable[str]) -> Iterator[str]:
 
 
 def describes(words: str) -> bool:
-    """Return whether an alternative text is one, and not empty or the name of a file."""
+    """Return whether an alternative text describes something: it is neither empty nor the name of a file."""
     return bool(words.strip()) and not FILE_NAME.fullmatch(words.strip())
 
 
 def is_dead(site: Path, name: str, address: str) -> bool:
-    """Return whether an address inside the site leads nowhere: to no file, to no such place in a page, or by a path from the host's top."""
+    """Return whether an address inside the site is dead: no such file, no such place in the page, or a path from the host's top."""
     if not address or OWN.match(address) or ELSEWHERE.match(address):
         return not address
     parts = urlsplit(address)

@@ -13,7 +13,7 @@ from hybridlab import HybridLabError
 
 
 def in_turn(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that tries a test with all values in turn; it is used like ``pytest.mark.parametrize``, for cheap cases.
+    """Return a decorator that runs a test with all values in turn; use it for cheap cases, like ``pytest.mark.parametrize``.
 
     ``names`` are the test's arguments, separated by commas; where there are several, each value is a tuple.
     """

@@ -145,7 +145,7 @@ def every_operation_takes_its_time(timeline: Timeline, setting: Setting) -> None
 
 
 def work_is_conserved(timeline: Timeline, setting: Setting) -> None:
-    """Every device computes microbatches x (forward + full backward), however the schedule cuts them up; pairs save what overlaps."""
+    """Every device computes microbatches x (forward + full backward) for every schedule; overlapped pairs save the overlap."""
     slack, together = small(timeline), oracle.partners(timeline.schedule)
     for device, (busy, order) in enumerate(zip(timeline.busy.tolist(), oracle.nodes(timeline.schedule), strict=True)):
         once = Fraction(setting.forward[device]) + Fraction(setting.backward[device])
@@ -191,10 +191,10 @@ def peaks_equal_a_walk_through_the_order(timeline: Timeline, setting: Setting) -
 
 
 def peaks_equal_a_sweep_through_time(timeline: Timeline, setting: Setting) -> None:
-    """Held from the start of F to the end of B or W; counted at every instant at which a forward starts."""
+    """An activation is held from the start of F to the end of B or W; they are counted whenever a forward starts."""
     schedule, when = timeline.schedule, spans(timeline)
     if not (timeline.end > timeline.start).all():
-        return  # where operations take no time, only their order tells what is held
+        return  # if operations take no time, only their order shows which activations are held
     device_of = oracle.where(oracle.nodes(schedule))
     for device in range(schedule.devices):
         held = []
@@ -207,7 +207,7 @@ def peaks_equal_a_sweep_through_time(timeline: Timeline, setting: Setting) -> No
 
 
 def waits_are_explained(timeline: Timeline, setting: Setting) -> None:
-    """The operation an operation waited for ends, latency added, exactly when that one starts."""
+    """If an operation waited for another one, it starts exactly when that one has ended and the latency has passed."""
     schedule = timeline.schedule
     for row, other in enumerate(timeline.blocking_operation().tolist()):
         if other < 0:

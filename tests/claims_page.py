@@ -23,7 +23,7 @@ def cells() -> list[str]:
 
 @contextmanager
 def inside(folder: str) -> Iterator[None]:
-    """Cells run in the folder of their page, or where a reader's notebook stands."""
+    """Run cells in the folder of their page, or in the folder of a reader's notebook."""
     before = Path.cwd()
     os.chdir(ROOT / folder)
     try:
@@ -33,7 +33,7 @@ def inside(folder: str) -> Iterator[None]:
 
 
 def run_page(folder: str = "book") -> dict[str, Any]:
-    """Run all cells but the last, which hands the summary to the book, and return the names they leave; ``judged`` are the tables."""
+    """Run all cells except the last, which gives the summary to the book, and return the variables; ``judged`` are the tables."""
     names: dict[str, Any] = {}
     tables: list[Judged] = []
     with inside(folder):

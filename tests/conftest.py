@@ -1,4 +1,4 @@
-"""What all tests share: the profiles of hypothesis, and no silent skips where everything is at hand."""
+"""What all tests share: the profiles of hypothesis, and no silent skips where everything is available."""
 
 import gc
 import os
@@ -11,7 +11,7 @@ import pytest
 
 profiles.register()
 
-# they hold no examples to run, and importing them takes seconds
+# these files have no examples to run, and importing them takes seconds
 collect_ignore = ["accessibility.py", "browser.py", "explorers.py", "lab_views", "run_labs.py", "stored_labs.py"]
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
@@ -19,17 +19,17 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
 def skips_are_errors(test: str) -> bool:
-    """Whether it is an error that ``test`` (its node id) was skipped: in CI, where everything that tests need is at hand.
+    """Whether it is an error that ``test`` (a node id) was skipped: yes in CI, where everything that tests need is available.
 
-    On a public runner the reference data do not stand beside the repository, and the tests that read them are skipped there;
-    those of the site have a browser there, too.
+    On a public runner there are no reference data beside the repository, so the tests that read them are skipped there;
+    the tests of the site have a browser there, too.
     """
     return bool(os.environ.get("CI")) and (SHARED.is_dir() or test.startswith("tests/site/"))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Switch Python's garbage collector off while tests are collected: it would find nothing, and take a quarter of the time.
+    """Switch Python's garbage collector off while tests are collected: it finds nothing then and takes a quarter of the time.
 
     Modules and tests stay until the end, so later collections leave them out, too.
     """
@@ -52,7 +52,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def forbid_skip(report: Report) -> Report:
-    """Return the report; one of a skip as a failure where skips are errors."""
+    """Return the report; if skips are errors, the report of a skip becomes a failure."""
     if report.skipped and not hasattr(report, "wasxfail") and skips_are_errors(report.nodeid):
         report.outcome = "failed"
         report.longrepr = f"{report.nodeid} was skipped where nothing may be: {report.longrepr}"

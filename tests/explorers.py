@@ -1,4 +1,4 @@
-"""A timeline explorer on a page: what it shows, read from the drawing, and whether that is what the library computes."""
+"""A timeline explorer on a page: reads what the drawing shows, and compares it with what the library computes."""
 
 import json
 import re
@@ -72,12 +72,12 @@ class Explorer:
         return next(list(each["chunks"]) for each in self.data["schedules"] if each["name"] == schedule)
 
     def refused(self) -> list[str]:
-        """Return the settings that the controls can be set to and that the library refuses, "schedule/devices/microbatches/chunks"."""
+        """Return the settings of the controls that the library refuses, as "schedule/devices/microbatches/chunks"."""
         keys = (key for key, entry in self.data["pipelines"].items() if "refusal" in entry)
         return [key for key in keys if int(key.split("/")[3]) in self.chunks(key.split("/")[0])]
 
     def timelines(self, setting: Mapping[str, Any]) -> list[Timeline | str]:
-        """Return what the library says of a setting: the timeline of each schedule, or the sentence that refuses it."""
+        """Return the library's results for a setting: each schedule's timeline, or the sentence that refuses it."""
         said: list[Timeline | str] = []
         for name in filter(None, (setting["schedule"], setting["compare"])):
             size = setting["devices"], setting["microbatches"]
@@ -87,7 +87,7 @@ class Explorer:
         return said
 
     def costs(self, name: str, devices: int, microbatches: int, chunks: int, p2p: float) -> Costs:
-        """Return the costs behind the data: those of a chunk times the chunks."""
+        """Return the costs behind the data: the costs of a chunk times the number of chunks."""
         chunk = self.data["pipelines"][f"{name}/{devices}/{microbatches}/{chunks}"]["duration"]
         forward, backward, weight = (np.array(chunk[kind], dtype=float) for kind in "FBW")
         return Costs(forward=forward * chunks, backward=backward * chunks, weight_share=weight / backward, p2p=p2p)
@@ -123,7 +123,7 @@ def with_state(html: str, change: Callable[[Any], Any]) -> str:
 
 
 def bare(html: str) -> str:
-    """Return a page that holds the widgets of this one, in a column as wide, and nothing of the site around them but what draws them."""
+    """Return a page with only the widgets of this page, in a column of the same width, and the scripts that draw them."""
     views = "".join(match[0] for match in VIEW.finditer(html))
     state = "".join(match[0] for match in STATE.finditer(html))
     head = '<meta charset="utf-8"><title>Widgets</title><link rel="icon" href="data:,"><style>article { max-width: 688px }</style>'
@@ -132,7 +132,7 @@ def bare(html: str) -> str:
 
 
 def is_right(explorer: Explorer) -> None:
-    """Raise AssertionError unless all that is drawn, told and tabulated is what the library computes for the controls' setting."""
+    """Raise AssertionError unless the drawing, the sentences and the tables equal what the library computes for the controls' setting."""
     shown = explorer.shown()
     said = explorer.timelines(shown["setting"])
     assert len(shown["panels"]) == len(shown["rows"]) == len(said)
@@ -150,7 +150,7 @@ def is_right(explorer: Explorer) -> None:
 
 
 def bars_are_right(panel: Any, expected: Timeline) -> None:
-    """Raise AssertionError unless a panel's bars stand, and are told, where and when the operations run."""
+    """Raise AssertionError unless the positions and the words of a panel's bars agree with the operations."""
     scale = panel["end"] / expected.makespan  # px a unit of time
     ops = [str(op) for op in expected.ops]
     waited = [ops[row] if row >= 0 else "nothing" for row in expected.blocking_operation().tolist()]
@@ -183,7 +183,7 @@ def bars_are_right(panel: Any, expected: Timeline) -> None:
 
 
 def copies_of(expected: Timeline) -> list[str | None]:
-    """Return the words for the copy of the weights of each operation: None where there is one only."""
+    """Return the words for each operation's copy of the weights; None if there is only one copy."""
     if REGISTRY[expected.schedule.name].copies == 1:
         return [None] * len(expected.ops)
     enters = {op.microbatch: device for op, device in zip(expected.ops, expected.device.tolist(), strict=True) if op.stage == 0}
@@ -191,14 +191,14 @@ def copies_of(expected: Timeline) -> list[str | None]:
 
 
 def partners_of(expected: Timeline) -> list[str | None]:
-    """Return the other of the pair of each operation, read from the schedule's text."""
+    """Return the partner of each operation in an overlapped pair, read from the schedule's text."""
     pairs = re.findall(r"\((\w+);(\w+)\)", str(expected.schedule))
     other = dict(pairs) | {second: first for first, second in pairs}
     return [other.get(str(op)) for op in expected.ops]
 
 
 def colours_are_right(fills: list[str], expected: Timeline) -> None:
-    """Raise AssertionError unless operations have one colour exactly where kind, copy of the weights and chunk are the same."""
+    """Raise AssertionError unless two operations have the same colour exactly if kind, copy of the weights and chunk are the same."""
     chunks = [op.stage // expected.schedule.devices for op in expected.ops]
     groups = list(zip([op.kind for op in expected.ops], copies_of(expected), chunks, strict=True))
     assert len(set(zip(groups, fills, strict=True))) == len(set(groups)) == len(set(fills))

@@ -93,7 +93,7 @@ def nbytes(tensors: str, tokens: int, hidden: int, heads: int, sequence: int, te
 
 
 def layer_bytes(microbatch: int, hidden: int, heads: int, sequence: int, tensor: int, recompute: str, split: bool) -> list[float]:
-    """Bytes that one layer's matrix products move for one microbatch on one GPU, and all others: forward, what is recomputed, backward."""
+    """Bytes that one layer moves for one microbatch on one GPU, by matrix products and by all else: forward, recomputation, backward."""
     again: dict[str, Iterable[tuple[str, str, str]]] = {"none": (), "selective": CORE, "full": (*FORWARD, *CORE)}
     sizes = (microbatch * sequence, hidden, heads, sequence, tensor, split)
     operations = (*FORWARD, *CORE, *again[recompute], *BACKWARD)

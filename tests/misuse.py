@@ -1,4 +1,4 @@
-"""Junk at public functions: usual values to begin with, values that no function was made for, and what may come of them."""
+"""Junk for public functions: usual values, values that no function was made for, and the outcomes that are allowed."""
 
 import re
 import warnings
@@ -80,7 +80,7 @@ small = usual_or_junk([1, 2, 3, 4])
 
 
 def outcome(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """The result, or None for a refusal; anything but a HybridLabError with a sentence goes through, warnings included."""
+    """The result, or None for a refusal; every error except a HybridLabError with a sentence is raised, and so are warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -93,7 +93,7 @@ def outcome(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
 
 
 def refused_and_unchanged(make: Callable[..., Any], name: str, value: Any, sentence: str) -> None:
-    """Hold that a view refuses a value in the words of ``sentence``, set later or shown from the start, and stays as it is."""
+    """Assert that a view refuses a value with ``sentence``, at the start or when it is set later, and stays unchanged."""
     view = make()
     before = repr(view)
     with pytest.raises(HybridLabError, match=re.escape(sentence)):

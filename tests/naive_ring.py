@@ -1,4 +1,4 @@
-"""A ring all-reduce written the long way, message by message, with faults to plant: the library's must equal it."""
+"""A ring all-reduce written message by message, in which faults can be planted: the library's ring must equal it."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -32,7 +32,7 @@ def stop_kernels(address: str) -> None:
 
 @contextmanager
 def jupyter(folder: Path, root: Path) -> Iterator[str]:
-    """The address of a JupyterLab on the folder ``root`` that knows no settings but its own, which it keeps in ``folder``."""
+    """The address of a JupyterLab on the folder ``root``; it uses only its own settings, which are in ``folder``."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,7 +1,7 @@
 """A second way to time a schedule: longest paths by recursion over operations, in exact fractions.
 
-It shares nothing with the clock it judges: no arrays, no slots, and its own rules for what an operation needs and where a
-stage stands. An operation is written here as the tuple (kind letter, stage, microbatch).
+It shares nothing with the clock that it judges: no arrays, no slots. It has its own rules for an operation's inputs and a stage's
+device. An operation is written here as the tuple (kind letter, stage, microbatch).
 """
 
 import re
@@ -26,7 +26,7 @@ sys.setrecursionlimit(100_000)
 class Setting:
     """One setting of costs in plain numbers: times of one microbatch on each device, all its chunks together.
 
-    A message takes ``p2p``, or where there is a matrix ``between``, what it has in the row of the sender for the receiver.
+    A message takes ``p2p``; if there is a matrix ``between``, it takes the value in the sender's row and the receiver's column.
     """
 
     forward: tuple[float, ...]
@@ -52,7 +52,7 @@ class Setting:
         return self.p2p if self.between is None else self.between[sender][receiver]
 
     def saved(self, device: int, chunks: int) -> Fraction:
-        """What an overlapped pair saves against its two operations one after the other."""
+        """The time that an overlapped pair saves compared with its two operations one after the other."""
         return Fraction(self.overlap) * min(self.duration("F", device, chunks), self.duration("B", device, chunks))
 
     def duration(self, kind: str, device: int, chunks: int) -> Fraction:
@@ -78,7 +78,7 @@ def nodes(schedule: Schedule) -> list[list[Node]]:
 
 
 def partners(schedule: Schedule) -> dict[Node, Node]:
-    """Both operations of every overlapped pair, each with the other, read from the schedule's text."""
+    """A mapping between the two operations of every overlapped pair, read from the schedule's text."""
     found: dict[Node, Node] = {}
     for numbers in re.findall(r"\((\d+)([FB])(\d+);(\d+)([FB])(\d+)\)", str(schedule)):
         stage, kind, microbatch, other_stage, other_kind, other_microbatch = numbers
@@ -112,7 +112,7 @@ def times(
 ) -> dict[Node, Span]:
     """Start and end of every operation: the longest path to it through inputs, messages and the order of its device.
 
-    Without ``in_order`` as if every operation had a device of its own. Those that are ``together`` start and end as one.
+    Without ``in_order`` every operation has its own device. Operations that are ``together`` start and end at the same time.
     """
     device_of = where(orders)
     stages = 1 + max(stage for _, stage, _ in device_of)
@@ -154,12 +154,12 @@ def times(
 
 
 def tick_of(times: Iterable[Fraction]) -> Fraction:
-    """A time that every one of ``times`` is a whole number of."""
+    """A time of which all ``times`` are whole multiples."""
     return Fraction(1, lcm(*(time.denominator for time in times)))
 
 
 def can_run(orders: Orders) -> bool:
-    """Whether complete ``orders`` have no circle of waiting: strike out, over and over, what waits for nothing."""
+    """Whether complete ``orders`` have no cycle of waiting: repeatedly remove the operations that wait for nothing."""
     every = {node for order in orders for node in order}
     stages = 1 + max(stage for _, stage, _ in every)
     done: set[Node] = set()
@@ -187,7 +187,7 @@ def works(orders: Orders, setting: Setting, chunks: int, together: Mapping[Node,
 
 
 def peaks(orders: Orders, chunks: int) -> list[Fraction]:
-    """Most activations each device holds at once: walk its order, hold from F to its B or W, count what is held while running."""
+    """The most activations that each device holds at once: go through its order, hold each from its F to its B or W, and count."""
     result = []
     for order in orders:
         held: set[tuple[int, int]] = set()

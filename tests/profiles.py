@@ -15,5 +15,5 @@ def register() -> None:
 
 
 def examples(count: int) -> settings:
-    """Return the decorator of a test that draws ``count`` examples in the full profile and an eighth of them in the quick one."""
+    """Return a decorator for a test that draws ``count`` examples in the full profile and an eighth of them in the quick profile."""
     return settings(max_examples=max(1, count * settings().max_examples // FULL))

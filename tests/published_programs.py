@@ -1,6 +1,6 @@
-"""The two published programs, run as they were printed: an oracle whose text stays where it is, beside the repository.
+"""Runs the two published programs as they were printed; their text stays outside, beside the repository.
 
-A page break of the documents moves the lines below it to the left. Each of ``COLUMNS`` says where a line stood that
+A page break of the documents moves the lines below it to the left. Each of ``COLUMNS`` gives the original column of the line that
 follows such a break; the lines below it move with it.
 """
 
@@ -26,7 +26,7 @@ COLUMNS = {
 
 
 def text_of(document: str) -> str:
-    """The program in the document, its lines where they belong."""
+    """The program in the document, with every line at its right indentation."""
     document = (SOURCES / document).read_text()
     body = document[document.index("import numpy") : document.index("if __name__")]
     above, name, below = body.partition("class HybridSimulator:")

@@ -1,4 +1,4 @@
-"""What a ring all-reduce must satisfy, whoever wrote it, each check against something that is no ring."""
+"""What every ring all-reduce must satisfy; each check compares it with something that is not a ring."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ def rng() -> np.random.Generator:
 
 
 def lost(messages: Floats, wire: WireFormat) -> Floats:
-    """The most that one rounding can change each number of a message of magnitudes up to ``messages``."""
+    """The largest error of one rounding of each number of a message with magnitudes up to ``messages``."""
     if wire.roundoff is not None:
         return messages * wire.roundoff + 2.0**-25  # of FP16's subnormals, the largest
     steps = np.empty_like(messages)
@@ -42,7 +42,7 @@ def lost(messages: Floats, wire: WireFormat) -> Floats:
 
 
 def worst(values: Any, wire: WireFormat) -> Floats:
-    """The most that the mean of a ring can be off, number by number: from the exact partial sums and what rounding may add."""
+    """The largest error of a ring's mean for each number, computed from the exact partial sums and the largest rounding errors."""
     ranks = len(values)
     chunks = [np.array_split(row.astype(np.float64), ranks) for row in values]
     most = []

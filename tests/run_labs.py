@@ -1,15 +1,15 @@
-"""Run the labs once, and compare what they show with what is stored, or store it: `python tests/run_labs.py check labs`.
+"""Run the labs once, and compare their outputs with the stored ones, or store the outputs: `python tests/run_labs.py check labs`.
 
-`check` runs each lab that is not kept from an earlier run (see `book/_ext/executed.py`), then lets nbval judge: its comparison, its
-options, a test a cell. `refresh` stores the outputs instead, in normal form.
+`check` runs each lab that is not kept from an earlier run (see `book/_ext/executed.py`). Then nbval compares, with its own
+options and one test for each cell. `refresh` stores the outputs instead, in normal form.
 
-Stored outputs must be the same whoever stores them. Kept: text, figures, results. Left out: the state and the ids of widgets
+Stored outputs must be the same on every machine. Kept: text, figures, results. Left out: the state and the ids of widgets
 (the book takes them from the run itself), timings, versions of this machine's Python, paths in tracebacks. Refreshing twice
 changes nothing but the pictures of measured times in lab 8.
 
 nbval compares printed text, the text of results and of widgets, and errors. It does not compare pictures, which differ in
-their last pixels between builds of a font library: so a lab prints the numbers behind a figure. Nor does it know that a
-`;` at the end of a cell hides its result: so no cell ends in one.
+their last pixels between builds of a font library, so a lab prints the numbers behind a figure. nbval does not know that a
+`;` at the end of a cell hides its result, so no cell ends in one.
 """
 
 import sys
@@ -33,13 +33,13 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Judge:
-    """The plugin of pytest that collects stored labs; ``runs`` holds each as it ran."""
+    """The pytest plugin that collects stored labs; ``runs`` has each lab with its new outputs."""
 
     def __init__(self, runs: Mapping[Path, NotebookNode]) -> None:
         self.runs = runs
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        from stored_labs import StoredLab  # brings nbval, which pytest wants to load itself
+        from stored_labs import StoredLab  # imports nbval, and pytest must load nbval itself
 
         return StoredLab.from_parent(parent, path=file_path, run=self.runs[file_path]) if file_path in self.runs else None
 
@@ -55,7 +55,7 @@ def check(labs: Iterable[Path]) -> int:
 
 
 def normalised(lab: NotebookNode) -> NotebookNode:
-    """Return the lab with nothing in it that a second run, or another machine, would store differently."""
+    """Return the lab without anything that a second run or another machine would store differently."""
     cells = []
     count = 0
     for cell in lab.cells:
@@ -82,7 +82,7 @@ def _outputs(outputs: Iterable[NotebookNode], count: int | None) -> list[Noteboo
     for output in outputs:
         if output.output_type == "stream":
             if kept and kept[-1].output_type == "stream" and kept[-1].name == output.name:
-                kept[-1].text += output.text  # a kernel sends the lines of one cell in packets of any size
+                kept[-1].text += output.text  # a kernel can split the lines of one cell into packets of any size
             else:
                 kept.append(NotebookNode(output))
         elif output.output_type == "error":
@@ -102,7 +102,7 @@ def _only(metadata: NotebookNode, names: Iterable[str]) -> NotebookNode:
 
 
 def refresh(labs: Iterable[Path]) -> int:
-    """Store the outputs of every lab as it runs; return how many could not be."""
+    """Run every lab and store its outputs; return the number of labs that failed."""
     before = {path: path.read_text(encoding="utf-8") for path in labs}
     failed = 0
     for path, lab in executed({path: nbformat.reads(text, as_version=4) for path, text in before.items()}):
@@ -119,7 +119,7 @@ def refresh(labs: Iterable[Path]) -> int:
 
 
 def stored_text(lab: NotebookNode | LabError) -> str:
-    """Return the file of a lab that has run; one that stopped, or that wrote to standard error, is raised."""
+    """Return the file of a lab that has run; raise an error if the lab stopped or wrote to standard error."""
     if isinstance(lab, LabError):
         raise lab
     lab = normalised(lab)

@@ -1,4 +1,4 @@
-"""The shortest order by trying every one: for tiny sizes, in exact fractions, without any of the library's arguments."""
+"""Finds the shortest order by trying every order: for tiny sizes, in exact fractions, without the library's reasoning."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -11,7 +11,7 @@ from hybridlab import Schedule
 def shortest(schedule: Schedule, setting: Setting, room: Sequence[Fraction], at_most: Fraction) -> Fraction:
     """The least makespan below ``at_most`` of any order with at most ``room`` activations on each device, else ``at_most``.
 
-    Orders are grown operation by operation, in the order in which they start, and given up once a device cannot end in time.
+    An order grows operation by operation, by start time, and is given up as soon as a device cannot end in time.
     Operations must take time.
     """
     orders = nodes(schedule)

@@ -47,7 +47,7 @@ def task_cells(lab: str) -> Iterator[tuple[Cell, Cell]]:
 
 
 def handed_in(source: str) -> tuple[str, Any]:
-    """The task's key and the answer that a cell hands to ``check``, which it does once."""
+    """The task's key and the answer in a cell's only call of ``check``."""
     calls: list[tuple[str, Any]] = []
     exec(source, {**NAMES, "check": lambda key, answer: calls.append((key, answer))})  # noqa: S102 - a cell of our own lab
     (call,) = calls

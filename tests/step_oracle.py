@@ -1,9 +1,9 @@
 """A second way to time a hybrid step: a naive loop over events, one rank at a time, in exact fractions.
 
-Inside the loop a time is a whole number of ticks. The tick is chosen so that it divides every time that is given.
+Inside the loop every time is a whole number of ticks; the tick divides all given times.
 
-It shares nothing with the library but the texts of a schedule's operations: no arrays, and rules of its own for inputs,
-for who is in whose ring, and for when a ring may start.
+It shares only the texts of a schedule's operations with the library. It uses no arrays, and has its own rules for inputs,
+for the ranks of each ring, and for the time at which a ring may start.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class Log:
 class Step:
     """The setting: durations[(rank, kind letter)] of a chunk's operation, and the times of hop, message and optimiser.
 
-    A message takes ``p2p``, or what ``between`` has for its sender and its receiver.
+    A message takes ``p2p``, or the value of ``between`` for its sender and its receiver.
 
     ``together`` has both operations of every overlapped pair, each with the other, and ``saved`` what a pair saves on each rank.
     """
@@ -121,7 +121,7 @@ class Step:
         return all((replica, node) in ended for replica in range(self.replicas) for node in nodes)
 
     def _turn_of(self, stage: int) -> tuple[int, int]:
-        """How late a stage comes among the rings: what its holders run until they are done with it, then its number."""
+        """The place of a stage in the order of the rings: first by what its holders run until they are done with it, then by its number."""
         return max(place for order in self.orders for place, node in enumerate(order) if node[1] == stage), stage
 
     def _start_ring(self, log: Log, now: int, stage: int) -> bool:

@@ -1,4 +1,4 @@
-"""Stored labs as tests of nbval, a test a cell, held against labs that have run already."""
+"""Stored labs as tests of nbval: one test for each cell compares it with a lab that has already run."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from nbval.plugin import IPyNbCell, IPyNbFile
 
 
 class Recording:
-    """Stands in the place of nbval's kernel: it answers with what a cell showed when the lab ran."""
+    """Replaces nbval's kernel: it answers with the outputs of a cell from the time when the lab ran."""
 
     def __init__(self, cell: NotebookNode) -> None:
         outputs = (*cell.outputs, NotebookNode(output_type="status", execution_state="idle"))
@@ -38,7 +38,7 @@ class Recording:
 
 
 class StoredCell(IPyNbCell):  # type: ignore[misc]
-    """A cell that nbval compares. A cell that is stored without having run fails: nbval itself passes over it."""
+    """A cell that nbval compares. A cell that was stored without having run fails here; nbval itself ignores such cells."""
 
     def runtest(self) -> None:
         if self.cell.execution_count is None:

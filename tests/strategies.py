@@ -11,7 +11,7 @@ from oracle import Node, Setting, inputs, nodes, uniform
 from hybridlab import REGISTRY, Costs, Schedule, build
 
 MOST_DEVICES = 6
-MOST_OPS = 400  # so that one example stays in milliseconds
+MOST_OPS = 400  # so one example takes only milliseconds
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def settings_of(draw: st.DrawFn, devices: int, exact: bool = False) -> Setting:
 
 @st.composite
 def links(draw: st.DrawFn, devices: int, time: st.SearchStrategy[float]) -> tuple[tuple[float, ...], ...] | None:
-    """The latency from each device to each other, a few different ones; or None: the same everywhere."""
+    """The latency from each device to each other device, with a few different values; None means that all are the same."""
     if draw(st.booleans()):
         return None
     few = draw(st.lists(time, min_size=1, max_size=4))
@@ -81,7 +81,7 @@ def legal_orders(draw: st.DrawFn) -> Schedule:
 
 @st.composite
 def crossing_orders(draw: st.DrawFn) -> Schedule:
-    """Any order that can run, of microbatches that take several paths: each copy's stages stand some devices further than another's."""
+    """Any order that can run, of microbatches on several paths: the stages of each copy are shifted by some devices."""
     devices, chunks = draw(st.integers(2, 4)), draw(st.integers(1, 2))
     shifts = draw(st.lists(st.integers(0, devices - 1), min_size=2, max_size=3, unique=True))
     shift_of = draw(st.permutations(shifts + draw(st.lists(st.sampled_from(shifts), max_size=2))))
@@ -94,7 +94,7 @@ def crossing_orders(draw: st.DrawFn) -> Schedule:
 
 
 def _shuffled(left: list[list[Node]], stages: int, rng: Any) -> Schedule:
-    """Any operation of a device whose inputs are done comes next."""
+    """An order in which any operation whose inputs are done can come next on its device."""
     every = {node for order in left for node in order}
     done: set[Node] = set()
     orders: list[list[str]] = [[] for _ in left]
@@ -109,7 +109,7 @@ def _shuffled(left: list[list[Node]], stages: int, rng: Any) -> Schedule:
 
 @st.composite
 def any_orders(draw: st.DrawFn) -> list[list[Node]]:
-    """The operations of a small schedule, each device's in random order or with two neighbours exchanged; few can run."""
+    """The operations of a small schedule, on each device in random order or with two neighbours exchanged; few such orders can run."""
     devices, microbatches = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     name = draw(st.sampled_from(["1f1b", "zb-h1"]))
     rng = draw(st.randoms(use_true_random=False))

@@ -1,4 +1,4 @@
-"""The bet takes answers to its question and refuses the rest in sentences; its text is the same in every run."""
+"""The bet accepts answers to its question and refuses everything else with a sentence; its text is the same in every run."""
 
 import json
 import math

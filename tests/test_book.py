@@ -1,4 +1,4 @@
-"""The extensions of the book, held against the installed theme and small pages written here."""
+"""The extensions of the book, tested with the installed theme and with small pages written here."""
 
 import io
 import re
@@ -25,7 +25,7 @@ LIST, BARS, BELL = 0xF03A, 0xF0C9, 0xF0F3  # as the documentation of Font Awesom
 
 
 def font_of(source: Any) -> Any:
-    from fontTools.ttLib import TTFont  # here, since importing it takes half a second
+    from fontTools.ttLib import TTFont  # imported here, because it takes half a second
 
     return TTFont(source)
 
@@ -159,7 +159,7 @@ sphinx:
 
 @pytest.mark.slow
 def test_a_page_that_changed_is_built_as_the_whole_site_is(tmp_path: Path) -> None:
-    """Built twice, with a change to one page between: the page shows it, and the pages are as a first build makes them."""
+    """The site is built twice, and one page changes in between: it shows the change, and the other pages equal those of a first build."""
 
     def built() -> dict[str, str]:
         subprocess.run([Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q"], cwd=tmp_path, check=True)

@@ -1,4 +1,4 @@
-"""The lower bound: never above what an order reaches, and as high as theory says."""
+"""The lower bound: never above the makespan of any order, and as high as theory says."""
 
 import re
 from fractions import Fraction
@@ -76,7 +76,7 @@ def test_no_order_at_all_beats_the_bound(case: tuple[Schedule, Setting, list[flo
 
 @pytest.mark.parametrize(("name", "chunks"), [("gpipe", 1), ("1f1b", 1), ("zb-h1", 1)])
 def test_a_bound_that_is_too_high_would_be_caught(name: str, chunks: int) -> None:
-    """Here the shortest order is at the bound, so that one a thousandth higher fails the test above."""
+    """Here the shortest order reaches the bound, so a bound that is a thousandth higher fails the test above."""
     schedule, setting = build(name, 2, 2, chunks), Setting((1.0, 1.0), (2.0, 2.0), (0.5, 0.5), 0.25)
     best = shortest(schedule, setting, peaks(nodes(schedule), chunks), makespan(schedule, setting) + 1)
     assert lower_bound(schedule, setting.costs()) * 1.001 > float(best)

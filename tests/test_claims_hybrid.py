@@ -1,6 +1,6 @@
-"""Claims on the whole hybrid step and its bytes, judged: each right number is recomputed with the public library.
+"""Claims about the whole hybrid step and its bytes: each right number is recomputed with the public library.
 
-A row is that of ../shared/reference/claims.md. ``FIGURES`` has what the row says is right, in its own digits.
+Row numbers are from ../shared/reference/claims.md. ``FIGURES`` has the right values of each row, with the digits written there.
 """
 
 from pathlib import Path

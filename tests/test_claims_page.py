@@ -1,6 +1,6 @@
-"""The page of published claims: what its cells compute, held against the reference, and what happens where the library is wrong.
+"""The page of published claims: its computed values compared with the reference, and what happens if the library is wrong.
 
-What is right of each claim stands in ../shared/reference/claims.md, which nothing here computes.
+The right value of each claim is in ../shared/reference/claims.md, which no code here computes.
 """
 
 import ast
@@ -112,7 +112,7 @@ def test_what_is_right_comes_out_of_the_cells(told: dict[int, str]) -> None:
     assert {row: each for row, each in needless.items() if each} == {}, "reasons for numbers that are not there, or that are found"
 
 
-HOLDS = {  # where a claim that depends holds (y) and where not (n), finding by finding, as the reference tells
+HOLDS = {  # for each claim that depends: the findings under which it holds (y) and does not hold (n), from the reference
     5: "nyn", 13: "nyn", 15: "yn", 17: "ny", 18: "ynn", 20: "ynn", 21: "yn", 25: "ynn", 28: "yn", 33: "yn", 38: "yn", 40: "yyn", 41: "ynn",
     45: "yn", 47: "yn", 48: "yn", 55: "ynn", 67: "yn", 68: "ynn", 69: "ynn", 71: "yn",
 }  # fmt: skip
@@ -131,7 +131,7 @@ def test_rates_are_named_by_what_carries_them(told: dict[int, str]) -> None:
 
 @needs_reference
 def test_measured_rates_are_those_of_the_reference(page: dict[str, Any]) -> None:
-    """They are typed into a cell, as nothing here measures a network."""
+    """They are written in a cell, because nothing here measures a network."""
     told = json.loads(REFERENCE.with_name("hardware.json").read_text(encoding="utf-8"))["fabric"]["achieved_8xA100_4xHDR"]
     low, high = re.match(r"([\d.]+) to ([\d.]+) GB/s", told).groups()  # type: ignore[union-attr]
     assert page["on_four_ports"] == (float(low) * 1e9, float(high) * 1e9)
@@ -163,7 +163,7 @@ def test_the_replicas_of_the_published_run_differ_as_printed(told: dict[int, str
     assert told[62].startswith("0, 0, 0")
 
 
-# A wrong library cannot have a page: the first table that contradicts its verdict ends the run
+# With a wrong library the page cannot be built: the first table that contradicts its verdict ends the run
 
 
 def slow(function: Any) -> Any:
@@ -209,7 +209,7 @@ def test_a_wrong_library_ends_the_page(fault: str, monkeypatch: pytest.MonkeyPat
         run_page()
 
 
-# Nothing is typed that is said to be computed
+# No result is typed in that should be computed
 
 
 def calls(tree: ast.AST) -> Iterator[ast.Call]:
@@ -219,7 +219,7 @@ def calls(tree: ast.AST) -> Iterator[ast.Call]:
 
 
 def typed_results(code: str) -> list[str]:
-    """What a call of ``found`` types in: numbers in its text, a constant truth, nothing but constants."""
+    """Faults of calls of ``found`` that state results instead of computing them: numbers in the text, a constant truth, only constants."""
     faults = []
     for call in calls(ast.parse(code)):
         first, *numbers = call.args

@@ -1,4 +1,4 @@
-"""The cluster explorer: its tables against predict() and memory() at settings all over the grid, what can be set, what is refused."""
+"""The cluster explorer: its tables compared with predict() and memory() at many settings, the values it accepts, and those it refuses."""
 
 import gzip
 import json
@@ -50,7 +50,7 @@ def entry(table: Mapping[str, Any], places: Mapping[str, int]) -> float:
 
 
 def shown(data: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:
-    """What a page makes of the tables: picked, multiplied, added."""
+    """What a page computes from the tables by choosing, multiplying and adding."""
     places = {axis["name"]: axis["values"].index(setting[axis["name"]]) for axis in data["axes"]}
     places |= {name: int(entry(table, places)) for name, table in data["derived"].items()}
     found: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The ring all-reduce against numpy's mean, a ring written the long way, bounds of the formats, bytes; planted bugs."""
+"""The ring all-reduce compared with numpy's mean, a ring written message by message, bounds of the formats, and bytes; planted bugs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -80,7 +80,7 @@ def test_each_fault_is_found_by_the_check_made_for_it(fault: str) -> None:
 
 
 def test_checks_that_replicas_agree_do_not_find_a_wrong_sum() -> None:
-    """Why numpy's mean is asked, and not the ranks: they may agree on what is wrong."""
+    """This is why the tests compare with numpy's mean and not rank with rank: all ranks may agree on a wrong sum."""
     ring_checks.leaves_all_ranks_with_the_same_bits(partial(naive_ring, fault="no mean"))
 
 
@@ -113,7 +113,7 @@ PLANTED = [
 
 @pytest.mark.parametrize(("where", "name", "bug"), [bug[1:] for bug in PLANTED], ids=[bug[0] for bug in PLANTED])
 def test_a_bug_planted_in_the_library_is_found(where: Any, name: str, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(np, "empty_like", np.zeros_like)  # what a bug leaves unwritten is then the same each time
+    monkeypatch.setattr(np, "empty_like", np.zeros_like)  # so values that a bug leaves unwritten are the same each time
     monkeypatch.setattr(where, name, bug)
     with pytest.raises((AssertionError, ValueError)):  # values that are missing do not fit into the result
         every_check(ring_all_reduce)
@@ -165,7 +165,7 @@ def test_a_finished_chunk_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 9])
 def test_the_route_of_the_ring(ranks: int) -> None:
-    """What holds of any ring: neighbours alone talk, each rank forwards what has just arrived, and owns (rank + 1) mod D."""
+    """Every ring satisfies this: only neighbours send, each rank forwards what has just arrived, and owns chunk (rank + 1) mod D."""
     result = ring_all_reduce(gradients(ranks, 20))
     assert len(result.hops) == 2 * (ranks - 1)
     mesh = Mesh(stages=1, replicas=ranks)

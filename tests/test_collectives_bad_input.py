@@ -1,4 +1,4 @@
-"""What the all-reduces refuse, each with its sentence; what is odd and has a result; inputs stay as they are."""
+"""What the all-reduces refuse, each with its sentence; odd inputs that have a result; inputs stay unchanged."""
 
 import copy
 import pickle
@@ -109,7 +109,7 @@ def test_arguments_of_two_levels() -> None:
 
 
 def test_fp16_overflow_of_a_partial_sum() -> None:
-    """Every value fits, and so does their mean; what three ranks have summed does not."""
+    """Every value fits, and so does the mean; the sum of three ranks does not."""
     values = np.zeros((4, 8), dtype=np.float32)
     values[:, 5] = 3e4
     told = refusal_of(ring_all_reduce, values, FP16)

@@ -1,4 +1,4 @@
-"""Costs of collectives against messages that are sent one by one over links, and against what no algorithm can beat."""
+"""Costs of collectives compared with messages sent one by one over links, and with lower bounds."""
 
 import math
 from collections import defaultdict
@@ -136,7 +136,7 @@ def test_adding_is_in_the_reduce_scatter() -> None:
 
 
 def test_one_ring_over_several_nodes_has_the_pace_of_its_slowest_link() -> None:
-    """Step by step, each rank to the next, the messages of a step waiting for each other; ports of a node taken together."""
+    """In each step every rank sends to the next, and the messages of a step wait for each other; the ports of a node are taken together."""
     fast, slow = Link(3e-6, 300e9), Link(10e-6, 25e9)
     for group, groups, adapters in ((8, 4, None), (8, 4, 1), (4, 2, 2), (2, 8, 1), (8, 1, None), (1, 8, None), (1, 1, 1)):
         ranks, total = group * groups, 0.0
@@ -187,7 +187,7 @@ def test_formats_without_scales_cost_what_their_bytes_cost(name: str) -> None:
 @pytest.mark.parametrize("wire", [FP32, FP16, INT8, WireFormat("INT8", block=7), WireFormat("INT8", block=7, scale="FP16")])
 @pytest.mark.parametrize(("group", "groups"), [(1, 1), (4, 1), (1, 3), (2, 2), (3, 4)])
 def test_two_levels_send_the_bytes_of_the_real_ones(group: int, groups: int, wire: WireFormat) -> None:
-    """Where chunks are alike, every rank of an all-reduce of real numbers sends just the bytes that the time is reckoned with."""
+    """If chunks are equal, every rank of an all-reduce of real numbers sends exactly the bytes that the time is computed from."""
     inside, between = Link(0, 1e9), Link(0, 1e6)
     for size in (0, 60 * group * groups):
         values = np.ones((group * groups, size))

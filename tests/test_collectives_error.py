@@ -1,4 +1,4 @@
-"""The error that rounding leaves: the law of reference/collectives.md, its printed figures, and error feedback."""
+"""The rounding error of all-reduces: the law of reference/collectives.md, its printed figures, and error feedback."""
 
 from functools import lru_cache
 from typing import Any
@@ -101,7 +101,7 @@ def test_correlated_gradients_lose_less() -> None:
 
 
 def sums_of(wire: WireFormat, values: Any, residual: Any, average: bool) -> tuple[Any, Any]:
-    """What was to be sent in all, and what was received and kept, in all."""
+    """The sum of all values to send, and the sum of all values received and kept."""
     result = ring_all_reduce(values, wire, average, rng=rng(), residual=residual)
     received = result.values[0].astype(np.float64) * (len(values) if average else 1)
     assert result.residual is not None

@@ -1,4 +1,4 @@
-"""Rules fitted to measured all-reduces of 2 to 8 A100s: the constants in the library, their errors, and errors on points left out.
+"""Rules fitted to measured all-reduces of 2 to 8 A100s: the library's constants, their errors, and their errors on points left out.
 
 `python -m pytest tests/test_collectives_fit.py -s -k left_out` prints the errors.
 """
@@ -87,7 +87,7 @@ def test_errors_are_at_most_2_per_cent(ranks: int) -> None:
 @needs_reference
 @pytest.mark.parametrize("ranks", [pytest.param(each, marks=[] if each in (2, 8) else [pytest.mark.slow]) for each in RANKS])
 def test_errors_of_points_left_out(ranks: int) -> None:
-    """One size left out at a time, and each half without the other. Sizes count alike (log), or as much as lies around them (even)."""
+    """One size or one half of them is left out at a time. Sizes count alike (log), or in proportion to the range around them (even)."""
     nbytes, seconds = measured(ranks)
     wide, places = np.gradient(nbytes), np.arange(nbytes.size)
 
@@ -114,7 +114,7 @@ def test_errors_of_points_left_out(ranks: int) -> None:
 @needs_reference
 @pytest.mark.parametrize("ranks", RANKS)
 def test_no_link_is_nearer_than_the_one_fitted(ranks: int) -> None:
-    """Of straight lines with the least absolute errors one goes through two points (or one and no latency): try them all."""
+    """One of the lines with the least absolute errors goes through two points (or through one, with no latency): try all of them."""
     nbytes, seconds = measured(ranks)
     for weights in (np.ones(nbytes.size), np.gradient(nbytes)):
         best = np.inf

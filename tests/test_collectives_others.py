@@ -1,4 +1,4 @@
-"""One-shot, tree, parameter server and two levels against numpy's mean and counted messages; times against counted steps."""
+"""One-shot, tree, parameter server and two levels compared with numpy's mean and counted messages; times with counted steps."""
 
 import math
 from collections.abc import Callable
@@ -36,7 +36,7 @@ each_simple = pytest.mark.parametrize("all_reduce", SIMPLE.values(), ids=list(SI
 
 
 def is_close(result: Any, values: Any, wire: WireFormat, average: bool) -> None:
-    """All rows have the same bits, and are off by at most one rounding of a sum of magnitudes for each rank and for the result."""
+    """All rows have the same bits; their error is at most one rounding of a sum of magnitudes for each rank and one for the result."""
     ranks = len(values)
     assert all(row.tobytes() == result.values[0].tobytes() for row in result.values)
     true = values.sum(axis=0, dtype=np.float64)

@@ -125,7 +125,7 @@ def test_a_latency_has_settings_on_the_axes_before_its_last() -> None:
 
 @pytest.mark.parametrize("values", [[1, 5, 1], (0, 1), np.array([1.0, 1.0, 1.0]), [[1, 5, 1]]])
 def test_several_latencies_in_a_row_have_two_readings_and_are_refused_with_both(values: object) -> None:
-    """They became three settings in silence where their author gave one to each link."""
+    """They used to become three settings without notice, although the caller meant one latency for each link."""
     with pytest.raises(HybridLabError, match=r"p2p_between=\[1, 5, 1\] is one latency for each pair of neighbours") as why:
         Costs(forward=1, backward=2, p2p=values)
     assert "p2p=[[1], [5], [1]] are three settings" in str(why.value)

@@ -1,4 +1,4 @@
-"""The error explorer holds what an all-reduce run by other means gives, beside a law that papers state, and draws just that."""
+"""The error explorer has the errors of an all-reduce that is run in another way, beside a law from papers, and draws exactly these."""
 
 import json
 import re

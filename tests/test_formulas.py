@@ -1,4 +1,4 @@
-"""Closed forms against the clock, over many sizes and costs; and what they do outside their range."""
+"""Closed forms compared with the clock, for many sizes and costs; and what they do outside their range."""
 
 from itertools import product
 from typing import Any
@@ -174,7 +174,7 @@ def test_the_bubble_of_gpipe_and_1f1b_is_the_same(devices: int, microbatches: in
 @many
 @given(devices, microbatches, times, times, times)
 def test_peak_activations(devices: int, microbatches: int, forward: float, backward: float, p2p: float) -> None:
-    """Whatever the costs: the order alone decides."""
+    """For any costs, because the order alone decides."""
     for name in ("gpipe", "1f1b", "eager-1f1b", "looped-bfs", "zb-h1", "zb-h2", "zb-v"):
         peaks = run(name, (devices, microbatches), forward, backward, p2p=p2p).peak_activations
         for device, peak in enumerate(peaks.tolist()):
@@ -240,7 +240,7 @@ def test_chimera_has_the_published_bubble_ratio(devices: int, ratio: int, groups
 @many
 @given(halves, groups, times, times)
 def test_groups_of_chimera_that_share_no_slot_wait_for_each_other(half: int, groups: int, forward: float, backward: float) -> None:
-    """The order of one group, as often as there are groups, each 2K slots of two halves after the one before."""
+    """The order of one group is repeated for every group, each 2K slots of two halves after the one before."""
     family, devices = REGISTRY["chimera"], 2 * half
     one = family.rule(devices, devices, 1)
     slots = np.concatenate([np.where(one < 0, -1, one + 4 * devices * group) for group in range(groups)], axis=2)

@@ -1,4 +1,4 @@
-"""The gallery: every schedule of the registry is on the page, with the numbers of the clock and at a stable address."""
+"""The gallery: every registered schedule is on the page, with the numbers of the clock and at a stable address."""
 
 import re
 from collections.abc import Callable
@@ -145,7 +145,7 @@ def rows(filled: str) -> list[list[str]]:
 
 
 def wrong_rows(filled: str) -> list[str]:
-    """The titles whose row in the table says something else than the clock and the order."""
+    """The titles of the rows that differ from the clock or the order."""
     wrong = []
     for name, row in zip(NAMES, rows(filled), strict=True):
         schedule = build(name, 4, 8)

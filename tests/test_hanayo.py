@@ -1,6 +1,6 @@
 """Hanayo's order against a second planner, written from the rule in words, slot by slot and group by group.
 
-The library copies a group once it lies like the one before; this one lays every group.
+The library copies a group when it repeats the group before it; this planner places every group.
 """
 
 from itertools import product

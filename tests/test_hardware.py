@@ -1,4 +1,4 @@
-"""Profiles of GPUs against the figures of the reference, unit by unit, and the roofline against both of its walls."""
+"""Profiles of GPUs compared with the figures of the reference, unit by unit, and the roofline with both of its limits."""
 
 import json
 import math
@@ -69,7 +69,7 @@ def test_bits_and_directions() -> None:
 
 
 def test_both_readings_of_the_report_that_are_wrong() -> None:
-    """16 GB and 500 GB/s are no A100's, neither way; 200 GB/s is a node and not a port; 312 TFLOP/s is right."""
+    """No A100 has 16 GB or 500 GB/s, one way or both ways; 200 GB/s is the rate of a node, not of a port; 312 TFLOP/s is right."""
     assert not {each.memory for each in GPUS.values() if "A100" in each.name} & {16e9}
     assert 500e9 not in (A100_80GB.nvlink, A100_80GB.nvlink_total)
     assert (A100_80GB.network, A100_80GB.node_network, A100_80GB.matmul_flops) == (25e9, 200e9, 312e12)

@@ -1,4 +1,4 @@
-"""A measured timeline begins when its clock says, before 0 or long after: what is read off it is the same."""
+"""A measured timeline may begin before 0 or long after 0: the quantities that are read from it are the same."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Rows of a sweep become lines: which, under which names, and what is left to choose."""
+"""Rows of a sweep become lines: which lines there are, their names, and the choices that are left."""
 
 from typing import Any
 

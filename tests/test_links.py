@@ -1,4 +1,4 @@
-"""A latency for each link: what p2p_between says is what messages take, in every part of the library."""
+"""A latency for each link: messages take the times of p2p_between, in every part of the library."""
 
 from fractions import Fraction
 from typing import Any

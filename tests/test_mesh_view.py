@@ -1,4 +1,4 @@
-"""The mesh view holds what the published layout and plain counting say, refuses in sentences, and prints the same text in every run."""
+"""The mesh view agrees with the published layout and with counting, refuses with sentences, and prints the same text in every run."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""The solver: as short as the best of all orders tried one by one, never longer than the schedule, and honest about proofs."""
+"""The solver: its order is as short as the best of all orders, never longer than the schedule, and called optimal only with a proof."""
 
 import sys
 from collections.abc import Callable

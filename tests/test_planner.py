@@ -1,4 +1,4 @@
-"""Predicted iterations against operations listed one by one, the clock, and brute force; published plans fit and calibrate."""
+"""Predicted iterations compared with listed operations, the clock, and brute force; published plans fit in memory and calibrate."""
 
 import math
 from dataclasses import replace
@@ -193,7 +193,7 @@ def test_runs_faster_than_the_peak_are_refused_by_their_place() -> None:
 
 @pytest.mark.parametrize("seconds", [1e12, 1e200])
 def test_runs_that_no_efficiency_explains_are_refused(seconds: float) -> None:
-    """An efficiency of zero, which they would calibrate to, is one that predict refuses."""
+    """They would calibrate to an efficiency of zero, and predict refuses that."""
     model, plan, _ = RUNS[0]
     with pytest.raises(HybridLabError, match="too slow for any efficiency: give seconds of one iteration"):
         calibrate([(model, plan, seconds)], A100_80GB)

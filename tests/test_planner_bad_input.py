@@ -1,4 +1,4 @@
-"""What the shape of a model, a plan, the planner and the comparisons say to nonsense: a sentence that says what would work."""
+"""Nonsense for the shape of a model, a plan, the planner and the comparisons: each answers with a sentence that says what would work."""
 
 import re
 from dataclasses import replace

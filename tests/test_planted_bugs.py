@@ -1,4 +1,4 @@
-"""Bugs that programs of this field had, planted in the library one at a time: the checks must find each."""
+"""Bugs that other programs of this field had are planted in the library one at a time; the checks must find each of them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Figures against the timelines they show: what is drawn, what is written, what is said, what is refused."""
+"""Figures compared with their timelines: the drawing, the labels, the description, and what is refused."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""The plans of a search in a picture: where they stand, which are on the line, and that the fastest is named on the page."""
+"""The plans of a search in a picture: their places, the plans on the line, and the name of the fastest plan."""
 
 from functools import cache
 from typing import Any

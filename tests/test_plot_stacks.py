@@ -1,4 +1,4 @@
-"""Bars of parts: every part where and as long as it is, and every number in a bar within its part."""
+"""Bars of parts: every part has its place and its length, and every number in a bar is within its part."""
 
 import itertools
 from typing import Any

@@ -1,6 +1,6 @@
-"""The published tables of sections 6 and 7: carried over exactly, given again by their own rules, and computed right.
+"""The published tables of sections 6 and 7: copied exactly, reproduced by their own rules, and computed correctly.
 
-A row number is that of ../shared/reference/claims.md; the right numbers are its formulas, written out here.
+Row numbers are from ../shared/reference/claims.md; the right numbers come from its formulas, written out here.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Claims of the published documents: what is written down of them, held against the documents and the verdicts of the reference."""
+"""Claims of the published documents: the library's records compared with the documents and with the verdicts of the reference."""
 
 import re
 from collections import Counter

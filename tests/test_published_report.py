@@ -1,4 +1,4 @@
-"""The published report's figures: carried over exactly, and given again by its own rules."""
+"""The published report's figures: copied exactly, and reproduced by its own rules."""
 
 import re
 from pathlib import Path

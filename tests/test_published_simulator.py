@@ -214,7 +214,7 @@ def test_the_program_itself_is_mended_by_one_chunk() -> None:
 
 @given(sizes, st.sampled_from(["INT8", "FP16"]), st.integers(0, 6))
 def test_only_the_rank_that_sends_first_differs(size: tuple[int, int, int], mode: str, first: int) -> None:
-    """Encoding again changes nothing but last bits: the difference of replicas is that of one who keeps what others round."""
+    """Encoding again changes only last bits: replicas differ because one rank keeps the values that the others round."""
     ranks, width, seed = size
     own = gradients(ranks, ranks * width, seed)
     chunks = published.published_ring(own, mode, gather_from=first).values.reshape(ranks, ranks, width)

@@ -1,4 +1,4 @@
-"""The eight published sweeps: settings read from their program, results from others than the clock."""
+"""The eight published sweeps: the settings are read from their program, and the results do not come from the clock."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The measured runs of Qi et al. (arXiv 2401.10241): carried in exactly, and reproduced."""
+"""The measured runs of Qi et al. (arXiv 2401.10241): copied exactly, and reproduced."""
 
 import json
 from pathlib import Path

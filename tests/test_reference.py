@@ -1,4 +1,4 @@
-"""The library against values it did not make: orders op for op, 540 simulated times."""
+"""The library compared with values from other programs: orders operation by operation, and 540 simulated times."""
 
 import json
 import re

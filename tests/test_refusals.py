@@ -1,4 +1,4 @@
-"""The sentences of refusals: what is wrong, in words of the field, and what would work."""
+"""The sentences of refusals say what is wrong, in terms of the field, and what would work."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What is released: files that agree on the version, a lock that is complete, and a wheel that holds the library and works alone."""
+"""What is released: files that agree on the version, a complete lock, and a wheel that contains the library and works alone."""
 
 import os
 import re
@@ -93,7 +93,7 @@ def test_the_hooks_before_a_commit_are_the_programs_of_the_lock() -> None:
 
 @cache
 def installed(name: str) -> tuple[SpecifierSet, list[Requirement]]:
-    """The Pythons that a locked package runs on, and what it needs, by the package that is installed, where it is for this Python."""
+    """The Python versions that a locked package supports and the packages it needs, read from the installed package if there is one."""
     pin = LOCK[name]
     if pin.marker is not None and not pin.marker.evaluate():
         return SpecifierSet(), []
@@ -103,7 +103,7 @@ def installed(name: str) -> tuple[SpecifierSet, list[Requirement]]:
 
 
 def missing(python: str) -> set[str]:
-    """What the extra `test` needs, directly or by a detour, and the lock lacks or has in a version that will not do."""
+    """Packages that the extra `test` needs, directly or through others, and that the lock lacks or has in a wrong version."""
     environment: dict[str, Any] = {**default_environment(), "python_version": python, "python_full_version": f"{python}.0"}
     pins = {name: pin for name, pin in LOCK.items() if pin.marker is None or pin.marker.evaluate(environment)}
     faults: set[str] = set()
@@ -189,7 +189,7 @@ def test_sdist_and_wheel_hold_the_library_and_nothing_else(built: tuple[Path, Pa
 
 @pytest.mark.slow
 def test_the_examples_of_readme_run_from_the_wheel(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """Far from this folder; `make wheel-check` tries it in environments where numpy alone is beside it."""
+    """They run outside this folder; `make wheel-check` runs them in environments with only numpy."""
     target = tmp_path / "target"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target), str(built[1])]
     subprocess.run(install, check=True)

@@ -1,4 +1,4 @@
-"""The ring stepper holds what plain reasoning about a ring says, refuses in sentences, and prints the same text in every run."""
+"""The ring stepper agrees with simple reasoning about a ring, refuses with sentences, and prints the same text in every run."""
 
 import contextlib
 import json
@@ -46,13 +46,13 @@ def states(ring: Any, ranks: int) -> list[dict[str, Any]]:
 
 
 def summed(ranks: int, rank: int, chunk: int, hops: int) -> set[int]:
-    """Who is in a chunk on a rank after some hops of a reduce-scatter: all that it has passed, if it has come here."""
+    """The ranks whose numbers are in a chunk on a rank after some hops of a reduce-scatter: all ranks it has passed, if it is here."""
     way = (rank - chunk) % ranks
     return {(chunk + place) % ranks for place in range(way + 1)} if way <= hops else {rank}
 
 
 def gathered(ranks: int, rank: int, chunk: int, hops: int, begins: int, brings: set[int]) -> set[int]:
-    """Who is in it after some hops of an all-gather that begins on the rank ``begins`` with ``brings``."""
+    """The ranks in the chunk after some hops of an all-gather that begins on the rank ``begins`` with ``brings``."""
     reached = hops > 0 and 0 < (rank - begins) % ranks <= hops
     return brings if reached else summed(ranks, rank, chunk, ranks - 1)
 

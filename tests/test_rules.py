@@ -1,4 +1,4 @@
-"""What the rules of schedules promise beyond their orders: slots that prove them, and which schedule is a case of which."""
+"""Properties of the rules of schedules beyond their orders: slots that prove an order, and schedules that are special cases of others."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Schedules: building, reading, writing, comparing, and what they tell of themselves."""
+"""Schedules: building, reading, writing, comparing, and their properties."""
 
 import pickle
 from dataclasses import FrozenInstanceError

@@ -1,4 +1,4 @@
-"""Spans: what is beside the operations, in a timeline, its rows and its trace."""
+"""Spans: what runs beside the operations, in a timeline, its rows and its trace."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""The hybrid step: numbers of the published report put right, properties over the registry, a second clock as judge."""
+"""The hybrid step: corrected numbers of the published report, properties over the registry, and a second clock as judge."""
 
 import math
 from collections import Counter, defaultdict
@@ -53,7 +53,7 @@ def report_step(microbatches: int = 8, costs: Costs = REPORT, **how: Any) -> Hyb
 
 
 def test_the_reports_total_and_its_speedup_put_right() -> None:
-    """1210 ms are right, 0.86x is not: four GPUs do four times the work of the baseline it takes."""
+    """1210 ms is right and 0.86x is not: the four GPUs do four times the work of the report's baseline."""
     step = report_step()
     assert (step.makespan, step.all_reduce_time, step.exposed_communication) == (1210, 40, 40)
     assert step.makespan == 1040 + 40 + 130
@@ -72,7 +72,7 @@ def test_twenty_ms_more_of_communication_lengthen_what_they_are_divided_by() -> 
 
 
 def test_the_published_configuration_laid_out_whole() -> None:
-    """K = 3, D = 4, M = 6 in unit times: 16 slots, not 8 rows; 156 operations and optimisers, not 144 events."""
+    """K = 3, D = 4, M = 6 in unit times: 16 time steps, not 8 rows; 156 operations and optimisers, not 144 events."""
     step = hybrid_step(build("1f1b", 3, 6), Costs(forward=1, backward=1), 4)
     kinds = Counter(row["kind"] for row in step.timeline.to_rows())
     assert kinds == {"F": 72, "B": 72, "optimiser": 12, "send": 96, "receive": 96, "reduce-scatter": 36, "all-gather": 36}
@@ -204,7 +204,7 @@ def check_rings(step: HybridStep, overlap: bool) -> None:
 
 
 def check_chunks(step: HybridStep) -> None:
-    """Follow the pieces: a rank sends in each step what it received in the step before; at the end it has had every piece."""
+    """Follow the pieces: in each step a rank sends what it received in the step before; at the end it has received every piece."""
     hops = rows_of(step, "reduce-scatter", "all-gather")
     ranks = step.mesh.replicas * step.timeline.schedule.copies
     for stage in {hop["stage"] for hop in hops}:
@@ -272,7 +272,7 @@ def test_messages_rings_and_optimisers_keep_to_the_rules(name: str, data: st.Dat
     every_check(hybrid_step(size.build(), setting.costs(), replicas, **how), setting, how)
 
 
-# A second clock
+# Comparison with a second clock
 
 
 @names
@@ -454,7 +454,7 @@ def test_communication_is_free_unless_it_is_priced() -> None:
 
 
 def test_all_devices_idle_share_and_efficiency_are_one_whole() -> None:
-    """Without an optimiser, which every replica runs again, what is not efficiency is idle time."""
+    """This holds without an optimiser, which every replica repeats: then one minus the efficiency is idle time."""
     step = report_step()
     assert step.efficiency + step.timeline.bubble_ratio == pytest.approx(1)
 
@@ -533,7 +533,7 @@ def test_the_bytes_of_the_published_configuration(wire: WireFormat, total: int) 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 @pytest.mark.parametrize("wire", WIRES, ids=str)
 def test_a_device_with_two_copies_moves_twice_the_gradients(wire: WireFormat, replicas: int) -> None:
-    """In rings of 2D: the bytes given are those of one copy."""
+    """The rings have 2D ranks; the given bytes are for one copy."""
     how = {"link": Link(1e-6, 1e9), "gradient_bytes": 2 * 101, "wire": wire}
     step = hybrid_step(build("dualpipe", 4, 8), REPORT, replicas, **how)
     hops = rows_of(step, "reduce-scatter", "all-gather")

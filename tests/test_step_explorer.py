@@ -1,4 +1,4 @@
-"""The step explorer's data against the numbers of the published report, a naive loop over events and plain counting."""
+"""The step explorer's data compared with the numbers of the published report, a naive loop over events and counting."""
 
 import contextlib
 import json

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from nbformat import NotebookNode
 
-load = import_module  # in the test that needs it: modules that read notebooks take seconds, which collecting does not have
+load = import_module  # imported in the test that needs it: modules that read notebooks take seconds, which collecting tests must not take
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -83,7 +83,7 @@ def test_most_cells_print_what_they_found(path: Path) -> None:
 
 
 def judged(pytester: pytest.Pytester, stored: NotebookNode, ran: NotebookNode) -> tuple[dict[str, int], str]:
-    """What the tests of a stored lab come to, held against how it ran, and what they say."""
+    """The results and messages of the tests of a stored lab, when it is compared with the lab as it ran."""
     path = pytester.path / "lab.ipynb"
     load("nbformat").write(stored, path)
     result = pytester.inline_run("-q", str(path), plugins=[load("run_labs").Judge({path: ran})])

@@ -1,4 +1,4 @@
-"""Sweeps: rows against single simulations and closed forms, grids, executors, refusals."""
+"""Sweeps: rows compared with single simulations and closed forms, grids, executors, refusals."""
 
 import copy
 import multiprocessing
@@ -186,7 +186,7 @@ class Backwards(Executor):
 
 
 class Shuffled(Backwards):
-    """Gives results in the order in which they were found: no executor may."""
+    """Returns results in the order in which they were found, which no executor may do."""
 
     def map(self, function: Callable[..., Any], /, *iterables: Any, **named: Any) -> Iterator[Any]:
         return iter(list(super().map(function, *iterables, **named))[::-1])
@@ -197,7 +197,7 @@ MANY = {"devices": [1, 2, 3], "microbatches": [6, 12], "forward": [1.0, 0.7], "b
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> Sweep:
-    """What comes out in one piece; after it a sweep is cut into many jobs."""
+    """The result in one piece; the following sweeps are cut into many jobs."""
     whole = sweep(list(REGISTRY), MANY)
     monkeypatch.setattr(jobs, "CELLS", 2000)
     return whole
@@ -534,7 +534,7 @@ def test_sizes_can_belong_together_and_functions_read_them() -> None:
     ],
 )
 def test_lists_that_may_belong_together_are_refused_with_both_ways_to_write_them(grid: dict[Any, Any]) -> None:
-    """They became every combination in silence."""
+    """They used to become all combinations without notice."""
     with pytest.raises(
         HybridLabError, match=r"may belong together or not: give \('\w+', '\w+'\): \[.*itertools.product.*lambda \w+: "
     ) as why:

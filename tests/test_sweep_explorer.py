@@ -1,4 +1,4 @@
-"""The sweep explorer holds what the table holds, refuses in sentences, and prints the same text in every run."""
+"""The sweep explorer has the values of its table, refuses with sentences, and prints the same text in every run."""
 
 import json
 from pathlib import Path

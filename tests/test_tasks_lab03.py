@@ -73,7 +73,7 @@ WRONG: list[tuple[str, Any, str]] = [
 # Task, another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab03.t1", 0.71),
-    ("lab03.t1", 0.72),  # from the bubble ratio as the picture rounds it
+    ("lab03.t1", 0.72),  # from the rounded bubble ratio of the picture
     ("lab03.t1", np.float32(0.7143)),
     ("lab03.t2", 63.0),
     ("lab03.t2", np.int64(63)),

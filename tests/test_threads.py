@@ -1,4 +1,4 @@
-"""A thread a device. A busy machine can only lengthen a run, so nothing here asks for speed but the one line that may try again."""
+"""One thread for each device. A busy machine can only lengthen a run, so no test here asks for speed, except one that may try again."""
 
 import faulthandler
 import subprocess
@@ -138,7 +138,7 @@ def test_without_waiting_stage_1_forwards_what_it_has_not_got() -> None:
 
 
 def lateness(durations: list[float]) -> float:
-    """By what part the machine prolongs plain sleeps of so many seconds, one after the other, in no thread of ours."""
+    """The factor by which the machine lengthens sleeps of the given seconds, one after the other, outside our threads."""
     began = time.perf_counter()
     for each in durations:
         time.sleep(each)
@@ -150,7 +150,7 @@ def lateness(durations: list[float]) -> float:
 def test_a_measured_step_is_within_three_per_cent_of_the_simulated_one(costs: Costs) -> None:
     """1210 and 625 ms. The median of three steps. A busy machine delays each sleep by some ms: then take longer ones.
 
-    A machine so busy that the sleeps of one device alone take over 1 % too long, in most tries, can show nothing.
+    If the machine is so busy that sleeps of one device take over 1 % too long in most tries, the test cannot show anything.
     """
     schedule = build("1f1b", 2, 8)
     predicted = hybrid_step(schedule, costs, 2, ring_step=20).makespan
@@ -326,7 +326,7 @@ except KeyboardInterrupt:
 
 
 def test_an_interrupt_of_the_caller_stops_the_threads() -> None:
-    """In a program of its own: the signal is for the whole process, and that of the tests may not be in the middle of this one."""
+    """This runs in a separate program: the signal is for a whole process, and must not hit the process of the tests."""
     ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True, timeout=300)
     assert ran.stdout.split() == ["1", "True"], "the caller's own thread is left, and soon"
 

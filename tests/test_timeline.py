@@ -1,4 +1,4 @@
-"""Timelines: hand-computed ones, measured ones, and what is read off them."""
+"""Timelines: computed by hand, or measured, and the quantities that are read from them."""
 
 import copy
 import json
@@ -84,7 +84,7 @@ def test_costs_of_zero(p2p: float) -> None:
 
 @pytest.mark.parametrize("name", ["gpipe", "1f1b", "zb-h1", "interleaved", "hanayo"])
 def test_one_device_never_waits(name: str) -> None:
-    """Also where thirds and tenths are rounded."""
+    """This also holds if thirds and tenths are rounded."""
     timeline = simulate(build(name, 1, 7), Costs(forward=0.1, backward=0.7, weight_share=0.3, p2p=5))
     assert timeline.makespan == pytest.approx(7 * 0.8, rel=1e-14)
     assert timeline.bubble_ratio == pytest.approx(0, abs=1e-14)

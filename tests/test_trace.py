@@ -1,4 +1,4 @@
-"""Traces of overlapped pairs: both slices are there to see, one below the other, and nothing else on a track overlaps."""
+"""Traces of overlapped pairs: both slices are visible, one below the other, and nothing else on a track overlaps."""
 
 from itertools import groupby, pairwise
 from typing import Any

@@ -1,4 +1,4 @@
-"""The data, the network and the single device that hybrid training is held against; and what training refuses."""
+"""The data, the network and the single device that hybrid training is compared with; and what training refuses."""
 
 from typing import Any
 

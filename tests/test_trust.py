@@ -1,4 +1,4 @@
-"""Every comparison keeps the bound that was set for it, and counts what it says; errors are recomputed here another way."""
+"""Every comparison keeps its bound and counts the points that it states; errors are recomputed here in another way."""
 
 import json
 from dataclasses import FrozenInstanceError
@@ -93,7 +93,7 @@ def test_rows_of_the_page_have_both_errors_and_the_verdict(
 
 
 def test_each_run_left_out_by_a_search_over_all_constants() -> None:
-    """For every run the constant that is best for the nine others, of a grid as fine as 1e-5."""
+    """For every run, the constant that is best for the nine others, from a grid with steps of 1e-5."""
     runs = megatron.TABLE_1
     whole, half = (np.array([predict(run.model, run.plan, A100_80GB, efficiency=share).seconds for run in runs]) for share in (1.0, 0.5))
     grid = np.arange(0.7, 0.8, 1e-5)

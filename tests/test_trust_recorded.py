@@ -1,4 +1,4 @@
-"""Errors on the tables of the vTrain project: those written down are those of a fresh computation.
+"""Errors on the tables of the vTrain project: the recorded errors equal newly computed ones.
 
 `python -m pytest tests/test_trust_recorded.py -s -k written` prints them to paste into hybridlab/course/comparisons/recorded.py.
 """
@@ -67,7 +67,7 @@ def test_errors_of_all_reduces_are_those_written_down() -> None:
 
 @needs_vtrain
 def test_every_measured_plan_fits_in_memory() -> None:
-    """They ran, so that a plan refused here would be a wrong refusal."""
+    """They ran, so it would be wrong to refuse any of them."""
     for model, plan, _ in iterations():
         assert memory(model, plan).total <= A100_80GB.memory
 

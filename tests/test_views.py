@@ -1,4 +1,4 @@
-"""What all views with a setting have in common: the page and Python change it, and what is refused changes nothing."""
+"""What all views with a setting share: the page and Python can change the setting, and a refused value changes nothing."""
 
 import contextlib
 import json
@@ -104,7 +104,7 @@ def test_a_good_part_beside_a_bad_one_is_not_kept(name: str, good: dict[str, Any
 
 @pytest.fixture(scope="module")
 def view(request: pytest.FixtureRequest) -> View:
-    """A view that all examples share: what junk has changed is what the next junk meets."""
+    """A view that all examples share: junk meets the view as earlier junk has left it."""
     return MAKE[request.param]()
 
 

@@ -1,4 +1,4 @@
-"""The timeline explorer holds what the simulator says, refuses in sentences, and prints the same text in every run."""
+"""The timeline explorer agrees with the simulator, refuses with sentences, and prints the same text in every run."""
 
 import contextlib
 import json
@@ -128,7 +128,7 @@ def test_the_data_tell_what_every_operation_waited_for() -> None:
 
 
 def told(entry: Entry, place: int) -> list[int]:
-    """The row that each row waited for, as a page reads it: of a pair at most one has come late, for both."""
+    """The row that each row waited for, as a page reads it; in a pair at most one input came late, and both waited for it."""
     waited: list[int] = []
     last = (-1, [-1])
     for device, rows, _ in turns(entry):

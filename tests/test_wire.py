@@ -1,4 +1,4 @@
-"""Wire formats: rounding against other programs, bounds, exact bytes, and what is refused."""
+"""Wire formats: rounding compared with other programs, bounds, exact bytes, and what is refused."""
 
 import warnings
 from fractions import Fraction
@@ -44,7 +44,7 @@ def bits(values: Any) -> list[int]:
 @given(values=single)
 def test_bf16_is_that_of_ml_dtypes_bit_for_bit(values: Any) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # theirs warns of what becomes infinite
+        warnings.simplefilter("ignore", RuntimeWarning)  # their function warns about numbers that become infinite
         theirs = values.astype(ml_dtypes.bfloat16)
     if not np.isfinite(theirs).all():
         with pytest.raises(HybridLabError, match=r"BF16 carries numbers up to 3\.3895314e\+38"):
@@ -63,7 +63,7 @@ def test_every_bf16_number_arrives_as_it_is() -> None:
 def test_a_tie_between_two_bf16_numbers_is_rounded_to_even_as_ml_dtypes_does() -> None:
     halfway = (np.arange(2**16, dtype=np.uint32) << 16 | 0x8000).view(np.float32)
     theirs = halfway[np.isfinite(halfway)].astype(ml_dtypes.bfloat16)
-    fitting = np.isfinite(theirs)  # what lies above the largest number becomes infinite
+    fitting = np.isfinite(theirs)  # numbers above the largest one become infinite
     assert fitting.sum() > 65_000
     codes = BF16.encode(halfway[np.isfinite(halfway)][fitting]).codes
     assert (codes == theirs[fitting].view(np.uint16)).all()
@@ -122,7 +122,7 @@ def test_stochastic_rounding_is_right_in_the_mean_and_nearest_is_not() -> None:
 
 def test_the_largest_number_stays_so_when_it_is_rounded_up_at_random() -> None:
     class Nearly(np.random.Generator):
-        """Draws the largest number below 1, always."""
+        """Always draws the largest number below 1."""
 
         def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
             return np.full(size, np.nextafter(dtype(1), dtype(0)), dtype)

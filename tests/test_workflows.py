@@ -37,7 +37,7 @@ def test_a_workflow_may_only_read(workflow: dict[str, Any]) -> None:
 
 @each_workflow
 def test_every_action_is_of_github_itself_and_of_a_major_version(workflow: dict[str, Any]) -> None:
-    """But one: the action that PyPI has for publishing to it, whose major version is a branch."""
+    """There is one exception: PyPI's own action for publishing, whose major version is a branch."""
     for action in (step["uses"] for step in steps(workflow) if "uses" in step):
         assert re.fullmatch(r"actions/[\w-]+@v\d+|pypa/gh-action-pypi-publish@release/v\d+", action), action
 

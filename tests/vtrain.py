@@ -1,4 +1,4 @@
-"""The two measured tables of the vTrain project, read where they stand beside the repository, and the errors on them."""
+"""The two measured tables of the vTrain project, read from beside the repository, and the errors on them."""
 
 import csv
 from pathlib import Path

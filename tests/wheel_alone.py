@@ -2,7 +2,7 @@
 
 python tests/wheel_alone.py build dist                 the sdist, and the wheel that is built from it; needs hatchling
 python tests/wheel_alone.py try dist/hybridlab-*.whl   installs the wheel with numpy alone and runs README's examples
-python tests/wheel_alone.py version v0.1.0             ends with an error where the tag is not that of the library's version
+python tests/wheel_alone.py version v0.1.0             ends with an error if the tag is not v and the library's version
 """
 
 import json
@@ -40,7 +40,7 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def try_alone(wheel: Path) -> None:
-    """Install the wheel and what it asks for into a fresh environment, and run README's examples far from this folder."""
+    """Install the wheel and its requirements into a fresh environment, and run README's examples outside this folder."""
     with tempfile.TemporaryDirectory() as place:
         subprocess.run([sys.executable, "-m", "venv", f"{place}/venv"], check=True)
         python = f"{place}/venv/{'Scripts' if os.name == 'nt' else 'bin'}/python"

@@ -16,7 +16,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the pages out where nothing is measured: they need a site that has been built, and are tested in tests/site."""
+    """Leave out the pages when nothing is measured: they need a built site, and tests/site tests them."""
     return True if collection_path.name == "test_pages.py" and not config.getoption("benchmark_enable") else None
 
 
@@ -29,7 +29,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.fixture
 def tell(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Callable[[str, str], None]:
-    """Add a line to the summary, where benchmarks measure."""
+    """Add a line to the summary if benchmarks are measured."""
 
     def add(section: str, line: str) -> None:
         if not benchmark.disabled:
@@ -40,7 +40,7 @@ def tell(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Callabl
 
 @pytest.fixture
 def rate(benchmark: BenchmarkFixture, tell: Callable[[str, str], None]) -> Callable[..., float]:
-    """Time ``run`` over ``count`` operations; print and return operations per second, of the quickest round."""
+    """Time ``run`` over ``count`` operations; print and return the operations per second of the quickest round."""
 
     def measure(section: str, name: str, count: int, run: Run, rounds: int = 15, target: float | None = None) -> float:
         benchmark.pedantic(run, rounds=rounds, warmup_rounds=min(rounds - 1, 2))  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""How fast the lower bound is, which is meant for every point of a sweep, and what the solver takes for a proof."""
+"""Speed of the lower bound, which is meant for every point of a sweep, and time of the solver for a proof."""
 
 from collections.abc import Callable
 

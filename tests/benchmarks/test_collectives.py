@@ -1,4 +1,4 @@
-"""The ring all-reduce against the memory that it must move, and INT8 against FP32; ratios are of the quickest rounds, taken in turn."""
+"""The ring all-reduce compared with the memory that it must move, and INT8 with FP32; ratios are between the quickest rounds."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ SECTION = "ring all-reduce of 64 ranks x 1,000,000 float32"
 
 
 def quickest(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Seconds of the quickest round of each, one of each in every round, so that a slow moment of the machine hits all alike."""
+    """Seconds of each one's quickest round. Every round runs each of them once, so a slow moment of the machine affects all of them."""
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(rounds):
         for name, run in runs.items():

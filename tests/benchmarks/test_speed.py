@@ -1,4 +1,4 @@
-"""How many operations a second are built and simulated, and how many could be if memory were the only limit."""
+"""Operations that are built and simulated in a second, compared with the limit that memory sets."""
 
 import time
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def run(name: str, devices: int, microbatches: int, chunks: int = 1) -> Timeline
 
 
 def size_of(benchmark: BenchmarkFixture, devices: int, microbatches: int) -> tuple[int, int]:
-    """The size to measure at, or a small one where nothing is measured."""
+    """The size to measure at, or a small size if nothing is measured."""
     return (4, 8) if benchmark.disabled else (devices, microbatches)
 
 
@@ -47,7 +47,7 @@ def copied_per_second() -> float:
 
 
 def bound(nbytes: int, reached: float) -> str:
-    """The line that compares a rate with that of memory, which moves ``nbytes`` an operation."""
+    """The line that compares a rate with the rate of a memory that moves ``nbytes`` for each operation."""
     most = copied_per_second() / nbytes
     moved = f"{nbytes} bytes an operation at {copied_per_second() / 1e9:.1f} GB/s copied"
     return f"{'':<34} bound: {moved} = {most / 1e6:.0f} M ops/s; reached {reached / most:.0%} of it"
@@ -116,7 +116,7 @@ def test_1024_devices_4096_microbatches(benchmark: BenchmarkFixture, rate: Calla
 
 @pytest.mark.parametrize("devices", [1, 2, 8])
 def test_few_devices(benchmark: BenchmarkFixture, rate: Callable[..., float], devices: int) -> None:
-    """The slots then hold an operation or two each, and the clock ticks for every one of them."""
+    """Each slot then contains only one or two operations, and the clock makes a step for every slot."""
     devices, microbatches = size_of(benchmark, devices, 2048)
     section = "1f1b on few devices"
     rate(

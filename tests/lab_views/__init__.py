@@ -1,4 +1,4 @@
-"""The views of the labs on their built pages, other than timeline explorers: what each is judged by, and what all have in common."""
+"""The views of the labs on their built pages, except timeline explorers: a judge for each kind, and what all kinds share."""
 
 from typing import Any
 

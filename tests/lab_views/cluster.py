@@ -44,7 +44,7 @@ SHOWN = """(root) => {
 
 
 class Said(NamedTuple):
-    """What the library says of a setting: the iteration or the sentence that refuses it, and the memory where the plan divides."""
+    """The library's results for a setting: the iteration or the sentence that refuses it, and the memory if the plan divides the model."""
 
     plan: Plan
     time: IterationTime | str
@@ -53,7 +53,7 @@ class Said(NamedTuple):
 
 
 def said_of(setting: Mapping[str, str], models: Mapping[str, Transformer] = MODELS) -> Said:
-    """Return what the planner says of the setting of a view's controls, by label."""
+    """Return the planner's results for the setting of a view's controls, by label."""
     model, gpu, *counts, port, wire, recompute = (setting[label] for label in LABELS)
     tensor, stages, replicas, microbatches, microbatch = map(int, counts)
     plan = Plan(tensor, stages, replicas, microbatch, replicas * microbatches * microbatch, recompute=recompute)
@@ -69,7 +69,7 @@ def said_of(setting: Mapping[str, str], models: Mapping[str, Transformer] = MODE
 
 
 def near(text: str, value: float) -> bool:
-    """Whether a number is written with three digits that a value of five rounds to, or with all those before the point."""
+    """Whether a number has the three digits that a value of five digits rounds to, or all digits before the point."""
     shown = float(text.replace(",", ""))
     last = 0 if value >= 1000 else math.floor(math.log10(value)) - 2 if value else 0
     return abs(shown - value) <= 0.5 * 10**last + 1e-4 * value
@@ -120,7 +120,7 @@ def head_is_right(told: str, said: Said) -> None:
 
 
 def before_is_right(match: re.Match[str], said: Said, before: Said) -> None:
-    """Raise AssertionError unless the sentence of the last change has the time before it and the factor."""
+    """Raise AssertionError unless the sentence about the last change states the time before the change and the factor."""
     if isinstance(before.time, str):
         assert match[2] == "not possible"
         return

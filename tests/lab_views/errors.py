@@ -41,7 +41,7 @@ SHOWN = """(root) => {
 @cache
 def gradients(distribution: str) -> Any:
     rng = np.random.default_rng(SEED)
-    shape = max(MEASURED), SIZE  # drawn rank by rank, so that these are the first of those of more ranks
+    shape = max(MEASURED), SIZE  # drawn rank by rank, so fewer ranks get the same first numbers as more ranks
     return rng.standard_normal(shape) if distribution == "normal" else rng.laplace(scale=math.sqrt(0.5), size=shape)
 
 
@@ -67,7 +67,7 @@ def law(way: str, wire: str, ranks: int) -> float:
 
 
 def nbytes(wire: str, ranks: int) -> int:
-    """Return the bytes that a rank sends: 2(D - 1) messages of n/D numbers, in a ring as in one shot."""
+    """Return the bytes that a rank sends, both in a ring and in one shot: 2(D - 1) messages of n/D numbers."""
     kind, chunk = WIRES[wire], SIZE // ranks
     scales = 0 if kind.name != "INT8" else 4 * math.ceil(chunk / (kind.block or chunk))
     return 2 * (ranks - 1) * (chunk * (1 if kind.name == "INT8" else 2) + scales)

@@ -1,4 +1,4 @@
-"""What all views of the labs have in common: where they stand, how their setting is read, how a reader's keys go through them."""
+"""What all views of the labs share: their place on the page, how their setting is read, how keys move through them."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -64,10 +64,10 @@ KEYS: Mapping[str, Callable[[int], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of view: the page it stands on, what it is judged by, what is tried on it.
+    """A kind of view: its page, its judge, and the changes that are tried on it.
 
-    ``judge`` raises AssertionError unless a view shows what the library computes for the setting of its controls; it is
-    told what the lab gave the view: one of ``given``, in their order on the page.
+    ``judge`` raises AssertionError unless a view shows what the library computes for the setting of its controls; it
+    gets what the lab gave to the view: one of ``given``, in their order on the page.
     """
 
     name: str  # of its class in the page: hybridlab-NAME
@@ -75,7 +75,7 @@ class Kind:
     lab: str
     judge: Callable[[Locator, Any], None]
     damages: tuple[Damage, ...]  # that no view can be drawn from
-    faults: tuple[Damage, ...]  # data that can be drawn, and are wrong
+    faults: tuple[Damage, ...]  # data that can be drawn but are wrong
     python: tuple[str, Any]  # a trait, and what Python might set it to
     given: tuple[Any, ...] = (None,)
     begin: Mapping[str, str] = field(default_factory=dict)  # a setting from which every control changes something
@@ -112,7 +112,7 @@ class Kind:
 
 
 def with_no_data(state: Any) -> None:
-    """A damage that every kind of view can have."""
+    """A kind of damage that is possible in every kind of view."""
     state["data" if "data" in state else "measured"] = None
 
 
@@ -127,7 +127,7 @@ def rows_of(view: Locator, selector: str = "tbody tr") -> list[list[str]]:
 
 
 def words_of(view: Locator, selector: str) -> str:
-    """Return the text of the first element of a view that is so selected."""
+    """Return the text of the first element of a view that the selector matches."""
     return str(view.evaluate("(root, selector) => root.querySelector(selector).textContent", selector))
 
 
@@ -137,10 +137,10 @@ def choose(view: Locator, setting: Mapping[str, str]) -> None:
 
 
 def walk(view: Locator, kind: Kind, place: int) -> None:
-    """Go through a view with the Tab key, press the keys of each control, and raise AssertionError unless all is as it should be.
+    """Go through a view with the Tab key, press the keys of each control, and raise AssertionError at the first fault.
 
-    Every control is reached; every key that changes its value changes the picture or the words, and some change each of
-    both; and after every key what is shown is right.
+    Every control must be reached. Every key that changes a value must change the picture or the words; some keys must change each of
+    both. After every key the view must be right.
     """
     page = view.page
     view.evaluate(ENTER)

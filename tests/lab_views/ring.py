@@ -50,7 +50,7 @@ class State(NamedTuple):
 
 @cache
 def states(name: str, ranks: int) -> list[State]:
-    """Return what a ring holds after every step, worked out message by message from numbers whose digits tell who is in a sum."""
+    """Return what a ring holds after every step, computed message by message; the digits of the numbers show which ranks are in a sum."""
     start = np.repeat(8.0 ** np.arange(ranks)[:, None], ranks, axis=1)
     run = naive_ring(start, average=False, record=True, fault=FAULTS[name])
     phases, sent = [("start", [])], [(phase, chunks) for phase, _, chunks, _ in run.hops]
@@ -92,7 +92,7 @@ def is_right(view: Locator, names: tuple[str, ...]) -> None:
 
 
 def ring_is_right(ring: Any, run: list[State], step: int) -> None:
-    """Raise AssertionError unless the boxes, the arrows and the sentences of one ring are those of a step."""
+    """Raise AssertionError unless the boxes, the arrows and the sentences of one ring belong to the given step."""
     state, ranks = run[step], len(run[step].parts)
     received = {(receiver, chunk) for _, receiver, chunk in state.messages}
     assert sorted(tuple(box["place"]) for box in ring["boxes"]) == [(rank, chunk) for rank in range(ranks) for chunk in range(ranks)]

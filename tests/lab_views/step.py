@@ -1,4 +1,4 @@
-"""A step explorer shows the right step: every bar, the table of figures, and what the sentence says of a rank and a moment."""
+"""A step explorer shows the right step: every bar, the table of figures, and the sentence about a rank at a moment."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ from hybridlab.step import HybridStep
 from lab_views.kind import Kind, rows_of, setting_of, with_no_data
 
 PIXELS = 0.02  # the drawing rounds to hundredths of a pixel
-NARROWEST = {"send": 2.5, "receive": 2.5}  # px: what takes no time is seen all the same
+NARROWEST = {"send": 2.5, "receive": 2.5}  # px: an operation that takes no time is still visible
 DRAWN = {"reduce-scatter": "scatters", "all-gather": "gathers", "send": "send", "receive": "receive"}
 WORDS = {"F": "forward", "B": "backward", "I": "input gradient", "W": "weight gradient"}
 NAMES = {family.title: name for name, family in REGISTRY.items()}

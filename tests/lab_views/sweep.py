@@ -76,7 +76,7 @@ def is_right(view: Locator, drawn: Drawn) -> None:
 
 
 def placed(ticks: Any, logarithmic: bool) -> Any:
-    """Return where an axis puts a value, told by its first and last tick; all its ticks stand there."""
+    """Return a function from a value to its place on an axis, found from the first and last tick; check the place of all ticks."""
     scale = math.log10 if logarithmic else float
     (low, start), (high, end) = ticks[0], ticks[-1]
 
@@ -88,7 +88,7 @@ def placed(ticks: Any, logarithmic: bool) -> Any:
 
 
 def path_is(path: Any, xs: list[float], values: list[Any], across: Any, up: Any, logs: list[bool]) -> None:
-    """Raise AssertionError unless a line runs through its values, and is broken where there is none or no place for it."""
+    """Raise AssertionError unless a line runs through its values and has a gap where there is no value or the axis has no place for it."""
     wanted, broken = [], True
     for x, value in zip(xs, values, strict=True):
         if value is None or (logs[0] and x <= 0) or (logs[1] and value <= 0):

@@ -1,4 +1,4 @@
-"""Training curves show the right runs: both plots, the table and what is announced, for the run and the step that are chosen."""
+"""Training curves show the right runs: both plots, the table and the announcement for the chosen run and step."""
 
 import re
 from collections.abc import Callable

@@ -44,7 +44,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a browser where there is none, with one line a file."""
+    """Skip the tests that need a browser if there is none, with one line for each file."""
     if program() is None:
         for item in items:
             if "browser" in getattr(item, "fixturenames", ()):
@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """Cut from a failure what playwright adds to it, the text of the whole page: what was looked for comes first."""
+    """Remove the text of the whole page, which playwright adds to a failure, so that the failure itself comes first."""
     try:
         return (yield)
     except AssertionError as error:
@@ -100,7 +100,7 @@ def faults(every_fault: list[str]) -> list[str]:
 
 @pytest.fixture(scope="session")
 def kept_pages(browser: Browser, server: str, files: str, every_fault: list[str]) -> Iterator[Callable[..., Page]]:
-    """A function that returns an empty page, one for each set of arguments of Browser.new_context: a new one costs as much as a lab."""
+    """A function that returns an empty page and keeps one page for each set of arguments of Browser.new_context: a new one is slow."""
     kept: dict[str, Page] = {}
 
     def page_with(context: dict[str, Any]) -> Page:
@@ -118,7 +118,7 @@ def kept_pages(browser: Browser, server: str, files: str, every_fault: list[str]
 
 
 def edited(page: Page, url: str, edit: Edit | None) -> None:
-    """Let the browser get the page at ``url`` as ``edit`` changes it."""
+    """Serve the page at ``url`` to the browser with the changes of ``edit``."""
     if edit:
         with urlopen(url, timeout=PATIENCE / 1000) as served:  # noqa: S310  # of this machine's own server
             body = edit(served.read().decode())
@@ -145,7 +145,7 @@ def new_page(kept_pages: Callable[..., Page], faults: list[str]) -> Iterator[New
 
 
 def left(page: Page) -> None:
-    """Leave the page that is shown, without what was routed there or is pointed at; all that it has told is then known."""
+    """Leave the page that is shown and remove its routes and the pointer; all its messages have then arrived."""
     page.context.unroute_all()
     if page.url != "about:blank":
         page.mouse.move(0, 0)

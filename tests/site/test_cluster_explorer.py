@@ -1,4 +1,4 @@
-"""The cluster explorer in a browser, put in the place of another view: random settings by keyboard, what the last change did, paper."""
+"""The cluster explorer in a browser, in the place of another view: random settings by keyboard, the effect of the last change, paper."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pages whose data are damaged, and widgets of other kinds: a sentence in the place of each, never a blank, and the rest goes on."""
+"""Pages with damaged data, and widgets of other kinds: a sentence replaces each of them, and the rest of the page still works."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The views of the labs on their built pages: by keyboard alone, all over their settings, in every colour and width, set by Python."""
+"""The views of the labs on their built pages: used by keyboard, at many settings, in all colours and widths, and set by Python."""
 
 import random
 from typing import Any
@@ -18,7 +18,7 @@ OPTIONS = """(root) => Object.fromEntries([...root.querySelectorAll(".field")].f
   const numbers = Array.from({ length: control.max - control.min + 1 || 0 }, (_, place) => String(place + Number(control.min)));
   return [each.querySelector("label").textContent, control.options ? [...control.options].map((option) => option.textContent) : numbers];
 }))"""
-# draws a view of the page once more, with a model that a kernel stands behind, and takes it away again
+# draws a view of the page once more, with a model that has a kernel, and removes it again
 BEHIND_A_KERNEL = """async ([id, trait, value]) => {
   const states = JSON.parse(document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]').textContent).state;
   const views = [...document.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]')];

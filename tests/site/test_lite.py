@@ -1,4 +1,4 @@
-"""JupyterLite beside the book: the labs as they are written, the library's wheel, and nothing asked outside before a lab is drawn."""
+"""JupyterLite beside the book: the labs as they are written, the library's wheel, and no request to other hosts before a lab is drawn."""
 
 import hashlib
 import json
@@ -118,7 +118,7 @@ def test_the_page_of_a_lab_leads_to_it(site: Path, path: Path) -> None:
 
 
 def watched(context: BrowserContext, address: str) -> tuple[list[str], list[tuple[float, str]], list[str]]:
-    """What the context's pages ask of the site, what they ask of others and when, and what goes wrong but for the missing Python."""
+    """Requests of the context's pages to the site, their requests to other hosts with times, and all faults except the missing Python."""
     inside: list[str] = []
     outside: list[tuple[float, str]] = []
     faults: list[str] = []

@@ -1,4 +1,4 @@
-"""Widgets in a running notebook: an explorer takes any setting, a bet reaches Python; without a kernel an explorer says what it lacks."""
+"""Widgets in a running notebook: an explorer takes any setting, a bet reaches Python; without a kernel an explorer says what is missing."""
 
 import importlib.util
 import re
@@ -77,7 +77,7 @@ def opened(browser: Browser, **context: Any) -> Page:
 def notebook(browser: Browser, lab_server: str) -> Iterator[tuple[Page, str]]:
     warnings: list[str] = []
     kernel = {"path": "live.ipynb", "name": "live.ipynb", "type": "notebook", "kernel": {"name": "python3"}}
-    ask(f"{lab_server}/api/sessions", "POST", kernel)  # so that the page asks nobody which kernel to start
+    ask(f"{lab_server}/api/sessions", "POST", kernel)  # so the page does not ask which kernel to start
     page = opened(browser, viewport={"width": 1280, "height": 1600})
     page.on("console", lambda message: warnings.append(message.text))
     page.goto(f"{lab_server}/doc/tree/live.ipynb")

@@ -15,7 +15,7 @@ from playwright.sync_api import Error, Page
 
 from hybridlab import widgets
 
-# texts that reach beyond the page, or beyond a box that hides what does not fit; what scrolls in a box of its own may be wider
+# texts that reach beyond the page, or beyond a box that hides the rest of its content; content of a box that scrolls may be wider
 CUT = """(wide) => {
   const cut = new Set();
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -50,7 +50,7 @@ CUT = """(wide) => {
 OUT_OF_REACH = """() => [...document.querySelectorAll("article *")].filter((each) => each.scrollWidth > each.clientWidth + 1
   && ["auto", "scroll"].includes(getComputedStyle(each).overflowX) && each.checkVisibility() && each.tabIndex < 0
   && !each.querySelector("a[href], button, select, input, [tabindex='0']")).map((each) => `${each.localName} ${each.className}`)"""
-# on paper: what is to be seen, when the browser is about to print (the page has then been told so)
+# on paper: what is visible when the browser is about to print (the page has then got the event)
 ON_PAPER = """([cut, controls, pictures]) => addEventListener("beforeprint", () => {
   const seen = (selector) => [...document.querySelectorAll(selector)].filter((each) => each.checkVisibility({ opacityProperty: true }));
   const wide = document.documentElement.clientWidth;
@@ -147,7 +147,7 @@ def sheets() -> list[tuple[str, str, str]]:
 
 
 def prints_on_white_paper(page: Page) -> None:
-    """Raise AssertionError unless a page, whose colours are dark, is printed in light ones, whole and without controls."""
+    """Raise AssertionError unless a page in dark colours is printed in light colours, complete and without controls."""
     page.evaluate(TO_THE_END)  # the widest pictures
     pictures = page.locator(PICTURES).count()
     assert bool(pictures) == (page.locator(".hybridlab-view").count() > 0)

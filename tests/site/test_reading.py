@@ -1,4 +1,4 @@
-"""What a reader does on the pages: search, copy, open a solution, go from page to page, change the colours, take a lab along."""
+"""What a reader does on the pages: search, copy, open a solution, go from page to page, change the colours, download a lab."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 ROOT = Path(__file__).resolve().parents[2]
 LAB = "labs/lab02_one_f_one_b.html"
 each_way = pytest.mark.parametrize("way", ["server", "files"])
-# a page opened as a file may not use the clipboard in every browser: what the button hands over is noted
+# not every browser lets a page opened as a file use the clipboard, so the copied text is recorded
 CLIPBOARD = """Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { window.copied = text; } } });
 document.execCommand = () => { window.copied = String(getSelection()) || document.activeElement.value; return true; };"""
 CODE_IS_SEEN = """(fold) => fold.querySelector("pre").checkVisibility({ visibilityProperty: true })
