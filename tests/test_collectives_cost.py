@@ -208,7 +208,7 @@ def test_two_levels_send_the_bytes_of_the_real_ones(group: int, groups: int, wir
 
 @pytest.mark.parametrize("wire", [FP16, INT8, WireFormat("INT8", block=2)])
 def test_two_levels_wait_for_the_longest_of_uneven_messages(wire: WireFormat) -> None:
-    """13 numbers a rank: chunks of 5, 4 and 4 in a group of 3, that of 5 in parts of 3 and 2 between 2 groups; then 13 on 8 ranks."""
+    """13 numbers a rank: a group of 3 has chunks of 5, 4 and 4; between 2 groups the chunk of 5 has parts of 3 and 2; also 8 ranks."""
     inside, between = Link(0, 1), Link(0, 1e6)
     for group, groups, chunk, parts in ((3, 2, 5, (3, 2)), (2, 4, 7, (2, 2, 2, 1))):
         by_hand = (group - 1) * (wire.nbytes(chunk) + sum(map(wire.nbytes, parts))) + 2 * (groups - 1) * wire.nbytes(parts[0]) / 1e6

@@ -40,7 +40,7 @@ def is_close(result: Any, values: Any, wire: WireFormat, average: bool) -> None:
     ranks = len(values)
     assert all(row.tobytes() == result.values[0].tobytes() for row in result.values)
     true = values.sum(axis=0, dtype=np.float64)
-    # every message is of magnitudes up to this; a number's errors are those of ranks messages at most, the result's beside them
+    # the largest magnitude in any message; a number gets at most one rounding error for each rank, and one in the result
     most = np.full(values.shape[1], 1.2 * np.abs(values).sum(axis=0, dtype=np.float64).max(initial=0))
     allowed = (ranks + 1) * (lost(most, wire) + most * 2.0**-22) * (1 if average else 1.5)
     assert (np.abs(result.values[0] * (ranks if average else 1) - true) <= allowed).all()

@@ -184,7 +184,7 @@ def test_both_directions_of_chimera_and_dualpipe_are_alike(devices: int, microba
 
 @pytest.mark.parametrize("key", ["dualpipe-v|2|4|2", "dualpipe-v|4|8|2"])
 def test_dualpipe_is_dualpipe_v_with_its_chunks_as_directions(key: str) -> None:
-    """DeepSeek-AI, arXiv 2412.19437: the orders of DualPipeV are those of torch's planner; cut in half, they are DualPipe's."""
+    """DeepSeek-AI, arXiv 2412.19437: the orders of DualPipeV equal the orders of torch's planner; cut in half, they are DualPipe's."""
     half, fewer = int(key.split("|")[1]), int(key.split("|")[2])
 
     def of_the_other_end(match: re.Match[str]) -> str:

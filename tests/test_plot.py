@@ -54,7 +54,7 @@ EVERY_LOOK = ("1f1b", "zb-h1", "interleaved", "hanayo", "chimera", "dualpipe", "
 
 
 def alike(name: str) -> bool:
-    """Whether a timeline has nothing that those of ``EVERY_LOOK`` lack; then it is a slow case."""
+    """Whether a timeline has nothing that the timelines of ``EVERY_LOOK`` lack; then it is a slow case."""
     schedule, _, size = name.partition(", ")
     return size in ("4 devices", "fewest") and schedule not in EVERY_LOOK
 

@@ -44,7 +44,7 @@ def test_every_rank_runs_the_order_of_its_device(name: str, data: st.DataObject)
 @examples(60)
 @given(schedule=sizes().map(Size.build) | crossing_orders(), replicas=st.integers(1, 4))
 def test_holders_are_the_ranks_that_run_a_stage(schedule: Schedule, replicas: int) -> None:
-    """Each once, replica by replica; those of a replica in the order of the copies."""
+    """Each rank is there once, replica by replica; ranks of one replica are in the order of the copies."""
     ranks = holders(schedule, replicas)
     everyone = replicate(schedule, replicas)
     assert ranks.shape == (schedule.stages, replicas * schedule.copies)

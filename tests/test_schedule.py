@@ -138,7 +138,7 @@ def test_a_message_for_every_output_that_another_device_needs(size: Size) -> Non
 
 @pytest.mark.parametrize("chunks", [2, 3, 4])
 def test_chunks_in_a_loop_send_one_message_each_way_at_every_boundary_of_stages(chunks: int) -> None:
-    """About v times those of 1F1B, as Narayanan et al., arXiv 2104.04473, sec. 2.2.2, say: (vD - 1)/(D - 1) times."""
+    """About v times the messages of 1F1B, as in Narayanan et al., arXiv 2104.04473, sec. 2.2.2; exactly (vD - 1)/(D - 1) times."""
     total = int(build("interleaved", 4, 8, chunks).messages.sum())
     assert total == 2 * 8 * (chunks * 4 - 1)
     assert chunks <= total / build("1f1b", 4, 8).messages.sum() == (chunks * 4 - 1) / 3

@@ -504,7 +504,7 @@ WIRES = [FP32, FP16, BF16, INT8, WireFormat("INT8", block=256, scale="FP16"), Wi
 def test_a_ring_over_a_link(
     parameters: int, replicas: int, chunks: int, wire: WireFormat, latency: float, bandwidth: float, unit: str
 ) -> None:
-    """Its time is 2(D-1) messages of the largest piece, for each chunk; its bytes are those of the packets."""
+    """Its time is 2(D-1) messages of the largest piece, for each chunk; its bytes are the bytes of the packets."""
     schedule = build("1f1b", 2, 2) if chunks == 1 else build("interleaved", 2, 2, chunks)
     how = {"link": Link(latency, bandwidth), "gradient_bytes": 2 * parameters, "wire": wire}
     step = hybrid_step(schedule, Costs(forward=1, backward=2, unit=unit), replicas, **how)

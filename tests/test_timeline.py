@@ -114,7 +114,7 @@ def test_waits_lead_back_to_the_start() -> None:
 
 
 def test_a_measured_timeline_is_a_timeline() -> None:
-    """Its first start need not be 0; its times may be those of a wall clock."""
+    """Its first start need not be 0; its times may come from a wall clock."""
     noon = 1.7e9
     measured = Timeline(ONE, [noon, noon + 2], [noon + 1, noon + 5])  # type: ignore[arg-type]
     assert measured.makespan == 5

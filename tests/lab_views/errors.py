@@ -1,4 +1,4 @@
-"""An error explorer shows the right errors: points, lines, sentence and tables, measured again and held against the closed forms."""
+"""An error explorer shows the right errors: points, lines, sentence and tables, measured again and compared with the closed forms."""
 
 import math
 import re
@@ -47,7 +47,7 @@ def gradients(distribution: str) -> Any:
 
 @cache
 def measured(way: str, distribution: str, wire: str, ranks: int) -> float:
-    """Return the NMSE of a mean, against that of numpy."""
+    """Return the NMSE of a mean, compared with numpy's mean."""
     values = gradients(distribution)[:ranks]
     run = {"ring": ring_all_reduce, "one-shot": one_shot_all_reduce}[way](values, WIRES[wire], rng=np.random.default_rng([SEED, ranks]))
     true = values.mean(axis=0)

@@ -50,7 +50,7 @@ def choose(view: Locator, explorer: StepExplorer, **setting: Any) -> None:
 
 
 def is_right(view: Locator, explorer: StepExplorer) -> None:
-    """Raise AssertionError unless every bar and every figure are those of the explorer's setting, computed anew."""
+    """Raise AssertionError unless every bar and every figure equal newly computed values for the explorer's setting."""
     drawn_is_right(view.evaluate(SHOWN), explorer.step)
     chosen, steps = explorer.overlap, []
     for overlap in explorer.data["overlap"]:
