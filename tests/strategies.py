@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -27,18 +28,25 @@ class Size:
         return build(self.name, self.devices, self.microbatches, self.chunks)
 
 
+def supported(name: str, devices: int, microbatches: int) -> tuple[int, int]:
+    """These devices and microbatches; where the schedule refuses them, one device more, then the next microbatches that it supports."""
+    family = REGISTRY[name]
+    devices += family.bidirectional * devices % 2
+    return devices, next(more for more in count(microbatches) if family.refusal(devices, more, family.fewest_chunks) is None)
+
+
 @st.composite
 def sizes(draw: st.DrawFn, name: str | None = None) -> Size:
     """A supported size: one device, one microbatch, fewer microbatches than devices among them."""
     name = draw(st.sampled_from(sorted(REGISTRY))) if name is None else name
     family = REGISTRY[name]
-    devices = 2 * draw(st.integers(1, MOST_DEVICES // 2)) if family.mirrored else draw(st.integers(1, MOST_DEVICES))
+    devices = 2 * draw(st.integers(1, MOST_DEVICES // 2)) if family.bidirectional else draw(st.integers(1, MOST_DEVICES))
     chunks = family.fewest_chunks + family.chunk_step * draw(st.integers(0, 2 if family.chunk_step else 0))
     most = max(1, MOST_OPS // (3 * devices * chunks))
     if family.whole_groups:
         microbatches = devices * draw(st.integers(1, max(1, min(3, most // devices))))
     else:
-        least = family.groups * devices // family.copies  # the copies are fed in turn
+        least = family.min_microbatches_per_device * devices // family.copies  # the copies are fed in turn
         microbatches = family.copies * draw(st.integers(max(1, least), max(12 // family.copies, least + 2)))
     return Size(name, devices, microbatches, chunks)
 

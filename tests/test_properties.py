@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Setting
 from profiles import examples
-from strategies import Size, any_orders, batches, legal_orders, one_by_one, settings_of, sizes
+from strategies import Size, any_orders, batches, legal_orders, one_by_one, settings_of, sizes, supported
 
 from hybridlab import REGISTRY, Costs, Deadlock, Schedule, Timeline, simulate
 
@@ -45,12 +45,8 @@ def test_every_timeline_obeys_its_inputs_devices_and_costs(name: str, data: st.D
 @names
 @in_turn("sizes", [(1, 1), (1, 2), (2, 1), (4, 4), (5, 1), (6, 2), (3, 7)])
 def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int]) -> None:
-    family = REGISTRY[name]
-    devices, microbatches = sizes
-    chunks = family.fewest_chunks + family.chunk_step
-    devices += family.mirrored * devices % 2
-    if family.refusal(devices, microbatches, chunks):
-        microbatches = max(1, family.groups) * devices
+    devices, microbatches = supported(name, *sizes)
+    chunks = REGISTRY[name].fewest_chunks + REGISTRY[name].chunk_step
     schedule = Size(name, devices, microbatches, chunks).build()
     checks.has_the_size_asked_for(schedule, devices, microbatches, chunks)
     for check in checks.SCHEDULE_CHECKS:
@@ -175,5 +171,7 @@ def test_splitting_the_backward_in_one_schedule_changes_no_work(name: str) -> No
     schedule = REGISTRY[name]
     chunks = schedule.fewest_chunks
     setting = oracle.uniform(4, 3, 7, share=0.25, p2p=1)
-    timeline = run(Size(name, 4, 8, chunks).build(), setting)
-    assert timeline.busy.tolist() == [80.0] * 4
+    devices, microbatches = supported(name, 4, 8)
+    timeline = run(Size(name, devices, microbatches, chunks).build(), setting)
+    assert devices == 4
+    assert timeline.busy.tolist() == [10.0 * microbatches] * 4

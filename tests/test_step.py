@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
 from profiles import examples
-from strategies import Size, batches, crossing_orders, one_by_one, quarters, settings_of, sizes
+from strategies import Size, batches, crossing_orders, one_by_one, quarters, settings_of, sizes, supported
 
 from hybridlab import (
     BF16,
@@ -427,11 +427,7 @@ def test_one_replica_has_no_ring() -> None:
 @in_turn("replicas", [1, 2, 5])
 @in_turn("sizes", [(1, 1), (1, 2), (2, 1), (4, 2), (5, 1)])
 def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int], replicas: int) -> None:
-    family = REGISTRY[name]
-    devices, microbatches = sizes
-    devices += family.mirrored * devices % 2
-    if family.refusal(devices, microbatches, family.fewest_chunks):
-        microbatches = max(1, family.groups) * devices
+    devices, microbatches = supported(name, *sizes)
     for overlap in (False, True):
         how = {"ring_step": 3, "optimiser": 1, "overlap": overlap}
         every_check(

@@ -1,6 +1,6 @@
 """Closed forms: what a timeline, the bytes of a ring and its error must equal. They share no code with what they judge."""
 
-from hybridlab.formulas.both_ways import chimera_makespan, dualpipe_bubble
+from hybridlab.formulas.bidirectional import chimera_makespan, dualpipe_bubble
 from hybridlab.formulas.peaks import peak_activations
 from hybridlab.formulas.pipeline import (
     bubble_ratio,

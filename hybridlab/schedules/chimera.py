@@ -12,7 +12,7 @@ from hybridlab.schedules.registry import register
     summary="two copies of the weights: of every K microbatches half enter at each end, and each half runs in the other's gaps",
     source="Li and Hoefler, SC 2021, arXiv 2107.06925, fig. 3 and Table 2; groups K slots apart, where sec. 3.5 joins them 2K apart",
     whole_groups=True,
-    mirrored=True,
+    bidirectional=True,
 )
 def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of Chimera, shape (2, 2 * devices, microbatches), the stages of one copy after those of the other.

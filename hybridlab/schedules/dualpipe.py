@@ -21,7 +21,7 @@ NOTHING = (NONE, NONE)
     source="DeepSeek-AI, DeepSeek-V3, arXiv 2412.19437, sec. 3.2.1; cut in half as in its published program",
     placement="folded",
     fewest_chunks=2,
-    groups=2,
+    min_microbatches_per_device=2,
 )
 def dualpipe_v(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of DualPipeV, shape (3, 2 * devices, microbatches).
@@ -43,8 +43,8 @@ def dualpipe_v(devices: int, microbatches: int, chunks: int) -> Ints:
     title="DualPipe",
     summary="two copies of the weights, half of the microbatches from either end; forwards of one half overlap backwards of the other",
     source="DeepSeek-AI, DeepSeek-V3, arXiv 2412.19437, sec. 3.2.1, fig. 5 and Table 2",
-    groups=2,
-    mirrored=True,
+    min_microbatches_per_device=2,
+    bidirectional=True,
 )
 def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of DualPipe, shape (3, 2 * devices, microbatches), the stages of one copy after those of the other.

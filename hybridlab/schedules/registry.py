@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from hybridlab.arrays import Ints
-from hybridlab.checks import MOST_CELLS, checked_text, counted, known_name, short_repr, whole_number
+from hybridlab.checks import MOST_CELLS, checked_text, counted, known_name, removed_arguments, short_repr, whole_number
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.schedule import Schedule
 
@@ -20,10 +20,29 @@ Placement = Literal["looped", "folded"]
 class Family:
     """A named schedule: its rule, the sizes it supports, and where it was published.
 
-    ``rule(devices, microbatches, chunks)`` returns the slots of :meth:`Schedule.from_slots`. ``placement`` puts
-    chunk c of device d of K at stage c*K + d (looped), or at c*K + K-1-d where c is odd (folded). ``chunks`` are
-    supported from ``fewest_chunks`` up in steps of ``chunk_step`` (0: that number alone). A ``mirrored`` schedule has two
-    copies of the weights, the second from the last device to the first; it needs even numbers of devices and microbatches.
+    Parameters
+    ----------
+    name : str
+        What :func:`build` finds it by.
+    title : str
+        What figures, tables and views call it.
+    rule : Callable[[int, int, int], Ints]
+        A function of devices, microbatches and chunks that returns the slots of :meth:`Schedule.from_slots`.
+    summary : str
+        The rule in a few words, which the gallery shows.
+    source : str
+        Where it was published, with the arXiv number of the paper.
+    placement : "looped" or "folded"
+        The stage of chunk c on device d of K: c*K + d (looped); the same for even c and c*K + K-1-d for odd c (folded).
+    fewest_chunks, chunk_step : int
+        The numbers of chunks that it supports: from the fewest up, in steps; with a step of 0 that number alone.
+    whole_groups : bool
+        Whether microbatches must be a multiple of devices.
+    min_microbatches_per_device : int
+        Microbatches must be at least this many times the devices.
+    bidirectional : bool
+        Whether microbatches enter from both ends. Each device then holds two copies of the weights, the second copy from the last
+        device to the first, and devices and microbatches must be even numbers.
     """
 
     name: str
@@ -34,9 +53,9 @@ class Family:
     placement: Placement = "looped"
     fewest_chunks: int = 1
     chunk_step: int = 0
-    whole_groups: bool = False  # microbatches must be a multiple of devices
-    groups: int = 0  # microbatches must be at least this many times the devices
-    mirrored: bool = False
+    whole_groups: bool = False
+    min_microbatches_per_device: int = 0
+    bidirectional: bool = False
 
     @property
     def copies(self) -> int:
@@ -45,7 +64,7 @@ class Family:
         >>> REGISTRY["1f1b"].copies
         1
         """
-        return 2 if self.mirrored else 1
+        return 2 if self.bidirectional else 1
 
     def device_of(self, devices: int, chunks: int) -> tuple[int, ...]:
         """Return the device of every stage, of the second copy of the weights after the first.
@@ -58,7 +77,7 @@ class Family:
         if self.placement == "folded":
             forth[1::2] = forth[1::2, ::-1]
         path: tuple[int, ...] = tuple(forth.ravel().tolist())
-        return path + path[::-1] if self.mirrored else path
+        return path + path[::-1] if self.bidirectional else path
 
     @property
     def sizes(self) -> str:
@@ -69,13 +88,13 @@ class Family:
          'any number of devices, microbatches divisible by it; 2, 4, 6, ... chunks a device')
         """
         chunks = f"{self._chunk_counts} chunks" if self.chunk_step else counted(self.fewest_chunks, "chunk")
-        devices = "an even number of devices" if self.mirrored else "any number of devices"
+        devices = "an even number of devices" if self.bidirectional else "any number of devices"
         conditions = [
             *["microbatches divisible by it"] * self.whole_groups,
-            *["an even number of microbatches"] * (self.mirrored and not self.whole_groups),
-            *[f"at least {self.groups} microbatches for each device"] * bool(self.groups),
+            *["an even number of microbatches"] * (self.bidirectional and not self.whole_groups),
+            *[f"at least {self.min_microbatches_per_device} microbatches for each device"] * bool(self.min_microbatches_per_device),
         ]
-        if not self.mirrored and not conditions:
+        if not self.bidirectional and not conditions:
             devices = "any numbers of devices and microbatches"
         return f"{', '.join([devices, *conditions])}; {chunks} a device"
 
@@ -97,11 +116,11 @@ class Family:
             return f"{self.name} has {counted(fewest, 'chunk')} a device, not {chunks}; leave chunks out"
         if step and (chunks < fewest or (chunks - fewest) % step):
             return f"{self.name} supports {self._chunk_counts} chunks a device, not {chunks}"
-        if self.mirrored and devices % 2:
+        if self.bidirectional and devices % 2:
             near = f"{devices - 1} or {devices + 1}" if devices > 1 else "2"
             return f"{self.name} needs an even number of devices, not {devices}; try {near}"
-        apart = devices if self.whole_groups else self.copies
-        least = max(apart, -(-self.groups * devices // apart) * apart)
+        apart = devices if self.whole_groups else self.copies  # both divide the devices, and so the least
+        least = max(apart, self.min_microbatches_per_device * devices)
         if microbatches % apart:
             below = microbatches - microbatches % apart
             near = f"{below} or {below + apart}" if below >= least else f"{max(least, below + apart)}"
@@ -115,7 +134,7 @@ class Family:
             return f"{size} is more than the {MOST_CELLS // (3 * self.copies):,} that fit in memory; try fewer {fewer}"
         if microbatches < least:
             message = f"{microbatches} are too few for {counted(devices, 'device')}; try {least}"
-            return f"{self.name} needs at least {self.groups} microbatches for each device: {message}"
+            return f"{self.name} needs at least {self.min_microbatches_per_device} microbatches for each device: {message}"
         return None
 
 
@@ -123,6 +142,11 @@ _FAMILIES: dict[str, Family] = {}
 REGISTRY: Mapping[str, Family] = MappingProxyType(_FAMILIES)
 
 
+@removed_arguments(
+    positional="give all but the schedule's name by keyword",
+    groups="the fewest microbatches for each device are min_microbatches_per_device",
+    mirrored="a schedule with two copies of the weights is bidirectional",
+)
 def register(
     name: str,
     *,
@@ -133,8 +157,8 @@ def register(
     fewest_chunks: int = 1,
     chunk_step: int = 0,
     whole_groups: bool = False,
-    groups: int = 0,
-    mirrored: bool = False,
+    min_microbatches_per_device: int = 0,
+    bidirectional: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Return a decorator that adds a rule to the registry under ``name``; the other arguments are :class:`Family`'s."""
     for what, text in {"name": name, "title": title, "summary": summary, "source": source}.items():
@@ -145,15 +169,15 @@ def register(
     known_name(placement, get_args(Placement), "placement")
     fewest_chunks = whole_number(fewest_chunks, "fewest_chunks")
     chunk_step = whole_number(chunk_step, "chunk_step", at_least=0)
-    groups = whole_number(groups, "groups", at_least=0)
-    for what, flag in {"whole_groups": whole_groups, "mirrored": mirrored}.items():
+    least = whole_number(min_microbatches_per_device, "min_microbatches_per_device", at_least=0)
+    for what, flag in {"whole_groups": whole_groups, "bidirectional": bidirectional}.items():
         if not isinstance(flag, bool):
             raise HybridLabError(f"{what} must be True or False, not {short_repr(flag)}")
 
     def add(rule: Rule) -> Rule:
         if not callable(rule):
             raise HybridLabError(f"a rule is a function of devices, microbatches and chunks, not {short_repr(rule)}")
-        sizes = (placement, fewest_chunks, chunk_step, whole_groups, groups, mirrored)
+        sizes = (placement, fewest_chunks, chunk_step, whole_groups, least, bidirectional)
         _FAMILIES[name] = Family(name, title, rule, summary, source, *sizes)
         return rule
 
