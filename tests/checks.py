@@ -13,10 +13,13 @@ import numpy as np
 import oracle
 from oracle import Node, Setting, Span
 
-from hybridlab import Schedule, Timeline
+from hybridlab import REGISTRY, Schedule, Timeline
 
-FOLDED = {"hanayo", "zb-v", "v-half", "v-min", "dualpipe-v"}  # written down here a second time, from their papers
-MIRRORED = {"chimera", "dualpipe"}
+FROM_PAPERS = {  # placement, and whether bidirectional: written down a second time; other schedules are judged by their registration
+    **dict.fromkeys(("gpipe", "1f1b", "eager-1f1b", "zb-h1", "zb-h2", "interleaved", "looped-bfs", "interleaved-zb"), ("looped", False)),
+    **dict.fromkeys(("hanayo", "zb-v", "v-half", "v-min", "dualpipe-v"), ("folded", False)),
+    **dict.fromkeys(("chimera", "dualpipe"), ("looped", True)),
+}
 TOLERANCE = Fraction(1, 10**12)  # of the makespan
 
 
@@ -50,23 +53,19 @@ def runs_everything_once(schedule: Schedule) -> None:
 
 
 def stages_are_where_they_belong(schedule: Schedule) -> None:
-    """Chunk c of device d is stage cK + d; folded, cK + K-1-d for odd c."""
-    folded = schedule.name in FOLDED
-    if schedule.name in MIRRORED:
-        down = tuple(range(schedule.devices))
-        assert schedule.paths == (down, down[::-1])
+    """Chunk c of device d is stage cK + d; folded, cK + K-1-d for odd c. A second copy of the weights stands the other way round."""
+    family = REGISTRY.get(schedule.name)
+    registered = (family.placement, family.bidirectional) if family else ("looped", False)
+    placement, bidirectional = FROM_PAPERS.get(schedule.name, registered)
+    down = range(schedule.devices)
+    folded = placement == "folded"
+    path = tuple(device for chunk in range(schedule.chunks) for device in (reversed(down) if folded and chunk % 2 else down))
+    assert schedule.paths == ((path, path[::-1]) if bidirectional else (path,))
+    assert schedule.device_of == path
+    if bidirectional:
         assert np.bincount(schedule.copy_of).tolist() == [schedule.microbatches // 2] * 2
-        for (_, stage, microbatch), device in oracle.where(oracle.nodes(schedule)).items():
-            assert device == schedule.paths[schedule.copy_of[microbatch]][stage]
-        return
-    assert schedule.paths == (schedule.device_of,)
-    for device, order in enumerate(oracle.nodes(schedule)):
-        belong = set()
-        for chunk in range(schedule.chunks):
-            place = schedule.devices - 1 - device if folded and chunk % 2 else device
-            belong.add(chunk * schedule.devices + place)
-        assert {stage for _, stage, _ in order} == belong, (device, belong)
-        assert all(schedule.device_of[stage] == device for stage in belong)
+    for (_, stage, microbatch), device in oracle.where(oracle.nodes(schedule)).items():
+        assert device == schedule.paths[schedule.copy_of[microbatch]][stage]
 
 
 def knows_what_operations_need(schedule: Schedule) -> None:

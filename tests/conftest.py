@@ -2,9 +2,9 @@
 
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import profiles
 import pytest
@@ -13,6 +13,9 @@ profiles.register()
 
 # these files have no examples to run, and importing them takes seconds
 collect_ignore = ["accessibility.py", "browser.py", "explorers.py", "lab_views", "run_labs.py", "stored_labs.py"]
+
+if TYPE_CHECKING:
+    from hybridlab.schedules import Family
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -25,6 +28,17 @@ def skips_are_errors(test: str) -> bool:
     the tests of the site have a browser there, too.
     """
     return bool(os.environ.get("CI")) and (SHARED.is_dir() or test.startswith("tests/site/"))
+
+
+@pytest.fixture
+def families() -> Iterator[dict[str, "Family"]]:
+    """The registry as a dict that a test may change; afterwards the registry is as it was, in the same order."""
+    from hybridlab.schedules import registry  # here, since some tests run before the library can be imported
+
+    kept = dict(registry._FAMILIES)
+    yield registry._FAMILIES
+    registry._FAMILIES.clear()
+    registry._FAMILIES.update(kept)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -20,6 +20,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
+from strategies import supported
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, plot, simulate
 from hybridlab.palette import KIND_COLOURS, shade_colour
@@ -34,10 +35,9 @@ def made(name: str, devices: int, microbatches: int, chunks: int | None = None, 
     return simulate(build(name, devices, microbatches, chunks), Costs(**times))
 
 
-FEWEST = {"chimera": (2, 2), "dualpipe": (2, 4), "dualpipe-v": (1, 2)}
 TIMELINES = {
-    **{f"{name}, 4 devices": made(name, 4, 8) for name in REGISTRY},
-    **{f"{name}, fewest": made(name, *FEWEST.get(name, (1, 1))) for name in REGISTRY},
+    **{f"{name}, 4 devices": made(name, *supported(name, 4, 8)) for name in REGISTRY},
+    **{f"{name}, fewest": made(name, *supported(name, 1, 1)) for name in REGISTRY},
     "1f1b, fewer microbatches than devices": made("1f1b", 6, 2),
     "1f1b, a slow device and latency": made("1f1b", 4, 8, forward=[6.7, 6.7, 8.71, 6.7], backward=13.1, p2p=5.0),
     "hanayo, 2 waves": made("hanayo", 4, 8, 4),
@@ -194,9 +194,12 @@ def test_the_number_in_a_bar_is_its_microbatch_and_stays_within_the_bar(timeline
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_a_figure_of_usual_size_numbers_every_bar(name: str) -> None:
-    timeline = made(name, 4, 8)
+    """A bar has room for a number from a 70th of the time axis on; only a schedule that idles for long has narrower ones."""
+    timeline = made(name, *supported(name, 4, 8))
+    wide = timeline.end - timeline.start >= timeline.makespan / 70
+    assert wide.any()
     (axes,) = panels(drawn(timeline))
-    assert sum(text.get_color() == "black" for text in axes.texts) == len(timeline.ops)
+    assert sum(text.get_color() == "black" for text in axes.texts) >= wide.sum()
 
 
 @each_timeline

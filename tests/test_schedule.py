@@ -1,6 +1,7 @@
 """Schedules: building, reading, writing, comparing, and their properties."""
 
 import pickle
+import re
 from dataclasses import FrozenInstanceError
 from itertools import product
 
@@ -8,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from profiles import examples
-from strategies import Size, sizes
+from strategies import Size, sizes, supported
 
-from hybridlab import REGISTRY, HybridLabError, Kind, Op, Schedule, build, register
-from hybridlab.schedules import Family, registry
+from hybridlab import REGISTRY, HybridLabError, Kind, Op, Schedule, build
+from hybridlab.schedules import Family
 
 TWO = "device 0: 0F0 0F1 0B0 0B1\ndevice 1: 1F0 1B0 1F1 1B1"
 
@@ -199,23 +200,9 @@ def test_slots_and_devices_that_make_no_schedule(slots: list[object], device_of:
     assert sentence in str(why.value)
 
 
-def test_a_schedule_of_ones_own_joins_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_FAMILIES", families := dict(registry._FAMILIES))
-    monkeypatch.setattr(registry, "REGISTRY", families)
-
-    @register("one by one", title="One by one", summary="no microbatch enters before the last has left", source="here")
-    def one_by_one(devices: int, microbatches: int, chunks: int) -> np.ndarray:
-        device, microbatch = np.ogrid[:devices, :microbatches]
-        begin = 2 * devices * microbatch
-        return np.stack([begin + device, begin + 2 * devices - 1 - device])
-
-    assert str(build("one by one", 2, 2)) == "device 0: 0F0 0B0 0F1 0B1\ndevice 1: 1F0 1B0 1F1 1B1"
-    with pytest.raises(HybridLabError, match="did you mean 'one by one'"):
-        build("one-by-one", 2, 2)
-
-
 def test_the_fewest_chunks_are_taken_where_none_are_asked_for() -> None:
-    assert {name: build(name, 2, 4).chunks for name in REGISTRY} == {name: family.fewest_chunks for name, family in REGISTRY.items()}
+    chunks = {name: build(name, *supported(name, 2, 4)).chunks for name in REGISTRY}
+    assert chunks == {name: family.fewest_chunks for name, family in REGISTRY.items()}
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
@@ -236,7 +223,22 @@ def test_a_small_letter_is_told_from_a_wrong_one() -> None:
         Schedule.parse("device 0: 0f0 0B0")
 
 
-@pytest.mark.parametrize("family", REGISTRY.values(), ids=REGISTRY)
+MADE_UP = [
+    Family(
+        f"{'whole-' * whole}{'bidirectional-' * both}{least}",
+        "Made up",
+        REGISTRY["gpipe"].rule,
+        "",
+        "",
+        whole_groups=whole,
+        bidirectional=both,
+        min_microbatches_per_device=least,
+    )
+    for whole, both, least in product((False, True), (False, True), (0, 1, 3))
+]
+
+
+@pytest.mark.parametrize("family", [*REGISTRY.values(), *MADE_UP], ids=lambda family: family.name)
 def test_sizes_in_words_are_those_that_are_not_refused(family: Family) -> None:
     about_numbers, _, about_chunks = family.sizes.partition("; ")
     counts = [int(each) for each in about_chunks.split(" chunk")[0].split(", ") if each != "..."]
@@ -248,9 +250,30 @@ def test_sizes_in_words_are_those_that_are_not_refused(family: Family) -> None:
         "an even number of devices": lambda devices, microbatches: devices % 2 == 0,
         "microbatches divisible by it": lambda devices, microbatches: microbatches % devices == 0,
         "an even number of microbatches": lambda devices, microbatches: microbatches % 2 == 0,
-        "at least 2 microbatches for each device": lambda devices, microbatches: microbatches >= 2 * devices,
     }
-    for devices, microbatches, chunks in product(range(1, 7), range(1, 13), range(1, 9)):
+    for least in (1, 2, 3):
+        rules[f"at least {least} microbatches for each device"] = lambda devices, microbatches, least=least: microbatches >= least * devices
+    for devices, microbatches, chunks in product(range(1, 7), range(1, 20), range(1, 9)):
         fits = all(rules[rule](devices, microbatches) for rule in about_numbers.split(", "))
         refused = family.refusal(devices, microbatches, chunks) is not None
         assert refused != (fits and chunks in allowed), (devices, microbatches, chunks)
+
+
+@pytest.mark.parametrize("family", [*REGISTRY.values(), *MADE_UP], ids=lambda family: family.name)
+def test_the_numbers_that_a_refusal_names_are_the_nearest_that_work(family: Family) -> None:
+    """Microbatches below and above the refused number; where only devices are wrong, devices that work with some microbatches."""
+
+    def works(devices: int, microbatches: int) -> bool:
+        return devices > 0 and family.refusal(devices, microbatches, family.fewest_chunks) is None
+
+    for devices, microbatches in product(range(1, 7), range(1, 20)):
+        refusal = family.refusal(devices, microbatches, family.fewest_chunks)
+        if refusal is None:
+            continue
+        named = [int(number) for number in re.findall(r"\d+", refusal.rpartition("try ")[2])]
+        if "number of devices, not" in refusal:
+            around = [count for count in (devices - 1, devices + 1) if any(works(count, more) for more in range(1, 40))]
+        else:
+            below = [fewer for fewer in range(1, microbatches) if works(devices, fewer)][-1:]
+            around = [*below, next(more for more in range(microbatches + 1, 60) if works(devices, more))]
+        assert named == around, refusal

@@ -178,9 +178,15 @@ def test_refused_combinations_carry_the_registrys_sentence() -> None:
 
 
 def test_a_schedule_is_offered_the_chunks_it_supports() -> None:
+    """Of the chunks of the grid, 1, 2 and 4; where it supports none of them, its fewest."""
     chunks = {schedule["name"]: schedule["chunks"] for schedule in whole()["schedules"]}
-    several, folded = ["interleaved", "looped-bfs", "hanayo", "interleaved-zb"], ["zb-v", "v-half", "v-min", "dualpipe-v"]
-    assert chunks == {name: [2, 4] if name in several else [2] if name in folded else [1] for name in REGISTRY}
+    assert list(chunks) == list(REGISTRY)
+    for name, offered in chunks.items():
+        fewest, step = REGISTRY[name].fewest_chunks, REGISTRY[name].chunk_step
+        supported = set(range(fewest, 5, step)) if step else {fewest}
+        assert offered == (sorted(supported & {1, 2, 4}) or [fewest]), name
+    assert [chunks[name] for name in ("gpipe", "dualpipe", "zb-v", "dualpipe-v")] == [[1], [1], [2], [2]]
+    assert [chunks[name] for name in ("interleaved", "looped-bfs", "hanayo", "interleaved-zb")] == [[2, 4]] * 4
     fewest = grid_data(["interleaved", "gpipe"], AXES | {"chunks": None}, TIMES)
     assert [schedule["chunks"] for schedule in fewest["schedules"]] == [[2], [1]]
 

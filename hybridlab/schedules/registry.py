@@ -144,8 +144,8 @@ REGISTRY: Mapping[str, Family] = MappingProxyType(_FAMILIES)
 
 @removed_arguments(
     positional="give all but the schedule's name by keyword",
-    groups="the fewest microbatches for each device are min_microbatches_per_device",
-    mirrored="a schedule with two copies of the weights is bidirectional",
+    groups="it is now min_microbatches_per_device",
+    mirrored="it is now bidirectional",
 )
 def register(
     name: str,
