@@ -140,6 +140,14 @@ def test_the_gallery_has_its_row_its_section_and_its_closed_form() -> None:
     assert NAME in gallery_page.groups()["One chunk a device"]
 
 
+def test_arguments_of_a_closed_form_that_the_gallery_does_not_know_keep_their_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_overlap(backward: float, forward: float, devices: int, microbatches: int, overlap: float = 0.0) -> float:
+        return microbatches * devices * (forward + backward - overlap)
+
+    monkeypatch.setattr(formulas, "one_by_one_makespan", with_overlap)
+    assert "**Makespan:** 96 by the clock, 96 by the closed form" in gallery_page.sections(gallery_page.page())[f"schedule-{NAME}"]
+
+
 def test_the_gallery_compares_it_with_the_others() -> None:
     """It holds one microbatch, the fewest of all, and its timeline is the longest: it gives all figures their scale."""
     page = gallery_page.page()

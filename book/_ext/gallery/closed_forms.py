@@ -40,7 +40,7 @@ def beside(entry: Entry, quantity: str) -> str:
         backward, weight_gradient = (value / schedule.chunks for value in (TIMES["backward"], WEIGHT_GRADIENT))
         known |= {"stages": schedule.stages, "overlapped": pair, "backward": backward, "weight_gradient": weight_gradient}
     try:
-        value = formula(**{argument: known[argument] for argument in inspect.signature(formula).parameters})
+        value = formula(**{argument: known[argument] for argument in inspect.signature(formula).parameters if argument in known})
     except UnsupportedSize:
         return said
     value = f"{value:.3f}" if quantity == "bubble_ratio" else f"{value:g}"
