@@ -7,6 +7,7 @@ import pytest
 from cases import in_turn
 from hypothesis import given
 from misuse import outcome, usual_or_junk
+from strategies import supported
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, build, formulas, recomputed_peak, simulate
 
@@ -14,9 +15,8 @@ SIZES = [(1, 1), (1, 5), (2, 4), (4, 2), (4, 8), (6, 12), (8, 16)]
 
 
 def all_of(name: str) -> list[Schedule]:
-    """The schedule at every size that it supports."""
-    family = REGISTRY[name]
-    return [build(name, *size) for size in SIZES if family.refusal(*size, family.fewest_chunks) is None]
+    """The schedule at these sizes, or at the nearest that it supports."""
+    return [build(name, *size) for size in sorted({supported(name, *size) for size in SIZES})]
 
 
 @pytest.mark.parametrize("name", REGISTRY)

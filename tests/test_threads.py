@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from strategies import supported
 
 from hybridlab import REGISTRY, Costs, Deadlock, HybridLabError, Kind, Op, Schedule, Timeline, build, hybrid_step, plot
 from hybridlab.engines import RealStep, longest_pause, run_threads
@@ -77,7 +78,7 @@ def test_nothing_starts_before_its_input_and_each_device_keeps_its_order(name: s
 @each_name
 def test_a_measured_step_has_the_parts_of_the_simulated_one_and_no_part_is_shorter(name: str) -> None:
     costs = Costs(forward=[0.4, 0.5], backward=0.8, p2p=0.1, overlap=1)
-    schedule = build(name, 2, 4)
+    schedule = build(name, *supported(name, 2, 4))
     how: dict[str, Any] = {"ring_step": 0.3, "optimiser": 0.4}
     run, step = run_threads(schedule, costs, 2, **how), hybrid_step(schedule, costs, 2, **how).timeline
     assert run.spans is not None

@@ -18,7 +18,6 @@ from hybridlab.training import executor as executor_module
 from hybridlab.training import training as training_module
 from hybridlab.training.results import generators
 
-DEEP = Network((64, 24, 24, 24, 24, 24, 24, 24, 10))  # eight layers: for schedules with two stages a device, four devices
 WIRES = (FP32, FP16, BF16, INT8, WireFormat("INT8", block=64), WireFormat("INT8", stochastic=True))
 
 
@@ -98,7 +97,9 @@ def test_activations_held_are_the_peak_of_the_schedule(size: Size, rng: Any) -> 
     [pytest.param(4, 8, 4, marks=pytest.mark.slow), (4, 4, 1), (2, 4, 3), (1, 1, 5), (1, 4, 1), (4, 2, 3)],
 )
 def test_twenty_steps_with_fp32_messages_equal_one_device(devices: int, microbatches: int, replicas: int) -> None:
-    setting: dict[str, Any] = {"network": DEEP, "batch": 32 * replicas, "steps": 20, "seed": 3}
+    layers = max(8, *(schedule.stages for schedule in schedules(devices, microbatches)))
+    network = Network((64, *[24] * (layers - 1), 10))
+    setting: dict[str, Any] = {"network": network, "batch": 32 * replicas, "steps": 20, "seed": 3}
     alone = train_alone(**setting)
     for schedule in schedules(devices, microbatches):
         trained = train(schedule, replicas, **setting)
@@ -241,7 +242,7 @@ def test_any_two_operations_swapped_raise_or_change_nothing(size: Size, rng: Any
 @pytest.mark.parametrize("change", [lambda ops: ops[:-1], lambda ops: ops[1:], lambda ops: [*ops, ops[-1]], lambda ops: [ops[0], *ops]])
 def test_an_operation_that_is_missing_or_doubled_is_refused(change: Callable[[list[Op]], list[Op]]) -> None:
     for schedule in schedules(2, 2):
-        step, _ = executed(schedule, Network((4, 3, 3, 3, 3)))
+        step, _ = executed(schedule, Network((4, *[3] * max(4, schedule.stages))))
         with pytest.raises(HybridLabError, match=r"before its input exists|ends too early"):
             step.run(change(list(in_running_order(schedule))))
 

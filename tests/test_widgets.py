@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from misuse import junk
 from profiles import examples
 from strategies import Size, sizes
+from strategies import supported as near
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, formulas, simulate, widgets
 from hybridlab.palette import KIND_COLOURS, shade_colour
@@ -428,7 +429,8 @@ def test_a_kernel_answers_with_every_schedule_of_the_registry(sent: list[dict[st
     assert message["live"] is True
     assert [each["name"] for each in message["schedules"]] == list(REGISTRY)
     for each in message["schedules"]:
-        refusals = [REGISTRY[each["name"]].refusal(2, 4, chunks) for chunks in range(1, 9)]
+        size = near(each["name"], 2, 4)
+        refusals = [REGISTRY[each["name"]].refusal(*size, chunks) for chunks in range(1, 9)]
         assert each["fewest"] == refusals.index(None) + 1
         assert each["step"] == (refusals[each["fewest"] :].index(None) + 1 if refusals.count(None) > 1 else 0)
 

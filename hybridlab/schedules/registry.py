@@ -23,19 +23,21 @@ class Family:
     Parameters
     ----------
     name : str
-        What :func:`build` finds it by.
+        The name that :func:`build` takes.
     title : str
-        What figures, tables and views call it.
+        The name that figures, tables and views show.
     rule : Callable[[int, int, int], Ints]
         A function of devices, microbatches and chunks that returns the slots of :meth:`Schedule.from_slots`.
     summary : str
-        The rule in a few words, which the gallery shows.
+        The rule in a few words, for the gallery.
     source : str
         Where it was published, with the arXiv number of the paper.
     placement : "looped" or "folded"
         The stage of chunk c on device d of K: c*K + d (looped); the same for even c and c*K + K-1-d for odd c (folded).
-    fewest_chunks, chunk_step : int
-        The numbers of chunks that it supports: from the fewest up, in steps; with a step of 0 that number alone.
+    fewest_chunks : int
+        The smallest number of chunks per device that it supports.
+    chunk_step : int
+        The distance from one supported number of chunks to the next. With 0 it supports the fewest chunks only.
     whole_groups : bool
         Whether microbatches must be a multiple of devices.
     min_microbatches_per_device : int
@@ -119,7 +121,7 @@ class Family:
         if self.bidirectional and devices % 2:
             near = f"{devices - 1} or {devices + 1}" if devices > 1 else "2"
             return f"{self.name} needs an even number of devices, not {devices}; try {near}"
-        apart = devices if self.whole_groups else self.copies  # both divide the devices, and so the least
+        apart = devices if self.whole_groups else self.copies  # divides the number of devices, and so divides least
         least = max(apart, self.min_microbatches_per_device * devices)
         if microbatches % apart:
             below = microbatches - microbatches % apart
