@@ -147,7 +147,7 @@ class Timeline(Frozen):
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a dict an operation: device, op, kind, stage, microbatch, start, end, activations. One setting.
 
-        After the operations come the spans, if there are any, with the keys of :meth:`~hybridlab.timeline.spans.Spans.to_rows`.
+        After the operations come the spans, if there are any, with the keys of :meth:`~hybridlab.timeline.Spans.to_rows`.
         """
         self._one_setting("to_rows")
         columns = (self.schedule.device, self.schedule.kind, self.schedule.stage, self.schedule.microbatch)
