@@ -16,7 +16,7 @@ from misuse import outcome, usual_or_junk
 from profiles import examples
 
 from hybridlab import Costs, HybridLabError, Schedule, Timeline, build, hybrid_step, simulate
-from hybridlab.timeline.spans import ALL_GATHER, OPTIMISER, RECEIVE, SEND, SPAN_KINDS, Spans, joined
+from hybridlab.timeline.spans import ALL_GATHER, OPTIMISER, RECEIVE, SEND, SPAN_KINDS, Spans, join_spans
 
 ONE = Schedule.parse("0F0 0B0")
 TWO = build("1f1b", 2, 1)
@@ -66,7 +66,7 @@ def test_columns_and_choosing() -> None:
     assert repr(spans) == "<Spans: 96 send, 96 receive, 36 reduce-scatter, 36 all-gather, 12 optimiser>"
     assert set(spans.of("send", "receive").kind.tolist()) == {SEND, RECEIVE}
     assert spans.where(spans.device == 5).size == 6 + 6 + 3 + 3 + 1
-    assert joined(*(spans.of(kind) for kind in SPAN_KINDS)).to_rows() == spans.to_rows()
+    assert join_spans(*(spans.of(kind) for kind in SPAN_KINDS)).to_rows() == spans.to_rows()
     assert repr(spans.of("send").of("receive")) == "<Spans: none>"
     with pytest.raises(HybridLabError, match="unknown kind of span 'sends': did you mean 'send'"):
         spans.of("sends")

@@ -677,30 +677,30 @@ def changed(name: str, change: Callable[[Any], Any]) -> Callable[..., Any]:
 
 
 PLANTED: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "a ring that does not wait for the slowest replica": ("rings", lambda edges: edges - 2),
-    "a ring that waits for its own device alone": ("rings", lambda edges: edges - np.array([0, 1, 0])[:, None]),
-    "hops that overlap": ("hops", lambda pair: (pair[0], replace(pair[1], start=pair[1].start - 0.5))),
+    "a ring that does not wait for the slowest replica": ("ring_times", lambda edges: edges - 2),
+    "a ring that waits for its own device alone": ("ring_times", lambda edges: edges - np.array([0, 1, 0])[:, None]),
+    "hops that overlap": ("hop_spans", lambda pair: (pair[0], replace(pair[1], start=pair[1].start - 0.5))),
     "a ring that goes the other way round": (
-        "hops",
+        "hop_spans",
         lambda pair: tuple(replace(each, peer=(each.device - 3) % 9) for each in pair),
     ),
     "an all-gather that begins at the chunk a rank began with": (
-        "hops",
+        "hop_spans",
         lambda pair: (pair[0], replace(pair[1], chunk=(pair[1].chunk - 1) % 3)),
     ),
     "a message that leaves before its operation has ended": (
-        "messages",
+        "message_spans",
         lambda pair: tuple(replace(each, start=each.start - 0.25) for each in pair),
     ),
     "a message to another replica": (
-        "messages",
+        "message_spans",
         lambda pair: (replace(pair[0], peer=(pair[0].peer + 3) % 9), pair[1]),
     ),
     "an optimiser that does not wait for the ring": (
-        "optimisers",
+        "optimiser_spans",
         lambda spans: replace(spans, start=spans.start - 1, end=spans.end - 1),
     ),
-    "an optimiser forgotten": ("optimisers", lambda spans: spans.where(spans.device != 4)),
+    "an optimiser forgotten": ("optimiser_spans", lambda spans: spans.where(spans.device != 4)),
 }
 
 
@@ -720,10 +720,10 @@ PLANTED_IN_COPIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "a ring of the first copies alone": ("holders", lambda ranks: ranks[:, ::2]),
     "a ring for each replica": ("holders", lambda ranks: ranks[:, :2]),
     "copies that take turns the other way round": ("holders", lambda ranks: ranks[:, ::-1]),
-    "a ring that does not wait for the other copy": ("rings", lambda edges: edges - 0.25),
-    "an optimiser for one copy alone": ("optimisers", lambda spans: replace(spans, end=(spans.start + spans.end) / 2)),
+    "a ring that does not wait for the other copy": ("ring_times", lambda edges: edges - 0.25),
+    "an optimiser for one copy alone": ("optimiser_spans", lambda spans: replace(spans, end=(spans.start + spans.end) / 2)),
     "a message to another replica": (
-        "messages",
+        "message_spans",
         lambda pair: (replace(pair[0], peer=(pair[0].peer + 4) % 8), pair[1]),
     ),
 }
