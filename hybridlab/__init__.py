@@ -93,15 +93,15 @@ _ON_FIRST_USE = {
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ON_FIRST_USE:
+        module, inside = _ON_FIRST_USE[name]
+        loaded = import_module(module)
+        value = getattr(loaded, inside) if inside else loaded
+        globals()[name] = value
+        return value
     if f"{__name__}.{name}" in MOVED_MODULES:
         return import_module(f"{__name__}.{name}")
-    if name not in _ON_FIRST_USE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, inside = _ON_FIRST_USE[name]
-    loaded = import_module(module)
-    value = getattr(loaded, inside) if inside else loaded
-    globals()[name] = value
-    return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

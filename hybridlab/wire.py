@@ -16,7 +16,7 @@ Single = npt.NDArray[np.float32]
 LEVELS = 127  # codes run from -127 to 127: zero is exact, and the range is the same for both signs
 CODES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16, "BF16": np.uint16, "INT8": np.int8}
 SCALES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16}
-LARGEST = {"FP32": 3.4028235e38, "FP16": 65504.0, "BF16": 3.3895314e38, "INT8": 3.4028232e38}  # INT8: 127 x the largest float32 scale
+LARGEST_NUMBER = {"FP32": 3.4028235e38, "FP16": 65504.0, "BF16": 3.3895314e38, "INT8": 3.4028232e38}  # INT8: 127 scales
 ROUNDOFF = {"FP32": 2.0**-24, "FP16": 2.0**-11, "BF16": 2.0**-8}
 
 
@@ -148,7 +148,7 @@ class WireFormat:
             codes = _to_bfloat16(numbers) if self.name == "BF16" else numbers.astype(CODES[self.name])
             infinite = codes & 0x7F80 == 0x7F80 if self.name == "BF16" else ~np.isfinite(codes)
         if infinite.any():
-            raise _cannot_carry(numbers, self, LARGEST[self.name])
+            raise _cannot_carry(numbers, self, LARGEST_NUMBER[self.name])
         return Packet(self, readonly(codes), _NO_SCALES)
 
     def decode(self, packet: Packet) -> Single:
@@ -170,7 +170,7 @@ class WireFormat:
     def _encode_int8(self, numbers: Real, rng: np.random.Generator | None) -> Packet:
         scales = scales_of(numbers, self.block, SCALES[self.scale])
         if not np.isfinite(scales).all():
-            raise _cannot_carry(numbers, self, min(LEVELS * LARGEST[self.scale], LARGEST["INT8"]))
+            raise _cannot_carry(numbers, self, min(LEVELS * LARGEST_NUMBER[self.scale], LARGEST_NUMBER["INT8"]))
         return Packet(self, readonly(codes_of(numbers, scales, self.block, rng)), readonly(scales))
 
 
@@ -204,7 +204,7 @@ def _cannot_carry(numbers: Real, wire: WireFormat, largest: float) -> HybridLabE
         return HybridLabError(f"a message must hold finite numbers, but value {broken[0]} is {numbers[broken[0]]}", "not-finite")
     place = int(np.argmax(np.abs(numbers)))
     message = f"{wire} carries numbers up to {largest:.8g}, but value {place} is {numbers[place]:.8g}"
-    wider = ", or send BF16, which has the range of FP32" if largest < LARGEST["BF16"] else ""
+    wider = ", or send BF16, which has the range of FP32" if largest < LARGEST_NUMBER["BF16"] else ""
     return HybridLabError(f"{message}: scale the numbers down{wider}", "too-large")
 
 

@@ -243,6 +243,7 @@ class Timeline(Frozen):
         >>> [(event["name"], event["ts"], event["dur"]) for event in trace["traceEvents"] if event["ph"] == "X"]
         [('0F0', 0.0, 1000.0), ('0B0', 1000.0, 2000.0)]
         """
+        self._one_setting("to_chrome_trace")
         microseconds = 1e6 / in_a_second(self.unit, "a trace")
         latest = np.abs([self.start, self.end]).max()
         if self.spans is not None:
