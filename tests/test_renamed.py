@@ -4,6 +4,7 @@ import importlib
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -68,23 +69,32 @@ OLD_IMPORTS = {
 }
 
 
-@pytest.mark.parametrize("statement", OLD_IMPORTS)
-def test_an_old_module_path_works_and_warns_of_the_new_one(statement: str) -> None:
-    """In an interpreter of its own: a module is loaded once, and its own name and spec stay."""
-    old, expression, expected = OLD_IMPORTS[statement]
-    result = fresh(f"""
+@cache
+def after_old_imports() -> dict[str, list[Any]]:
+    """For each old import, all in one fresh interpreter: the warnings, the name found, and whether the module was loaded once."""
+    return fresh(f"""
 import sys, warnings
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    {statement}
-new = next(new + {old!r}[len(old):] for old, new in sys.modules["hybridlab"].MOVED_MODULES.items() if ({old!r} + ".").startswith(old + "."))
-same = sys.modules[{old!r}] is sys.modules[new] and sys.modules[new].__spec__.name == sys.modules[new].__name__ == new
-result = [[each.category.__name__ + ": " + str(each.message) for each in caught], {expression}, new, same]
+from hybridlab.renamed import MOVED_MODULES
+result = {{}}
+for statement, (old, expression, _) in {OLD_IMPORTS!r}.items():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        exec(statement)
+    new = next(new + old[len(old_name):] for old_name, new in MOVED_MODULES.items() if (old + ".").startswith(old_name + "."))
+    module = sys.modules[new]
+    once = module is sys.modules[old] and module.__name__ == module.__spec__.name == new
+    result[statement] = [[each.category.__name__ + ": " + str(each.message) for each in caught], eval(expression), new, once]
 """)
-    warned, found, new, same = result
+
+
+@in_turn("statement", OLD_IMPORTS)
+def test_an_old_module_path_works_and_warns_of_the_new_one(statement: str) -> None:
+    """The module at the new place is loaded once, and keeps its own name and spec."""
+    old, _, expected = OLD_IMPORTS[statement]
+    warned, found, new, once = after_old_imports()[statement]
     assert f"DeprecationWarning: {old} is now {new}: import it from there" in warned
     assert found == expected
-    assert same
+    assert once
 
 
 def test_the_warning_points_at_the_line_that_imports(tmp_path: Path) -> None:
