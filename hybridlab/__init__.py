@@ -7,6 +7,7 @@ A schedule is an order. Costs are time. A timeline is both.
 (33.0, 0.2727272727272727)
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, V100
 from hybridlab.mesh import Mesh
 from hybridlab.model import Transformer
 from hybridlab.planner import Plan, predict, search
+from hybridlab.renamed import MOVED_MODULES, MovedModules
 from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.schedules import REGISTRY, build, register
 from hybridlab.simulation import simulate, simulate_many
@@ -79,7 +81,9 @@ __all__ = [
     "widgets",
 ]
 
-# Loaded on first use (PEP 562): the course, and what needs more than numpy. A name maps to its module and its name there.
+sys.meta_path.insert(0, MovedModules())  # before the finder of files, which would load submodules of a moved package twice
+
+# Loaded on first use (PEP 562): the course, and everything that needs more than numpy. Each name has its module and its name there.
 _ON_FIRST_USE = {
     "check": ("hybridlab.course.tasks", "check"),
     "plot": ("hybridlab.plot", ""),
@@ -89,13 +93,15 @@ _ON_FIRST_USE = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ON_FIRST_USE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, inside = _ON_FIRST_USE[name]
-    loaded = import_module(module)
-    value = getattr(loaded, inside) if inside else loaded
-    globals()[name] = value
-    return value
+    if name in _ON_FIRST_USE:
+        module, inside = _ON_FIRST_USE[name]
+        loaded = import_module(module)
+        value = getattr(loaded, inside) if inside else loaded
+        globals()[name] = value
+        return value
+    if f"{__name__}.{name}" in MOVED_MODULES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Arrays: their types, read-only arrays, and frozen values that hold arrays and compare by what they hold."""
+"""Types of arrays, read-only arrays, and a base class for frozen dataclasses with array fields."""
 
 from dataclasses import fields
 from typing import Any, ClassVar, TypeVar
@@ -22,7 +22,7 @@ def readonly(array: Array) -> Array:
 
 
 def one_object(value: object) -> npt.NDArray[Any]:
-    """Return an array of no dimensions that holds ``value``; ``np.array(value)`` would split a value that is a sequence.
+    """Return a 0-dimensional object array that holds ``value``, where ``np.array(value)`` would make an axis out of a sequence.
 
     >>> one_object((1, 2)).shape
     ()
@@ -33,11 +33,14 @@ def one_object(value: object) -> npt.NDArray[Any]:
 
 
 class Frozen:
-    """The base of frozen dataclasses that hold arrays; they are declared with ``eq=False``.
+    """The base of frozen dataclasses with array fields. A subclass is declared with ``@dataclass(frozen=True, eq=False)``.
 
-    Arrays stay read-only after unpickling and ``copy.deepcopy``, where numpy alone would make them writeable again. Two values are equal
-    if they have the same type and equal fields; arrays are equal if their shapes and their numbers are. Equal values have equal hashes.
+    Arrays stay read-only after unpickling and ``copy.deepcopy``; numpy alone would make them writeable. Two values are equal if they
+    have the same type and equal fields; two arrays are equal if they have the same shape and equal numbers. Equal values have equal
+    hashes.
 
+    Examples
+    --------
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, eq=False)
     ... class Point(Frozen):
@@ -67,7 +70,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _hashable(value: Any) -> Any:
-    """Return a key that equal values share: an array becomes its shape and its bytes, with -0.0 counted as 0.0."""
+    """Return a hashable key that is the same for equal values: shape and bytes of an array, with -0.0 as 0.0."""
     if isinstance(value, np.ndarray):
         return value.shape, (value.astype(np.float64) + 0.0).tobytes() if value.dtype.kind in "biuf" else str(value.tolist())
     return value

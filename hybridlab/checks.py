@@ -1,4 +1,4 @@
-"""Checks of what callers pass in, shared by every public function, so that one fault has one wording."""
+"""Checks of arguments, shared by all public functions: the same fault has the same sentence and the same code everywhere."""
 
 import difflib
 import operator
@@ -17,17 +17,33 @@ Item = TypeVar("Item")
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LARGEST = 10**7  # rows of a schedule are counted with 64-bit integers, in memory: far below their limit, far above any cluster
-LONGEST = 1e200  # one time, in any unit
-LATEST = 1e250  # a sum of times: beyond that of any schedule, so that a timeline's times stay finite
-MOST_AXES = 24  # of a batch of settings: numpy has functions that stop at 32, and arrays get a few axes more
-IN_A_SECOND = MappingProxyType({"s": 1, "ms": 1_000, "us": 1_000_000})  # how many of each unit of time a second has
-MOST_CELLS = 2**26  # operations x settings that are timed at once: up to 8 GB of arrays, at about 120 bytes each
+LARGEST = 10**7  # the largest count of devices, microbatches and so on: above any cluster, and products of two fit in 64 bits
+LONGEST = 1e200  # the largest single time, in any unit
+LATEST = 1e250  # the largest sum of times; no schedule reaches it, so all times of a timeline are finite
+MOST_AXES = 24  # axes of a batch of settings; some numpy functions stop at 32, and the library adds a few axes
+IN_A_SECOND = MappingProxyType({"s": 1, "ms": 1_000, "us": 1_000_000})  # how many of each unit make one second
+MOST_CELLS = 2**26  # operations x settings that are timed at once; each takes about 120 bytes, so at most 8 GB
 
 
 def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LARGEST) -> int:
-    """Return ``value`` as an int, or refuse it by ``name``.
+    """Return ``value`` as an int, or raise.
 
+    Parameters
+    ----------
+    value : object
+        What the caller passed. Integers of numpy count as whole numbers; booleans and floats do not.
+    name : str
+        The name of the argument, for the error.
+    at_least, at_most : int
+        The limits, both included.
+
+    Raises
+    ------
+    HybridLabError
+        ``not-a-whole-number``, ``too-small`` or ``too-large``.
+
+    Examples
+    --------
     >>> whole_number(4, "devices")
     4
     >>> whole_number(2.5, "devices")
@@ -35,9 +51,9 @@ def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LAR
     hybridlab.errors.HybridLabError: devices must be a whole number of at least 1, not 2.5
     """
     if type(value) is int and at_least <= value <= at_most:
-        return value  # nearly always so, and in a fifth of the time of what follows
+        return value  # the usual case, five times as fast as the checks below
     wanted = f"{name} must be a whole number of at least {at_least}"
-    if isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):  # of which the last would tell what is behind its mask
+    if isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):  # operator.index would return the number behind a mask
         raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-whole-number")
     try:
         number = operator.index(value)  # type: ignore[arg-type]
@@ -51,8 +67,26 @@ def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LAR
 
 
 def known_name(value: object, known: Iterable[str], what: str, *, any_case: bool = False) -> str:
-    """Return the one of ``known`` that ``value`` is, in ``any_case`` of its letters if told so, or refuse it and name the nearest.
+    """Return ``value`` if it is one of the ``known`` names; the error for any other value suggests the most similar name.
 
+    Parameters
+    ----------
+    value : object
+        What the caller passed.
+    known : Iterable[str]
+        The names that exist.
+    what : str
+        What the names are names of, for the error: "schedule", "GPU".
+    any_case : bool
+        Whether upper and lower case count as the same. The name is returned as it is written in ``known``.
+
+    Raises
+    ------
+    HybridLabError
+        ``unknown-name``.
+
+    Examples
+    --------
     >>> known_name("1F1B", ["gpipe", "1f1b"], "schedule", any_case=True)
     '1f1b'
     >>> known_name("1f1B", ["gpipe", "1f1b"], "schedule")
@@ -66,14 +100,14 @@ def known_name(value: object, known: Iterable[str], what: str, *, any_case: bool
     if any_case and isinstance(value, str) and value.lower() in lower:
         return lower[value.lower()]
     text = (value if isinstance(value, str) else short_repr(value)).lower()[:80]
-    words = text.replace("_", " ").replace("-", " ").split()  # the nearest holds most of them, such as h200 or 40gb of a GPU's name
+    words = text.replace("_", " ").replace("-", " ").split()  # among similar names, prefer the one with most of these words (h200, 40gb)
     close = sorted(difflib.get_close_matches(text, list(lower), n=99, cutoff=0.4), key=lambda name: -sum(word in name for word in words))
     hint = f": did you mean {lower[close[0]]!r}?" if close else "."
     raise HybridLabError(f"unknown {what} {short_repr(value)}{hint} Known: {', '.join(names)}", "unknown-name")
 
 
 def checked_text(value: object, name: str) -> str:
-    """Return ``value`` if it is a string, or refuse it by ``name``.
+    """Return ``value`` if it is a string, or raise an error that names the argument.
 
     >>> checked_text(3, "title")
     Traceback (most recent call last):
@@ -85,7 +119,7 @@ def checked_text(value: object, name: str) -> str:
 
 
 def true_or_false(value: object, name: str) -> bool:
-    """Return ``value`` if it is True or False, or refuse it by ``name``.
+    """Return ``value`` as a bool if it is True or False, or raise an error that names the argument.
 
     >>> true_or_false("no", "must_fit")
     Traceback (most recent call last):
@@ -97,7 +131,7 @@ def true_or_false(value: object, name: str) -> bool:
 
 
 def unit_of_time(value: object) -> str | None:
-    """Return ``value`` if it is a unit of time, "s", "ms" or "us", or None for plain slots; or refuse it.
+    """Return ``value`` if it is a unit of time ("s", "ms", "us") or None, which stands for time slots without a length; else raise.
 
     >>> unit_of_time("ms")
     'ms'
@@ -108,11 +142,13 @@ def unit_of_time(value: object) -> str | None:
     if value is None or (isinstance(value, str) and value in IN_A_SECOND):
         return None if value is None else str(value)
     units = ", ".join(map(repr, IN_A_SECOND))
-    raise HybridLabError(f"unit is the unit of time: {units}, or None for plain slots, not {short_repr(value)}")
+    raise HybridLabError(f"unit is the unit of time: {units}, or None for plain slots, not {short_repr(value)}", "unknown-name")
 
 
 def in_a_second(unit: str | None, user: str) -> int:
-    """Return how many of the unit of time a second has, or refuse plain slots, whose length the ``user`` cannot know.
+    """Return how many of ``unit`` make one second, or raise if there is no unit.
+
+    ``user`` says what needs the length in seconds, for the error.
 
     >>> in_a_second("ms", "a link")
     1000
@@ -121,13 +157,29 @@ def in_a_second(unit: str | None, user: str) -> int:
     hybridlab.errors.HybridLabError: a link needs times in seconds, but these are plain slots: say their unit, as in Costs(..., unit='ms')
     """
     if unit is None:
-        raise HybridLabError(f"{user} needs times in seconds, but these are plain slots: say their unit, as in Costs(..., unit='ms')")
+        raise HybridLabError(
+            f"{user} needs times in seconds, but these are plain slots: say their unit, as in Costs(..., unit='ms')", "no-unit"
+        )
     return IN_A_SECOND[unit]
 
 
 def times(value: Any, name: str) -> Floats:
-    """Return ``value`` as a float array of finite times of zero or more (a copy), or refuse it by ``name``.
+    """Return a copy of ``value`` as a float64 array of times, all finite and not negative, or raise.
 
+    Parameters
+    ----------
+    value : array_like
+        One number or an array of numbers, in any unit of time.
+    name : str
+        The name of the argument, for the error.
+
+    Raises
+    ------
+    HybridLabError
+        ``negative``, ``not-finite``, ``too-large`` above 1e200, and all codes of :func:`numbers`.
+
+    Examples
+    --------
     >>> times([1, 2], "forward")
     array([1., 2.])
     >>> times([1, float("nan")], "forward")
@@ -139,53 +191,82 @@ def times(value: Any, name: str) -> Floats:
     if bad.any():
         place = int(np.flatnonzero(bad)[0])
         where = f"value {place} is" if array.ndim else "it is"
-        raise HybridLabError(f"{name} must be finite numbers of zero or more, but {where} {array.reshape(-1)[place]}")
+        number = array.reshape(-1)[place]
+        code = "negative" if np.isfinite(number) else "not-finite"
+        raise HybridLabError(f"{name} must be finite numbers of zero or more, but {where} {number}", code)
     if (array > LONGEST).any():
-        raise HybridLabError(f"{name} must be at most {LONGEST:g}, not {array.max():g}: choose a larger unit of time")
+        raise HybridLabError(f"{name} must be at most {LONGEST:g}, not {array.max():g}: choose a larger unit of time", "too-large")
     return array
 
 
 def one_time(value: Any, name: str) -> float:
-    """Return ``value`` as a float if it is one finite number of zero or more, or refuse it by ``name``.
+    """Return ``value`` as a float if it is one finite number of zero or more, or raise an error that names the argument.
 
     >>> one_time([1, 2], "ring_step")
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: ring_step must be one number, not [1, 2]
     """
-    if type(value) in (int, float) and 0 <= value <= LONGEST:  # most are: no array is made for them
+    if type(value) in (int, float) and 0 <= value <= LONGEST:  # the usual case, without an array
         return float(value)
     number = times(value, name)
     if number.ndim:
-        raise HybridLabError(f"{name} must be one number, not {short_repr(value)}")
+        raise HybridLabError(f"{name} must be one number, not {short_repr(value)}", "wrong-shape")
     return float(number)
 
 
 def numbers(value: Any, name: str) -> Floats:
-    """Return ``value`` as a float array (a copy), or refuse by ``name`` what is ragged, masked, empty or no number."""
+    """Return a copy of ``value`` as a float64 array, or raise.
+
+    Parameters
+    ----------
+    value : array_like
+        One number or an array of numbers.
+    name : str
+        The name of the argument, for the error.
+
+    Raises
+    ------
+    HybridLabError
+        ``masked``, ``ragged``, ``not-a-number``, ``empty``, or ``wrong-shape`` for more than 24 axes.
+    """
     refuse_masked(value, name)
     try:
         array = np.array(value)
     except (ValueError, TypeError, np.ma.MaskError):
-        raise HybridLabError(f"{name} is ragged: give one number, or rows of equal length without masked ones") from None
+        raise HybridLabError(f"{name} is ragged: give one number, or rows of equal length without masked ones", "ragged") from None
     if array.dtype.kind not in "iuf":
-        raise HybridLabError(f"{name} must be a number or an array of numbers, not {short_repr(value)}")
+        raise HybridLabError(f"{name} must be a number or an array of numbers, not {short_repr(value)}", "not-a-number")
     if array.ndim > MOST_AXES:
-        raise HybridLabError(f"{name} must have at most {MOST_AXES} axes, not {array.ndim}")
+        raise HybridLabError(f"{name} must have at most {MOST_AXES} axes, not {array.ndim}", "wrong-shape")
     if array.size == 0:
-        raise HybridLabError(f"{name} is empty: give one number, or one for each device")
-    with np.errstate(over="ignore"):  # a longer float beyond float64 becomes inf, which no caller lets through
+        raise HybridLabError(f"{name} is empty: give one number, or one for each device", "empty")
+    with np.errstate(over="ignore"):  # a longdouble above the range of float64 becomes inf, which all callers refuse
         return array.astype(np.float64)
 
 
 def refuse_masked(value: object, name: str) -> None:
-    """Raise where ``value`` has masked numbers: a plain array would bring back what is behind the mask."""
+    """Raise if ``value`` has masked numbers. ``np.array`` would ignore the mask and use the numbers behind it."""
     if np.ma.is_masked(value):
-        raise HybridLabError(f"{name} must not be masked: fill in the masked numbers, or leave them out")
+        raise HybridLabError(f"{name} must not be masked: fill in the masked numbers, or leave them out", "masked")
 
 
 def random_source(rng: Any, user: str = "") -> Any:
-    """Return ``rng`` if it is a generator of random numbers, or None where there is no ``user`` of them; or refuse it.
+    """Return ``rng`` if it is a ``numpy.random.Generator``, or raise.
 
+    Parameters
+    ----------
+    rng : object
+        What the caller passed.
+    user : str
+        What draws the random numbers, for the error. If it is empty, nothing draws them and ``rng`` may be None.
+
+    Raises
+    ------
+    HybridLabError
+        ``wrong-type``.
+
+    Examples
+    --------
     >>> random_source(None, user="stochastic rounding")
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: stochastic rounding draws random numbers: pass rng=numpy.random.default_rng(seed), not None
@@ -193,11 +274,11 @@ def random_source(rng: Any, user: str = "") -> Any:
     if isinstance(rng, np.random.Generator) or (rng is None and not user):
         return rng
     wanted = f"{user} draws random numbers: pass" if user else "rng must be None, or a generator of random numbers such as"
-    raise HybridLabError(f"{wanted} rng=numpy.random.default_rng(seed), not {short_repr(rng)}")
+    raise HybridLabError(f"{wanted} rng=numpy.random.default_rng(seed), not {short_repr(rng)}", "wrong-type")
 
 
 def each_of(value: Any, wanted: str) -> Iterator[Any]:
-    """Return an iterator over ``value``, or refuse what has no elements with the sentence of what is ``wanted``.
+    """Return an iterator over ``value``, or raise if it cannot be iterated; the error starts with the sentence ``wanted``.
 
     >>> each_of(3, "devices must be a list")
     Traceback (most recent call last):
@@ -205,13 +286,29 @@ def each_of(value: Any, wanted: str) -> Iterator[Any]:
     """
     try:
         return iter(value)
-    except TypeError:  # an array without axes has __iter__ too, and refuses only when it is called
-        raise HybridLabError(f"{wanted}, not {short_repr(value)}") from None
+    except TypeError:  # do not test for __iter__: an array without axes has it, and it fails when called
+        raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-list") from None
 
 
 def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item | tuple[Item, ...]:
-    """Return the item at a place, counted from the end where it is negative, or those of a slice; refuse any other place.
+    """Return one item of a sequence, or a tuple of items for a slice, as ``list`` does; raise for any other index.
 
+    Parameters
+    ----------
+    items : Sequence
+        The items.
+    place : object
+        A whole number, negative from the end, or a slice.
+    owner, noun : str
+        What holds the items and what one item is called, for the error: "the search", "plan".
+
+    Raises
+    ------
+    HybridLabError
+        ``out-of-range`` for a whole number without an item, ``wrong-type`` for anything else, ``empty`` if there are no items.
+
+    Examples
+    --------
     >>> item_of("abc", -1, "the word", "letter"), item_of("abc", slice(2), "the word", "letter")
     ('c', ('a', 'b'))
     >>> item_of("abc", 3, "the word", "letter")
@@ -225,7 +322,10 @@ def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item
         chosen = None
     if chosen is None:
         asked = f"ask for one by a whole number from {-count} to {count - 1}, or for several by a slice, not {short_repr(place)}"
-        raise HybridLabError(f"{owner} has {counted(count, noun)}: {asked}" if count else f"{owner} has no {noun}")
+        if not count:
+            raise HybridLabError(f"{owner} has no {noun}", "empty")
+        code = "out-of-range" if isinstance(place, (int, np.integer)) and not isinstance(place, bool) else "wrong-type"
+        raise HybridLabError(f"{owner} has {counted(count, noun)}: {asked}", code)
     return items[chosen] if isinstance(chosen, int) else tuple(items[each] for each in chosen)
 
 
@@ -233,13 +333,13 @@ def short_repr(value: object) -> str:
     """Return a short ``repr`` for an error message, whatever the value is."""
     try:
         text = repr(value)
-    except Exception:  # whatever a broken __repr__ raises, or an int too long to print: the fault to tell of is another
+    except Exception:  # a broken __repr__, or an int too long to print, must not replace the error that is being written
         text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def counted(count: int, thing: str) -> str:
-    """Return a count and its noun.
+    """Return a count and its noun in the singular or the plural.
 
     >>> counted(1, "device"), counted(8, "microbatch")
     ('1 device', '8 microbatches')
@@ -248,11 +348,22 @@ def counted(count: int, thing: str) -> str:
 
 
 def removed_arguments(positional: str = "", **arguments: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that refuses the ``arguments`` that a function had, each with the sentence of what works now.
+    """Return a decorator for a function that lost arguments: a call with one of them raises an error that says what works now.
 
-    ``positional`` is the sentence for a call with more positional arguments than the function takes; without it, it is that
-    of the first of ``arguments``.
+    Parameters
+    ----------
+    positional : str
+        What to do instead of passing too many positional arguments. By default, the sentence of the first of ``arguments``.
+    **arguments : str
+        Each removed argument, and what to do instead.
 
+    Raises
+    ------
+    HybridLabError
+        ``removed-argument``, when the decorated function is called.
+
+    Examples
+    --------
     >>> @removed_arguments(microseconds="the unit is that of the costs")
     ... def trace(rows):
     ...     return rows
@@ -272,12 +383,12 @@ def removed_arguments(positional: str = "", **arguments: str) -> Callable[[Calla
         def checked(*given: P.args, **named: P.kwargs) -> R:
             for name, instead in arguments.items():
                 if name in named:
-                    raise HybridLabError(f"{called}() no longer takes {name}: {instead}")
+                    raise HybridLabError(f"{called}() no longer takes {name}: {instead}", "removed-argument")
             if len(given) > most:
-                raise HybridLabError(f"{called}() no longer takes so many arguments without a name: {positional or message}")
+                advice = positional or next(iter(arguments.values()), "")
+                raise HybridLabError(f"{called}() no longer takes so many arguments without a name: {advice}", "removed-argument")
             return function(*given, **named)
 
         return checked
 
-    message = next(iter(arguments.values()), "")
     return guarded

@@ -1,4 +1,4 @@
-"""How long each operation takes, and each message: the only table of times in the library."""
+"""Costs: the time of each operation and each message. No other part of the library defines these times."""
 
 import math
 from collections.abc import Iterable
@@ -23,33 +23,48 @@ from hybridlab.checks import (
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import CODE, Kind
 
-OF_A_DEVICE = ("forward", "backward", "weight_share")
-OF_ALL = ("p2p", "overlap")
+PER_DEVICE = ("forward", "backward", "weight_share")  # one value for all devices, or one for each
+SHARED = ("p2p", "overlap")  # one value for all devices
 BY_NAME = "give every time its name, as in Costs(forward=10, backward=20)"
 READINGS = "p2p_between=[1, 5, 1] is one latency for each pair of neighbours, and p2p=[[1], [5], [1]] are three settings"
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Costs(Frozen):
-    """Times of one microbatch on one device, all its chunks together, in ``unit``: "s", "ms", "us", or None for plain slots.
+    """The times of one microbatch on one device, with all chunks of the device together, and the latency of messages.
 
-    ``forward`` and ``backward`` (the full backward: input gradient plus weight gradient) are times, ``weight_share`` is the weight
-    gradient's part of the backward, from 0 to 1. Each is a number, the same on every device, or one a device.
+    The last axis of a value is the devices; it has length 1 if all devices have the same value. The axes before it are settings:
+    a batch of costs that are simulated together. The settings of all arguments are broadcast against each other. Costs are equal if
+    all their values are.
 
-    Messages take ``p2p`` between any two devices, or what ``p2p_between`` says: of D devices D - 1 values, that of place d between
-    the devices d and d + 1 in both directions, or a matrix of D x D, [from, to], with 0 from a device to itself. Costs of all ranks
-    of a mesh have all its ranks there.
+    Parameters
+    ----------
+    forward : array_like, shape (..., devices) or (..., 1) or ()
+        Time of the forward.
+    backward : array_like, shape as ``forward``
+        Time of the full backward: input gradient plus weight gradient.
+    weight_share : array_like, shape as ``forward``
+        The weight gradient's part of the backward, from 0 to 1.
+    p2p : array_like, shape (..., 1) or ()
+        Latency of a message between any two devices.
+    overlap : array_like, shape (..., 1) or ()
+        What an overlapped pair saves, from 0 to 1. Such a pair is a forward F and a full backward B that a device runs at the same
+        time; it takes F + B - overlap x min(F, B). Schedules without such pairs do not use this value.
+    p2p_between : array_like, shape (devices - 1,) or (devices, devices), optional
+        Latencies that differ from link to link, in place of ``p2p``. Either one for each pair of neighbours, where value d holds
+        between the devices d and d + 1 in both directions; or a matrix [from, to] with zeros on its diagonal. In costs for all
+        ranks of a mesh, the devices are the ranks. There is no axis for settings.
+    unit : str or None
+        The unit of all times: "s", "ms", "us", or None for time slots without a length.
 
-    ``overlap`` is what an overlapped pair saves, a forward and a full backward that a device runs at the same time: it takes
-    F + B - overlap x min(F, B), one after the other for 0, no longer than the longer of the two for 1. It counts only for
-    schedules that have such pairs.
+    Raises
+    ------
+    HybridLabError
+        A time is not a finite number of zero or more, a share is above 1, shapes do not fit together, the unit is unknown, or
+        ``p2p`` has several values on its last axis, which could mean settings or links (``ambiguous``).
 
-    The devices are the last axis of every value, of length 1 where all are alike, as always for ``p2p`` and ``overlap``. Axes before it
-    are settings, a batch, broadcast against each other; ``p2p_between`` has none. Costs are equal if all their values are.
-
-    Raises :class:`HybridLabError` for values that are negative, not finite, ragged, or of shapes that do not fit together, for
-    unknown units, and for several values of ``p2p`` in a row, which could be settings or links.
-
+    Examples
+    --------
     >>> costs = Costs(forward=10, backward=[20, 30], p2p=1)
     >>> costs.duration("W", device=1), costs.unit
     (15.0, 'ms')
@@ -80,46 +95,46 @@ class Costs(Frozen):
         given = {"forward": forward, "backward": backward, "weight_share": weight_share, "p2p": p2p, "overlap": overlap}
         for name, value in given.items():
             array = np.atleast_1d(times(value, name))
-            if name in OF_ALL and array.shape[-1] > 1:
-                raise HybridLabError(_two_readings(name, value, array.shape))
+            if name in SHARED and array.shape[-1] > 1:
+                raise HybridLabError(_ambiguous(name, value, array.shape), "ambiguous")
             object.__setattr__(self, name, readonly(array))
-        object.__setattr__(self, "p2p_between", None if p2p_between is None else readonly(_links(p2p_between)))
+        object.__setattr__(self, "p2p_between", None if p2p_between is None else readonly(_latencies_between(p2p_between)))
         object.__setattr__(self, "unit", unit_of_time(unit))
         for name in ("weight_share", "overlap"):
             most = getattr(self, name).max()
             if most > 1:
                 part = "the backward" if name == "weight_share" else "the shorter of two operations"
-                raise HybridLabError(f"{name} is a part of {part}, from 0 to 1, not {most}")
+                raise HybridLabError(f"{name} is a part of {part}, from 0 to 1, not {most}", "out-of-range")
         if self.p2p_between is not None and (self.p2p.size > 1 or self.p2p.any()):
-            raise HybridLabError("give p2p or p2p_between, not both: each says how long the messages take")
-        _fit({name: getattr(self, name).shape for name in given}, self.p2p_between)
+            raise HybridLabError("give p2p or p2p_between, not both: each says how long the messages take", "conflicting-arguments")
+        _require_fitting_shapes({name: getattr(self, name).shape for name in given}, self.p2p_between)
 
     @classmethod
     def per_device(cls, *_: Any, **__: Any) -> NoReturn:
-        """Raise :class:`HybridLabError`: the class itself makes costs now."""
-        raise HybridLabError("Costs.per_device() is now Costs() itself: " + BY_NAME)
+        """Raise :class:`HybridLabError`: costs are now made by calling the class."""
+        raise HybridLabError("Costs.per_device() is now Costs() itself: " + BY_NAME, "removed-name")
 
     @property
     def weight_gradient(self) -> Floats:
-        """The weight gradient's time, a part of the backward."""
+        """Time of the weight gradient, shape (..., devices) or (..., 1)."""
         part: Floats = self.backward * self.weight_share
         return readonly(part)
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """Shape of the settings: () for one."""
-        return np.broadcast_shapes(*(getattr(self, name).shape[:-1] for name in (*OF_A_DEVICE, *OF_ALL)))
+        """Shape of the settings; () for costs of one setting."""
+        return np.broadcast_shapes(*(getattr(self, name).shape[:-1] for name in (*PER_DEVICE, *SHARED)))
 
     @property
     def devices(self) -> int | None:
-        """Number of devices the costs name, None if every device costs the same and so does every link."""
-        longest = max(getattr(self, name).shape[-1] for name in OF_A_DEVICE)
+        """Number of devices the costs are for; None if they are the same for all devices and links, however many."""
+        longest = max(getattr(self, name).shape[-1] for name in PER_DEVICE)
         if self.p2p_between is not None:
-            return _ends(self.p2p_between)
+            return _devices_joined(self.p2p_between)
         return longest if longest > 1 else None
 
     def table(self, devices: int, chunks: int = 1) -> Floats:
-        """Return the time of one chunk's operation, shape (4 kinds in the order F, B, I, W; devices; settings).
+        """Return the time of one chunk's operation, shape (4, devices, settings...); the kinds are in the order F, B, I, W.
 
         >>> Costs(forward=[[1], [2]], backward=4).table(devices=1)[:, 0].tolist()
         [[1.0, 2.0], [4.0, 4.0], [2.0, 2.0], [2.0, 2.0]]
@@ -130,97 +145,147 @@ class Costs(Frozen):
             wanted = f"one value, or one for each of the {devices} devices; settings go on an axis before them"
             if self.p2p_between is not None:
                 wanted += f"; and {devices - 1} values of p2p_between, or {devices} x {devices}"
-            raise HybridLabError(f"{message}: give {wanted}")
+            raise HybridLabError(f"{message}: give {wanted}", "does-not-fit")
         shape = (*self.batch, devices)
         if math.prod(shape) > MOST_CELLS:
             message = f"{math.prod(self.batch):,} settings of {counted(devices, 'device')} are more than {MOST_CELLS:,} values"
-            raise HybridLabError(f"{message} and do not fit in memory; take fewer settings at a time")
+            raise HybridLabError(f"{message} and do not fit in memory; take fewer settings at a time", "too-large")
         weight = self.weight_gradient
         kinds = (self.forward, self.backward, self.backward - weight, weight)
         return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) / chunks for kind in kinds])
 
     def pairs(self, devices: int, chunks: int = 1) -> Floats:
-        """Return the time of an overlapped pair, shape (devices, settings...).
+        """Return the time of one chunk's overlapped pair, a forward and a full backward, shape (devices, settings...).
 
         >>> Costs(forward=1, backward=2, overlap=[[0], [0.5], [1]]).pairs(devices=1).tolist()
         [[3.0, 2.5, 2.0]]
         """
         forward, backward = self.table(devices, chunks)[:2]
-        both: Floats = forward + backward - self.overlap[..., 0] * np.minimum(forward, backward)
-        return both
+        together: Floats = forward + backward - self.overlap[..., 0] * np.minimum(forward, backward)
+        return together
 
     def latency(self, sender: Ints, receiver: Ints) -> Floats:
-        """Return how long messages take, each from its ``sender`` to its ``receiver``, shape (messages, settings...).
+        """Return how long messages take, each from its ``sender`` to its ``receiver``.
 
-        Raises :class:`HybridLabError` for two devices between which ``p2p_between`` knows no link.
+        Parameters
+        ----------
+        sender, receiver : array of int, shape (messages,)
+            Devices.
 
+        Returns
+        -------
+        array of float, shape (messages, settings...)
+
+        Raises
+        ------
+        HybridLabError
+            ``p2p_between`` has no value for two devices: they are not neighbours (``no-link``), or out of range.
+
+        Examples
+        --------
         >>> Costs(forward=1, backward=2, p2p_between=[1, 5]).latency([0, 2], [1, 1]).tolist()
         [1.0, 5.0]
         """
-        sender, receiver = _devices(sender, "sender"), _devices(receiver, "receiver")
+        sender, receiver = _device_numbers(sender, "sender"), _device_numbers(receiver, "receiver")
         if sender.shape != receiver.shape:
-            raise HybridLabError(f"every sender has one receiver, but there are {sender.size} and {receiver.size}")
+            raise HybridLabError(f"every sender has one receiver, but there are {sender.size} and {receiver.size}", "wrong-length")
         if self.p2p_between is None:
             return np.broadcast_to(self.p2p[..., 0], (sender.size, *self.batch))
         last = max(sender.max(initial=0), receiver.max(initial=0))
-        if last >= _ends(self.p2p_between):
-            raise HybridLabError(f"p2p_between is for devices 0 to {_ends(self.p2p_between) - 1}, not {last}")
+        count = _devices_joined(self.p2p_between)
+        if last >= count:
+            raise HybridLabError(f"p2p_between is for devices 0 to {count - 1}, not {last}", "out-of-range")
         if self.p2p_between.ndim == 2:
             late = self.p2p_between[sender, receiver]
         else:
             apart = np.flatnonzero(np.abs(sender - receiver) != 1)
             if apart.size:
-                count, (one, other) = _ends(self.p2p_between), (int(ends[apart[0]]) for ends in (sender, receiver))
-                message = f"a message goes from device {one} to device {other}, which are no neighbours"
-                raise HybridLabError(f"{message}: give p2p_between as a matrix of {count} x {count}, [from, to]")
+                message = f"a message goes from device {sender[apart[0]]} to device {receiver[apart[0]]}, which are no neighbours"
+                raise HybridLabError(f"{message}: give p2p_between as a matrix of {count} x {count}, [from, to]", "no-link")
             late = self.p2p_between[np.minimum(sender, receiver)]
         return np.broadcast_to(late.reshape(-1, *(1 for _ in self.batch)), (sender.size, *self.batch))
 
     def duration(self, kind: Kind | str, device: int, chunks: int = 1) -> Any:
-        """Return the time of one operation of ``kind`` on ``device``: a float, or an array over the settings."""
+        """Return the time of one operation: a float, or an array with the shape of the settings.
+
+        Parameters
+        ----------
+        kind : Kind or str
+            F, B, I or W.
+        device : int
+            The device that runs it.
+        chunks : int
+            Chunks on a device. An operation of one of v chunks takes 1/v of the microbatch's time.
+
+        Raises
+        ------
+        HybridLabError
+            The kind is unknown, or the costs are for fewer devices.
+
+        Examples
+        --------
+        >>> Costs(forward=10, backward=20, weight_share=0.25).duration("W", device=0, chunks=2)
+        2.5
+        """
         device = whole_number(device, "device", at_least=0)
         if not (isinstance(kind, str) and kind in CODE):
-            raise HybridLabError(f"{short_repr(kind)} is no kind of operation: use F, B, I or W")
+            raise HybridLabError(f"{short_repr(kind)} is no kind of operation: use F, B, I or W", "unknown-operation")
         if device >= (self.devices or device + 1):
-            raise HybridLabError(f"the costs are for devices 0 to {(self.devices or 1) - 1}, not {device}")
+            raise HybridLabError(f"the costs are for devices 0 to {(self.devices or 1) - 1}, not {device}", "out-of-range")
         value = self.table(self.devices or 1, chunks)[CODE[Kind(kind)], device if self.devices else 0]
         return value if self.batch else float(value)
 
     def slower(self, devices: Iterable[int], factor: float, of: int | None = None) -> "Costs":
-        """Return costs in which the operations of ``devices`` take ``factor`` times as long.
+        """Return costs in which the operations of some devices take ``factor`` times as long.
 
-        ``of`` is the number of devices, needed where the costs name none.
+        Parameters
+        ----------
+        devices : Iterable[int]
+            The slower devices. A device that is named twice is slowed once.
+        factor : float
+            How many times as long their operations take; below 1, they are faster.
+        of : int, optional
+            The number of all devices. It must be given if the costs are the same for all devices.
 
+        Raises
+        ------
+        HybridLabError
+            A device is out of range, the factor is no time, or ``of`` is missing or contradicts the costs.
+
+        Examples
+        --------
         >>> Costs(forward=[10, 10], backward=20).slower([1], 1.5).forward
         array([10., 15.])
         """
         number = self.devices if of is None else whole_number(of, "of")
         if number is None:
-            raise HybridLabError("these costs are the same on every device: say of how many, as in slower([0], 1.5, of=4)")
+            raise HybridLabError(
+                "these costs are the same on every device: say of how many, as in slower([0], 1.5, of=4)", "missing-argument"
+            )
         if self.devices not in (None, number):
-            raise HybridLabError(f"these costs are for {self.devices} devices, not {number}: leave of out")
+            raise HybridLabError(f"these costs are for {self.devices} devices, not {number}: leave of out", "conflicting-arguments")
         by = times(factor, "factor")
         if by.ndim:
-            raise HybridLabError(f"factor must be one number for all the devices named, not {short_repr(factor)}")
+            raise HybridLabError(f"factor must be one number for all the devices named, not {short_repr(factor)}", "wrong-shape")
         scale = np.ones(number)
         for device in each_of(devices, "devices must be a list of devices, such as [0]"):
             scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = by
-        with np.errstate(over="ignore"):  # what becomes infinite is refused
+        with np.errstate(over="ignore"):  # replace() refuses times that became infinite
             return replace(self, forward=self.forward * scale, backward=self.backward * scale)
 
     def longer(self, factor: float) -> "Costs":
-        """Return costs in which every operation and every message takes ``factor`` times as long.
+        """Return costs in which all operations and all messages take ``factor`` times as long.
 
         >>> Costs(forward=10, backward=20, p2p=1).longer(0.5).duration("B", device=0)
         10.0
         """
         by = one_time(factor, "factor")
         between = None if self.p2p_between is None else by * self.p2p_between
-        with np.errstate(over="ignore"):  # what becomes infinite is refused
+        with np.errstate(over="ignore"):  # replace() refuses times that became infinite
             return replace(self, forward=by * self.forward, backward=by * self.backward, p2p=by * self.p2p, p2p_between=between)
 
     def repeated(self, pipelines: int) -> "Costs":
-        """Return the costs of so many ``pipelines`` side by side, whose devices stand one pipeline after the other.
+        """Return the costs of several equal ``pipelines`` together; their devices are numbered one pipeline after the other.
 
         >>> Costs(forward=[1, 2], backward=3).repeated(2).forward
         array([1., 2., 1., 2.])
@@ -228,7 +293,7 @@ class Costs(Frozen):
         count = whole_number(pipelines, "pipelines")
         if self.devices is None:
             return self
-        rows = {name: getattr(self, name) for name in OF_A_DEVICE}
+        rows = {name: getattr(self, name) for name in PER_DEVICE}
         rows = {name: np.concatenate([row] * count, axis=-1) if row.shape[-1] > 1 else row for name, row in rows.items()}
         between = self.p2p_between
         if between is not None and between.ndim == 2:
@@ -238,8 +303,8 @@ class Costs(Frozen):
         return replace(self, **rows, p2p_between=between)
 
 
-def _two_readings(name: str, value: Any, shape: tuple[int, ...]) -> str:
-    """Return the sentence for several values in a row where one holds for all devices."""
+def _ambiguous(name: str, value: Any, shape: tuple[int, ...]) -> str:
+    """Return the sentence for ``p2p`` or ``overlap`` with several values on the axis of the devices."""
     if name == "p2p" and len(shape) == 1:
         return f"p2p = {short_repr(value)} can be read in two ways, so write what you mean: {READINGS}"
     if name == "p2p":
@@ -247,44 +312,46 @@ def _two_readings(name: str, value: Any, shape: tuple[int, ...]) -> str:
     return f"overlap holds for all devices, so its last axis has length 1, not {shape[-1]}: [[0], [0.5], [1]] are three settings"
 
 
-def _devices(value: Any, name: str) -> Ints:
-    """Return the numbers of devices in a row."""
+def _device_numbers(value: Any, name: str) -> Ints:
+    """Return ``value`` as an array of device numbers, shape (n,), or raise."""
     if isinstance(value, np.ndarray) and value.dtype == np.intp and value.ndim == 1:
         return value
     given = times(value, name)
     devices = given.astype(np.intp) if given.ndim == 1 and (given <= LARGEST).all() else np.zeros(0, dtype=np.intp)
     if not np.array_equal(devices, given):
-        raise HybridLabError(f"{name} must be numbers of devices in a row, such as [0, 1], not {short_repr(value)}")
+        raise HybridLabError(f"{name} must be numbers of devices in a row, such as [0, 1], not {short_repr(value)}", "not-a-list")
     return devices
 
 
-def _links(value: Any) -> Floats:
-    """Return the latencies between devices, or refuse what is neither one for each pair of neighbours nor a matrix."""
+def _latencies_between(value: Any) -> Floats:
+    """Return ``p2p_between`` as an array: one latency for each pair of neighbours or a matrix; raise for other shapes."""
     array = times(value, "p2p_between")
     wanted = "p2p_between is a list of D - 1 values, such as [1, 5, 1] for 4 devices, or a matrix of D x D, [from, to]"
     if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[0] != array.shape[1]):
-        raise HybridLabError(f"{wanted}, not of shape {array.shape}")
+        raise HybridLabError(f"{wanted}, not of shape {array.shape}", "wrong-shape")
     if array.ndim == 2 and np.diag(array).any():
-        raise HybridLabError("p2p_between must have 0 from every device to itself: no message goes there")
+        raise HybridLabError("p2p_between must have 0 from every device to itself: no message goes there", "not-zero")
     return array
 
 
-def _ends(between: Floats) -> int:
+def _devices_joined(between: Floats) -> int:
     """Return how many devices the links of ``p2p_between`` join."""
     return int(between.shape[0] + (between.ndim == 1))
 
 
-def _fit(shapes: dict[str, tuple[int, ...]], between: Floats | None) -> None:
-    """Raise unless the values agree on the devices and on the settings."""
+def _require_fitting_shapes(shapes: dict[str, tuple[int, ...]], between: Floats | None) -> None:
+    """Raise if two values differ in their number of devices, or if their settings cannot be broadcast."""
     lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
     if between is not None:
-        lengths["p2p_between"] = _ends(between)
+        lengths["p2p_between"] = _devices_joined(between)
     message = ", ".join(f"{name} {length}" for name, length in lengths.items())
     if len(set(lengths.values())) > 1:
-        raise HybridLabError(f"the last axis is the devices and must agree, but has: {message}; for settings use an axis before it")
+        raise HybridLabError(
+            f"the last axis is the devices and must agree, but has: {message}; for settings use an axis before it", "does-not-fit"
+        )
     settings = {name: shape[:-1] for name, shape in shapes.items()}
     try:
         np.broadcast_shapes(*settings.values())
     except ValueError:
         message = ", ".join(f"{name} {shape}" for name, shape in settings.items())
-        raise HybridLabError(f"the axes before the last are the settings and must agree, but are: {message}") from None
+        raise HybridLabError(f"the axes before the last are the settings and must agree, but are: {message}", "does-not-fit") from None

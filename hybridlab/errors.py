@@ -1,4 +1,4 @@
-"""The errors that callers meet. Each has a sentence, which says what would work, and a code, which names the fault."""
+"""The errors of the library. Each has a sentence, which says what would work, and a code, which names the fault."""
 
 
 class HybridLabError(ValueError):
@@ -38,8 +38,8 @@ class InvalidSchedule(HybridLabError):
 
 
 class Deadlock(InvalidSchedule):
-    """A schedule is complete, but its orders make devices wait for each other, or for themselves, for ever."""
+    """A schedule has all its operations, but in its order devices wait for each other, or for themselves, for ever."""
 
 
 class UnsupportedSize(HybridLabError):
-    """A schedule does not exist for this number of devices, microbatches or chunks."""
+    """A schedule, a plan or a closed form does not exist for these sizes; the sentence names sizes that work."""

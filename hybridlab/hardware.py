@@ -1,12 +1,12 @@
-"""GPUs, their nodes and their networks: every figure in SI units, with its source.
+"""GPUs, their nodes and their networks: all figures in SI units, with their sources.
 
-Three traps lie in the figures that vendors print. Networks are sold in bits a second, and a byte has eight
-(:func:`gigabits`). NVLink is printed with both directions added up, InfiniBand with one, and a collective sends one way while
-it receives the other (:func:`each_way`). Tensor cores are printed with 2:4 sparsity, which training does not use: half of it is dense.
-Here all is bytes a second in one direction, dense FLOP a second, and bytes of which 1e9 are a GB.
+Three figures of vendors need a conversion. Network rates are given in bits a second, and a byte has eight bits
+(:func:`gigabits`). NVLink rates are the sum of both directions, InfiniBand rates are one direction (:func:`each_way`). Tensor-core
+rates are often given with 2:4 sparsity, which training does not use; the dense rate is half of it. In this module rates are bytes a
+second in one direction and dense FLOP a second, and a GB is 1e9 bytes.
 
 >>> from dataclasses import replace
->>> A100_80GB.nvlink / A100_80GB.network  # NVLink is so many times as fast as the GPU's own port
+>>> A100_80GB.nvlink / A100_80GB.network  # NVLink is 12 times as fast as the GPU's own network port
 12.0
 >>> replace(A100_80GB, network=gigabits(400)).node_network
 400000000000.0
@@ -23,11 +23,11 @@ from hybridlab.checks import checked_text, known_name, one_time, short_repr, tim
 from hybridlab.errors import HybridLabError
 
 POSITIVE = ("matmul_flops", "memory", "memory_bandwidth", "nvlink", "network")
-PERHAPS = ("fp32_flops", "fp8_flops", "nccl_nvlink")
+POSITIVE_OR_NONE = ("fp32_flops", "fp8_flops", "nccl_nvlink")
 
 
 def gigabits(number: float) -> float:
-    """Return bytes a second of a rate in gigabits a second, in which networks are sold: an eighth, times 1e9.
+    """Return a rate in bytes a second from one in gigabits a second, the unit of network products: 1e9 / 8 times it.
 
     >>> gigabits(200)  # InfiniBand HDR: 200 Gb/s, not 200 GB/s
     25000000000.0
@@ -36,7 +36,7 @@ def gigabits(number: float) -> float:
 
 
 def each_way(total: float) -> float:
-    """Return one direction of a rate printed as the sum of both, as NVLink's is: half.
+    """Return the rate of one direction, half of a rate that is the sum of both directions, as for NVLink.
 
     >>> each_way(600e9)  # NVLink of an A100: 600 GB/s on the data sheet
     300000000000.0
@@ -44,19 +44,43 @@ def each_way(total: float) -> float:
     return one_time(total, "total") / 2
 
 
-INFINIBAND_EDR, INFINIBAND_HDR, INFINIBAND_NDR = gigabits(100), gigabits(200), gigabits(400)  # bytes/s each way of a port
-PCIE_GEN3, PCIE_GEN4, PCIE_GEN5 = 16e9, 32e9, 64e9  # bytes/s each way of 16 lanes, before the encoding takes its part
+INFINIBAND_EDR, INFINIBAND_HDR, INFINIBAND_NDR = gigabits(100), gigabits(200), gigabits(400)  # a port, bytes/s in one direction
+PCIE_GEN3, PCIE_GEN4, PCIE_GEN5 = 16e9, 32e9, 64e9  # 16 lanes, bytes/s in one direction, before line encoding
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One GPU, its node and its network: peaks that no program exceeds and few reach.
+    """Peak rates and sizes of one GPU, its node and its network. Programs do not exceed them, and few reach them.
 
-    ``matmul_flops`` is the dense 16-bit peak of the tensor cores, ``fp32_flops`` that of ordinary FP32 and ``fp8_flops`` that of
-    dense FP8, in FLOP/s. ``memory`` is in bytes, ``memory_bandwidth`` in bytes/s. ``nvlink`` is what the GPU sends to others of
-    its node, ``network`` its share of the node's ports, ``nccl_nvlink`` what the NCCL library reckons NVLink to carry: each
-    in bytes/s in one direction. None stands where no source has the figure. ``source`` says where the figures are printed,
-    and which are not confirmed. Change one with ``dataclasses.replace``.
+    Change a figure with ``dataclasses.replace``.
+
+    Parameters
+    ----------
+    name : str
+        The name of the GPU.
+    matmul_flops : float
+        Dense 16-bit peak of the tensor cores, FLOP/s.
+    memory : float
+        Memory of the GPU, bytes.
+    memory_bandwidth : float
+        Peak rate of the memory, bytes/s.
+    nvlink : float
+        Rate to the other GPUs of the node, bytes/s in one direction.
+    network : float
+        The GPU's share of the node's network ports, bytes/s in one direction.
+    gpus_per_node : int
+        GPUs in a node.
+    fp32_flops, fp8_flops : float or None
+        Peaks of ordinary FP32 and of dense FP8, FLOP/s; None if no source has them.
+    nccl_nvlink : float or None
+        The NVLink rate that the NCCL library assumes, bytes/s in one direction; None if no source has it.
+    source : str
+        Where the figures are printed, and which are not confirmed.
+
+    Raises
+    ------
+    HybridLabError
+        A figure is not a finite number of at least 1, or a text is not a string.
     """
 
     name: str
@@ -75,27 +99,29 @@ class Profile:
         checked_text(self.name, "name")
         checked_text(self.source, "source")
         object.__setattr__(self, "gpus_per_node", whole_number(self.gpus_per_node, "gpus_per_node"))
-        for field in POSITIVE + PERHAPS:
+        for field in POSITIVE + POSITIVE_OR_NONE:
             value = getattr(self, field)
-            if value is None and field in PERHAPS:
+            if value is None and field in POSITIVE_OR_NONE:
                 continue
             object.__setattr__(self, field, one_time(value, field))
             if getattr(self, field) < 1:
-                raise HybridLabError(f"{field} must be at least 1, in SI units such as 25e9 bytes a second, not {short_repr(value)}")
+                raise HybridLabError(
+                    f"{field} must be at least 1, in SI units such as 25e9 bytes a second, not {short_repr(value)}", "too-small"
+                )
 
     @property
     def nvlink_total(self) -> float:
-        """NVLink as vendors print it, both directions together, in bytes/s."""
+        """NVLink rate as vendors print it, the sum of both directions, in bytes/s."""
         return 2 * self.nvlink
 
     @property
     def node_network(self) -> float:
-        """What a whole node sends to others, in bytes/s in one direction."""
+        """Rate from a whole node to other nodes, in bytes/s in one direction."""
         return self.gpus_per_node * self.network
 
     @property
     def ridge(self) -> float:
-        """FLOP for each byte of memory from which on the arithmetic takes longer than the memory.
+        """FLOP per byte of memory traffic above which arithmetic takes longer than the memory traffic.
 
         >>> A100_80GB.ridge
         153.01618440411966
@@ -103,10 +129,26 @@ class Profile:
         return self.matmul_flops / self.memory_bandwidth
 
     def roofline(self, flops: Any, nbytes: Any) -> Any:
-        """Return the least seconds for ``flops`` 16-bit operations that move ``nbytes`` to and from memory; numbers or arrays.
+        """Return the least time of a program in seconds by the roofline model: the longer of arithmetic and memory traffic.
 
-        The longer of the two times, for arithmetic and memory work side by side (Williams, Waterman and Patterson 2009).
+        Parameters
+        ----------
+        flops : array_like
+            16-bit operations of the program.
+        nbytes : array_like
+            Bytes that it moves to and from memory. Its shape must broadcast with that of ``flops``.
 
+        Returns
+        -------
+        float or array
+            Seconds.
+
+        References
+        ----------
+        Williams, Waterman and Patterson, Communications of the ACM, 2009.
+
+        Examples
+        --------
         >>> A100_80GB.roofline(flops=[312e9, 312e6], nbytes=2.039e9)
         array([0.001, 0.001])
         """
@@ -114,7 +156,8 @@ class Profile:
         try:
             seconds = np.maximum(compute, move)
         except ValueError:
-            raise HybridLabError(f"flops and nbytes must fit together, but have shapes {compute.shape} and {move.shape}") from None
+            shapes = f"{compute.shape} and {move.shape}"
+            raise HybridLabError(f"flops and nbytes must fit together, but have shapes {shapes}", "does-not-fit") from None
         return seconds if seconds.ndim else float(seconds)
 
 
@@ -189,7 +232,7 @@ GPUS: Mapping[str, Profile] = MappingProxyType({gpu.name: gpu for gpu in (V100, 
 
 
 def gpu(name: str) -> Profile:
-    """Return the profile of a GPU by its name, or refuse the name and tell the nearest.
+    """Return the profile of a GPU by its name; the error for an unknown name suggests the most similar one.
 
     >>> gpu("H200-SXM-141GB").memory_bandwidth
     4800000000000.0

@@ -1,4 +1,4 @@
-"""A mesh: where the devices of K stages and D replicas stand, and who talks to whom."""
+"""A mesh: the ranks of K stages and D replicas, and which of them exchange messages."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from hybridlab.errors import HybridLabError
 
 
 class Place(NamedTuple):
-    """Where a rank stands: its stage of the model, and the replica of the model it works for."""
+    """The place of a rank in a mesh: its pipeline stage and its replica of the model."""
 
     stage: int
     replica: int
@@ -16,13 +16,27 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Mesh:
-    """A device for every stage of every replica, numbered replica by replica: rank = replica x stages + stage.
+    """One device for each stage of each replica, numbered replica by replica: rank = replica x stages + stage.
 
-    Activations and their gradients travel along a :meth:`pipeline`, the gradients of the weights around the
-    :meth:`ring` of a :meth:`stage_group`. Raises :class:`HybridLabError` for sizes below 1, and for places and ranks
-    that are not in the mesh. The layout is that of the published hybrid simulator; other programs number the ranks of a
-    stage group one after the other.
+    Activations and their gradients travel along a :meth:`pipeline`. The gradients of the weights travel around the :meth:`ring` of
+    a :meth:`stage_group`. The published hybrid simulator numbers ranks in the same way; other programs give consecutive numbers to
+    the ranks of a stage group.
 
+    Parameters
+    ----------
+    stages : int
+        Number of pipeline stages K, at least 1.
+    replicas : int
+        Number of replicas of the pipeline D, at least 1.
+
+    Raises
+    ------
+    HybridLabError
+        A size is not a whole number of at least 1, the mesh has more than 10,000,000 devices, or a method is asked for a stage,
+        replica or rank that the mesh does not have (``out-of-range``).
+
+    Examples
+    --------
     >>> mesh = Mesh(stages=3, replicas=4)
     >>> mesh.size, mesh.rank(stage=1, replica=2), mesh.coordinates(7)
     (12, 7, Place(stage=1, replica=2))
@@ -38,7 +52,7 @@ class Mesh:
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
         if self.size > LARGEST:
             message = f"{self.stages:,} stages x {self.replicas:,} replicas"
-            raise HybridLabError(f"{message} are {self.size:,} devices; a mesh has at most {LARGEST:,}")
+            raise HybridLabError(f"{message} are {self.size:,} devices; a mesh has at most {LARGEST:,}", "too-large")
 
     @property
     def size(self) -> int:
@@ -47,24 +61,24 @@ class Mesh:
 
     def rank(self, stage: int, replica: int) -> int:
         """Return the rank of the device that holds ``stage`` of ``replica``."""
-        return _place(replica, "replica", self.replicas) * self.stages + _place(stage, "stage", self.stages)
+        return _index(replica, "replica", self.replicas) * self.stages + _index(stage, "stage", self.stages)
 
     def coordinates(self, rank: int) -> Place:
-        """Return the stage and the replica of ``rank``: the inverse of :meth:`rank`."""
-        replica, stage = divmod(_place(rank, "rank", self.size), self.stages)
+        """Return the stage and the replica of ``rank``. This is the inverse of :meth:`rank`."""
+        replica, stage = divmod(_index(rank, "rank", self.size), self.stages)
         return Place(stage, replica)
 
     def stage_group(self, stage: int) -> tuple[int, ...]:
-        """Return the ranks that hold copies of one stage, replica by replica: those that average its gradients."""
-        return tuple(range(_place(stage, "stage", self.stages), self.size, self.stages))
+        """Return the ranks that hold ``stage``, in the order of the replicas. They average its gradients."""
+        return tuple(range(_index(stage, "stage", self.stages), self.size, self.stages))
 
     def pipeline(self, replica: int) -> tuple[int, ...]:
-        """Return the ranks of one replica, stage by stage."""
-        first = _place(replica, "replica", self.replicas) * self.stages
+        """Return the ranks of ``replica``, in the order of the stages."""
+        first = _index(replica, "replica", self.replicas) * self.stages
         return tuple(range(first, first + self.stages))
 
     def ring(self, stage: int) -> tuple[tuple[int, int], ...]:
-        """Return (sender, receiver) of every link of a stage's ring; none where one replica has nobody to send to.
+        """Return the links of a stage's ring as pairs (sender, receiver), or () if there is one replica.
 
         >>> Mesh(stages=3, replicas=4).ring(0)
         ((0, 3), (3, 6), (6, 9), (9, 0))
@@ -73,9 +87,9 @@ class Mesh:
         return tuple(zip(group, (*group[1:], group[0]), strict=True)) if self.replicas > 1 else ()
 
 
-def _place(value: int, name: str, count: int) -> int:
-    """Return ``value`` as an int below ``count``, or refuse it with the places there are."""
+def _index(value: int, name: str, count: int) -> int:
+    """Return ``value`` as an int from 0 to ``count`` - 1, or raise."""
     number = whole_number(value, name, at_least=0)
     if number >= count:
-        raise HybridLabError(f"there is no {name} {number}: the last one is {count - 1}")
+        raise HybridLabError(f"there is no {name} {number}: the last one is {count - 1}", "out-of-range")
     return number

@@ -1,7 +1,7 @@
-"""A transformer's shape, and what follows from it: parameters, operations, bytes moved through memory, activation memory.
+"""The shape of a transformer, and what follows from it: parameters, operations, memory traffic, activation memory.
 
-Letters of the papers: l layers, h hidden, a heads, s sequence, V vocabulary, b samples of a microbatch, t GPUs that share each
-layer (tensor parallelism). Numbers are kept in 16 bits, as in mixed-precision training.
+Letters of the papers: l layers, h hidden size, a attention heads, s sequence length, V vocabulary, b samples of a microbatch, t GPUs
+that share each layer (tensor parallelism), p pipeline stages, v chunks of a stage. Numbers have 16 bits, as in mixed-precision training.
 """
 
 from dataclasses import dataclass
@@ -12,26 +12,34 @@ from hybridlab.errors import UnsupportedSize
 
 RECOMPUTE = ("none", "selective", "full")
 
-# Bytes that a layer's element-wise operations read and write, every operation once through memory, 2 bytes a number and 1 a
-# dropout mask: (forward, backward). Of a token and a unit of the hidden size: two normalisations, two additions of bias, dropout
-# and residual; backward also the sums of residuals' gradients and the gradients of biases and of the normalisations' weights.
+# Bytes that the element-wise operations of a layer read and write, as (forward, backward). Each operation reads its operands from
+# memory and writes its result to memory; a number takes 2 bytes, an element of a dropout mask 1.
+# Bytes per token and hidden unit that each GPU moves in full: two normalisations, two additions of bias, dropout and residual. In
+# the backward also the sums of the residuals' gradients, and the gradients of the biases and of the normalisations' weights.
 WHOLE = (4 + 7 + 4 + 7, 2 * (5 + 6) + 2 * 10 + 4)
-# The same of what tensor parallelism shares out: GeLU with its bias, on 4h numbers, and the attention's output brought in order.
+# Bytes per token and hidden unit that tensor parallelism divides: GeLU and its bias on 4h numbers, and a copy of the attention's output.
 SHARED = (16 + 4, 24 + 8 + 6 + 4)
-# Of each of the a x s x s scores of a sample: softmax, 2 read and 2 written, and dropout; backward both the other way.
+# Bytes per attention score, of which a sample has a x s x s: softmax (2 read, 2 written) and dropout.
 SCORES = (4 + 5, 5 + 6)
-# The scores once more, written and read by the products around them, two forward and four backward: beside 8 and 16 bytes of a
-# token and a unit of the hidden size, for the other operands of these products (query, key, value, output, and their gradients).
+# Bytes per score that the matrix products before and after the softmax move: two products forward, four backward. The other operands
+# of these products (query, key, value, output and their gradients) move 8 bytes forward and 16 backward per token and hidden unit.
 PRODUCTS_OF_SCORES = (4, 8)
-HEAD = 52  # bytes a logit, in FP32: maximum, difference, exponential, sum, quotient, and the gradient
+HEAD = 52  # bytes per logit, in FP32: maximum, difference, exponential, sum, quotient, and the gradient
 
 
 class Work(NamedTuple):
-    """What one GPU does for one microbatch: ``flops`` of matrix products, bytes through its memory, ``all_reduces``.
+    """The work of one GPU for one microbatch: forward, recomputation and backward together.
 
-    Forward, backward and what is recomputed together. ``operand_bytes`` are those that matrix products read and write,
-    ``elementwise_bytes`` those of all other operations. The all-reduces are those of tensor parallelism, of the microbatch's
-    activations each.
+    Attributes
+    ----------
+    flops : float
+        Operations of the matrix products.
+    operand_bytes : float
+        Bytes that the matrix products read and write.
+    elementwise_bytes : float
+        Bytes that all other operations read and write.
+    all_reduces : int
+        All-reduces of tensor parallelism, each over the microbatch's activations.
     """
 
     flops: float
@@ -41,14 +49,36 @@ class Work(NamedTuple):
 
     @property
     def nbytes(self) -> float:
-        """All bytes through memory."""
+        """All bytes read from and written to memory."""
         return self.operand_bytes + self.elementwise_bytes
 
 
 @dataclass(frozen=True)
 class Transformer:
-    """The shape of a GPT model: ``layers`` of ``hidden`` units and ``heads``, a ``vocabulary``, samples of ``sequence`` tokens.
+    """The shape of a GPT model.
 
+    Parameters
+    ----------
+    layers : int
+        Transformer layers, l.
+    hidden : int
+        Hidden size, h. It must be a multiple of ``heads``.
+    heads : int
+        Attention heads of a layer, a.
+    vocabulary : int
+        Size of the vocabulary, V.
+    sequence : int
+        Tokens of a sample, s.
+
+    Raises
+    ------
+    HybridLabError
+        A size is not a whole number of at least 1.
+    UnsupportedSize
+        ``hidden`` is not a multiple of ``heads``.
+
+    Examples
+    --------
     >>> Transformer(layers=96, hidden=12288, heads=96).parameters / 1e9
     174.615822336
     """
@@ -65,11 +95,11 @@ class Transformer:
         if self.hidden % self.heads:
             near = max(self.hidden // self.heads, 1) * self.heads
             message = f"{self.hidden} is not a multiple of {self.heads}; try {near} or {near + self.heads}"
-            raise UnsupportedSize(f"each head has hidden / heads units: hidden {message}")
+            raise UnsupportedSize(f"each head has hidden / heads units: hidden {message}", "not-divisible")
 
     @property
     def layer_parameters(self) -> int:
-        """Weights, biases and normalisation of one layer, 12h^2 + 13h."""
+        """Parameters of one layer: weights, biases and normalisations, 12h^2 + 13h."""
         return (12 * self.hidden + 13) * self.hidden
 
     @property
@@ -78,11 +108,22 @@ class Transformer:
         return self.layers * self.layer_parameters + (self.vocabulary + self.sequence) * self.hidden
 
     def flops(self, batch: int, recompute: str = "none") -> float:
-        """Return the operations of the matrix products of one step on ``batch`` samples, what is recomputed included.
+        """Return the operations of the matrix products of one step, with recomputed ones.
 
-        With full recomputation 96Bslh^2 (1 + s/(6h) + V/(16lh)) (Narayanan et al., arXiv 2104.04473, eq. (3)); without, 72 in
-        place of 96 and V/(12lh) (Korthikanti et al., arXiv 2205.05198, appendix A).
+        Parameters
+        ----------
+        batch : int
+            Samples of the step, B.
+        recompute : str
+            "none", "selective" or "full".
 
+        References
+        ----------
+        Full recomputation: 96 B s l h^2 (1 + s/(6h) + V/(16lh)), Narayanan et al., arXiv 2104.04473, eq. (3). No recomputation:
+        72 B s l h^2 (1 + s/(6h) + V/(12lh)), Korthikanti et al., arXiv 2205.05198, appendix A.
+
+        Examples
+        --------
         >>> gpt = Transformer(layers=96, hidden=12288, heads=96)
         >>> f"{gpt.flops(1536, 'full'):.4g}", f"{gpt.flops(1536):.4g}"
         ('4.511e+18', '3.386e+18')
@@ -92,22 +133,38 @@ class Transformer:
         return batch * (self.layers * layer.flops + head.flops)
 
     def layer_work(self, microbatch: int, tensor: int = 1, recompute: str = "none", sequence_parallel: bool = False) -> Work:
-        """Return what a GPU does in one layer for one microbatch, forward, recomputation and backward.
+        """Return the work of one GPU in one layer for one microbatch: forward, recomputation and backward.
 
-        Every matrix product reads its operands and writes its result once; every element-wise operation too. Sequence
-        parallelism divides the operations outside attention and MLP by t as well (Korthikanti et al., sec. 4.2.2); its all-gathers
-        and reduce-scatters carry the bytes of the all-reduces that they replace.
+        Each matrix product and each element-wise operation reads its operands and writes its result once.
 
+        Parameters
+        ----------
+        microbatch : int
+            Samples of the microbatch, b.
+        tensor : int
+            GPUs that share the layer, t.
+        recompute : str
+            "none", "selective" (the attention's core) or "full" (the whole layer).
+        sequence_parallel : bool
+            Whether t also divides the operations outside attention and MLP. The all-gathers and reduce-scatters that this needs carry
+            as many bytes as the all-reduces that they replace.
+
+        References
+        ----------
+        Sequence parallelism: Korthikanti et al., arXiv 2205.05198, sec. 4.2.2.
+
+        Examples
+        --------
         >>> Transformer(layers=48, hidden=6144, heads=64).layer_work(4, tensor=8)
         Work(flops=2937757630464.0, operand_bytes=3762290688.0, elementwise_bytes=6496976896.0, all_reduces=4)
         """
         known_name(recompute, RECOMPUTE, "recomputation")
-        again, core = int(recompute == "full"), int(recompute != "none")  # forwards run again: the layer's, its attention's
+        again, core = int(recompute == "full"), int(recompute != "none")  # whether the layer's and the attention's forward run again
         h, s, t = self.hidden, self.sequence, whole_number(tensor, "tensor")
         microbatch = whole_number(microbatch, "microbatch")
         tokens, scores = microbatch * s, self.heads * s * s * microbatch / t
         linear, attention = 24.0 * tokens * h * h / t, 4.0 * tokens * s * h / t
-        matrices = 2 * (tokens * (4 * h + 12 * h / t) + 12 * h * h / t)  # operands of the products with the four of weights, each way
+        matrices = 2 * (tokens * (4 * h + 12 * h / t) + 12 * h * h / t)  # bytes of one pass of the products with the four weight matrices
         whole, shared = (tokens * h / (t if true_or_false(sequence_parallel, "sequence_parallel") else 1), tokens * h / t)
         attended, attended_back = PRODUCTS_OF_SCORES[0] * scores + 8 * shared, PRODUCTS_OF_SCORES[1] * scores + 16 * shared
         forward, backward = WHOLE[0] * whole + SHARED[0] * shared, WHOLE[1] * whole + SHARED[1] * shared
@@ -116,8 +173,17 @@ class Transformer:
         return Work((3 + again) * linear + (3 + core) * attention, operands, elementwise, 4 + 2 * again if t > 1 else 0)
 
     def head_work(self, microbatch: int, tensor: int = 1) -> Work:
-        """Return what a GPU does for one microbatch to turn hidden units into logits, a loss and its gradient.
+        """Return the work of one GPU on the logits of one microbatch: the logits, the loss and its gradient.
 
+        Parameters
+        ----------
+        microbatch : int
+            Samples of the microbatch, b.
+        tensor : int
+            GPUs that share the vocabulary, t.
+
+        Examples
+        --------
         >>> Transformer(layers=48, hidden=6144, heads=64).head_work(4, tensor=8).flops / 1e12
         1.9327352832
         """
@@ -127,11 +193,18 @@ class Transformer:
         return Work(6.0 * tokens * h * share, operands, HEAD * tokens * share, int(tensor > 1))
 
     def layer_activation_bytes(self, microbatch: int, tensor: int = 1, recompute: str = "none", sequence_parallel: bool = False) -> float:
-        """Return the bytes that one layer keeps of one microbatch on one GPU, from its forward to its backward.
+        """Return the bytes that one layer keeps on one GPU for one microbatch, from its forward to its backward.
 
-        Of sbh: 10 + 24/t + 5as/(ht) with nothing recomputed, 10 + 24/t without the attention's core (selective), the layer's
-        input, 2, alone (full). Sequence parallelism divides the 10, and the 2, by t too. Korthikanti et al., Table 2.
+        No recomputation keeps sbh (10 + 24/t + 5as/(ht)) bytes, selective recomputation sbh (10 + 24/t), full recomputation 2sbh, which
+        is the input of the layer. Sequence parallelism also divides the 10 and the 2 by t. The arguments are those of
+        :meth:`layer_work`.
 
+        References
+        ----------
+        Korthikanti et al., arXiv 2205.05198, Table 2.
+
+        Examples
+        --------
         >>> gpt = Transformer(layers=48, hidden=6144, heads=64)
         >>> [round(gpt.layer_activation_bytes(4, 8, recompute) / 1e6) for recompute in RECOMPUTE]
         [1325, 654, 101]
@@ -155,11 +228,28 @@ class Transformer:
         sequence_parallel: bool = False,
         microbatches: int | None = None,
     ) -> float:
-        """Return the activation memory of a GPU of the first stage, in bytes: it holds as many microbatches as there are stages.
+        """Return the activation memory of one GPU of the first stage in bytes, under 1F1B or interleaved 1F1B.
 
-        So l layers' worth, times 1 + (p-1)/(pv) with v chunks, on each of p stages, but no more than ``microbatches`` fill. The
-        embedding's input and the logits are left out. Korthikanti et al., arXiv 2205.05198, sec. 4.2.3.
+        The first of p stages holds p microbatches of l/p layers at once. With v > 1 chunks it holds 1 + (p-1)/(pv) times as much.
+        The input of the embedding and the logits are not counted.
 
+        Parameters
+        ----------
+        microbatch, tensor, recompute, sequence_parallel
+            As in :meth:`layer_work`.
+        pipeline : int
+            Pipeline stages, p.
+        chunks : int
+            Chunks of each stage, v.
+        microbatches : int, optional
+            Microbatches of a step, if there may be fewer than the stage could hold.
+
+        References
+        ----------
+        Korthikanti et al., arXiv 2205.05198, sec. 4.2.3.
+
+        Examples
+        --------
         >>> round(Transformer(layers=96, hidden=12288, heads=96).activation_bytes(1, tensor=8, pipeline=8, chunks=3) / 2**30, 5)
         66.84375
         """

@@ -1,7 +1,7 @@
-"""Colours that figures and widgets share: one a kind of operation, span or line, told apart by people who are colour-blind.
+"""The colours of figures and widgets: one for each kind of operation, span and line, distinct for colour-blind readers.
 
-Those of operations are four of the eight colours of Okabe and Ito (Color Universal Design, 2008), those of the hops of a
-ring two more; the optimiser is grey. Text on operations and on the optimiser is black. Lines differ in dash and marker, too.
+Operations have four and the hops of a ring two of the eight colours of Okabe and Ito (Color Universal Design, 2008); the optimiser is
+grey. Lines also differ in dash and marker.
 """
 
 from collections.abc import Mapping
@@ -16,26 +16,26 @@ from hybridlab.schedule import Operations
 KIND_COLOURS: Mapping[str, str] = MappingProxyType({"F": "#56B4E9", "B": "#E69F00", "I": "#F0E442", "W": "#009E73"})
 SPAN_COLOURS: Mapping[str, str] = MappingProxyType({"reduce-scatter": "#CC79A7", "all-gather": "#0072B2", "optimiser": "#B8BEC6"})
 
-# Of the parts of a bar, in their order: no two neighbours of one lightness, so that they are told apart without colour, too
+# The parts of a stacked bar, in this order: neighbours differ in lightness, so they are distinct in black and white
 PART_COLOURS = (*(KIND_COLOURS[kind] for kind in "FBWI"), *(SPAN_COLOURS[kind] for kind in ("reduce-scatter", "optimiser", "all-gather")))
 LIGHTEST = 0.6  # share of white in the lightest shade
-MOST_LINES = 18  # each colour with three dashes and markers
+MOST_LINES = 18  # 6 colours, each with 3 combinations of dash and marker
 
 
 class LineStyle(NamedTuple):
-    """How one of several lines is drawn: widths and ``size`` (of the marker) in points, ``dash`` in widths of the line (() is full)."""
+    """The colour, dash and marker of one line of a figure."""
 
-    colour: str  # on white paper
-    on_dark: str
-    dash: tuple[float, ...]
-    width: float
-    marker: str  # as matplotlib names them
-    size: float
+    colour: str  # on a light background
+    on_dark: str  # on a dark background
+    dash: tuple[float, ...]  # lengths of dashes and gaps, in widths of the line; () is a solid line
+    width: float  # points
+    marker: str  # matplotlib's name
+    size: float  # of the marker, points
     hollow: bool
 
 
-# Colours of Okabe and Ito, the lighter ones darkened for white paper. Where lines coincide, a later and thinner one
-# lies on an earlier one, whose marker is larger and hollow.
+# Colours of Okabe and Ito; the lighter ones are darkened for a light background. Thick lines with large hollow markers alternate with
+# thin lines with small filled ones: where two lines coincide, both stay visible.
 _LINES = (
     LineStyle("#0072B2", "#6CC0F5", (), 2.4, "o", 9.0, True),
     LineStyle("#C05000", "#FF9F5A", (4, 2), 1.5, "s", 4.5, False),
@@ -47,8 +47,15 @@ _LINES = (
 
 
 def line_style(place: int) -> LineStyle:
-    """Return the style of line ``place``, from 0; the first eighteen differ in colour, or in both dash and marker.
+    """Return the style of the line with index ``place``; the first 18 styles differ in colour, or in both dash and marker.
 
+    Parameters
+    ----------
+    place : int
+        The index of the line in its figure, from 0.
+
+    Examples
+    --------
     >>> line_style(0).marker, line_style(6).colour == line_style(0).colour, line_style(6).marker
     ('o', True, 's')
     """
@@ -58,7 +65,7 @@ def line_style(place: int) -> LineStyle:
 
 
 def ink_on(colour: str) -> str:
-    """Return the colour of text on one of the colours above: white on the one dark blue.
+    """Return the colour of text on a background of this palette: white on the dark blue of all-gathers, else black.
 
     >>> ink_on("#F0E442"), ink_on(PART_COLOURS[-1])
     ('#000000', '#FFFFFF')
@@ -67,8 +74,24 @@ def ink_on(colour: str) -> str:
 
 
 def shade_colour(kind: str, shade: int, shades: int) -> str:
-    """Return the colour of an operation in one of ``shades``, from 0 on: later ones are lighter.
+    """Return the colour of an operation in one of several shades: a later shade is lighter.
 
+    Parameters
+    ----------
+    kind : str
+        F, B, I or W.
+    shade : int
+        Which shade, from 0.
+    shades : int
+        How many shades there are.
+
+    Returns
+    -------
+    str
+        A colour such as "#56B4E9".
+
+    Examples
+    --------
     >>> [shade_colour("F", shade, 2) for shade in range(2)]
     ['#56B4E9', '#BBE1F6']
     """
@@ -78,7 +101,9 @@ def shade_colour(kind: str, shade: int, shades: int) -> str:
 
 
 def shades_of(schedule: Operations) -> Ints:
-    """Return the shade of every operation: the chunk that it runs, after all chunks of the copies of the weights before its own.
+    """Return the index of the shade of each operation, shape (operations,).
+
+    Shade c is chunk c of the device. If there are two copies of the weights and v chunks, the second copy has the shades from v on.
 
     >>> from hybridlab.schedules import build
     >>> shades_of(build("hanayo", devices=1, microbatches=1)).tolist(), shades_of(build("chimera", 2, 2)).tolist()

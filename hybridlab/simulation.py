@@ -1,4 +1,4 @@
-"""Simulation: a schedule and costs make a timeline."""
+"""Simulation: from a schedule and its costs to a timeline."""
 
 import math
 from collections.abc import Sequence
@@ -16,12 +16,31 @@ from hybridlab.timeline import Timeline
 
 
 def simulate(schedule: Operations, costs: Costs) -> Timeline:
-    r"""Return when every operation runs: as soon as its device is free and its input has arrived.
+    r"""Return the timeline of a schedule: each operation starts as soon as its device is free and its input has arrived.
 
-    An operation starts at max(end of the operation before it on its device, end of its source + latency if that ran on
-    another device); the two of an overlapped pair start and end together. Leading axes of ``costs`` are settings, all
-    timed in one pass; n operations take O(n) numpy work. The timeline has the unit of the costs.
+    An operation starts at the later of two times: the end of the operation before it on its device, and the end of the operation
+    that makes its input, plus the latency of the message if that ran on another device. The two operations of an overlapped pair
+    start together and end together.
 
+    Parameters
+    ----------
+    schedule : Schedule or Replicated
+        The order of the operations on each device.
+    costs : Costs
+        Their times. All settings of a batch are simulated in one pass.
+
+    Returns
+    -------
+    Timeline
+        In the unit of the costs; ``start`` and ``end`` have shape (settings..., operations).
+
+    Raises
+    ------
+    HybridLabError
+        The costs are for another number of devices, or the arrays do not fit in memory.
+
+    Examples
+    --------
     >>> from hybridlab.schedule import Schedule
     >>> pipeline = Schedule.parse("0F0 0B0\n1F0 1B0")
     >>> simulate(pipeline, Costs(forward=1, backward=2, p2p=0.5)).makespan
@@ -31,33 +50,50 @@ def simulate(schedule: Operations, costs: Costs) -> Timeline:
 
 
 def simulate_many(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
-    """Return the timelines of several schedules, each with its costs, timed together in one pass.
+    """Return the timelines of several schedules, each with its own costs, simulated in one pass.
 
-    That is faster than one after the other where schedules are small. Their costs must have the same number of settings, in
-    batches of one shape. Raises :class:`HybridLabError` for other costs, and for more than fits in memory.
+    For many small schedules this is faster than one call of :func:`simulate` for each.
 
+    Parameters
+    ----------
+    runs : sequence of (Schedule or Replicated, Costs)
+        The settings of all costs must have the same shape.
+
+    Returns
+    -------
+    list of Timeline
+        In the order of ``runs``.
+
+    Raises
+    ------
+    HybridLabError
+        ``runs`` are no such pairs, the shapes of the settings differ, costs are for another number of devices, or the arrays do not
+        fit in memory.
+
+    Examples
+    --------
     >>> from hybridlab.schedules import build
     >>> costs = Costs(forward=1, backward=2)
     >>> [timeline.makespan for timeline in simulate_many([(build("gpipe", 2, 4), costs), (build("1f1b", 4, 4), costs)])]
     [15.0, 21.0]
     """
     runs = list(each_of(runs, "simulate_many takes pairs of a Schedule and Costs"))
-    _check(runs)
+    _require_runs(runs)
     if not runs:
         return []
     bounds = np.cumsum([0, *(schedule.kind.size for schedule, _ in runs)])
-    rows, slots, source, before, pairs = _in_slots([schedule for schedule, _ in runs], bounds)
-    duration, latency = _durations(runs, rows), _latencies(runs, rows, bounds)
-    in_slot = np.split(pairs, np.searchsorted(pairs, slots[1:-1])) if pairs.size else repeat(pairs)
+    rows, slots, source, before, pairs = _by_slot([schedule for schedule, _ in runs], bounds)
+    duration, latency = _operation_times(runs, rows), _arrival_delays(runs, rows, bounds)
+    pairs_of_slot = np.split(pairs, np.searchsorted(pairs, slots[1:-1])) if pairs.size else repeat(pairs)
     start = np.empty_like(duration)
-    end = np.zeros((rows.size + 1, *duration.shape[1:]))  # the last entry is where the absent sources and predecessors point
-    for (low, high), both in zip(pairwise(slots), in_slot, strict=False):
+    end = np.zeros((rows.size + 1, *duration.shape[1:]))  # the last entry stays 0: operations without a source or a predecessor read it
+    for (low, high), first in zip(pairwise(slots), pairs_of_slot, strict=False):
         now = slice(low, high)
         arrival = end.take(source[now], axis=0)
         arrival += latency[now]
         np.maximum(arrival, end.take(before[now], axis=0), out=start[now])
-        if both.size:
-            start[both] = start[both + 1] = np.maximum(start[both], start[both + 1])
+        if first.size:
+            start[first] = start[first + 1] = np.maximum(start[first], start[first + 1])
         np.add(start[now], duration[now], out=end[now])
     starts, ends = np.empty_like(duration), np.empty_like(duration)
     starts[rows], ends[rows] = start, end[:-1]
@@ -69,34 +105,35 @@ def simulate_many(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
 
 
 def latencies(schedule: Operations, costs: Costs) -> Floats:
-    r"""Return how long the message to each operation takes, 0 where it needs none, shape (settings..., operations).
+    r"""Return the latency of the message that each operation needs, shape (settings..., operations); 0 if it needs none.
 
     >>> from hybridlab.schedule import Schedule
     >>> latencies(Schedule.parse("0F0 0B0\n1F0 1B0"), Costs(forward=1, backward=2, p2p=0.5))
     array([0. , 0.5, 0.5, 0. ])
     """
     late = np.zeros((schedule.kind.size, *costs.batch))
-    late[schedule.crosses] = _of_messages(schedule, costs)
+    late[schedule.crosses] = _message_times(schedule, costs)
     return np.moveaxis(late, 0, -1)
 
 
-def _check(runs: list[Any]) -> None:
+def _require_runs(runs: list[Any]) -> None:
+    """Raise if ``runs`` are not pairs of a schedule and costs with settings of one shape, or do not fit in memory."""
     for run in runs:
         if not isinstance(run, tuple) or len(run) != 2 or not isinstance(run[0], Operations) or not isinstance(run[1], Costs):
             message = " and ".join(map(short_repr, run)) if isinstance(run, tuple) else short_repr(run)
-            raise HybridLabError(f"simulate takes a Schedule and Costs, not {message}")
+            raise HybridLabError(f"simulate takes a Schedule and Costs, not {message}", "wrong-type")
     shapes = {costs.batch for _, costs in runs}
     if len(shapes) > 1:
-        raise HybridLabError(f"schedules side by side need costs with settings of one shape, not {sorted(shapes)}")
+        raise HybridLabError(f"schedules side by side need costs with settings of one shape, not {sorted(shapes)}", "does-not-fit")
     settings = math.prod(next(iter(shapes), ()))
     operations = sum(schedule.kind.size for schedule, _ in runs)
     if operations * settings > MOST_CELLS:
         message = f"{operations:,} operations x {settings:,} settings is more than {MOST_CELLS:,}"
-        raise HybridLabError(f"{message} and does not fit in memory; simulate fewer settings at a time")
+        raise HybridLabError(f"{message} and does not fit in memory; simulate fewer settings at a time", "too-large")
 
 
-def _durations(runs: list[tuple[Operations, Costs]], rows: Ints) -> Floats:
-    """Return how long each of the rows takes, shape (operations, settings...)."""
+def _operation_times(runs: list[tuple[Operations, Costs]], rows: Ints) -> Floats:
+    """Return how long the operation of each row takes, shape (operations, settings...)."""
     tables, places, size = [], [], 0
     for schedule, costs in runs:
         devices, first = schedule.devices, schedule.pairs
@@ -111,25 +148,27 @@ def _durations(runs: list[tuple[Operations, Costs]], rows: Ints) -> Floats:
     return np.concatenate(tables).take(np.concatenate(places)[rows], axis=0)
 
 
-def _latencies(runs: list[tuple[Operations, Costs]], rows: Ints, bounds: Ints) -> Floats:
-    """Return how long the message to each of the rows takes, 0 where it needs none, shape (operations, settings...)."""
+def _arrival_delays(runs: list[tuple[Operations, Costs]], rows: Ints, bounds: Ints) -> Floats:
+    """Return the latency of the message that each row needs, shape (operations, settings...); 0 if it needs none."""
     place = np.empty_like(rows)
     place[rows] = np.arange(rows.size)
     late = np.zeros((rows.size, *runs[0][1].batch))
     for (schedule, costs), low in zip(runs, bounds, strict=False):
-        late[place[low + np.flatnonzero(schedule.crosses)]] = _of_messages(schedule, costs)
+        late[place[low + np.flatnonzero(schedule.crosses)]] = _message_times(schedule, costs)
     return late
 
 
-def _of_messages(schedule: Operations, costs: Costs) -> Floats:
-    """Return how long each message takes, shape (messages, settings...)."""
+def _message_times(schedule: Operations, costs: Costs) -> Floats:
+    """Return the latency of each message of the schedule, shape (messages, settings...)."""
     return costs.latency(schedule.device[schedule.source[schedule.crosses]], schedule.device[schedule.crosses])
 
 
-def _in_slots(schedules: Sequence[Operations], bounds: Ints) -> tuple[Ints, list[int], Ints, Ints, Ints]:
-    """Return all rows slot by slot, where slots begin, and the places of each row's source, of its predecessor, of pairs.
+def _by_slot(schedules: Sequence[Operations], bounds: Ints) -> tuple[Ints, list[int], Ints, Ints, Ints]:
+    """Return the rows of all schedules sorted by slot, and their dependencies as places in that order.
 
-    The rows of one schedule follow those of the one before, from ``bounds`` on.
+    Row i of schedule k is row ``bounds[k]`` + i of all. The result is: the sorted rows; the places where slots begin; the place of
+    each row's source and of its predecessor on the device, or the number of rows if there is none; the place of the first operation
+    of each overlapped pair.
     """
     slot = np.concatenate([schedule.slot for schedule in schedules])
     rows = np.argsort(slot, kind="stable")
@@ -137,12 +176,12 @@ def _in_slots(schedules: Sequence[Operations], bounds: Ints) -> tuple[Ints, list
     place = np.empty(rows.size + 1, dtype=np.intp)
     place[rows] = np.arange(rows.size)
     place[-1] = rows.size
-    source = np.concatenate([_moved(each.source, low) for each, low in zip(schedules, bounds, strict=False)])
-    before = np.concatenate([_moved(each.before, low) for each, low in zip(schedules, bounds, strict=False)])
+    source = np.concatenate([_shifted(each.source, low) for each, low in zip(schedules, bounds, strict=False)])
+    before = np.concatenate([_shifted(each.before, low) for each, low in zip(schedules, bounds, strict=False)])
     pairs = np.concatenate([each.pairs + low for each, low in zip(schedules, bounds, strict=False)])
     return rows, begins, place[source[rows]], place[before[rows]], np.sort(place[pairs])
 
 
-def _moved(rows: Ints, low: int) -> Ints:
-    """Return row numbers of one schedule as row numbers of all, where its rows begin at ``low``; -1 stays."""
+def _shifted(rows: Ints, low: int) -> Ints:
+    """Return row numbers of one schedule as row numbers of all schedules: ``low`` more, except that -1 (no row) stays."""
     return np.where(rows < 0, -1, rows + low)

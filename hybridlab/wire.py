@@ -1,4 +1,4 @@
-"""Wire formats: what numbers become on their way from one device to another, and how many bytes that takes."""
+"""Wire formats: how numbers are encoded in messages between devices, with which error and in how many bytes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,16 +13,19 @@ from hybridlab.errors import HybridLabError
 Real = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]
 
-LEVELS = 127  # codes run from -127 to 127, so that zero is exact and both signs are alike
+LEVELS = 127  # codes run from -127 to 127: zero is exact, and the range is the same for both signs
 CODES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16, "BF16": np.uint16, "INT8": np.int8}
 SCALES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16}
-LARGEST = {"FP32": 3.4028235e38, "FP16": 65504.0, "BF16": 3.3895314e38, "INT8": 3.4028232e38}  # 127 float32 scales' reach
+LARGEST_NUMBER = {"FP32": 3.4028235e38, "FP16": 65504.0, "BF16": 3.3895314e38, "INT8": 3.4028232e38}  # INT8: 127 scales
 ROUNDOFF = {"FP32": 2.0**-24, "FP16": 2.0**-11, "BF16": 2.0**-8}
 
 
 @dataclass(frozen=True, eq=False)
 class Packet:
-    """A message as it travels: a code for every number and, for INT8, a scale for every block. Bytes are exact."""
+    """An encoded message: one code for each number and, in INT8, one scale for each block.
+
+    Its byte counts are those of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` makes packets.
+    """
 
     wire: "WireFormat"
     codes: npt.NDArray[Any]
@@ -46,17 +49,37 @@ class Packet:
 
 @dataclass(frozen=True)
 class WireFormat:
-    """A form that numbers take on the wire: FP32, FP16, BF16, or INT8 with a scale for each message or each block.
+    """The encoding of numbers in a message: FP32, FP16, BF16, or INT8 with one scale for each message or each block.
 
-    FP32, FP16 and BF16 round every number to the nearest, ties to even (BF16 by way of float32). INT8 divides the
-    numbers of a block by their scale, at least max|x| / 127, and sends whole numbers from -127 to 127: rounded to the
-    nearest, or if ``stochastic`` up with a probability equal to the fraction, so that the mean is right (QSGD,
-    Alistarh et al., NIPS 2017). ``block`` is the count of numbers that share a scale, None for the whole message;
-    ``scale`` is the form of the scale, FP32 (4 bytes) or FP16 (2 bytes).
+    FP32, FP16 and BF16 round each number to the nearest value of the format, ties to even (BF16 after a conversion to float32).
+    INT8 divides the numbers of a block by the block's scale, at least max|x| / 127, and sends whole numbers from -127 to 127.
 
-    NaN, infinity and numbers that a format cannot carry are refused with :class:`HybridLabError`, alike for every
-    format: nothing is clipped, nothing becomes infinite on the way. Numbers too small for a format are rounded like others, to 0.
+    No number is clipped, and no number becomes infinite. Numbers too small for a format are rounded to 0.
 
+    Parameters
+    ----------
+    name : str
+        "FP32", "FP16", "BF16" or "INT8".
+    block : int or None
+        How many numbers share a scale; None: one scale for the whole message. INT8 only.
+    stochastic : bool
+        False rounds to the nearest. True rounds up with a probability equal to the fractional part, so that the rounded number
+        has the right mean. INT8 only.
+    scale : str
+        The format of the scales, "FP32" (4 bytes) or "FP16" (2 bytes). INT8 only.
+
+    Raises
+    ------
+    HybridLabError
+        The name is unknown, or an argument for INT8 is given to another format. :meth:`encode` raises for NaN and infinity
+        (``not-finite``) and for numbers above the largest of the format (``too-large``).
+
+    References
+    ----------
+    Stochastic rounding: QSGD, Alistarh et al., NIPS 2017.
+
+    Examples
+    --------
     >>> INT8.nbytes(30), WireFormat("INT8", block=16, scale="FP16").nbytes(30), FP16.nbytes(30)
     (34, 34, 60)
     >>> INT8.decode(INT8.encode([0.0, 127.0, -50.4]))
@@ -75,7 +98,9 @@ class WireFormat:
         if self.block is not None:
             object.__setattr__(self, "block", whole_number(self.block, "block"))
         if self.name != "INT8" and (self.block, self.stochastic, self.scale) != (None, False, "FP32"):
-            raise HybridLabError(f"{self.name} has no scale and rounds to the nearest: block, stochastic and scale are for INT8")
+            raise HybridLabError(
+                f"{self.name} has no scale and rounds to the nearest: block, stochastic and scale are for INT8", "conflicting-arguments"
+            )
 
     def __str__(self) -> str:
         block = f", block {self.block}" if self.block else ""
@@ -84,18 +109,18 @@ class WireFormat:
 
     @property
     def roundoff(self) -> float | None:
-        """Largest relative error of one number in FP32, FP16 and BF16 (subnormals apart); None for INT8.
+        """Largest relative error of one number in FP32, FP16 and BF16, subnormal numbers excepted; None for INT8.
 
-        The error of INT8 is measured against the largest number of the block: at most half a scale.
+        INT8 bounds the absolute error: rounded to the nearest, a number is off by at most half a scale.
         """
         return ROUNDOFF.get(self.name)
 
     def payload_bytes(self, size: int) -> int:
-        """Return the bytes of the codes of ``size`` numbers."""
+        """Return the bytes that the codes of ``size`` numbers take."""
         return whole_number(size, "size", at_least=0, at_most=2**62) * int(np.dtype(CODES[self.name]).itemsize)
 
     def scale_bytes(self, size: int) -> int:
-        """Return the bytes of the scales of ``size`` numbers: none in an empty message, none but in INT8."""
+        """Return the bytes that the scales of ``size`` numbers take: 0 for an empty message and for formats other than INT8."""
         size = whole_number(size, "size", at_least=0, at_most=2**62)
         if self.name != "INT8" or not size:
             return 0
@@ -110,84 +135,98 @@ class WireFormat:
         return self.payload_bytes(size) + self.scale_bytes(size)
 
     def random_source(self, rng: Any) -> np.random.Generator | None:
-        """Return ``rng``, or refuse what is no generator; None is one only where nothing is rounded at random."""
+        """Return ``rng`` if it is a ``numpy.random.Generator``, or None if nothing is rounded at random; else raise."""
         source: np.random.Generator | None = random_source(rng, "stochastic rounding" if self.stochastic else "")
         return source
 
     def encode(self, values: npt.ArrayLike, rng: np.random.Generator | None = None) -> Packet:
-        """Return the message that carries ``values``, shape (n,). Stochastic rounding draws from ``rng``."""
-        numbers, rng = _numbers(values), self.random_source(rng)
+        """Return ``values``, shape (n,), as an encoded message. Stochastic rounding draws its random numbers from ``rng``."""
+        numbers, rng = _row_of_numbers(values), self.random_source(rng)
         if self.name == "INT8":
-            return self._quantised(numbers, rng if self.stochastic else None)
-        with np.errstate(over="ignore"):  # what became infinite is refused below
+            return self._encode_int8(numbers, rng if self.stochastic else None)
+        with np.errstate(over="ignore"):  # infinite codes are refused below
             codes = _to_bfloat16(numbers) if self.name == "BF16" else numbers.astype(CODES[self.name])
             infinite = codes & 0x7F80 == 0x7F80 if self.name == "BF16" else ~np.isfinite(codes)
         if infinite.any():
-            raise _refusal(numbers, self, LARGEST[self.name])
-        return Packet(self, readonly(codes), _NONE)
+            raise _cannot_carry(numbers, self, LARGEST_NUMBER[self.name])
+        return Packet(self, readonly(codes), _NO_SCALES)
 
     def decode(self, packet: Packet) -> Single:
-        """Return the numbers that a message of this format carries, shape (n,): every receiver finds the same bits.
+        """Return the numbers of a message in this format as float32, shape (n,). All receivers get the same bits.
 
         >>> BF16.decode(BF16.encode([1.0, 3.14159]))
         array([1.      , 3.140625], dtype=float32)
         """
         if not isinstance(packet, Packet):
-            raise HybridLabError(f"decode takes the Packet that encode returned, not {short_repr(packet)}")
+            raise HybridLabError(f"decode takes the Packet that encode returned, not {short_repr(packet)}", "wrong-type")
         if packet.wire != self:
-            raise HybridLabError(f"this message was encoded as {packet.wire}; {self} cannot decode it")
+            raise HybridLabError(f"this message was encoded as {packet.wire}; {self} cannot decode it", "does-not-fit")
         if self.name == "BF16":
             return (packet.codes.astype(np.uint32) << 16).view(np.float32)
         if self.name == "INT8":
             return numbers_of(packet.codes, packet.scales, self.block)
         return packet.codes.astype(np.float32)
 
-    def _quantised(self, numbers: Real, rng: np.random.Generator | None) -> Packet:
+    def _encode_int8(self, numbers: Real, rng: np.random.Generator | None) -> Packet:
         scales = scales_of(numbers, self.block, SCALES[self.scale])
         if not np.isfinite(scales).all():
-            raise _refusal(numbers, self, min(LEVELS * LARGEST[self.scale], LARGEST["INT8"]))
+            raise _cannot_carry(numbers, self, min(LEVELS * LARGEST_NUMBER[self.scale], LARGEST_NUMBER["INT8"]))
         return Packet(self, readonly(codes_of(numbers, scales, self.block, rng)), readonly(scales))
 
 
-_NONE = readonly(np.empty(0, dtype=np.float32))
+_NO_SCALES = readonly(np.empty(0, dtype=np.float32))
 FP32, FP16, BF16, INT8 = (WireFormat(name) for name in CODES)
 
 
-def _numbers(values: npt.ArrayLike) -> Real:
-    """Return ``values`` as float32 or float64, as they are where they are either, or refuse them."""
+def _row_of_numbers(values: npt.ArrayLike) -> Real:
+    """Return ``values`` as a float32 or float64 array of one axis, without a copy if they are one, or raise."""
     refuse_masked(values, "a message")
     try:
         array = np.asarray(values)
     except ValueError:
         array = np.empty((0, 0))
     if array.ndim != 1 or array.dtype.kind not in "iuf":
-        raise HybridLabError(f"a message is a row of numbers, such as [0.5, -1.25], not {short_repr(values)}")
+        raise HybridLabError(f"a message is a row of numbers, such as [0.5, -1.25], not {short_repr(values)}", "not-a-list")
     return array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
 
 
 def _to_bfloat16(numbers: Real) -> npt.NDArray[np.uint16]:
-    """Return the upper halves of the float32 numbers, rounded to the nearest, ties to even."""
+    """Return the upper 16 bits of the numbers in float32, rounded to the nearest, ties to even."""
     bits = numbers.astype(np.float32).view(np.uint32)
     rounded = (bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)) >> 16
-    return np.where(bits & 0x7FFFFFFF > 0x7F800000, 0x7FC0, rounded).astype(np.uint16)  # a NaN stays one
+    return np.where(bits & 0x7FFFFFFF > 0x7F800000, 0x7FC0, rounded).astype(np.uint16)  # NaN stays NaN
 
 
-def _refusal(numbers: Real, wire: WireFormat, largest: float) -> HybridLabError:
-    """Return the error that names the first number that cannot be sent."""
+def _cannot_carry(numbers: Real, wire: WireFormat, largest: float) -> HybridLabError:
+    """Return the error for the first number that is not finite, or else for the largest number."""
     broken = np.flatnonzero(~np.isfinite(numbers))
     if broken.size:
-        return HybridLabError(f"a message must hold finite numbers, but value {broken[0]} is {numbers[broken[0]]}")
+        return HybridLabError(f"a message must hold finite numbers, but value {broken[0]} is {numbers[broken[0]]}", "not-finite")
     place = int(np.argmax(np.abs(numbers)))
     message = f"{wire} carries numbers up to {largest:.8g}, but value {place} is {numbers[place]:.8g}"
-    wider = ", or send BF16, which has the range of FP32" if largest < LARGEST["BF16"] else ""
-    return HybridLabError(f"{message}: scale the numbers down{wider}")
+    wider = ", or send BF16, which has the range of FP32" if largest < LARGEST_NUMBER["BF16"] else ""
+    return HybridLabError(f"{message}: scale the numbers down{wider}", "too-large")
 
 
 def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
-    """Return the scale of every block: the smallest number of ``form`` of which 127 reach the block's largest.
+    """Return the scale of each block: the smallest number s of ``form`` with 127 s >= max|x| of the block.
 
-    A block of zeros has scale 0. One with NaN or infinity, or beyond what ``form`` or float32 reaches, has scale inf.
+    Parameters
+    ----------
+    numbers : array of float32 or float64, shape (n,)
+        The numbers of the message.
+    block : int or None
+        How many numbers share a scale; None: all of them.
+    form : type
+        ``np.float32`` or ``np.float16``.
 
+    Returns
+    -------
+    array of ``form``, shape (blocks,)
+        0 for a block of zeros. Infinity for a block with NaN or infinity, and for one too large for ``form`` or float32.
+
+    Examples
+    --------
     >>> scales_of(np.array([254.0, -1.0, 0.0, 0.0]), block=2, form=np.float16)
     array([2., 0.], dtype=float16)
     """
@@ -210,34 +249,36 @@ def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
 
 
 def codes_of(numbers: Real, scales: npt.NDArray[Any], block: int | None, rng: np.random.Generator | None) -> npt.NDArray[np.int8]:
-    """Return the code of every number: rounded to the nearest, or with ``rng`` up as often as its fraction says.
+    """Return the INT8 code of each number: number / scale, rounded to the nearest, or at random if there is an ``rng``.
+
+    At random means: up with a probability equal to the fractional part, else down.
 
     >>> codes_of(np.array([254.0, -3.2, 0.0, 0.0]), np.array([2.0, 0.0]), block=2, rng=None)
     array([127,  -2,   0,   0], dtype=int8)
     """
-    divisor = np.where(scales > 0, scales, 1).astype(numbers.dtype)  # the numbers of a block of zeros stay zeros
-    steps = numbers / _spread(divisor, block, numbers.size)
+    divisor = np.where(scales > 0, scales, 1).astype(numbers.dtype)  # a block of zeros has scale 0; dividing by 1 keeps its zeros
+    steps = numbers / _scale_of_each(divisor, block, numbers.size)
     if rng is None:
         np.rint(steps, out=steps)
     else:
         steps += rng.random(steps.size, dtype=steps.dtype.type)
         np.floor(steps, out=steps)
-        np.clip(steps, -LEVELS, LEVELS, out=steps)  # 127 and nearly 1 more may be rounded to 128
+        np.clip(steps, -LEVELS, LEVELS, out=steps)  # floating-point rounding can give 128
     codes: npt.NDArray[np.int8] = steps.astype(np.int8)
     return codes
 
 
 def numbers_of(codes: npt.NDArray[np.int8], scales: npt.NDArray[Any], block: int | None) -> Single:
-    """Return code x scale for every number, as float32.
+    """Return code x scale for each number, as float32.
 
     >>> numbers_of(np.array([127, -2], dtype=np.int8), np.array([0.5]), block=None)
     array([63.5, -1. ], dtype=float32)
     """
     numbers: Single = codes.astype(np.float32)
-    numbers *= _spread(scales.astype(np.float32), block, codes.size)
+    numbers *= _scale_of_each(scales.astype(np.float32), block, codes.size)
     return numbers
 
 
-def _spread(scales: npt.NDArray[Any], block: int | None, size: int) -> npt.NDArray[Any]:
-    """Return the scale of every number: one for all, or block by block."""
+def _scale_of_each(scales: npt.NDArray[Any], block: int | None, size: int) -> npt.NDArray[Any]:
+    """Return the scale of each number, or the one scale of all of them."""
     return scales if block is None else np.repeat(scales, block)[:size]

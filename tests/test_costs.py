@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from cases import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
 from strategies import decimals, settings_of, shares
 
-from hybridlab import Costs, HybridLabError, Kind, build, hybrid_step, simulate
+from hybridlab import Costs, Kind, build, hybrid_step, simulate
 
 
 @given(forward=decimals, backward=decimals, share=shares, chunks=st.integers(1, 8))
@@ -38,7 +39,7 @@ def test_times_are_one_for_all_devices_or_one_for_each() -> None:
     same = Costs(forward=1, backward=2)
     assert same.devices is None
     assert same.duration("F", device=10**6) == 1.0
-    with pytest.raises(HybridLabError, match="the costs are for devices 0 to 1, not 2"):
+    with refusal("out-of-range", "0 to 1", 2):
         costs.duration("F", 2)
 
 
@@ -105,7 +106,7 @@ def test_costs_keep_copies_that_nobody_can_change(values: list[float]) -> None:
 
 @pytest.mark.parametrize("kind", ["f", "X", "", "FB", None, 0, [], ["F"]])
 def test_there_are_four_kinds_of_operation(kind: object) -> None:
-    with pytest.raises(HybridLabError, match="is no kind of operation: use F, B, I or W"):
+    with refusal("unknown-operation", "F, B, I or W"):
         Costs(forward=1, backward=2).duration(kind, 0)  # type: ignore[arg-type]
 
 
@@ -126,15 +127,14 @@ def test_a_latency_has_settings_on_the_axes_before_its_last() -> None:
 @pytest.mark.parametrize("values", [[1, 5, 1], (0, 1), np.array([1.0, 1.0, 1.0]), [[1, 5, 1]]])
 def test_several_latencies_in_a_row_have_two_readings_and_are_refused_with_both(values: object) -> None:
     """They used to become three settings without notice, although the caller meant one latency for each link."""
-    with pytest.raises(HybridLabError, match=r"p2p_between=\[1, 5, 1\] is one latency for each pair of neighbours") as why:
+    with refusal("ambiguous", "p2p_between=[1, 5, 1]", "p2p=[[1], [5], [1]]"):
         Costs(forward=1, backward=2, p2p=values)
-    assert "p2p=[[1], [5], [1]] are three settings" in str(why.value)
     assert Costs(forward=1, backward=2, p2p_between=[1, 5, 1]).devices == 4
     assert Costs(forward=1, backward=2, p2p=[[1], [5], [1]]).batch == (3,)
 
 
 def test_overlaps_in_a_row_are_refused_too() -> None:
-    with pytest.raises(HybridLabError, match=r"\[\[0\], \[0.5\], \[1\]\] are three settings"):
+    with refusal("ambiguous", "overlap", "[[0], [0.5], [1]]"):
         Costs(forward=1, backward=2, overlap=[0, 0.5, 1])
 
 
@@ -185,15 +185,15 @@ def test_what_is_made_from_equal_costs_is_equal(devices: int, data: st.DataObjec
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "code", "words"),
     [
-        (lambda: Costs.per_device(1, 2), r"Costs.per_device\(\) is now Costs\(\) itself: give every time its name"),
-        (lambda: Costs.per_device(forward=1, backward=2), "give every time its name, as in Costs"),
-        (lambda: Costs(1, 2), r"Costs\(\) no longer takes so many arguments without a name: give every time its name"),  # type: ignore[misc]
-        (lambda: Costs(1, backward=2), "give every time its name"),  # type: ignore[misc,call-arg]
-        (lambda: Costs(forward=1, backward=2, weight_gradient=1), "no longer takes weight_gradient: give its part of the backward"),  # type: ignore[call-arg]
+        (lambda: Costs.per_device(1, 2), "removed-name", "Costs.per_device() Costs() forward="),
+        (lambda: Costs.per_device(forward=1, backward=2), "removed-name", "Costs(forward="),
+        (lambda: Costs(1, 2), "removed-argument", "Costs() Costs(forward="),  # type: ignore[misc]
+        (lambda: Costs(1, backward=2), "removed-argument", "Costs(forward="),  # type: ignore[misc,call-arg]
+        (lambda: Costs(forward=1, backward=2, weight_gradient=1), "removed-argument", "weight_gradient weight_share="),  # type: ignore[call-arg]
     ],
 )
-def test_what_went_is_refused_with_what_took_its_place(make: Callable[[], object], told: str) -> None:
-    with pytest.raises(HybridLabError, match=told):
+def test_what_went_is_refused_with_what_took_its_place(make: Callable[[], object], code: str, words: str) -> None:
+    with refusal(code, *words.split()):
         make()

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import refusal
 
-from hybridlab import HybridLabError, hardware
+from hybridlab import hardware
 from hybridlab.hardware import A100_40GB, A100_80GB, B200, GPUS, H100, H200, V100, Profile, each_way, gigabits, gpu
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "hardware.json"
@@ -107,29 +108,28 @@ def test_profiles_are_values() -> None:
     assert isinstance(replace(own, memory=np.int64(10**9)).memory, float)
 
 
-@pytest.mark.parametrize(("call", "told"), [
-    (lambda: gpu("A100"), "unknown GPU 'A100': did you mean 'A100-SXM4-"),
-    (lambda: gpu("H200"), "did you mean 'H200-SXM-141GB'?"),
-    (lambda: gpu("a100 40gb"), "did you mean 'A100-SXM4-40GB'?"),
-    (lambda: gpu("A100_80GB"), "did you mean 'A100-SXM4-80GB'?"),
-    (lambda: gpu(None), "unknown GPU None"),
-    (lambda: replace(A100_80GB, memory=0), "memory must be at least 1, in SI units such as 25e9 bytes a second, not 0"),
-    (lambda: replace(A100_80GB, network=-1), "network must be finite numbers of zero or more, but it is -1"),
-    (lambda: replace(A100_80GB, nvlink=math.nan), "nvlink must be finite"),
-    (lambda: replace(A100_80GB, matmul_flops=math.inf), "matmul_flops must be finite"),
-    (lambda: replace(A100_80GB, memory_bandwidth=[1e9, 2e9]), "memory_bandwidth must be one number"),
-    (lambda: replace(A100_80GB, matmul_flops=None), "matmul_flops must be a number"),
-    (lambda: replace(A100_80GB, fp8_flops=0), "fp8_flops must be at least 1"),
-    (lambda: replace(A100_80GB, gpus_per_node=0), "gpus_per_node must be a whole number of at least 1, not 0"),
-    (lambda: replace(A100_80GB, name=3), "name must be a string, not 3"),
-    (lambda: replace(A100_80GB, source=None), "source must be a string, not None"),
-    (lambda: A100_80GB.roofline(-1, 1), "flops must be finite numbers of zero or more, but it is -1"),
-    (lambda: A100_80GB.roofline(1, "many"), "nbytes must be a number"),
-    (lambda: A100_80GB.roofline([1, 2], [1, 2, 3]), "flops and nbytes must fit together, but have shapes (2,) and (3,)"),
-    (lambda: gigabits(-200), "gigabits must be finite numbers of zero or more"),
-    (lambda: each_way("600"), "total must be a number"),
+@pytest.mark.parametrize(("call", "code", "words"), [
+    (lambda: gpu("A100"), "unknown-name", "'A100' 'A100-SXM4-"),
+    (lambda: gpu("H200"), "unknown-name", "'H200-SXM-141GB'"),
+    (lambda: gpu("a100 40gb"), "unknown-name", "'A100-SXM4-40GB'"),
+    (lambda: gpu("A100_80GB"), "unknown-name", "'A100-SXM4-80GB'"),
+    (lambda: gpu(None), "unknown-name", "None"),
+    (lambda: replace(A100_80GB, memory=0), "too-small", "memory 25e9 0"),
+    (lambda: replace(A100_80GB, network=-1), "negative", "network -1"),
+    (lambda: replace(A100_80GB, nvlink=math.nan), "not-finite", "nvlink"),
+    (lambda: replace(A100_80GB, matmul_flops=math.inf), "not-finite", "matmul_flops"),
+    (lambda: replace(A100_80GB, memory_bandwidth=[1e9, 2e9]), "wrong-shape", "memory_bandwidth"),
+    (lambda: replace(A100_80GB, matmul_flops=None), "not-a-number", "matmul_flops"),
+    (lambda: replace(A100_80GB, fp8_flops=0), "too-small", "fp8_flops 1"),
+    (lambda: replace(A100_80GB, gpus_per_node=0), "too-small", "gpus_per_node 1 0"),
+    (lambda: replace(A100_80GB, name=3), "not-text", "name 3"),
+    (lambda: replace(A100_80GB, source=None), "not-text", "source None"),
+    (lambda: A100_80GB.roofline(-1, 1), "negative", "flops -1"),
+    (lambda: A100_80GB.roofline(1, "many"), "not-a-number", "nbytes"),
+    (lambda: A100_80GB.roofline([1, 2], [1, 2, 3]), "does-not-fit", "(2,) (3,)"),
+    (lambda: gigabits(-200), "negative", "gigabits"),
+    (lambda: each_way("600"), "not-a-number", "total"),
 ])  # fmt: skip
-def test_what_is_no_hardware(call: Callable[[], Any], told: str) -> None:
-    with pytest.raises(HybridLabError) as why:
+def test_what_is_no_hardware(call: Callable[[], Any], code: str, words: str) -> None:
+    with refusal(code, *words.split()):
         call()
-    assert told in str(why.value)

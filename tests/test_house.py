@@ -20,6 +20,7 @@ FLOORS = {
     "arrays": 0,
     "checks": 0,
     "errors": 0,
+    "renamed": 0,
     "mesh": 1,
     "wire": 1,
     "collectives": 2,

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import junk, outcome
 from oracle import Setting, nodes, partners, times
 from strategies import quarters, sizes
 
-from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, build, hybrid_step, simulate
+from hybridlab import REGISTRY, Costs, Schedule, build, hybrid_step, simulate
 from hybridlab.bound import lower_bound, optimum
 from hybridlab.engines import run_threads
 
@@ -110,42 +111,39 @@ def test_links_of_all_ranks_can_be_given() -> None:
 @pytest.mark.parametrize("name", ["interleaved", "looped-bfs", "interleaved-zb"])
 def test_a_message_between_others_than_neighbours_asks_for_a_matrix(name: str) -> None:
     schedule, row = build(name, 4, 4), Costs(forward=1, backward=2, p2p_between=[1, 5, 1])
-    told = r"a message goes from device [03] to device [03], which are no neighbours: give p2p_between as a matrix of 4 x 4, \[from, to\]"
     for ask in (simulate, lower_bound, lambda schedule, costs: hybrid_step(schedule, costs, 2, ring_step=1)):
-        with pytest.raises(HybridLabError, match=told.replace("[03]", r"\d").replace("4 x 4", r"\d+ x \d+")):
+        with refusal("no-link", "from device", "to device", "p2p_between", "[from, to]"):
             ask(schedule, row)
     matrix = 1 - np.eye(4)
     assert simulate(schedule, Costs(forward=1, backward=2, p2p_between=matrix)).makespan > 0
 
 
 @pytest.mark.parametrize(
-    ("between", "told"),
+    ("between", "code", "words"),
     [
-        (3, "p2p_between is a list of D - 1 values, such as [1, 5, 1] for 4 devices, or a matrix of D x D, [from, to], not of shape ()"),
-        ([[1, 2, 3]], "not of shape (1, 3)"),
-        (np.zeros((2, 2, 2)), "not of shape (2, 2, 2)"),
-        ([[1, 0], [0, 0]], "p2p_between must have 0 from every device to itself"),
-        ([1, -1], "p2p_between must be finite numbers of zero or more, but value 1 is -1"),
-        ([1, float("nan")], "p2p_between must be finite numbers of zero or more, but value 1 is nan"),
-        ([float("inf")], "but value 0 is inf"),
-        ([[0, 1], [2]], "p2p_between is ragged"),
-        ([], "p2p_between is empty"),
-        ("near", "p2p_between must be a number or an array of numbers, not 'near'"),
+        (3, "wrong-shape", "p2p_between ()"),
+        ([[1, 2, 3]], "wrong-shape", "p2p_between 3)"),
+        (np.zeros((2, 2, 2)), "wrong-shape", "p2p_between (2, 2)"),
+        ([[1, 0], [0, 0]], "not-zero", "p2p_between 0"),
+        ([1, -1], "negative", "p2p_between 1 -1"),
+        ([1, float("nan")], "not-finite", "p2p_between 1 nan"),
+        ([float("inf")], "not-finite", "p2p_between 0 inf"),
+        ([[0, 1], [2]], "ragged", "p2p_between"),
+        ([], "empty", "p2p_between"),
+        ("near", "not-a-number", "p2p_between 'near'"),
     ],
 )
-def test_what_is_no_latency_of_links_is_refused(between: Any, told: str) -> None:
-    with pytest.raises(HybridLabError) as why:
+def test_what_is_no_latency_of_links_is_refused(between: Any, code: str, words: str) -> None:
+    with refusal(code, *words.split()):
         Costs(forward=1, backward=2, p2p_between=between)
-    assert told in str(why.value)
 
 
 def test_links_and_devices_must_agree() -> None:
-    with pytest.raises(HybridLabError, match="give p2p or p2p_between, not both"):
+    with refusal("conflicting-arguments", "p2p or p2p_between"):
         Costs(forward=1, backward=2, p2p=1, p2p_between=[1, 2])
-    with pytest.raises(HybridLabError, match="must agree, but has: forward 2, p2p_between 3"):
+    with refusal("does-not-fit", "forward 2", "p2p_between 3"):
         Costs(forward=[1, 2], backward=2, p2p_between=[1, 2])
-    sentence = "the costs are for 3 devices but the schedule has 4: give one value, .*; and 3 values of p2p_between, or 4 x 4"
-    with pytest.raises(HybridLabError, match=sentence):
+    with refusal("does-not-fit", "for 3 devices", "has 4", "3 values of p2p_between", "4 x 4"):
         simulate(build("1f1b", 4, 4), Costs(forward=1, backward=2, p2p_between=[1, 2]))
 
 
@@ -166,9 +164,9 @@ def test_junk_is_no_device(sender: Any, receiver: Any) -> None:
 
 def test_latencies_of_devices_that_are_not_there() -> None:
     costs = Costs(forward=1, backward=2, p2p_between=[1, 2])
-    with pytest.raises(HybridLabError, match="p2p_between is for devices 0 to 2, not 3"):
+    with refusal("out-of-range", "p2p_between", "0 to 2", 3):
         costs.latency(np.array([3]), np.array([2]))
-    with pytest.raises(HybridLabError, match="every sender has one receiver, but there are 1 and 2"):
+    with refusal("wrong-length", "sender", "receiver", "1 and 2"):
         costs.latency(np.array([1]), np.array([2, 1]))
 
 

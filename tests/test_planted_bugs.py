@@ -241,26 +241,26 @@ def test_a_message_to_the_same_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_overlapping_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device that starts an operation as soon as its input is there, whatever else it runs."""
-    in_slots = simulation._in_slots
+    by_slot = simulation._by_slot
 
     def overlapping(*schedules: Any) -> Any:
-        rows, begins, source, before, pairs = in_slots(*schedules)
+        rows, begins, source, before, pairs = by_slot(*schedules)
         return rows, begins, source, np.full_like(before, rows.size), pairs
 
-    monkeypatch.setattr(simulation, "_in_slots", overlapping)
+    monkeypatch.setattr(simulation, "_by_slot", overlapping)
     caught(only(checks.a_device_runs_one_operation_at_a_time), only(checks.equals_the_longest_paths))
     caught(only(checks.makespan_covers_the_busiest_device))
 
 
 def test_pairs_that_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """The two of an overlapped pair start when their own inputs are there."""
-    in_slots = simulation._in_slots
+    by_slot = simulation._by_slot
 
     def apart(*schedules: Any) -> Any:
-        *rest, pairs = in_slots(*schedules)
+        *rest, pairs = by_slot(*schedules)
         return *rest, pairs[:0]
 
-    monkeypatch.setattr(simulation, "_in_slots", apart)
+    monkeypatch.setattr(simulation, "_by_slot", apart)
     caught(only(checks.a_device_runs_one_operation_at_a_time), only(checks.equals_the_longest_paths))
 
 

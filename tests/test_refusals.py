@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import in_turn
+from cases import in_turn, refusal
 from misuse import BATCH, COSTS, SCHEDULE, BrokenIndex, BrokenRepr
 
 from hybridlab import (
@@ -45,13 +45,13 @@ def refused(error: type[HybridLabError], sentence: str, function: Callable[..., 
     ],
 )
 def test_an_unknown_schedule_is_answered_with_the_nearest(name: str, nearest: str) -> None:
-    known = ", ".join(REGISTRY)
-    refused(HybridLabError, f"unknown schedule {name!r}: did you mean {nearest!r}? Known: {known}", build, name, 2, 2)
+    with refusal("unknown-name", f"{name!r}: did you mean {nearest!r}?", f"Known: {', '.join(REGISTRY)}"):
+        build(name, 2, 2)
 
 
 @pytest.mark.parametrize("name", ["", "xyzzy", None, 3, b"1f1b", ["1f1b"], BrokenRepr()], ids=lambda name: type(name).__name__)
 def test_a_schedule_name_that_resembles_nothing_lists_all(name: Any) -> None:
-    with pytest.raises(HybridLabError, match=r"unknown schedule .*Known: .*gpipe.*zb-h1"):
+    with refusal("unknown-name", f"Known: {', '.join(REGISTRY)}"):
         build(name, 2, 2)
 
 
@@ -84,8 +84,11 @@ def test_sizes_that_a_rule_does_not_support_say_what_would_work() -> None:
     ids=lambda size: type(size).__name__,
 )
 def test_devices_and_microbatches_are_whole_numbers_of_at_least_one(size: Any) -> None:
-    refused(HybridLabError, "devices must be a whole number of at least 1, not", build, "1f1b", size, 4)
-    refused(HybridLabError, "microbatches must be a whole number of at least 1, not", build, "1f1b", 4, size)
+    code = "too-small" if type(size) is int else "not-a-whole-number"
+    with refusal(code, "devices", 1):
+        build("1f1b", size, 4)
+    with refusal(code, "microbatches", 1):
+        build("1f1b", 4, size)
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
@@ -109,9 +112,9 @@ def test_the_largest_size_has_as_many_operations_as_fit_in_memory(name: str) -> 
 
 def test_huge_batches_are_refused_before_memory_is_taken() -> None:
     costs = Costs(forward=np.ones((10_000, 1, 1)), backward=np.ones((1, 10_000, 1)), p2p=1)
-    with pytest.raises(HybridLabError, match="simulate fewer settings at a time"):
+    with refusal("too-large", "8 operations", "100,000,000 settings"):
         simulate(SCHEDULE, costs)
-    with pytest.raises(HybridLabError, match="take fewer settings at a time"):
+    with refusal("too-large", "100,000,000 settings of 1 device"):
         costs.duration("F", 0)
 
 
@@ -123,53 +126,64 @@ def test_more_axes_than_arrays_can_have_are_refused(argument: str) -> None:
     timeline = simulate(SCHEDULE, Costs(**shaped(24)))
     assert timeline.device_span.size == timeline.bubble_ratio.size == 1
     for axes in (25, 31, 32, 64):
-        refused(HybridLabError, f"{argument} must have at most 24 axes, not {axes}", Costs, **shaped(axes))
+        with refusal("wrong-shape", argument, 24, axes):
+            Costs(**shaped(axes))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "code", "words"),
     [
-        ({"forward": -1}, "forward must be finite numbers of zero or more, but it is -1"),
-        ({"forward": math.nan}, "forward must be finite numbers of zero or more, but it is nan"),
-        ({"backward": [1, math.inf]}, "backward must be finite numbers of zero or more, but value 1 is inf"),
-        ({"p2p": -0.5}, "p2p must be finite numbers of zero or more, but it is -0.5"),
-        ({"forward": []}, "forward is empty: give one number, or one for each device"),
-        ({"forward": [[1], [2, 3]]}, "forward is ragged: give one number, or rows of equal length"),
-        ({"forward": [np.ma.array(1, mask=True)]}, "forward is ragged: give one number, or rows of equal length without masked ones"),
-        ({"forward": "10"}, "forward must be a number or an array of numbers, not '10'"),
-        ({"forward": None}, "forward must be a number or an array of numbers, not None"),
-        ({"forward": True}, "forward must be a number or an array of numbers, not True"),
-        ({"forward": 1j}, "forward must be a number or an array of numbers, not 1j"),
-        ({"weight_share": 1.5}, "weight_share is a part of the backward, from 0 to 1, not 1.5"),
+        ({"forward": -1}, "negative", "forward -1"),
+        ({"forward": math.nan}, "not-finite", "forward nan"),
+        ({"backward": [1, math.inf]}, "not-finite", "backward 1 inf"),
+        ({"p2p": -0.5}, "negative", "p2p -0.5"),
+        ({"forward": []}, "empty", "forward"),
+        ({"forward": [[1], [2, 3]]}, "ragged", "forward"),
+        ({"forward": [np.ma.array(1, mask=True)]}, "ragged", "forward"),
+        ({"forward": "10"}, "not-a-number", "forward '10'"),
+        ({"forward": None}, "not-a-number", "forward None"),
+        ({"forward": True}, "not-a-number", "forward True"),
+        ({"forward": 1j}, "not-a-number", "forward 1j"),
+        ({"weight_share": 1.5}, "out-of-range", "weight_share 0 1 1.5"),
         (
             {"forward": [1, 2], "backward": [1, 2, 3]},
-            "the last axis is the devices and must agree, but has: forward 2, backward 3",
+            "does-not-fit",
+            "forward backward 2, 3",
         ),
         (
             {"forward": [[1], [2]], "p2p": [[1], [2], [3]]},
-            "the axes before the last are the settings and must agree, but are: forward (2,)",
+            "does-not-fit",
+            "settings forward (2,) p2p (3,",
         ),
     ],
 )
-def test_costs_that_are_no_times_are_refused_by_name(arguments: dict[str, Any], sentence: str) -> None:
-    refused(HybridLabError, sentence, Costs, **({"forward": 1, "backward": 2} | arguments))
+def test_costs_that_are_no_times_are_refused_by_name(arguments: dict[str, Any], code: str, words: str) -> None:
+    with refusal(code, *words.split()):
+        Costs(**({"forward": 1, "backward": 2} | arguments))
 
 
 def test_costs_for_another_number_of_devices_are_refused() -> None:
-    sentence = "the costs are for 3 devices but the schedule has 2: give one value, or one for each of the 2 devices"
-    refused(HybridLabError, sentence, simulate, SCHEDULE, Costs(forward=[1, 2, 3], backward=2))
+    with refusal("does-not-fit", "for 3 devices", "has 2"):
+        simulate(SCHEDULE, Costs(forward=[1, 2, 3], backward=2))
 
 
 def test_slower_says_which_devices_there_are() -> None:
-    refused(HybridLabError, "say of how many, as in slower([0], 1.5, of=4)", Costs(forward=1, backward=2).slower, [0], 1.5)
-    refused(HybridLabError, "device must be at most 1, not 2", COSTS.slower, [2], 1.5)
-    refused(HybridLabError, "factor must be finite numbers of zero or more", COSTS.slower, [0], -1)
-    refused(HybridLabError, "2 devices", COSTS.slower, [0], 1.5, of=3)
+    with refusal("missing-argument", "slower([0], 1.5, of=4)"):
+        Costs(forward=1, backward=2).slower([0], 1.5)
+    with refusal("too-large", "device", "at most 1", 2):
+        COSTS.slower([2], 1.5)
+    with refusal("negative", "factor", -1):
+        COSTS.slower([0], -1)
+    with refusal("wrong-shape", "factor", "[1, 2]"):
+        COSTS.slower([0], [1, 2])  # type: ignore[arg-type]
+    with refusal("conflicting-arguments", "2 devices", 3, "of"):
+        COSTS.slower([0], 1.5, of=3)
 
 
 @pytest.mark.parametrize("devices", [0, None, np.array(0)])
 def test_what_is_no_list_of_devices_is_refused(devices: Any) -> None:
-    refused(HybridLabError, "devices must be a list of devices, such as [0], not", COSTS.slower, devices, 1.5)
+    with refusal("not-a-list", "devices", "[0]"):
+        COSTS.slower(devices, 1.5)
     sentence = "device_of must be one device a stage, not"
     refused(HybridLabError, sentence, Schedule.from_slots, "mine", [[[0]], [[1]]], devices)
 
@@ -329,40 +343,40 @@ def test_an_order_says_where_it_holds_no_operation(wrong: Any) -> None:
 
 
 def test_timelines_must_fit_their_schedule() -> None:
-    refused(
-        HybridLabError,
-        "start must have 8 values on the last axis, one an operation, not shape (3,)",
-        Timeline,
-        SCHEDULE,
-        [1, 2, 3],
-        [1, 2, 3],
-    )
-    refused(HybridLabError, "start and end must have one shape", Timeline, SCHEDULE, [0] * 8, [[1] * 8])
-    refused(HybridLabError, "no operation can end before it starts", Timeline, SCHEDULE, [1] * 8, [0] * 8)
-    refused(HybridLabError, "finite", Timeline, SCHEDULE, [-math.inf] * 8, [0] * 8)
-    refused(HybridLabError, "finite", Timeline, SCHEDULE, [0] * 8, [math.nan] * 8)
-    refused(HybridLabError, "there is no setting (2,): the settings have shape (2,)", BATCH.at, 2)
+    for code, words, start, end in (
+        ("wrong-shape", "start 8 (3,)", [1, 2, 3], [1, 2, 3]),
+        ("does-not-fit", "start end (8,)", [0] * 8, [[1] * 8]),
+        ("ends-before-start", "operation", [1] * 8, [0] * 8),
+        ("not-finite", "operation", [-math.inf] * 8, [0] * 8),
+        ("not-finite", "operation", [0] * 8, [math.nan] * 8),
+    ):
+        with refusal(code, *words.split()):
+            Timeline(SCHEDULE, start, end)  # type: ignore[arg-type]
+    with refusal("not-a-schedule", "Schedule", "'1f1b'"):
+        Timeline("1f1b", [0], [1])  # type: ignore[arg-type]
+    with refusal("out-of-range", "(2,)"):
+        BATCH.at(2)
     for method in ("blocking_operation", "to_rows", "to_chrome_trace"):
-        refused(
-            HybridLabError,
-            "reads one setting, but this timeline holds (2,): pick one with at()",
-            getattr(BATCH, method),
-        )
+        with refusal("several-settings", f"{method}()", "(2,)", "at()"):
+            getattr(BATCH, method)()
 
 
 @pytest.mark.parametrize("argument", ["forward", "backward", "p2p"])
 def test_times_that_would_overflow_are_refused(argument: str) -> None:
-    sentence = f"{argument} must be at most 1e+200, not 1e+201: choose a larger unit of time"
-    refused(HybridLabError, sentence, Costs, **({"forward": 1, "backward": 2} | {argument: 1e201}))
-    refused(HybridLabError, "at most 1e+200", COSTS.slower, [0], 1e200)
-    refused(HybridLabError, "forward must be at most 1e+200, not 1e+201", Costs, forward=[5, 1e201], backward=1)
+    with refusal("too-large", argument, "1e+200", "1e+201"):
+        Costs(**({"forward": 1, "backward": 2} | {argument: 1e201}))
+    with refusal("too-large", "1e+200"):
+        COSTS.slower([0], 1e200)
+    with refusal("too-large", "forward", "1e+200", "1e+201"):
+        Costs(forward=[5, 1e201], backward=1)
     timeline = simulate(SCHEDULE, Costs(forward=1e200, backward=1e200, p2p=1e200))
     assert math.isfinite(timeline.makespan)
     assert timeline.bubble_ratio == pytest.approx(simulate(SCHEDULE, Costs(forward=1, backward=1, p2p=1)).bubble_ratio)
 
 
 def test_a_trace_holds_finite_times_alone() -> None:
-    refused(HybridLabError, "within 1e+250 microseconds", Timeline(SCHEDULE, [0] * 8, [1e249] * 8, unit="s").to_chrome_trace)
+    with refusal("too-large", "1e+250 microseconds"):
+        Timeline(SCHEDULE, [0] * 8, [1e249] * 8, unit="s").to_chrome_trace()  # type: ignore[arg-type]
     json.dumps(Timeline(SCHEDULE, [0] * 8, [1e240] * 8, unit="s").to_chrome_trace(), allow_nan=False)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from cases import refusal
 
-from hybridlab import Costs, HybridLabError, Schedule, Timeline, build, simulate
+from hybridlab import Costs, Schedule, Timeline, build, simulate
 
 ONE = Schedule.parse("0F0 0B0")
 TWO = build("1f1b", 2, 2)
@@ -164,9 +165,9 @@ def test_a_batch_of_settings() -> None:
     assert isinstance(batch.at(0, 0).makespan, float)
     assert batch.at() is not None
     for setting in ((3,), (0, 2), (0, 0, 0), (None,), ("0",), (0.0,), (True,), (slice(None),), (...,)):
-        with pytest.raises(HybridLabError, match=r"there is no setting .*: the settings have shape \(3, 2\)"):
+        with refusal("out-of-range", "(3, 2)"):
             batch.at(*setting)
-    with pytest.raises(HybridLabError, match="there is no setting"):
+    with refusal("out-of-range", "(0,)", "()"):
         batch.at(0, 0).at(0)
 
 
@@ -236,10 +237,10 @@ def test_a_trace_in_seconds() -> None:
 
 
 def test_a_trace_needs_a_unit_of_time() -> None:
-    with pytest.raises(HybridLabError, match="a trace needs times in seconds, but these are plain slots: say their unit"):
+    with refusal("no-unit", "a trace", "unit='ms'"):
         simulate(ONE, Costs(forward=1, backward=2, unit=None)).to_chrome_trace()
     for old in ({"microseconds": 1e6}, {"microseconds": None}):
-        with pytest.raises(HybridLabError, match="no longer takes microseconds: the length of the unit is that of the timeline's unit"):
+        with refusal("removed-argument", "to_chrome_trace()", "microseconds", "unit="):
             simulate(ONE, Costs(forward=1, backward=2)).to_chrome_trace(**old)  # type: ignore[call-arg]
 
 

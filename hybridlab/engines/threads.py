@@ -15,10 +15,10 @@ from hybridlab.engines.exchange import Exchange
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op, Operations, Schedule
 from hybridlab.simulation import latencies
-from hybridlab.step.phases import messages, ring_order
 from hybridlab.step.replicas import costs_of_all, holders, replicate
+from hybridlab.step.step import message_spans, ring_order
 from hybridlab.timeline import Timeline
-from hybridlab.timeline.spans import Spans, joined
+from hybridlab.timeline.spans import Spans, join_spans
 
 MOST_THREADS = 256
 LONGEST_SLEEP = 600.0  # seconds
@@ -76,7 +76,7 @@ def run_threads(
     ran = Timeline(shared.schedule, (start - zero) * second, (end - zero) * second, unit=costs.unit)
     beside = _beside([span for device in devices for span in device.spans], zero, second)
     if wait:
-        beside = joined(*messages(ran, costs_of_all(costs, shared.schedule.mesh)), beside)
+        beside = join_spans(*message_spans(ran, costs_of_all(costs, shared.schedule.mesh)), beside)
     return Timeline(ran.schedule, ran.start, ran.end, beside, ran.unit)
 
 

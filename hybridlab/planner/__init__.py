@@ -1,4 +1,4 @@
-"""What a plan costs before there are GPUs: iteration time part by part, memory, and the search for the best plan.
+"""The planner: predicted iteration time and memory of a model on a cluster, and the search for the fastest plan.
 
 >>> from hybridlab.hardware import A100_80GB
 >>> from hybridlab.model import Transformer

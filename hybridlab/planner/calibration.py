@@ -1,4 +1,4 @@
-"""The one calibrated constant: from measured iterations to the share of peak that matrix products reach."""
+"""Calibration: from measured iteration times to the share of peak FLOP/s that matrix products reach."""
 
 import math
 from collections.abc import Iterable
@@ -17,12 +17,30 @@ Measured = tuple[Transformer, Plan, float]
 
 
 def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
-    """Return the efficiency with which predictions come nearest to measured runs: (model, plan, seconds) each.
+    """Return the efficiency with which :func:`predict` comes closest to measured runs.
 
-    Nearest: the mean square of log(predicted / measured) is least, so that half as long and twice as long count alike. A
-    prediction is a + b/efficiency, with a and b of its own for each run. Found to six digits by golden-section search. Raises
-    :class:`HybridLabError` for runs that no efficiency explains: so slow, or faster than the GPU is at its peak.
+    The efficiency minimises the mean square of log(predicted / measured), so a prediction of half the time counts as much as one of
+    twice the time. It is found to six digits by golden-section search.
 
+    Parameters
+    ----------
+    runs : iterable of (Transformer, Plan, float)
+        The model, the plan and the measured seconds of an iteration.
+    profile : Profile
+        The GPUs that ran them.
+
+    Returns
+    -------
+    float
+        The share of peak FLOP/s, above 0 and at most 1.
+
+    Raises
+    ------
+    HybridLabError
+        There are no runs, or the measured times are too slow or too fast for any efficiency.
+
+    Examples
+    --------
     >>> from hybridlab.hardware import A100_80GB
     >>> gpt, plan = Transformer(layers=24, hidden=2304, heads=24), Plan(1, 1, 32, microbatch=16, global_batch=512)
     >>> calibrate([(gpt, plan, predict(gpt, plan, A100_80GB, efficiency=0.5).seconds)], A100_80GB)
@@ -30,11 +48,14 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
     """
     measured = checked_runs(runs)
     if not measured:
-        raise HybridLabError("there are no runs to calibrate on: pass at least one (model, plan, seconds)")
-    ends = np.array([[predict(model, plan, profile, efficiency=share).seconds for share in (1.0, 0.5)] for model, plan, _ in measured])
-    _refuse_faster_than_peak(measured, ends[:, 0].tolist(), profile)
-    variable = ends[:, 1] - ends[:, 0]  # b: 1/efficiency grows from 1 to 2
-    constant, seconds = ends[:, 0] - variable, np.array([time for *_, time in measured])
+        raise HybridLabError("there are no runs to calibrate on: pass at least one (model, plan, seconds)", "empty")
+    # A predicted time is constant + variable / efficiency; two predictions give both.
+    at_peak, at_half = (
+        np.array([predict(model, plan, profile, efficiency=share).seconds for model, plan, _ in measured]) for share in (1.0, 0.5)
+    )
+    _refuse_faster_than_peak(measured, at_peak.tolist(), profile)
+    variable = at_half - at_peak
+    constant, seconds = at_peak - variable, np.array([time for *_, time in measured])
 
     def loss(share: float) -> float:
         return float(np.square(np.log((constant + variable / share) / seconds)).mean())
@@ -47,28 +68,30 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
     share = round((low + high) / 2, 6)
     if share < LEAST_EFFICIENCY:
         longest = max(time for *_, time in measured)
-        raise HybridLabError(f"these runs are too slow for any efficiency: give seconds of one iteration, not {longest:g}")
+        raise HybridLabError(f"these runs are too slow for any efficiency: give seconds of one iteration, not {longest:g}", "too-slow")
     return share
 
 
 def _refuse_faster_than_peak(measured: list[Measured], least: list[float], profile: Profile) -> None:
-    """Raise for the first run that takes fewer seconds than the least, those predicted at the peak of the GPU."""
+    """Raise for the first run that took less time than ``least``, the times predicted at the peak of the GPU."""
     for place, ((*_, seconds), fewest) in enumerate(zip(measured, least, strict=True)):
         if seconds < fewest:
             message = f"run {place} is too fast for any efficiency: at its peak {profile.name} needs {fewest:.6g} s"
-            raise HybridLabError(f"{message}, not {seconds:.6g}; give seconds of one iteration, and the plan and the GPU that ran it")
+            advice = "give seconds of one iteration, and the plan and the GPU that ran it"
+            raise HybridLabError(f"{message}, not {seconds:.6g}; {advice}", "too-fast")
 
 
 def checked_runs(runs: Any) -> list[Measured]:
-    """Return measured runs as a list, or refuse what is none."""
-    return [_run(run) for run in each_of(runs, "runs must be (model, plan, seconds) each")]
+    """Return measured runs as a list of (model, plan, seconds), or raise."""
+    return [_measured_run(run) for run in each_of(runs, "runs must be (model, plan, seconds) each")]
 
 
-def _run(run: Any) -> Measured:
+def _measured_run(run: Any) -> Measured:
+    """Return ``run`` if it is (model, plan, seconds) with seconds above zero, or raise."""
     if not isinstance(run, tuple) or len(run) != 3:
-        raise HybridLabError(f"a run is (model, plan, seconds), not {short_repr(run)}")
+        raise HybridLabError(f"a run is (model, plan, seconds), not {short_repr(run)}", "wrong-type")
     model, plan, time = run
     seconds = one_time(time, "seconds")
     if not seconds:
-        raise HybridLabError("seconds of a measured run must be above zero")
+        raise HybridLabError("seconds of a measured run must be above zero", "too-small")
     return model, plan, seconds

@@ -1,34 +1,53 @@
-"""The time of one training iteration, predicted part by part from a model's shape, a plan and a GPU's profile."""
+"""The time of one training iteration on a cluster, predicted part by part from a model, a plan and a GPU profile."""
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hybridlab.checks import one_time, short_repr, true_or_false
+from hybridlab.collectives import A100_LINKS, Link, all_reduce_time, measured_time
 from hybridlab.errors import HybridLabError
-from hybridlab.hardware import Profile
+from hybridlab.hardware import A100_80GB, Profile
 from hybridlab.model import Transformer
 from hybridlab.planner.memory import refuse_overflow, stage_parameters
-from hybridlab.planner.network import message_seconds, ring_seconds
 from hybridlab.planner.plan import Plan, checked_profile, refuse_misfit
 from hybridlab.wire import FP16, WireFormat
 
-EFFICIENCY = 0.7514  # of the peak that matrix products reach beside their traffic: calibrate(megatron.TABLE_1, A100_80GB)
-LEAST_EFFICIENCY = 1e-6  # below any program, and far from where a time would be infinite
-MEMORY_SHARE = 0.9  # of the peak bandwidth that streaming through memory reaches
-# Bytes a parameter that Adam moves: gradient to FP32 6, check and unscale 8, norm 4, clip 8, update 28, weight to 16 bits 6, zero 2
+EFFICIENCY = 0.7514  # share of peak FLOP/s that matrix products reach, memory traffic apart: calibrate(megatron.TABLE_1, A100_80GB)
+LEAST_EFFICIENCY = 1e-6  # lower than that of any program, and high enough that no predicted time is infinite
+MEMORY_SHARE = 0.9  # share of the peak memory bandwidth that streaming reaches
+# Bytes that Adam moves per parameter: gradient to FP32 6, check and unscale 8, norm 4, clip 8, update 28, weight to 16 bits 6, zero 2
 OPTIMISER_BYTES = 62
+NETWORK_SHARE = 0.9  # share of the ports' line rate: nccl-tests with four HDR ports reach 84.8 to 96 of 100 GB/s
+NETWORK_LATENCY = 14e-6  # seconds per message between nodes: net_ring, protocol Simple, in tuning.cc of the NCCL library
+MOST_MEASURED_RANKS = max(A100_LINKS)  # of all-reduces measured on NVLink
 PARTS = ("matmul", "memory_traffic", "tensor_parallel", "point_to_point", "bubble", "data_parallel", "optimiser")
 
 
 @dataclass(frozen=True, repr=False)
 class IterationTime:
-    """The predicted time of one iteration, part by part in seconds; the parts add up to ``seconds``.
+    """The predicted time of one iteration as a sum of parts, made by :func:`predict`.
 
-    On the slowest stage: ``matmul`` (arithmetic of the matrix products), ``memory_traffic`` (their operands and all
-    element-wise operations, through HBM), ``tensor_parallel`` (all-reduces inside the layers), ``point_to_point`` (messages
-    between stages). Then ``bubble`` (fill and drain), ``data_parallel`` (all-reduce of the gradients, and of the embedding's
-    between first and last stage), ``optimiser``. ``flops`` are those of the whole step on all ``gpus``, recomputed ones
-    included, as in published tables.
+    Attributes
+    ----------
+    matmul : float
+        Seconds of the arithmetic of matrix products, on the slowest stage.
+    memory_traffic : float
+        Seconds of reading and writing the operands of matrix products and of all element-wise operations, on the slowest stage.
+    tensor_parallel : float
+        Seconds of the all-reduces inside the layers, on the slowest stage.
+    point_to_point : float
+        Seconds of the messages between stages, on the slowest stage.
+    bubble : float
+        Seconds in which the pipeline fills and drains.
+    data_parallel : float
+        Seconds of the all-reduce of the gradients, and of the embedding's gradients between first and last stage.
+    optimiser : float
+        Seconds of the optimiser.
+    flops : float
+        Operations of all matrix products of the step on all GPUs, with recomputed ones, as published tables count them.
+    gpus : int
+        Number of GPUs.
     """
 
     matmul: float
@@ -43,17 +62,17 @@ class IterationTime:
 
     @property
     def parts(self) -> dict[str, float]:
-        """Seconds of each part by name, in the order above."""
+        """The seconds of each part by its name."""
         return {name: getattr(self, name) for name in PARTS}
 
     @property
     def seconds(self) -> float:
-        """Time of the iteration."""
+        """Seconds of the whole iteration, the sum of the parts."""
         return sum(self.parts.values())
 
     @property
     def tflops_per_gpu(self) -> float:
-        """Matrix-product operations each GPU does in a second, in units of 1e12, recomputed ones included."""
+        """Operations of matrix products per second and GPU, with recomputed ones, in units of 1e12 (TFLOP/s)."""
         return self.flops / self.gpus / self.seconds / 1e12
 
     def __repr__(self) -> str:
@@ -70,15 +89,41 @@ def predict(
     efficiency: float = EFFICIENCY,
     must_fit: bool = True,
 ) -> IterationTime:
-    """Return the time of one iteration of ``model`` under ``plan`` on GPUs of ``profile``.
+    """Return the predicted time of one training iteration.
 
-    The schedule is 1F1B, interleaved with chunks above 1; messages between stages, all-reduces and computation do not overlap. So M
-    microbatches take M times the slowest stage, the last, which has the logits, and (K-1)/v times one of the others to fill
-    and drain. ``wire`` is the format in which the replicas' gradients travel; encoding them is taken to cost nothing.
-    ``efficiency`` is the share of peak that matrix products reach beside the traffic of their operands, the one calibrated
-    constant. Raises :class:`UnsupportedSize` where the plan cannot share out the model, or, unless ``must_fit`` is False,
-    does not fit in memory.
+    The schedule is 1F1B, or interleaved 1F1B with more than one chunk. Messages, all-reduces and computation do not overlap. The
+    slowest of the K stages is the last one, which computes the logits. M microbatches take M times its time, and filling and draining
+    the pipeline take (K-1)/v times the time of another stage.
 
+    Parameters
+    ----------
+    model : Transformer
+        The model.
+    plan : Plan
+        How the GPUs share the model and the samples.
+    profile : Profile
+        The GPUs, their nodes and their network.
+    wire : WireFormat
+        The format in which the gradients of replicas travel. Encoding them is assumed to take no time.
+    efficiency : float
+        The share of peak FLOP/s that matrix products reach, apart from the memory traffic of their operands. This is the only
+        calibrated constant; see :func:`calibrate`.
+    must_fit : bool
+        Whether to raise if the plan does not fit in the memory of a GPU.
+
+    Returns
+    -------
+    IterationTime
+
+    Raises
+    ------
+    UnsupportedSize
+        The plan does not divide the layers or heads of the model (``not-divisible``), or does not fit in memory (``too-large``).
+    HybridLabError
+        An argument has the wrong type, or the efficiency is not above 0 and at most 1.
+
+    Examples
+    --------
     >>> from hybridlab.hardware import A100_80GB
     >>> gpt = Transformer(layers=80, hidden=12288, heads=96)
     >>> time = predict(gpt, Plan(8, 8, 24, microbatch=2, global_batch=2304, chunks=2), A100_80GB)
@@ -88,19 +133,20 @@ def predict(
     refuse_misfit(model, plan)
     checked_profile(profile)
     if not isinstance(wire, WireFormat):
-        raise HybridLabError(f"wire must be a WireFormat, such as FP16 or INT8, not {short_repr(wire)}")
+        raise HybridLabError(f"wire must be a WireFormat, such as FP16 or INT8, not {short_repr(wire)}", "wrong-type")
     share = one_time(efficiency, "efficiency")
     if not LEAST_EFFICIENCY <= share <= 1:
-        raise HybridLabError(f"efficiency is the share of peak, from {LEAST_EFFICIENCY:g} to 1, not {short_repr(efficiency)}")
+        message = f"efficiency is the share of peak, from {LEAST_EFFICIENCY:g} to 1, not {short_repr(efficiency)}"
+        raise HybridLabError(message, "out-of-range")
     if true_or_false(must_fit, "must_fit"):
         refuse_overflow(model, plan, profile)
     layers, count = model.layers / plan.pipeline, plan.microbatches
     layer = model.layer_work(plan.microbatch, plan.tensor, plan.recompute, plan.sequence_parallel)
     head = model.head_work(plan.microbatch, plan.tensor)
     arithmetic, streaming = share * profile.matmul_flops, MEMORY_SHARE * profile.memory_bandwidth
-    message = 2.0 * plan.microbatch * model.sequence * model.hidden  # bytes of a microbatch between two layers
-    ring = ring_seconds(profile, plan.tensor, min(plan.tensor, profile.gpus_per_node), message)
-    exchange = _exchange(plan, profile, message)
+    nbytes = 2.0 * plan.microbatch * model.sequence * model.hidden  # bytes of one microbatch's activations between two layers
+    ring = ring_seconds(profile, plan.tensor, min(plan.tensor, profile.gpus_per_node), nbytes)
+    exchange = _stage_exchange_seconds(plan, profile, nbytes)
     stage = layers * (layer.flops / arithmetic + layer.nbytes / streaming + layer.all_reduces * ring)
     return IterationTime(
         matmul=count * (layers * layer.flops + head.flops) / arithmetic,
@@ -108,34 +154,71 @@ def predict(
         tensor_parallel=count * (layers * layer.all_reduces + head.all_reduces) * ring,
         point_to_point=count * plan.chunks * exchange,
         bubble=(plan.pipeline - 1) * (stage / plan.chunks + exchange),
-        data_parallel=_gradients(model, plan, profile, wire),
+        data_parallel=_gradient_seconds(model, plan, profile, wire),
         optimiser=OPTIMISER_BYTES * stage_parameters(model, plan) / streaming,
         flops=model.flops(plan.global_batch, plan.recompute),
         gpus=plan.gpus,
     )
 
 
-def _exchange(plan: Plan, profile: Profile, nbytes: float) -> float:
-    """Return the seconds in which a stage hands a microbatch on and its gradient back."""
+@lru_cache(maxsize=2**14)
+def ring_seconds(profile: Profile, ranks: int, together: int, nbytes: float) -> float:
+    """Return the seconds of a ring all-reduce of ``nbytes`` among ``ranks``, of which at most ``together`` are in one node.
+
+    Within a node, the time is the one measured on A100s; for a faster NVLink, the message size is scaled down. More ranks than were
+    measured take the time of the largest measured number. Across nodes, the slowest link determines the time: the network ports of
+    a node's ranks together, or NVLink if it is slower.
+    """
+    if ranks == 1:
+        return 0.0
+    speedup = profile.nvlink / A100_80GB.nvlink
+    nvlink = A100_LINKS[min(max(together, 2), MOST_MEASURED_RANKS)]
+    if ranks <= together:
+        return float(measured_time(min(ranks, MOST_MEASURED_RANKS), nbytes / speedup))
+    ports = network_link(profile, together)  # flat_ring_time needs full nodes, and replicas need not fill their last node
+    slowest = Link(ports.latency, min(ports.bandwidth, nvlink.bandwidth * speedup if together > 1 else ports.bandwidth))
+    return float(all_reduce_time("ring", ranks, nbytes, slowest))
+
+
+def network_link(profile: Profile, ports: int = 1) -> Link:
+    """Return the link to other nodes that several ``ports`` make together."""
+    return Link(NETWORK_LATENCY, NETWORK_SHARE * ports * profile.network)
+
+
+@lru_cache(maxsize=2**14)
+def message_seconds(profile: Profile, tensor: int, nbytes: float, near: bool, whole: bool) -> float:
+    """Return the seconds of one message of ``nbytes`` from the ``tensor`` GPUs of a stage to those of the next.
+
+    Each GPU sends one part, and the receivers gather all parts over NVLink, which takes half an all-reduce (Narayanan et al., arXiv
+    2104.04473, sec. 4.1). If ``whole`` is False (sequence parallelism), each GPU needs only its part and nothing is gathered. If
+    ``near`` is True, the next stage is in the same node.
+    """
+    link = Link(A100_LINKS[2].latency, profile.nvlink) if near else network_link(profile)
+    gather = ring_seconds(profile, tensor, min(tensor, profile.gpus_per_node), nbytes) / 2 if whole else 0.0
+    return link.latency + nbytes / tensor / link.bandwidth + gather
+
+
+def _stage_exchange_seconds(plan: Plan, profile: Profile, nbytes: float) -> float:
+    """Return the seconds in which a stage sends a microbatch's activations to the next stage and receives their gradients."""
     if plan.pipeline == 1:
         return 0.0
     near = plan.gpus <= profile.gpus_per_node
     return 2 * message_seconds(profile, plan.tensor, nbytes, near, not plan.sequence_parallel)
 
 
-def _gradients(model: Transformer, plan: Plan, profile: Profile, wire: WireFormat) -> float:
-    """Return the seconds of adding up the gradients: over the replicas, and the embedding's over first and last stage.
+def _gradient_seconds(model: Transformer, plan: Plan, profile: Profile, wire: WireFormat) -> float:
+    """Return the seconds of the all-reduces of gradients: over the replicas, and of the embedding over first and last stage.
 
-    GPUs are numbered tensor first, then data, then pipeline, so that as many replicas as there is room for share a node.
+    GPUs are numbered by tensor rank first, then by replica, then by stage, so a node has as many replicas of a stage as fit in it.
     """
     together = min(plan.data, max(1, profile.gpus_per_node // plan.tensor))
-    replicas = ring_seconds(profile, plan.data, together, _in_chunks(stage_parameters(model, plan), plan.data, wire))
+    replicas = ring_seconds(profile, plan.data, together, _encoded_bytes(stage_parameters(model, plan), plan.data, wire))
     if plan.pipeline == 1:
         return replicas
-    tied = _in_chunks(model.vocabulary * model.hidden / plan.tensor, 2, wire)
+    tied = _encoded_bytes(model.vocabulary * model.hidden / plan.tensor, 2, wire)
     return replicas + ring_seconds(profile, 2, 2 if plan.gpus <= profile.gpus_per_node else 1, tied)
 
 
-def _in_chunks(numbers: float, ranks: int, wire: WireFormat) -> float:
-    """Return the bytes of so many numbers, encoded in the chunks of a ring, each with its scales."""
+def _encoded_bytes(numbers: float, ranks: int, wire: WireFormat) -> float:
+    """Return the bytes of this many numbers, encoded in the pieces of a ring; each piece has its own scales."""
     return float(ranks * wire.nbytes(math.ceil(numbers / ranks)))

@@ -1,4 +1,4 @@
-"""A plan: how the GPUs of a cluster share out the layers, the samples and each layer's matrices of one model."""
+"""A plan: how the GPUs of a cluster divide the layers, the matrices and the samples of one model."""
 
 import math
 from dataclasses import dataclass
@@ -10,19 +10,42 @@ from hybridlab.model import RECOMPUTE, Transformer
 
 A_MODEL = "Transformer(layers=96, hidden=12288, heads=96)"
 A_PLAN = "Plan(tensor=8, pipeline=8, data=4, microbatch=1, global_batch=512)"
-LEAST_BATCH = 512  # samples, the least of the runs that the efficiency is calibrated on
-COUNTS = ("tensor", "pipeline", "data", "microbatch", "global_batch", "chunks")
+LEAST_BATCH = 512  # samples: the smallest batch of the runs that the efficiency is calibrated on
+SIZES = ("tensor", "pipeline", "data", "microbatch", "global_batch", "chunks")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a model is laid over GPUs: ``tensor`` x ``pipeline`` x ``data`` of them.
+    """How ``tensor`` x ``pipeline`` x ``data`` GPUs divide a model and a batch.
 
-    ``tensor`` GPUs share each layer, ``pipeline`` is the number of stages, ``data`` that of replicas. ``microbatch`` and
-    ``global_batch`` are in samples; ``chunks`` above 1 is interleaved 1F1B. ``recompute`` says which activations are computed
-    again in the backward: "none", "selective" (the attention's core) or "full" (all of each layer). ``sequence_parallel`` shares out the
-    operations between a layer's matrix products as well. Raises :class:`UnsupportedSize` where the samples cannot be dealt out.
+    Parameters
+    ----------
+    tensor : int
+        GPUs that share each layer.
+    pipeline : int
+        Pipeline stages.
+    data : int
+        Replicas.
+    microbatch : int
+        Samples of a microbatch.
+    global_batch : int
+        Samples of a step, over all replicas.
+    chunks : int
+        Chunks of each stage; more than 1 means interleaved 1F1B.
+    recompute : str
+        Which activations are recomputed in the backward: "none", "selective" (the attention's core) or "full" (the whole layer).
+    sequence_parallel : bool
+        Whether the ``tensor`` GPUs also divide the operations between a layer's matrix products.
 
+    Raises
+    ------
+    HybridLabError
+        A size is not a whole number of at least 1, or the kind of recomputation is unknown.
+    UnsupportedSize
+        The replicas and microbatches do not divide the samples evenly (``not-divisible``), or the chunks do not suit the pipeline.
+
+    Examples
+    --------
     >>> plan = Plan(tensor=8, pipeline=8, data=24, microbatch=2, global_batch=2304, chunks=2)
     >>> plan.gpus, plan.microbatches
     (1536, 48)
@@ -41,77 +64,79 @@ class Plan:
     sequence_parallel: bool = False
 
     def __post_init__(self) -> None:
-        for field in COUNTS:
+        for field in SIZES:
             object.__setattr__(self, field, whole_number(getattr(self, field), field))
         known_name(self.recompute, RECOMPUTE, "recomputation")
         object.__setattr__(self, "sequence_parallel", true_or_false(self.sequence_parallel, "sequence_parallel"))
         step = self.microbatch * self.data
         if self.global_batch % step:
             message = f"{self.data} replicas with microbatches of {self.microbatch} take a global batch in steps of {step}"
-            raise UnsupportedSize(f"{message}, not {self.global_batch}{_try(self.global_batch, step)}")
+            raise UnsupportedSize(f"{message}, not {self.global_batch}{_nearest_multiples(self.global_batch, step)}", "not-divisible")
         if self.chunks > 1 and self.pipeline == 1:
-            raise UnsupportedSize(f"{self.chunks} chunks need a pipeline of at least 2 stages: with one stage take chunks=1")
+            message = f"{self.chunks} chunks need a pipeline of at least 2 stages: with one stage take chunks=1"
+            raise UnsupportedSize(message, "unsupported-size")
         if self.chunks > 1 and self.microbatches % self.pipeline:
-            message = f"{self.microbatches} is not a multiple of {self.pipeline}{_try(self.microbatches, self.pipeline)}"
-            raise UnsupportedSize(f"interleaved needs microbatches a multiple of the stages: {message}, or chunks=1")
+            message = f"{self.microbatches} is not a multiple of {self.pipeline}{_nearest_multiples(self.microbatches, self.pipeline)}"
+            raise UnsupportedSize(f"interleaved needs microbatches a multiple of the stages: {message}, or chunks=1", "not-divisible")
 
     @property
     def gpus(self) -> int:
-        """GPUs in all."""
+        """Number of GPUs."""
         return self.tensor * self.pipeline * self.data
 
     @property
     def microbatches(self) -> int:
-        """Microbatches of one replica in one step."""
+        """Number of microbatches of one replica in one step."""
         return self.global_batch // (self.microbatch * self.data)
 
 
 def checked_model(model: object) -> Transformer:
-    """Return ``model`` if it is a Transformer, or refuse it."""
+    """Return ``model`` if it is a Transformer, or raise."""
     if not isinstance(model, Transformer):
-        raise HybridLabError(f"model must be a Transformer, such as {A_MODEL}, not {short_repr(model)}")
+        raise HybridLabError(f"model must be a Transformer, such as {A_MODEL}, not {short_repr(model)}", "wrong-type")
     return model
 
 
 def checked_profile(profile: object) -> Profile:
-    """Return ``profile`` if it is a Profile, or refuse it."""
+    """Return ``profile`` if it is a Profile, or raise."""
     if not isinstance(profile, Profile):
-        raise HybridLabError(f"profile must be a Profile of hybridlab.hardware, such as A100_80GB, not {short_repr(profile)}")
+        message = f"profile must be a Profile of hybridlab.hardware, such as A100_80GB, not {short_repr(profile)}"
+        raise HybridLabError(message, "wrong-type")
     return profile
 
 
 def refuse_misfit(model: Transformer, plan: Plan) -> None:
-    """Raise where the plan cannot share out the model: its layers into equal stages, its heads among the tensor GPUs."""
+    """Raise if the plan cannot divide the model: its layers into equal stages, or its heads among the tensor GPUs."""
     checked_model(model)
     if not isinstance(plan, Plan):
-        raise HybridLabError(f"plan must be a Plan, such as {A_PLAN}, not {short_repr(plan)}")
+        raise HybridLabError(f"plan must be a Plan, such as {A_PLAN}, not {short_repr(plan)}", "wrong-type")
     parts = plan.pipeline * plan.chunks
     if model.layers % parts:
         message = f"{plan.pipeline} stages" + (f" of {plan.chunks} chunks" if plan.chunks > 1 else "")
         fit = ", ".join(map(str, divisors(model.layers)))
-        raise UnsupportedSize(f"{model.layers} layers cannot be cut into {message}: stages x chunks must be one of {fit}")
+        raise UnsupportedSize(f"{model.layers} layers cannot be cut into {message}: stages x chunks must be one of {fit}", "not-divisible")
     if model.heads % plan.tensor:
         fit = ", ".join(map(str, divisors(model.heads)))
-        raise UnsupportedSize(f"{model.heads} heads cannot be shared by {plan.tensor} GPUs: tensor must be one of {fit}")
+        raise UnsupportedSize(f"{model.heads} heads cannot be shared by {plan.tensor} GPUs: tensor must be one of {fit}", "not-divisible")
 
 
 def samples_of(gpus: int, global_batch: int | None) -> int:
-    """Return the samples of a step: ``global_batch``, or where it is None one for each GPU, and at least 512."""
+    """Return the samples of a step: ``global_batch``, or if it is None one for each GPU and at least 512."""
     return max(gpus, LEAST_BATCH) if global_batch is None else global_batch
 
 
 def tensor_degrees(model: Transformer, profile: Profile) -> list[int]:
-    """Return the tensor degrees that divide a node and the heads, the least first."""
+    """Return the tensor degrees that divide a node and the heads, in increasing order."""
     return [count for count in divisors(profile.gpus_per_node) if not model.heads % count]
 
 
 def divisors(number: int) -> list[int]:
-    """Return all divisors of a number, the smallest first."""
+    """Return all divisors of a number in increasing order."""
     small = [count for count in range(1, math.isqrt(number) + 1) if number % count == 0]
     return sorted({*small, *(number // count for count in small)})
 
 
-def _try(count: int, step: int) -> str:
-    """Return the nearest multiples of ``step`` as advice."""
+def _nearest_multiples(count: int, step: int) -> str:
+    """Return the advice to try the multiples of ``step`` nearest to ``count``."""
     below = count // step * step
     return f"; try {below} or {below + step}" if below else f"; try {step}"

@@ -1,5 +1,6 @@
-"""Which plan is fastest: all plans of a model on so many GPUs, those that fit in memory, and the best of them."""
+"""The search for the fastest plan of a model on a number of GPUs, and for numbers of GPUs on which a plan fits."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
@@ -7,18 +8,17 @@ from typing import Any, NamedTuple, overload
 import numpy.typing as npt
 
 from hybridlab.arrays import one_object
-from hybridlab.checks import item_of, whole_number
+from hybridlab.checks import LARGEST, item_of, whole_number
 from hybridlab.errors import UnsupportedSize
 from hybridlab.hardware import Profile
 from hybridlab.model import RECOMPUTE, Transformer
-from hybridlab.planner.advice import other_gpus
 from hybridlab.planner.iteration import EFFICIENCY, predict
-from hybridlab.planner.memory import memory
-from hybridlab.planner.plan import Plan, checked_model, checked_profile, divisors, samples_of, tensor_degrees
+from hybridlab.planner.memory import MORE_MEMORY, can_fit, memory
+from hybridlab.planner.plan import LEAST_BATCH, Plan, checked_model, checked_profile, divisors, samples_of, tensor_degrees
 
 
 class Found(NamedTuple):
-    """A plan that fits: its predicted time, operations a second, and bytes on the fullest GPU."""
+    """A plan that fits in memory: its predicted time in seconds, TFLOP/s per GPU, and bytes on the fullest GPU."""
 
     plan: Plan
     seconds: float
@@ -28,10 +28,23 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """The plans of one search that fit in memory, the fastest first; ``tried`` counts those that do not fit too.
+    """The plans of one search that fit in memory, fastest first, made by :func:`search`.
 
-    Its length is the number of plans that fit, and it is indexed and iterated like ``found``.
+    Its length, its items and its iteration are those of ``found``.
 
+    Attributes
+    ----------
+    model : Transformer
+        The model.
+    profile : Profile
+        The GPUs.
+    found : tuple of Found
+        The plans that fit, fastest first.
+    tried : int
+        Number of plans that were tried, with those that do not fit.
+
+    Examples
+    --------
     >>> from hybridlab.hardware import A100_80GB
     >>> plans = search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB)
     >>> len(plans), plans[0] == plans.best, [plan.microbatch for plan, *_ in plans[:2]]
@@ -66,7 +79,7 @@ class Search:
 
     @property
     def pareto(self) -> tuple[Found, ...]:
-        """The plans that no other beats in both time and memory, the fastest first: each is slower and smaller than the one before."""
+        """The plans for which no other plan is both faster and smaller in memory, fastest first."""
         chosen: list[Found] = []
         for each in self.found:
             if not chosen or each.memory < chosen[-1].memory:
@@ -74,7 +87,13 @@ class Search:
         return tuple(chosen)
 
     def to_rows(self, most: int | None = None) -> list[dict[str, Any]]:
-        """Return one plain row a plan, the fastest first: its fields, seconds, TFLOP/s a GPU and gigabytes."""
+        """Return one dict for each plan, fastest first: the fields of the plan, seconds, TFLOP/s per GPU and memory in GB.
+
+        Parameters
+        ----------
+        most : int, optional
+            The largest number of rows. By default all plans.
+        """
         chosen = self.found if most is None else self.found[: whole_number(most, "most")]
         return [
             {
@@ -92,13 +111,37 @@ class Search:
 
 
 def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | None = None, *, efficiency: float = EFFICIENCY) -> Search:
-    """Return every plan of ``model`` on ``gpus`` that fits in the memory of ``profile``, the fastest first.
+    """Return all plans of a model on a number of GPUs that fit in memory, fastest first.
 
-    Tried are all tensor degrees that divide a node, stages, replicas, microbatches that are powers of two, chunks, and recomputation
-    with and without sequence parallelism, that deal out layers, heads and samples evenly. ``global_batch`` is in samples; None
-    takes one for each GPU, and at least 512. Raises :class:`UnsupportedSize` where no plan divides, or none fits, with
-    the least memory that a plan would need, and the nearest numbers of GPUs on which one does.
+    The search tries all plans that divide layers, heads and samples evenly: every tensor degree that divides a node; every number of
+    stages, replicas and chunks; microbatches of 1, 2, 4, ... samples; every kind of recomputation; with and without sequence
+    parallelism.
 
+    Parameters
+    ----------
+    model : Transformer
+        The model.
+    gpus : int
+        Number of GPUs.
+    profile : Profile
+        The GPUs, their nodes and their network.
+    global_batch : int, optional
+        Samples of a step. By default one for each GPU, and at least 512.
+    efficiency : float
+        As in :func:`predict`.
+
+    Returns
+    -------
+    Search
+
+    Raises
+    ------
+    UnsupportedSize
+        No plan divides the model and the samples (``not-divisible``), or no plan fits in memory (``too-large``). The sentence names the
+        nearest smaller and larger numbers of GPUs on which a plan exists and fits.
+
+    Examples
+    --------
     >>> from hybridlab.hardware import A100_80GB
     >>> found = search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB)
     >>> found
@@ -111,21 +154,22 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
     batch = samples_of(count, asked)
     checked_model(model)
     checked_profile(profile)
-    found, tried, least = [], 0, float("inf")
+    found, tried, least_memory = [], 0, float("inf")
     for plan in plans(model, count, profile, batch):
         tried += 1
         used = memory(model, plan).total
-        least = min(least, used)
+        least_memory = min(least_memory, used)
         if used <= profile.memory:
             time = predict(model, plan, profile, efficiency=efficiency, must_fit=False)
             found.append(Found(plan, time.seconds, time.tflops_per_gpu, used))
     if not tried:
         message = f"no plan deals {model.layers} layers, {model.heads} heads and {batch} samples out to {count} GPUs"
         message += f" in nodes of {profile.gpus_per_node} evenly"
-        raise UnsupportedSize(f"{message}; try {other_gpus(model, count, profile, asked)}")
+        raise UnsupportedSize(f"{message}; try {other_gpus(model, count, profile, asked)}", "not-divisible")
     if not found:
-        message = f"none of {tried:,} plans on {count} GPUs fits in {profile.memory / 1e9:g} GB: the smallest needs {least / 1e9:.1f} GB"
-        raise UnsupportedSize(f"{message}, {(least - profile.memory) / 1e9:.1f} GB more; try {other_gpus(model, count, profile, asked)}")
+        need, over = least_memory / 1e9, (least_memory - profile.memory) / 1e9
+        message = f"none of {tried:,} plans on {count} GPUs fits in {profile.memory / 1e9:g} GB: the smallest needs {need:.1f} GB"
+        raise UnsupportedSize(f"{message}, {over:.1f} GB more; try {other_gpus(model, count, profile, asked)}", "too-large")
     found.sort(key=lambda each: (each.seconds, each.memory))
     return Search(model, profile, tuple(found), tried)
 
@@ -134,12 +178,13 @@ def plans(model: Transformer, gpus: int, profile: Profile, global_batch: int) ->
     """Yield the plans that :func:`search` tries."""
     for tensor in tensor_degrees(model, profile):
         for pipeline in divisors(model.layers):
-            data, left = divmod(gpus, tensor * pipeline)
-            if not left and data and not global_batch % data:
-                yield from _inner(model, tensor, pipeline, data, global_batch)
+            data, remainder = divmod(gpus, tensor * pipeline)
+            if not remainder and data and not global_batch % data:
+                yield from _plans_of_degrees(model, tensor, pipeline, data, global_batch)
 
 
-def _inner(model: Transformer, tensor: int, pipeline: int, data: int, global_batch: int) -> Iterator[Plan]:
+def _plans_of_degrees(model: Transformer, tensor: int, pipeline: int, data: int, global_batch: int) -> Iterator[Plan]:
+    """Yield the plans with these tensor, pipeline and data degrees."""
     samples, layers = global_batch // data, model.layers // pipeline
     sizes = [2**power for power in range(samples.bit_length()) if samples % 2**power == 0]
     for size in sizes:
@@ -149,3 +194,48 @@ def _inner(model: Transformer, tensor: int, pipeline: int, data: int, global_bat
             for recompute in RECOMPUTE:
                 for split in (False, True) if tensor > 1 else (False,):
                     yield Plan(tensor, pipeline, data, size, global_batch, chunk, recompute, split)
+
+
+def other_gpus(model: Transformer, gpus: int, profile: Profile, global_batch: int | None) -> str:
+    """Return what to try if no plan fits on ``gpus``: the nearest smaller and larger numbers of GPUs on which one does.
+
+    If no number of GPUs is enough, the advice is GPUs of more memory. With given tensor and pipeline degrees, a plan needs the least
+    memory with microbatches of one sample, and more replicas never need more memory, because each has fewer samples. So one test
+    decides whether fewer GPUs are enough, and a bisection finds how many more are needed.
+
+    >>> from hybridlab.hardware import H100
+    >>> llama = Transformer(layers=126, hidden=16384, heads=128, vocabulary=128256, sequence=8192)
+    >>> other_gpus(llama, 16384, H100, 2048)
+    '16128 or 18432 GPUs'
+    """
+    nearest_below, nearest_above = 0, LARGEST + 1
+    for tensor in tensor_degrees(model, profile):
+        for pipeline in divisors(model.layers):
+            replica_gpus = tensor * pipeline
+
+            def fits(data: int, tensor: int = tensor, pipeline: int = pipeline) -> bool:
+                batch = samples_of(tensor * pipeline * data, global_batch)
+                return can_fit(model, Plan(tensor, pipeline, data, 1, batch, recompute="none", sequence_parallel=True), profile)
+
+            counts = _replica_counts(replica_gpus, gpus, global_batch)
+            below = [data for data in counts if nearest_below < replica_gpus * data < gpus]
+            above = [data for data in counts if gpus < replica_gpus * data < nearest_above]
+            if below and fits(below[-1]):
+                nearest_below = replica_gpus * below[-1]
+            first = bisect_left(above, True, key=fits)
+            if first < len(above):
+                nearest_above = replica_gpus * above[first]
+    found = [str(count) for count in (nearest_below, nearest_above) if 0 < count <= LARGEST]
+    return f"{' or '.join(found)} GPUs" if found else MORE_MEMORY
+
+
+def _replica_counts(replica_gpus: int, gpus: int, global_batch: int | None) -> list[int]:
+    """Return numbers of replicas that share the samples evenly, in increasing order; a replica has ``replica_gpus`` GPUs.
+
+    If the batch grows with the number of GPUs, all numbers share it evenly, and only those nearest to ``gpus`` are returned.
+    """
+    if global_batch is not None:
+        return divisors(global_batch)
+    small = [data for data in divisors(LEAST_BATCH) if replica_gpus * data < LEAST_BATCH]
+    least = -(-LEAST_BATCH // replica_gpus)
+    return small + sorted({data for data in (least, (gpus - 1) // replica_gpus, gpus // replica_gpus + 1) if data >= least})

@@ -1,4 +1,4 @@
-"""One step of hybrid training: the pipelines of all replicas, a ring all-reduce for each stage, the optimiser."""
+"""One step of hybrid training: the pipelines of all replicas, one ring all-reduce for each stage, and the optimiser."""
 
 from hybridlab.step.recomputation import recomputed_peak
 from hybridlab.step.replicas import Replicated, replicate

@@ -1,4 +1,4 @@
-"""What devices hold where forwards are run again within the backwards instead of being kept."""
+"""Peak activations with recomputation: backwards run the forwards again, and less is kept in between."""
 
 import numpy as np
 
@@ -9,26 +9,49 @@ from hybridlab.schedule import B, F, I, Schedule, W
 
 
 def recomputed_peak(schedule: Schedule, kept: float) -> Floats:
-    """Return the most activations that each device holds at once with recomputation, in microbatches of the whole device.
+    """Return the most activations that each device holds at once with recomputation, in microbatches of a whole device.
 
-    After its forward a microbatch leaves ``kept`` of its activation, from 0 to 1: the input of the stage (Huang et al.,
-    arXiv 1811.06965, sec. 2.3). The backward, or the input gradient, computes the rest again, and the whole is held until
-    the full backward or the weight gradient has ended. With ``kept`` 1 nothing is thrown away: these are the peak activations of
-    a timeline. The order alone decides; shape (devices,). Raises :class:`HybridLabError` for a ``kept`` outside 0 to 1.
+    After its forward, a part ``kept`` of a microbatch's activation stays in memory, for example the input of the stage. The full
+    backward or the input gradient computes the rest again. The whole activation is then held until the full backward or the weight
+    gradient has ended. The peak follows from the order of the operations; their times do not change it.
 
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule of one pipeline.
+    kept : float
+        The part of an activation that stays, from 0 to 1. With 1 nothing is recomputed, and the result is
+        ``Timeline.peak_activations``.
+
+    Returns
+    -------
+    array of float, shape (devices,)
+
+    Raises
+    ------
+    HybridLabError
+        ``schedule`` is not a Schedule, or ``kept`` is not a number from 0 to 1.
+
+    References
+    ----------
+    Huang et al., arXiv 1811.06965, sec. 2.3.
+
+    Examples
+    --------
     >>> from hybridlab import build
     >>> recomputed_peak(build("gpipe", devices=2, microbatches=11), kept=0.1).round(3).tolist()
     [2.0, 2.0]
     """
     if not isinstance(schedule, Schedule):
-        raise HybridLabError(f"a schedule is what build() returns, not {short_repr(schedule)}")
+        raise HybridLabError(f"a schedule is what build() returns, not {short_repr(schedule)}", "not-a-schedule")
     share = times(kept, "kept")
     if share.ndim or share > 1:
-        raise HybridLabError(f"kept is the part of an activation that stays, from 0 to 1, not {short_repr(kept)}")
+        raise HybridLabError(f"kept is the part of an activation that stays, from 0 to 1, not {short_repr(kept)}", "out-of-range")
     kind = schedule.kind
     ends = (kind == B) | (kind == W)
-    freed = np.cumsum(ends) - ends  # before each operation; every device frees all it held, so one count serves them all
+    # The counts run over all devices. Each device frees all its activations, so they are 0 where the next device's rows begin.
+    freed = np.cumsum(ends) - ends
     alive, whole = np.cumsum(kind == F) - freed, np.cumsum((kind == B) | (kind == I)) - freed
-    held = share * alive + (1 - share) * whole
-    peak: Floats = np.maximum.reduceat(held, schedule.first) / schedule.chunks
+    activations = share * alive + (1 - share) * whole
+    peak: Floats = np.maximum.reduceat(activations, schedule.first) / schedule.chunks
     return peak

@@ -1,4 +1,4 @@
-"""The replicas of a mesh: the orders of all ranks, their costs, and the ranks that hold each stage."""
+"""Replicas of a pipeline: the orders and the costs of all ranks of a mesh, and the ranks that hold each stage."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,11 @@ from hybridlab.schedule import Operations, Schedule
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Replicated(Operations):
-    """The orders of one pipeline, run by every replica of a mesh; :func:`replicate` makes it.
+    """The orders of all ranks of a mesh, whose replicas all run one schedule; :func:`replicate` makes it.
 
-    Its devices are the ranks, ``replica x K + device``. ``paths``, ``copy_of``, ``stages``, ``chunks`` and ``microbatches`` are of
-    one pipeline. The arrays hold the operations of all replicas, one replica after the other; no operation needs one of another
-    replica. It is no :class:`Schedule`, since several ranks run the same operation.
+    Its devices are the ranks: rank = replica x K + device. ``paths``, ``copy_of``, ``stages``, ``chunks`` and ``microbatches`` describe
+    one pipeline. The arrays hold the operations of all replicas, replica by replica. It is no :class:`Schedule`, because several ranks
+    run the same operation.
     """
 
     replicas: int = 1
@@ -30,7 +30,7 @@ class Replicated(Operations):
 
     @property
     def mesh(self) -> Mesh:
-        """Where the ranks stand; the "stages" of this mesh are the devices of one pipeline."""
+        """The mesh of the ranks; its stages are the devices of one pipeline."""
         return Mesh(super().devices, self.replicas)
 
     def __repr__(self) -> str:
@@ -50,12 +50,12 @@ def replicate(schedule: Schedule, replicas: int) -> Replicated:
     Returns
     -------
     Replicated
-        ``simulate`` takes it with costs of one value, or of one value for each rank.
+        The orders of all ranks. :func:`~hybridlab.simulate` takes them with costs that are equal for all devices, or costs of all ranks.
 
     Raises
     ------
     HybridLabError
-        ``schedule`` is not the schedule of one pipeline, ``replicas`` is below one, or the operations do not fit in memory.
+        ``schedule`` is not a Schedule, ``replicas`` is below 1, or the operations do not fit in memory.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def replicate(schedule: Schedule, replicas: int) -> Replicated:
             f"what is replicated is the Schedule of one pipeline, such as build('1f1b', 2, 4), not {short_repr(schedule)}", "not-a-schedule"
         )
     replicas = whole_number(replicas, "replicas")
-    Mesh(schedule.devices, replicas)  # refuses more devices than there can be
+    Mesh(schedule.devices, replicas)  # raises if there are too many devices
     size = schedule.kind.size
     if size * replicas > MOST_CELLS:
         message = f"{counted(replicas, 'replica')} of {counted(size, 'operation')} are more than {MOST_CELLS:,}"
@@ -88,7 +88,7 @@ def replicate(schedule: Schedule, replicas: int) -> Replicated:
 
 
 def costs_of_all(costs: Costs, mesh: Mesh) -> Costs:
-    """Return the costs of every rank of a mesh: those of one pipeline are repeated for each replica.
+    """Return the costs of all ranks of a mesh; costs of one pipeline are repeated for each replica.
 
     >>> costs_of_all(Costs(forward=[1, 2], backward=3), Mesh(stages=2, replicas=2)).forward
     array([1., 2., 1., 2.])
@@ -97,25 +97,32 @@ def costs_of_all(costs: Costs, mesh: Mesh) -> Costs:
         return costs
     if costs.devices != mesh.stages:
         wanted = f"one value, one for each of the {mesh.stages} devices of a pipeline, or one for each of the {mesh.size} ranks"
-        raise HybridLabError(f"the costs are for {costs.devices} devices: give {wanted}")
+        raise HybridLabError(f"the costs are for {costs.devices} devices: give {wanted}", "does-not-fit")
     return costs.repeated(mesh.replicas)
 
 
 def holders(schedule: Schedule, replicas: int) -> Ints:
-    """Return the ranks that hold the weights of each stage, shape (stages, replicas x copies): those that average its gradients.
+    """Return the ranks that hold the weights of each stage and average its gradients, shape (stages, replicas x copies).
 
-    They stand replica by replica, and copy by copy within a replica. Raises :class:`HybridLabError` where two copies of a
-    stage are on one device.
+    The ranks of a stage are ordered by replica, then by copy of the weights.
 
+    Raises
+    ------
+    HybridLabError
+        One device holds two copies of a stage (``two-copies-on-a-device``).
+
+    Examples
+    --------
     >>> from hybridlab.schedules import build
     >>> holders(build("chimera", devices=2, microbatches=2), replicas=2).tolist()
     [[0, 1, 2, 3], [1, 0, 3, 2]]
     """
     paths = np.array(schedule.paths)
-    for stage, held in enumerate(np.sort(paths, axis=0).T):
-        twice = held[1:][np.diff(held) == 0]
+    for stage, devices in enumerate(np.sort(paths, axis=0).T):
+        twice = devices[1:][np.diff(devices) == 0]
         if twice.size:
             message = f"device {twice[0]} holds stage {stage} in two copies of the weights"
-            raise HybridLabError(f"{message}: gradients are averaged between devices, so let each copy of a stage have a device of its own")
+            advice = "gradients are averaged between devices, so let each copy of a stage have a device of its own"
+            raise HybridLabError(f"{message}: {advice}", "two-copies-on-a-device")
     ranks = paths.T[:, None] + schedule.devices * np.arange(whole_number(replicas, "replicas"))[:, None]
     return readonly(ranks.reshape(schedule.stages, -1))

@@ -1,4 +1,4 @@
-"""One step of hybrid training: the pipelines of all replicas, a ring all-reduce for each stage, the optimiser."""
+"""A hybrid step: its figures, its timeline, and the spans of its messages, rings and optimisers."""
 
 import math
 from dataclasses import dataclass
@@ -6,32 +6,40 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.arrays import Floats, Frozen, Ints
-from hybridlab.checks import in_a_second, one_time, removed_arguments, short_repr, whole_number
+from hybridlab.arrays import Floats, Frozen, Ints, readonly
+from hybridlab.checks import in_a_second, one_time, removed_arguments, short_repr, true_or_false, whole_number
 from hybridlab.collectives import Link
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
-from hybridlab.schedule import Schedule
-from hybridlab.simulation import simulate
-from hybridlab.step.phases import hops, messages, optimisers, ring_order, rings
+from hybridlab.renamed import RenamedAttribute
+from hybridlab.schedule import Operations, Schedule
+from hybridlab.simulation import latencies, simulate
 from hybridlab.step.replicas import costs_of_all, holders, replicate
 from hybridlab.timeline import Timeline
-from hybridlab.timeline.spans import MOST_SPANS, joined
+from hybridlab.timeline.spans import ALL_GATHER, MOST_SPANS, OPTIMISER, RECEIVE, REDUCE_SCATTER, SEND, Spans, join_spans
 from hybridlab.wire import FP16, WireFormat
 
-BYTES_A_PARAMETER = 2  # of a gradient as a GPU holds it in mixed-precision training
+BYTES_PER_GRADIENT = 2  # of one parameter, in mixed-precision training
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HybridStep(Frozen):
-    """One step of all ranks, as :func:`hybrid_step` returns it. Times are in ``unit``, that of the costs.
+    """One training step of all ranks, made by :func:`hybrid_step`. Times are in the unit of the costs.
 
-    ``timeline`` holds every rank's operations, messages, ring hops and optimiser. ``all_reduce_time`` is how long the
-    rings of one device take, one after the other. ``exposed_communication`` is how much sooner the step would end if
-    the rings took no time. ``single_device_time`` is the time of one device doing the same work alone, with one copy of the
-    weights: all operations of all replicas, pairs overlapped as there, and the optimiser of each of the K devices once.
-    With batched costs each but ``all_reduce_time`` has the settings as its axes.
+    Attributes
+    ----------
+    timeline : Timeline
+        The operations, messages, ring hops and optimiser of each rank.
+    mesh : Mesh
+        The ranks.
+    all_reduce_time : float
+        How long the rings of one device take, one after the other.
+    exposed_communication : float, or array of the settings' shape
+        How much sooner the step would end if the rings took no time.
+    single_device_time : float, or array of the settings' shape
+        How long one device with one copy of the weights takes for the same work: all operations of all replicas, with the same
+        overlapped pairs, and the optimiser of each of the K devices once.
     """
 
     timeline: Timeline
@@ -40,19 +48,21 @@ class HybridStep(Frozen):
     exposed_communication: Any
     single_device_time: Any
 
+    single_device = RenamedAttribute("single_device_time")
+
     @property
     def unit(self) -> str | None:
-        """The unit of all times: "s", "ms", "us", or None for plain slots."""
+        """The unit of all times: "s", "ms", "us", or None for time slots without a length."""
         return self.timeline.unit
 
     @property
     def makespan(self) -> Any:
-        """Time of the whole step."""
+        """Time of the whole step: a float, or an array of the settings' shape."""
         return self.timeline.makespan
 
     @property
     def speedup(self) -> Any:
-        """Time of one device doing the same work, divided by that of the step; 0 where nothing takes any time."""
+        """Time of one device for the same work, divided by the time of the step; 0 if the step takes no time."""
         return _ratio(self.single_device_time, self.makespan)
 
     @property
@@ -62,17 +72,17 @@ class HybridStep(Frozen):
 
     @property
     def communication_share(self) -> Any:
-        """Exposed communication of the rings divided by the time of the step; 0 where nothing takes any time."""
+        """Exposed communication of the rings, divided by the time of the step; 0 if the step takes no time."""
         return _ratio(self.exposed_communication, self.makespan)
 
     @property
     def peak_activations(self) -> Floats:
-        """Most activations each rank holds at once, in microbatches of a whole device, shape (settings..., ranks)."""
+        """Most activations that each rank holds at once, in microbatches of a whole device, shape (settings..., ranks)."""
         return self.timeline.peak_activations
 
     def __repr__(self) -> str:
-        message = f"makespan {self.makespan:g}, speedup {self.speedup:.2f}" if isinstance(self.makespan, float) else "several settings"
-        return f"<HybridStep of {self.timeline.schedule!r}: {message}>"
+        figures = f"makespan {self.makespan:g}, speedup {self.speedup:.2f}" if isinstance(self.makespan, float) else "several settings"
+        return f"<HybridStep of {self.timeline.schedule!r}: {figures}>"
 
 
 @removed_arguments(microseconds="a link's seconds are converted to the unit of the costs, as in Costs(..., unit='ms')")
@@ -88,97 +98,238 @@ def hybrid_step(
     overlap: bool = False,
     optimiser: float = 0.0,
 ) -> HybridStep:
-    """Return one training step of ``replicas`` pipelines: when every operation, message, ring hop and optimiser runs.
+    """Return one training step: the pipelines of all replicas, a ring all-reduce of each stage's gradients, the optimisers.
 
-    ``schedule`` and ``costs`` are those of one pipeline of K devices; costs may also name all K x D ranks. Then the
-    gradients of each stage go around the ring of its replicas, 2(D-1) steps in which every rank sends one of D pieces,
-    and each device runs its optimiser. Where a schedule has two copies of the weights, both copies of every replica join the
-    ring, so that it has 2D ranks, and a device takes part in the rings of two stages for each of its chunks.
-    A ring step costs nothing, or either
+    The ring of a stage joins the devices that hold it, one in each of D replicas. It has 2(D-1) steps; in each of them every rank sends
+    one of D pieces of the gradients. If a schedule has two copies of the weights, the ring joins both copies of all replicas, so it has
+    2D ranks, and a device takes part in two rings for each of its chunks. After its last ring a device runs its optimiser.
 
-    - ``ring_step``: its time, in the unit of the costs, for all gradients of a device; the ring of one of v chunks takes 1/v of it a
-      step; or
-    - ``link`` and ``gradient_bytes``, the bytes of one device's gradients as a GPU holds them, 2 a parameter: latency +
-      bytes / bandwidth for the piece that a rank sends in the format ``wire``. A link's seconds become the unit of the costs.
+    The rings of a device run one after the other. All devices run them in the same order of stages, which prevents deadlock: a stage
+    comes earlier if its last backward comes earlier in the order of its device (the latest position, if several devices hold it).
 
-    ``optimiser`` is the time, in the unit of the costs, that a device takes for all its weights, after its last ring. These three
-    are of one copy of the weights: a device that holds two moves twice the gradients, and takes twice the time for its optimiser.
+    A ring step takes no time, or the time ``ring_step``, or the time that follows from ``link`` and ``gradient_bytes``.
+    ``ring_step``, ``gradient_bytes`` and ``optimiser`` are for one copy of the weights: a device with two copies sends twice the gradients
+    and takes twice the time for its optimiser.
 
-    Without ``overlap`` rings start when the whole pipeline has ended. With it the ring of a stage starts when its last
-    backward (B or W) has ended on every holder and each holder's ring before it is done; computing goes on beside it.
-    The rings of a device take turns, in the order of those last backwards: all devices keep to one order of the stages, by
-    how many operations a holder runs up to the stage's last backward (the most over its holders), so that none waits in a circle.
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule of one pipeline of K devices.
+    costs : Costs
+        The costs of one pipeline, or of all K x D ranks.
+    replicas : int
+        Number of pipelines D.
+    ring_step : float, optional
+        Time of one ring step for all gradients of one device, in the unit of the costs. With v chunks, each chunk has its own ring, and
+        a step of it takes 1/v of this time.
+    link : Link, optional
+        The link between ranks of a ring. A step takes latency + bytes / bandwidth, for the largest piece that a rank sends.
+    gradient_bytes : float, optional
+        Bytes of one device's gradients in its memory, 2 for each parameter.
+    wire : WireFormat
+        The format in which gradients travel over ``link``.
+    overlap : bool
+        False: all rings start when the pipelines of all replicas have ended. True: the ring of a stage starts when its last backward
+        (B or W) has ended on all its devices and they have finished their earlier rings; operations run beside it.
+    optimiser : float
+        Time of the optimiser for all weights of a device, in the unit of the costs.
 
-    Raises :class:`HybridLabError` for both ways to price a ring step or half of one, for a link beside costs without a unit, for
-    negative and infinite times, for two copies of a stage on one device, and for sizes that do not fit in memory. The order of the
-    phases is that of Narayanan et al., arXiv 2104.04473; rings that join two copies are those of Li and Hoefler, arXiv 2107.06925.
+    Returns
+    -------
+    HybridStep
+        The timeline of all ranks and its figures.
 
+    Raises
+    ------
+    HybridLabError
+        ``ring_step`` is given together with ``link``, or only one of ``link`` and ``gradient_bytes`` is given; ``link`` is given and the
+        costs have no unit; a time is negative or infinite; two copies of a stage are on one device; the step does not fit in memory.
+
+    References
+    ----------
+    Order of the phases: Narayanan et al., arXiv 2104.04473. Rings over two copies of the weights: Li and Hoefler, arXiv 2107.06925.
+
+    Examples
+    --------
     >>> from hybridlab.schedules import build
     >>> step = hybrid_step(build("1f1b", 2, 8), Costs(forward=50, backward=80), replicas=2, ring_step=20)
     >>> step.makespan, step.all_reduce_time, round(step.speedup, 2)
     (1210.0, 40.0, 3.44)
     """
     if not isinstance(schedule, Schedule) or not isinstance(costs, Costs):
-        raise HybridLabError(f"hybrid_step takes a Schedule and Costs, not {short_repr(schedule)} and {short_repr(costs)}")
-    if not isinstance(overlap, bool):
-        raise HybridLabError(f"overlap must be True or False, not {short_repr(overlap)}")
+        raise HybridLabError(f"hybrid_step takes a Schedule and Costs, not {short_repr(schedule)} and {short_repr(costs)}", "wrong-type")
+    overlap = true_or_false(overlap, "overlap")
     mesh = Mesh(schedule.devices, replicas)
     update = one_time(optimiser, "optimiser")
-    ranks = mesh.replicas * schedule.copies  # of a ring
+    ranks = mesh.replicas * schedule.copies  # in a ring
     count = 2 * (mesh.replicas * int(schedule.messages.sum()) + ranks * (ranks - 1) * schedule.stages) + mesh.size
     if count * math.prod(costs.batch) > MOST_SPANS:
-        raise HybridLabError(f"a step of {count:,} messages and hops does not fit in memory: take fewer replicas or settings")
-    hop, nbytes = _price(schedule.chunks, ranks, ring_step, link, gradient_bytes, wire, costs.unit)
-    everyone, held = replicate(schedule, mesh.replicas), holders(schedule, mesh.replicas)
+        message = f"a step of {count:,} messages and hops does not fit in memory: take fewer replicas or settings"
+        raise HybridLabError(message, "too-large")
+    hop, nbytes = _ring_step(schedule.chunks, ranks, ring_step, link, gradient_bytes, wire, costs.unit)
+    replicated, holder = replicate(schedule, mesh.replicas), holders(schedule, mesh.replicas)
     costs = costs_of_all(costs, mesh)
-    run = simulate(everyone, costs)
-    edges, free = (rings(run, held, each, overlap) for each in (hop, 0.0))
-    of_stage = nbytes[np.arange(schedule.stages) // mesh.stages]
-    around = hops(edges, held, ring_order(everyone), of_stage)
-    parts = (*messages(run, costs), *around, optimisers(edges, held, schedule.copies * update))
-    exposed = edges[..., -1].max(axis=-1) - free[..., -1].max(axis=-1)
+    run = simulate(replicated, costs)
+    edges, free_edges = (ring_times(run, holder, each, overlap) for each in (hop, 0.0))
+    stage_bytes = nbytes[np.arange(schedule.stages) // mesh.stages]
+    hops = hop_spans(edges, holder, ring_order(replicated), stage_bytes)
+    spans = join_spans(*message_spans(run, costs), *hops, optimiser_spans(edges, holder, schedule.copies * update))
+    exposed = edges[..., -1].max(axis=-1) - free_edges[..., -1].max(axis=-1)
     single = run.busy.sum(axis=-1) + mesh.stages * update
-    timeline = Timeline(everyone, run.start, run.end, joined(*parts), run.unit)
-    of_a_device = 2 * (ranks - 1) * hop * schedule.chunks * schedule.copies
-    return HybridStep(timeline, mesh, of_a_device, _plain(exposed), _plain(single))
+    timeline = Timeline(replicated, run.start, run.end, spans, run.unit)
+    all_reduce_time = 2 * (ranks - 1) * hop * schedule.chunks * schedule.copies
+    return HybridStep(timeline, mesh, all_reduce_time, _float_or_array(exposed), _float_or_array(single))
 
 
-def _price(
+def ring_order(schedule: Operations) -> Ints:
+    """Return the stages in the order in which their rings run, shape (stages,).
+
+    Stages are sorted by the position of their last backward in the order of its device, and by number if positions are equal. If
+    several devices hold a stage, the latest position counts. Slots are not used, because schedules with equal orders can differ in
+    their slots.
+    """
+    place = np.arange(schedule.kind.size) - schedule.first[schedule.device]
+    last = np.zeros(schedule.stages, dtype=np.intp)
+    np.maximum.at(last, schedule.stage, place)
+    return np.argsort(last, kind="stable")
+
+
+def ring_times(run: Timeline, holder: Ints, hop: float, overlap: bool) -> Floats:
+    """Return when each ring starts and when each of its steps ends.
+
+    A ring starts when all its ranks have finished their earlier rings. All ranks run their rings in :func:`ring_order`, so the first
+    unfinished ring in that order can always run.
+
+    Parameters
+    ----------
+    run : Timeline
+        The operations of all ranks.
+    holder : array of int, shape (stages, ranks of a ring)
+        The ranks of the ring of each stage.
+    hop : float
+        Time of a step.
+    overlap : bool
+        Whether a ring may start before all operations have ended.
+
+    Returns
+    -------
+    array of float, shape (settings..., stages, steps + 1)
+        Entry 0 of the last axis is the start of the ring, entry s the end of its step s.
+    """
+    settings, schedule = run.end.shape[:-1], run.schedule
+    ready = np.full((schedule.stages, *settings), -np.inf)
+    if overlap:
+        np.maximum.at(ready, schedule.stage, np.moveaxis(run.end, -1, 0))
+    else:
+        ready[:] = run.end.max(axis=-1)
+    steps = 2 * (holder.shape[1] - 1)
+    done = np.full((schedule.devices, *settings), -np.inf)
+    for stage in ring_order(schedule).tolist():
+        ready[stage] = np.maximum(ready[stage], done[holder[stage]].max(axis=0))
+        done[holder[stage]] = ready[stage] + hop * steps
+    edges: Floats = np.moveaxis(ready, 0, -1)[..., None] + hop * np.arange(steps + 1)
+    return edges
+
+
+def message_spans(run: Timeline, costs: Costs) -> tuple[Spans, Spans]:
+    """Return the sends and the receives of all messages between devices; ``costs`` are the costs of all devices of ``run``."""
+    schedule = run.schedule
+    needs = np.flatnonzero(schedule.crosses)
+    row = schedule.source[needs]
+    sender, receiver = schedule.device[row], schedule.device[needs]
+    start = run.end[..., row]
+    end = start + latencies(schedule, costs)[..., needs]
+    stage, microbatch = schedule.stage[row], schedule.microbatch[row]
+
+    def spans(kind: int, device: Ints, peer: Ints) -> Spans:
+        return Spans(np.full(row.size, kind), device, start, end, stage, microbatch, peer=peer, row=row)
+
+    return spans(SEND, sender, receiver).where(np.argsort(row, kind="stable")), spans(RECEIVE, receiver, sender)
+
+
+def hop_spans(edges: Floats, holder: Ints, order: Ints, nbytes: Ints) -> tuple[Spans, Spans]:
+    """Return the hops of the reduce-scatters and of the all-gathers of all rings.
+
+    The spans are sorted by rank, then by the position of the ring in ``order``. Pieces are numbered as in ``ring_all_reduce``.
+
+    Parameters
+    ----------
+    edges : array of float, shape (settings..., stages, steps + 1)
+        The result of :func:`ring_times`.
+    holder : array of int, shape (stages, ranks of a ring)
+        The ranks of the ring of each stage.
+    order : array of int, shape (stages,)
+        The stages in the order of their rings.
+    nbytes : array of int, shape (stages, ranks of a ring)
+        Bytes of each piece of a stage's gradients; -1 if not known.
+    """
+    ranks, hops = holder.shape[1], holder.shape[1] - 1
+    # One entry for each rank of each ring, sorted by rank: the position of the ring in the order, and the place of the rank in the ring.
+    turn, place = np.divmod(np.argsort(holder[order], axis=None, kind="stable")[:, None], ranks)
+    stage, step = order[turn], np.arange(hops)
+
+    def phase(kind: int, first: int) -> Spans:
+        chunk = (place + (kind == ALL_GATHER) - step) % ranks
+        columns = {"device": holder[stage, place], "stage": stage, "step": step, "chunk": chunk}
+        columns |= {"peer": holder[stage, (place + 1) % ranks], "nbytes": nbytes[stage, chunk]}
+        flat = {name: readonly(np.broadcast_to(column, chunk.shape).ravel()) for name, column in columns.items()}
+        at = first + step
+        start, end = (readonly(edges[..., stage, each].reshape(*edges.shape[:-2], -1)) for each in (at, at + 1))
+        return Spans(readonly(np.full(chunk.size, kind)), start=start, end=end, **flat)
+
+    return phase(REDUCE_SCATTER, 0), phase(ALL_GATHER, hops)
+
+
+def optimiser_spans(edges: Floats, holder: Ints, update: float) -> Spans:
+    """Return the optimiser of each rank, which starts when the rank's last ring has ended and takes the time ``update``."""
+    ranks = np.arange(holder.max() + 1)
+    done = np.full((ranks.size, *edges.shape[:-2]), -np.inf)
+    np.maximum.at(done, holder, np.moveaxis(edges[..., -1], -1, 0)[:, None])
+    start = readonly(np.moveaxis(done, 0, -1))
+    return Spans(np.full(ranks.size, OPTIMISER), ranks, start, start + update)
+
+
+def _ring_step(
     chunks: int, ranks: int, ring_step: Any, link: Link | None, gradient_bytes: Any, wire: WireFormat, unit: str | None
 ) -> tuple[float, Ints]:
-    """Return the time of one step of one ring, and the bytes of the pieces, shape (chunks, ranks); -1 if not known."""
+    """Return the time of one step of one ring, and the bytes of each piece, shape (chunks, ranks), or -1 if not known."""
     if not isinstance(wire, WireFormat):
-        raise HybridLabError(f"wire must be a WireFormat, such as FP16, not {short_repr(wire)}")
+        raise HybridLabError(f"wire must be a WireFormat, such as FP16, not {short_repr(wire)}", "wrong-type")
     if ring_step is not None and (link is not None or gradient_bytes is not None):
-        raise HybridLabError("give ring_step, or link with gradient_bytes, not both: each says how long a step of the ring takes")
+        raise HybridLabError(
+            "give ring_step, or link with gradient_bytes, not both: each says how long a step of the ring takes", "conflicting-arguments"
+        )
     if (link is None) != (gradient_bytes is None):
         missing = "gradient_bytes" if gradient_bytes is None else "link"
-        raise HybridLabError(f"link and gradient_bytes belong together, and {missing} is missing: a step takes latency + bytes / bandwidth")
+        raise HybridLabError(
+            f"link and gradient_bytes belong together, and {missing} is missing: a step takes latency + bytes / bandwidth",
+            "missing-argument",
+        )
     if link is None:
         hop = 0.0 if ring_step is None else one_time(ring_step, "ring_step")
         return hop / chunks, np.full((chunks, ranks), -1)
     if not isinstance(link, Link):
-        raise HybridLabError(f"link must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {short_repr(link)}")
+        raise HybridLabError(f"link must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {short_repr(link)}", "wrong-type")
     if isinstance(gradient_bytes, float) and gradient_bytes.is_integer():
-        gradient_bytes = int(gradient_bytes)  # people write 1e9
+        gradient_bytes = int(gradient_bytes)  # 1e9 is accepted as a whole number
     nbytes = whole_number(gradient_bytes, "gradient_bytes", at_least=0, at_most=2**60)
-    if nbytes % BYTES_A_PARAMETER:
-        raise HybridLabError(f"gradient_bytes must be even, {BYTES_A_PARAMETER} bytes a parameter, not {nbytes}")
-    pieces = _cut(_cut(np.array(nbytes // BYTES_A_PARAMETER), chunks), ranks)
+    if nbytes % BYTES_PER_GRADIENT:
+        raise HybridLabError(f"gradient_bytes must be even, {BYTES_PER_GRADIENT} bytes a parameter, not {nbytes}", "not-divisible")
+    pieces = _split_sizes(_split_sizes(np.array(nbytes // BYTES_PER_GRADIENT), chunks), ranks)
     sizes, place = np.unique(pieces, return_inverse=True)
-    message = np.array([wire.nbytes(size) for size in sizes.tolist()])
-    seconds = link.latency + float(message.max()) / link.bandwidth
-    return one_time(seconds * in_a_second(unit, "a link"), "a step of the ring"), message[place].reshape(pieces.shape)
+    encoded = np.array([wire.nbytes(size) for size in sizes.tolist()])
+    seconds = link.latency + float(encoded.max()) / link.bandwidth
+    return one_time(seconds * in_a_second(unit, "a link"), "a step of the ring"), encoded[place].reshape(pieces.shape)
 
 
-def _cut(sizes: Ints, parts: int) -> Ints:
-    """Return the sizes of the ``parts`` that ``numpy.array_split`` cuts each size into, on a new last axis."""
+def _split_sizes(sizes: Ints, parts: int) -> Ints:
+    """Return the sizes of the ``parts`` into which ``numpy.array_split`` divides arrays of these sizes, on a new last axis."""
     return sizes[..., None] // parts + (np.arange(parts) < sizes[..., None] % parts)
 
 
 def _ratio(part: Any, whole: Any) -> Any:
-    return _plain(np.divide(part, whole, out=np.zeros_like(np.asarray(whole, dtype=np.float64)), where=np.asarray(whole) > 0))
+    return _float_or_array(np.divide(part, whole, out=np.zeros_like(np.asarray(whole, dtype=np.float64)), where=np.asarray(whole) > 0))
 
 
-def _plain(value: Any) -> Any:
+def _float_or_array(value: Any) -> Any:
     return float(value) if np.ndim(value) == 0 else value

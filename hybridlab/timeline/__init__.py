@@ -1,4 +1,4 @@
-"""What ran when: the timeline of a schedule, what devices do beside its operations, and the trace for a viewer."""
+"""Timelines: when each operation ran, what devices did beside their operations, and traces for Perfetto."""
 
 from hybridlab.timeline.spans import SPAN_KINDS, Spans
 from hybridlab.timeline.timeline import Timeline

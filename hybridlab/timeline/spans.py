@@ -1,4 +1,4 @@
-"""What devices do beside the operations of a schedule: messages, hops of a ring, the optimiser; and when each ran."""
+"""Spans: what devices do beside the operations of a schedule (messages, hops of a ring, the optimiser), and when."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,28 +11,47 @@ from hybridlab.arrays import Floats, Frozen, Ints, readonly
 from hybridlab.checks import LATEST, known_name, refuse_masked, short_repr
 from hybridlab.errors import HybridLabError
 
-SPAN_KINDS = ("send", "receive", "reduce-scatter", "all-gather", "optimiser")  # a span's code is its kind's place here
+SPAN_KINDS = ("send", "receive", "reduce-scatter", "all-gather", "optimiser")  # the code of a kind is its index
 SEND, RECEIVE, REDUCE_SCATTER, ALL_GATHER, OPTIMISER = range(len(SPAN_KINDS))
-MOST_SPANS = 2**23  # in one timeline, settings counted: about 2 GB
+MOST_SPANS = 2**23  # spans x settings of one timeline: about 2 GB
 DETAILS = ("stage", "microbatch", "chunk", "step", "peer", "nbytes", "row")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spans(Frozen):
-    """Stretches of time in columns, one row a span; -1 stands where a column does not apply or is not known.
+    """A table of spans of time: one array for each column, one element for each span.
 
-    ``kind`` is a place in ``SPAN_KINDS``; ``device`` the device it is on; ``start`` and ``end`` have shape
-    (settings..., spans), in the timeline's unit. The other columns:
+    All columns but ``kind``, ``device``, ``start`` and ``end`` may hold -1: it does not apply, or it is not known. One number for a
+    whole column stands for all spans.
 
-    - ``stage``, ``microbatch``: of the operation whose output a message carries; ``stage`` also of a hop, whose ring it is
-    - ``row``: the row of that operation in the schedule
-    - ``chunk``, ``step``: which piece of the gradients a hop sends, and which step of its phase it is
-    - ``peer``: the device at the other end: the receiver of a send and of a hop, the sender of a receive
-    - ``nbytes``: the bytes that a message or a hop carries
+    Parameters
+    ----------
+    kind : array of int, shape (spans,)
+        Indices in ``SPAN_KINDS``.
+    device : array of int, shape (spans,)
+        The device that the span is on.
+    start, end : array of float, shape (settings..., spans)
+        Times in the unit of the timeline.
+    stage : array of int, shape (spans,)
+        For a message, the stage of the operation whose output it carries; for a hop, the stage whose gradients the ring averages.
+    microbatch : array of int, shape (spans,)
+        For a message, the microbatch of that operation.
+    chunk, step : array of int, shape (spans,)
+        For a hop, which piece of the gradients it sends, and which step of its phase it is.
+    peer : array of int, shape (spans,)
+        The device at the other end: the receiver of a send or of a hop, the sender of a receive.
+    nbytes : array of int, shape (spans,)
+        Bytes of a message or hop.
+    row : array of int, shape (spans,)
+        For a message, the row of that operation in the schedule.
 
-    Raises :class:`HybridLabError` for columns of different lengths, unknown kinds, times that are not finite, and a
-    span that ends before it starts.
+    Raises
+    ------
+    HybridLabError
+        Columns differ in length, a kind is unknown, a time is not finite, or a span ends before it starts.
 
+    Examples
+    --------
     >>> Spans(kind=[OPTIMISER], device=[3], start=[10.0], end=[12.0]).to_rows()[0]["op"]
     'optimiser'
     """
@@ -53,14 +72,16 @@ class Spans(Frozen):
         for name in ("start", "end"):
             object.__setattr__(self, name, readonly(_times(getattr(self, name), name)))
         if self.start.shape != self.end.shape:
-            raise HybridLabError(f"start and end of spans must have one shape, not {self.start.shape} and {self.end.shape}")
+            shapes = f"{self.start.shape} and {self.end.shape}"
+            raise HybridLabError(f"start and end of spans must have one shape, not {shapes}", "does-not-fit")
         if not (self.end >= self.start).all():
-            raise HybridLabError("no span can end before it starts")
+            raise HybridLabError("no span can end before it starts", "ends-before-start")
         for name in ("kind", "device", *DETAILS):
             least = 0 if name in ("kind", "device") else -1
             object.__setattr__(self, name, readonly(_column(getattr(self, name), name, self.start.shape[-1], least)))
         if (self.kind >= len(SPAN_KINDS)).any():
-            raise HybridLabError(f"kind is a place in {SPAN_KINDS}, 0 to {len(SPAN_KINDS) - 1}, not {self.kind.max()}")
+            last = len(SPAN_KINDS) - 1
+            raise HybridLabError(f"kind is an index in {SPAN_KINDS}, 0 to {last}, not {self.kind.max()}", "out-of-range")
 
     @property
     def size(self) -> int:
@@ -68,12 +89,12 @@ class Spans(Frozen):
         return self.kind.size
 
     def of(self, *kinds: str) -> "Spans":
-        """Return the spans of ``kinds``, such as "send" and "receive"."""
+        """Return the spans of these ``kinds``, such as "send" and "receive"."""
         codes = [SPAN_KINDS.index(known_name(kind, SPAN_KINDS, "kind of span")) for kind in kinds]
         return self.where(np.isin(self.kind, codes))
 
     def where(self, chosen: npt.NDArray[Any]) -> "Spans":
-        """Return the spans that ``chosen``, an array of bools or of places, picks."""
+        """Return the spans that ``chosen`` selects: an array of bools or of indices, as in ``array[chosen]``."""
         return Spans(*(readonly(getattr(self, name)[..., chosen]) for name in self.__dataclass_fields__))
 
     def at(self, *setting: int) -> "Spans":
@@ -83,63 +104,71 @@ class Spans(Frozen):
 
     @property
     def latest(self) -> Floats:
-        """The last end, shape (settings...); minus infinity where there is no span."""
+        """The last end of all spans, shape (settings...); minus infinity if there are none."""
         latest: Floats = self.end.max(axis=-1, initial=-np.inf)
         return latest
 
     @property
     def earliest(self) -> Floats:
-        """The first start, shape (settings...); infinity where there is no span."""
+        """The first start of all spans, shape (settings...); infinity if there are none."""
         earliest: Floats = self.start.min(axis=-1, initial=np.inf)
         return earliest
 
     def computing(self, devices: int) -> Floats:
-        """Return how long each of ``devices`` computes here, in its optimiser, shape (settings..., devices)."""
-        mine = np.flatnonzero(self.kind == OPTIMISER)
+        """Return the time of each device's optimiser, shape (settings..., devices): messages and hops occupy no device."""
+        optimisers = np.flatnonzero(self.kind == OPTIMISER)
         total = np.zeros((devices, *self.start.shape[:-1]))
-        np.add.at(total, self.device[mine], np.moveaxis((self.end - self.start)[..., mine], -1, 0))
+        np.add.at(total, self.device[optimisers], np.moveaxis((self.end - self.start)[..., optimisers], -1, 0))
         return np.moveaxis(total, 0, -1)
 
     def to_rows(self, ops: Sequence[object] = ()) -> list[dict[str, Any]]:
-        """Return a dict a span, with the keys of ``Timeline.to_rows`` and chunk, step, peer, nbytes. One setting.
+        """Return one dict for each span of a table with one setting.
 
-        ``ops`` are the schedule's, after which messages are named; ``activations`` is None: a span holds none of its own.
+        Parameters
+        ----------
+        ops : sequence
+            The operations of the schedule, which are put into the names of messages ("send 0F0").
+
+        Returns
+        -------
+        list of dict
+            The keys are those of ``Timeline.to_rows``, then chunk, step, peer, nbytes. ``activations`` is None.
         """
         names = ("device", "kind", "stage", "microbatch", "start", "end", "chunk", "step", "peer", "nbytes")
         columns = zip(*(getattr(self, name).tolist() for name in ("row", *names)), strict=True)
         rows = []
         for row, device, kind, stage, microbatch, start, end, chunk, step, peer, nbytes in columns:
-            what = f" chunk {chunk}" if kind in (REDUCE_SCATTER, ALL_GATHER) else f" {ops[row]}" if 0 <= row < len(ops) else ""
-            shared = {"device": device, "op": SPAN_KINDS[kind] + what, "kind": SPAN_KINDS[kind], "stage": stage, "microbatch": microbatch}
-            own = {"chunk": chunk, "step": step, "peer": peer, "nbytes": nbytes}
-            rows.append(shared | {"start": start, "end": end, "activations": None} | own)
+            suffix = f" chunk {chunk}" if kind in (REDUCE_SCATTER, ALL_GATHER) else f" {ops[row]}" if 0 <= row < len(ops) else ""
+            shared = {"device": device, "op": SPAN_KINDS[kind] + suffix, "kind": SPAN_KINDS[kind], "stage": stage, "microbatch": microbatch}
+            details = {"chunk": chunk, "step": step, "peer": peer, "nbytes": nbytes}
+            rows.append(shared | {"start": start, "end": end, "activations": None} | details)
         return rows
 
     def __repr__(self) -> str:
         counts = np.bincount(self.kind, minlength=len(SPAN_KINDS)).tolist()
-        message = ", ".join(f"{count:,} {kind}" for kind, count in zip(SPAN_KINDS, counts, strict=True) if count)
-        return f"<Spans: {message or 'none'}>"
+        nonzero = ", ".join(f"{count:,} {kind}" for kind, count in zip(SPAN_KINDS, counts, strict=True) if count)
+        return f"<Spans: {nonzero or 'none'}>"
 
 
-def joined(*parts: Spans) -> Spans:
-    """Return the spans of all ``parts``, one part after the other; their settings must be the same."""
+def join_spans(*parts: Spans) -> Spans:
+    """Return the spans of all ``parts`` in one table, part after part. All parts must have the same settings."""
     columns = {name: [getattr(part, name) for part in parts] for name in Spans.__dataclass_fields__}
     return Spans(**{name: readonly(np.concatenate(values, axis=-1)) for name, values in columns.items()})
 
 
-def fit_to(spans: Spans, settings: tuple[int, ...], devices: int, rows: int) -> None:
-    """Refuse what is no :class:`Spans`, or not spans of these settings and devices and of a schedule of so many rows."""
+def require_fitting_spans(spans: Spans, settings: tuple[int, ...], devices: int, rows: int) -> None:
+    """Raise unless ``spans`` are :class:`Spans` with these settings, of this many devices and of a schedule with this many rows."""
     if not isinstance(spans, Spans):
-        raise HybridLabError(f"the spans of a timeline are Spans, or None, not {short_repr(spans)}")
+        raise HybridLabError(f"the spans of a timeline are Spans, or None, not {short_repr(spans)}", "wrong-type")
     if spans.start.shape[:-1] != settings:
-        raise HybridLabError(f"the spans have settings {spans.start.shape[:-1]}, but the operations have {settings}")
+        raise HybridLabError(f"the spans have settings {spans.start.shape[:-1]}, but the operations have {settings}", "does-not-fit")
     for name, values, count in (("device", spans.device, devices), ("device", spans.peer, devices), ("row", spans.row, rows)):
         if values.max(initial=-1) >= count:
-            raise HybridLabError(f"there is no {name} {values.max()} for a span: the last one is {count - 1}")
+            raise HybridLabError(f"there is no {name} {values.max()} for a span: the last one is {count - 1}", "out-of-range")
 
 
 def _times(value: Any, name: str) -> Floats:
-    """Return ``value`` as a float array of finite times with spans on its last axis, a copy unless it cannot be written."""
+    """Return ``value`` as a float64 array of finite times with the spans on its last axis; a read-only array is not copied."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and not value.flags.writeable:
         array = value
     else:
@@ -149,21 +178,21 @@ def _times(value: Any, name: str) -> Floats:
         except (ValueError, TypeError):
             given = np.empty(0, dtype=object)
         if given.dtype.kind not in "iuf":
-            raise HybridLabError(f"{name} of spans must be an array of times, not {short_repr(value)}")
-        with np.errstate(over="ignore"):  # a longer float beyond float64 becomes inf, which is refused
+            raise HybridLabError(f"{name} of spans must be an array of times, not {short_repr(value)}", "not-a-number")
+        with np.errstate(over="ignore"):  # a longdouble above the range of float64 becomes inf, which is refused below
             array = given.astype(np.float64)
     if not array.ndim:
-        raise HybridLabError(f"{name} of spans must have one time a span, not {short_repr(value)}")
+        raise HybridLabError(f"{name} of spans must have one time a span, not {short_repr(value)}", "wrong-shape")
     if not (np.abs(array) <= LATEST).all():  # false for NaN as well
-        raise HybridLabError(f"every span must start and end at a finite time, within {LATEST:g} of 0")
+        raise HybridLabError(f"every span must start and end at a finite time, within {LATEST:g} of 0", "not-finite")
     return array
 
 
 def _column(value: Any, name: str, size: int, least: int) -> Ints:
-    """Return ``value``, one whole number or one a span, as a column: a copy unless it cannot be written."""
+    """Return ``value``, one whole number or one for each span, as an array; a read-only array is not copied."""
     if isinstance(value, np.ndarray) and value.dtype == np.intp and value.shape == (size,) and not value.flags.writeable:
         if size and value.min() < least:
-            raise HybridLabError(f"{name} of spans must be whole numbers of at least {least}, not {value.min()}")
+            raise HybridLabError(f"{name} of spans must be whole numbers of at least {least}, not {value.min()}", "too-small")
         return value
     try:
         array = np.array(value)
@@ -172,7 +201,9 @@ def _column(value: Any, name: str, size: int, least: int) -> Ints:
     if array.size == 0 and size == 0:
         array = array.astype(np.intp)
     if array.dtype.kind not in "iu" or array.shape not in ((), (size,)):
-        raise HybridLabError(f"{name} of spans must be whole numbers, one for each of the {size} spans, not {short_repr(value)}")
+        wanted = f"{name} of spans must be whole numbers, one for each of the {size} spans"
+        raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-whole-number" if array.dtype.kind not in "iu" else "wrong-length")
     if array.size and (array.min() < least or array.max() > np.iinfo(np.intp).max):
-        raise HybridLabError(f"{name} of spans must be whole numbers of at least {least}, not {array.min()} to {array.max()}")
+        code = "too-small" if array.min() < least else "too-large"
+        raise HybridLabError(f"{name} of spans must be whole numbers of at least {least}, not {array.min()} to {array.max()}", code)
     return np.broadcast_to(array.astype(np.intp), (size,)).copy()

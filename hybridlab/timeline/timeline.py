@@ -1,7 +1,9 @@
-"""A timeline: when each operation ran, and all that follows from it."""
+"""A timeline: when each operation ran, what follows from it, and its trace for Perfetto."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -9,18 +11,41 @@ import numpy as np
 from hybridlab.arrays import Floats, Frozen, Ints, readonly
 from hybridlab.checks import LATEST, in_a_second, numbers, removed_arguments, short_repr, unit_of_time
 from hybridlab.errors import HybridLabError
+from hybridlab.renamed import RenamedAttribute
 from hybridlab.schedule import KINDS, F, I, Op, Operations
-from hybridlab.timeline.spans import Spans, fit_to
-from hybridlab.timeline.trace import chrome_trace
+from hybridlab.timeline.spans import Spans, require_fitting_spans
+
+Row = Mapping[str, Any]
+TRACKS = {"send": "send", "receive": "receive", "reduce-scatter": "ring", "all-gather": "ring"}  # a trace's tracks below the device's own
+DETAILS = ("stage", "microbatch", "chunk", "step", "peer", "nbytes")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Timeline(Frozen):
-    """When each operation of ``schedule`` started and ended, simulated or measured.
+    """When each operation of a schedule started and ended, simulated or measured.
 
-    ``start`` and ``end`` have shape (settings..., operations), the operations in the order of the schedule's rows:
-    device by device, as they ran. ``spans`` is what devices did beside the operations: messages, hops of a ring, the optimiser; None
-    where the timeline does not tell. ``unit`` is the unit of all times: "s", "ms", "us", or None for plain slots.
+    Parameters
+    ----------
+    schedule : Schedule or Replicated
+        The operations, in the order of its rows: device by device, in the order in which each device runs them.
+    start, end : array_like, shape (settings..., operations)
+        Times of each operation. The axes before the last are the settings of a batch; there are none for one setting.
+    spans : Spans, optional
+        What devices did beside the operations: messages, hops of a ring, the optimiser. None if it is not known.
+    unit : str or None
+        The unit of all times: "s", "ms", "us", or None for time slots without a length.
+
+    Raises
+    ------
+    HybridLabError
+        A time is not finite, an operation ends before it starts, or the shapes of times, spans and schedule do not fit together.
+
+    Examples
+    --------
+    >>> from hybridlab.schedule import Schedule
+    >>> timeline = Timeline(Schedule("one", [["0F0", "0B0"]]), start=[0, 2], end=[1, 4])
+    >>> timeline.makespan, timeline.busy, timeline.bubble_ratio
+    (4.0, array([3.]), 0.25)
     """
 
     schedule: Operations
@@ -31,49 +56,49 @@ class Timeline(Frozen):
 
     def __post_init__(self) -> None:
         if not isinstance(self.schedule, Operations):
-            raise HybridLabError(f"a timeline is of a Schedule, not of {short_repr(self.schedule)}")
+            raise HybridLabError(f"a timeline is of a Schedule, not of {short_repr(self.schedule)}", "not-a-schedule")
         unit_of_time(self.unit)
         for name in ("start", "end"):
             array = getattr(self, name)
-            kept = isinstance(array, np.ndarray) and array.dtype == np.float64 and not array.flags.writeable
-            if not (kept and array.size):
-                array = readonly(numbers(array, name))  # a copy of its own; what nobody can write to needs none
+            shareable = isinstance(array, np.ndarray) and array.dtype == np.float64 and not array.flags.writeable
+            if not (shareable and array.size):
+                array = readonly(numbers(array, name))  # a copy; a read-only array is not copied
             if array.shape[-1:] != self.schedule.kind.shape:
                 wanted = f"{self.schedule.kind.size} values on the last axis, one an operation"
-                raise HybridLabError(f"{name} must have {wanted}, not shape {array.shape}")
+                raise HybridLabError(f"{name} must have {wanted}, not shape {array.shape}", "wrong-shape")
             object.__setattr__(self, name, array)
         if self.start.shape != self.end.shape:
-            raise HybridLabError(f"start and end must have one shape, not {self.start.shape} and {self.end.shape}")
+            raise HybridLabError(f"start and end must have one shape, not {self.start.shape} and {self.end.shape}", "does-not-fit")
         if not (self.start.min() >= -LATEST and self.end.max() <= LATEST):  # false for NaN as well
-            raise HybridLabError(f"every operation must start and end at a finite time, within {LATEST:g} of 0")
+            raise HybridLabError(f"every operation must start and end at a finite time, within {LATEST:g} of 0", "not-finite")
         if not (self.end >= self.start).all():
-            raise HybridLabError("no operation can end before it starts")
+            raise HybridLabError("no operation can end before it starts", "ends-before-start")
         if self.spans is not None:
-            fit_to(self.spans, self.start.shape[:-1], self.schedule.devices, self.start.shape[-1])
+            require_fitting_spans(self.spans, self.start.shape[:-1], self.schedule.devices, self.start.shape[-1])
 
     @property
     def ops(self) -> tuple[Op, ...]:
-        """Every operation, in the order of ``start`` and ``end``."""
+        """All operations, in the order of the last axis of ``start`` and ``end``."""
         return self.schedule.ops
 
     @property
     def device(self) -> Ints:
-        """The device of every operation."""
+        """The device of each operation, shape (operations,)."""
         return self.schedule.device
 
     @property
     def makespan(self) -> Any:
-        """First start to last end over all devices, spans included: a float, or an array over the settings."""
-        every = [0]  # min() and max() along an axis that is not the last in memory are slow
-        first = np.minimum.reduceat(self.start, every, axis=-1)[..., 0]
-        last = np.maximum.reduceat(self.end, every, axis=-1)[..., 0]
+        """Time from the first start to the last end over all devices, with spans: a float, or an array of the settings' shape."""
+        whole = [0]  # one segment; reduceat is faster than min() and max() where the last axis is not contiguous in memory
+        first = np.minimum.reduceat(self.start, whole, axis=-1)[..., 0]
+        last = np.maximum.reduceat(self.end, whole, axis=-1)[..., 0]
         if self.spans is not None:
             first, last = np.minimum(first, self.spans.earliest), np.maximum(last, self.spans.latest)
         return self._plain(last - first)
 
     @property
     def device_span(self) -> Any:
-        """The longest first-start-to-last-end of one device's operations (the definition of Qi et al., arXiv 2401.10241)."""
+        """The longest time from first start to last end of one device, without spans (definition of Qi et al., arXiv 2401.10241)."""
         first = self.schedule.first
         starts = np.minimum.reduceat(self.start, first, axis=-1)
         ends = np.maximum.reduceat(self.end, first, axis=-1)
@@ -81,73 +106,110 @@ class Timeline(Frozen):
 
     @property
     def busy(self) -> Floats:
-        """Time each device computes, operations and optimiser, shape (settings..., devices); an overlapped pair counts once."""
-        lasted = self.end - self.start
-        lasted[..., self.schedule.pairs + 1] = 0
-        busy: Floats = np.add.reduceat(lasted, self.schedule.first, axis=-1)
+        """Time that each device spends in operations and optimiser, shape (settings..., devices); an overlapped pair counts once."""
+        duration = self.end - self.start
+        duration[..., self.schedule.pairs + 1] = 0
+        busy: Floats = np.add.reduceat(duration, self.schedule.first, axis=-1)
         return busy if self.spans is None else busy + self.spans.computing(self.schedule.devices)
 
     @property
     def bubble_ratio(self) -> Any:
-        """Idle share of all device time, 1 - sum(busy) / (devices * makespan); 0 where nothing takes any time."""
+        """Idle share of the time of all devices, 1 - sum(busy) / (devices * makespan); 0 if the makespan is 0."""
         total = np.asarray(self.makespan) * self.schedule.devices
-        idle = np.maximum(total - self.busy.sum(axis=-1), 0.0)  # rounding can leave it just below
+        idle = np.maximum(total - self.busy.sum(axis=-1), 0.0)  # rounding can make it slightly negative
         return self._plain(np.divide(idle, total, out=np.zeros_like(total), where=total > 0))
 
     @property
     def peak_activations(self) -> Floats:
-        """Most activations each device holds at once, in microbatches of a whole device, shape (settings..., devices).
+        """Most activations that each device holds at once, in microbatches of a whole device, shape (settings..., devices).
 
-        An activation is held from the start of its forward to the end of its full backward or of its weight gradient;
-        that of one of v chunks counts 1/v. The order alone decides it.
+        A device holds an activation from the start of its forward to the end of its full backward or weight gradient. The activation
+        of one of v chunks counts as 1/v. The peak follows from the order of the operations; their times do not change it.
         """
         peak = np.maximum.reduceat(self.activations, self.schedule.first)
         return np.broadcast_to(peak, (*self.start.shape[:-1], self.schedule.devices))
 
     @cached_property
     def activations(self) -> Floats:
-        """Activations that an operation's device holds while it runs, in microbatches of the whole device."""
-        taken, frees = self.schedule.kind == F, (self.schedule.kind != F) & (self.schedule.kind != I)
-        # Every device ends with none, so one running count serves them all.
-        held: Floats = (np.cumsum(taken) - np.cumsum(frees) + frees) / self.schedule.chunks
-        return readonly(held)
+        """Activations that the device holds while each operation runs, in microbatches of a whole device, shape (operations,)."""
+        stores, frees = self.schedule.kind == F, (self.schedule.kind != F) & (self.schedule.kind != I)
+        # Each device frees all its activations, so the running count is 0 where the next device's rows begin.
+        alive: Floats = (np.cumsum(stores) - np.cumsum(frees) + frees) / self.schedule.chunks
+        return readonly(alive)
 
     def blocking_operation(self) -> Ints:
-        """Return for every operation the row of the one whose end let it start, -1 for those that waited for none.
+        """Return for each operation the row of the operation whose end let it start, shape (operations,).
 
-        It is the operation's input where the device stood idle for it, else the operation before it on the device.
-        One setting only.
+        If the device was idle before it started, this is the operation that made its input; else it is the operation before it on the
+        device. -1 stands for an operation that waited for none.
+
+        Raises
+        ------
+        HybridLabError
+            The timeline has several settings.
+
+        Examples
+        --------
+        >>> from hybridlab import Costs, build, simulate
+        >>> timeline = simulate(build("1f1b", devices=2, microbatches=1), Costs(forward=1, backward=2))
+        >>> [str(op) for op in timeline.ops], timeline.blocking_operation().tolist()
+        (['0F0', '0B0', '1F0', '1B0'], [-1, 3, 0, 2])
         """
         self._one_setting("blocking_operation")
         before = self.schedule.before
         free = np.where(before >= 0, self.end[before], self.start.min())
-        return np.where(self.start > free, self._input(), before)
+        return np.where(self.start > free, self._latest_input(), before)
 
-    def _input(self) -> Ints:
-        """Return the source of every operation, and for an overlapped pair the one of the two that came later."""
+    waited_for = RenamedAttribute("blocking_operation")
+
+    def _latest_input(self) -> Ints:
+        """Return the row that made each operation's input; both operations of an overlapped pair get the later of their two inputs."""
         source, first = self.schedule.source.copy(), self.schedule.pairs
-        both = np.stack([first, first + 1])
-        ended = np.append(self.end, -np.inf)[source[both]]
-        ended[~self.schedule.crosses[both] & (ended < self.start[both])] = -np.inf  # was there before, without a message
-        source[both] = source[both[ended.argmax(axis=0), np.arange(first.size)]]
+        pair = np.stack([first, first + 1])
+        ended = np.append(self.end, -np.inf)[source[pair]]
+        ended[~self.schedule.crosses[pair] & (ended < self.start[pair])] = -np.inf  # made here, earlier: the pair did not wait for it
+        source[pair] = source[pair[ended.argmax(axis=0), np.arange(first.size)]]
         return source
 
     def at(self, *setting: int) -> "Timeline":
-        """Return the timeline of one setting of a batch."""
+        """Return the timeline of one setting of a batch, or of the settings that share the first indices.
+
+        Parameters
+        ----------
+        *setting : int
+            Indices on the axes of the settings, negative from the end.
+
+        Raises
+        ------
+        HybridLabError
+            There is no such setting (``out-of-range``).
+
+        Examples
+        --------
+        >>> from hybridlab import Costs, build, simulate
+        >>> batch = simulate(build("1f1b", devices=2, microbatches=4), Costs(forward=[[1], [2]], backward=2))
+        >>> batch.at(1).makespan
+        20.0
+        """
         shape = self.start.shape[:-1]
         known = len(setting) <= len(shape) and all(
             isinstance(place, (int, np.integer)) and not isinstance(place, bool) and -length <= place < length
             for place, length in zip(setting, shape, strict=False)
         )
         if not known:
-            raise HybridLabError(f"there is no setting {short_repr(setting)}: the settings have shape {shape}")
+            raise HybridLabError(f"there is no setting {short_repr(setting)}: the settings have shape {shape}", "out-of-range")
         spans = None if self.spans is None else self.spans.at(*setting)
         return Timeline(self.schedule, self.start[setting], self.end[setting], spans, self.unit)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a dict an operation: device, op, kind, stage, microbatch, start, end, activations. One setting.
+        """Return one dict for each operation, with the keys device, op, kind, stage, microbatch, start, end, activations.
 
-        After the operations come the spans, if there are any, with the keys of :meth:`~hybridlab.timeline.Spans.to_rows`.
+        The spans follow, with the keys of :meth:`~hybridlab.timeline.Spans.to_rows`.
+
+        Raises
+        ------
+        HybridLabError
+            The timeline has several settings.
         """
         self._one_setting("to_rows")
         columns = (self.schedule.device, self.schedule.kind, self.schedule.stage, self.schedule.microbatch)
@@ -167,27 +229,35 @@ class Timeline(Frozen):
 
     @removed_arguments(microseconds="the length of the unit is that of the timeline's unit, as in Costs(..., unit='ms')")
     def to_chrome_trace(self) -> dict[str, Any]:
-        """Return a trace that Perfetto (ui.perfetto.dev) opens once written with ``json.dump``. One setting only.
+        """Return a trace in Chrome's format; written with ``json.dump``, it can be opened by Perfetto (ui.perfetto.dev).
 
-        Its times are in microseconds, whatever the timeline's unit; plain slots, which have no length, are refused.
+        Raises
+        ------
+        HybridLabError
+            The timeline has several settings or no unit, or its times in microseconds are too large.
 
+        Examples
+        --------
         >>> from hybridlab.schedule import Schedule
         >>> trace = Timeline(Schedule("one", [["0F0", "0B0"]]), start=[0, 1], end=[1, 3]).to_chrome_trace()
         >>> [(event["name"], event["ts"], event["dur"]) for event in trace["traceEvents"] if event["ph"] == "X"]
         [('0F0', 0.0, 1000.0), ('0B0', 1000.0, 2000.0)]
         """
+        self._one_setting("to_chrome_trace")
         microseconds = 1e6 / in_a_second(self.unit, "a trace")
         latest = np.abs([self.start, self.end]).max()
         if self.spans is not None:
             latest = max(latest, np.abs(self.spans.end).max(initial=0), np.abs(self.spans.start).max(initial=0))
         if latest > LATEST / microseconds:
-            raise HybridLabError(f"the trace's times must stay within {LATEST:g} microseconds: give smaller times")
+            raise HybridLabError(f"the trace's times must stay within {LATEST:g} microseconds: give smaller times", "too-large")
         return chrome_trace(self.to_rows(), microseconds, self.schedule.name)
 
     def _one_setting(self, method: str) -> None:
         if self.start.ndim > 1:
             settings = self.start.shape[:-1]
-            raise HybridLabError(f"{method}() reads one setting, but this timeline holds {settings}: pick one with at()")
+            raise HybridLabError(
+                f"{method}() reads one setting, but this timeline holds {settings}: pick one with at()", "several-settings"
+            )
 
     def _plain(self, value: Floats) -> Any:
         return float(value) if self.start.ndim == 1 else value
@@ -195,3 +265,79 @@ class Timeline(Frozen):
     def __repr__(self) -> str:
         settings = f", settings {self.start.shape[:-1]}" if self.start.ndim > 1 else f", makespan {self.makespan:g}"
         return f"<Timeline of {self.schedule!r}{settings}>"
+
+
+def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[str, Any]:
+    """Return the rows of a timeline as a Chrome trace: one track and one counter of activations for each device.
+
+    A device's track has one slice for each operation. Sends, receives and hops of rings have tracks of their own below it, as many
+    as are needed so that no two slices of a track overlap. The two operations of an overlapped pair are the exception: they begin
+    and end together on the device's track, and viewers draw one below the other.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        The rows of :meth:`Timeline.to_rows`.
+    microseconds : float
+        Length of the rows' unit of time in microseconds.
+    title : str
+        Name of the process in the trace.
+
+    Returns
+    -------
+    dict
+        An object of the Trace Event Format; its times are in microseconds.
+
+    Examples
+    --------
+    >>> op = {"device": 0, "op": "0F0", "kind": "F", "stage": 0, "microbatch": 0}
+    >>> row = op | {"start": 0.0, "end": 2.0, "activations": 1.0}
+    >>> [event["ph"] for event in chrome_trace([row], 1000.0, "tiny")["traceEvents"]]
+    ['M', 'M', 'X', 'C']
+    """
+    devices = sorted({row["device"] for row in rows})
+    track_of, beside = _tracks(rows, first=1 + devices[-1])
+    names = [(device, device, f"device {device}") for device in devices]
+    names += [(device, track, f"device {device}: {lane}") for track, (device, lane) in enumerate(beside, start=1 + devices[-1])]
+    events: list[dict[str, Any]] = [_metadata("process_name", 0, name=title)]
+    events += [_metadata("thread_name", track, name=name) for _, track, name in names]
+    if beside:
+        places = enumerate(sorted(names))  # each device's own track, then its other tracks
+        events += [_metadata("thread_sort_index", track, sort_index=place) for place, (_, track, _) in places]
+    chunk = min((row["activations"] for row in rows if row["kind"] == "F"), default=0.0)  # a first forward holds one
+    for row, tid in zip(rows, track_of, strict=True):
+        start, end = row["start"] * microseconds, row["end"] * microseconds
+        track = {"pid": 0, "tid": tid, "ts": start}
+        details = {name: row[name] for name in DETAILS if row.get(name, -1) != -1}
+        events.append({"ph": "X", "name": row["op"], "cat": row["kind"], **track, "dur": end - start, "args": details})
+        if row["activations"] is None:
+            continue
+        counter = {"ph": "C", "name": f"activations of device {row['device']}", **track}
+        events.append({**counter, "args": {"microbatches": row["activations"]}})
+        if row["kind"] in "BW":
+            events.append({**counter, "ts": end, "args": {"microbatches": row["activations"] - chunk}})
+    return {"traceEvents": events, "displayTimeUnit": "ms"}
+
+
+def _tracks(rows: Sequence[Row], first: int) -> tuple[list[int], list[tuple[int, str]]]:
+    """Return the track of each row, and the device and name of each additional track, which are numbered from ``first``."""
+    track_of = [row["device"] for row in rows]
+    beside: list[tuple[int, str]] = []
+    lanes: dict[tuple[int, str], list[tuple[float, int]]] = {}  # heaps of (time when it is free again, track)
+    for place in sorted((place for place, row in enumerate(rows) if row["kind"] in TRACKS), key=lambda place: rows[place]["start"]):
+        row = rows[place]
+        lane = (row["device"], TRACKS[row["kind"]])
+        free = lanes.setdefault(lane, [])
+        if free and free[0][0] <= row["start"]:
+            track = heappop(free)[1]
+        else:
+            track = first + len(beside)
+            beside.append((lane[0], lane[1] + (f" {len(free) + 1}" if free else "")))
+        heappush(free, (row["end"], track))
+        track_of[place] = track
+    return track_of, beside
+
+
+def _metadata(event: str, track: int, **arguments: str | int) -> dict[str, Any]:
+    """Return a metadata event of a track."""
+    return {"ph": "M", "name": event, "pid": 0, "tid": track, "args": arguments}

@@ -20,6 +20,7 @@ from hybridlab.course.published.rule import LostForwards, lost_forwards
 from hybridlab.course.published.simulator import Simulation, simulator
 from hybridlab.course.published.sweeps import SWEEPS, PublishedSweep, not_drawn
 from hybridlab.course.published.timelines import Event, EventLog, StepGrid, event_log, step_grid
+from hybridlab.renamed import renamed
 
 __all__ = [
     "SWEEPS",
@@ -40,3 +41,5 @@ __all__ = [
     "step_grid",
     "zero_bubble",
 ]
+
+__getattr__ = renamed(__name__, ring_all_reduce="published_ring")

@@ -1,0 +1,79 @@
+"""Names and modules of the previous version: a renamed name is refused with the new one, a moved module is found at its new place."""
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import MappingProxyType, ModuleType
+from typing import Any, NoReturn
+from warnings import warn
+
+from hybridlab.errors import HybridLabError
+
+MOVED_MODULES = MappingProxyType({  # submodules move with their package; the longer of two names comes first
+    "hybridlab.clock": "hybridlab.simulation",
+    "hybridlab.published.claims": "hybridlab.course.claims",
+    "hybridlab.published": "hybridlab.course.published",
+    "hybridlab.replicas": "hybridlab.step.replicas",
+    "hybridlab.spans": "hybridlab.timeline.spans",
+    "hybridlab.tasks": "hybridlab.course.tasks",
+    "hybridlab.trust": "hybridlab.course.comparisons",
+    "hybridlab.validation": "hybridlab.schedule.validation",
+})  # fmt: skip
+
+
+class MovedModules:
+    """An import hook (PEP 451): importing a module by its old name warns and returns the module at its new place."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Return a spec for a moved module, None for any other."""
+        old = next((old for old in MOVED_MODULES if f"{name}.".startswith(f"{old}.")), None) if name.startswith("hybridlab.") else None
+        return ModuleSpec(name, self, origin=MOVED_MODULES[old] + name[len(old) :]) if old else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the module at its new place, which is loaded now if it was not."""
+        warn(f"{spec.name} is now {spec.origin}: import it from there", DeprecationWarning, stacklevel=2)
+        module = import_module(str(spec.origin))
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its own spec back: the import system has just put that of the old name in its place."""
+        module.__spec__ = module.__spec__ and module.__spec__.loader_state
+
+
+class RenamedAttribute:
+    """An attribute of a class that was renamed: reading it from an instance raises an error that gives the new name.
+
+    >>> class Step:
+    ...     single_device = RenamedAttribute("single_device_time")
+    >>> Step().single_device
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: Step.single_device is now Step.single_device_time
+    """
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.sentence = f"{owner.__name__}.{name} is now {owner.__name__}.{self.new}"
+
+    def __get__(self, instance: object, owner: type) -> "RenamedAttribute":
+        if instance is None:
+            return self  # read from the class, as documentation tools do
+        raise HybridLabError(self.sentence, "removed-name")
+
+
+def renamed(module: str, **names: str) -> Callable[[str], NoReturn]:
+    """Return a ``__getattr__`` for ``module`` (PEP 562) that raises, for each of its old ``names``, an error with the new name.
+
+    >>> renamed("hybridlab.bound", distance="optimality_gap")("distance")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: hybridlab.bound.distance is now hybridlab.bound.optimality_gap
+    """
+
+    def lookup(name: str) -> NoReturn:
+        if name in names:
+            raise HybridLabError(f"{module}.{name} is now {module}.{names[name]}", "removed-name")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return lookup
