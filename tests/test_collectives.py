@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import ring_checks
+from cases import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_ring import FAULTS, naive_ring
 from profiles import examples
 from ring_checks import FORMATS, gradients, rng
 
-from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, Mesh, WireFormat, formulas
+from hybridlab import BF16, FP16, FP32, INT8, Mesh, WireFormat, formulas
 from hybridlab.collectives import ring as ring_module
 from hybridlab.collectives import ring_all_reduce, ring_sum
 
@@ -88,13 +89,13 @@ def equal_chunks(size: int, ranks: int) -> list[tuple[int, int]]:
     return [(place * (size // ranks), (place + 1) * (size // ranks)) for place in range(ranks)]
 
 
-class NoMean(ring_sum.Ring):
-    def _sent(self, total: Any, sender: int, divisor: int, *rest: Any) -> Any:
-        return super()._sent(total, sender, 1, *rest)
+class NoMean(ring_sum.RingSum):
+    def _send(self, total: Any, sender: int, divisor: int, *rest: Any) -> Any:
+        return super()._send(total, sender, 1, *rest)
 
 
-def sum_at_once(numbers: Any, wire: WireFormat, divisor: int, bounds: Any) -> Any:
-    return ring_sum.ring_sum_at_once(numbers, wire, 1, bounds)
+def sum_together(numbers: Any, wire: WireFormat, divisor: int, bounds: Any) -> Any:
+    return ring_sum.ring_sum_together(numbers, wire, 1, bounds)
 
 
 def one_scale_for_all(messages: Any, wire: WireFormat) -> Any:
@@ -103,10 +104,10 @@ def one_scale_for_all(messages: Any, wire: WireFormat) -> Any:
 
 PLANTED = [
     ("chunks of equal length", ring_module, "chunk_bounds", equal_chunks),
-    ("a chunk too many", ring_module, "gathered", lambda each: each.sum() + 0 * each),
-    ("no mean", ring_module, "Ring", NoMean),
-    ("no mean, all chunks at once", ring_module, "ring_sum_at_once", sum_at_once),
-    ("one scale for the messages of all ranks", ring_sum, "delivered", one_scale_for_all),
+    ("a chunk too many", ring_module, "sent_in_all_gather", lambda sizes: sizes.sum() + 0 * sizes),
+    ("no mean", ring_module, "RingSum", NoMean),
+    ("no mean, all chunks together", ring_module, "ring_sum_together", sum_together),
+    ("one scale for the messages of all ranks", ring_sum, "transmit_rows", one_scale_for_all),
     ("no scales", WireFormat, "scale_bytes", lambda wire, size: 0),
 ]
 
@@ -216,7 +217,7 @@ def test_many_ranks_with_few_numbers() -> None:
     result = ring_all_reduce(np.ones((6_000, 2)), INT8)
     assert result.values == pytest.approx(np.ones((6_000, 2)), rel=1e-2)
     assert result.bytes_sent.sum() == formulas.ring_bytes(6_000, 2, 1, 4)
-    with pytest.raises(HybridLabError, match="11,998 hops of 6,000 messages do not fit in memory: look at fewer ranks"):
+    with refusal("too-large", "11,998 hops", "6,000"):
         _ = result.hops
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import in_turn
+from cases import in_turn, refusal
 
-from hybridlab import FP16, FP32, INT8, HybridLabError, UnsupportedSize, WireFormat
+from hybridlab import FP16, FP32, INT8, UnsupportedSize, WireFormat
 from hybridlab.collectives import (
     ALGORITHMS,
     COLLECTIVES,
@@ -238,32 +238,31 @@ def test_bandwidths_of_nccl_tests() -> None:
     assert algorithm_bandwidth([1e9, 2e9], 0.5).tolist() == [2e9, 4e9]
 
 
-@pytest.mark.parametrize(("call", "told"), [
-    (lambda: least_factors(0), "ranks must be a whole number of at least 1, not 0"),
-    (lambda: reduce_scatter_time(2.5, 1, LINK), "ranks must be a whole number"),
-    (lambda: all_gather_time(2, -1, LINK), "nbytes must be from 0 to 1e+18, not -1"),
-    (lambda: all_gather_time(2, 1, None), "link must be a Link"),
-    (lambda: flat_ring_time(2, 2, 1, LINK, 25e9), "between must be a Link"),
-    (lambda: flat_ring_time(2, 2, 1, LINK, LINK, adapters=3), "adapters must be at most 2, not 3"),
-    (lambda: encoded_bytes("ring", 2, -1, FP16), "size must be a whole number of at least 0, not -1"),
-    (lambda: encoded_bytes("ring", 2, 1, "FP16"), "wire must be a WireFormat, such as FP16"),
-    (lambda: encoded_bytes("rings", 2, 1, FP16), "unknown all-reduce 'rings': did you mean 'ring'?"),
-    (lambda: encoded_time("ring", 2, 1, FP16, 25e9), "link must be a Link"),
-    (lambda: encoded_two_level_time(2, 2, 1, FP16, LINK, None), "between must be a Link"),
-    (lambda: encoded_two_level_time(2, 2, 1, "FP16", LINK, LINK), "wire must be a WireFormat"),
-    (lambda: encoded_two_level_time(2, 2, 0.5, FP16, LINK, LINK), "size must be a whole number"),
-    (lambda: encoded_two_level_time(2, 2, 1, FP16, LINK, LINK, adapters=3), "adapters must be at most 2, not 3"),
-    (lambda: algorithm_bandwidth(1, 0), "seconds must be above zero and finite, not 0"),
-    (lambda: algorithm_bandwidth([1, 2], [1, 2, 3]), "nbytes and seconds must fit together"),
-    (lambda: bus_bandwidth("all-reduce", 1, 1, 1), "ranks must be a whole number of at least 2, not 1"),
-    (lambda: bus_bandwidth("allreduce", 2, 1, 1), "unknown collective 'allreduce': did you mean 'all-reduce'?"),
+@pytest.mark.parametrize(("call", "code", "words"), [
+    (lambda: least_factors(0), "too-small", ["ranks", 0]),
+    (lambda: reduce_scatter_time(2.5, 1, LINK), "not-a-whole-number", ["ranks", 2.5]),
+    (lambda: all_gather_time(2, -1, LINK), "out-of-range", ["nbytes", "1e+18", -1]),
+    (lambda: all_gather_time(2, 1, None), "wrong-type", ["link", "Link("]),
+    (lambda: flat_ring_time(2, 2, 1, LINK, 25e9), "wrong-type", ["between", "Link("]),
+    (lambda: flat_ring_time(2, 2, 1, LINK, LINK, adapters=3), "too-large", ["adapters", 2, 3]),
+    (lambda: encoded_bytes("ring", 2, -1, FP16), "too-small", ["size", -1]),
+    (lambda: encoded_bytes("ring", 2, 1, "FP16"), "wrong-type", ["wire", "WireFormat"]),
+    (lambda: encoded_bytes("rings", 2, 1, FP16), "unknown-name", ["'rings'", "'ring'"]),
+    (lambda: encoded_time("ring", 2, 1, FP16, 25e9), "wrong-type", ["link", "Link("]),
+    (lambda: encoded_two_level_time(2, 2, 1, FP16, LINK, None), "wrong-type", ["between", "Link("]),
+    (lambda: encoded_two_level_time(2, 2, 1, "FP16", LINK, LINK), "wrong-type", ["wire", "WireFormat"]),
+    (lambda: encoded_two_level_time(2, 2, 0.5, FP16, LINK, LINK), "not-a-whole-number", ["size", 0.5]),
+    (lambda: encoded_two_level_time(2, 2, 1, FP16, LINK, LINK, adapters=3), "too-large", ["adapters", 2, 3]),
+    (lambda: algorithm_bandwidth(1, 0), "out-of-range", ["seconds", 0]),
+    (lambda: algorithm_bandwidth([1, 2], [1, 2, 3]), "does-not-fit", ["nbytes", "seconds", "(2,)", "(3,)"]),
+    (lambda: bus_bandwidth("all-reduce", 1, 1, 1), "too-small", ["ranks", 2, 1]),
+    (lambda: bus_bandwidth("allreduce", 2, 1, 1), "unknown-name", ["'allreduce'", "'all-reduce'"]),
 ])  # fmt: skip
-def test_what_has_no_cost(call: Callable[[], Any], told: str) -> None:
-    with pytest.raises(HybridLabError) as why:
+def test_what_has_no_cost(call: Callable[[], Any], code: str, words: list[Any]) -> None:
+    with refusal(code, *words):
         call()
-    assert told in str(why.value)
 
 
 def test_pieces_of_any_length_have_no_scales() -> None:
-    with pytest.raises(UnsupportedSize, match="try 'tree' or 'ring'"):
+    with refusal("conflicting-arguments", "double-tree", "INT8", "'tree'", "'ring'", kind=UnsupportedSize):
         encoded_bytes("double-tree", 4, 10, INT8)
