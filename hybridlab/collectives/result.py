@@ -67,7 +67,7 @@ def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
     if array.ndim != 2:
         raise HybridLabError(f"{wanted}: shape (ranks, n), not {array.shape}", "wrong-shape")
     if not array.shape[0]:
-        raise HybridLabError(f"{name} must have at least one row: an all-reduce needs at least one rank", "empty")
+        raise HybridLabError(f"{name} has no rows: an all-reduce needs at least one rank", "empty")
     with np.errstate(over="ignore"):  # a longer float beyond float64 becomes infinite and is refused
         single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
         array = array.astype(np.float32 if single else np.float64, copy=False)
