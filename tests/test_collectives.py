@@ -116,7 +116,7 @@ PLANTED = [
 def test_a_bug_planted_in_the_library_is_found(where: Any, name: str, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np, "empty_like", np.zeros_like)  # so values that a bug leaves unwritten are the same each time
     monkeypatch.setattr(where, name, bug)
-    with pytest.raises((AssertionError, ValueError)):  # values that are missing do not fit into the result
+    with pytest.raises((AssertionError, ValueError)):  # ValueError: missing values do not fit into the result
         every_check(ring_all_reduce)
 
 
@@ -159,7 +159,7 @@ def test_a_finished_chunk_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> No
         return packets[-1]
 
     monkeypatch.setattr(WireFormat, "encode", counted)
-    result = ring_all_reduce(gradients(6, 66), INT8, record=True)  # which goes hop by hop
+    result = ring_all_reduce(gradients(6, 66), INT8, record=True)  # a record forces messages one by one
     assert len(packets) == 6 * 5 + 6
     assert result.bytes_sent.sum() == sum(packet.nbytes for packet in packets[:30]) + 5 * 6 * packets[-1].nbytes
 
@@ -178,7 +178,7 @@ def test_the_route_of_the_ring(ranks: int) -> None:
         assert hop.held is None
         if place:
             arrived = np.roll(result.hops[place - 1].chunk, 1)
-            assert (hop.chunk == arrived).all(), "a rank sends on the chunk that has just arrived"
+            assert (hop.chunk == arrived).all(), "a rank forwards the chunk that arrived in the step before"
     if ranks > 1:
         assert result.hops[0].chunk.tolist() == list(range(ranks))
         assert result.hops[ranks - 1].chunk.tolist() == [(rank + 1) % ranks for rank in range(ranks)]
@@ -239,7 +239,7 @@ def test_random_numbers_come_from_rng_alone() -> None:
 
 
 def test_the_mesh_of_the_published_configuration() -> None:
-    """Each stage group averages its own gradients: the rows of its ranks, and of no others."""
+    """Each stage group averages the gradients of its own ranks only."""
     mesh, values = Mesh(stages=3, replicas=4), gradients(12, 120)
     for stage in range(3):
         group = list(mesh.stage_group(stage))
@@ -248,7 +248,7 @@ def test_the_mesh_of_the_published_configuration() -> None:
 
 
 def test_formats_keep_their_order() -> None:
-    """On one set of gradients, from the least error to the most."""
+    """From the smallest error to the largest, on one set of gradients."""
     values = gradients(8, 4096)
     wires = (FP32, FP16, BF16, WireFormat("INT8", block=64), INT8)
     off = [np.linalg.norm(ring_all_reduce(values, wire).values[0] - values.mean(axis=0)) for wire in wires]

@@ -147,13 +147,13 @@ def test_zeros_stay_zeros(all_reduce: Any, wire: WireFormat) -> None:
     assert (result.values == 0).all()
     values = np.zeros((4, 8))
     values[:, 6:] = [1.0, 2.0]
-    assert (all_reduce(values, wire, rng=rng()).values[:, :6] == 0).all()  # whole chunks of zeros beside others
+    assert (all_reduce(values, wire, rng=rng()).values[:, :6] == 0).all()  # chunks of zeros and other chunks
 
 
 @each_all_reduce
 @each_format
 def test_subnormal_numbers(all_reduce: Any, wire: WireFormat) -> None:
-    """Scales below the smallest normal number: still a finite result, equal on all ranks, off by little."""
+    """Scales below the smallest normal number: the result is still finite, equal on all ranks, and has a small error."""
     values = (gradients(4, 10) * 1e-41).astype(np.float32)
     result = all_reduce(values, wire, rng=rng()).values
     assert np.isfinite(result).all()

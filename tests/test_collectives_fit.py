@@ -26,12 +26,12 @@ from hybridlab.collectives import (
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "allreduce_a100.csv"
 RANKS = range(2, 9)
-MIB, EVERY = 2.0**20, np.arange(1, 1025) * 2.0**20  # every size in steps of 1 MiB, as the whole of the measurements has them
+MIB, EVERY = 2.0**20, np.arange(1, 1025) * 2.0**20  # the sizes of all measurements, in steps of 1 MiB
 needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference/allreduce_a100.csv beside the repository")
 
 
 def measured(ranks: int) -> tuple[Any, Any]:
-    """Sizes in bytes and seconds of one number of ranks, by size."""
+    """Sizes in bytes, increasing, and seconds, for one number of ranks."""
     with REFERENCE.open(newline="") as lines:
         rows = [(float(row["bytes"]), float(row["seconds"])) for row in csv.DictReader(lines) if int(row["gpus"]) == ranks]
     return tuple(np.array(sorted(rows)).T)
@@ -48,7 +48,7 @@ def ring(ranks: int, nbytes: Any, link: Link) -> Any:
 
 
 def pieces(knots: Any, nbytes: Any) -> Any:
-    """Straight pieces on logarithmic axes, found piece by piece; beyond the ends, as the docstring says."""
+    """Straight pieces on logarithmic axes, one by one; beyond the ends as the docstring of measured_time describes."""
     found = []
     for size in np.atleast_1d(nbytes):
         if size >= A100_KNOTS[-1]:
@@ -77,7 +77,7 @@ def test_the_constants_are_those_of_a_fresh_fit(ranks: int) -> None:
 @needs_reference
 @pytest.mark.parametrize("ranks", RANKS)
 def test_errors_are_at_most_2_per_cent(ranks: int) -> None:
-    """Pieces: on the points, and on every size; a link: on every size, where its measurements lie."""
+    """The pieces on the measured points and on every size; a link on every size."""
     nbytes, seconds = measured(ranks)
     whole = between(nbytes, seconds)
     assert off(measured_time(ranks, nbytes), seconds).mean() <= 0.017
@@ -107,7 +107,7 @@ def test_errors_of_points_left_out(ranks: int) -> None:
         shares = [f"{100 * value:.1f} %" for each in errors for value in (each.mean(), np.average(each, weights=wide))]
         print(f"{ranks} GPUs, {name}: link {shares[0]} log, {shares[1]} even; pieces {shares[2]} log, {shares[3]} even")
     assert one[1].mean() <= 0.035
-    assert half[1].mean() <= 0.06  # ten points, of which two or three tell of the two first pieces
+    assert half[1].mean() <= 0.06  # ten points, only two or three of them on the first two pieces
     assert np.average(one[1], weights=wide) <= 0.02
     assert np.average(one[0], weights=wide) <= 0.027
 
@@ -128,7 +128,7 @@ def test_no_link_is_nearer_than_the_one_fitted(ranks: int) -> None:
         fitted = off(ring(ranks, nbytes, fit_link(ranks, nbytes, seconds, weights)), seconds)
         assert np.average(fitted, weights=weights) == pytest.approx(best, rel=1e-4)
         if np.ptp(weights) == 0:
-            assert best > 0.02, "that no link is within 2 % on these points is why there are pieces"
+            assert best > 0.02, "no link is within 2 % on these points, so pieces are needed"
 
 
 @needs_reference
@@ -172,7 +172,7 @@ def test_a_fit_finds_the_link_behind_points_with_one_wild_among_them() -> None:
 
 
 def test_a_latency_is_never_negative() -> None:
-    """Times that rise faster than the size: the best line would start below zero, the best allowed starts at it."""
+    """Times that rise faster than the size: the best line has a negative latency, the best line allowed has latency 0."""
     sizes = np.array([1.0, 2.0, 4.0, 8.0]) * 1e6
     link = fit_link(2, sizes, (sizes / 1e9) ** 1.5)
     slopes = np.linspace(1e-11, 1e-10, 20001)

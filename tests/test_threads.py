@@ -22,8 +22,8 @@ from hybridlab.engines.threads import MOST_THREADS
 from hybridlab.step.replicas import replicate
 from hybridlab.training import Network, loss_and_gradient
 
-REPORT = Costs(forward=50, backward=80)  # ms; of one stage
-HALVES = Costs(forward=25, backward=40)  # of the whole model, on two stages
+REPORT = Costs(forward=50, backward=80)  # ms, of one stage
+HALVES = Costs(forward=25, backward=40)  # of one stage, where two stages share the model
 LONG = 60.0  # seconds: a sleep that no test may wait for
 each_name = pytest.mark.parametrize("name", sorted(REGISTRY))
 
@@ -31,14 +31,14 @@ each_name = pytest.mark.parametrize("name", sorted(REGISTRY))
 @pytest.fixture(autouse=True)
 def no_thread_stays() -> Iterator[None]:
     before = set(threading.enumerate())
-    faulthandler.dump_traceback_later(5 * LONG, exit=True)  # threads that wait for ever end the tests, not the patience of who runs them
+    faulthandler.dump_traceback_later(5 * LONG, exit=True)  # threads that wait for ever end the tests
     yield
     faulthandler.cancel_dump_traceback_later()
     assert set(threading.enumerate()) == before
 
 
 def sizes(name: str) -> list[tuple[int, int]]:
-    """(devices, microbatches) of a schedule: one device, one microbatch, fewer microbatches than devices, and more."""
+    """Sizes (devices, microbatches) that a schedule supports: one device, one microbatch, fewer microbatches than devices, and more."""
     wanted = [(1, 1), (1, 3), (2, 1), (2, 2), (4, 2), (2, 4), (4, 8)]
     return [size for size in wanted if REGISTRY[name].refusal(*size, REGISTRY[name].fewest_chunks) is None]
 
@@ -49,7 +49,7 @@ def sizes(name: str) -> list[tuple[int, int]]:
 @each_name
 @pytest.mark.parametrize("replicas", [1, 3])
 def test_nothing_starts_before_its_input_and_each_device_keeps_its_order(name: str, replicas: int) -> None:
-    """The inputs are found here from the operations' names, not from the arrays that the threads read."""
+    """The test finds the inputs from the names of operations, not from the arrays that the threads read."""
     costs = Costs(forward=0.4, backward=0.8, weight_share=0.25, p2p=0.2, overlap=0.5)
     for devices, microbatches in sizes(name):
         schedule = build(name, devices, microbatches)
@@ -88,7 +88,7 @@ def test_a_measured_step_has_the_parts_of_the_simulated_one_and_no_part_is_short
         assert_array_equal(getattr(run.spans, column), getattr(step.spans, column), err_msg=column)
     assert (run.end - run.start >= step.end - step.start - 1e-6).all()
     assert (run.spans.end - run.spans.start >= step.spans.end - step.spans.start - 1e-6).all()
-    assert (run.start >= step.start - 1e-6).all(), "every wait is one that the clock knows, so nothing can be sooner"
+    assert (run.start >= step.start - 1e-6).all(), "the simulation has the same waits, so no operation starts sooner than simulated"
     hops = run.spans.of("reduce-scatter", "all-gather")
     assert hops.start.min() >= run.end.max(), "rings start when every pipeline has ended"
 
@@ -136,7 +136,7 @@ def test_without_waiting_stage_1_forwards_what_it_has_not_got() -> None:
     began, ended = ({str(op): at for op, at in zip(run.ops, times, strict=True)} for times in (run.start, run.end))
     assert began["1F0"] < ended["0F0"]
     assert run.spans is not None
-    assert set(run.spans.kind) == {4}, "nobody takes a message"
+    assert set(run.spans.kind) == {4}, "optimisers only: no device takes a message"
 
 
 def lateness(durations: list[float]) -> float:
@@ -150,7 +150,7 @@ def lateness(durations: list[float]) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("costs", [REPORT, HALVES])
 def test_a_measured_step_is_within_three_per_cent_of_the_simulated_one(costs: Costs) -> None:
-    """1210 and 625 ms. The median of three steps. A busy machine delays each sleep by some ms: then take longer ones.
+    """1210 and 625 ms; the median of three steps. A busy machine delays each sleep by some ms, so longer sleeps are tried too.
 
     If the machine is so busy that sleeps of one device take over 1 % too long in most tries, the test cannot show anything.
     """
@@ -234,7 +234,7 @@ def test_work_gets_what_the_operation_it_depends_on_returned() -> None:
 
 
 class Raises:
-    """Work that raises at one operation of one rank; every other one is free."""
+    """Work that raises an error at one operation of one rank and does nothing at all others."""
 
     def __init__(self, rank: int, op: str) -> None:
         self.rank, self.op = rank, op
@@ -322,7 +322,7 @@ from hybridlab.engines import run_threads
 def work(rank, op, message):
     signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what it leaves in the background deaf to it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a program that a shell starts in the background ignores it
 began = time.perf_counter()
 try:
     run_threads(build("1f1b", 2, 2), Costs(forward=600_000, backward=0), work=work)
@@ -334,11 +334,11 @@ except KeyboardInterrupt:
 def test_an_interrupt_of_the_caller_stops_the_threads() -> None:
     """This runs in a separate program: the signal is for a whole process, and must not hit the process of the tests."""
     ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True, timeout=300)
-    assert ran.stdout.split() == ["1", "True"], "the caller's own thread is left, and soon"
+    assert ran.stdout.split() == ["1", "True"], "only the caller's own thread is left, and soon"
 
 
 def stands_at(schedule: Schedule, lost: Op) -> dict[int, str | None]:
-    """Where each device stands in the end, found by going round all devices until none moves; None: it has run everything."""
+    """The operation at which each device stops: all devices run in turn until none can go on. None: it has run everything."""
     done: set[Op] = set()
     device = {op: row for row, order in enumerate(schedule.orders) for op in order}
     at, moved = [0] * schedule.devices, True
@@ -392,7 +392,7 @@ def test_a_device_that_finishes_while_another_waits_for_it_is_found() -> None:
 
     waiter = threading.Thread(target=take, daemon=True)
     waiter.start()
-    time.sleep(0.1)  # so that it waits already; if it does not yet, it finds out by itself
+    time.sleep(0.1)  # the thread waits by now; if it does not yet, it finds the deadlock itself
     exchange.leave()
     assert stopped.wait(LONG), "it waits for ever"
     waiter.join()
@@ -500,7 +500,7 @@ def test_a_rank_has_no_gradients_of_stages_that_it_does_not_hold() -> None:
 
 
 def best_pause(call: Any, enough: float = 0.5) -> float:
-    """The least of up to ten tries: a busy machine can only lengthen a pause."""
+    """The shortest pause of up to ten tries: a busy machine makes pauses longer."""
     least = 1.0
     for _ in range(10):
         least = min(least, longest_pause(call))

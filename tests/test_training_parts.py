@@ -119,7 +119,7 @@ def test_the_loss_is_the_mean_of_minus_log_probability() -> None:
 
 @pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
 def test_the_loss_of_a_hopeless_network_is_right_too(size: float) -> None:
-    """However unlikely the label, its loss is finite; scipy says how large."""
+    """The loss is finite for the most unlikely label, and equals scipy's."""
     from scipy.special import log_softmax  # here, since importing it takes a second
 
     rng = np.random.default_rng(4)
@@ -138,7 +138,7 @@ def test_the_single_device_learns() -> None:
     run = train_alone(every=50)
     assert run.checked.tolist() == [50, 100, 150, 200]
     assert run.accuracies[-1] == run.accuracy >= 0.95
-    assert run.losses[0] == pytest.approx(np.log(10), abs=0.3)  # knows nothing yet
+    assert run.losses[0] == pytest.approx(np.log(10), abs=0.3)  # before training all classes are about equally likely
     right = run.network.scores(run.weights, digits().held_out_inputs).argmax(axis=1) == digits().held_out_labels
     assert run.accuracy == right.mean()
 
@@ -156,8 +156,8 @@ def test_weights_begin_with_the_variance_of_their_papers(activation: str, varian
     assert not weights[160_000:].any()
 
 
-def test_the_published_system_is_checked_with_a_batch_that_it_can_cut() -> None:
-    """3 stages, 4 replicas and 6 microbatches: 24 parts, which 128 samples cannot be cut into."""
+def test_the_published_system_is_checked_with_a_batch_that_can_be_cut() -> None:
+    """3 stages, 4 replicas and 6 microbatches make 24 parts, and 128 is not divisible by 24."""
     table = accuracy_check(build("1f1b", 3, 6), 4, formats=[(FP16, False)], seeds=[0], steps=20)
     assert table.accuracies[0, 0] == train_alone(batch=120, steps=20).accuracy
 
@@ -187,7 +187,7 @@ def test_held_out_accuracy_reaches_95_per_cent_in_every_format() -> None:
         assert (row.lowest, row.highest) == (min(accuracies), max(accuracies))
         assert row.mean >= 0.95
         assert abs(row.mean - table.rows[0].mean) < 0.01
-    assert (table.accuracies[1] == table.accuracies[0]).all()  # FP32: not one digit of difference
+    assert (table.accuracies[1] == table.accuracies[0]).all()  # FP32: the same digits are classified correctly
     lines = str(table).splitlines()
     assert lines[0] == "held-out accuracy, 1f1b, 2 devices x 4 replicas, 3 seeds"
     assert len(lines) == 3 + len(table.rows)
@@ -217,12 +217,12 @@ JUNK_ARGUMENTS = (
 @given(st.sampled_from(JUNK_ARGUMENTS), junk)
 def test_junk_is_refused_in_a_sentence_or_taken(name: str, value: Any) -> None:
     if name == "progress" and callable(value):
-        return  # whatever it does is the caller's
+        return  # the function belongs to the caller, who is responsible for its errors
     setting = {"batch": 32, "steps": 1, "network": Network((64, 4, 10)), "replicas": 2, name: value}
     try:
         train(build("1f1b", 2, 2), **setting)
     except HybridLabError as why:
-        assert str(why)  # noqa: PT017 - what is refused has a sentence, what is taken has none
+        assert str(why)  # noqa: PT017 - a value may also be accepted, and then there is no error
 
 
 @given(junk)
@@ -231,7 +231,7 @@ def test_junk_in_place_of_sizes_is_refused_in_a_sentence_or_taken(value: Any) ->
         try:
             make()
         except HybridLabError as why:
-            assert str(why)  # noqa: PT017 - what is refused has a sentence, what is taken has none
+            assert str(why)  # noqa: PT017 - a value may also be accepted, and then there is no error
 
 
 SMALL: dict[str, Any] = {"steps": 2, "batch": 32}
@@ -323,7 +323,7 @@ def test_what_cannot_be_is_refused(call: Any, code: str, words: list[Any]) -> No
 
 
 def test_training_on_a_mesh_that_diverges_is_refused() -> None:
-    """Numbers become infinite in a stage, or too large for the wire: which comes first is of no matter."""
+    """Either numbers become infinite in a stage, or they are too large for the wire."""
     with pytest.raises(HybridLabError) as caught:
         train(build("1f1b", 2, 4), 2, network=Network((64, 32, 10), "relu"), learning_rate=1e150)
     assert caught.value.code in ("diverged", "too-large")

@@ -99,8 +99,8 @@ def encoded_two_level_time(
     """Return the seconds of an all-reduce in a wire format with rings on two levels, as :func:`two_level_all_reduce` runs it.
 
     With g ranks in a group and M groups: the reduce-scatter inside sends g-1 messages of ceil(size / g) numbers. The ring between
-    the groups sends 2(M-1) messages of an M-th of those numbers, rounded up. The all-gather inside sends g-1 messages, each of the M
-    packets that the ring between the groups ended with. Encoding, adding and decoding are not counted.
+    the groups sends 2(M-1) messages of an M-th of those numbers, rounded up. The all-gather inside sends g-1 messages, each with
+    the M packets in which the ring between the groups ended. Encoding, adding and decoding are not counted.
 
     Parameters
     ----------

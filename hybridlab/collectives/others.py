@@ -21,8 +21,8 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
     """Return the mean, or the sum, after a one-shot all-reduce: every number is rounded twice, for any number of ranks.
 
     Rank r owns chunk r. Every rank encodes each of its chunks once, its own chunk too, and sends it straight to the owner. The
-    owner adds up what the packets decode to, encodes the finished chunk once and sends it to all. The bytes are those of a
-    ring, in two rounds of messages between all ranks.
+    owner adds up what the packets decode to, encodes the finished chunk once and sends it to all. It sends as many
+    bytes as a ring, in two rounds of messages between all ranks.
 
     Parameters
     ----------

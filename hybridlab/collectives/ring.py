@@ -60,8 +60,8 @@ class RingResult(AllReduceResult):
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
-        """The 2 (ranks - 1) steps: first those of the reduce-scatter, then those of the all-gather. One rank has none."""
-        return _hops(self._chunk_bytes, self._record)
+        """The 2 (ranks - 1) steps: the reduce-scatter first, then the all-gather. One rank has none."""
+        return _hops_of_ring(self._chunk_bytes, self._record)
 
 
 def ring_all_reduce(
@@ -120,28 +120,29 @@ def ring_all_reduce(
     """
     numbers, wire, divisor = checked_arguments(values, wire, average, rng)
     ranks, size = numbers.shape
-    lost = None if residual is None else _residual(residual, numbers)
-    held = _empty_record(numbers) if true_or_false(record, "record") else None
+    new_residual = None if residual is None else _residual(residual, numbers)
+    recorded = _empty_record(numbers) if true_or_false(record, "record") else None
     result = numbers.copy() if ranks == 1 else np.empty_like(numbers)
     bounds = chunk_bounds(size, ranks)
-    ring = RingSum(numbers, wire, divisor, rng, range(ranks), 0, lost, held)
+    ring = RingSum(numbers, wire, divisor, rng, range(ranks), 0, new_residual, recorded)
     with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
-        whole = ring_sum_together(numbers, wire, divisor, bounds) if ranks > 1 and lost is None and held is None else None
-        if whole is not None:
-            result[:] = whole
+        plain = ranks > 1 and new_residual is None and recorded is None
+        finished = ring_sum_together(numbers, wire, divisor, bounds) if plain else None
+        if finished is not None:
+            result[:] = finished
         elif ranks > 1:
             for chunk, (low, high) in nonempty(bounds):
                 result[:, low:high] = ring.finished(chunk, low, high)
     payload, scales = (np.array([count(high - low) for low, high in bounds]) for count in (wire.payload_bytes, wire.scale_bytes))
-    lost, held = (array if array is None else readonly(array) for array in (lost, held))
+    new_residual, recorded = (array if array is None else readonly(array) for array in (new_residual, recorded))
     payload_sent, scales_sent = (readonly(sent_in_reduce_scatter(each) + sent_in_all_gather(each)) for each in (payload, scales))
-    return RingResult(readonly(result), payload_sent, scales_sent, lost, readonly(payload + scales), held)
+    return RingResult(readonly(result), payload_sent, scales_sent, new_residual, readonly(payload + scales), recorded)
 
 
 def chunk_bounds(size: int, ranks: int) -> list[tuple[int, int]]:
     """Return the first column of each of the ``ranks`` chunks of ``size`` numbers, and the column after its last.
 
-    The cuts are those of ``numpy.array_split``.
+    The numbers are cut as ``numpy.array_split`` cuts them.
 
     >>> chunk_bounds(7, 3), chunk_bounds(1, 3)
     ([(0, 3), (3, 5), (5, 7)], [(0, 1), (1, 1), (1, 1)])
@@ -192,7 +193,7 @@ def sent_in_all_gather(sizes: Counts) -> Counts:
     return sent
 
 
-def _hops(nbytes: Counts, record: Real | None) -> tuple[Hop, ...]:
+def _hops_of_ring(nbytes: Counts, record: Real | None) -> tuple[Hop, ...]:
     """Return the 2 (ranks - 1) steps, from the bytes of each chunk's message and the record, if there is one."""
     ranks = nbytes.size
     if 2 * ranks * ranks > MOST_CELLS:

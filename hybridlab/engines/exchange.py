@@ -56,7 +56,7 @@ class Exchange:
 
     A receiver takes a message by its name and leaves the others in the queue, so that messages may arrive out of order. A message is
     in the queue as soon as it is put. So when all threads are blocked at the same time, no message can arrive any more: the last
-    thread to block stops them all with a :class:`Deadlock`, without a timeout. Any error stops all threads, those that sleep too.
+    thread to block stops them all with a :class:`Deadlock`, without a timeout. Any error stops all threads, also while they sleep.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ class Exchange:
         if self._waits and len(self._waits) == self._running:
             stuck = [Problem(_wait_sentence(device, wait), "deadlock", device, op=wait.op) for device, wait in sorted(self._waits.items())]
             first = "; ".join(problem.sentence for problem in stuck[:MOST_DEVICES_NAMED])
-            rest = len(stuck) - MOST_DEVICES_NAMED
-            more = f"; so do {counted(rest, 'device')} more" if rest > 0 else ""
+            unnamed = len(stuck) - MOST_DEVICES_NAMED
+            more = f"; so do {counted(unnamed, 'device')} more" if unnamed > 0 else ""
             self._stop(Deadlock(f"every thread waits and no message is on its way: {first}{more}", "deadlock", tuple(stuck)))
 
 

@@ -30,8 +30,8 @@ class AccuracyRow(NamedTuple):
     mean, lowest, highest : float
         Share of held-out samples classified correctly, from 0 to 1.
     distance : float
-        How far the weights end from those of one device: the norm of the difference, divided by the norm of the weights. The
-        mean over the seeds.
+        How far the weights end from the weights of one device: the norm of the difference, divided by the norm of the weights
+        of one device. The mean over the seeds.
     bytes_sent : int
         The bytes that all devices send in the all-reduces of one step.
     """

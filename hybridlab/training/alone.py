@@ -1,6 +1,6 @@
 """Training on a single device: the whole network, the whole global batch. No stages, no messages, no ring.
 
-What a run of training returns is here too, and what every run notes on its way.
+Also here: the result of a run, and the log of its losses and accuracies, which training on a mesh uses too.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class TrainedAlone(Frozen):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trained(TrainedAlone):
-    """A network after training on K stages x D replicas; ``weights`` are those of replica 0.
+    """A network after training on K stages x D replicas; ``weights`` belong to replica 0.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ class Executor:
         self.labels = labels
         self.losses = np.zeros(len(labels))
         self.gradients = tuple(np.zeros_like(flat) for flat in weights)
-        # both have an entry for each entry of device_of
+        # both have the layers of a stage for each entry of device_of
         self._layers, self._layer_gradients = (
             [network.unpacked(rows[stage][copy :: self.copies], cut[stage]) for copy in range(self.copies) for stage in range(self._stages)]
             for rows in (weights, self.gradients)
