@@ -1,4 +1,4 @@
-"""Closed forms of an all-reduce against random numbers, counted chunks and printed figures; and what they refuse."""
+"""Closed forms of an all-reduce against numbers drawn, chunks counted and printed figures; and what they refuse."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ from hybridlab import HybridLabError, formulas
 
 
 def test_the_crest_of_few_normal_numbers_is_known() -> None:
-    """For one number sqrt(2 / pi), for two 2 / sqrt(pi)."""
+    """One: the root of 2/pi. Two: 2 over the root of pi."""
     assert formulas.gaussian_crest(1) == pytest.approx(math.sqrt(2 / math.pi), rel=1e-9)
     assert formulas.gaussian_crest(2) == pytest.approx(2 / math.sqrt(math.pi), rel=1e-9)
 
