@@ -32,7 +32,7 @@ def rng() -> np.random.Generator:
 def lost(messages: Floats, wire: WireFormat) -> Floats:
     """The largest error of one rounding of each number of a message with magnitudes up to ``messages``."""
     if wire.roundoff is not None:
-        return messages * wire.roundoff + 2.0**-25  # half the distance of two subnormal numbers of FP16
+        return messages * wire.roundoff + 2.0**-25  # half the distance between two subnormal numbers of FP16
     steps = np.empty_like(messages)
     for start in range(0, messages.size, wire.block or max(messages.size, 1)):
         part = slice(start, start + (wire.block or messages.size))

@@ -311,7 +311,7 @@ def two_level_time(
     inside : Link
         The links between ranks of a group.
     between : Link
-        One adapter from a group to the outside.
+        The link of one adapter from a group to the other groups.
     reduce_seconds_per_byte : float
         Seconds to add one byte to a sum.
     adapters : int, optional

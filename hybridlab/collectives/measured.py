@@ -2,7 +2,7 @@
 
 Source: the measured tables of the vTrain project (Bang et al. 2023, arXiv 2312.12391; MIT licence). Only fitted values are stored here,
 for messages of 1 MiB to 1 GiB within one node. The errors below are means of relative errors, for each number of ranks. They are taken
-over the 20 measured sizes, or over all sizes in equal steps of 1 MiB, read off straight lines between the 20.
+over the 20 measured sizes, or over all sizes in equal steps of 1 MiB, with times interpolated between the 20.
 
 - ``A100_LINKS`` has one link for each number of ranks. Its error is 1.1 to 1.6 % over sizes in equal steps, most of which are large.
   Over the 20 sizes, most of which are small, it is 5 to 14 %. No link at all has less than 2.2 to 5.2 % there, since times below 50 MB
