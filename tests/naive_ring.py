@@ -23,17 +23,17 @@ def naive_ring(
     """Every rank has its own row of chunks; at each step all send at once, then all receive."""
     ranks, size = values.shape
     chunks = [[part.copy() for part in np.array_split(row, ranks)] for row in values]
-    if fault == "dropped":  # chunks of equal length: what is left over belongs to none
+    if fault == "dropped":  # chunks of equal length; the remaining numbers belong to no chunk
         each = size // ranks
         chunks = [[row[place * each : (place + 1) * each].copy() for place in range(ranks)] for row in values]
-    left = None if residual is None else [[part.copy() for part in np.array_split(row, ranks)] for row in residual]
+    residuals = None if residual is None else [[part.copy() for part in np.array_split(row, ranks)] for row in residual]
     payload, scales, held, hops = [0] * ranks, [0] * ranks, [], []
 
     def encoded(rank: int, chunk: int, divisor: int) -> Any:
-        total = chunks[rank][chunk] if left is None else chunks[rank][chunk] + left[rank][chunk]
+        total = chunks[rank][chunk] if residuals is None else chunks[rank][chunk] + residuals[rank][chunk]
         packet = wire.encode(total / divisor if divisor > 1 else total, rng)
-        if left is not None:
-            left[rank][chunk] = total - wire.decode(packet).astype(total.dtype) * divisor
+        if residuals is not None:
+            residuals[rank][chunk] = total - wire.decode(packet).astype(total.dtype) * divisor
         return packet
 
     def step_of(phase: str, step: int, packets: list[Any], sent: list[int]) -> None:
@@ -58,7 +58,7 @@ def naive_ring(
         for rank, chunk in enumerate(owned):
             chunks[rank][chunk] = wire.decode(packets[rank]).astype(values.dtype)
     for step in range(ranks - 1):
-        shift = 0 if fault == "off-by-one" else 1  # the published ring hands on the chunk before the finished one
+        shift = 0 if fault == "off-by-one" else 1  # the published ring forwards the chunk before the finished one
         sent = [(rank + shift - step) % ranks for rank in range(ranks)]
         if fault in ("off-by-one", "re-encoded"):
             packets = [wire.encode(chunks[rank][chunk], rng) for rank, chunk in enumerate(sent)]
@@ -69,7 +69,7 @@ def naive_ring(
         ends = [np.append(end, row[end.size :]) for end, row in zip(ends, values, strict=True)]
     if fault == "order":
         ends = [end[::-1] for end in ends]
-    after = None if left is None else np.array([np.concatenate(row) for row in left])
+    after = None if residuals is None else np.array([np.concatenate(row) for row in residuals])
     counts = np.array(payload), np.array(scales)
     return SimpleNamespace(
         values=np.array(ends), payload_bytes=counts[0], scale_bytes=counts[1], bytes_sent=sum(counts), residual=after, held=held, hops=hops

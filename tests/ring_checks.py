@@ -32,7 +32,7 @@ def rng() -> np.random.Generator:
 def lost(messages: Floats, wire: WireFormat) -> Floats:
     """The largest error of one rounding of each number of a message with magnitudes up to ``messages``."""
     if wire.roundoff is not None:
-        return messages * wire.roundoff + 2.0**-25  # of FP16's subnormals, the largest
+        return messages * wire.roundoff + 2.0**-25  # half the distance between two subnormal numbers of FP16
     steps = np.empty_like(messages)
     for start in range(0, messages.size, wire.block or max(messages.size, 1)):
         part = slice(start, start + (wire.block or messages.size))
@@ -52,14 +52,14 @@ def worst(values: Any, wire: WireFormat) -> Floats:
         for row in rows[1:]:
             off = off + lost(np.abs(total) + off, wire)
             total, size = total + row, size + np.abs(row)
-            off = off + size * 2.0**-23  # of the addition in float32
+            off = off + size * 2.0**-23  # rounding of the addition in float32
         off = off / ranks
         most.append(off + lost(np.abs(total) / ranks + off, wire) + size * 2.0**-23)
     return np.concatenate(most)
 
 
 def is_the_mean(ring: Ring) -> None:
-    """numpy's mean, within 1e-6 of its norm."""
+    """The result is numpy's mean, up to 1e-6 of its norm."""
     for ranks, size in [(2, 64), (4, 120), (5, 333), (8, 1001), (16, 4096)]:
         for kind in (np.float32, np.float64):
             values = gradients(ranks, size, ranks, kind)

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import ring_checks
+from cases import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_ring import FAULTS, naive_ring
 from profiles import examples
 from ring_checks import FORMATS, gradients, rng
 
-from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, Mesh, WireFormat, formulas
+from hybridlab import BF16, FP16, FP32, INT8, Mesh, WireFormat, formulas
 from hybridlab.collectives import ring as ring_module
 from hybridlab.collectives import ring_all_reduce, ring_sum
 
@@ -88,13 +89,13 @@ def equal_chunks(size: int, ranks: int) -> list[tuple[int, int]]:
     return [(place * (size // ranks), (place + 1) * (size // ranks)) for place in range(ranks)]
 
 
-class NoMean(ring_sum.Ring):
-    def _sent(self, total: Any, sender: int, divisor: int, *rest: Any) -> Any:
-        return super()._sent(total, sender, 1, *rest)
+class NoMean(ring_sum.RingSum):
+    def _send(self, total: Any, sender: int, divisor: int, *rest: Any) -> Any:
+        return super()._send(total, sender, 1, *rest)
 
 
-def sum_at_once(numbers: Any, wire: WireFormat, divisor: int, bounds: Any) -> Any:
-    return ring_sum.ring_sum_at_once(numbers, wire, 1, bounds)
+def sum_together(numbers: Any, wire: WireFormat, divisor: int, bounds: Any) -> Any:
+    return ring_sum.ring_sum_together(numbers, wire, 1, bounds)
 
 
 def one_scale_for_all(messages: Any, wire: WireFormat) -> Any:
@@ -103,10 +104,10 @@ def one_scale_for_all(messages: Any, wire: WireFormat) -> Any:
 
 PLANTED = [
     ("chunks of equal length", ring_module, "chunk_bounds", equal_chunks),
-    ("a chunk too many", ring_module, "gathered", lambda each: each.sum() + 0 * each),
-    ("no mean", ring_module, "Ring", NoMean),
-    ("no mean, all chunks at once", ring_module, "ring_sum_at_once", sum_at_once),
-    ("one scale for the messages of all ranks", ring_sum, "delivered", one_scale_for_all),
+    ("a chunk too many", ring_module, "sent_in_all_gather", lambda sizes: sizes.sum() + 0 * sizes),
+    ("no mean", ring_module, "RingSum", NoMean),
+    ("no mean, all chunks together", ring_module, "ring_sum_together", sum_together),
+    ("one scale for the messages of all ranks", ring_sum, "transmit_rows", one_scale_for_all),
     ("no scales", WireFormat, "scale_bytes", lambda wire, size: 0),
 ]
 
@@ -115,7 +116,7 @@ PLANTED = [
 def test_a_bug_planted_in_the_library_is_found(where: Any, name: str, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np, "empty_like", np.zeros_like)  # so values that a bug leaves unwritten are the same each time
     monkeypatch.setattr(where, name, bug)
-    with pytest.raises((AssertionError, ValueError)):  # values that are missing do not fit into the result
+    with pytest.raises((AssertionError, ValueError)):  # ValueError: missing values do not fit into the result
         every_check(ring_all_reduce)
 
 
@@ -158,7 +159,7 @@ def test_a_finished_chunk_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> No
         return packets[-1]
 
     monkeypatch.setattr(WireFormat, "encode", counted)
-    result = ring_all_reduce(gradients(6, 66), INT8, record=True)  # which goes hop by hop
+    result = ring_all_reduce(gradients(6, 66), INT8, record=True)  # a record forces messages one by one
     assert len(packets) == 6 * 5 + 6
     assert result.bytes_sent.sum() == sum(packet.nbytes for packet in packets[:30]) + 5 * 6 * packets[-1].nbytes
 
@@ -177,7 +178,7 @@ def test_the_route_of_the_ring(ranks: int) -> None:
         assert hop.held is None
         if place:
             arrived = np.roll(result.hops[place - 1].chunk, 1)
-            assert (hop.chunk == arrived).all(), "a rank sends on the chunk that has just arrived"
+            assert (hop.chunk == arrived).all(), "a rank forwards the chunk that arrived in the step before"
     if ranks > 1:
         assert result.hops[0].chunk.tolist() == list(range(ranks))
         assert result.hops[ranks - 1].chunk.tolist() == [(rank + 1) % ranks for rank in range(ranks)]
@@ -216,7 +217,7 @@ def test_many_ranks_with_few_numbers() -> None:
     result = ring_all_reduce(np.ones((6_000, 2)), INT8)
     assert result.values == pytest.approx(np.ones((6_000, 2)), rel=1e-2)
     assert result.bytes_sent.sum() == formulas.ring_bytes(6_000, 2, 1, 4)
-    with pytest.raises(HybridLabError, match="11,998 hops of 6,000 messages do not fit in memory: look at fewer ranks"):
+    with refusal("too-large", "11,998 hops", "6,000"):
         _ = result.hops
 
 
@@ -238,7 +239,7 @@ def test_random_numbers_come_from_rng_alone() -> None:
 
 
 def test_the_mesh_of_the_published_configuration() -> None:
-    """Each stage group averages its own gradients: the rows of its ranks, and of no others."""
+    """Each stage group averages the gradients of its own ranks only."""
     mesh, values = Mesh(stages=3, replicas=4), gradients(12, 120)
     for stage in range(3):
         group = list(mesh.stage_group(stage))
@@ -247,7 +248,7 @@ def test_the_mesh_of_the_published_configuration() -> None:
 
 
 def test_formats_keep_their_order() -> None:
-    """On one set of gradients, from the least error to the most."""
+    """From the smallest error to the largest, on one set of gradients."""
     values = gradients(8, 4096)
     wires = (FP32, FP16, BF16, WireFormat("INT8", block=64), INT8)
     off = [np.linalg.norm(ring_all_reduce(values, wire).values[0] - values.mean(axis=0)) for wire in wires]

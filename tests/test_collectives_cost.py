@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import in_turn
+from cases import in_turn, refusal
 
-from hybridlab import FP16, FP32, INT8, HybridLabError, UnsupportedSize, WireFormat
+from hybridlab import FP16, FP32, INT8, UnsupportedSize, WireFormat
 from hybridlab.collectives import (
     ALGORITHMS,
     COLLECTIVES,
@@ -37,12 +37,11 @@ POWERS = [2, 4, 8, 16, 64]
 
 
 class Network:
-    """Devices whose ports send one message and receive one at a time; a message takes latency + bytes / speed of both ports."""
+    """Devices whose ports send one message at a time and receive one; a message takes latency + bytes / speed on both ports."""
 
     def __init__(self) -> None:
         self.sending: dict[int, float] = defaultdict(float)
         self.receiving: dict[int, float] = defaultdict(float)
-        self.ready: dict[Any, float] = defaultdict(float)  # when what a key names is there
 
     def send(self, source: int, target: int, nbytes: float, after: float, latency: float = LATENCY, speed: float = SPEED) -> float:
         start = max(after, self.sending[source], self.receiving[target])
@@ -66,7 +65,7 @@ def simulated_one_shot(ranks: int, nbytes: float) -> float:
 
 
 def simulated_pairs(ranks: int, sizes: list[float], distances: list[int]) -> float:
-    """Rounds in which each rank swaps a message with the one whose number differs in one bit."""
+    """Rounds in which each rank exchanges messages with the rank whose number differs in one bit."""
     net, now = Network(), [0.0] * ranks
     for size, distance in zip(sizes, distances, strict=True):
         now = [net.send(rank ^ distance, rank, size, max(now[rank], now[rank ^ distance])) for rank in range(ranks)]
@@ -74,7 +73,7 @@ def simulated_pairs(ranks: int, sizes: list[float], distances: list[int]) -> flo
 
 
 def simulated_tree(ranks: int, nbytes: float) -> float:
-    """Binomial: the upper half of those left sends to the lower half; then back."""
+    """Binomial: in each round the upper half of the remaining ranks sends to the lower half; then the same back."""
     net, now = Network(), [0.0] * ranks
     left, sent = ranks, []
     while left > 1:
@@ -88,7 +87,7 @@ def simulated_tree(ranks: int, nbytes: float) -> float:
 
 
 def simulated_server(ranks: int, nbytes: float) -> float:
-    """Full messages through the one port of a server; a latency is on the way, and does not keep the port."""
+    """Full messages through the one port of a server. A latency does not occupy the port."""
     arrived = LATENCY + sum(nbytes / SPEED for _ in range(ranks))
     return arrived + LATENCY + sum(nbytes / SPEED for _ in range(ranks))
 
@@ -116,7 +115,7 @@ def test_times_of_swaps_between_pairs(ranks: int) -> None:
 
 @in_turn("ranks", range(1, 65))
 def test_no_algorithm_beats_the_least(ranks: int) -> None:
-    """Chan et al. 2007, Patarasuk and Yuan 2009; a server is a device more, and two latencies lead through it."""
+    """Chan et al. 2007, Patarasuk and Yuan 2009. A server is one more device; a message through it takes two latencies."""
     least = least_factors(ranks)
     assert least == (math.ceil(math.log2(ranks)), 2 * (ranks - 1) / ranks, (ranks - 1) / ranks)
     for name in ALGORITHMS:
@@ -147,7 +146,7 @@ def test_one_ring_over_several_nodes_has_the_pace_of_its_slowest_link() -> None:
             paces = [1e9 / ranks / (outside if out else fast.bandwidth) for out in crossing]
             total += max(latencies) + max(paces)
         assert flat_ring_time(group, groups, 1e9, fast, slow, adapters=adapters) == pytest.approx(total, rel=1e-12), (group, groups)
-        added = flat_ring_time(group, groups, 1e9, fast, slow, 1e-10, adapters) - total  # each rank adds up a share of all but its own
+        added = flat_ring_time(group, groups, 1e9, fast, slow, 1e-10, adapters) - total  # each rank adds up all chunks but one
         assert added == pytest.approx((ranks - 1) / ranks * 1e9 * 1e-10, rel=1e-9)
 
 
@@ -168,11 +167,11 @@ def test_bytes_with_the_scales_of_every_message(wire: WireFormat) -> None:
             assert encoded_bytes("tree", ranks, size, wire) == 2 * math.ceil(math.log2(ranks)) * message(size)
     assert encoded_bytes("recursive-doubling", 8, 1000, wire) == 3 * message(1000)
     assert encoded_bytes("rabenseifner", 8, 1000, wire) == 2 * (message(500) + message(250) + message(125))
-    assert encoded_bytes("rabenseifner", 8, 1001, wire) == 2 * (message(501) + message(251) + message(126)), "the longer half counts"
+    assert encoded_bytes("rabenseifner", 8, 1001, wire) == 2 * (message(501) + message(251) + message(126)), "the larger half counts"
 
 
 def test_published_bytes_of_the_ring() -> None:
-    """Four ranks, 120 numbers, six messages of a share each: 180 bytes a rank as INT8 without its scales, 204 with, 360 as FP16."""
+    """Four ranks, 120 numbers, six messages of one chunk: 180 bytes a rank as INT8 without scales, 204 with scales, 360 as FP16."""
     assert (12 * encoded_bytes("ring", 4, 120, INT8), 12 * encoded_bytes("ring", 4, 120, FP16)) == (2448, 4320)
 
 
@@ -193,7 +192,7 @@ def test_two_levels_send_the_bytes_of_the_real_ones(group: int, groups: int, wir
         values = np.ones((group * groups, size))
         sent = two_level_all_reduce(values, group, wire).bytes_sent
         assert set(sent.tolist()) == {sent[0]}
-        out = ring_all_reduce(values[::group, : size // group], wire).bytes_sent[0]  # one rank of each group, and what it has summed
+        out = ring_all_reduce(values[::group, : size // group], wire).bytes_sent[0]  # one rank of each group, and the chunk that it owns
         by_hand = (sent[0] - out) / 1e9 + out / 1e6
         assert encoded_two_level_time(group, groups, size, wire, inside, between) == pytest.approx(by_hand, rel=1e-12)
         slower = (sent[0] - out) / 1e9 + out / 1e6 * group
@@ -221,7 +220,7 @@ def test_a_flat_ring_pays_the_longer_latency_of_both_links() -> None:
 
 
 def test_bandwidths_of_nccl_tests() -> None:
-    """A link that sends at 200 GB/s: the bus bandwidth is that, whatever the ranks and the collective."""
+    """On links of 200 GB/s the bus bandwidth is 200 GB/s for any number of ranks and any collective."""
     fast = Link(0, 200e9)
     for ranks in (2, 3, 8, 64):
         taken = {
@@ -238,32 +237,31 @@ def test_bandwidths_of_nccl_tests() -> None:
     assert algorithm_bandwidth([1e9, 2e9], 0.5).tolist() == [2e9, 4e9]
 
 
-@pytest.mark.parametrize(("call", "told"), [
-    (lambda: least_factors(0), "ranks must be a whole number of at least 1, not 0"),
-    (lambda: reduce_scatter_time(2.5, 1, LINK), "ranks must be a whole number"),
-    (lambda: all_gather_time(2, -1, LINK), "nbytes must be from 0 to 1e+18, not -1"),
-    (lambda: all_gather_time(2, 1, None), "link must be a Link"),
-    (lambda: flat_ring_time(2, 2, 1, LINK, 25e9), "between must be a Link"),
-    (lambda: flat_ring_time(2, 2, 1, LINK, LINK, adapters=3), "adapters must be at most 2, not 3"),
-    (lambda: encoded_bytes("ring", 2, -1, FP16), "size must be a whole number of at least 0, not -1"),
-    (lambda: encoded_bytes("ring", 2, 1, "FP16"), "wire must be a WireFormat, such as FP16"),
-    (lambda: encoded_bytes("rings", 2, 1, FP16), "unknown all-reduce 'rings': did you mean 'ring'?"),
-    (lambda: encoded_time("ring", 2, 1, FP16, 25e9), "link must be a Link"),
-    (lambda: encoded_two_level_time(2, 2, 1, FP16, LINK, None), "between must be a Link"),
-    (lambda: encoded_two_level_time(2, 2, 1, "FP16", LINK, LINK), "wire must be a WireFormat"),
-    (lambda: encoded_two_level_time(2, 2, 0.5, FP16, LINK, LINK), "size must be a whole number"),
-    (lambda: encoded_two_level_time(2, 2, 1, FP16, LINK, LINK, adapters=3), "adapters must be at most 2, not 3"),
-    (lambda: algorithm_bandwidth(1, 0), "seconds must be above zero and finite, not 0"),
-    (lambda: algorithm_bandwidth([1, 2], [1, 2, 3]), "nbytes and seconds must fit together"),
-    (lambda: bus_bandwidth("all-reduce", 1, 1, 1), "ranks must be a whole number of at least 2, not 1"),
-    (lambda: bus_bandwidth("allreduce", 2, 1, 1), "unknown collective 'allreduce': did you mean 'all-reduce'?"),
+@pytest.mark.parametrize(("call", "code", "words"), [
+    (lambda: least_factors(0), "too-small", ["ranks", 0]),
+    (lambda: reduce_scatter_time(2.5, 1, LINK), "not-a-whole-number", ["ranks", 2.5]),
+    (lambda: all_gather_time(2, -1, LINK), "out-of-range", ["nbytes", "1e+18", -1]),
+    (lambda: all_gather_time(2, 1, None), "wrong-type", ["link", "Link("]),
+    (lambda: flat_ring_time(2, 2, 1, LINK, 25e9), "wrong-type", ["between", "Link("]),
+    (lambda: flat_ring_time(2, 2, 1, LINK, LINK, adapters=3), "too-large", ["adapters", 2, 3]),
+    (lambda: encoded_bytes("ring", 2, -1, FP16), "too-small", ["size", -1]),
+    (lambda: encoded_bytes("ring", 2, 1, "FP16"), "wrong-type", ["wire", "WireFormat"]),
+    (lambda: encoded_bytes("rings", 2, 1, FP16), "unknown-name", ["'rings'", "'ring'"]),
+    (lambda: encoded_time("ring", 2, 1, FP16, 25e9), "wrong-type", ["link", "Link("]),
+    (lambda: encoded_two_level_time(2, 2, 1, FP16, LINK, None), "wrong-type", ["between", "Link("]),
+    (lambda: encoded_two_level_time(2, 2, 1, "FP16", LINK, LINK), "wrong-type", ["wire", "WireFormat"]),
+    (lambda: encoded_two_level_time(2, 2, 0.5, FP16, LINK, LINK), "not-a-whole-number", ["size", 0.5]),
+    (lambda: encoded_two_level_time(2, 2, 1, FP16, LINK, LINK, adapters=3), "too-large", ["adapters", 2, 3]),
+    (lambda: algorithm_bandwidth(1, 0), "out-of-range", ["seconds", 0]),
+    (lambda: algorithm_bandwidth([1, 2], [1, 2, 3]), "does-not-fit", ["nbytes", "seconds", "(2,)", "(3,)"]),
+    (lambda: bus_bandwidth("all-reduce", 1, 1, 1), "too-small", ["ranks", 2, 1]),
+    (lambda: bus_bandwidth("allreduce", 2, 1, 1), "unknown-name", ["'allreduce'", "'all-reduce'"]),
 ])  # fmt: skip
-def test_what_has_no_cost(call: Callable[[], Any], told: str) -> None:
-    with pytest.raises(HybridLabError) as why:
+def test_what_has_no_cost(call: Callable[[], Any], code: str, words: list[Any]) -> None:
+    with refusal(code, *words):
         call()
-    assert told in str(why.value)
 
 
 def test_pieces_of_any_length_have_no_scales() -> None:
-    with pytest.raises(UnsupportedSize, match="try 'tree' or 'ring'"):
+    with refusal("conflicting-arguments", "double-tree", "INT8", "'tree'", "'ring'", kind=UnsupportedSize):
         encoded_bytes("double-tree", 4, 10, INT8)

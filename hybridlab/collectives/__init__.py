@@ -1,6 +1,6 @@
-"""Collectives on real arrays: what each rank ends with, which bytes it sent, how long that takes.
+"""Collectives: all-reduces on real arrays, the bytes that each rank sends, and how long they take.
 
-Every all-reduce takes values of shape (ranks, n) and gives all ranks the same bits.
+Every all-reduce takes values of shape (ranks, n) and leaves all ranks with the same bits.
 
 >>> from hybridlab import INT8
 >>> result = ring_all_reduce([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], INT8)
@@ -8,7 +8,6 @@ Every all-reduce takes values of shape (ranks, n) and gives all ranks the same b
 ([3, 3], [8, 8])
 """
 
-from hybridlab.collectives.bandwidth import COLLECTIVES, algorithm_bandwidth, bus_bandwidth
 from hybridlab.collectives.cost import (
     ALGORITHMS,
     Factors,
@@ -22,9 +21,17 @@ from hybridlab.collectives.cost import (
     two_level_time,
 )
 from hybridlab.collectives.encoded import encoded_bytes, encoded_time, encoded_two_level_time
-from hybridlab.collectives.fit import fit_knots, fit_link
-from hybridlab.collectives.hops import Hop
-from hybridlab.collectives.measured import A100_KNOTS, A100_LINKS, A100_SECONDS, measured_time
+from hybridlab.collectives.measured import (
+    A100_KNOTS,
+    A100_LINKS,
+    A100_SECONDS,
+    COLLECTIVES,
+    algorithm_bandwidth,
+    bus_bandwidth,
+    fit_knots,
+    fit_link,
+    measured_time,
+)
 from hybridlab.collectives.others import (
     one_shot_all_reduce,
     parameter_server_all_reduce,
@@ -32,7 +39,7 @@ from hybridlab.collectives.others import (
     two_level_all_reduce,
 )
 from hybridlab.collectives.result import AllReduceResult
-from hybridlab.collectives.ring import RingResult, ring_all_reduce
+from hybridlab.collectives.ring import Hop, RingResult, ring_all_reduce
 
 __all__ = [
     "A100_KNOTS",

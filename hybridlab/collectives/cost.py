@@ -1,4 +1,4 @@
-"""How long an all-reduce takes: a latency for every message in turn, and a time for every byte."""
+"""How long an all-reduce takes: a latency for each message that follows another, and a time for each byte."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -7,16 +7,25 @@ from hybridlab.arrays import Floats
 from hybridlab.checks import known_name, numbers, one_time, short_repr, whole_number
 from hybridlab.errors import HybridLabError, UnsupportedSize
 
-MOST_BYTES = 1e18
-SLOWEST = 1e-30  # bytes a second: below any link, and far from where a time would be infinite
+LARGEST_MESSAGE = 1e18  # bytes
+SLOWEST_LINK = 1e-30  # bytes a second: below any link, and far from where a time would be infinite
+ALGORITHMS = ("ring", "one-shot", "recursive-doubling", "rabenseifner", "tree", "double-tree", "parameter-server")
+POWERS_OF_TWO = ("recursive-doubling", "rabenseifner")
 
 
 @dataclass(frozen=True)
 class Link:
     """A link between two devices: a message of n bytes takes ``latency`` + n / ``bandwidth`` seconds.
 
-    ``latency`` is in seconds, ``bandwidth`` in bytes a second, each way at once.
+    Parameters
+    ----------
+    latency : float
+        Seconds.
+    bandwidth : float
+        Bytes a second, above zero. Both directions have it at the same time.
 
+    Examples
+    --------
     >>> Link(latency=5e-6, bandwidth=25e9)
     Link(latency=5e-06, bandwidth=25000000000.0)
     """
@@ -26,40 +35,80 @@ class Link:
 
     def __post_init__(self) -> None:
         latency, bandwidth = one_time(self.latency, "latency"), one_time(self.bandwidth, "bandwidth")
-        if bandwidth < SLOWEST:
-            raise HybridLabError(f"bandwidth is in bytes a second, such as 25e9, and must be above zero, not {short_repr(self.bandwidth)}")
+        if bandwidth < SLOWEST_LINK:
+            raise HybridLabError(
+                f"bandwidth is in bytes a second, such as 25e9, and must be above zero, not {short_repr(self.bandwidth)}", "too-small"
+            )
         object.__setattr__(self, "latency", latency)
         object.__setattr__(self, "bandwidth", bandwidth)
 
 
 class Factors(NamedTuple):
-    """What one all-reduce of S bytes costs: ``latency`` messages in turn, ``bandwidth`` x S bytes, ``reduce`` x S added."""
+    """The cost factors of an all-reduce of S bytes.
+
+    Parameters
+    ----------
+    latency : float
+        Number of messages that follow each other.
+    bandwidth : float
+        Bytes that follow each other on a link, as a multiple of S.
+    reduce : float
+        Bytes that one device adds up, as a multiple of S.
+    """
 
     latency: float
     bandwidth: float
     reduce: float
 
 
-ALGORITHMS = ("ring", "one-shot", "recursive-doubling", "rabenseifner", "tree", "double-tree", "parameter-server")
-POWERS_OF_TWO = ("recursive-doubling", "rabenseifner")
-
-
 def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
-    """Return how often an all-reduce pays the latency, the time of all bytes, and that of adding them up.
+    """Return the cost factors of an all-reduce: messages in turn, bytes on a link, bytes added up.
 
-    D ranks, L = ceil(lg D): "ring" 2(D-1), 2(D-1)/D, (D-1)/D (Patarasuk and Yuan 2009); "one-shot" the same, a message for
-    each peer, which is a parameter server cut up so that every rank serves a share; "recursive-doubling" L, L, L and
-    "rabenseifner" 2L, 2(D-1)/D, (D-1)/D, for powers of two; "tree" 2L, 2L, L, a binomial reduction and broadcast (all
-    three: Thakur, Rabenseifner and Gropp 2005); "double-tree" 2L, 2, 1, two trees filled with small pieces, the limit
-    for long messages; "parameter-server" 2, 2D, D at the server. None is below :func:`least_factors`.
+    With D ranks and L = ceil(log2(D)):
 
+    - "ring": 2(D-1), 2(D-1)/D, (D-1)/D (Patarasuk and Yuan 2009);
+    - "one-shot": the same, with one message for each other rank. Every rank is the parameter server of one chunk;
+    - "recursive-doubling": L, L, L, for powers of two;
+    - "rabenseifner": 2L, 2(D-1)/D, (D-1)/D, for powers of two;
+    - "tree": 2L, 2L, L: a binomial reduction and a broadcast;
+    - "double-tree": 2L, 2, 1: two trees filled with small pieces, in the limit of long messages;
+    - "parameter-server": 2, 2D, D, counted at the server.
+
+    No factor is below that of :func:`least_factors`, except the two latencies of the parameter server.
+
+    Parameters
+    ----------
+    algorithm : str
+        One of the seven names above, which are ``ALGORITHMS``.
+    ranks : int
+        The number of ranks, D.
+
+    Returns
+    -------
+    Factors
+        The three factors.
+
+    Raises
+    ------
+    UnsupportedSize
+        The algorithm needs a power of two, and ``ranks`` is none.
+    HybridLabError
+        The algorithm is unknown, or ``ranks`` is below one.
+
+    References
+    ----------
+    Patarasuk and Yuan, J. Parallel Distrib. Comput. 69 (2009): the ring.
+    Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl. 19 (2005): recursive doubling, Rabenseifner and tree.
+
+    Examples
+    --------
     >>> all_reduce_factors("ring", 4), all_reduce_factors("tree", 4)
     (Factors(latency=6, bandwidth=1.5, reduce=0.75), Factors(latency=4, bandwidth=4, reduce=2))
     """
     algorithm, ranks = known_name(algorithm, ALGORITHMS, "all-reduce"), whole_number(ranks, "ranks")
     rounds = (ranks - 1).bit_length()
     if algorithm in POWERS_OF_TWO and ranks & (ranks - 1):
-        raise UnsupportedSize(f"{algorithm} pairs off ranks and needs a power of two of them: {ranks} is none; try {2**rounds}")
+        raise UnsupportedSize(f"{algorithm} pairs ranks, so ranks must be a power of two, not {ranks}; try {2**rounds}", "unsupported-size")
     if algorithm == "parameter-server":
         return Factors(2, 2 * ranks, ranks)
     if ranks == 1:
@@ -76,11 +125,28 @@ def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
 
 
 def least_factors(ranks: int) -> Factors:
-    """Return what no all-reduce among D ranks goes below: ceil(lg D), 2(D-1)/D and (D-1)/D, each a bound for itself.
+    """Return a lower bound of each cost factor, over all algorithms: ceil(log2(D)), 2(D-1)/D and (D-1)/D with D ranks.
 
-    One message at a time reaches at most twice as many ranks; what D - 1 others hold must be sent and added once (Chan et
-    al. 2007; Patarasuk and Yuan 2009 prove the middle one). A server is a device more, and needs 2 latencies only.
+    No algorithm need reach all three at once. With one message at a time the data of a rank reach at most twice as many ranks
+    in each round. What the other D - 1 ranks hold must be sent and added at least once. A parameter server is one more device,
+    and needs only 2 latencies.
 
+    Parameters
+    ----------
+    ranks : int
+        The number of ranks, D.
+
+    Returns
+    -------
+    Factors
+        The three bounds.
+
+    References
+    ----------
+    Chan et al. 2007. Patarasuk and Yuan 2009 prove the bound of the bytes.
+
+    Examples
+    --------
     >>> least_factors(8)
     Factors(latency=3, bandwidth=1.75, reduce=0.875)
     """
@@ -89,35 +155,91 @@ def least_factors(ranks: int) -> Factors:
 
 
 def all_reduce_time(algorithm: str, ranks: int, nbytes: Any, link: Link, reduce_seconds_per_byte: float = 0.0) -> Any:
-    """Return the seconds an all-reduce takes: latency, bytes and adding, each times its factor of :func:`all_reduce_factors`.
+    """Return the seconds that an all-reduce takes: latency, bytes and adding, each times its cost factor.
 
-    ``nbytes`` is what one rank holds, encoded: a number, or an array for a time each. Links are alike and work all at once.
-    Raises :class:`UnsupportedSize` where an algorithm does not fit the ranks.
+    Parameters
+    ----------
+    algorithm : str
+        One of ``ALGORITHMS``; see :func:`all_reduce_factors`.
+    ranks : int
+        The number of ranks.
+    nbytes : float or array
+        Encoded bytes that one rank holds.
+    link : Link
+        All links are equal and work at the same time.
+    reduce_seconds_per_byte : float
+        Seconds to add one byte to a sum.
 
+    Returns
+    -------
+    float or array
+        Seconds, in the shape of ``nbytes``.
+
+    Raises
+    ------
+    UnsupportedSize
+        The algorithm needs a power of two, and ``ranks`` is none.
+    HybridLabError
+        An argument is of another type or out of range.
+
+    Examples
+    --------
     >>> round(all_reduce_time("ring", 4, 100e6, Link(latency=5e-6, bandwidth=25e9)), 6)
     0.00603
     """
     factors = all_reduce_factors(algorithm, ranks)
-    return _seconds(factors, message_sizes(nbytes), _link(link, "link"), one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte"))
+    reduce = one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte")
+    return _factors_to_seconds(factors, message_sizes(nbytes), _checked_link(link, "link"), reduce)
 
 
 def reduce_scatter_time(ranks: int, nbytes: Any, link: Link, reduce_seconds_per_byte: float = 0.0) -> Any:
-    """Return the seconds in which a ring leaves every rank with its share of the sum: half an all-reduce, with all the adding.
+    """Return the seconds in which a ring leaves every rank with its chunk of the sum: ranks - 1 steps, with all the adding.
 
-    ``nbytes`` is what one rank holds before: D - 1 steps of nbytes / D each.
+    Parameters
+    ----------
+    ranks : int
+        The number of ranks, D.
+    nbytes : float or array
+        Bytes that one rank holds before. Each step sends nbytes / D.
+    link : Link
+        The link from each rank to the next.
+    reduce_seconds_per_byte : float
+        Seconds to add one byte to a sum.
 
+    Returns
+    -------
+    float or array
+        Seconds, in the shape of ``nbytes``.
+
+    Examples
+    --------
     >>> reduce_scatter_time(4, 100e6, Link(latency=0, bandwidth=25e9))
     0.003
     """
     steps, reduce = whole_number(ranks, "ranks") - 1, one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte")
-    return _seconds(Factors(steps, steps / ranks, steps / ranks), message_sizes(nbytes), _link(link, "link"), reduce)
+    factors = Factors(steps, steps / ranks, steps / ranks)
+    return _factors_to_seconds(factors, message_sizes(nbytes), _checked_link(link, "link"), reduce)
 
 
 def all_gather_time(ranks: int, nbytes: Any, link: Link) -> Any:
-    """Return the seconds in which a ring gives every rank the shares of all: a reduce-scatter without the adding.
+    """Return the seconds in which a ring gives every rank the chunks of all ranks: a reduce-scatter without the adding.
 
-    ``nbytes`` is what one rank holds after it.
+    Parameters
+    ----------
+    ranks : int
+        The number of ranks.
+    nbytes : float or array
+        Bytes that one rank holds after the all-gather.
+    link : Link
+        The link from each rank to the next.
 
+    Returns
+    -------
+    float or array
+        Seconds, in the shape of ``nbytes``.
+
+    Examples
+    --------
     >>> all_gather_time(4, 100e6, Link(latency=0, bandwidth=25e9))
     0.003
     """
@@ -133,20 +255,34 @@ def flat_ring_time(
     reduce_seconds_per_byte: float = 0.0,
     adapters: int | None = None,
 ) -> Any:
-    """Return the seconds of one ring over all ranks of all groups, which :func:`two_level_time` has on two levels.
+    """Return the seconds of one ring all-reduce over all ranks of all groups, at the pace of its slowest link.
 
-    A ring goes at the pace of its slowest link: 2(gM-1) latencies of the slower, and 2(gM-1)/gM S bytes at the lesser of the
-    bandwidth ``inside`` and that of all ``adapters`` of a group together, for libraries run a ring through each of them.
+    With g ranks in a group, M groups and S bytes a ring takes 2(gM-1) of the longer latency, and 2(gM-1)/gM S bytes at the lower
+    bandwidth. Outside a group that is the bandwidth of all its adapters together, since libraries run a ring through each of them.
 
+    Parameters
+    ----------
+    group, groups, nbytes, inside, between, reduce_seconds_per_byte, adapters
+        As for :func:`two_level_time`.
+
+    Returns
+    -------
+    float or array
+        Seconds, in the shape of ``nbytes``.
+
+    Examples
+    --------
     >>> nvlink, network = Link(3e-6, 300e9), Link(10e-6, 25e9)
     >>> round(flat_ring_time(8, 4, 1e9, nvlink, network), 4), round(flat_ring_time(8, 4, 1e9, nvlink, network, adapters=1), 4)
     (0.0103, 0.0781)
     """
-    group, groups = whole_number(group, "group"), whole_number(groups, "groups")
-    shared = group if adapters is None else whole_number(adapters, "adapters", at_most=group)
-    inside, between = _link(inside, "inside"), _link(between, "between")
-    out = Link(max(inside.latency, between.latency), between.bandwidth * shared)
-    slowest = inside if groups == 1 else out if group == 1 else Link(out.latency, min(inside.bandwidth, out.bandwidth))
+    group, groups, adapters = _checked_groups(group, groups, adapters)
+    inside, between = _checked_link(inside, "inside"), _checked_link(between, "between")
+    slowest = Link(max(inside.latency, between.latency), between.bandwidth * adapters)
+    if groups == 1:
+        slowest = inside
+    elif group > 1:
+        slowest = Link(slowest.latency, min(inside.bandwidth, slowest.bandwidth))
     return all_reduce_time("ring", group * groups, nbytes, slowest, reduce_seconds_per_byte)
 
 
@@ -159,39 +295,68 @@ def two_level_time(
     reduce_seconds_per_byte: float = 0.0,
     adapters: int | None = None,
 ) -> Any:
-    """Return the seconds of rings on two levels: ``groups`` groups of ``group`` ranks, links ``inside`` and ``between`` them.
+    """Return the seconds of an all-reduce with rings on two levels: inside groups of ranks, and between the groups.
 
-    With g in a group, M groups, S bytes: 2(g-1) latencies and 2(g-1)/g S bytes inside, 2(M-1) and 2(M-1)/M S/g between, for
-    a rank has S/g to pass on. ``adapters`` are the links that a group has to the outside, one a rank if None: with fewer,
-    ranks share them, and the bytes between take g/adapters times as long.
+    With g ranks in a group, M groups and S bytes: 2(g-1) latencies and 2(g-1)/g S bytes inside; 2(M-1) latencies and 2(M-1)/M S/g
+    bytes between, since each rank of a group averages S/g bytes with the other groups.
 
+    Parameters
+    ----------
+    group : int
+        The number of ranks in a group, g.
+    groups : int
+        The number of groups, M.
+    nbytes : float or array
+        Encoded bytes that one rank holds, S.
+    inside : Link
+        The links between ranks of a group.
+    between : Link
+        The link of one adapter from a group to the other groups.
+    reduce_seconds_per_byte : float
+        Seconds to add one byte to a sum.
+    adapters : int, optional
+        The number of adapters of a group, at most g; None for one adapter a rank. With fewer, ranks share them, and the bytes
+        between the groups take g / adapters times as long.
+
+    Returns
+    -------
+    float or array
+        Seconds, in the shape of ``nbytes``.
+
+    Examples
+    --------
     >>> nvlink, network = Link(3e-6, 300e9), Link(10e-6, 25e9)
     >>> round(two_level_time(8, 4, 1e9, nvlink, network), 4), round(all_reduce_time("ring", 32, 1e9, network), 4)
     (0.0134, 0.0781)
     """
-    group, groups = whole_number(group, "group"), whole_number(groups, "groups")
-    shared = group if adapters is None else whole_number(adapters, "adapters", at_most=group)
+    group, groups, adapters = _checked_groups(group, groups, adapters)
     size, reduce = message_sizes(nbytes), one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte")
-    outside = _link(between, "between")
-    slower = Link(outside.latency, outside.bandwidth * shared / group)
-    first = _seconds(all_reduce_factors("ring", group), size, _link(inside, "inside"), reduce)
-    return first + _seconds(all_reduce_factors("ring", groups), size / group, slower, reduce)
+    outside = _checked_link(between, "between")
+    shared = Link(outside.latency, outside.bandwidth * adapters / group)
+    seconds_inside = _factors_to_seconds(all_reduce_factors("ring", group), size, _checked_link(inside, "inside"), reduce)
+    return seconds_inside + _factors_to_seconds(all_reduce_factors("ring", groups), size / group, shared, reduce)
 
 
-def _seconds(factors: Factors, size: Floats, link: Link, reduce: float) -> Any:
+def message_sizes(nbytes: Any) -> Floats:
+    """Return ``nbytes`` as a float array of message sizes in bytes, or refuse it."""
+    size = numbers(nbytes, "nbytes")
+    if not ((size >= 0) & (size <= LARGEST_MESSAGE)).all():
+        raise HybridLabError(f"nbytes must be from 0 to {LARGEST_MESSAGE:g}, not {short_repr(nbytes)}", "out-of-range")
+    return size
+
+
+def _factors_to_seconds(factors: Factors, size: Floats, link: Link, reduce: float) -> Any:
     seconds = factors.latency * link.latency + size * (factors.bandwidth / link.bandwidth + factors.reduce * reduce)
     return seconds if seconds.ndim else float(seconds)
 
 
-def message_sizes(nbytes: Any) -> Floats:
-    """Return the counts of bytes, or refuse them."""
-    size = numbers(nbytes, "nbytes")
-    if not ((size >= 0) & (size <= MOST_BYTES)).all():
-        raise HybridLabError(f"nbytes must be from 0 to {MOST_BYTES:g}, not {short_repr(nbytes)}")
-    return size
+def _checked_groups(group: Any, groups: Any, adapters: Any) -> tuple[int, int, int]:
+    """Return the ranks of a group, the number of groups and the adapters of a group: one a rank for None."""
+    group, groups = whole_number(group, "group"), whole_number(groups, "groups")
+    return group, groups, group if adapters is None else whole_number(adapters, "adapters", at_most=group)
 
 
-def _link(link: Any, name: str) -> Link:
+def _checked_link(link: Any, name: str) -> Link:
     if not isinstance(link, Link):
-        raise HybridLabError(f"{name} must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {short_repr(link)}")
+        raise HybridLabError(f"{name} must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {short_repr(link)}", "wrong-type")
     return link

@@ -1,30 +1,62 @@
-"""What an all-reduce costs in a wire format: bytes, with the scales of every message, and seconds."""
+"""The cost of an all-reduce in a wire format: its bytes, with the scales of every message, and its seconds."""
 
 from typing import Any
 
-from hybridlab.checks import short_repr, whole_number
+from hybridlab.checks import whole_number
 from hybridlab.collectives.cost import Link, all_reduce_factors, all_reduce_time, two_level_time
-from hybridlab.errors import HybridLabError, UnsupportedSize
+from hybridlab.collectives.result import checked_wire
+from hybridlab.errors import UnsupportedSize
 from hybridlab.wire import WireFormat
 
 
 def encoded_bytes(algorithm: str, ranks: int, size: int, wire: WireFormat) -> int:
-    """Return the bytes that follow each other in an all-reduce of ``size`` numbers a rank, with the scales of every message.
+    """Return the bytes that follow each other on a link in an all-reduce, with the scales of every message.
 
-    Of messages that travel at once the longest counts. Among D ranks: 2(D-1) messages of ceil(size / D) numbers for "ring"
-    and "one-shot"; halves of halves and back for "rabenseifner"; all numbers in each round of "tree" and "recursive-doubling";
-    all of them 2D times through a "parameter-server". A "double-tree" is refused for formats with scales, as its
-    pieces have no fixed length. Without scales the bytes are the factor of :func:`all_reduce_factors` times those of the numbers,
-    up to the rounding of shares.
+    Of messages that travel at the same time the longest counts. With D ranks:
 
+    - "ring" and "one-shot": 2(D-1) messages of ceil(size / D) numbers;
+    - "rabenseifner": messages of a half, a quarter and so on of the numbers, and back;
+    - "tree" and "recursive-doubling": all numbers in each round;
+    - "parameter-server": all numbers, 2D times;
+    - "double-tree": as in :func:`all_reduce_factors`, for formats without scales only, since its pieces have no fixed length.
+
+    Without scales this is the bandwidth factor of :func:`all_reduce_factors` times the bytes of the numbers, up to the rounding
+    of chunks to whole numbers.
+
+    Parameters
+    ----------
+    algorithm : str
+        One of ``ALGORITHMS``.
+    ranks : int
+        The number of ranks, D.
+    size : int
+        How many numbers each rank holds.
+    wire : WireFormat
+        The format of every message.
+
+    Returns
+    -------
+    int
+        Bytes.
+
+    Raises
+    ------
+    UnsupportedSize
+        ``wire`` has scales and the algorithm is "double-tree", or the algorithm needs a power of two and ``ranks`` is none.
+
+    Examples
+    --------
     >>> from hybridlab.wire import FP16, INT8
     >>> encoded_bytes("ring", 4, 30, INT8), encoded_bytes("ring", 4, 30, FP16)  # 6 messages of 8 numbers; 4 bytes a scale
     (72, 96)
     """
     rounds, _, _ = all_reduce_factors(algorithm, ranks)
-    size, wire = _message(size, wire)
+    size, wire = _checked_size(size), checked_wire(wire)
     if algorithm == "double-tree" and wire.scale_bytes(1):
-        raise UnsupportedSize(f"the pieces of a double-tree have any length, and {wire} has a scale in each: try 'tree' or 'ring'")
+        raise UnsupportedSize(
+            f"the pieces of a double-tree have no fixed length, and {wire} adds a scale to each: try 'tree' or 'ring'",
+            "conflicting-arguments",
+        )
     if algorithm == "rabenseifner":
         return 2 * sum(wire.nbytes(-(-size // 2**halving)) for halving in range(1, int(rounds) // 2 + 1))
     if algorithm in ("ring", "one-shot"):
@@ -34,10 +66,24 @@ def encoded_bytes(algorithm: str, ranks: int, size: int, wire: WireFormat) -> in
 
 
 def encoded_time(algorithm: str, ranks: int, size: int, wire: WireFormat, link: Link) -> float:
-    """Return the seconds of an all-reduce of ``size`` numbers a rank in a wire format: its latencies, and its bytes on the link.
+    """Return the seconds of an all-reduce in a wire format: its latencies, and its bytes on the link.
 
-    Encoding, adding and decoding are left out.
+    Encoding, adding and decoding are not counted.
 
+    Parameters
+    ----------
+    algorithm, ranks, size, wire
+        As for :func:`encoded_bytes`.
+    link : Link
+        All links are equal and work at the same time.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Examples
+    --------
     >>> from hybridlab.wire import FP16, INT8
     >>> link = Link(latency=5e-6, bandwidth=25e9)
     >>> [round(1e3 * encoded_time("ring", 8, 10**8, wire, link), 3) for wire in (FP16, INT8)]  # ms
@@ -50,12 +96,28 @@ def encoded_time(algorithm: str, ranks: int, size: int, wire: WireFormat, link: 
 def encoded_two_level_time(
     group: int, groups: int, size: int, wire: WireFormat, inside: Link, between: Link, adapters: int | None = None
 ) -> float:
-    """Return the seconds of an all-reduce of ``size`` numbers a rank on the two levels of :func:`two_level_time`, in a wire format.
+    """Return the seconds of an all-reduce in a wire format with rings on two levels, as :func:`two_level_all_reduce` runs it.
 
-    With g in a group and M groups: g-1 messages of ceil(size / g) numbers inside; 2(M-1) of the M-th part of those numbers,
-    rounded up, between; and g-1 inside again, each the M packets that the ring between ended with, as
-    :func:`two_level_all_reduce` passes them on. Encoding, adding and decoding are left out.
+    With g ranks in a group and M groups: the reduce-scatter inside sends g-1 messages of ceil(size / g) numbers. The ring between
+    the groups sends 2(M-1) messages of an M-th of those numbers, rounded up. The all-gather inside sends g-1 messages, each with
+    the M packets in which the ring between the groups ended. Encoding, adding and decoding are not counted.
 
+    Parameters
+    ----------
+    group, groups, inside, between, adapters
+        As for :func:`two_level_time`.
+    size : int
+        How many numbers each rank holds.
+    wire : WireFormat
+        The format of every message.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Examples
+    --------
     >>> from hybridlab.wire import FP16, INT8
     >>> nvlink, network = Link(3e-6, 300e9), Link(10e-6, 25e9)
     >>> [round(1e3 * encoded_two_level_time(8, 4, 10**8, wire, nvlink, network), 3) for wire in (FP16, INT8)]  # ms
@@ -63,16 +125,14 @@ def encoded_two_level_time(
     """
     group, groups = whole_number(group, "group"), whole_number(groups, "groups")
     latencies = two_level_time(group, groups, 0, inside, between, adapters=adapters)
-    size, wire = _message(size, wire)
-    share = -(-size // group)  # numbers that a rank sums inside, and passes on in parts
-    part, longer = divmod(share, groups)
-    ended = longer * wire.nbytes(part + 1) + (groups - longer) * wire.nbytes(part)
-    first = (group - 1) * (wire.nbytes(share) + ended) / inside.bandwidth
+    size, wire = _checked_size(size), checked_wire(wire)
+    chunk = -(-size // group)  # numbers that a rank sums inside, and then averages in parts with the other groups
+    part, longer = divmod(chunk, groups)
+    packets = longer * wire.nbytes(part + 1) + (groups - longer) * wire.nbytes(part)
+    seconds_inside = (group - 1) * (wire.nbytes(chunk) + packets) / inside.bandwidth
     outside = between.bandwidth * (group if adapters is None else adapters) / group
-    return float(latencies + first + 2 * (groups - 1) * wire.nbytes(-(-share // groups)) / outside)
+    return float(latencies + seconds_inside + 2 * (groups - 1) * wire.nbytes(-(-chunk // groups)) / outside)
 
 
-def _message(size: int, wire: WireFormat) -> tuple[int, WireFormat]:
-    if not isinstance(wire, WireFormat):
-        raise HybridLabError(f"wire must be a WireFormat, such as FP16 or WireFormat('INT8', block=256), not {short_repr(wire)}")
-    return whole_number(size, "size", at_least=0, at_most=2**62), wire
+def _checked_size(size: Any) -> int:
+    return whole_number(size, "size", at_least=0, at_most=2**62)

@@ -1,13 +1,15 @@
-"""All-reduce times as measured: 2 to 8 A100s on NVLink with NCCL, and two rules fitted to them.
+"""Measured all-reduces: their bandwidth, rules fitted to their times, and the fitted times of 2 to 8 A100s with NCCL on NVLink.
 
-Source: the measured tables of the vTrain project (Bang et al. 2023, arXiv 2312.12391; MIT licence), of which only what was fitted
-is here: messages of 1 MiB to 1 GiB within one node. The mean errors are relative, on 20 sizes for each number of ranks:
+Source: the measured tables of the vTrain project (Bang et al. 2023, arXiv 2312.12391; MIT licence). Only fitted values are stored here,
+for messages of 1 MiB to 1 GiB within one node. The errors below are means of relative errors, for each number of ranks. They are taken
+over the 20 measured sizes, or over all sizes in equal steps of 1 MiB, with times interpolated between the 20.
 
-- one link for each number of ranks, ``A100_LINKS``: 1.1 to 1.6 % over sizes in equal steps of 1 MiB (read off straight
-  lines between the 20), most of which are large. Over the 20 sizes, most of which are small, it is 5 to 14 %, and no link has
-  less than 2.2 to 5.2 %, for below 50 MB times are no straight line;
-- six pieces, :func:`measured_time`: 0.8 to 1.7 % over the 20 sizes, 0.3 to 1.1 % over those in equal steps. A size left out of
-  the fit and then predicted is off by 2.0 to 3.3 %, or by 0.5 to 1.8 % where each counts as much as lies around it.
+- ``A100_LINKS`` has one link for each number of ranks. Its error is 1.1 to 1.6 % over sizes in equal steps, most of which are large.
+  Over the 20 sizes, most of which are small, it is 5 to 14 %. No link at all has less than 2.2 to 5.2 % there, since times below 50 MB
+  do not lie on a straight line.
+- :func:`measured_time` has six pieces. Its error is 0.8 to 1.7 % over the 20 sizes, and 0.3 to 1.1 % over sizes in equal steps. For a size
+  that was left out of the fit and then predicted, it is 2.0 to 3.3 %, or 0.5 to 1.8 % if each size is weighted by the range of
+  sizes around it.
 """
 
 from collections.abc import Mapping
@@ -16,9 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import whole_number
-from hybridlab.collectives.cost import Link, message_sizes
-from hybridlab.errors import UnsupportedSize
+from hybridlab.arrays import Floats
+from hybridlab.checks import LONGEST, known_name, numbers, short_repr, whole_number
+from hybridlab.collectives.cost import LARGEST_MESSAGE, Link, all_reduce_factors, message_sizes
+from hybridlab.errors import HybridLabError, UnsupportedSize
+
+# how often each collective sends (D-1)/D of its bytes; 0: all bytes once
+PASSES = MappingProxyType({"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1, "all-to-all": 1, "broadcast": 0, "reduce": 0})
+COLLECTIVES = tuple(PASSES)
+ROUNDS = 200  # of reweighting: the fits of the tests no longer change after 50
+EXACT = 1e-9  # relative errors up to this count as this, so that weights stay finite
 
 # a link for each number of ranks: fit_link with the weights numpy.gradient(nbytes)
 A100_LINKS: Mapping[int, Link] = MappingProxyType(
@@ -48,18 +57,39 @@ A100_SECONDS: Mapping[int, tuple[float, ...]] = MappingProxyType(
 
 
 def measured_time(ranks: int, nbytes: Any) -> Any:
-    """Return the seconds of an all-reduce of ``nbytes`` among 2 to 8 A100s of one node, as measured; a number or an array.
+    """Return the seconds of an all-reduce among 2 to 8 A100s of one node, from a fit to measurements.
 
-    Straight pieces between the sizes ``A100_KNOTS`` on two logarithmic axes. Below the first knot the time stays that of the
-    knot, which is more than a small message takes; beyond the last the bandwidth stays. One rank takes no time. More than
-    eight were not measured and are refused with :class:`UnsupportedSize`.
+    The times are straight pieces between the sizes ``A100_KNOTS``, on two logarithmic axes. Below the first knot the time stays
+    at that of the knot, which is more than a small message takes. Beyond the last knot the bandwidth stays the same.
 
+    Parameters
+    ----------
+    ranks : int
+        The number of GPUs, 1 to 8. One rank takes no time.
+    nbytes : float or array
+        Bytes that one rank holds.
+
+    Returns
+    -------
+    float or array
+        Seconds, in the shape of ``nbytes``.
+
+    Raises
+    ------
+    UnsupportedSize
+        ``ranks`` is more than 8, which was not measured.
+
+    Examples
+    --------
     >>> round(1e3 * measured_time(8, 2**30), 2)  # ms
     8.19
     """
     ranks = whole_number(ranks, "ranks")
     if ranks > max(A100_SECONDS):
-        raise UnsupportedSize(f"2 to 8 GPUs of one node were measured, not {ranks}: reckon with two_level_time and A100_LINKS[8]")
+        raise UnsupportedSize(
+            f"2 to 8 GPUs of one node were measured, not {ranks}: use two_level_time with A100_LINKS[8]",
+            "unsupported-size",
+        )
     size = message_sizes(nbytes)
     if ranks == 1:
         return np.zeros(size.shape) if size.ndim else 0.0
@@ -67,3 +97,208 @@ def measured_time(ranks: int, nbytes: Any) -> Any:
     pieces = np.exp(np.interp(within, np.log(A100_KNOTS), np.log(A100_SECONDS[ranks])))
     seconds = pieces * np.maximum(1, size / A100_KNOTS[-1])
     return seconds if seconds.ndim else float(seconds)
+
+
+def algorithm_bandwidth(nbytes: Any, seconds: Any) -> Any:
+    """Return the bytes of a collective divided by the seconds it took: the bandwidth that a program observes.
+
+    Parameters
+    ----------
+    nbytes : float or array
+        Bytes of the collective.
+    seconds : float or array
+        How long it took, in a shape that broadcasts with ``nbytes``.
+
+    Returns
+    -------
+    float or array
+        Bytes a second.
+
+    Raises
+    ------
+    HybridLabError
+        ``seconds`` is not above zero, or the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> algorithm_bandwidth(1e9, 0.008)
+    125000000000.0
+    """
+    size, time = message_sizes(nbytes), numbers(seconds, "seconds")
+    if not ((time >= 1 / LARGEST_MESSAGE) & np.isfinite(time)).all():
+        raise HybridLabError(f"seconds must be above zero and finite, not {short_repr(seconds)}", "out-of-range")
+    try:
+        bandwidth = size / time
+    except ValueError:
+        raise HybridLabError(
+            f"nbytes and seconds must fit together, but have shapes {size.shape} and {time.shape}", "does-not-fit"
+        ) from None
+    return bandwidth if bandwidth.ndim else float(bandwidth)
+
+
+def bus_bandwidth(collective: str, ranks: int, nbytes: Any, seconds: Any) -> Any:
+    """Return the bytes a second that each link must have carried in one direction. Compare it with the peak of the link.
+
+    This is :func:`algorithm_bandwidth` times the share of the bytes that a rank must send: 2(D-1)/D for "all-reduce",
+    (D-1)/D for "reduce-scatter", "all-gather" and "all-to-all", 1 for "broadcast" and "reduce". So it does not depend on the
+    number of ranks D where links are the limit.
+
+    Parameters
+    ----------
+    collective : str
+        One of the six names above, which are ``COLLECTIVES``.
+    ranks : int
+        The number of ranks, D, at least two.
+    nbytes : float or array
+        Bytes of the whole: what a rank holds before a reduce-scatter, or after an all-gather.
+    seconds : float or array
+        How long the collective took.
+
+    Returns
+    -------
+    float or array
+        Bytes a second.
+
+    References
+    ----------
+    PERFORMANCE.md of nccl-tests.
+
+    Examples
+    --------
+    >>> bus_bandwidth("all-reduce", 8, 1e9, 0.007)
+    250000000000.0
+    """
+    passes, ranks = PASSES[known_name(collective, PASSES, "collective")], whole_number(ranks, "ranks", at_least=2)
+    return algorithm_bandwidth(nbytes, seconds) * (passes * (ranks - 1) / ranks if passes else 1)
+
+
+def fit_link(ranks: int, nbytes: Any, seconds: Any, weights: Any = None) -> Link:
+    """Return the link for which the time of a ring comes nearest to measured times.
+
+    Nearest means the smallest mean of the relative errors, by absolute value: least absolute deviations, found by reweighted
+    least squares. This is the error that people quote. It treats small and large messages alike, and a single outlier does not
+    move it.
+
+    Parameters
+    ----------
+    ranks : int
+        The number of ranks of the ring, at least two.
+    nbytes : array, shape (points,)
+        The size of each measured message, in bytes.
+    seconds : array, shape (points,)
+        The time of each measured message.
+    weights : array, shape (points,), optional
+        How much each point counts; None for equal weights. ``numpy.gradient(nbytes)`` lets each size stand for all sizes around it.
+
+    Returns
+    -------
+    Link
+        Latency in seconds, bandwidth in bytes a second.
+
+    Raises
+    ------
+    HybridLabError
+        There are fewer than two sizes, or the times do not grow with the size.
+
+    Examples
+    --------
+    >>> from hybridlab.collectives import all_reduce_time
+    >>> link = Link(latency=6e-6, bandwidth=200e9)
+    >>> sizes = np.array([1e6, 1e7, 1e8, 1e9])
+    >>> fitted = fit_link(8, sizes, all_reduce_time("ring", 8, sizes, link))
+    >>> round(fitted.latency, 12), round(fitted.bandwidth / 1e9, 6)
+    (6e-06, 200.0)
+    """
+    factors = all_reduce_factors("ring", ranks)
+    if not factors.latency:
+        raise HybridLabError("a ring of one rank sends nothing: measure at least two ranks", "too-small")
+    sizes, times, counts = _measured_points(nbytes, seconds, weights)
+    columns = np.stack([np.full(sizes.size, factors.latency), factors.bandwidth * sizes], axis=1)
+    latency, slope = _least_deviations(columns / times[:, None], np.ones(times.size), counts)
+    if latency < 0:  # the error is convex, so the best of the links allowed has latency 0
+        latency, slope = 0.0, _least_deviations(columns[:, 1:] / times[:, None], np.ones(times.size), counts)[0]
+    if slope <= 0:
+        raise HybridLabError("these seconds do not grow with nbytes, so no bandwidth fits them: measure larger messages", "no-fit")
+    return Link(float(latency), float(1 / slope))
+
+
+def fit_knots(nbytes: Any, seconds: Any, knots: Any, weights: Any = None) -> Floats:
+    """Return the seconds at the ``knots`` for which straight pieces on logarithmic axes come nearest to measured times.
+
+    A piece is a power law: slope 0 is latency alone, slope 1 is bandwidth alone. Libraries change protocol, channels and threads
+    with the size of the message, so they pass from one to the other in several steps. Nearest is meant as in
+    :func:`fit_link`, but for the errors of the logarithms. A piece that falls is made level, since no larger message takes less time.
+
+    Parameters
+    ----------
+    nbytes : array, shape (points,)
+        The size of each measured message, in bytes.
+    seconds : array, shape (points,)
+        The time of each measured message.
+    knots : array, shape (knots,)
+        Increasing sizes in bytes where pieces meet. Each piece needs a measured point.
+    weights : array, shape (points,), optional
+        How much each point counts; None for equal weights.
+
+    Returns
+    -------
+    array, shape (knots,)
+        Seconds at the knots, never decreasing.
+
+    Raises
+    ------
+    HybridLabError
+        The knots do not increase, or are too many or too far away for the points.
+
+    References
+    ----------
+    PLogP lets its parameters vary with the size for the same reason: Kielmann, Bal and Verstoep 2000.
+
+    Examples
+    --------
+    >>> fit_knots([1, 2, 4, 8, 16], [3.0, 3.0, 3.0, 6.0, 12.0], knots=[1, 4, 16]).round(6).tolist()
+    [3.0, 3.0, 12.0]
+    """
+    sizes, times, counts = _measured_points(nbytes, seconds, weights)
+    places = numbers(knots, "knots")
+    if places.ndim != 1 or not (places > 0).all() or not (np.diff(places) > 0).all():
+        raise HybridLabError(f"knots must be increasing sizes in bytes, not {short_repr(knots)}", "not-increasing")
+    units = np.eye(min(places.size, sizes.size + 1), places.size)  # one knot more than points is already refused
+    basis = np.stack([np.interp(np.log(sizes), np.log(places), unit) for unit in units], axis=1)
+    if np.linalg.matrix_rank(basis) < places.size:
+        raise HybridLabError(
+            f"{places.size} knots cannot be found from these {sizes.size} points: take fewer knots, nearer to points", "too-few-points"
+        )
+    found = _least_deviations(basis, np.log(times), counts)
+    if np.abs(found).max() > np.log(LONGEST):
+        raise HybridLabError(f"the times at the knots {short_repr(knots)} run far beyond any time: take knots nearer to points", "no-fit")
+    return np.maximum.accumulate(np.exp(found))
+
+
+def _least_deviations(columns: Floats, wanted: Floats, counts: Floats) -> Floats:
+    """Return the x with the least weighted sum of |columns @ x - wanted|."""
+    scale = np.abs(columns).max(axis=0)
+    weights, found = counts, scale
+    for _ in range(ROUNDS):
+        root = np.sqrt(weights)
+        found = np.linalg.lstsq(columns / scale * root[:, None], wanted * root, rcond=None)[0]
+        weights = counts / np.maximum(np.abs(columns / scale @ found - wanted), EXACT)
+        weights = weights / weights.max()
+    best: Floats = found / scale
+    return best
+
+
+def _measured_points(nbytes: Any, seconds: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
+    """Return sizes, times and weights as rows of one length, or refuse them."""
+    sizes, times = numbers(nbytes, "nbytes"), numbers(seconds, "seconds")
+    counts = np.ones(sizes.shape) if weights is None else numbers(weights, "weights")
+    for name, row in (("nbytes", sizes), ("seconds", times), ("weights", counts)):
+        if row.ndim != 1 or row.shape != sizes.shape:
+            wanted = f"{name} must be a row with one number for each measured point, of shape {sizes.shape}"
+            raise HybridLabError(f"{wanted}, not {row.shape}", "wrong-shape")
+        if not ((row >= 1 / LARGEST_MESSAGE) & (row <= LARGEST_MESSAGE)).all():
+            allowed = f"from {1 / LARGEST_MESSAGE:g} to {LARGEST_MESSAGE:g}"
+            raise HybridLabError(f"{name} must be above 0, {allowed}, for every measured point", "out-of-range")
+    if np.unique(sizes).size < 2:
+        raise HybridLabError("a fit needs measured points of at least two sizes", "too-few-points")
+    return sizes, times, counts

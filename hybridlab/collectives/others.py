@@ -1,4 +1,4 @@
-"""All-reduces beside the ring: in one shot, along a tree, by a parameter server, and by rings on two levels."""
+"""All-reduces other than the ring: one-shot, binomial tree, parameter server, and rings on two levels."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hybridlab.arrays import readonly
-from hybridlab.checks import true_or_false, whole_number
-from hybridlab.collectives.hops import chunk_bounds, filled, gathered, scattered
-from hybridlab.collectives.result import AllReduceResult, Counts, carried, rows_of_ranks, wire_format
-from hybridlab.collectives.ring_sum import Ring, cut, delivered, may_be_at_once
+from hybridlab.checks import whole_number
+from hybridlab.collectives.result import AllReduceResult, Counts, checked_arguments
+from hybridlab.collectives.ring import chunk_bounds, nonempty, sent_in_all_gather, sent_in_reduce_scatter
+from hybridlab.collectives.ring_sum import RingSum, can_go_together, padded_chunks, transmit, transmit_rows
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import FP32, Real, Single, WireFormat
 
@@ -18,31 +18,53 @@ Rng = np.random.Generator | None
 
 
 def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average: bool = True, *, rng: Rng = None) -> AllReduceResult:
-    """Return the mean (or the sum) after a one-shot all-reduce: every number is rounded twice, however many ranks there are.
+    """Return the mean, or the sum, after a one-shot all-reduce: every number is rounded twice, for any number of ranks.
 
-    Rank r owns chunk r. Every rank encodes each of its chunks once, its own too, and sends it straight to its owner; the
-    owner adds up what the packets decode to, encodes the finished chunk once and sends it to all. As many bytes as a
-    ring, in two rounds of messages between all ranks: Wang et al., ZeRO++, arXiv 2306.10209, sec. 3.3.
-    Shapes and errors are those of :func:`ring_all_reduce`.
+    Rank r owns chunk r. Every rank encodes each of its chunks once, its own chunk too, and sends it straight to the owner. The
+    owner adds up what the packets decode to, encodes the finished chunk once and sends it to all. It sends as many
+    bytes as a ring, in two rounds of messages between all ranks.
 
+    Parameters
+    ----------
+    values : array_like, shape (ranks, n)
+        One row of numbers for each rank.
+    wire, average, rng
+        As for :func:`ring_all_reduce`.
+
+    Returns
+    -------
+    AllReduceResult
+        The values of each rank, shape (ranks, n), and the bytes that each rank sent.
+
+    Raises
+    ------
+    HybridLabError
+        A value is NaN or infinite, or ``wire`` cannot carry a sum.
+
+    References
+    ----------
+    Wang et al., ZeRO++, arXiv 2306.10209, sec. 3.3.
+
+    Examples
+    --------
     >>> one_shot_all_reduce([[1, 2, 3], [3, 4, 5]]).values[1]
     array([2., 3., 4.])
     """
-    numbers, wire, divisor = _checked(values, wire, average, rng)
+    numbers, wire, divisor = checked_arguments(values, wire, average, rng)
     ranks, size = numbers.shape
     if ranks == 1:
-        return _alone(numbers)
+        return _one_rank(numbers)
     bounds, result = chunk_bounds(size, ranks), np.empty_like(numbers)
     with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
-        whole = _one_shot_at_once(numbers, wire, divisor, bounds)
+        whole = _one_shot_together(numbers, wire, divisor, bounds)
         if whole is not None:
             result[:] = whole
         else:
-            for owner, (low, high) in filled(bounds):
+            for owner, (low, high) in nonempty(bounds):
                 total = np.zeros_like(numbers[0, low:high])
                 for rank in range(ranks):
-                    total += carried(numbers[rank, low:high], wire, rng, rank, f"chunk {owner}", low)
-                result[:, low:high] = carried(total / divisor, wire, rng, owner, f"the finished chunk {owner}", low)
+                    total += transmit(numbers[rank, low:high], wire, rng, rank, f"chunk {owner}", low)
+                result[:, low:high] = transmit(total / divisor, wire, rng, owner, f"the finished chunk {owner}", low)
 
     def sent(count: Callable[[int], int]) -> Counts:
         chunks = np.array([count(high - low) for low, high in bounds])
@@ -52,42 +74,49 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
     return _result(result, sent(wire.payload_bytes), sent(wire.scale_bytes))
 
 
-def _one_shot_at_once(numbers: Real, wire: WireFormat, divisor: int, bounds: list[tuple[int, int]]) -> Single | None:
-    """Return the same as the messages one by one, all those of a rank encoded together, or None: see :func:`around_at_once`."""
-    if not may_be_at_once(numbers, wire):
-        return None
-    parts, inside = cut(numbers, bounds)
-    try:
-        total = np.zeros_like(parts[0])
-        for part in parts:
-            total += delivered(part, wire)
-        done = delivered(total / divisor, wire)[inside]
-    except HybridLabError:
-        return None
-    return done if np.isfinite(done).all() else None
-
-
 def tree_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average: bool = True, *, rng: Rng = None) -> AllReduceResult:
-    """Return the mean (or the sum) after a reduction to rank 0 along a binomial tree and a broadcast back along it.
+    """Return the mean, or the sum, after a reduction to rank 0 along a binomial tree and a broadcast back.
 
-    In round k, ranks that are odd multiples of 2^k send the whole sum they hold to the rank 2^k below: ceil(lg ranks)
-    rounds up, as many down. Rank 0 encodes the result once and the packet is forwarded. Thakur, Rabenseifner and Gropp,
-    Int. J. High Perform. Comput. Appl. 19 (2005). Shapes and errors are those of :func:`ring_all_reduce`.
+    In round k each rank that is an odd multiple of 2^k sends its whole partial sum to the rank 2^k below. This takes
+    ceil(log2(ranks)) rounds up and as many down. Rank 0 encodes the result once, and the packet is forwarded.
 
+    Parameters
+    ----------
+    values : array_like, shape (ranks, n)
+        One row of numbers for each rank.
+    wire, average, rng
+        As for :func:`ring_all_reduce`.
+
+    Returns
+    -------
+    AllReduceResult
+        The values of each rank, shape (ranks, n), and the bytes that each rank sent.
+
+    Raises
+    ------
+    HybridLabError
+        A value is NaN or infinite, or ``wire`` cannot carry a sum.
+
+    References
+    ----------
+    Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl. 19 (2005).
+
+    Examples
+    --------
     >>> tree_all_reduce([[1, 2, 3], [3, 4, 5], [8, 9, 10]]).values[1]
     array([4., 5., 6.])
     """
-    numbers, wire, divisor = _checked(values, wire, average, rng)
+    numbers, wire, divisor = checked_arguments(values, wire, average, rng)
     ranks, size = numbers.shape
     if ranks == 1:
-        return _alone(numbers)
+        return _one_rank(numbers)
     sums: dict[int, Real] = dict(enumerate(numbers))
     messages = np.zeros(ranks, dtype=np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
         for sender, receiver in _tree(ranks):
-            sums[receiver] = sums[receiver] + carried(sums.pop(sender), wire, rng, sender, "its partial sum", 0)
-            messages[[sender, receiver]] += 1  # the sum on its way up, the result on its way down
-        done = carried(sums[0] / divisor, wire, rng, 0, "the result", 0)
+            sums[receiver] = sums[receiver] + transmit(sums.pop(sender), wire, rng, sender, "its partial sum", 0)
+            messages[[sender, receiver]] += 1  # the sender's partial sum on the way up, the receiver's result on the way down
+        done = transmit(sums[0] / divisor, wire, rng, 0, "the result", 0)
     result = np.empty_like(numbers)
     result[:] = done
     return _result(result, messages * wire.payload_bytes(size), messages * wire.scale_bytes(size))
@@ -96,22 +125,41 @@ def tree_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average: boo
 def parameter_server_all_reduce(
     values: npt.ArrayLike, wire: WireFormat = FP32, average: bool = True, *, rng: Rng = None
 ) -> AllReduceResult:
-    """Return the mean (or the sum) that a server, a device beside the ranks, makes of what all ranks send it.
+    """Return the mean, or the sum, that a parameter server computes. The server is one more device beside the ranks.
 
-    Each rank sends all it has, encoded; the server adds up, encodes the result once and sends it to each. The bytes have
-    ranks + 1 places, the server's last: it sends as many as all ranks together. Even a single rank sends and receives.
-    Shapes and errors are those of :func:`ring_all_reduce`.
+    Each rank sends all its numbers, encoded. The server adds them up, encodes the result once and sends it to each rank. Even
+    a single rank sends and receives.
 
+    Parameters
+    ----------
+    values : array_like, shape (ranks, n)
+        One row of numbers for each rank.
+    wire, average, rng
+        As for :func:`ring_all_reduce`.
+
+    Returns
+    -------
+    AllReduceResult
+        The values of each rank, shape (ranks, n). The bytes have ranks + 1 entries: the last counts what the server sent, as much as
+        all ranks together.
+
+    Raises
+    ------
+    HybridLabError
+        A value is NaN or infinite, or ``wire`` cannot carry the sum.
+
+    Examples
+    --------
     >>> parameter_server_all_reduce([[1, 2, 3], [3, 4, 5]]).bytes_sent
     array([12, 12, 24])
     """
-    numbers, wire, divisor = _checked(values, wire, average, rng)
+    numbers, wire, divisor = checked_arguments(values, wire, average, rng)
     ranks, size = numbers.shape
     total = np.zeros_like(numbers[0])
     with np.errstate(over="ignore", invalid="ignore"):
         for rank, row in enumerate(numbers):
-            total += carried(row, wire, rng, rank, "its values", 0)
-        done = carried(total / divisor, wire, rng, ranks, "the result (it is the server)", 0)
+            total += transmit(row, wire, rng, rank, "its row", 0)
+        done = transmit(total / divisor, wire, rng, ranks, "the result (this rank is the server)", 0)
     result = np.empty_like(numbers)
     result[:] = done
     messages = np.append(np.ones(ranks, dtype=np.int64), ranks)
@@ -121,49 +169,69 @@ def parameter_server_all_reduce(
 def two_level_all_reduce(
     values: npt.ArrayLike, group: int, wire: WireFormat = FP32, average: bool = True, *, rng: Rng = None
 ) -> AllReduceResult:
-    """Return the mean (or the sum) after rings on two levels: inside groups of ``group`` consecutive ranks, and between them.
+    """Return the mean, or the sum, after rings on two levels: inside groups of consecutive ranks, and between the groups.
 
-    Reduce-scatter inside each group, where links are fast; a whole ring all-reduce of each chunk between the ranks that
-    have finished it, one a group; all-gather inside. The packets that end the rings between the groups are
-    forwarded inside them as they are, so that all rows are equal. ``group`` must divide the ranks.
-    Shapes and errors are those of :func:`ring_all_reduce`.
+    First comes a reduce-scatter inside each group, where links are fast. Then the owners of a chunk, one in each group, average
+    it in a ring all-reduce of their own. Last comes an all-gather inside each group. It forwards the packets of the rings
+    between the groups unchanged, so that all rows of the result are equal.
 
+    Parameters
+    ----------
+    values : array_like, shape (ranks, n)
+        One row of numbers for each rank.
+    group : int
+        The number of ranks in a group. It must divide the number of ranks.
+    wire, average, rng
+        As for :func:`ring_all_reduce`.
+
+    Returns
+    -------
+    AllReduceResult
+        The values of each rank, shape (ranks, n), and the bytes that each rank sent.
+
+    Raises
+    ------
+    HybridLabError
+        ``group`` does not divide the ranks, a value is NaN or infinite, or ``wire`` cannot carry a sum.
+
+    Examples
+    --------
     >>> two_level_all_reduce([[1, 2], [3, 4], [5, 6], [7, 8]], group=2).values[3]
     array([4., 5.])
     """
-    numbers, wire, divisor = _checked(values, wire, average, rng)
+    numbers, wire, divisor = checked_arguments(values, wire, average, rng)
     ranks, size = numbers.shape
     group = whole_number(group, "group")
     if ranks % group:
-        raise HybridLabError(f"group must divide the ranks, but {ranks} ranks cannot be cut into groups of {group}")
+        raise HybridLabError(f"group must divide the ranks, but {ranks} ranks cannot be cut into groups of {group}", "not-divisible")
     if ranks == 1:
-        return _alone(numbers)
+        return _one_rank(numbers)
     groups, result, bounds = ranks // group, np.empty_like(numbers), chunk_bounds(size, group)
     members = [range(first, first + group) for first in range(0, ranks, group)]
-    inside = [Ring(numbers[each.start : each.stop], wire, 1, rng, each) for each in members]
+    inside = [RingSum(numbers[each.start : each.stop], wire, 1, rng, each) for each in members]
     with np.errstate(over="ignore", invalid="ignore"):
-        for chunk, (low, high) in filled(bounds):
-            sums: Any = np.stack([ring.summed(chunk, low, high) for ring in inside])
-            between = Ring(sums, wire, divisor, rng, range((chunk - 1) % group, ranks, group), low)
-            for part, (start, stop) in filled(chunk_bounds(high - low, groups)):
-                result[:, low + start : low + stop] = between.reduced(part, start, stop)
-
-    def sent(count: Callable[[int], int]) -> Counts:
-        return _sent_on_two_levels(bounds, groups, count)
-
-    return _result(result, sent(wire.payload_bytes), sent(wire.scale_bytes))
+        for chunk, (low, high) in nonempty(bounds):
+            sums: Any = np.stack([ring.partial_sum(chunk, low, high) for ring in inside])
+            between = RingSum(sums, wire, divisor, rng, range((chunk - 1) % group, ranks, group), low)
+            for part, (start, stop) in nonempty(chunk_bounds(high - low, groups)):
+                result[:, low + start : low + stop] = between.finished(part, start, stop)
+    payload, scales = (_sent_on_two_levels(bounds, groups, count) for count in (wire.payload_bytes, wire.scale_bytes))
+    return _result(result, payload, scales)
 
 
-def _sent_on_two_levels(bounds: list[tuple[int, int]], groups: int, count: Callable[[int], int]) -> Counts:
-    """Return what each rank sends: group by group the same chunks inside, its part of the rings between."""
-    group = len(bounds)
-    whole = np.array([count(high - low) for low, high in bounds])
-    parts = np.array([[count(stop - start) for start, stop in chunk_bounds(high - low, groups)] for low, high in bounds])
-    inside = scattered(whole) + gathered(parts.sum(axis=1))
-    between = scattered(parts) + gathered(parts)  # of each chunk, for each group
-    owned = (np.arange(group) + 1) % group
-    by_rank: Counts = (inside + between[owned].T).reshape(-1)
-    return by_rank
+def _one_shot_together(numbers: Real, wire: WireFormat, divisor: int, bounds: list[tuple[int, int]]) -> Single | None:
+    """Return the same bits as messages one by one, with all messages of a rank encoded together, or None as ``ring_sum_together``."""
+    if not can_go_together(numbers, wire):
+        return None
+    chunks, inside = padded_chunks(numbers, bounds)
+    try:
+        total = np.zeros_like(chunks[0])
+        for of_a_rank in chunks:
+            total += transmit_rows(of_a_rank, wire)
+        finished = transmit_rows(total / divisor, wire)[inside]
+    except HybridLabError:
+        return None
+    return finished if np.isfinite(finished).all() else None
 
 
 def _tree(ranks: int) -> list[tuple[int, int]]:
@@ -172,14 +240,20 @@ def _tree(ranks: int) -> list[tuple[int, int]]:
     return [(sender, sender - width) for width in rounds for sender in range(width, ranks, 2 * width)]
 
 
-def _checked(values: npt.ArrayLike, wire: WireFormat, average: bool, rng: Rng) -> tuple[Real, WireFormat, int]:
-    """Return the numbers, the format and what the sum is divided by."""
-    numbers = rows_of_ranks(values)
-    return numbers, wire_format(wire, rng), len(numbers) if true_or_false(average, "average") else 1
+def _sent_on_two_levels(bounds: list[tuple[int, int]], groups: int, count: Callable[[int], int]) -> Counts:
+    """Return what each rank sends: its messages inside the group, and those in the ring between the groups of the chunk it owns."""
+    group = len(bounds)
+    whole = np.array([count(high - low) for low, high in bounds])
+    parts = np.array([[count(stop - start) for start, stop in chunk_bounds(high - low, groups)] for low, high in bounds])
+    inside = sent_in_reduce_scatter(whole) + sent_in_all_gather(parts.sum(axis=1))
+    between = sent_in_reduce_scatter(parts) + sent_in_all_gather(parts)  # of each chunk, for each group
+    owned = (np.arange(group) + 1) % group
+    by_rank: Counts = (inside + between[owned].T).reshape(-1)
+    return by_rank
 
 
-def _alone(numbers: Real) -> AllReduceResult:
-    """Return what a single rank ends with: what it has, and nothing is sent."""
+def _one_rank(numbers: Real) -> AllReduceResult:
+    """Return the result of a single rank: its own values, and nothing sent."""
     return _result(numbers.copy(), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 

@@ -1,36 +1,67 @@
-"""The ring all-reduce: real arrays, hop by hop, in any wire format."""
+"""The ring all-reduce on real arrays: its steps, its chunks, and what each rank sends."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.arrays import readonly
+from hybridlab.arrays import Frozen, readonly
 from hybridlab.checks import MOST_CELLS, counted, true_or_false
-from hybridlab.collectives.hops import Hop, chunk_bounds, filled, gathered, hops_of, scattered
-from hybridlab.collectives.result import AllReduceResult, Counts, refuse_infinite, rows_of_ranks, wire_format
-from hybridlab.collectives.ring_sum import Ring, ring_sum_at_once
+from hybridlab.collectives.result import AllReduceResult, Counts, checked_arguments, refuse_infinite, rows_of_ranks
+from hybridlab.collectives.ring_sum import RingSum, ring_sum_together
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import FP32, Real, WireFormat
+
+REDUCE_SCATTER, ALL_GATHER = "reduce-scatter", "all-gather"
+
+
+@dataclass(frozen=True, eq=False)
+class Hop(Frozen):
+    """One step of the ring: every rank sends one chunk to the next rank, all at once.
+
+    Parameters
+    ----------
+    phase : str
+        "reduce-scatter" or "all-gather".
+    step : int
+        The number of the step in its phase, from 0 to ranks - 2.
+    sender, receiver, chunk, nbytes : array, shape (ranks,)
+        Entry i is the message that rank i sends: from whom, to whom, which chunk, and how many bytes.
+    held : array, shape (ranks, n), optional
+        What every rank holds after the step, if the all-reduce was asked to record it.
+    """
+
+    phase: str
+    step: int
+    sender: Counts
+    receiver: Counts
+    chunk: Counts
+    nbytes: Counts
+    held: Real | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class RingResult(AllReduceResult):
-    """What each rank ends with, what it sent, hop by hop, and what rounding left for the next time.
+    """The result of a ring all-reduce, with its residuals and its steps.
 
-    ``residual``, shape (ranks, n), is the memory of error feedback, None without it; ``hops`` are the 2 (ranks - 1) steps.
+    Parameters
+    ----------
+    residual : array, shape (ranks, n), optional
+        What rounding lost on each rank, for the next all-reduce. None without error feedback.
     """
 
     residual: Real | None = None
     _chunk_bytes: Counts = field(default_factory=lambda: np.zeros(1, dtype=np.int64), repr=False)
-    _held: Real | None = field(default=None, repr=False)
+    _record: Real | None = field(default=None, repr=False)
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
-        """The steps of the reduce-scatter, then those of the all-gather; none for one rank."""
-        return hops_of(self._chunk_bytes, self._held)
+        """The 2 (ranks - 1) steps: the reduce-scatter first, then the all-gather. One rank has none."""
+        return _hops_of_ring(self._chunk_bytes, self._record)
 
 
 def ring_all_reduce(
@@ -42,67 +73,160 @@ def ring_all_reduce(
     residual: npt.ArrayLike | None = None,
     record: bool = False,
 ) -> RingResult:
-    """Return the mean over the ranks (or the sum, if not ``average``) as every rank holds it after a ring all-reduce.
+    """Return the mean over the ranks, or the sum, as every rank holds it after a ring all-reduce.
 
-    ``values``, shape (ranks, n), has a row for each rank; the columns are cut into as many chunks as there are ranks, as
-    numpy.array_split cuts. Reduce-scatter: chunk c starts at rank c and goes around; each rank sends what it has summed so
-    far, encoded as ``wire``. The rank that completes a chunk takes the mean and encodes it once; all-gather: that packet is
-    forwarded as it is, and every rank, the first too, keeps what it decodes to. So all rows of the result are equal.
-    float16 and float32 are summed and returned as float32, other real numbers as float64.
+    The columns are cut into as many chunks as there are ranks, as ``numpy.array_split`` cuts them. In the reduce-scatter chunk
+    c starts at rank c and goes around the ring; each rank encodes the partial sum and sends it on. The rank that completes a
+    chunk divides it by the ranks and encodes it once. In the all-gather this packet is forwarded unchanged, and every rank keeps
+    what it decodes to, the first rank too. So all rows of the result are equal.
 
-    ``residual`` turns on error feedback (Seide et al., Interspeech 2014): shape (ranks, n), zeros to begin with, then the
-    last result's. A rank adds its residual to what it encodes and keeps what rounding lost: with r the residuals' sums,
-    ranks x mean + r after = sum of the values + r before, but for float rounding. ``record`` keeps what every rank
-    holds after every hop: sums in the reduce-scatter, before the mean is taken.
+    Parameters
+    ----------
+    values : array_like, shape (ranks, n)
+        One row of numbers for each rank. float16 and float32 are summed and returned as float32, other real numbers as float64.
+    wire : WireFormat
+        The format of every message.
+    average : bool
+        True for the mean, False for the sum.
+    rng : numpy.random.Generator, optional
+        The source of stochastic rounding, needed by wire formats that round so.
+    residual : array_like, shape (ranks, n), optional
+        Turns on error feedback. Start with zeros, then pass the residual of the last result. Each rank adds its residual to what it
+        encodes and keeps what rounding lost. Summed over the ranks, ranks x mean + residual after = values + residual before, up to
+        the rounding of float arithmetic.
+    record : bool
+        Whether to keep what every rank holds after every step. In the reduce-scatter these are sums, before the division.
 
-    Raises :class:`HybridLabError` for NaN and infinity, and for a partial sum that ``wire`` cannot carry. The algorithm is
-    that of Patarasuk and Yuan, J. Parallel Distrib. Comput. 69 (2009): 2 (ranks - 1) steps of n / ranks numbers each.
+    Returns
+    -------
+    RingResult
+        The values of each rank, shape (ranks, n), the bytes that each rank sent, and the steps.
 
+    Raises
+    ------
+    HybridLabError
+        A value is NaN or infinite, ``wire`` cannot carry a partial sum, or the shapes differ.
+
+    References
+    ----------
+    Patarasuk and Yuan, J. Parallel Distrib. Comput. 69 (2009): 2 (ranks - 1) steps of n / ranks numbers each.
+    Error feedback: Seide et al., Interspeech 2014.
+
+    Examples
+    --------
     >>> ring_all_reduce([[1, 2, 3], [3, 4, 5]]).values
     array([[2., 3., 4.],
            [2., 3., 4.]])
     """
-    numbers, wire = rows_of_ranks(values), wire_format(wire, rng)
-    average, record = true_or_false(average, "average"), true_or_false(record, "record")
+    numbers, wire, divisor = checked_arguments(values, wire, average, rng)
     ranks, size = numbers.shape
-    left = None if residual is None else _residual(residual, numbers)
-    held = _record(numbers) if record else None
+    new_residual = None if residual is None else _residual(residual, numbers)
+    recorded = _empty_record(numbers) if true_or_false(record, "record") else None
     result = numbers.copy() if ranks == 1 else np.empty_like(numbers)
     bounds = chunk_bounds(size, ranks)
-    divisor = ranks if average else 1
-    ring = Ring(numbers, wire, divisor, rng, range(ranks), 0, left, held)
+    ring = RingSum(numbers, wire, divisor, rng, range(ranks), 0, new_residual, recorded)
     with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
-        whole = ring_sum_at_once(numbers, wire, divisor, bounds) if ranks > 1 and left is None and held is None else None
-        if whole is not None:
-            result[:] = whole
+        plain = ranks > 1 and new_residual is None and recorded is None
+        finished = ring_sum_together(numbers, wire, divisor, bounds) if plain else None
+        if finished is not None:
+            result[:] = finished
         elif ranks > 1:
-            for chunk, (low, high) in filled(bounds):
-                result[:, low:high] = ring.reduced(chunk, low, high)
+            for chunk, (low, high) in nonempty(bounds):
+                result[:, low:high] = ring.finished(chunk, low, high)
     payload, scales = (np.array([count(high - low) for low, high in bounds]) for count in (wire.payload_bytes, wire.scale_bytes))
-    left, held = (array if array is None else readonly(array) for array in (left, held))
-    by_rank = readonly(scattered(payload) + gathered(payload)), readonly(scattered(scales) + gathered(scales))
-    return RingResult(readonly(result), *by_rank, left, readonly(payload + scales), held)
+    new_residual, recorded = (array if array is None else readonly(array) for array in (new_residual, recorded))
+    payload_sent, scales_sent = (readonly(sent_in_reduce_scatter(each) + sent_in_all_gather(each)) for each in (payload, scales))
+    return RingResult(readonly(result), payload_sent, scales_sent, new_residual, readonly(payload + scales), recorded)
+
+
+def chunk_bounds(size: int, ranks: int) -> list[tuple[int, int]]:
+    """Return the first column of each of the ``ranks`` chunks of ``size`` numbers, and the column after its last.
+
+    The numbers are cut as ``numpy.array_split`` cuts them.
+
+    >>> chunk_bounds(7, 3), chunk_bounds(1, 3)
+    ([(0, 3), (3, 5), (5, 7)], [(0, 1), (1, 1), (1, 1)])
+    """
+    shortest, longer = divmod(size, ranks)
+    starts = [chunk * shortest + min(chunk, longer) for chunk in range(ranks + 1)]
+    return list(pairwise(starts))
+
+
+def nonempty(bounds: Sequence[tuple[int, int]]) -> list[tuple[int, tuple[int, int]]]:
+    """Return the chunks that are not empty, each with its number and its bounds. Empty chunks are not sent.
+
+    >>> nonempty([(0, 1), (1, 2), (2, 2)])
+    [(0, (0, 1)), (1, (1, 2))]
+    """
+    return [(chunk, (low, high)) for chunk, (low, high) in enumerate(bounds) if low < high]
+
+
+def chunks_sent(ranks: int) -> npt.NDArray[np.int64]:
+    """Return the chunk that each rank sends at each of the 2 (ranks - 1) steps, shape (steps, ranks).
+
+    Chunk c starts at rank c. Its sum is complete at rank c - 1, where its all-gather begins.
+
+    >>> chunks_sent(3).tolist()
+    [[0, 1, 2], [2, 0, 1], [1, 2, 0], [0, 1, 2]]
+    """
+    rank, step = np.arange(ranks), np.arange(ranks - 1)[:, None]
+    return np.concatenate([rank - step, rank + 1 - step]) % ranks
+
+
+def sent_in_reduce_scatter(sizes: Counts) -> Counts:
+    """Return what each rank sends in the reduce-scatter, for the ``sizes`` of all chunks (last axis): all but the chunk it owns.
+
+    >>> sent_in_reduce_scatter(np.array([1, 10, 100])).tolist()
+    [101, 11, 110]
+    """
+    sent: Counts = sizes.sum(axis=-1, keepdims=True) - np.roll(sizes, -1, axis=-1)
+    return sent
+
+
+def sent_in_all_gather(sizes: Counts) -> Counts:
+    """Return what each rank sends in the all-gather: all chunks except the one that reaches it last, after the one it owns.
+
+    >>> sent_in_all_gather(np.array([1, 10, 100])).tolist()
+    [11, 110, 101]
+    """
+    sent: Counts = sizes.sum(axis=-1, keepdims=True) - np.roll(sizes, -2, axis=-1)
+    return sent
+
+
+def _hops_of_ring(nbytes: Counts, record: Real | None) -> tuple[Hop, ...]:
+    """Return the 2 (ranks - 1) steps, from the bytes of each chunk's message and the record, if there is one."""
+    ranks = nbytes.size
+    if 2 * ranks * ranks > MOST_CELLS:
+        raise HybridLabError(f"{2 * (ranks - 1):,} hops of {ranks:,} messages do not fit in memory: look at fewer ranks", "too-large")
+    sender = readonly(np.arange(ranks))
+    receiver = readonly((sender + 1) % ranks)
+    hops = []
+    for place, chunk in enumerate(readonly(chunks_sent(ranks))):
+        phase, step = divmod(place, ranks - 1)
+        held = None if record is None else record[place]
+        hops.append(Hop((REDUCE_SCATTER, ALL_GATHER)[phase], step, sender, receiver, chunk, readonly(nbytes[chunk]), held))
+    return tuple(hops)
 
 
 def _residual(residual: npt.ArrayLike, numbers: Real) -> Real:
     """Return a copy of the residual in the precision of the numbers, or refuse it."""
     precision: Any = numbers.dtype
     with np.errstate(over="ignore"):  # what becomes infinite is refused
-        left: Real = rows_of_ranks(residual, "residual").astype(precision)
-    if left.shape != numbers.shape:
-        raise HybridLabError(f"residual must have the shape of values, {numbers.shape}, not {left.shape}")
-    refuse_infinite(left, "residual")
-    return left
+        copy: Real = rows_of_ranks(residual, "residual").astype(precision)
+    if copy.shape != numbers.shape:
+        raise HybridLabError(f"residual must have the shape of values, {numbers.shape}, not {copy.shape}", "wrong-shape")
+    refuse_infinite(copy, "residual")
+    return copy
 
 
-def _record(numbers: Real) -> Real:
-    """Return room for what every rank holds after every hop, filled with what it holds at the start."""
+def _empty_record(numbers: Real) -> Real:
+    """Return an array for what every rank holds after every step, filled with what it holds at the start."""
     ranks, size = numbers.shape
     steps = 2 * (ranks - 1)
     if steps * ranks * size > MOST_CELLS:
-        message = f"a record of {counted(steps, 'hop')} of {counted(ranks, 'rank')} x {size:,} numbers"
-        raise HybridLabError(f"{message} does not fit in memory: leave record out, or take fewer numbers")
+        asked = f"a record of {counted(steps, 'hop')} of {counted(ranks, 'rank')} x {size:,} numbers"
+        raise HybridLabError(f"{asked} does not fit in memory: leave record out, or take fewer numbers", "too-large")
     precision: Any = numbers.dtype
-    held: Real = np.empty((steps, ranks, size), dtype=precision)
-    held[:] = numbers
-    return held
+    record: Real = np.empty((steps, ranks, size), dtype=precision)
+    record[:] = numbers
+    return record

@@ -1,4 +1,4 @@
-"""A ring at work: a chunk goes around and is summed, each message encoded and decoded on its way."""
+"""The sums of a ring all-reduce: each chunk goes around, and every message is encoded and decoded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,58 +6,72 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.collectives.result import carried
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import FP32, Real, Single, WireFormat
 
-AT_ONCE = 2**12  # numbers a chunk: beyond it the sums of all chunks leave the cache, and one chunk after the other is faster
+SMALL_CHUNK = 2**12  # numbers: the sums of all chunks up to this size stay in the cache together; larger ones are faster one by one
 
 
 @dataclass(frozen=True, eq=False)
-class Ring:
-    """Ranks in a circle, worked at chunk by chunk, so that a running sum stays in the cache.
+class RingSum:
+    """The sum over the ranks of a ring, one chunk at a time, so that a partial sum stays in the cache.
 
-    ``numbers``, shape (ranks, n), is what they start with; the finished chunk is divided by ``divisor``. ``left``, the
-    residuals, and ``held``, the record, are written to. ``names`` are the ranks, and ``first`` the place of the first
-    number, as a refusal tells them.
+    Parameters
+    ----------
+    numbers : array, shape (ranks, n)
+        What each rank starts with.
+    wire : WireFormat
+        The format of every message.
+    divisor : int
+        What a finished chunk is divided by: the number of values averaged, or 1 for the sum.
+    rng : numpy.random.Generator, optional
+        The source of stochastic rounding.
+    ranks : sequence of int
+        The number of each rank, for error messages.
+    offset : int
+        The place of the first column in the whole row of a rank, for error messages.
+    residual : array, shape (ranks, n), optional
+        The residuals of error feedback. They are updated in place.
+    record : array, shape (steps, ranks, n), optional
+        What each rank holds after each step. It is written in place.
     """
 
     numbers: Real
     wire: WireFormat
     divisor: int
     rng: np.random.Generator | None
-    names: Sequence[int]
-    first: int = 0
-    left: Real | None = None
-    held: Real | None = None
+    ranks: Sequence[int]
+    offset: int = 0
+    residual: Real | None = None
+    record: Real | None = None
 
-    def reduced(self, chunk: int, low: int, high: int) -> Real:
-        """Return what all ranks hold of a chunk in the end."""
-        if self.wire == FP32 and self.left is None and self.held is None:
-            quick = self._quick(chunk, low, high)
-            if np.isfinite(quick).all():
-                return quick  # else the hops one by one tell which of them fails
+    def finished(self, chunk: int, low: int, high: int) -> Real:
+        """Return the finished chunk, columns ``low`` to ``high``, as all ranks hold it after the all-gather."""
+        if self.wire == FP32 and self.residual is None and self.record is None:
+            finished = self._finished_in_fp32(chunk, low, high)
+            if np.isfinite(finished).all():
+                return finished  # else the hops one by one show which message fails
         ranks = len(self.numbers)
-        total = self.summed(chunk, low, high)
+        total = self.partial_sum(chunk, low, high)
         owner = (chunk - 1) % ranks
-        done = self._sent(total, owner, self.divisor, f"the finished chunk {chunk}", low, high)
-        for step in range(ranks):  # the owner holds it first, then each that receives it
-            self._hold(done, ranks - 1 + max(step - 1, 0), (owner + step) % ranks, low, high)
-        return done
+        finished = self._send(total, owner, self.divisor, f"the finished chunk {chunk}", low, high)
+        for step in range(ranks):  # the owner holds it first, then each rank that receives it
+            self._note(finished, ranks - 1 + max(step - 1, 0), (owner + step) % ranks, low, high)
+        return finished
 
-    def summed(self, chunk: int, low: int, high: int) -> Real:
-        """Return the sum of a chunk as the last rank of its way has it, before the mean is taken."""
+    def partial_sum(self, chunk: int, low: int, high: int) -> Real:
+        """Return the sum of a chunk after the reduce-scatter, on the rank that owns it, before the division."""
         ranks = len(self.numbers)
         total: Real = self.numbers[chunk, low:high].copy()
         for step in range(ranks - 1):
             sender, receiver = (chunk + step) % ranks, (chunk + step + 1) % ranks
-            arrived = self._sent(total, sender, 1, f"its partial sum of chunk {chunk}", low, high)
+            arrived = self._send(total, sender, 1, f"its partial sum of chunk {chunk}", low, high)
             total = arrived + self.numbers[receiver, low:high]
-            self._hold(total, step, receiver, low, high)
+            self._note(total, step, receiver, low, high)
         return total
 
-    def _quick(self, chunk: int, low: int, high: int) -> Real:
-        """Return the same as messages of FP32 do, bit for bit, without making them."""
+    def _finished_in_fp32(self, chunk: int, low: int, high: int) -> Real:
+        """Return the finished chunk of FP32 messages, the same bits, without encoding any."""
         ranks = len(self.numbers)
         total = self.numbers[chunk, low:high].copy()
         double = total.dtype == np.float64
@@ -69,58 +83,108 @@ class Ring:
             total /= self.divisor
         return total.astype(np.float32) if double else total
 
-    def _sent(self, total: Real, sender: int, divisor: int, what: str, low: int, high: int) -> Real:
-        """Return what a message decodes to; keep what it lost, counted before the mean is taken."""
-        if self.left is not None:
-            total = total + self.left[sender, low:high]
+    def _send(self, total: Real, sender: int, divisor: int, content: str, low: int, high: int) -> Real:
+        """Return what the message of a sum decodes to, and update the sender's residual with what rounding lost."""
+        if self.residual is not None:
+            total = total + self.residual[sender, low:high]
         message = total / divisor if divisor > 1 else total
-        arrived = carried(message, self.wire, self.rng, self.names[sender], what, self.first + low)
-        if self.left is not None:
+        arrived = transmit(message, self.wire, self.rng, self.ranks[sender], content, self.offset + low)
+        if self.residual is not None:
             whole = np.multiply(arrived, divisor, dtype=total.dtype)  # in the precision of the sums, not of the wire
-            np.subtract(total, whole, out=self.left[sender, low:high])
+            np.subtract(total, whole, out=self.residual[sender, low:high])
         return arrived
 
-    def _hold(self, numbers: Real, place: int, rank: int, low: int, high: int) -> None:
-        """Write what ``rank`` holds from the hop at ``place`` on."""
-        if self.held is not None:
-            self.held[place:, rank, low:high] = numbers
+    def _note(self, numbers: Real, step: int, rank: int, low: int, high: int) -> None:
+        """Write into the record what ``rank`` holds from ``step`` on."""
+        if self.record is not None:
+            self.record[step:, rank, low:high] = numbers
 
 
-def ring_sum_at_once(numbers: Real, wire: WireFormat, divisor: int, bounds: Sequence[tuple[int, int]]) -> Single | None:
-    """Return what :meth:`Ring.reduced` returns for every chunk, bit for bit, with all messages of a step encoded together.
+def transmit(numbers: Real, wire: WireFormat, rng: np.random.Generator | None, rank: int, content: str, first: int) -> Single:
+    """Return what one message decodes to, or refuse it by the rank that sends it and the element that cannot be sent.
 
-    ``numbers``, shape (ranks, n), is cut at ``bounds``; the result has shape (n,). The result is None if the messages must go
-    one by one: see :func:`may_be_at_once`. It is None too if a message cannot be sent; sent one by one, it is refused by name.
+    Parameters
+    ----------
+    numbers : array, shape (n,)
+        The message before it is encoded.
+    wire : WireFormat
+        The format of the message.
+    rng : numpy.random.Generator, optional
+        The source of stochastic rounding.
+    rank : int
+        The sender.
+    content : str
+        What the message is, in words.
+    first : int
+        The place of the first number in the row of the sender.
+
+    Examples
+    --------
+    >>> FP16 = WireFormat("FP16")
+    >>> transmit(np.array([1.0, 7e4]), FP16, None, rank=1, content="chunk 2", first=6)
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: rank 1 cannot send element 7, value 1 of chunk 2: FP16 carries
+    numbers up to 65504, but value 1 is 70000: scale the numbers down, or send BF16, which has the range of FP32
     """
-    if not may_be_at_once(numbers, wire):
-        return None
-    parts, inside = cut(numbers, bounds)
-    chunk = np.arange(parts.shape[1])
     try:
-        total: Real = parts[chunk, chunk]
+        return wire.decode(wire.encode(numbers, rng))
+    except HybridLabError as why:
+        infinite = np.flatnonzero(~np.isfinite(numbers))
+        place = int(infinite[0]) if infinite.size else int(np.argmax(np.abs(numbers)))
+        reason = f"the sum is beyond {numbers.dtype}: scale the numbers down" if infinite.size else why
+        element = f"element {first + place}, value {place} of {content}"
+        raise HybridLabError(f"rank {rank} cannot send {element}: {reason}", "too-large") from None
+
+
+def ring_sum_together(numbers: Real, wire: WireFormat, divisor: int, bounds: Sequence[tuple[int, int]]) -> Single | None:
+    """Return what :meth:`RingSum.finished` returns for every chunk, bit for bit, with all messages of a step encoded together.
+
+    Parameters
+    ----------
+    numbers : array, shape (ranks, n)
+        What each rank starts with.
+    wire : WireFormat
+        The format of every message.
+    divisor : int
+        What the finished chunks are divided by.
+    bounds : sequence of (int, int)
+        The first column of each chunk, and the column after its last.
+
+    Returns
+    -------
+    array, shape (n,), or None
+        None if the messages must be encoded one by one (see :func:`can_go_together`), or if one cannot be sent. Sent one by
+        one, such a message is refused by name.
+    """
+    if not can_go_together(numbers, wire):
+        return None
+    chunks, inside = padded_chunks(numbers, bounds)
+    chunk = np.arange(chunks.shape[1])
+    try:
+        total: Real = chunks[chunk, chunk]
         for step in range(1, len(numbers)):
-            total = delivered(total, wire) + parts[(chunk + step) % len(numbers), chunk]
-        done = delivered(total / divisor if divisor > 1 else total, wire)[inside]
+            total = transmit_rows(total, wire) + chunks[(chunk + step) % len(numbers), chunk]
+        finished = transmit_rows(total / divisor if divisor > 1 else total, wire)[inside]
     except HybridLabError:
         return None
-    return done if np.isfinite(done).all() else None
+    return finished if np.isfinite(finished).all() else None
 
 
-def may_be_at_once(numbers: Real, wire: WireFormat) -> bool:
+def can_go_together(numbers: Real, wire: WireFormat) -> bool:
     """Return whether the messages of all chunks can be encoded together.
 
     Long messages are faster one by one. Stochastic rounding draws its random numbers message by message, in a fixed order.
     """
     ranks, size = numbers.shape
-    return not wire.stochastic and 0 < size <= AT_ONCE * ranks
+    return not wire.stochastic and 0 < size <= SMALL_CHUNK * ranks
 
 
-def cut(numbers: Real, bounds: Sequence[tuple[int, int]]) -> tuple[Real, npt.NDArray[np.bool_]]:
-    """Return the chunks of every rank that have numbers, shape (ranks, chunks, longest), and which of their places have one.
+def padded_chunks(numbers: Real, bounds: Sequence[tuple[int, int]]) -> tuple[Real, npt.NDArray[np.bool_]]:
+    """Return the chunks of every rank, padded with zeros to equal length, and a mask that is True where there is no padding.
 
-    The rest is filled up with zeros.
+    Empty chunks are left out. The shapes are (ranks, chunks, longest) and (chunks, longest).
 
-    >>> cut(np.array([[1.0, 2.0, 3.0]]), [(0, 2), (2, 3)])[0]
+    >>> padded_chunks(np.array([[1.0, 2.0, 3.0]]), [(0, 2), (2, 3)])[0]
     array([[[1., 2.],
             [3., 0.]]])
     """
@@ -132,12 +196,12 @@ def cut(numbers: Real, bounds: Sequence[tuple[int, int]]) -> tuple[Real, npt.NDA
     return np.where(inside, numbers[:, np.minimum(place, numbers.shape[1] - 1)], 0), inside
 
 
-def delivered(messages: Real, wire: WireFormat) -> Single:
-    """Return what each row of ``messages`` decodes to, a message of its own, though all are encoded as one.
+def transmit_rows(messages: Real, wire: WireFormat) -> Single:
+    """Return what each row of ``messages``, shape (messages, n), decodes to as a message of its own; all are encoded in one call.
 
-    Zeros at the end of a row change no scale. What FP32 cannot carry becomes infinite; other formats refuse theirs.
+    Zeros at the end of a row change no scale. FP32 turns numbers beyond its range into infinity; other formats refuse them.
 
-    >>> delivered(np.array([[127.0, 0.6], [254.0, 3.1]]), WireFormat("INT8"))
+    >>> transmit_rows(np.array([[127.0, 0.6], [254.0, 3.1]]), WireFormat("INT8"))
     array([[127.,   1.],
            [254.,   4.]], dtype=float32)
     """

@@ -1,4 +1,4 @@
-"""The thread of one device: its operations in their order, its rings, its optimiser, each at the time it was measured."""
+"""The thread of one device: it runs the device's operations in their order, then its rings and its optimiser, and measures each."""
 
 import time
 from collections.abc import Callable
@@ -15,142 +15,168 @@ from hybridlab.schedule import Op
 from hybridlab.step.replicas import Replicated
 from hybridlab.timeline.spans import ALL_GATHER, OPTIMISER, REDUCE_SCATTER
 
-Work = Callable[[int, Op, Any], Any]  # rank, operation, what the operation it needs returned -> what those that need it get
-Gradients = Callable[[int, int], Floats]  # rank, stage -> the gradients that the ring averages, in place
-Span = tuple[int, int, float, float, int, int, int, int]  # kind, device, start, end, stage, chunk, step, peer
+WorkFunction = Callable[[int, Op, Any], Any]  # (rank, operation, output of the operation that it needs) -> its own output
+GradientsFunction = Callable[[int, int], Floats]  # (rank, stage) -> gradients that the ring averages in place
+SpanRow = tuple[int, int, float, float, int, int, int, int]  # kind, device, start, end, stage, chunk, step, peer
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What all threads of a run share. Times are in seconds; ``lasts`` has one an operation, ``readers`` who needs its output.
+    """What all threads of a run share. All times are in seconds.
 
-    ``late`` has the latency of the message to each operation, 0 where it needs none.
+    Parameters
+    ----------
+    schedule : Replicated
+        The operations of all ranks; a row is one operation of one rank.
+    holders : array, shape (stages, holders)
+        The ranks that average the gradients of each stage.
+    ring_order : tuple of int
+        The stages in the order in which their rings run. The same stage order on all devices prevents deadlock.
+    readers : dict
+        The rows that need the output of a row.
+    durations : list
+        How long each row lasts.
+    delays : list
+        The latency of the message to each row, 0 if it needs none.
+    ring_step : float
+        How long one step of a ring lasts.
+    optimiser : float
+        How long the optimiser of a device lasts.
+    work, gradients, wait, lost
+        As for :func:`run_threads`.
     """
 
     schedule: Replicated
     holders: Ints
     ring_order: tuple[int, ...]
     readers: dict[int, list[int]]
-    lasts: list[float]
-    late: list[float]
-    hop: float
-    update: float
-    work: Work | None
-    gradients: Gradients | None
+    durations: list[float]
+    delays: list[float]
+    ring_step: float
+    optimiser: float
+    work: WorkFunction | None
+    gradients: GradientsFunction | None
     wait: bool
     lost: frozenset[Op]
 
 
 @dataclass
 class Device:
-    """One device's thread; ``start`` and ``end`` are shared, each row written by the one thread that runs it."""
+    """The thread of one device.
+
+    All threads share ``start`` and ``end``, the measured times of each row in seconds; each row is written by the one thread that
+    runs it.
+    """
 
     rank: int
     shared: Shared
     exchange: Exchange
     start: Floats
     end: Floats
-    spans: list[Span] = field(default_factory=list)
-    _own: dict[int, Any] = field(default_factory=dict)  # outputs that stay on this device, by row
-    _at: str = "the start"
+    spans: list[SpanRow] = field(default_factory=list)
+    _own_outputs: dict[int, Any] = field(default_factory=dict)  # outputs that stay on this device, by the row that needs them
+    _current: str = "the start"  # what runs now, for error messages
 
     def run(self) -> None:
-        """Run to the end; whatever goes wrong stops all threads and is kept for the caller."""
+        """Run the whole step. An error stops all threads and is kept for the caller."""
         try:
-            self._whole_step()
+            self._run_step()
         except StoppedError:
-            pass  # the fault that stopped this thread is kept already
-        except BaseException as why:  # whatever work raises must reach the caller: nobody looks into a thread
-            fault = HybridLabError(f"device {self.rank} failed at {self._at}: {_told(why)}")
+            pass  # the error that stopped this thread is kept already
+        except BaseException as why:  # whatever work raises must reach the caller, who sees nothing of this thread
+            fault = HybridLabError(f"device {self.rank} failed at {self._current}: {_error_text(why)}", "device-failed")
             fault.__cause__ = why
             self.exchange.stop(fault)
         finally:
             self.exchange.leave()
 
-    def _whole_step(self) -> None:
+    def _run_step(self) -> None:
         self.exchange.meet(self.rank, "the others to start")
         schedule, first = self.shared.schedule, self.shared.schedule.first.tolist()
         rows = range(first[self.rank], [*first, schedule.kind.size][self.rank + 1])
-        second = set((schedule.pairs + 1).tolist())
+        second_of_pair = set((schedule.pairs + 1).tolist())
         for row in rows:
-            if row not in second:
-                self._turn([row, row + 1] if row + 1 in second else [row])
+            if row not in second_of_pair:
+                self._run_turn([row, row + 1] if row + 1 in second_of_pair else [row])
         self.exchange.meet(self.rank, "the end of all other pipelines")
         for stage in self.shared.ring_order:
-            held = self.shared.holders[stage].tolist()
-            if self.rank in held:
-                self._at = f"the ring of stage {stage}"
-                self._ring(stage, held)
+            ranks = self.shared.holders[stage].tolist()
+            if self.rank in ranks:
+                self._current = f"the ring of stage {stage}"
+                self._run_ring(stage, ranks)
         start = end = time.perf_counter()
-        if self.shared.update:
-            self.exchange.sleep(start + self.shared.update)
+        if self.shared.optimiser:
+            self.exchange.sleep(start + self.shared.optimiser)
             end = time.perf_counter()
         self.spans.append((OPTIMISER, self.rank, start, end, -1, -1, -1, -1))
 
-    def _turn(self, rows: list[int]) -> None:
-        """Run one operation, or the two of an overlapped pair: wait for what they need, compute, pass it on."""
+    def _run_turn(self, rows: list[int]) -> None:
+        """Run one operation, or the two of an overlapped pair: wait for their inputs, compute, send the outputs."""
         schedule, shared = self.shared.schedule, self.shared
-        given = [self._input(row) for row in rows]
+        inputs = [self._input(row) for row in rows]
         start = time.perf_counter()
         outputs = []
-        for row, message in zip(rows, given, strict=True):
+        for row, message in zip(rows, inputs, strict=True):
             op = schedule.ops[row]
-            self._at = f"{op}, {op.words}"
+            self._current = f"{op}, {op.words}"
             outputs.append(None if shared.work is None else shared.work(self.rank, op, message))
-        self.exchange.sleep(start + shared.lasts[rows[0]])
+        self.exchange.sleep(start + shared.durations[rows[0]])
         end = time.perf_counter()
         for row, output in zip(rows, outputs, strict=True):
             self.start[row], self.end[row] = start, end
             for reader in shared.readers.get(row, ()):
                 receiver = int(schedule.device[reader])
                 if receiver == self.rank:
-                    self._own[reader] = output
+                    self._own_outputs[reader] = output
                 elif schedule.ops[row] not in shared.lost:
-                    self.exchange.put(self.rank, receiver, reader, Message(output, end + shared.late[reader]))
+                    self.exchange.put(self.rank, receiver, reader, Message(output, end + shared.delays[reader]))
 
     def _input(self, row: int) -> Any:
-        source, op = int(self.shared.schedule.source[row]), self.shared.schedule.ops[row]
-        if source < 0 or not self.shared.schedule.crosses[row]:
-            return self._own.pop(row, None)
+        """Return the output that a row needs, once it is there; None if it needs none."""
+        schedule = self.shared.schedule
+        source = int(schedule.source[row])
+        if source < 0 or not schedule.crosses[row]:
+            return self._own_outputs.pop(row, None)
         if not self.shared.wait:
             return None
-        return self.exchange.take(
-            int(self.shared.schedule.device[source]), self.rank, row, f"the output of {self.shared.schedule.ops[source]}", op
-        )
+        sender, content = int(schedule.device[source]), f"the output of {schedule.ops[source]}"
+        return self.exchange.take(sender, self.rank, row, content, schedule.ops[row])
 
-    def _ring(self, stage: int, held: list[int]) -> None:
-        """Average the gradients of a stage: 2(D-1) steps, each sends one of D pieces on and takes one in."""
-        ranks, place = len(held), held.index(self.rank)
-        right, left = held[(place + 1) % ranks], held[place - 1]
-        pieces = _pieces(self.shared.gradients, self.rank, stage, ranks)
-        for step in range(2 * (ranks - 1)):
-            phase, turn = divmod(step, ranks - 1)
-            sent = (place + phase - turn) % ranks
+    def _run_ring(self, stage: int, ranks: list[int]) -> None:
+        """Average the gradients of a stage over D ranks: 2(D-1) steps, in each of which every rank sends one of D chunks."""
+        count, place = len(ranks), ranks.index(self.rank)
+        right, left = ranks[(place + 1) % count], ranks[place - 1]
+        chunks = _chunks_of_gradients(self.shared.gradients, self.rank, stage, count)
+        for step in range(2 * (count - 1)):
+            phase, turn = divmod(step, count - 1)  # phase 0: reduce-scatter, 1: all-gather
+            sent = (place + phase - turn) % count
             start = time.perf_counter()
-            self.exchange.put(self.rank, right, (stage, step), Message(pieces[sent].copy(), start + self.shared.hop))
-            message = f"step {step} of the ring of stage {stage}"
-            came = self.exchange.take(left, self.rank, (stage, step), message)
-            self.exchange.sleep(start + self.shared.hop)
-            taken = pieces[(sent - 1) % ranks]
-            if came.size != taken.size:
-                message = f"gradients of stage {stage} must have one length on all its ranks"
-                raise HybridLabError(f"{message}, but rank {left} sent {came.size} numbers for a piece of {taken.size}")
-            taken[:] = came if phase else taken + came
+            self.exchange.put(self.rank, right, (stage, step), Message(chunks[sent].copy(), start + self.shared.ring_step))
+            arrived = self.exchange.take(left, self.rank, (stage, step), f"step {step} of the ring of stage {stage}")
+            self.exchange.sleep(start + self.shared.ring_step)
+            own = chunks[(sent - 1) % count]
+            if arrived.size != own.size:
+                wanted = f"gradients of stage {stage} must have one length on all its ranks"
+                found = f"rank {left} sent a chunk of {arrived.size} numbers, but rank {self.rank} has {own.size}"
+                raise HybridLabError(f"{wanted}: {found}", "wrong-length")
+            own[:] = arrived if phase else own + arrived
             kind = ALL_GATHER if phase else REDUCE_SCATTER
             self.spans.append((kind, self.rank, start, time.perf_counter(), stage, sent, turn, right))
-        for piece in pieces:
-            piece /= ranks
+        for chunk in chunks:
+            chunk /= count
 
 
-def _told(why: BaseException) -> str:
+def _error_text(why: BaseException) -> str:
     try:
         return f"{type(why).__name__}: {why}"
-    except Exception:  # whatever a broken __str__ raises: the fault to tell of is another
+    except Exception:  # a broken __str__ can raise anything, and must not hide the first error
         return type(why).__name__
 
 
-def _pieces(gradients: Gradients | None, rank: int, stage: int, ranks: int) -> list[Floats]:
+def _chunks_of_gradients(gradients: GradientsFunction | None, rank: int, stage: int, ranks: int) -> list[Floats]:
+    """Return the gradients of a stage as one chunk a rank, which are views of them, or refuse them."""
     whole = np.zeros(0) if gradients is None else gradients(rank, stage)
     if not (isinstance(whole, np.ndarray) and whole.ndim == 1 and whole.dtype == np.float64 and whole.flags.writeable):
-        raise HybridLabError(f"gradients must return an array of float64 with one axis that the ring can write to, not {short_repr(whole)}")
+        wanted = "gradients must return an array of float64 with one axis that the ring can write to"
+        raise HybridLabError(f"{wanted}, not {short_repr(whole)}", "wrong-type")
     return np.array_split(whole, ranks)

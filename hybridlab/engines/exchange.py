@@ -1,4 +1,4 @@
-"""What passes between threads: queues of messages, meetings, the word to stop, and the proof that nothing can arrive any more."""
+"""What threads exchange: queues of messages, meetings of all, one stop for all, and the detection of deadlocks."""
 
 import threading
 import time
@@ -10,8 +10,8 @@ from hybridlab.errors import Deadlock
 from hybridlab.schedule import Op
 from hybridlab.schedule.validation import Problem
 
-MOST_NAMED = 8  # devices in one sentence
-LOOK = 0.1  # seconds between two looks for an interrupt
+MOST_DEVICES_NAMED = 8  # in one sentence
+CHECK_INTERVAL = 0.1  # seconds between two checks for an interrupt
 
 
 class StoppedError(Exception):
@@ -19,26 +19,49 @@ class StoppedError(Exception):
 
 
 class Message(NamedTuple):
-    """What a sender put into a queue, and from when on the receiver can use it (``time.perf_counter``, seconds)."""
+    """A message in a queue.
+
+    Parameters
+    ----------
+    content : object
+        What the sender put in.
+    usable : float
+        From when on the receiver can use it, in seconds of ``time.perf_counter``.
+    """
 
     content: Any
     usable: float
 
 
 class Wait(NamedTuple):
-    """What a device is blocked for: a message by its ``name`` (None: a meeting of all), at operation ``op`` (None: at none)."""
+    """What a blocked device waits for.
+
+    Parameters
+    ----------
+    name : object
+        The name of the message; None for a meeting of all devices.
+    content : str
+        What it waits for, in words.
+    op : Op, optional
+        The operation that needs it.
+    """
 
     name: Any
-    what: str
+    content: str
     op: Op | None
 
 
 class Exchange:
-    """One queue for each pair of a sender and a receiver, shared by the threads of ``devices`` devices.
+    """One queue for each pair of a sender and a receiver, shared by the threads of all devices.
 
-    A receiver takes the message that it names and leaves the others in the queue, so that what arrives out of order is kept.
-    Messages are there as soon as they are put, so when all threads are blocked at once, none can ever go on: the last one to
-    block finds the :class:`Deadlock`, without any clock. The first fault stops all threads, sleeping ones too.
+    A receiver takes a message by its name and leaves the others in the queue, so that messages may arrive out of order. A message is
+    in the queue as soon as it is put. So when all threads are blocked at the same time, no message can arrive any more: the last
+    thread to block stops them all with a :class:`Deadlock`, without a timeout. Any error stops all threads, also while they sleep.
+
+    Parameters
+    ----------
+    devices : int
+        The number of devices.
     """
 
     def __init__(self, devices: int) -> None:
@@ -53,35 +76,38 @@ class Exchange:
         self._finished = threading.Event()
 
     def put(self, sender: int, receiver: int, name: Any, message: Message) -> None:
-        """Put a message under its ``name`` into the queue from ``sender`` to ``receiver``; never waits."""
+        """Put a message under its ``name`` into the queue from ``sender`` to ``receiver``, without waiting."""
         with self._lock:
             self._queues[sender, receiver][name] = message
             if receiver in self._waits and self._waits[receiver].name == name:
-                self._awaken(receiver)
+                self._wake_up(receiver)
 
-    def take(self, sender: int, receiver: int, name: Any, what: str, op: Op | None = None) -> Any:
-        """Return the content of the message ``name``, once it is there and usable. An error calls it ``what``."""
+    def take(self, sender: int, receiver: int, name: Any, content: str, op: Op | None = None) -> Any:
+        """Return the content of the message ``name`` once it is there and usable.
+
+        ``content`` says in words what it is, and ``op`` which operation needs it, for the sentence of a deadlock.
+        """
         with self._lock:
             queue = self._queues[sender, receiver]
             if name not in queue:
-                self._block(receiver, Wait(name, f"{what} from device {sender}", op))
+                self._block(receiver, Wait(name, f"{content} from device {sender}", op))
             message = queue.pop(name)
         self.sleep(message.usable)
         return message.content
 
-    def meet(self, device: int, what: str) -> None:
-        """Wait until every device is here."""
+    def meet(self, device: int, content: str) -> None:
+        """Wait until every device has called this. ``content`` says in words what is waited for."""
         with self._lock:
             self._met.add(device)
             if len(self._met) == len(self._wake):
                 for each in self._met - {device}:
-                    self._awaken(each)
+                    self._wake_up(each)
                 self._met = set()
             else:
-                self._block(device, Wait(None, what, None))
+                self._block(device, Wait(None, content, None))
 
     def leave(self) -> None:
-        """Tell that a device has finished: whoever still waits may now wait for ever."""
+        """Note that a device has finished. If all others wait, they now wait for ever."""
         with self._lock:
             self._running -= 1
             self._find_deadlock()
@@ -89,12 +115,12 @@ class Exchange:
                 self._finished.set()
 
     def wait_for_all(self) -> None:
-        """Wait until every device has finished. An interrupted wait can be taken up again, other than that of ``Thread.join``."""
-        while not self._finished.wait(LOOK):
-            pass  # an interrupt that comes just before a wait begins does not end it
+        """Wait until every device has finished. Unlike ``Thread.join``, this can be called again after an interrupt."""
+        while not self._finished.wait(CHECK_INTERVAL):
+            pass  # an interrupt that comes just before a wait begins does not end that wait
 
     def sleep(self, until: float) -> None:
-        """Sleep until ``time.perf_counter`` shows ``until``, or raise :class:`StoppedError` as soon as the threads are stopped."""
+        """Sleep until ``time.perf_counter`` reaches ``until``, or raise :class:`StoppedError` as soon as the threads are stopped."""
         while (left := until - time.perf_counter()) > 0:
             if self._stopped.wait(left):
                 raise StoppedError
@@ -106,7 +132,7 @@ class Exchange:
             raise StoppedError
 
     def stop(self, fault: BaseException) -> None:
-        """Stop all threads; the first fault is the one that is kept."""
+        """Stop all threads. Only the first error is kept, in ``fault``."""
         with self._lock:
             self._stop(fault)
 
@@ -116,11 +142,12 @@ class Exchange:
         for each in self._wake:
             each.notify()
 
-    def _awaken(self, device: int) -> None:
+    def _wake_up(self, device: int) -> None:
         del self._waits[device]
         self._wake[device].notify()
 
     def _block(self, device: int, wait: Wait) -> None:
+        """Block the device until it is woken up or stopped."""
         self._waits[device] = wait
         self._find_deadlock()
         while device in self._waits:
@@ -128,14 +155,15 @@ class Exchange:
             self._wake[device].wait()
 
     def _find_deadlock(self) -> None:
-        """Stop all threads if each one that is left is blocked: a put would have woken the one it was for."""
+        """Stop all threads if every running one is blocked: no thread is left that could put a message."""
         if self._waits and len(self._waits) == self._running:
-            stuck = [Problem(_sentence(device, wait), "waits-for-ever", device, op=wait.op) for device, wait in sorted(self._waits.items())]
-            message = "; ".join(problem.sentence for problem in stuck[:MOST_NAMED])
-            more = f"; so do {counted(len(stuck) - MOST_NAMED, 'device')} more" if len(stuck) > MOST_NAMED else ""
-            self._stop(Deadlock(f"every thread waits and no message is on its way: {message}{more}", "deadlock", tuple(stuck)))
+            stuck = [Problem(_wait_sentence(device, wait), "deadlock", device, op=wait.op) for device, wait in sorted(self._waits.items())]
+            first = "; ".join(problem.sentence for problem in stuck[:MOST_DEVICES_NAMED])
+            unnamed = len(stuck) - MOST_DEVICES_NAMED
+            more = f"; so do {counted(unnamed, 'device')} more" if unnamed > 0 else ""
+            self._stop(Deadlock(f"every thread waits and no message is on its way: {first}{more}", "deadlock", tuple(stuck)))
 
 
-def _sentence(device: int, wait: Wait) -> str:
+def _wait_sentence(device: int, wait: Wait) -> str:
     at = "" if wait.op is None else f" stands at {wait.op} and"
-    return f"device {device}{at} waits for {wait.what}"
+    return f"device {device}{at} waits for {wait.content}"

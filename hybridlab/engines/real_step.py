@@ -1,4 +1,4 @@
-"""One training step of a small network, really computed by the threads of a run: what each operation does to its arrays."""
+"""One training step of a small network, computed by the threads of a run: what each operation does to its arrays."""
 
 from typing import Any
 
@@ -9,19 +9,46 @@ from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.step.replicas import holders
-from hybridlab.training.network import Network, activated, slope
-from hybridlab.training.stage import Activations, Halfway, add_gradients, cross_entropy, halfway_through, sums_of
+from hybridlab.training.network import (
+    Activations,
+    Halfway,
+    Network,
+    activated,
+    add_weight_gradients,
+    backward_through,
+    cross_entropy,
+    forward_through,
+    slope,
+)
 
 
 class RealStep:
     """The arithmetic of one training step for :func:`run_threads`: pass its ``work`` and its ``gradients``.
 
-    ``weights`` are those of the whole network, shape (parameters,), the same on every device that holds them; ``inputs`` have shape
-    (replicas, microbatches, samples, features) and ``labels`` (replicas, microbatches, samples). A device keeps its activations
-    and its gradients to itself; between stages go only messages. After the rings ``gradients(rank, stage)`` is, on every
-    rank that holds the stage, the gradient of the mean loss over all samples; ``loss`` is that mean. Gradients add up, so each step
-    needs a new one.
+    A device keeps its activations and its gradients to itself; between stages only messages pass. After the rings
+    ``gradients(rank, stage)`` is the gradient of the mean loss over all samples, on every rank that holds the stage, and ``loss`` is that
+    mean. Gradients add up from run to run, so each step needs a new ``RealStep``.
 
+    Parameters
+    ----------
+    network : Network
+        The layers, spread evenly over the stages.
+    schedule : Schedule
+        The schedule of one pipeline.
+    weights : array, shape (parameters,)
+        The parameters of the whole network, the same on all replicas.
+    inputs : array, shape (replicas, microbatches, samples, features)
+        The samples of the step.
+    labels : array, shape (replicas, microbatches, samples)
+        Their classes, whole numbers from 0.
+
+    Raises
+    ------
+    HybridLabError
+        The shapes do not fit the network and the schedule.
+
+    Examples
+    --------
     >>> from hybridlab import build
     >>> from hybridlab.engines import run_threads
     >>> network, rng = Network((4, 3, 2)), np.random.default_rng(0)
@@ -34,24 +61,27 @@ class RealStep:
 
     def __init__(self, network: Network, schedule: Schedule, weights: Floats, inputs: Floats, labels: Ints) -> None:
         if not isinstance(network, Network) or not isinstance(schedule, Schedule):
-            raise HybridLabError(f"RealStep takes a Network and a Schedule, not {short_repr(network)} and {short_repr(schedule)}")
+            raise HybridLabError(
+                f"RealStep takes a Network and a Schedule, not {short_repr(network)} and {short_repr(schedule)}", "wrong-type"
+            )
         self.network, self.schedule = network, schedule
         self._inputs, self._labels = network.samples(inputs, labels)
         if self._labels.ndim != 3 or not self._labels.size or self._labels.shape[1] != schedule.microbatches:
-            wanted = f"shape (replicas, {schedule.microbatches}, samples, {network.sizes[0]})"
-            raise HybridLabError(f"inputs must have {wanted}, the microbatches those of the schedule, not {self._inputs.shape}")
-        network.unpacked(weights)  # refuses another number of parameters
+            wanted = f"shape (replicas, {schedule.microbatches}, samples, {network.sizes[0]}) with as many microbatches as the schedule"
+            raise HybridLabError(f"inputs must have {wanted}, not {self._inputs.shape}", "wrong-shape")
+        network.unpacked(weights)  # raises for another number of parameters
         if weights.ndim != 1:
-            raise HybridLabError(f"weights must be one vector for all devices, shape ({network.parameters},), not {weights.shape}")
+            wanted = f"weights must be one vector for all devices, shape ({network.parameters},)"
+            raise HybridLabError(f"{wanted}, not {weights.shape}", "wrong-shape")
         cut = network.stages(schedule.stages)
         ends = np.cumsum([network.count(layers) for layers in cut])
         parts = np.split(weights, ends[:-1])
         self._layers = [network.unpacked(part, layers) for part, layers in zip(parts, cut, strict=True)]
-        held = [(int(rank), stage) for stage, ranks in enumerate(holders(schedule, len(self._labels))) for rank in ranks]
-        self._gradients = {place: np.zeros(parts[place[1]].shape) for place in held}
-        self._slots = {(rank, stage): network.unpacked(self._gradients[rank, stage], cut[stage]) for rank, stage in held}
+        places = [(int(rank), stage) for stage, ranks in enumerate(holders(schedule, len(self._labels))) for rank in ranks]
+        self._gradients = {(rank, stage): np.zeros(parts[stage].shape) for rank, stage in places}
+        self._layer_gradients = {(rank, stage): network.unpacked(self._gradients[rank, stage], cut[stage]) for rank, stage in places}
         self._losses = np.zeros(self._labels.shape[:2])
-        # Threads share these two, but never an entry: each belongs to the rank in its key.
+        # Threads share these two, but never an entry: each entry belongs to the rank in its key.
         self._kept: dict[tuple[int, int, int], Activations] = {}
         self._halfway: dict[tuple[int, int, int], Halfway] = {}
 
@@ -61,40 +91,53 @@ class RealStep:
         return float(self._losses.sum() / self._labels.size)
 
     def gradients(self, rank: int, stage: int) -> Floats:
-        """Return the gradients of a stage that a rank holds, shape (parameters,): the array itself, for the ring to write to."""
+        """Return the gradients of a stage on a rank, shape (parameters,). The ring writes the average into this array.
+
+        Raises :class:`HybridLabError` if the rank does not hold the stage.
+        """
         try:
             return self._gradients[rank, stage]
         except (KeyError, TypeError):
-            raise HybridLabError(f"rank {short_repr(rank)} holds no gradients of a stage {short_repr(stage)}") from None
+            raise HybridLabError(f"rank {short_repr(rank)} holds no gradients of stage {short_repr(stage)}", "not-held") from None
 
     def work(self, rank: int, op: Op, message: Any) -> Floats | None:
-        """Return what ``op`` sends on: activations or the gradient at the stage's input; None where nobody needs it."""
+        """Return what ``op`` sends: the output of its stage, or the gradient at the stage's input; None if nothing needs it.
+
+        Parameters
+        ----------
+        rank : int
+            The device that runs the operation.
+        op : Op
+            The operation.
+        message : array, optional
+            The output of the operation that it needs, from another stage.
+        """
         place, layers = (rank, op.stage, op.microbatch), self._layers[op.stage]
         if op.kind is Kind.F:
             return self._forward(place, op, message)
         if op.kind is Kind.W:
-            add_gradients(self._slots[rank, op.stage], self._halfway.pop(place))
+            add_weight_gradients(self._layer_gradients[rank, op.stage], self._halfway.pop(place))
             return None
         inputs, output = self._kept.pop(place)
         last = op.stage == self.schedule.stages - 1
         delta = output if last else message * slope(output, self.network.activation)
-        halfway = halfway_through(layers, inputs, delta, self.network.activation)
+        halfway = backward_through(layers, inputs, delta, self.network.activation)
         if op.kind is Kind.I:
             self._halfway[place] = halfway
         else:
-            add_gradients(self._slots[rank, op.stage], halfway)
+            add_weight_gradients(self._layer_gradients[rank, op.stage], halfway)
         return halfway.deltas[0] @ layers[0].matrix.T if op.stage else None
 
     def _forward(self, place: tuple[int, int, int], op: Op, message: Any) -> Floats | None:
         replica = place[0] // self.schedule.devices
-        given = message if op.stage else self._inputs[replica, op.microbatch]
-        inputs, output = sums_of(self._layers[op.stage], given, self.network.activation)
+        stage_input = message if op.stage else self._inputs[replica, op.microbatch]
+        inputs, output = forward_through(self._layers[op.stage], stage_input, self.network.activation)
         if op.stage < self.schedule.stages - 1:
             output = activated(output, self.network.activation)
             self._kept[place] = Activations(inputs, output)
             return output
         losses, gradient = cross_entropy(output, self._labels[replica, op.microbatch])
         self._losses[replica, op.microbatch] = losses
-        of_a_replica = self._labels[0].size
-        self._kept[place] = Activations(inputs, gradient * self.schedule.copies / of_a_replica)
+        samples = self._labels[0].size  # of a replica
+        self._kept[place] = Activations(inputs, gradient * self.schedule.copies / samples)
         return None

@@ -1,8 +1,13 @@
-"""A schedule run for real: a thread a device, queues between them, every operation measured."""
+"""Schedules run by threads: a thread for each device, queues between them, every operation measured.
+
+Also a measurement of whether a call lets other threads run at the same time.
+"""
 
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +15,7 @@ import numpy as np
 from hybridlab.arrays import Floats
 from hybridlab.checks import each_of, in_a_second, one_time, removed_arguments, short_repr, true_or_false
 from hybridlab.costs import Costs
-from hybridlab.engines.device import Device, Gradients, Shared, Span, Work
+from hybridlab.engines.device import Device, GradientsFunction, Shared, SpanRow, WorkFunction
 from hybridlab.engines.exchange import Exchange
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op, Operations, Schedule
@@ -22,6 +27,7 @@ from hybridlab.timeline.spans import Spans, join_spans
 
 MOST_THREADS = 256
 LONGEST_SLEEP = 600.0  # seconds
+TICK = 0.0005  # seconds between two readings of the clock
 FREE = Costs(forward=0, backward=0)
 
 
@@ -35,59 +41,135 @@ def run_threads(
     *,
     ring_step: float | None = None,
     optimiser: float = 0.0,
-    work: Work | None = None,
-    gradients: Gradients | None = None,
+    work: WorkFunction | None = None,
+    gradients: GradientsFunction | None = None,
     wait: bool = True,
     lost: Iterable[Op | str] = (),
 ) -> Timeline:
-    """Return the measured timeline of one step of ``replicas`` pipelines, in which each device is a thread of its own.
+    """Return the measured timeline of one step of ``replicas`` pipelines, with a thread for each device.
 
-    Each thread runs its device's operations in their order. What an operation needs from another device comes as a message
-    through a queue, and is usable the latency ``p2p`` of the costs after it was sent; the sender does not wait. An operation sleeps
-    for its duration in ``costs`` (None: none), one step of a ring for ``ring_step``, a device's optimiser for ``optimiser``, all in
-    the unit of the costs, as in :func:`~hybridlab.hybrid_step`: when all pipelines have ended, each rank exchanges 2(D-1) messages in
-    the ring of each of its stages. The timeline has the unit of the costs, ms where there are none. A measured time is never below
-    its cost.
+    Each thread runs its device's operations in their order. An operation sleeps for its duration, or computes. What it needs from
+    another device comes as a message through a queue. The receiver can use a message once the latency ``p2p`` of the costs has passed
+    since it was sent; the sender does not wait. When all pipelines have ended, each rank runs the rings of its stages, 2(D-1)
+    messages each, and then its optimiser. A measured time is never shorter than its cost.
 
-    ``work(rank, op, message)`` computes an operation for real; ``message`` is what it returned for the operation that this one is
-    computed from (None for the first stage's forwards). ``gradients(rank, stage)`` returns the array, shape (parameters,),
-    that the ring of that stage averages in place. An operation lasts as long as its work, but at least its cost.
+    When all threads wait, nothing can arrive any more, and the run ends at once. No thread is left after a run, whether it ended
+    or failed.
 
-    Two faults to plant: without ``wait`` no operation waits for a message; messages with the output of the operations ``lost``
-    never arrive. When all threads wait, the run ends at once with a :class:`Deadlock` that says where each device
-    stands. What ``work`` raises ends the run with a :class:`HybridLabError` from it that names device and operation, as soon
-    as every call of ``work`` that had begun has returned. No thread is left. Raises :class:`HybridLabError` for costs of several
-    settings or without a unit, sleeps of more than 10 minutes, and where threads cannot be started.
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule of one pipeline.
+    costs : Costs, optional
+        How long operations last and messages travel, with a unit; None for no time at all, in ms.
+    replicas : int
+        The number of pipelines.
+    ring_step : float, optional
+        Time of one step of a ring, in the unit of the costs, as in :func:`~hybridlab.hybrid_step`.
+    optimiser : float
+        Time of a device's optimiser, in the unit of the costs.
+    work : callable, optional
+        ``work(rank, op, message)`` computes an operation. ``message`` is what it returned for the operation that this one
+        needs, None for the forwards of the first stage. The operation lasts as long as the call, but at least its cost.
+    gradients : callable, optional
+        ``gradients(rank, stage)`` returns the float64 array, shape (parameters,), that the ring of the stage averages in place.
+    wait : bool
+        False plants a fault: no operation waits for a message.
+    lost : iterable of Op or str
+        Plants a fault: messages with the outputs of these operations never arrive.
 
+    Returns
+    -------
+    Timeline
+        In the unit of the costs, with the spans of messages, rings and optimisers.
+
+    Raises
+    ------
+    Deadlock
+        All threads wait. The error says at which operation each device stands.
+    HybridLabError
+        ``work`` or ``gradients`` has raised an error; the sentence names device and operation, and ``__cause__`` is the error. The
+        run ends as soon as all calls that had begun have returned. Also for costs of several settings or without a unit,
+        sleeps of more than 10 minutes, and if threads cannot be started.
+
+    Examples
+    --------
     >>> from hybridlab import Costs, build
     >>> ran = run_threads(build("1f1b", 2, 4), Costs(forward=1, backward=2), replicas=2, ring_step=1)
     >>> bool(ran.makespan >= (4 + 2 - 1) * (1 + 2) + 2 * 1), ran.spans
     (True, <Spans: 16 send, 16 receive, 4 reduce-scatter, 4 all-gather, 4 optimiser>)
     """
-    if not isinstance(schedule, Schedule) or not isinstance(costs, Costs | None):
-        raise HybridLabError(f"run_threads takes a Schedule and Costs, not {short_repr(schedule)} and {short_repr(costs)}")
+    if not isinstance(schedule, Schedule):
+        raise HybridLabError(f"run_threads takes the Schedule of one pipeline, not {short_repr(schedule)}", "not-a-schedule")
+    if not isinstance(costs, Costs | None):
+        raise HybridLabError(f"run_threads takes Costs, or None for no time at all, not {short_repr(costs)}", "not-costs")
     costs = FREE if costs is None else costs
-    shared = _shared(schedule, costs, replicas, ring_step, optimiser, work, gradients, wait, lost)
+    shared = _checked_run(schedule, costs, replicas, ring_step, optimiser, work, gradients, wait, lost)
     start, end = np.zeros((2, shared.schedule.kind.size))
     exchange = Exchange(shared.schedule.devices)
     devices = [Device(rank, shared, exchange, start, end) for rank in range(shared.schedule.devices)]
-    _run(devices, exchange)
+    _run_devices(devices, exchange)
     zero, second = start.min(), in_a_second(costs.unit, "a run")
     ran = Timeline(shared.schedule, (start - zero) * second, (end - zero) * second, unit=costs.unit)
-    beside = _beside([span for device in devices for span in device.spans], zero, second)
+    spans = _spans_of([span for device in devices for span in device.spans], zero, second)
     if wait:
-        beside = join_spans(*message_spans(ran, costs_of_all(costs, shared.schedule.mesh)), beside)
-    return Timeline(ran.schedule, ran.start, ran.end, beside, ran.unit)
+        spans = join_spans(*message_spans(ran, costs_of_all(costs, shared.schedule.mesh)), spans)
+    return Timeline(ran.schedule, ran.start, ran.end, spans, ran.unit)
 
 
-def _beside(spans: list[Span], zero: float, second: int) -> Spans:
-    """Return the hops and optimisers of all devices as spans, kind by kind, each device by device; a ``second`` has so many units."""
-    rows = sorted(spans, key=lambda span: span[0])
-    kind, device, start, end, stage, chunk, step, peer = map(np.array, zip(*rows, strict=True))
-    return Spans(kind, device, (start - zero) * second, (end - zero) * second, stage=stage, chunk=chunk, step=step, peer=peer)
+def longest_pause(call: Callable[[], object]) -> float:
+    """Return the longest time for which ``call`` kept other threads from running Python, as a share of its duration.
+
+    A second thread reads the clock every half millisecond. A share near 0 says that the call let the second thread run, as sleeping
+    and numpy's matrix products do. A share near 1 says that it kept the interpreter to itself.
+
+    Parameters
+    ----------
+    call : callable
+        A function without arguments. It should last some tenths of a second, since the system and the interpreter switch
+        threads only every few milliseconds.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    HybridLabError
+        ``call`` cannot be called, or a second thread cannot be started. Errors of ``call`` itself pass through.
+
+    Examples
+    --------
+    >>> longest_pause(lambda: time.sleep(0.3)) < 0.5
+    True
+    """
+    if not callable(call):
+        raise HybridLabError(f"longest_pause takes a function without arguments, not {short_repr(call)}", "wrong-type")
+    ticks, done = [time.perf_counter()], threading.Event()
+
+    def tick() -> None:
+        while not done.wait(TICK):
+            ticks.append(time.perf_counter())
+
+    thread = threading.Thread(target=tick, name="clock", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as why:
+        failed = f"longest_pause needs a second thread, which cannot be started ({why})"
+        raise HybridLabError(f"{failed}: a notebook that runs in a browser has none", "no-threads") from why
+    start = time.perf_counter()
+    try:
+        call()
+    finally:
+        end = time.perf_counter()
+        done.set()
+        thread.join()
+    inside = [start, *(tick for tick in ticks if start < tick < end), end]
+    return max(after - before for before, after in pairwise(inside)) / (end - start)
 
 
-def _shared(
+def _checked_run(
     schedule: Schedule,
     costs: Costs,
     replicas: int,
@@ -98,57 +180,73 @@ def _shared(
     wait: Any,
     lost: Any,
 ) -> Shared:
-    everyone = replicate(schedule, replicas)
-    if everyone.devices > MOST_THREADS:
-        raise HybridLabError(f"{everyone.devices:,} devices are more than {MOST_THREADS} threads: take fewer devices or replicas")
+    """Return what all threads share, with times in seconds, or refuse what cannot be run."""
+    mesh_schedule = replicate(schedule, replicas)
+    if mesh_schedule.devices > MOST_THREADS:
+        raise HybridLabError(
+            f"{mesh_schedule.devices:,} devices are more than {MOST_THREADS} threads: take fewer devices or replicas", "too-large"
+        )
     for name, value in (("work", work), ("gradients", gradients)):
         if value is not None and not callable(value):
-            raise HybridLabError(f"{name} is a function, or None, not {short_repr(value)}")
+            raise HybridLabError(f"{name} is a function, or None, not {short_repr(value)}", "wrong-type")
     if not true_or_false(wait, "wait") and work is not None:
-        raise HybridLabError("work computes from messages: without wait there are none, so leave work out")
+        raise HybridLabError("work computes from messages: without wait there are none, so leave work out", "conflicting-arguments")
     if costs.batch:
-        raise HybridLabError(f"threads run one setting, but these costs hold settings of shape {costs.batch}: give the costs of one")
-    unit, each = 1 / in_a_second(costs.unit, "a run"), costs_of_all(costs, everyone.mesh)
+        several = f"threads run one setting, but these costs hold settings of shape {costs.batch}"
+        raise HybridLabError(f"{several}: give the costs of one", "several-settings")
+    unit, all_costs = 1 / in_a_second(costs.unit, "a run"), costs_of_all(costs, mesh_schedule.mesh)
     readers = defaultdict(list)
-    for row, source in enumerate(everyone.source.tolist()):
+    for row, source in enumerate(mesh_schedule.source.tolist()):
         if source >= 0:
             readers[source].append(row)
-    lasts, late = unit * _durations(everyone, each), unit * latencies(everyone, each)
+    durations, delays = unit * _durations_of_rows(mesh_schedule, all_costs), unit * latencies(mesh_schedule, all_costs)
     hop = unit * (0.0 if ring_step is None else one_time(ring_step, "ring_step")) / schedule.chunks
     update = unit * schedule.copies * one_time(optimiser, "optimiser")
-    if max(lasts.max(), hop, late.max(), update) > LONGEST_SLEEP:
-        raise HybridLabError(f"a thread would sleep for more than {LONGEST_SLEEP:g} seconds at a time: give shorter times")
-    held, order = holders(schedule, replicas), tuple(ring_order(everyone).tolist())
-    gone = _known(schedule, lost)
-    return Shared(everyone, held, order, dict(readers), lasts.tolist(), late.tolist(), hop, update, work, gradients, wait, gone)
+    if max(durations.max(), hop, delays.max(), update) > LONGEST_SLEEP:
+        raise HybridLabError(f"a thread would sleep for more than {LONGEST_SLEEP:g} seconds at a time: give shorter times", "too-large")
+    return Shared(
+        schedule=mesh_schedule,
+        holders=holders(schedule, replicas),
+        ring_order=tuple(ring_order(mesh_schedule).tolist()),
+        readers=dict(readers),
+        durations=durations.tolist(),
+        delays=delays.tolist(),
+        ring_step=hop,
+        optimiser=update,
+        work=work,
+        gradients=gradients,
+        wait=wait,
+        lost=_checked_lost(schedule, lost),
+    )
 
 
-def _durations(schedule: Operations, costs: Costs) -> Floats:
-    """Return how long each row lasts, in the unit of the costs."""
-    lasts: Floats = costs.table(schedule.devices, schedule.chunks)[schedule.kind, schedule.device]
-    lasts[schedule.pairs] = lasts[schedule.pairs + 1] = costs.pairs(schedule.devices, schedule.chunks)[schedule.device[schedule.pairs]]
-    return lasts
+def _durations_of_rows(schedule: Operations, costs: Costs) -> Floats:
+    """Return the duration of each row, in the unit of the costs; both rows of an overlapped pair have the duration of the pair."""
+    durations: Floats = costs.table(schedule.devices, schedule.chunks)[schedule.kind, schedule.device]
+    of_pairs = costs.pairs(schedule.devices, schedule.chunks)[schedule.device[schedule.pairs]]
+    durations[schedule.pairs] = durations[schedule.pairs + 1] = of_pairs
+    return durations
 
 
-def _known(schedule: Schedule, lost: Any) -> frozenset[Op]:
-    """Return the operations that ``lost`` names, or refuse one that is not of the schedule."""
+def _checked_lost(schedule: Schedule, lost: Any) -> frozenset[Op]:
+    """Return the operations that ``lost`` names, or refuse one that the schedule does not have."""
     wanted = "lost names operations of the schedule, such as ['0F1']"
     if isinstance(lost, str):
-        raise HybridLabError(f"{wanted}, not {short_repr(lost)}")
+        raise HybridLabError(f"{wanted}, not {short_repr(lost)}", "not-a-list")
     named = [Op.parse(each) if isinstance(each, str) else each for each in each_of(lost, wanted)]
     for op in named:
-        schedule.needs(op)  # refuses what is not an operation of it
+        schedule.needs(op)  # raises for an operation that the schedule does not have
     return frozenset(named)
 
 
-def _run(devices: list[Device], exchange: Exchange) -> None:
-    """Run every device's thread to its end; raise the first fault of any."""
+def _run_devices(devices: list[Device], exchange: Exchange) -> None:
+    """Run every device's thread to its end; raise the first error of any."""
     threads = [threading.Thread(target=each.run, name=f"device {each.rank}", daemon=True) for each in devices]
     try:
         for thread in threads:
-            _start(thread)
+            _start_thread(thread)
         exchange.wait_for_all()
-    except BaseException as why:  # interrupted, or a thread that cannot be started: the others must not stay
+    except BaseException as why:  # an interrupt, or a thread that cannot be started: stop the other threads
         exchange.stop(why)
         for thread in threads:
             if thread.ident is None:  # never started
@@ -163,9 +261,17 @@ def _run(devices: list[Device], exchange: Exchange) -> None:
         raise exchange.fault
 
 
-def _start(thread: threading.Thread) -> None:
+def _start_thread(thread: threading.Thread) -> None:
     try:
         thread.start()
     except RuntimeError as why:
-        message = f"the thread of {thread.name} cannot be started ({why})"
-        raise HybridLabError(f"{message}: take fewer devices or replicas; a notebook that runs in a browser has no threads at all") from why
+        failed = f"the thread of {thread.name} cannot be started ({why})"
+        advice = "take fewer devices or replicas; a notebook that runs in a browser has no threads at all"
+        raise HybridLabError(f"{failed}: {advice}", "no-threads") from why
+
+
+def _spans_of(rows: list[SpanRow], zero: float, second: int) -> Spans:
+    """Return the ring steps and optimisers of all devices, sorted by kind; ``second`` is a second in the unit of the timeline."""
+    by_kind = sorted(rows, key=lambda row: row[0])
+    kind, device, start, end, stage, chunk, step, peer = map(np.array, zip(*by_kind, strict=True))
+    return Spans(kind, device, (start - zero) * second, (end - zero) * second, stage=stage, chunk=chunk, step=step, peer=peer)

@@ -1,16 +1,15 @@
-"""A small network, really trained: on one device, and on K stages x D replicas in the order of a schedule.
+"""A small network that is really trained: on one device, and on K stages x D replicas in the order of a schedule.
 
-``digits`` is the data, ``Network`` the layers, ``train_alone`` the single device that everything is held against; ``train`` runs a
-schedule op by op (``Executor``), with a ring in a wire format for the gradients; ``accuracy_check`` compares them.
+``digits`` returns the data and ``Network`` has the layers. ``train_alone`` trains on one device, the reference for all else. ``train``
+runs a schedule operation by operation (``Executor``) and averages the gradients by a ring in a wire format. ``accuracy_check``
+compares the two.
 """
 
 from hybridlab.training.accuracy import AccuracyRow, AccuracyTable, accuracy_check
-from hybridlab.training.alone import loss_and_gradient, train_alone
+from hybridlab.training.alone import Trained, TrainedAlone, loss_and_gradient, train_alone
 from hybridlab.training.data import DataSet, batches, digits
 from hybridlab.training.executor import Executor
-from hybridlab.training.network import Layer, Network
-from hybridlab.training.results import Trained, TrainedAlone
-from hybridlab.training.stage import Activations, Halfway
+from hybridlab.training.network import Activations, Halfway, Layer, Network
 from hybridlab.training.training import in_running_order, train
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The accuracy check: how many held-out digits are right, after training on one device and over each form of the wire."""
+"""The accuracy check: held-out accuracy after training on one device, and on a mesh in several wire formats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,19 +10,30 @@ from hybridlab.arrays import Floats, Frozen, readonly
 from hybridlab.checks import counted, each_of, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
-from hybridlab.training.alone import DEFAULT, train_alone
+from hybridlab.training.alone import DEFAULT, Progress, train_alone
 from hybridlab.training.data import digits
 from hybridlab.training.network import Network
-from hybridlab.training.results import Progress
 from hybridlab.training.training import equal_batch, train
 from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 
+# each wire format, and whether error feedback is on
+FORMATS: tuple[tuple[WireFormat, bool], ...] = ((FP32, False), (FP16, False), (BF16, False), (INT8, False), (INT8, True))
+
 
 class AccuracyRow(NamedTuple):
-    """Held-out accuracy of one way to train, a share from 0 to 1: mean, lowest and highest over the seeds.
+    """The held-out accuracy of one way to train, over the seeds.
 
-    ``name`` is the form of the wire, or "one device"; ``distance`` how far the weights end from those of one device, the norm of the
-    difference over the norm of the weights (mean over the seeds); ``bytes_sent`` what all devices send in one step's all-reduce.
+    Parameters
+    ----------
+    name : str
+        The wire format, or "one device".
+    mean, lowest, highest : float
+        Share of held-out samples classified correctly, from 0 to 1.
+    distance : float
+        How far the weights end from the weights of one device: the norm of the difference, divided by the norm of the weights
+        of one device. The mean over the seeds.
+    bytes_sent : int
+        The bytes that all devices send in the all-reduces of one step.
     """
 
     name: str
@@ -35,9 +46,16 @@ class AccuracyRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AccuracyTable(Frozen):
-    """Rows of an accuracy check, the single device first; ``str`` lays them out as a table.
+    """The rows of an accuracy check. ``str`` prints them as a table.
 
-    ``accuracies`` has one row a way to train and one column a seed. ``setting`` says what was trained, in words.
+    Parameters
+    ----------
+    setting : str
+        What was trained, in words.
+    rows : tuple of AccuracyRow
+        One device first, then each format.
+    accuracies : array, shape (rows, seeds)
+        The held-out accuracy of every run.
     """
 
     setting: str
@@ -46,19 +64,15 @@ class AccuracyTable(Frozen):
 
     def __str__(self) -> str:
         alone, *others = self.rows
-        lines = [f"{'':20} {'mean':>8} {'lowest':>8} {'highest':>8} {'points':>7} {'weights':>8} {'bytes':>8}", _start(alone)]
+        heading = f"{'':20} {'mean':>8} {'lowest':>8} {'highest':>8} {'points':>7} {'weights':>8} {'bytes':>8}"
+        lines = [f"held-out accuracy, {self.setting}", heading, _name_and_accuracies(alone)]
         for row in others:
-            beside = f"{100 * (row.mean - alone.mean):+7.2f} {row.distance:8.0e} {row.bytes_sent:8,}"
-            lines.append(f"{_start(row)} {beside}")
-        message = "points, weights: difference from one device; bytes: sent in one step"
-        return "\n".join([f"held-out accuracy, {self.setting}", *lines, message])
+            differences = f"{100 * (row.mean - alone.mean):+7.2f} {row.distance:8.0e} {row.bytes_sent:8,}"
+            lines.append(f"{_name_and_accuracies(row)} {differences}")
+        return "\n".join([*lines, "points, weights: difference from one device; bytes: sent in one step"])
 
     def __repr__(self) -> str:
         return f"<AccuracyTable: {self.setting}>"
-
-
-# Each form of the wire, and whether what it rounds away is kept for the next step.
-FORMATS: tuple[tuple[WireFormat, bool], ...] = ((FP32, False), (FP16, False), (BF16, False), (INT8, False), (INT8, True))
 
 
 def accuracy_check(
@@ -73,14 +87,41 @@ def accuracy_check(
     learning_rate: float = 0.3,
     progress: Progress | None = None,
 ) -> AccuracyTable:
-    """Return the accuracy on held-out digits, of one device and of ``schedule`` on ``replicas``, over the ``seeds``.
+    """Return the accuracy on held-out digits after training on one device and on a mesh in each wire format.
 
-    ``formats`` are pairs of a wire format and whether error feedback is on. A seed deals the digits anew (:func:`digits`), draws the
-    first weights and orders the batches, the same for every row. ``network``, ``batch``, ``steps`` and
-    ``learning_rate`` are those of :func:`train_alone` and :func:`train`; ``batch`` None is the largest up to 128 that can be
-    cut into equal microbatches, or the least there is. ``progress`` is called after each of the runs with the runs
-    done and their number.
+    A seed decides which digits are held out (:func:`digits`), the first weights and the order of the batches. They are the same for
+    every row.
 
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule of one pipeline.
+    replicas : int
+        The number of pipelines.
+    formats : sequence of (WireFormat, bool)
+        Each wire format, and whether error feedback is on.
+    seeds : sequence of int
+        Each row is trained once for each seed.
+    network, steps, learning_rate
+        As for :func:`train_alone` and :func:`train`.
+    batch : int, optional
+        Samples of a global batch; None for the largest number up to 128 that can be cut into equal microbatches, or the
+        smallest if all are larger.
+    progress : callable, optional
+        Called after each run on the mesh with the number of runs done and the number of all runs.
+
+    Returns
+    -------
+    AccuracyTable
+        A row for one device, then a row for each format.
+
+    Raises
+    ------
+    HybridLabError
+        There is no format or no seed, or an argument does not fit, as for :func:`train`.
+
+    Examples
+    --------
     >>> from hybridlab.schedules import build
     >>> print(accuracy_check(build("1f1b", 2, 2), 2, formats=[(FP32, False)], seeds=[0], steps=60))
     held-out accuracy, 1f1b, 2 devices x 2 replicas, 1 seed
@@ -89,17 +130,17 @@ def accuracy_check(
     FP32                   95.21%   95.21%   95.21%   +0.00    4e-09   53,776
     points, weights: difference from one device; bytes: sent in one step
     """
-    pairs = [_format(pair) for pair in each_of(formats, "formats are pairs such as (INT8, True)")]
-    numbers = [whole_number(seed, "seed", at_least=0) for seed in each_of(seeds, "seeds are whole numbers such as (0, 1, 2)")]
-    if not pairs or not numbers:
-        raise HybridLabError("an accuracy check needs at least one format and one seed")
+    pairs = [_checked_format(pair) for pair in each_of(formats, "formats are pairs such as (INT8, True)")]
+    checked_seeds = [whole_number(seed, "seed", at_least=0) for seed in each_of(seeds, "seeds are whole numbers such as (0, 1, 2)")]
+    if not pairs or not checked_seeds:
+        raise HybridLabError("an accuracy check needs at least one format and one seed", "empty")
     if progress is not None and not callable(progress):
-        raise HybridLabError(f"progress is a function of the runs done and of all, or None, not {short_repr(progress)}")
+        raise HybridLabError(f"progress is a function of the runs done and of all, or None, not {short_repr(progress)}", "wrong-type")
     batch = equal_batch(schedule, replicas) if batch is None else batch
     shared: Any = {"network": network, "batch": batch, "steps": steps, "learning_rate": learning_rate}
-    accuracies, sent = np.empty((1 + len(pairs), len(numbers))), [0] * (1 + len(pairs))
+    accuracies, sent = np.empty((1 + len(pairs), len(checked_seeds))), [0] * (1 + len(pairs))
     distances = np.zeros_like(accuracies)
-    for column, seed in enumerate(numbers):
+    for column, seed in enumerate(checked_seeds):
         data = digits(seed)
         alone = train_alone(data=data, seed=seed, **shared)
         accuracies[0, column] = alone.accuracy
@@ -112,17 +153,18 @@ def accuracy_check(
     names = ["one device", *(f"{wire}, error feedback" if feedback else str(wire) for wire, feedback in pairs)]
     columns = (accuracies.mean(axis=1), accuracies.min(axis=1), accuracies.max(axis=1), distances.mean(axis=1))
     rows = tuple(map(AccuracyRow, names, *(column.tolist() for column in columns), sent))
-    message = f"{schedule.name}, {counted(schedule.devices, 'device')} x {counted(replicas, 'replica')}, {counted(len(numbers), 'seed')}"
-    return AccuracyTable(message, rows, readonly(accuracies))
+    mesh = f"{counted(schedule.devices, 'device')} x {counted(replicas, 'replica')}"
+    return AccuracyTable(f"{schedule.name}, {mesh}, {counted(len(checked_seeds), 'seed')}", rows, readonly(accuracies))
 
 
-def _start(row: AccuracyRow) -> str:
+def _name_and_accuracies(row: AccuracyRow) -> str:
+    """Return the columns of the table that every row has."""
     return f"{row.name:20} {row.mean:8.2%} {row.lowest:8.2%} {row.highest:8.2%}"
 
 
-def _format(pair: Any) -> tuple[WireFormat, bool]:
+def _checked_format(pair: Any) -> tuple[WireFormat, bool]:
+    """Return a pair of a wire format and whether error feedback is on, or refuse it."""
     if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], WireFormat) and isinstance(pair[1], bool):
         return pair
-    raise HybridLabError(
-        f"a format is a pair such as (INT8, True): a wire format, and whether error feedback is on, not {short_repr(pair)}"
-    )
+    wanted = "a format is a pair such as (INT8, True): a wire format, and whether error feedback is on"
+    raise HybridLabError(f"{wanted}, not {short_repr(pair)}", "wrong-type")

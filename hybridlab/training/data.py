@@ -1,4 +1,4 @@
-"""Real data: handwritten digits, split into those to train on and those held out."""
+"""The data of training: handwritten digits, some to train on and some held out, and global batches drawn from them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,20 @@ HELD_OUT = 397  # of the 1,797 digits
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DataSet(Frozen):
-    """Samples to train on and samples held out: inputs of shape (samples, features), labels 0, 1, 2, ... (samples,)."""
+    """Samples to train on and samples held out, with their labels.
+
+    Parameters
+    ----------
+    inputs, held_out_inputs : array, shape (samples, features)
+        Finite numbers. Both have the same number of features.
+    labels, held_out_labels : array, shape (samples,)
+        The class of each sample: 0, 1, 2 and so on.
+
+    Raises
+    ------
+    HybridLabError
+        An array has another shape, or holds other values.
+    """
 
     inputs: Floats
     labels: Ints
@@ -27,18 +40,20 @@ class DataSet(Frozen):
     def __post_init__(self) -> None:
         for name in ("inputs", "held_out_inputs"):
             array = numbers(getattr(self, name), name)
-            if array.ndim != 2 or not np.isfinite(array).all():
-                raise HybridLabError(f"{name} must be finite numbers of shape (samples, features), not shape {array.shape}")
+            if array.ndim != 2:
+                raise HybridLabError(f"{name} must be finite numbers of shape (samples, features), not shape {array.shape}", "wrong-shape")
+            if not np.isfinite(array).all():
+                raise HybridLabError(f"{name} must be finite numbers: leave out samples with NaN or infinity", "not-finite")
             object.__setattr__(self, name, readonly(array))
         if self.inputs.shape[1] != self.held_out_inputs.shape[1]:
-            message = f"{self.inputs.shape[1]} and {self.held_out_inputs.shape[1]}"
-            raise HybridLabError(f"samples to train on and held out must have the same number of features, not {message}")
+            found = f"{self.inputs.shape[1]} and {self.held_out_inputs.shape[1]}"
+            raise HybridLabError(f"samples to train on and held out must have the same number of features, not {found}", "does-not-fit")
         for name, samples in (("labels", self.inputs), ("held_out_labels", self.held_out_inputs)):
-            object.__setattr__(self, name, readonly(_labels(getattr(self, name), name, len(samples))))
+            object.__setattr__(self, name, readonly(_checked_labels(getattr(self, name), name, len(samples))))
 
     @property
     def classes(self) -> int:
-        """Number of different labels: one more than the largest."""
+        """Number of classes: one more than the largest label."""
         return 1 + int(max(self.labels.max(), self.held_out_labels.max()))
 
     def __repr__(self) -> str:
@@ -47,12 +62,26 @@ class DataSet(Frozen):
 
 
 def digits(seed: int = 0) -> DataSet:
-    """Return 1,797 handwritten digits of 8 x 8 pixels: 1,400 to train on and 397 held out, dealt at random by ``seed``.
+    """Return 1,797 handwritten digits of 8 x 8 pixels: 1,400 to train on and 397 held out.
 
-    Features are the 64 grey values, from 0 to 1. The data set comes with scikit-learn; it is the test set of
-    Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998. Raises
-    :class:`HybridLabError` where scikit-learn is not installed.
+    The features are the 64 grey values, from 0 to 1. The data come with scikit-learn.
 
+    Parameters
+    ----------
+    seed : int
+        Decides which digits are held out.
+
+    Raises
+    ------
+    HybridLabError
+        scikit-learn is not installed.
+
+    References
+    ----------
+    Alpaydin and Kaynak, Optical Recognition of Handwritten Digits (its test set), UCI Machine Learning Repository, 1998.
+
+    Examples
+    --------
     >>> digits()
     <DataSet: 1,400 to train on, 397 held out, 64 features, 10 classes>
     """
@@ -63,18 +92,36 @@ def digits(seed: int = 0) -> DataSet:
 
 
 def batches(samples: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """Yield ``steps`` global batches, each the places of ``batch`` samples out of ``samples``.
+    """Yield ``steps`` global batches, each the indices of ``batch`` samples.
 
-    Every pass over the data takes them in a new random order; what is left over at its end, less than a batch, waits
-    for another pass.
+    Every pass over the data takes the samples in a new random order. Samples left over at the end of a pass, fewer than a batch, are
+    not used in that pass.
 
+    Parameters
+    ----------
+    samples : int
+        How many samples there are.
+    batch : int
+        Samples of a global batch, at most ``samples``.
+    steps : int
+        The number of batches.
+    rng : numpy.random.Generator
+        The source of the order.
+
+    Raises
+    ------
+    HybridLabError
+        A batch is larger than the data, or an argument is of another type.
+
+    Examples
+    --------
     >>> [batch.size for batch in batches(samples=10, batch=4, steps=3, rng=np.random.default_rng(0))]
     [4, 4, 4]
     """
     samples, batch = whole_number(samples, "samples"), whole_number(batch, "batch")
     steps, rng = whole_number(steps, "steps", at_least=0), random_source(rng, "a global batch")
     if batch > samples:
-        raise HybridLabError(f"a global batch of {batch:,} is more than the {samples:,} samples to train on")
+        raise HybridLabError(f"a global batch of {batch:,} is more than the {samples:,} samples to train on", "too-large")
     taken = 0
     while True:
         order = rng.permutation(samples)
@@ -87,19 +134,28 @@ def batches(samples: int, batch: int, steps: int, rng: np.random.Generator) -> I
 
 @cache
 def _images() -> tuple[Floats, Ints]:
+    """Return the digits of scikit-learn, shape (1797, 64), and their labels."""
     try:
         from sklearn.datasets import load_digits  # type: ignore[import-untyped]
     except ImportError as why:
-        raise HybridLabError(f"the digits come with scikit-learn, which cannot be loaded ({why}): pip install scikit-learn") from why
+        raise HybridLabError(
+            f"the digits come with scikit-learn, which cannot be loaded ({why}): pip install scikit-learn", "not-installed"
+        ) from why
     images, labels = load_digits(return_X_y=True)
     return readonly(images / 16), readonly(labels.astype(np.intp))
 
 
-def _labels(value: npt.ArrayLike, name: str, samples: int) -> npt.NDArray[Any]:
+def _checked_labels(value: npt.ArrayLike, name: str, samples: int) -> npt.NDArray[Any]:
+    """Return ``value`` as whole numbers from 0, shape (samples,), or refuse it by ``name``."""
+    wanted = f"{name} must be {samples:,} whole numbers from 0, one for each sample, not {short_repr(value)}"
     try:
         array = np.array(value)
-    except (ValueError, TypeError):  # ragged
-        array = np.empty(0)
-    if array.dtype.kind not in "iu" or array.shape != (samples,) or array.min() < 0 or array.max() >= 2**31:
-        raise HybridLabError(f"{name} must be {samples:,} whole numbers from 0, one for each sample, not {short_repr(value)}")
+    except (ValueError, TypeError):
+        raise HybridLabError(wanted, "ragged") from None
+    if array.dtype.kind not in "iu":
+        raise HybridLabError(wanted, "not-a-whole-number")
+    if array.shape != (samples,):
+        raise HybridLabError(wanted, "wrong-shape")
+    if array.min() < 0 or array.max() >= 2**31:
+        raise HybridLabError(wanted, "out-of-range")
     return array.astype(np.intp)

@@ -1,4 +1,4 @@
-"""A small network: layers of a weight matrix and a bias, and how they are spread over the stages of a pipeline."""
+"""A small network, its layers spread over stages, and what one stage computes: forward, loss, input gradient, weight gradient."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,15 @@ ACTIVATIONS = ("tanh", "relu")
 
 
 class Layer(NamedTuple):
-    """The parameters of a layer, or their gradients: a matrix (..., inputs, outputs) and a bias (..., 1, outputs)."""
+    """The parameters of a layer, or their gradients.
+
+    Parameters
+    ----------
+    matrix : array, shape (..., inputs, outputs)
+        The weights.
+    bias : array, shape (..., 1, outputs)
+        What is added to each sum.
+    """
 
     matrix: Floats
     bias: Floats
@@ -23,12 +31,25 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class Network:
-    """A network of ``len(sizes) - 1`` layers: layer i turns sizes[i] numbers into sizes[i + 1].
+    """A network of fully connected layers that ends in softmax: layer i turns sizes[i] numbers into sizes[i + 1].
 
-    A layer multiplies by its matrix, adds its bias and applies the ``activation``, tanh or relu; the last one ends in softmax instead.
-    All parameters are one flat vector, layer by layer, each matrix before its bias. Raises :class:`HybridLabError` for
-    sizes that make no layer.
+    A layer multiplies by its matrix, adds its bias and applies the activation; the last layer ends in softmax instead. All
+    parameters are one flat vector: layer by layer, and of each layer the matrix before the bias.
 
+    Parameters
+    ----------
+    sizes : tuple of int
+        The number of features, the widths of the hidden layers, and the number of classes.
+    activation : str
+        "tanh" or "relu".
+
+    Raises
+    ------
+    HybridLabError
+        There are fewer than two sizes, a size is no whole number of at least 1, or the activation is unknown.
+
+    Examples
+    --------
     >>> network = Network((64, 32, 10))
     >>> network.layers, network.parameters
     (2, 2410)
@@ -41,7 +62,7 @@ class Network:
         wanted = "the sizes of a network are two or more whole numbers, such as (64, 32, 10)"
         sizes = tuple(whole_number(size, "a size of a network", at_most=10**5) for size in each_of(self.sizes, wanted))
         if len(sizes) < 2:
-            raise HybridLabError(f"{wanted}, not {sizes}")
+            raise HybridLabError(f"{wanted}, not {sizes}", "wrong-length")
         object.__setattr__(self, "sizes", sizes)
         known_name(self.activation, ACTIVATIONS, "activation")
         whole_number(self.parameters, "the number of parameters")
@@ -53,46 +74,78 @@ class Network:
 
     @property
     def parameters(self) -> int:
-        """Number of parameters, of all layers together."""
+        """Number of parameters of all layers."""
         return self.count(range(self.layers))
 
     def count(self, layers: Sequence[int]) -> int:
-        """Return the number of parameters of some of the ``layers``, counted from 0."""
+        """Return the number of parameters of the ``layers``, which are counted from 0."""
         if any(layer not in range(self.layers) for layer in layers):
-            raise HybridLabError(f"the layers of this network are 0 to {self.layers - 1}, not {short_repr(layers)}")
+            raise HybridLabError(f"the layers of this network are 0 to {self.layers - 1}, not {short_repr(layers)}", "out-of-range")
         return sum((self.sizes[layer] + 1) * self.sizes[layer + 1] for layer in layers)
 
     def stages(self, count: int) -> tuple[range, ...]:
-        """Return the layers of each of ``count`` stages, spread as evenly as possible: the first ones hold one more.
+        """Return the layers of each of ``count`` stages, spread as evenly as possible; the first stages have one layer more.
 
-        Raises :class:`HybridLabError` for more stages than layers.
+        Parameters
+        ----------
+        count : int
+            The number of stages.
 
+        Raises
+        ------
+        HybridLabError
+            There are more stages than layers.
+
+        Examples
+        --------
         >>> Network((64, 32, 32, 32, 10)).stages(3)
         (range(0, 2), range(2, 3), range(3, 4))
         """
         if whole_number(count, "stages") > self.layers:
-            message = f"{counted(count, 'stage')} need at least {counted(count, 'layer')}, but the network has {self.layers}"
-            raise HybridLabError(f"{message}: take fewer stages, or a deeper network")
+            needed = f"{counted(count, 'stage')} need at least {counted(count, 'layer')}, but the network has {self.layers}"
+            raise HybridLabError(f"{needed}: take fewer stages, or a deeper network", "too-large")
         least, more = divmod(self.layers, count)
         ends = [stage * least + min(stage, more) for stage in range(count + 1)]
         return tuple(range(start, end) for start, end in pairwise(ends))
 
     def initial(self, rng: np.random.Generator) -> Floats:
-        """Return random parameters to begin with, shape (parameters,): layer by layer, whatever the stages.
+        """Return random first parameters, shape (parameters,), drawn layer by layer, so that they do not depend on the stages.
 
-        Matrices are normal with variance 2 / (inputs + outputs) for tanh (Glorot and Bengio, AISTATS 2010) and 2 / inputs for
-        relu (He et al., ICCV 2015); biases are zero.
+        Matrices are normal, with variance 2 / (inputs + outputs) for tanh and 2 / inputs for relu. Biases are zero.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            The source of the random numbers.
+
+        References
+        ----------
+        tanh: Glorot and Bengio, AISTATS 2010. relu: He et al., ICCV 2015.
         """
         flat, rng = np.zeros(self.parameters), random_source(rng, "a network")
         for matrix, _ in self.unpacked(flat):
             inputs, outputs = matrix.shape
-            spread = 2 / (inputs + outputs) if self.activation == "tanh" else 2 / inputs
-            matrix[:] = rng.normal(0, np.sqrt(spread), matrix.shape)
+            variance = 2 / (inputs + outputs) if self.activation == "tanh" else 2 / inputs
+            matrix[:] = rng.normal(0, np.sqrt(variance), matrix.shape)
         return flat
 
     def unpacked(self, flat: Floats, layers: Sequence[int] | None = None) -> tuple[Layer, ...]:
-        """Return the matrices and biases in ``flat``, shape (..., parameters of ``layers``), as views of it.
+        """Return the matrices and biases of the ``layers`` as views of their parameters.
 
+        Parameters
+        ----------
+        flat : array, shape (..., parameters)
+            The parameters of the layers.
+        layers : sequence of int, optional
+            Which layers ``flat`` has; None for all.
+
+        Raises
+        ------
+        HybridLabError
+            ``flat`` has another number of parameters.
+
+        Examples
+        --------
         >>> flat = np.zeros((2, 15))
         >>> Network((4, 3)).unpacked(flat)[0].bias[:] = 1
         >>> float(flat.sum())
@@ -102,7 +155,7 @@ class Network:
         wanted = self.count(chosen)
         if _shape(flat)[-1:] != (wanted,):
             what = f"the parameters of {counted(len(chosen), 'layer')}"
-            raise HybridLabError(f"{what} must be an array of shape (..., {wanted}), not {_told(flat)}")
+            raise HybridLabError(f"{what} must be an array of shape (..., {wanted}), not {_shape_and_type(flat)}", "wrong-shape")
         before, found = flat.shape[:-1], []
         start = 0
         for layer in chosen:
@@ -114,7 +167,15 @@ class Network:
         return tuple(found)
 
     def scores(self, flat: Floats, inputs: Floats) -> Floats:
-        """Return the scores of every class before softmax, shape (samples, classes), for inputs (samples, features)."""
+        """Return the score of every class before softmax, shape (samples, classes).
+
+        Parameters
+        ----------
+        flat : array, shape (parameters,)
+            The parameters of all layers.
+        inputs : array, shape (samples, features)
+            The samples.
+        """
         *hidden, last = self.unpacked(flat)
         inputs = self.readable(inputs)
         for matrix, bias in hidden:
@@ -122,33 +183,103 @@ class Network:
         return inputs @ last.matrix + last.bias
 
     def accuracy(self, flat: Floats, inputs: Floats, labels: Ints) -> float:
-        """Return the share of the inputs, shape (samples, features), whose highest score is that of their label."""
+        """Return the share of samples that are classified correctly: the class with the highest score is the label.
+
+        Parameters
+        ----------
+        flat : array, shape (parameters,)
+            The parameters of all layers.
+        inputs : array, shape (samples, features)
+            The samples.
+        labels : array, shape (samples,)
+            The class of each sample, a whole number from 0.
+        """
         inputs, labels = self.samples(inputs, labels)
         return float((self.scores(flat, inputs).argmax(axis=-1) == labels).mean())
 
     def readable(self, inputs: Any) -> Floats:
-        """Return inputs of shape (..., samples, features) that this network can read, or refuse them."""
+        """Return ``inputs`` if they are numbers of shape (..., samples, features) for this network, or refuse them."""
         if len(_shape(inputs)) < 2 or inputs.shape[-1] != self.sizes[0] or inputs.dtype.kind not in "iuf":
-            raise HybridLabError(f"inputs must be an array of numbers, shape (..., samples, {self.sizes[0]}), not {_told(inputs)}")
+            wanted = f"inputs must be an array of numbers, shape (..., samples, {self.sizes[0]})"
+            raise HybridLabError(f"{wanted}, not {_shape_and_type(inputs)}", "wrong-shape")
         found: Floats = inputs
         return found
 
     def samples(self, inputs: Any, labels: Any) -> tuple[Floats, Ints]:
-        """Return inputs (..., samples, features) and their labels (..., samples), or refuse what is none of this network."""
+        """Return inputs (..., samples, features) and labels (..., samples) if they fit this network, or refuse them."""
         inputs = self.readable(inputs)
-        known = _shape(labels) == inputs.shape[:-1] and labels.dtype.kind in "iu"
-        if not known or ((labels < 0) | (labels >= self.sizes[-1])).any():
-            wanted = f"labels must be an array of whole numbers from 0 to {self.sizes[-1] - 1}, shape {inputs.shape[:-1]}"
-            raise HybridLabError(f"{wanted}, one for each sample, not {_told(labels)}")
+        wanted = f"labels must be an array of whole numbers from 0 to {self.sizes[-1] - 1}, shape {inputs.shape[:-1]}, one for each sample"
+        if _shape(labels) != inputs.shape[:-1] or labels.dtype.kind not in "iu":
+            raise HybridLabError(f"{wanted}, not {_shape_and_type(labels)}", "wrong-shape")
+        if ((labels < 0) | (labels >= self.sizes[-1])).any():
+            raise HybridLabError(f"{wanted}, not numbers from {labels.min()} to {labels.max()}", "out-of-range")
         return inputs, labels
 
 
-def _shape(value: Any) -> tuple[int, ...]:
-    return value.shape if isinstance(value, np.ndarray) else ()
+class Activations(NamedTuple):
+    """What a forward keeps on its device until the backward (B or I) of the same stage and microbatch uses it.
+
+    Parameters
+    ----------
+    inputs : tuple of arrays, each of shape (replicas, samples, features)
+        The input of each layer of the stage. The input of a layer is the output of the layer before it, from which the
+        backward takes the slope of the activation.
+    output : array, shape (replicas, samples, features)
+        The output of the last layer of the stage. On the last stage it is the gradient of the loss at the scores instead.
+    """
+
+    inputs: tuple[Floats, ...]
+    output: Floats
 
 
-def _told(value: Any) -> str:
-    return f"shape {value.shape} of {value.dtype}" if isinstance(value, np.ndarray) else short_repr(value)
+class Halfway(NamedTuple):
+    """What an input gradient (I) keeps on its device until the weight gradient (W) uses it.
+
+    Parameters
+    ----------
+    inputs : tuple of arrays
+        The input of each layer of the stage.
+    deltas : tuple of arrays
+        The gradient of the loss at the sums of each layer, before its activation.
+    """
+
+    inputs: tuple[Floats, ...]
+    deltas: tuple[Floats, ...]
+
+
+def forward_through(layers: Sequence[Layer], stage_input: Floats, activation: str) -> tuple[tuple[Floats, ...], Floats]:
+    """Return the input of each layer of a stage, and the sums of its last layer before their activation."""
+    inputs = [stage_input]
+    *hidden, last = layers
+    for layer in hidden:
+        inputs.append(activated(inputs[-1] @ layer.matrix + layer.bias, activation))
+    return tuple(inputs), inputs[-1] @ last.matrix + last.bias
+
+
+def cross_entropy(scores: Floats, labels: Ints) -> tuple[Floats, Floats]:
+    """Return the cross-entropy of softmax, summed over the samples, and its gradient at the scores.
+
+    ``scores`` have shape (..., samples, classes), ``labels`` (..., samples). The gradient is softmax, less one at the label.
+    """
+    scores = scores - scores.max(axis=-1, keepdims=True)
+    logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+    at_label = np.arange(scores.shape[-1]) == labels[..., None]
+    return -logarithms.sum(axis=(-2, -1), where=at_label), np.exp(logarithms) - at_label
+
+
+def backward_through(layers: Sequence[Layer], inputs: tuple[Floats, ...], delta: Floats, activation: str) -> Halfway:
+    """Return the gradient at the sums of each layer of a stage, from the gradient ``delta`` at the sums of its last layer."""
+    deltas = [delta]
+    for layer, layer_input in zip(layers[:0:-1], inputs[:0:-1], strict=True):  # from the last layer to the second
+        deltas.append(deltas[-1] @ layer.matrix.swapaxes(-1, -2) * slope(layer_input, activation))
+    return Halfway(inputs, tuple(deltas[::-1]))
+
+
+def add_weight_gradients(sums: Sequence[Layer], halfway: Halfway) -> None:
+    """Add the weight gradients of a microbatch to ``sums``, in place."""
+    for layer, inputs, delta in zip(sums, *halfway, strict=True):
+        layer.matrix[...] += inputs.swapaxes(-1, -2) @ delta
+        layer.bias[...] += delta.sum(axis=-2, keepdims=True)
 
 
 def activated(sums: Floats, activation: str) -> Floats:
@@ -157,5 +288,13 @@ def activated(sums: Floats, activation: str) -> Floats:
 
 
 def slope(outputs: Floats, activation: str) -> Floats:
-    """Return the derivative of the activation where it gave ``outputs``; that of relu at 0 is 0."""
+    """Return the derivative of the activation at the points where its value is ``outputs``; relu has slope 0 at 0."""
     return 1 - outputs * outputs if activation == "tanh" else (outputs > 0).astype(np.float64)
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return value.shape if isinstance(value, np.ndarray) else ()
+
+
+def _shape_and_type(value: Any) -> str:
+    return f"shape {value.shape} of {value.dtype}" if isinstance(value, np.ndarray) else short_repr(value)

@@ -29,7 +29,7 @@ def quickest(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float
 
 
 def mean_and_copies(values: Any) -> Any:
-    """What any all-reduce must do: read all values once, add them up, write the mean into every rank's memory."""
+    """The least work of any all-reduce: read all values once, add them up, write the mean for every rank."""
     return np.repeat(values.mean(axis=0)[None], len(values), axis=0)
 
 
@@ -70,7 +70,7 @@ def test_the_others_beside_the_ring(benchmark: BenchmarkFixture, tell: Tell, wir
 
 
 def test_small_gradients(benchmark: BenchmarkFixture, rate: Callable[..., float]) -> None:
-    """The gradients of a small network, four replicas: calls, not numbers, take the time."""
+    """The gradients of a small network on four replicas, where the time is in calls and not in arithmetic."""
     values = np.random.default_rng(0).standard_normal((4, 120))
     rate(
         "ring all-reduce of 4 ranks x 120 numbers",

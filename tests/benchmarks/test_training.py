@@ -1,4 +1,4 @@
-"""How long a step of real training takes, on K = 4 stages x D = 4 replicas with M = 8 microbatches of the digits."""
+"""The time of a step of real training on K = 4 stages x D = 4 replicas with M = 8 microbatches of digits."""
 
 from collections.abc import Callable
 
