@@ -111,7 +111,7 @@ def test_what_cannot_be_a_line_is_refused(x: str, quantities: list[str], lines: 
     [
         (float("nan"), "not-finite"),
         (float("inf"), "not-finite"),
-        (1e200, "not-finite"),
+        (1e200, "too-large"),
         ({}, "not-a-number"),
         (b"x", "not-a-number"),
         (1j, "not-a-number"),

@@ -1,5 +1,6 @@
 """The lines of a picture of a sweep: which rows make a line, the name of each line, and the columns left to choose from."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -180,9 +181,10 @@ def drawable(value: Any, name: str) -> Any:
         return LIST
     if value is None or isinstance(value, (str, bool)):
         return value
-    if not isinstance(value, (int, float)) or not abs(value) <= LARGEST_VALUE:  # false for NaN as well
-        message = f"a cell of {name!r} is {short_repr(value)}: what is drawn are finite numbers and texts"
-        raise HybridLabError(message, "not-finite" if isinstance(value, (int, float)) else "not-a-number")
+    number = isinstance(value, (int, float))
+    if not number or not abs(value) <= LARGEST_VALUE:  # false for NaN as well
+        code = "not-a-number" if not number else "too-large" if abs(value) < math.inf else "not-finite"
+        raise HybridLabError(f"a cell of {name!r} is {short_repr(value)}: what is drawn are finite numbers and texts", code)
     short = float(f"{value:.9g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
