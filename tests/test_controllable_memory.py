@@ -9,7 +9,7 @@ import pytest
 from cases import in_turn
 
 from hybridlab import Costs, Schedule, Timeline, build, simulate
-from hybridlab.schedules.controllable_memory import block
+from hybridlab.schedules.controllable_memory import building_block
 
 EQUAL = Costs(forward=2, backward=4)  # forward, input gradient and weight gradient alike: one unit a chunk
 PERIOD = 6
@@ -56,7 +56,7 @@ def test_more_microbatches_add_no_bubble(name: str, devices: int) -> None:
 
 def test_all_devices_of_the_block_hold_their_two_activations_equally_long() -> None:
     for part, devices in product((2, 3), (1, 2, 5, 12)):
-        f0, f1, i1, i0 = block(devices, part)
+        f0, f1, i1, i0 = building_block(devices, part)
         assert len(set((i0 - f0 + i1 - f1).tolist())) == 1
         assert set(((f1 - i1)[:-1] - (f1 - i1)[1:]).tolist()) <= {PERIOD // part}
 

@@ -122,7 +122,8 @@ def grid_of(slots: npt.ArrayLike) -> Ints:
     if grid.ndim != 3 or grid.shape[0] not in (2, 3) or not grid.size:
         raise HybridLabError(f"slots must have shape (2 or 3, stages, microbatches), not {grid.shape}", "wrong-shape")
     if grid.dtype.kind not in "iu" or grid.max() > LAST_SLOT:
-        raise HybridLabError(f"slots must be whole numbers up to {LAST_SLOT:,} (-1: no such operation)", "not-a-whole-number")
+        code = "too-large" if grid.dtype.kind in "iu" else "not-a-whole-number"
+        raise HybridLabError(f"slots must be whole numbers up to {LAST_SLOT:,} (-1: no such operation)", code)
     return grid.astype(np.intp, copy=False)
 
 
