@@ -77,7 +77,7 @@ class Op(NamedTuple):
     def own_input(self) -> "Op | None":
         """The operation of the same stage and microbatch whose result this operation reads; None for a forward.
 
-        A backward reads the activation of its forward, a weight gradient reads what its input gradient left behind.
+        A backward and an input gradient read the activation of their forward; a weight gradient follows its input gradient.
 
         >>> str(Op.parse("2W0").own_input), Op.parse("2F0").own_input
         ('2I0', None)

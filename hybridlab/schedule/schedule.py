@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hybridlab.arrays import Frozen, Ints, one_object, readonly
 from hybridlab.checks import checked_text, counted, item_of, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule.grid import devices_of, grid_of, rows_of
+from hybridlab.schedule.grid import checked_slots, devices_of, rows_of
 from hybridlab.schedule.ops import KINDS, B, F, Op
 from hybridlab.schedule.text import Turns, join_csv, join_text, read_orders, split_csv, split_text
 from hybridlab.schedule.validation import slots_of
@@ -22,7 +22,7 @@ NAME = "a schedule's name"
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Operations(Frozen):
-    """Operations on devices in running order, as arrays: what a schedule and its replicas have in common.
+    """Operations on devices in running order, as arrays: the common base of a schedule and of its replicas.
 
     Its length is the number of devices, and it is indexed and iterated like ``orders``. The arrays have one row for each operation,
     device by device in running order:
@@ -263,7 +263,7 @@ class Schedule(Operations):
         >>> print(Schedule.from_slots("gpipe", [[[0, 1]], [[2, 3]]], device_of=[0]))
         device 0: 0F0 0F1 0B0 0B1
         """
-        grid, copies = grid_of(slots), whole_number(copies, "copies")
+        grid, copies = checked_slots(slots), whole_number(copies, "copies")
         lines = grid.shape[1]
         if lines % copies:
             message = f"slots must have the stages of each of the {copies} copies, not {lines} stages in all"

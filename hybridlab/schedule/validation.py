@@ -48,7 +48,7 @@ class Problem(NamedTuple):
     op: Op | None = None
 
 
-class Placed(NamedTuple):
+class PlacedOp(NamedTuple):
     """An operation of the given orders with its device and its position in that device's order."""
 
     op: Op
@@ -99,7 +99,7 @@ def slots_of(name: str, orders: Turns) -> tuple[Ints, tuple[tuple[int, ...], ...
     >>> slots_of("two", (((Op.parse("0F0"),), (Op.parse("0B0"),)),))[0].tolist()
     [[[0]], [[1]], [[-1]]]
     """
-    placed = [Placed(op, device, position) for device, order in enumerate(orders) for position, turn in enumerate(order) for op in turn]
+    placed = [PlacedOp(op, device, position) for device, order in enumerate(orders) for position, turn in enumerate(order) for op in turn]
     paths = paths_of(placed)
     faults = list(islice(_incomplete(placed, len(orders), paths), MOST_FAULTS)) + list(_wrong_pairs(orders))
     backwards = list(_too_early(placed))
@@ -124,7 +124,7 @@ def _grid_index(op: Op, paths: Paths, stages: int, shape: tuple[int, int, int]) 
     return line * microbatches + op.microbatch
 
 
-def paths_of(placed: Iterable[Placed]) -> Paths:
+def paths_of(placed: Iterable[PlacedOp]) -> Paths:
     """Return the paths that microbatches take over the devices: one for each copy of the weights.
 
     Microbatches that visit the same devices in the same order share a copy. Several paths are accepted only if each of them visits
@@ -134,7 +134,7 @@ def paths_of(placed: Iterable[Placed]) -> Paths:
     Examples
     --------
     >>> down_and_up = [("0F0", 0), ("1F0", 1), ("0F1", 1), ("1F1", 0)]
-    >>> paths_of(Placed(Op.parse(text), device, 0) for text, device in down_and_up)
+    >>> paths_of(PlacedOp(Op.parse(text), device, 0) for text, device in down_and_up)
     Paths(copies=[{0: 0, 1: 1}, {0: 1, 1: 0}], copy_of={0: 0, 1: 1})
     """
     one: dict[int, int] = {}
@@ -159,7 +159,7 @@ def _balanced(path: dict[int, int], devices: set[int]) -> bool:
     return len({visited.count(device) for device in devices}) == 1
 
 
-def _incomplete(placed: Sequence[Placed], devices: int, paths: Paths) -> Iterator[Problem]:
+def _incomplete(placed: Sequence[PlacedOp], devices: int, paths: Paths) -> Iterator[Problem]:
     """Yield what is missing, doubled, or on the wrong device."""
     if not placed:
         yield Problem("there is no operation in it: give each device an order such as 0F0 0B0", "empty-schedule")
@@ -234,7 +234,7 @@ def _wrong_pairs(orders: Turns) -> Iterator[Problem]:
                 yield Problem(sentence, "not-a-pair", device, position, next(iter(turn), None))
 
 
-def _too_early(placed: Sequence[Placed]) -> Iterator[Problem]:
+def _too_early(placed: Sequence[PlacedOp]) -> Iterator[Problem]:
     """Yield every operation that comes before an operation of its own stage that it needs."""
     place: dict[tuple[Op, int], int] = {}
     for op, device, position in placed:
