@@ -30,7 +30,7 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
     - Area: the number of activations held, summed over time, equals the sum of their lifetimes and is at most P at any time. A
       device fills and empties by one activation per operation.
 
-    The bound is exact but for rounding in the last digits.
+    Rounding can raise or lower the last digits of the bound.
 
     Parameters
     ----------
