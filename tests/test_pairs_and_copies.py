@@ -204,7 +204,7 @@ def test_pairs_are_where_the_paper_has_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "told"),
+    ("name", "size", "sentence"),
     [
         ("chimera", (3, 6), "chimera needs an even number of devices, not 3; try 2 or 4"),
         ("chimera", (1, 4), "an even number of devices, not 1; try 2"),
@@ -219,12 +219,12 @@ def test_pairs_are_where_the_paper_has_them() -> None:
         ("dualpipe", (10**6, 4), "fit in memory; try fewer devices"),
     ],
 )
-def test_sizes_that_are_not_there_are_refused_with_one_that_is(name: str, size: tuple[int, int], told: str) -> None:
-    with pytest.raises(UnsupportedSize, match=re.escape(told)):
+def test_sizes_that_are_not_there_are_refused_with_one_that_is(name: str, size: tuple[int, int], sentence: str) -> None:
+    with pytest.raises(UnsupportedSize, match=re.escape(sentence)):
         build(name, *size)
-    near = re.search(r"try (\d+)(?: or (\d+))?$", told)
+    near = re.search(r"try (\d+)(?: or (\d+))?$", sentence)
     for number in filter(None, near.groups() if near else ()):
-        fixed = (int(number), size[1]) if "devices, not" in told else (size[0], int(number))
-        if "devices, not" in told and fixed[1] % fixed[0]:
+        fixed = (int(number), size[1]) if "devices, not" in sentence else (size[0], int(number))
+        if "devices, not" in sentence and fixed[1] % fixed[0]:
             fixed = (fixed[0], 2 * fixed[0])
         assert build(name, *fixed).devices == fixed[0]

@@ -218,7 +218,38 @@ def test_the_colon_after_a_device_may_be_forgotten() -> None:
     assert Schedule.parse("device 0 0F0 0B0\nDevice 1 : 1F0 1B0") == Schedule.parse("0F0 0B0\n1F0 1B0")
 
 
-def test_a_small_letter_is_told_from_a_wrong_one() -> None:
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("", "empty", ("device 0: 0F0 0B0",)),
+        (" \n\n", "empty", ()),
+        (3, "not-text", ("not 3",)),
+        ("device 1: 0F0 0B0", "wrong-device-number", ("line 1", "device 0", "device 1")),
+        ("0F0 0B0\n1F0 1X0", "unknown-operation", ("line 2, column 5", "'1X0'")),
+    ],
+)
+def test_text_that_is_no_schedule_is_refused(text: str, code: str, words: tuple[str, ...]) -> None:
+    with refusal(code, *words, kind=InvalidSchedule):
+        Schedule.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("orders", "code", "words"),
+    [
+        (3, "not-a-list", ("not 3",)),
+        ("0F0 0B0", "not-a-list", ("Schedule.parse",)),
+        (["0F0"], "not-a-list", ('["0F0", "0B0"]', "'0F0'")),
+        ([["0F0", "0X0"]], "unknown-operation", ("device 0, position 1", "'0X0'")),
+        ([["0F0", 7]], "unknown-operation", ("device 0, position 1", "7")),
+        ([], "empty-schedule", ()),
+    ],
+)
+def test_orders_that_are_no_schedule_are_refused(orders: object, code: str, words: tuple[str, ...]) -> None:
+    with refusal(code, *words, kind=InvalidSchedule):
+        Schedule("mine", orders)  # type: ignore[arg-type]
+
+
+def test_a_small_letter_is_not_reported_as_an_unknown_one() -> None:
     with refusal("unknown-operation", "line 1, column 11", "'0f0'", "as in 0F0", kind=InvalidSchedule):
         Schedule.parse("device 0: 0f0 0B0")
 

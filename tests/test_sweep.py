@@ -276,8 +276,8 @@ def test_what_is_refused_is_refused_before_anything_is_sent() -> None:
 
 def test_a_refused_size_says_why_and_has_no_results() -> None:
     table = sweep("interleaved", {"devices": 4, "microbatches": [4, 6], "forward": [1, 2], "backward": 2})
-    told = "interleaved needs microbatches divisible by devices: 6 is not divisible by 4; try 4 or 8"
-    assert table.column("refused") == [None, None, told, told]
+    refused = "interleaved needs microbatches divisible by devices: 6 is not divisible by 4; try 4 or 8"
+    assert table.column("refused") == [None, None, refused, refused]
     assert [results(row) for row in table.where(microbatches=6)] == [(None,) * 4] * 2
     assert all(row["makespan"] > 0 for row in table.where(refused=None))
     huge = sweep("gpipe", {"devices": 10**6, "microbatches": 10**6, **TIMES})
@@ -388,7 +388,7 @@ def test_a_bar_obeys_the_variable_of_tqdm(bars: list[Any], monkeypatch: pytest.M
     assert [bar.disable for bar in bars] == [False, True]
 
 
-def test_a_long_sweep_shows_a_bar_unless_told_not_to(bars: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_sweep_shows_a_bar_unless_it_is_switched_off(bars: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "PATIENCE", 0)
     monkeypatch.setattr(jobs, "CELLS", 1)  # a job for each size
     sweep("gpipe", GRID, progress=False)
