@@ -8,8 +8,8 @@ from oracle import Node, Setting, inputs, nodes
 from hybridlab import Schedule
 
 
-def shortest(schedule: Schedule, setting: Setting, room: Sequence[Fraction], at_most: Fraction) -> Fraction:
-    """The least makespan below ``at_most`` of any order with at most ``room`` activations on each device, else ``at_most``.
+def shortest(schedule: Schedule, setting: Setting, capacity: Sequence[Fraction], at_most: Fraction) -> Fraction:
+    """The least makespan below ``at_most`` of any order with at most ``capacity`` activations on each device, else ``at_most``.
 
     An order grows operation by operation, by start time, and is given up as soon as a device cannot end in time.
     Operations must take time.
@@ -37,7 +37,7 @@ def shortest(schedule: Schedule, setting: Setting, room: Sequence[Fraction], at_
             hops = [ends[needed] + Fraction(setting.hop(device_of[needed[1]], device_of[stage])) for needed in needs[node]]
             start = max([free[device], *hops])
             before, change = free[device], Fraction({"F": 1, "I": 0, "B": -1, "W": -1}[kind], schedule.chunks)
-            if start < latest or start + work[device] >= best or held[device] + change > room[device]:
+            if start < latest or start + work[device] >= best or held[device] + change > capacity[device]:
                 continue
             ends[node] = free[device] = start + takes[node]
             work[device] -= takes[node]

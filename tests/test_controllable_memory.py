@@ -9,7 +9,7 @@ import pytest
 from cases import in_turn
 
 from hybridlab import Costs, Schedule, Timeline, build, simulate
-from hybridlab.schedules.controllable_memory import block
+from hybridlab.schedules.controllable_memory import building_block
 
 EQUAL = Costs(forward=2, backward=4)  # forward, input gradient and weight gradient alike: one unit a chunk
 PERIOD = 6
@@ -56,7 +56,7 @@ def test_more_microbatches_add_no_bubble(name: str, devices: int) -> None:
 
 def test_all_devices_of_the_block_hold_their_two_activations_equally_long() -> None:
     for part, devices in product((2, 3), (1, 2, 5, 12)):
-        f0, f1, i1, i0 = block(devices, part)
+        f0, f1, i1, i0 = building_block(devices, part)
         assert len(set((i0 - f0 + i1 - f1).tolist())) == 1
         assert set(((f1 - i1)[:-1] - (f1 - i1)[1:]).tolist()) <= {PERIOD // part}
 
@@ -69,7 +69,7 @@ def test_the_order_of_a_small_v_half() -> None:
     )
 
 
-def planned(devices: int, microbatches: int, part: int, ahead: bool, room: int, kept: bool = True) -> list[list[str]]:
+def planned(devices: int, microbatches: int, part: int, ahead: bool, capacity: int, kept: bool = True) -> list[list[str]]:
     """Return the order of every device, an operation at a time; ``kept``: whether places are kept for chunk 1."""
     stages, last = 2 * devices, 2 * devices - 1
     down, up = [PERIOD // part - 1] * (devices - 1), [1] * (devices - 1)
@@ -98,7 +98,7 @@ def planned(devices: int, microbatches: int, part: int, ahead: bool, room: int, 
                     continue
                 need = needs(kind, stage, microbatch)
                 here = ran.get(need, now) < now if need else ahead or now >= PERIOD * microbatch
-                full = sum(held.values()) >= room or (kept and stage == device and held[stage] >= room - 1 - device // part)
+                full = sum(held.values()) >= capacity or (kept and stage == device and held[stage] >= capacity - 1 - device // part)
                 if here and not (kind == "F" and full):
                     by = ("I" if kind == "W" else kind, stage)
                     could.append((kind == "W", place[by] + PERIOD * microbatch, path.index(by), kind, stage, microbatch))
@@ -119,16 +119,16 @@ def test_every_operation_lies_where_the_rule_puts_it(name: str, devices: int, mi
 
 @pytest.mark.parametrize("devices", [2, 5, 6])
 def test_a_planner_that_overlooks_the_memory_takes_more_than_the_published_peak(devices: int) -> None:
-    careless = Schedule("careless", planned(devices, 3 * devices, 2, True, room=10**6, kept=False))
+    careless = Schedule("careless", planned(devices, 3 * devices, 2, True, capacity=10**6, kept=False))
     assert simulate(careless, EQUAL).peak_activations.max() > PEAK["v-half"](devices)
 
 
 def test_a_planner_that_keeps_no_place_for_chunk_1_waits_for_ever() -> None:
     with pytest.raises(AssertionError, match="wait for ever"):
-        planned(5, 15, 2, True, room=8, kept=False)
+        planned(5, 15, 2, True, capacity=8, kept=False)
 
 
 @pytest.mark.parametrize("devices", [4, 7, 10])
 def test_v_min_that_lets_microbatches_in_ahead_loses_time(devices: int) -> None:
-    hasty = Schedule("hasty", planned(devices, 2 * devices, 3, True, room=2 * PEAK["v-min"](devices)))
+    hasty = Schedule("hasty", planned(devices, 2 * devices, 3, True, capacity=2 * PEAK["v-min"](devices)))
     assert simulate(hasty, EQUAL).makespan > run("v-min", devices, 2 * devices).makespan

@@ -1,4 +1,4 @@
-"""What no order can beat: how far a schedule is from the best with the same memory."""
+"""Lower bounds and shortest orders: how far a schedule is from the best with the same memory."""
 
 from hybridlab.bound.analytic import lower_bound
 from hybridlab.bound.exact import Optimum, optimum

@@ -1,4 +1,4 @@
-"""How long a step takes at least, in any order of its operations: no solver, all settings of costs at once."""
+"""The lower bound: how long a step takes at least in any order. It needs no solver and takes all settings of costs at once."""
 
 import math
 from typing import Any, NamedTuple
@@ -6,34 +6,59 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hybridlab.arrays import Floats, Ints
-from hybridlab.bound.chains import Way, room_of, ways_of
+from hybridlab.bound.chains import Chain, capacity_of, chains_of
 from hybridlab.checks import MOST_CELLS, short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import B, F, Schedule
 
-NEEDED = ("device", "kind", "head", "tail", "duration")  # of a way, to compare its operations
-SAME = 1e-12  # relative difference of two times that only rounding keeps apart
+SAME = 1e-12  # relative difference up to which two times count as equal: it comes from rounding
 
 
 def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
-    """Return a time that no order of the schedule's operations can beat: a float, or an array over the settings.
+    """Return a time that no order of the schedule's operations can beat.
 
-    An order may be any in which every operation stays on its device, runs after its inputs (and the latency of a message) and in
-    which no device holds more activations than in ``schedule``, or than ``memory``: a number or one a device, in microbatches of the
-    whole device, as :attr:`Timeline.peak_activations` counts them. True but for rounding in the last digits. The largest of:
+    An order counts if every operation stays on its device and starts after its inputs and the latency of their messages, and if no
+    device holds more activations than the memory allows. The bound is the largest of four. The head of an operation is the least
+    time from the beginning of the step to its start, and the tail is the least time from its end to the end of the step.
 
-    - a chain: one microbatch needs each of its operations after the other;
-    - a device: the operations of any set run one after the other, not before the least head among them, and the least tail among
-      them is still to come. A head is the least time from the beginning of the step to an operation, a tail that from the operation to
-      the end (Jackson 1955; Carlier, European Journal of Operational Research 11, 1982);
-    - a full device: with room for P activations, the activation that comes P later waits for one to leave, so that of i chunks of
-      n microbatches all but kP start later than k lifetimes, and the microbatches they belong to still need their devices;
-    - the area: activations held, summed over time, are the sum of all lifetimes, and at most P at once. The room fills and empties
-      by one activation an operation.
+    - Chain: the operations of one microbatch run one after the other.
+    - Device: take any set of operations of one device. They run one after the other, not before the smallest head among them, and
+      the smallest tail among them follows.
+    - Full device: with capacity P, activation kP + 1 cannot start before k lifetimes have passed. The microbatches that are then
+      left still need their devices.
+    - Area: the number of activations held, summed over time, equals the sum of their lifetimes and is at most P at any time. A
+      device fills and empties by one activation per operation.
 
-    Raises :class:`HybridLabError` for costs of other devices, or for a memory in which no microbatch fits.
+    Rounding can raise or lower the last digits of the bound.
 
+    Parameters
+    ----------
+    schedule : Schedule
+        Its operations and their devices.
+    costs : Costs
+        The times; settings of a batch are on the leading axes.
+    memory : number or sequence of numbers, optional
+        The most activations of a device, one number or one for each device, in microbatches of the whole device as
+        :attr:`Timeline.peak_activations` counts them. None stands for the peak of ``schedule`` on each device.
+
+    Returns
+    -------
+    float or Floats
+        In the unit of the costs; for a batch of costs an array over the settings.
+
+    Raises
+    ------
+    HybridLabError
+        The costs are for another number of devices, the memory does not hold one microbatch, or there are too many settings.
+
+    References
+    ----------
+    Heads and tails: J. R. Jackson, Scheduling a Production Line to Minimize Maximum Tardiness, 1955; J. Carlier, The one-machine
+    sequencing problem, European Journal of Operational Research 11, 1982.
+
+    Examples
+    --------
     >>> from hybridlab import build, simulate
     >>> costs, schedule = Costs(forward=1, backward=2), build("1f1b", devices=4, microbatches=8)
     >>> lower_bound(schedule, costs), simulate(schedule, costs).makespan
@@ -41,22 +66,24 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
     """
     if not isinstance(schedule, Schedule) or not isinstance(costs, Costs):
         raise HybridLabError(
-            f"a bound and an optimum are those of a Schedule and Costs, not {short_repr(schedule)} and {short_repr(costs)}"
+            f"a bound or an optimum is computed from a Schedule and Costs, not from {short_repr(schedule)} and {short_repr(costs)}",
+            "wrong-type",
         )
-    room = room_of(schedule, memory)
-    ways = ways_of(schedule, costs)
+    capacity = capacity_of(schedule, memory)
+    chains = chains_of(schedule, costs)
     saved = _saved_by_pairs(schedule, costs)
-    every = _sets(ways, [way.microbatches for way in ways], saved)
-    bounds = [_chain(ways), (every.least + every.work).max(axis=0), _area(schedule, ways, room)]
-    for way in ways:
-        sets = _sets([way], [1], saved)
-        bounds += [_full(way, stage, sets, room) for stage in range(schedule.stages) if _generations(way, stage, room)[0]]
+    everything = _operation_sets(chains, [chain.microbatches for chain in chains], saved)
+    bounds = [_chain_bound(chains), (everything.least + everything.work).max(axis=0), _area_bound(schedule, chains, capacity)]
+    for chain in chains:
+        sets = _operation_sets([chain], [1], saved)
+        full_stages = (stage for stage in range(schedule.stages) if _generations(chain, stage, capacity)[0])
+        bounds += [_full_device_bound(chain, stage, sets, capacity) for stage in full_stages]
     highest = np.max(bounds, axis=0)
     return highest if costs.batch else float(highest)
 
 
 def reached(makespan: float, bound: float) -> bool:
-    """Return whether a makespan is at its lower bound, but for rounding.
+    """Return whether a makespan equals its lower bound, but for rounding.
 
     >>> reached(0.1 + 0.2, 0.3)
     True
@@ -64,87 +91,92 @@ def reached(makespan: float, bound: float) -> bool:
     return makespan <= bound * (1 + SAME)
 
 
-class _Sets(NamedTuple):
-    """Sets of operations, each of one device, shape (sets, settings...)."""
+class _OperationSets(NamedTuple):
+    """Sets of operations, each of one device."""
 
-    least: Floats  # least head plus least tail; minus infinity for the empty set
-    work: Floats
-    first: Ints  # the first place on a way
+    least: Floats  # smallest head plus smallest tail, shape (sets, settings...); minus infinity for the empty set
+    work: Floats  # sum of the durations, shape (sets, settings...)
+    first: Ints  # the first position in a chain, shape (sets, settings...)
 
 
-def _sets(ways: list[Way], times: list[int], saved: Floats) -> _Sets:
-    """Return for every two operations of a device all those with the head of one or later and the tail of the other or longer.
+def _operation_sets(chains: list[Chain], counts: list[int], saved: Floats) -> _OperationSets:
+    """Return one set for every two operations of a device: all its operations with heads >= the one's head and tails >= the other's tail.
 
-    No other set is needed: of all with one least head and one least tail, the largest gives the highest bound. The work
-    is that of so many ``times`` each way.
+    No other sets are needed: of all sets with one smallest head and one smallest tail, the largest gives the highest bound. The work
+    of each chain counts as often as ``counts`` says.
     """
-    device, kind, head, tail, duration = (np.concatenate([getattr(way, name) for way in ways]) for name in NEEDED)
-    place = np.concatenate([np.arange(way.device.size) for way in ways])
-    many = np.repeat(times, [way.device.size for way in ways])
+    device, kind, head, tail, duration = (
+        np.concatenate([getattr(chain, name) for chain in chains]) for name in ("device", "kind", "head", "tail", "duration")
+    )
+    position = np.concatenate([np.arange(chain.device.size) for chain in chains])
+    count = np.repeat(counts, [chain.device.size for chain in chains])
     if int((np.bincount(device) ** 2).sum()) * math.prod(head.shape[1:]) > MOST_CELLS:
-        raise HybridLabError("the sets of operations to compare do not fit in memory; take fewer settings at a time, or fewer chunks")
-    full = (kind == B)[:, *(None for _ in head.shape[1:])]
-    work = np.moveaxis(np.moveaxis(duration - np.where(full, saved[device], 0.0), 0, -1) * many, -1, 0)
+        message = "the sets of operations to compare do not fit in memory; take fewer settings at a time, or fewer chunks"
+        raise HybridLabError(message, "too-large")
+    full_backward = (kind == B)[:, *(None for _ in head.shape[1:])]
+    work = np.moveaxis(np.moveaxis(duration - np.where(full_backward, saved[device], 0.0), 0, -1) * count, -1, 0)
     parts = []
-    for here in (np.flatnonzero(device == one) for one in range(device.max() + 1)):
-        heads, tails = head[here][:, None], tail[here][None]
+    for on_device in (np.flatnonzero(device == each) for each in range(device.max() + 1)):
+        heads, tails = head[on_device][:, None], tail[on_device][None]
         least = heads + tails
         total, first = np.zeros_like(least), np.full(least.shape, -1)
-        for row in here[np.argsort(-place[here], kind="stable")]:
+        for row in on_device[np.argsort(-position[on_device], kind="stable")]:
             inside = (heads <= head[row]) & (tails <= tail[row])
             total += np.where(inside, work[row], 0.0)
-            first[inside] = place[row]
+            first[inside] = position[row]
         parts.append([array.reshape(-1, *head.shape[1:]) for array in (np.where(first < 0, -np.inf, least), total, first)])
-    return _Sets(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    return _OperationSets(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-def _chain(ways: list[Way]) -> Floats:
-    """Return the time of the longest chain of one microbatch."""
-    longest: Floats = np.max([(way.head + way.duration + way.tail).max(axis=0) for way in ways], axis=0)
+def _chain_bound(chains: list[Chain]) -> Floats:
+    """Return the time of the longest chain of one microbatch, shape (settings...)."""
+    longest: Floats = np.max([(chain.head + chain.duration + chain.tail).max(axis=0) for chain in chains], axis=0)
     return longest
 
 
-def _generations(way: Way, stage: int, room: Ints) -> tuple[int, int, Ints]:
-    """Return how often the device's room must be refilled for the chunks up to ``stage``, who comes after that, and these chunks.
+def _generations(chain: Chain, stage: int, capacity: Ints) -> tuple[int, int, Ints]:
+    """Return how often the device of ``stage`` must fill up, the microbatches that are then left, and its chunks up to ``stage``.
 
-    The activations of i chunks of n microbatches, sorted by their start: number kP + 1 waits for number (k-1)P + 1 to leave.
-    After k generations i * n - kP activations are left, which belong to at least 1/i as many microbatches.
+    Sort the activations of i chunks of n microbatches by their start. With capacity P, activation kP + 1 waits until activation
+    (k-1)P + 1 has left. After k generations i * n - kP activations are left, and they belong to at least 1/i as many microbatches.
     """
-    chunks = np.flatnonzero(way.device[: stage + 1] == way.device[stage])
-    activations = chunks.size * way.microbatches
-    generations = (activations - 1) // int(room[way.device[stage]])
-    left = activations - generations * int(room[way.device[stage]])
-    return generations, -(-left // chunks.size), chunks
+    chunks = np.flatnonzero(chain.device[: stage + 1] == chain.device[stage])
+    device_capacity = int(capacity[chain.device[stage]])
+    activations = chunks.size * chain.microbatches
+    generations = (activations - 1) // device_capacity
+    remaining = activations - generations * device_capacity
+    return generations, -(-remaining // chunks.size), chunks
 
 
-def _full(way: Way, stage: int, sets: _Sets, room: Ints) -> Floats:
-    """Return when the step can end if the last microbatches enter ``stage`` only after the device's room was full before."""
-    generations, microbatches, chunks = _generations(way, stage, room)
-    entry = way.head[chunks[0]] + generations * way.lifetime[chunks].min(axis=0)
+def _full_device_bound(chain: Chain, stage: int, sets: _OperationSets, capacity: Ints) -> Floats:
+    """Return the least makespan, shape (settings...), if the last microbatches enter ``stage`` after its device was full k times."""
+    generations, microbatches, chunks = _generations(chain, stage, capacity)
+    entry = chain.head[chunks[0]] + generations * chain.lifetime[chunks].min(axis=0)
     remaining = np.where(sets.first >= stage, sets.least + microbatches * sets.work, -np.inf).max(axis=0)
-    full: Floats = entry - way.head[stage] + remaining
-    return full
+    bound: Floats = entry - chain.head[stage] + remaining
+    return bound
 
 
-def _area(schedule: Schedule, ways: list[Way], room: Ints) -> Floats:
-    """Return the highest bound that the sum of all lifetimes on a device gives."""
-    stages, settings = schedule.stages, ways[0].head.shape[1:]
+def _area_bound(schedule: Schedule, chains: list[Chain], capacity: Ints) -> Floats:
+    """Return the highest bound, shape (settings...), that follows from the sum of all lifetimes on a device."""
+    stages, settings = schedule.stages, chains[0].head.shape[1:]
     shape = (schedule.devices, *settings)
     area, count = np.zeros(shape), np.zeros(schedule.devices)
     entry, leave, forward, release = (np.full(shape, np.inf) for _ in range(4))
-    for way in ways:
-        device = way.device[:stages]
-        np.add.at(area, device, way.lifetime * way.microbatches)
-        np.add.at(count, device, way.microbatches)
-        for least, value in ((entry, way.head[:stages]), (leave, way.after), (forward, way.duration[:stages]), (release, way.release)):
-            np.minimum.at(least, device, value)
-    most = np.minimum(room, count).reshape(-1, *(1 for _ in settings))
+    for chain in chains:
+        device = chain.device[:stages]
+        np.add.at(area, device, chain.lifetime * chain.microbatches)
+        np.add.at(count, device, chain.microbatches)
+        smallest_of = ((entry, chain.head[:stages]), (leave, chain.after), (forward, chain.duration[:stages]), (release, chain.release))
+        for smallest, values in smallest_of:
+            np.minimum.at(smallest, device, values)
+    most = np.minimum(capacity, count).reshape(-1, *(1 for _ in settings))
     bound: Floats = (entry + area / most + (most - 1) / 2 * (forward + release) + leave).max(axis=0)
     return bound
 
 
 def _saved_by_pairs(schedule: Schedule, costs: Costs) -> Floats:
-    """Return the most that running beside a forward can save of each full backward, shape (devices, settings...)."""
+    """Return the most time that an overlapped forward can save of each full backward, shape (devices, settings...)."""
     table = costs.table(schedule.devices, schedule.chunks)
     overlap = costs.overlap[..., 0] if schedule.pairs.size else np.zeros(())
     saved: Floats = overlap * np.minimum(table[F], table[B])

@@ -1,4 +1,4 @@
-"""The way of a microbatch: its operations in the order in which they need each other, with heads and tails."""
+"""Chains: the operations of one microbatch in the order in which they depend on each other, with heads and tails."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +16,30 @@ from hybridlab.timeline import Timeline
 
 
 @dataclass(frozen=True)
-class Way:
-    """The operations of the microbatches that visit the same devices in the same order, with times of one of them.
+class Chain:
+    """The operations of microbatches that visit the same devices in the same order, with the times of one such microbatch.
 
-    ``rows`` are the schedule's, shape (places, microbatches). With S stages, places 0 to S-1 are the forwards, the next S the
-    backwards from the last stage to the first, then come the weight gradients, where there are any. ``head`` is the least time from
-    the beginning of the step to an operation's start, ``tail`` that from its end to the end of the step; ``lifetime``, of each stage,
-    that from the start of its forward to the end of the operation that releases its activation, ``after`` the tail of that
-    operation and ``release`` its duration. Settings are on the axes after the first.
+    With S stages, positions 0 to S-1 are the forwards. The next S are the backwards, from the last stage to the first. The weight
+    gradients follow, if there are any. Times are in the unit of the costs, and the settings of a batch are on the axes after the
+    first.
+
+    Parameters
+    ----------
+    rows : Ints
+        Shape (positions, microbatches): the rows of the schedule.
+    device, kind : Ints
+        Shape (positions,): the device of each operation and its kind.
+    duration : Floats
+        Shape (positions, settings...): the time of each operation.
+    head : Floats
+        Shape (positions, settings...): the least time from the beginning of the step to the start of the operation.
+    tail : Floats
+        Shape (positions, settings...): the least time from the end of the operation to the end of the step.
+    lifetime : Floats
+        Shape (S, settings...): the least time from the start of a stage's forward to the end of the operation that releases its
+        activation.
+    after, release : Floats
+        Shape (S, settings...): the tail and the duration of the operation that releases the stage's activation.
     """
 
     rows: Ints
@@ -38,64 +54,86 @@ class Way:
 
     @property
     def microbatches(self) -> int:
-        """Number of microbatches that go this way."""
+        """Number of microbatches with this chain."""
         return int(self.rows.shape[1])
 
 
-def ways_of(schedule: Schedule, costs: Costs) -> list[Way]:
-    """Return the ways through the devices that microbatches take: one, or two where there are two copies of the weights."""
-    table, late = costs.table(schedule.devices, schedule.chunks), np.moveaxis(latencies(schedule, costs), -1, 0)
-    rows = _rows_by_place(schedule)
+def chains_of(schedule: Schedule, costs: Costs) -> list[Chain]:
+    """Return the chains of a schedule: one for each path that microbatches take over the devices.
+
+    A schedule with one copy of the weights has one chain, unless it splits the backwards of some microbatches only.
+    """
+    table, latency = costs.table(schedule.devices, schedule.chunks), np.moveaxis(latencies(schedule, costs), -1, 0)
+    rows = _rows_by_position(schedule)
     visits = np.where(rows >= 0, schedule.device[rows] * 4 + schedule.kind[rows], -1)
-    left, ways = np.arange(schedule.microbatches), []
-    while left.size:
-        same = (visits[:, left] == visits[:, left[:1]]).all(axis=0)
-        ways.append(_way(schedule, table, late, rows[:, left[same]]))
-        left = left[~same]
-    return ways
+    remaining, chains = np.arange(schedule.microbatches), []
+    while remaining.size:
+        same = (visits[:, remaining] == visits[:, remaining[:1]]).all(axis=0)
+        chains.append(_chain(schedule, table, latency, rows[:, remaining[same]]))
+        remaining = remaining[~same]
+    return chains
 
 
-def room_of(schedule: Schedule, memory: Any = None) -> Ints:
-    """Return how many activations of one chunk each device may hold; ``memory`` is in microbatches of a whole device.
+def capacity_of(schedule: Schedule, memory: Any = None) -> Ints:
+    """Return how many activations of one chunk each device may hold.
 
-    None is what the schedule itself holds at most. One microbatch must fit.
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule whose operations are to be ordered.
+    memory : number or sequence of numbers, optional
+        The limit, one number or one for each device, in microbatches of the whole device. None stands for the peak of the schedule
+        itself.
 
-    >>> room_of(Schedule.parse("0F0 0F1 0B0 0B1"), memory=1.5)
+    Returns
+    -------
+    Ints
+        Shape (devices,).
+
+    Raises
+    ------
+    HybridLabError
+        The memory is not a number or does not hold one microbatch.
+
+    Examples
+    --------
+    >>> capacity_of(Schedule.parse("0F0 0F1 0B0 0B1"), memory=1.5)
     array([1])
     """
     if memory is None:
-        nothing = np.zeros(schedule.kind.size)
-        return np.rint(Timeline(schedule, nothing, nothing).peak_activations * schedule.chunks).astype(np.intp)
+        no_time = np.zeros(schedule.kind.size)
+        return np.rint(Timeline(schedule, no_time, no_time).peak_activations * schedule.chunks).astype(np.intp)
     limit = numbers(memory, "memory")
     if limit.shape not in ((), (1,), (schedule.devices,)):
-        raise HybridLabError(f"memory must be one number, or one for each of the {schedule.devices} devices, not {short_repr(memory)}")
+        wanted = f"memory must be one number, or one for each of the {schedule.devices} devices"
+        raise HybridLabError(f"{wanted}, not {short_repr(memory)}", "wrong-shape")
     if not (limit >= 1).all():  # false for NaN as well
-        raise HybridLabError(f"memory must hold at least 1 microbatch on every device, not {short_repr(memory)}")
+        raise HybridLabError(f"memory must hold at least 1 microbatch on every device, not {short_repr(memory)}", "too-small")
     most = schedule.microbatches * schedule.stages
-    fits = np.floor(np.minimum(limit, most) * schedule.chunks * (1 + 1e-12))  # 4/3 of 3 chunks are 4, whatever the rounding
-    return np.broadcast_to(fits.astype(np.intp), (schedule.devices,))
+    activations = np.floor(np.minimum(limit, most) * schedule.chunks * (1 + 1e-12))  # 4/3 of 3 chunks are 4 in spite of rounding
+    return np.broadcast_to(activations.astype(np.intp), (schedule.devices,))
 
 
-def _rows_by_place(schedule: Schedule) -> Ints:
-    """Return the row of every operation by place on its way and microbatch, shape (3 * stages, microbatches); -1: none."""
+def _rows_by_position(schedule: Schedule) -> Ints:
+    """Return the row of every operation by position in its chain and microbatch, shape (3 * stages, microbatches); -1: none."""
     stages, kind, stage = schedule.stages, schedule.kind, schedule.stage
-    place = np.where(kind == F, stage, np.where(kind == W, 3 * stages, 2 * stages) - 1 - stage)
+    position = np.where(kind == F, stage, np.where(kind == W, 3 * stages, 2 * stages) - 1 - stage)
     rows = np.full((3 * stages, schedule.microbatches), -1, dtype=np.intp)
-    rows[place, schedule.microbatch] = np.arange(kind.size)
+    rows[position, schedule.microbatch] = np.arange(kind.size)
     return rows
 
 
-def _way(schedule: Schedule, table: Floats, late: Floats, rows: Ints) -> Way:
-    """Return the way of the microbatches that have ``rows``; the message to each row of the schedule takes ``late``."""
+def _chain(schedule: Schedule, table: Floats, latency: Floats, rows: Ints) -> Chain:
+    """Return the chain of the microbatches that have ``rows``; ``latency`` is the time of the message to each row of the schedule."""
     stages = schedule.stages
     one = rows[:, 0]
     split: npt.NDArray[np.bool_] = one[2 * stages :] >= 0  # the backwards that have a weight gradient
     device = schedule.device[one]
     kind = schedule.kind[one]
-    chain = slice(2 * stages)
-    duration = table[kind[chain], device[chain]]
-    end = np.cumsum(duration + late[one[chain]], axis=0)
-    weight = table[W, device[stages : chain.stop]][split]
+    without_weights = slice(2 * stages)
+    duration = table[kind[without_weights], device[without_weights]]
+    end = np.cumsum(duration + latency[one[without_weights]], axis=0)
+    weight = table[W, device[stages : 2 * stages]][split]
     finished = end[stages:].copy()  # the backward and its weight gradient
     finished[split] += weight
     last = np.maximum.accumulate(np.concatenate([end[:stages], finished])[::-1])[::-1]
@@ -106,7 +144,7 @@ def _way(schedule: Schedule, table: Floats, late: Floats, rows: Ints) -> Way:
     release[split] = weight
     present = one >= 0
     head = end - duration
-    return Way(
+    return Chain(
         rows[present],
         device[present],
         kind[present],

@@ -3,31 +3,40 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from hybridlab.arrays import Ints
 from hybridlab.bound.analytic import SAME, lower_bound, reached
-from hybridlab.bound.chains import room_of, ways_of
-from hybridlab.bound.solver import Problem, shortest_starts
+from hybridlab.bound.chains import capacity_of, chains_of
 from hybridlab.checks import one_time, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.schedule import Schedule
+from hybridlab.schedule import B, F, Schedule, W
 from hybridlab.simulation import latencies, simulate
 
-MOST_OPERATIONS = 1000  # far above what is proven in minutes
-MOST_TICKS = 10**9  # of a step: sums of them stay far within the solver's 64 bits
-FINEST = 10**4  # the largest denominator of a time
-ROUND = "round the costs, such as to two decimals"
+MOST_OPERATIONS = 1000  # far more than can be proven in minutes
+MOST_TICKS = 10**9  # of a step: sums of several steps still fit into the solver's 64 bits
+LARGEST_DENOMINATOR = 10**4  # of a time
+WORK_PER_SECOND = 0.25  # of one core, in the solver's own unit of work
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The shortest order found, and whether it is known that none is shorter.
+    """The shortest order that was found.
 
-    ``makespan`` is that of ``schedule`` by the clock; no order is shorter than ``bound``, which equals it where ``proven``.
+    Parameters
+    ----------
+    schedule : Schedule
+        The order.
+    makespan : float
+        Its makespan by :func:`~hybridlab.simulate`, in the unit of the costs.
+    bound : float
+        No order is shorter than this time. It equals ``makespan`` if ``proven``.
+    proven : bool
+        Whether it is proven that no order is shorter than ``makespan``.
     """
 
     schedule: Schedule
@@ -37,17 +46,36 @@ class Optimum:
 
 
 def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers: int = 1, memory: Any = None) -> Optimum:
-    """Return the shortest order of the schedule's operations that holds no more activations than it, or than ``memory``.
+    """Return the shortest order of the schedule's operations with the same memory, or with the given ``memory``.
 
-    Orders and memory are those of :func:`lower_bound`. The answer is never longer than ``schedule`` where that keeps to the memory,
-    and is ``schedule`` itself where nothing shorter is found. CP-SAT of OR-tools, the extra ``solver``, searches; it is not asked
-    where the lower bound is reached already. ``seconds`` are counted in work done, about a second of one core each, so that the same call
-    gives the same answer on every machine; ``workers`` are its threads.
+    The rules for orders and for memory are those of :func:`lower_bound`. The solver is CP-SAT of OR-tools, the extra ``solver``. It
+    is not needed if the schedule reaches the lower bound. If the schedule itself keeps to the memory, the result is never longer
+    than the schedule, and is the schedule itself if nothing shorter is found. An order that the solver finds has no overlapped pairs.
 
-    Raises :class:`UnsupportedSize` beyond 1,000 operations, :class:`HybridLabError` for times that are zero or no fractions of small
-    denominators (the solver counts in whole numbers), for overlapped pairs that save time, and without OR-tools. Where the costs
-    have no overlap, a pair is an operation after the other, and what is found has none.
+    Parameters
+    ----------
+    schedule : Schedule
+        At most 1,000 operations. Overlapped pairs are allowed only for costs without overlap.
+    costs : Costs
+        One setting. Every operation takes time, and all times are fractions with denominators up to 10,000, because the solver
+        counts in whole numbers.
+    seconds : float
+        Effort of the search. It is counted in the solver's work, about one second of one core each, so that the same call gives the
+        same result on every machine.
+    workers : int
+        Threads of the solver.
+    memory : number or sequence of numbers, optional
+        The most activations of a device, in microbatches of the whole device: see :func:`lower_bound`.
 
+    Raises
+    ------
+    UnsupportedSize
+        The schedule has more than 1,000 operations.
+    HybridLabError
+        The costs or pairs are not as described above, OR-tools is missing, or no order was found that keeps to the memory.
+
+    Examples
+    --------
     >>> from hybridlab import build
     >>> schedule, costs = build("1f1b", devices=3, microbatches=6), Costs(forward=1, backward=2)
     >>> optimum(schedule, costs).schedule == schedule
@@ -55,16 +83,16 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     """
     seconds, workers = one_time(seconds, "seconds"), whole_number(workers, "workers", at_most=1000)
     bound = lower_bound(schedule, costs, memory)
-    _refuse(schedule, costs)
-    own, room = simulate(schedule, costs).makespan, room_of(schedule, memory)
-    fits = bool((room_of(schedule) <= room).all())
+    _refuse_unsolvable(schedule, costs)
+    own, capacity = simulate(schedule, costs).makespan, capacity_of(schedule, memory)
+    fits = bool((capacity_of(schedule) <= capacity).all())
     if fits and reached(own, bound):
         return Optimum(schedule, own, own, proven=True)
-    ticks = _ticks_in_one(schedule, costs)
-    start, least = shortest_starts(_problem(schedule, costs, ticks, bound, room, fits), seconds, workers)
+    ticks = _ticks_per_unit(schedule, costs)
+    start, least = _shortest_starts(_job_shop(schedule, costs, ticks, bound, capacity, fits), seconds, workers)
     if start is None:
         if not fits:
-            raise HybridLabError(f"no order that keeps to this memory was found in {seconds:g} seconds: give it more")
+            raise HybridLabError(f"no order that keeps to this memory was found in {seconds:g} seconds: give it more", "no-order-found")
         return Optimum(schedule, own, max(bound, least / ticks), proven=False)
     rows = np.lexsort((start, schedule.device))
     orders = [[schedule.ops[row] for row in rows[schedule.device[rows] == device]] for device in range(schedule.devices)]
@@ -76,60 +104,140 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     return Optimum(found, makespan, makespan if proven else max(bound, least / ticks), proven)
 
 
-def _problem(schedule: Schedule, costs: Costs, ticks: int, bound: float, room: Ints, fits: bool) -> Problem:
-    """Return what the solver is asked, in whole ticks; its search starts from the schedule where that ``fits`` the room."""
-    table = costs.table(schedule.devices, schedule.chunks)
-    latency = latencies(schedule, costs)
+@dataclass(frozen=True)
+class _JobShop:
+    """What the solver gets: the rows of ``schedule``, with times in whole ticks."""
 
-    def whole(time: Any) -> Ints:
-        rounded: Ints = np.rint(np.asarray(time) * ticks).astype(np.intp)
-        return rounded
-
-    duration, ways = table[schedule.kind, schedule.device], ways_of(schedule, costs)
-    head, tail = np.empty(schedule.kind.size), np.empty(schedule.kind.size)
-    for way in ways:
-        head[way.rows], tail[way.rows] = way.head[:, None], way.tail[:, None]
-    timeline = simulate(schedule, costs)
-    # Whatever the memory, one operation after the other is an order that keeps to it: all of a microbatch, then the next.
-    horizon = timeline.makespan if fits else duration.sum() + latency.sum()
-    if horizon * ticks > MOST_TICKS:
-        raise HybridLabError(f"the solver counts in whole numbers, and a step of these costs has more than {MOST_TICKS:,}: {ROUND}")
-    return Problem(
-        schedule,
-        whole(duration),
-        whole(latency),
-        whole(head),
-        whole(tail),
-        room,
-        [rows for way in ways for rows in way.rows],
-        whole(timeline.start) if fits else None,
-        math.ceil(bound * ticks * (1 - SAME)),
-        int(whole(horizon)),
-    )
+    schedule: Schedule
+    duration: Ints  # shape (rows,), like the next three
+    latency: Ints  # of the message that brings an operation's input
+    head: Ints  # least time from the beginning of the step to the operation
+    tail: Ints  # least time from the operation to the end of the step
+    capacity: Ints  # activations that each device may hold, shape (devices,)
+    alike: list[Ints]  # rows of operations that differ in their microbatch alone
+    hint: Ints | None  # starts that obey every rule, where the search begins; shape (rows,)
+    least: int  # lower bound of the makespan
+    most: int  # upper bound of the makespan
 
 
-def _ticks_in_one(schedule: Schedule, costs: Costs) -> int:
-    """Return into how many ticks a unit of time is divided so that every time is a whole number of them."""
+def _refuse_unsolvable(schedule: Schedule, costs: Costs) -> None:
+    """Refuse settings, sizes and pairs that the solver cannot handle."""
+    if costs.batch:
+        message = f"the shortest order is that of one setting of costs, but these have settings {costs.batch}"
+        raise HybridLabError(message, "several-settings")
+    if schedule.kind.size > MOST_OPERATIONS:
+        message = f"{schedule.kind.size:,} operations are more than the {MOST_OPERATIONS:,} whose shortest order can be searched for"
+        raise UnsupportedSize(f"{message}; take fewer microbatches or devices, or lower_bound", "too-large")
+    if schedule.pairs.size and costs.overlap.any():
+        message = "the shortest order is not known for overlapped pairs; take lower_bound, or costs with overlap 0"
+        raise HybridLabError(message, "overlapped-pairs")
+
+
+def _ticks_per_unit(schedule: Schedule, costs: Costs) -> int:
+    """Return the number of ticks in a unit of time that makes every time a whole number of ticks."""
     durations = costs.table(schedule.devices, schedule.chunks)[schedule.kind, schedule.device]
     if not durations.all():
         op = schedule.ops[int(np.flatnonzero(durations == 0)[0])]
-        raise HybridLabError(f"the shortest order needs operations that take time, but {op.words} takes 0: give it some, such as 0.001")
+        message = f"the shortest order needs operations that take time, but {op.words} takes 0: give it some, such as 0.001"
+        raise HybridLabError(message, "too-small")
     ticks = 1
     for time in np.unique(np.append(durations, latencies(schedule, costs))).tolist():
-        fraction = Fraction(time).limit_denominator(FINEST)
+        fraction = Fraction(time).limit_denominator(LARGEST_DENOMINATOR)
         if abs(float(fraction) - time) > SAME * time:
-            message = f"a time of {time!r} is no fraction with a denominator up to {FINEST:,}"
-            raise HybridLabError(f"the solver counts in whole numbers, and {message}: {ROUND}")
+            message = f"a time of {time!r} is no fraction with a denominator up to {LARGEST_DENOMINATOR:,}"
+            raise _uncountable(message, "not-a-fraction")
         ticks = math.lcm(ticks, fraction.denominator)
     return ticks
 
 
-def _refuse(schedule: Schedule, costs: Costs) -> None:
-    """Refuse what the solver cannot do."""
-    if costs.batch:
-        raise HybridLabError(f"the shortest order is that of one setting of costs, but these have settings {costs.batch}")
-    if schedule.kind.size > MOST_OPERATIONS:
-        message = f"{schedule.kind.size:,} operations are more than the {MOST_OPERATIONS:,} whose shortest order can be searched for"
-        raise UnsupportedSize(f"{message}; take fewer microbatches or devices, or lower_bound")
-    if schedule.pairs.size and costs.overlap.any():
-        raise HybridLabError("the shortest order is not known for overlapped pairs; take lower_bound, or costs with overlap 0")
+def _uncountable(message: str, code: str) -> HybridLabError:
+    """Return the error for times that cannot be counted in whole ticks."""
+    return HybridLabError(f"the solver counts in whole numbers, and {message}: round the costs, such as to two decimals", code)
+
+
+def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capacity: Ints, fits: bool) -> _JobShop:
+    """Return the solver's input; the search begins at the schedule itself if that ``fits`` the capacity."""
+    table = costs.table(schedule.devices, schedule.chunks)
+    latency = latencies(schedule, costs)
+
+    def in_ticks(time: Any) -> Ints:
+        rounded: Ints = np.rint(np.asarray(time) * ticks).astype(np.intp)
+        return rounded
+
+    duration, chains = table[schedule.kind, schedule.device], chains_of(schedule, costs)
+    head, tail = np.empty(schedule.kind.size), np.empty(schedule.kind.size)
+    for chain in chains:
+        head[chain.rows], tail[chain.rows] = chain.head[:, None], chain.tail[:, None]
+    timeline = simulate(schedule, costs)
+    # Running one microbatch after the other, one operation at a time, keeps to every memory.
+    horizon = timeline.makespan if fits else duration.sum() + latency.sum()
+    if horizon * ticks > MOST_TICKS:
+        raise _uncountable(f"a step of these costs has more than {MOST_TICKS:,}", "too-large")
+    return _JobShop(
+        schedule,
+        in_ticks(duration),
+        in_ticks(latency),
+        in_ticks(head),
+        in_ticks(tail),
+        capacity,
+        alike=[rows for chain in chains for rows in chain.rows],
+        hint=in_ticks(timeline.start) if fits else None,
+        least=math.ceil(bound * ticks * (1 - SAME)),
+        most=int(in_ticks(horizon)),
+    )
+
+
+def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints | None, float]:
+    """Return the starts with the shortest makespan found, or None, and a lower bound of the makespan; both in ticks.
+
+    Operations that differ in their microbatch alone start in the order of their microbatches. This excludes no makespan: in any
+    solution, give the starts of such operations to the microbatches in increasing order, at every position of the chain. Every
+    operation still follows its input, and every device runs the same intervals and holds as many activations as before.
+    """
+    try:
+        from ortools.sat.python import cp_model
+    except ImportError:
+        message = "the shortest order is found by OR-tools, which is not installed: pip install 'hybridlab[solver]'"
+        raise HybridLabError(message, "not-installed") from None
+    schedule, duration = shop.schedule, shop.duration.tolist()
+    model = cp_model.CpModel()
+    latest = (shop.most - shop.tail - shop.duration).tolist()
+    start = [model.new_int_var(*domain, "") for domain in zip(shop.head.tolist(), latest, strict=True)]
+    end = [begin + time for begin, time in zip(start, duration, strict=True)]
+    makespan = model.new_int_var(shop.least, shop.most, "makespan")
+    for row, source in enumerate(schedule.source.tolist()):
+        model.add(makespan >= end[row] + int(shop.tail[row]))
+        if source >= 0:
+            model.add(start[row] >= end[source] + int(shop.latency[row]))
+    for rows in shop.alike:
+        for before, after in pairwise(rows.tolist()):
+            model.add(start[after] >= end[before])
+        if shop.hint is not None:
+            for row, hint in zip(rows.tolist(), np.sort(shop.hint[rows]).tolist(), strict=True):
+                model.add_hint(start[row], hint)
+    taken, freed = _activation_rows(schedule)
+    for device, capacity in enumerate(shop.capacity.tolist()):
+        on_device = np.flatnonzero(schedule.device == device).tolist()
+        model.add_no_overlap([model.new_fixed_size_interval_var(start[row], duration[row], "") for row in on_device])
+        activations = np.flatnonzero(schedule.device[taken] == device)
+        if activations.size > capacity:
+            first_and_last = zip(taken[activations].tolist(), freed[activations].tolist(), strict=True)
+            lifetimes = [model.new_interval_var(start[f], model.new_int_var(0, shop.most, ""), end[b], "") for f, b in first_and_last]
+            model.add_cumulative(lifetimes, [1] * activations.size, capacity)
+    model.minimize(makespan)
+    solver = cp_model.CpSolver()
+    solver.parameters.random_seed = 1
+    solver.parameters.num_workers = workers
+    solver.parameters.interleave_search = True  # the same result whatever the speed of the machine and its threads
+    solver.parameters.max_deterministic_time = seconds * WORK_PER_SECOND
+    status = solver.solve(model)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return None, float(shop.least)
+    return np.array([solver.value(begin) for begin in start], dtype=np.intp), solver.best_objective_bound
+
+
+def _activation_rows(schedule: Schedule) -> tuple[Ints, Ints]:
+    """Return for each activation the row that takes it and the row that frees it, both of shape (activations,)."""
+    activation = schedule.stage * schedule.microbatches + schedule.microbatch
+    taken, freed = np.flatnonzero(schedule.kind == F), np.flatnonzero((schedule.kind == B) | (schedule.kind == W))
+    return taken[np.argsort(activation[taken])], freed[np.argsort(activation[freed])]

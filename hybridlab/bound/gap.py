@@ -1,4 +1,4 @@
-"""How far a schedule is from the shortest order with the same memory."""
+"""The optimality gap: how much longer a schedule takes than the shortest order with the same memory."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,17 @@ from hybridlab.simulation import simulate
 
 @dataclass(frozen=True)
 class OptimalityGap:
-    """A schedule's ``makespan``, the ``bound`` that no order beats, and the ``optimum``, None where it is not proven."""
+    """A schedule's makespan beside the best that is possible; times are in the unit of the costs.
+
+    Parameters
+    ----------
+    makespan : float
+        The schedule's makespan.
+    bound : float
+        The :func:`lower_bound`: no order is shorter.
+    optimum : float or None
+        The makespan of the shortest order, or None if it is not proven.
+    """
 
     makespan: float
     bound: float
@@ -21,16 +31,30 @@ class OptimalityGap:
 
     @property
     def ratio(self) -> float:
-        """The makespan over that of the optimum, or over the bound where the optimum is not known: then it is at most that far."""
+        """The makespan divided by the optimum; if that is not known, by the bound, so that the true ratio is at most this."""
         best = self.bound if self.optimum is None else self.optimum
         return self.makespan / best if best else 1.0
 
 
 def optimality_gap(schedule: Schedule, costs: Costs, *, seconds: float = 0.0) -> OptimalityGap:
-    """Return how far ``schedule`` is from the best order with its activations, at one setting of costs.
+    """Return how much longer ``schedule`` takes than the shortest order with the same memory.
 
-    The bound is :func:`lower_bound`; where the schedule does not reach it, :func:`optimum` searches for ``seconds``, if there are any.
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule to judge.
+    costs : Costs
+        One setting of times.
+    seconds : float
+        Effort of the search by :func:`optimum` for a schedule above its lower bound; 0 means no search.
 
+    Raises
+    ------
+    HybridLabError
+        The costs have several settings, or a search is asked for that :func:`optimum` refuses.
+
+    Examples
+    --------
     >>> from hybridlab import build
     >>> optimality_gap(build("1f1b", devices=4, microbatches=8), Costs(forward=1, backward=2))
     OptimalityGap(makespan=33.0, bound=33.0, optimum=33.0)
@@ -40,7 +64,8 @@ def optimality_gap(schedule: Schedule, costs: Costs, *, seconds: float = 0.0) ->
     seconds = one_time(seconds, "seconds")
     bound, timeline = lower_bound(schedule, costs), simulate(schedule, costs)
     if costs.batch:
-        raise HybridLabError(f"a distance is that of one setting of costs, but these have settings {costs.batch}")
+        message = f"an optimality gap is that of one setting of costs, but these have settings {costs.batch}"
+        raise HybridLabError(message, "several-settings")
     if reached(timeline.makespan, bound):
         return OptimalityGap(timeline.makespan, bound, timeline.makespan)
     best = optimum(schedule, costs, seconds=seconds) if seconds else None

@@ -1,4 +1,4 @@
-"""Closed forms: what a timeline, the bytes of a ring and its error must equal. They share no code with what they judge."""
+"""Closed forms of timelines, of the bytes of a ring and of its error. They share no code with the results that they judge."""
 
 from hybridlab.formulas.bidirectional import chimera_makespan, dualpipe_bubble
 from hybridlab.formulas.peaks import peak_activations

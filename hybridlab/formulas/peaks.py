@@ -1,25 +1,61 @@
-"""Closed forms of peak activations, in microbatches of the whole device."""
+"""The closed forms of peak activations."""
 
 from hybridlab.checks import known_name, whole_number
-from hybridlab.formulas.ranges import outside, sizes
+from hybridlab.formulas.ranges import outside_range, sizes
 
 WHOLE_GROUPS = {"chimera": "Chimera", "interleaved": "interleaved 1F1B", "interleaved-zb": "interleaved zero bubble"}
 
 
 def peak_activations(schedule: str, devices: int, microbatches: int, device: int = 0, chunks: int = 2) -> float:
-    """Return the most activations ``device`` holds at once, in microbatches of the whole device.
+    """Return the most activations that a device holds at once.
 
-    GPipe and looped BFS M (Lamy-Poirier, arXiv 2211.05953); 1F1B min(K-d, M) (Narayanan et al., arXiv 2104.04473, sec. 2.2.1);
-    eager 1F1B min(2(K-d)-1, M) (Zhuang et al., arXiv 2211.05322); interleaved on device 0 [2(K-1) + (v-1)K + 1]/v, at most M
-    (Korthikanti et al., arXiv 2205.05198, sec. 4.2.3). On every device: ZB-H1 min(K, M), ZB-H2 min(2K-1, M), ZB-V K, but
-    at most M and (M + 1 + d)/2 (Qi et al., arXiv 2401.10241, Table 2 and sec. 6); interleaved zero bubble K. Chimera
-    K, and of one group, M = K, from K/2 + 1 on the first and last device up to K in the middle (Li and Hoefler, arXiv
-    2107.06925, Table 2).
+    With K devices, M microbatches and v chunks, device d holds:
 
-    For M >= 2K the most of any device: V-Half ceil((K+2)/2) and V-Min floor((K+4)/3) (Qi et al., arXiv 2405.15362); DualPipe
-    K + 1 and DualPipeV K + 1/2, both P + 1 stages of P (DeepSeek-AI, arXiv 2412.19437, Table 2). ``chunks`` counts for
-    interleaved alone.
+    - GPipe and looped BFS: M
+    - 1F1B: min(K-d, M)
+    - eager 1F1B: min(2(K-d)-1, M)
+    - interleaved 1F1B, device 0: [2(K-1) + (v-1)K + 1]/v, at most M
+    - ZB-H1: min(K, M); ZB-H2: min(2K-1, M); interleaved zero bubble: K
+    - ZB-V: K, at most M and (M + 1 + d)/2
+    - Chimera: K; for one group of microbatches, M = K, from K/2 + 1 on the first and the last device to K in the middle
 
+    The largest peak of any device, for M >= 2K:
+
+    - V-Half: ceil((K+2)/2); V-Min: floor((K+4)/3)
+    - DualPipe: K + 1; DualPipeV: K + 1/2. Both are the activations of P + 1 stages, where P is the number of stages.
+
+    Parameters
+    ----------
+    schedule : str
+        The schedule's name, in any case of its letters.
+    devices, microbatches : int
+        K and M.
+    device : int
+        d, from 0.
+    chunks : int
+        v, used for interleaved 1F1B alone.
+
+    Returns
+    -------
+    float
+        In microbatches of the whole device: an activation of one chunk counts 1/v.
+
+    Raises
+    ------
+    HybridLabError
+        The schedule has no closed form here.
+    UnsupportedSize
+        The closed form does not hold for this size or this device.
+
+    References
+    ----------
+    1F1B: Narayanan et al., arXiv 2104.04473, sec. 2.2.1. Eager 1F1B: Zhuang et al., arXiv 2211.05322. Interleaved 1F1B: Korthikanti et
+    al., arXiv 2205.05198, sec. 4.2.3. Looped BFS: Lamy-Poirier, arXiv 2211.05953. Zero bubble: Qi et al., arXiv 2401.10241, Table 2
+    and sec. 6. V-Half and V-Min: Qi et al., arXiv 2405.15362. Chimera: Li and Hoefler, arXiv 2107.06925, Table 2. DualPipe:
+    DeepSeek-AI, arXiv 2412.19437, Table 2.
+
+    Examples
+    --------
     >>> peak_activations("1f1b", 4, 8), peak_activations("interleaved", 4, 8, chunks=2), peak_activations("zb-h2", 4, 8)
     (4.0, 5.5, 7.0)
     """
@@ -47,11 +83,11 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     name = known_name(schedule, (*exact, *most_of_any), "closed form of peak activations for", any_case=True)
     sizes(devices, microbatches, WHOLE_GROUPS.get(name, ""))
     if name == "chimera" and devices % 2:
-        raise outside("Chimera", f"an even number of devices, not {devices}")
+        raise outside_range("Chimera", f"an even number of devices, not {devices}")
     if name == "interleaved":
         whole_number(chunks, "chunks", at_least=2)
         if device:
-            raise outside("interleaved 1F1B", f"device 0, not {device}")
+            raise outside_range("interleaved 1F1B", f"device 0, not {device}")
     if name in most_of_any and microbatches < 2 * devices:
-        raise outside(name, f"at least 2K microbatches, {2 * devices} for {devices} devices, not {microbatches}")
+        raise outside_range(name, f"at least 2K microbatches, {2 * devices} for {devices} devices, not {microbatches}")
     return float((exact | most_of_any)[name])

@@ -1,121 +1,231 @@
-"""Closed forms from the papers: what a timeline must equal. They share no code with the clock they judge.
+"""Closed forms of schedules with full backwards. They share no code with the simulation, whose timelines must equal them.
 
-Letters of the book: K devices, M microbatches, v chunks a device, F and B the forward and the full backward of one
-microbatch on one device, C the latency between two devices. Stages are uniform.
+Letters: K devices, M microbatches, v chunks on each device; F and B are the times of the forward and the full backward of one
+microbatch on one device, with all its chunks; C is the latency between two devices. All stages take equally long. Times have any one
+unit, and results have the same unit.
 """
 
 from hybridlab.checks import whole_number
-from hybridlab.formulas.ranges import numbers, outside, sizes
+from hybridlab.formulas.ranges import outside_range, single_times, sizes
 
 
 def gpipe_makespan(devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0) -> float:
-    """Return GPipe's makespan, (M + K-1)(F + B) + 2(K-1)C. Huang et al., arXiv 1811.06965, sec. 2.3.
+    """Return GPipe's makespan, (M + K-1)(F + B) + 2(K-1)C.
 
+    Parameters
+    ----------
+    devices, microbatches : int
+        K and M.
+    forward, backward, p2p : float
+        F, B and C.
+
+    References
+    ----------
+    Huang et al., NeurIPS 2019, arXiv 1811.06965, sec. 2.3.
+
+    Examples
+    --------
     >>> gpipe_makespan(4, 8, forward=1, backward=2)
     33.0
     """
     devices, microbatches = sizes(devices, microbatches)
-    forward, backward, p2p = numbers(forward, backward, p2p)
+    forward, backward, p2p = single_times(forward, backward, p2p)
     return (microbatches + devices - 1) * (forward + backward) + 2 * (devices - 1) * p2p
 
 
 def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0) -> float:
-    """Return 1F1B's makespan, (M + K-1)(F + B) + [2(K-1)M/K + 2(K-2)]C; with latency only for M a multiple of K.
+    """Return 1F1B's makespan, (M + K-1)(F + B) + [2(K-1)M/K + 2(K-2)]C.
 
-    Without latency it is GPipe's, and holds for every M (Narayanan et al., arXiv 2104.04473, sec. 2.2.1). With it,
-    1F1B waits one round trip for every K microbatches.
+    Without latency it equals GPipe's makespan and holds for every M. With latency, M must be a multiple of K: 1F1B waits for one
+    round trip for every K microbatches.
 
+    Parameters
+    ----------
+    devices, microbatches : int
+        K and M.
+    forward, backward, p2p : float
+        F, B and C.
+
+    Raises
+    ------
+    UnsupportedSize
+        There is latency and M is not a multiple of K.
+
+    References
+    ----------
+    Without latency: Narayanan et al., SC 2021, arXiv 2104.04473, sec. 2.2.1.
+
+    Examples
+    --------
     >>> one_f_one_b_makespan(4, 8, forward=1, backward=2)
     33.0
     >>> one_f_one_b_makespan(32, 64, forward=12.5, backward=25, p2p=16)
     6506.5
     """
     devices, microbatches = sizes(devices, microbatches)
-    forward, backward, p2p = numbers(forward, backward, p2p)
+    forward, backward, p2p = single_times(forward, backward, p2p)
     if p2p and microbatches % devices:
-        raise outside("1F1B with latency", f"microbatches a multiple of devices, not {microbatches} of {devices}")
-    waits = 2 * (devices - 1) * microbatches / devices + 2 * (devices - 2) if devices > 1 else 0
-    return (microbatches + devices - 1) * (forward + backward) + waits * p2p
+        raise outside_range("1F1B with latency", f"microbatches a multiple of devices, not {microbatches} of {devices}")
+    messages = 2 * (devices - 1) * microbatches / devices + 2 * (devices - 2) if devices > 1 else 0
+    return (microbatches + devices - 1) * (forward + backward) + messages * p2p
 
 
 def eager_one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0) -> float:
-    """Return eager 1F1B's makespan, (M + K-1)(F + B) + 2(K-1)C, for C up to (F + B)/2: GPipe's, with latency too.
+    """Return eager 1F1B's makespan, (M + K-1)(F + B) + 2(K-1)C, for C up to (F + B)/2: it equals GPipe's, also with latency.
 
-    The schedule is that of Zhuang et al., arXiv 2211.05322. The formula is not theirs: each message has the time of one
-    forward and one backward to travel there and back, so that only the first and the last microbatch wait.
+    The formula is not from the paper. Each message can travel there and back while a device runs one forward and one backward, so
+    that only the first and the last microbatch wait.
 
+    Parameters
+    ----------
+    devices, microbatches : int
+        K and M.
+    forward, backward, p2p : float
+        F, B and C.
+
+    Raises
+    ------
+    UnsupportedSize
+        The latency is more than (F + B)/2.
+
+    References
+    ----------
+    The schedule: Zhuang et al., MLSys 2023, arXiv 2211.05322.
+
+    Examples
+    --------
     >>> eager_one_f_one_b_makespan(4, 8, forward=1, backward=2, p2p=1)
     39.0
     """
     devices, microbatches = sizes(devices, microbatches)
-    forward, backward, p2p = numbers(forward, backward, p2p)
+    forward, backward, p2p = single_times(forward, backward, p2p)
     if p2p > (forward + backward) / 2:
-        message = f"a latency of at most half the forward and backward, {(forward + backward) / 2:g}, not {p2p:g}"
-        raise outside("eager 1F1B", message)
+        condition = f"a latency of at most half the forward and backward, {(forward + backward) / 2:g}, not {p2p:g}"
+        raise outside_range("eager 1F1B", condition)
     return (microbatches + devices - 1) * (forward + backward) + 2 * (devices - 1) * p2p
 
 
 def interleaved_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0) -> float:
-    """Return interleaved 1F1B's makespan, (M + (K-1)/v)(F + B) + 2(vK-1)C, for C below a chunk's F/v and B/v.
+    """Return interleaved 1F1B's makespan, (M + (K-1)/v)(F + B) + 2(vK-1)C: 1F1B's bubble divided by v.
 
-    Narayanan et al., arXiv 2104.04473, sec. 2.2.2: the bubble is 1F1B's divided by v.
+    Parameters
+    ----------
+    devices, microbatches, chunks : int
+        K, M and v; M is a multiple of K, and v is at least 2.
+    forward, backward, p2p : float
+        F, B and C; C is shorter than F/v and B/v, the times of a chunk.
 
+    Raises
+    ------
+    UnsupportedSize
+        M is not a multiple of K, or the latency is too long.
+
+    References
+    ----------
+    Without latency: Narayanan et al., SC 2021, arXiv 2104.04473, sec. 2.2.2.
+
+    Examples
+    --------
     >>> interleaved_makespan(4, 8, 2, forward=100, backward=200)
     2850.0
     """
     devices, microbatches = sizes(devices, microbatches, whole_groups="interleaved 1F1B")
     chunks = whole_number(chunks, "chunks", at_least=2)
-    forward, backward, p2p = numbers(forward, backward, p2p)
+    forward, backward, p2p = single_times(forward, backward, p2p)
     shortest = min(forward, backward) / chunks
     if p2p and p2p >= shortest:
-        message = f"a latency below one chunk's forward and backward, {shortest:g}, not {p2p:g}"
-        raise outside("interleaved 1F1B", message)
+        condition = f"a latency below one chunk's forward and backward, {shortest:g}, not {p2p:g}"
+        raise outside_range("interleaved 1F1B", condition)
     messages = 2 * (chunks * devices - 1) if devices > 1 else 0
     return (microbatches + (devices - 1) / chunks) * (forward + backward) + messages * p2p
 
 
 def looped_bfs_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0) -> float:
-    """Return looped BFS's makespan, (M + (K-1)/v)(F + B) without latency for M >= K: that of interleaved 1F1B.
+    """Return looped BFS's makespan; without latency and for M >= K it is interleaved 1F1B's, (M + (K-1)/v)(F + B).
 
-    Lamy-Poirier, arXiv 2211.05953. In general, for a chunk's time x (F/v on the way there, B/v on the way back), each way
-    takes (v-1) max(Mx, K(x + C)) + (K-1)(x + C) + Mx: before a chunk starts, the one before it has run and its first
-    microbatch has come round. That holds always, and is not the paper's.
+    In general, let x be the time of a chunk: F/v for forwards, B/v for backwards. All forwards take
+    (v-1) max(Mx, K(x + C)) + (K-1)(x + C) + Mx, and so do all backwards: before a chunk starts, the chunk before it has ended on
+    this device, and its first microbatch has passed through all devices. The general formula is not from the paper, and holds for
+    all sizes and times.
 
+    Parameters
+    ----------
+    devices, microbatches, chunks : int
+        K, M and v; v is at least 2.
+    forward, backward, p2p : float
+        F, B and C.
+
+    References
+    ----------
+    Lamy-Poirier, MLSys 2023, arXiv 2211.05953.
+
+    Examples
+    --------
     >>> looped_bfs_makespan(4, 8, 2, forward=100, backward=200)
     2850.0
     """
     devices, microbatches = sizes(devices, microbatches)
     chunks = whole_number(chunks, "chunks", at_least=2)
-    forward, backward, p2p = numbers(forward, backward, p2p)
+    forward, backward, p2p = single_times(forward, backward, p2p)
     message = p2p if devices > 1 else 0.0
-    ways = (forward / chunks, backward / chunks)
-    rounds = sum(max(microbatches * time, devices * (time + message)) for time in ways)
-    last = sum((devices - 1) * (time + message) + microbatches * time for time in ways)
-    return (chunks - 1) * rounds + last
+    chunk_times = (forward / chunks, backward / chunks)
+    first_chunks = sum((chunks - 1) * max(microbatches * time, devices * (time + message)) for time in chunk_times)
+    last_chunk = sum((devices - 1) * (time + message) + microbatches * time for time in chunk_times)
+    return first_chunks + last_chunk
 
 
 def hanayo_makespan(devices: int, microbatches: int, chunks: int, forward: float) -> float:
-    """Return Hanayo's makespan for B = 2F and no latency, (F/v)[3vM + 4(K-1) + (M/K-1)(2K-3)], v chunks, v/2 waves.
+    """Return Hanayo's makespan for B = 2F and no latency, (F/v)[3vM + 4(K-1) + (M/K-1)(2K-3)].
 
-    The schedule is that of Liu et al., arXiv 2308.15762, its group of K microbatches repeated M/K times. The formula
-    is not theirs: it equals independent simulations at all 112 sizes tried.
+    The formula is not from the paper: it equals independent simulations at all 112 sizes tried. The schedule repeats the paper's
+    group of K microbatches M/K times, with v/2 waves.
 
+    Parameters
+    ----------
+    devices, microbatches, chunks : int
+        K, M and v; M is a multiple of K, and v is even.
+    forward : float
+        F.
+
+    Raises
+    ------
+    UnsupportedSize
+        M is not a multiple of K, or v is odd.
+
+    References
+    ----------
+    The schedule: Liu et al., SC 2023, arXiv 2308.15762.
+
+    Examples
+    --------
     >>> hanayo_makespan(4, 8, 2, forward=100)
     3250.0
     """
     devices, microbatches = sizes(devices, microbatches, whole_groups="Hanayo")
     chunks = whole_number(chunks, "chunks", at_least=2)
     if chunks % 2:
-        raise outside("Hanayo", f"an even number of chunks, not {chunks}")
+        raise outside_range("Hanayo", f"an even number of chunks, not {chunks}")
     if devices == 1:
-        return 3.0 * microbatches * numbers(forward)[0]
-    between = (microbatches // devices - 1) * (2 * devices - 3)
-    return numbers(forward)[0] / chunks * (3 * chunks * microbatches + 4 * (devices - 1) + between)
+        return 3.0 * microbatches * single_times(forward)[0]
+    between_groups = (microbatches // devices - 1) * (2 * devices - 3)
+    return single_times(forward)[0] / chunks * (3 * chunks * microbatches + 4 * (devices - 1) + between_groups)
 
 
 def bubble_ratio(devices: int, microbatches: int) -> float:
-    """Return the bubble ratio of GPipe, of 1F1B and of eager 1F1B without latency, (K-1)/(M + K-1): the same for all.
+    """Return the bubble ratio of GPipe, 1F1B and eager 1F1B without latency, (K-1)/(M + K-1): it is the same for all three.
 
+    Parameters
+    ----------
+    devices, microbatches : int
+        K and M.
+
+    Returns
+    -------
+    float
+        Idle time over the time of all devices, from 0 to 1.
+
+    Examples
+    --------
     >>> bubble_ratio(4, 8)
     0.2727272727272727
     """

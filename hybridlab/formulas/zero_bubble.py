@@ -1,50 +1,97 @@
-"""Closed forms of the schedules that split the backward, without latency.
+"""Closed forms of schedules with split backwards, without latency.
 
-Letters as in :mod:`hybridlab.formulas.pipeline`; B = I + W, input gradient and weight gradient, of which Qi et al. call I T_B.
-Each bubble is K-1 times the largest of a few terms: the paper's, and those that take its place where the weight gradient is
-too long to fit into the idle time. The others are not the paper's: they equal simulations at all costs tried.
+Letters as in :mod:`hybridlab.formulas.pipeline`. A full backward takes B = I + W: the input gradient takes I, which Qi et al. call
+T_B, and the weight gradient takes W. Each bubble is K-1 times the largest of a few terms. The first term is the paper's. The others
+apply where the weight gradient is too long for the idle time; they are not from the paper, and equal simulations at all costs tried.
 """
 
 from hybridlab.checks import whole_number
 from hybridlab.errors import UnsupportedSize
-from hybridlab.formulas.ranges import ROUNDING, numbers, outside, sizes
+from hybridlab.formulas.ranges import ROUNDING, outside_range, single_times, sizes
 
 
 def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return ZB-H1's makespan, M(F + B) + (K-1) max(F + I - W, F, I), for M >= K.
 
-    Qi et al., arXiv 2401.10241, Table 2: the first term, the largest while W is no longer than F and I.
+    The first term is the largest as long as W is no longer than F and I.
 
+    Parameters
+    ----------
+    devices, microbatches : int
+        K and M.
+    forward, backward, weight_gradient : float
+        F, B and W.
+
+    Raises
+    ------
+    UnsupportedSize
+        M is smaller than K, or W is longer than B.
+
+    References
+    ----------
+    Qi et al., ICLR 2024, arXiv 2401.10241, Table 2.
+
+    Examples
+    --------
     >>> zb_h1_makespan(4, 8, forward=100, backward=200, weight_gradient=100)
     2700.0
     """
     devices, microbatches = sizes(devices, microbatches)
     if microbatches < devices:
-        raise outside("ZB-H1", f"at least as many microbatches as devices, not {microbatches} of {devices}")
-    return _with_bubble(devices, microbatches, 1, _kinds(forward, backward, weight_gradient))
+        raise outside_range("ZB-H1", f"at least as many microbatches as devices, not {microbatches} of {devices}")
+    return _zb_h1_form(devices, microbatches, 1, _split_times(forward, backward, weight_gradient))
 
 
 def interleaved_zb_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return interleaved zero bubble's makespan, M(F + B) + (K-1)/v max(F + I - W, F, I): ZB-H1's bubble divided by v.
 
+    Parameters
+    ----------
+    devices, microbatches, chunks : int
+        K, M and v; M is a multiple of K, and v is at least 2.
+    forward, backward, weight_gradient : float
+        F, B and W.
+
+    Raises
+    ------
+    UnsupportedSize
+        M is not a multiple of K, or W is longer than B.
+
+    Examples
+    --------
     >>> interleaved_zb_makespan(4, 8, 2, forward=100, backward=200, weight_gradient=100)
     2550.0
     """
     devices, microbatches = sizes(devices, microbatches, whole_groups="interleaved zero bubble")
     chunks = whole_number(chunks, "chunks", at_least=2)
-    return _with_bubble(devices, microbatches, chunks, _kinds(forward, backward, weight_gradient))
+    return _zb_h1_form(devices, microbatches, chunks, _split_times(forward, backward, weight_gradient))
 
 
 def zb_h2_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return ZB-H2's makespan, M(F + B) + (K-1) max(F, F + I - 2W, I - F), for M >= 2K-1.
 
-    Where W fits, the first term: the last device starts K-1 forwards after the first one.
+    If the weight gradients fit into the idle time, the first term is the largest: the last device starts K-1 forwards after the
+    first.
 
+    Parameters
+    ----------
+    devices, microbatches : int
+        K and M.
+    forward, backward, weight_gradient : float
+        F, B and W.
+
+    Raises
+    ------
+    UnsupportedSize
+        M is smaller than 2K-1, or W is longer than B.
+
+    Examples
+    --------
     >>> zb_h2_makespan(4, 8, forward=100, backward=200, weight_gradient=100)
     2700.0
     """
-    devices, microbatches = _enough("ZB-H2", devices, microbatches)
-    forward, input_gradient, weight_gradient = _kinds(forward, backward, weight_gradient)
+    devices, microbatches = _enough_microbatches("ZB-H2", devices, microbatches)
+    forward, input_gradient, weight_gradient = _split_times(forward, backward, weight_gradient)
     bubble = max(forward, forward + input_gradient - 2 * weight_gradient, input_gradient - forward)
     return microbatches * (forward + input_gradient + weight_gradient) + (devices - 1) * bubble
 
@@ -52,13 +99,31 @@ def zb_h2_makespan(devices: int, microbatches: int, forward: float, backward: fl
 def zb_h2_span(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return ZB-H2's device span, M(F + B) + (K-1) max(F + I - 2W, I - F, 0), for M >= 2K-1.
 
-    Qi et al., arXiv 2401.10241, Table 2: the first term. At F = I = W no device waits between its start and its end.
+    For F = I = W no device waits between its first start and its last end.
 
+    Parameters
+    ----------
+    devices, microbatches : int
+        K and M.
+    forward, backward, weight_gradient : float
+        F, B and W.
+
+    Raises
+    ------
+    UnsupportedSize
+        M is smaller than 2K-1, or W is longer than B.
+
+    References
+    ----------
+    The first term: Qi et al., ICLR 2024, arXiv 2401.10241, Table 2.
+
+    Examples
+    --------
     >>> zb_h2_span(4, 8, forward=100, backward=200, weight_gradient=100)
     2400.0
     """
-    devices, microbatches = _enough("ZB-H2", devices, microbatches)
-    forward, input_gradient, weight_gradient = _kinds(forward, backward, weight_gradient)
+    devices, microbatches = _enough_microbatches("ZB-H2", devices, microbatches)
+    forward, input_gradient, weight_gradient = _split_times(forward, backward, weight_gradient)
     bubble = max(forward + input_gradient - 2 * weight_gradient, input_gradient - forward, 0.0)
     return microbatches * (forward + input_gradient + weight_gradient) + (devices - 1) * bubble
 
@@ -66,37 +131,58 @@ def zb_h2_span(devices: int, microbatches: int, forward: float, backward: float,
 def zb_v_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return ZB-V's makespan, M(F + B) + (K-1) max(I/2, I - W), for F and W at most I and M >= 2K-1.
 
-    Qi et al., arXiv 2401.10241, sec. 6: at F = I = W no device waits between its start and its end, and the last one
-    starts K-1 forwards of a chunk after the first.
+    For F = I = W no device waits between its first start and its last end, and the last device starts K-1 forwards of a chunk after
+    the first.
 
+    Parameters
+    ----------
+    devices, microbatches : int
+        K and M.
+    forward, backward, weight_gradient : float
+        F, B and W.
+
+    Raises
+    ------
+    UnsupportedSize
+        M is smaller than 2K-1, or F or W is longer than I.
+
+    References
+    ----------
+    F = I = W: Qi et al., ICLR 2024, arXiv 2401.10241, sec. 6.
+
+    Examples
+    --------
     >>> zb_v_makespan(4, 8, forward=100, backward=200, weight_gradient=100)
     2550.0
     """
-    devices, microbatches = _enough("ZB-V", devices, microbatches)
-    forward, input_gradient, weight_gradient = _kinds(forward, backward, weight_gradient)
+    devices, microbatches = _enough_microbatches("ZB-V", devices, microbatches)
+    forward, input_gradient, weight_gradient = _split_times(forward, backward, weight_gradient)
     if max(forward, weight_gradient) > input_gradient * (1 + ROUNDING):
-        message = f"a forward and a weight gradient of at most the input gradient, {input_gradient:g}"
-        raise outside("ZB-V", f"{message}, not {forward:g} and {weight_gradient:g}")
+        condition = f"a forward and a weight gradient of at most the input gradient, {input_gradient:g}"
+        raise outside_range("ZB-V", f"{condition}, not {forward:g} and {weight_gradient:g}")
     bubble = max(input_gradient / 2, input_gradient - weight_gradient)
     return microbatches * (forward + input_gradient + weight_gradient) + (devices - 1) * bubble
 
 
-def _with_bubble(devices: int, microbatches: int, chunks: int, kinds: tuple[float, float, float]) -> float:
-    forward, input_gradient, weight_gradient = kinds
+def _zb_h1_form(devices: int, microbatches: int, chunks: int, times: tuple[float, float, float]) -> float:
+    """Return M(F + B) + (K-1)/v max(F + I - W, F, I) for the times F, I and W."""
+    forward, input_gradient, weight_gradient = times
     bubble = max(forward + input_gradient - weight_gradient, forward, input_gradient)
-    return microbatches * sum(kinds) + (devices - 1) / chunks * bubble
+    return microbatches * sum(times) + (devices - 1) / chunks * bubble
 
 
-def _kinds(forward: float, backward: float, weight_gradient: float) -> tuple[float, float, float]:
-    """Return F, I and W."""
-    forward, backward, weight_gradient = numbers(forward, backward, weight_gradient)
+def _split_times(forward: float, backward: float, weight_gradient: float) -> tuple[float, float, float]:
+    """Return F, I and W for given F, B and W."""
+    forward, backward, weight_gradient = single_times(forward, backward, weight_gradient)
     if weight_gradient > backward:
-        raise UnsupportedSize(f"a weight gradient is a part of the backward, {backward:g}, not {weight_gradient:g}: make it smaller")
+        message = f"a weight gradient is a part of the backward, {backward:g}, not {weight_gradient:g}: make it smaller"
+        raise UnsupportedSize(message, "out-of-range")
     return forward, backward - weight_gradient, weight_gradient
 
 
-def _enough(what: str, devices: int, microbatches: int) -> tuple[int, int]:
+def _enough_microbatches(schedule: str, devices: int, microbatches: int) -> tuple[int, int]:
+    """Return devices and microbatches, or refuse fewer than 2K-1 microbatches."""
     devices, microbatches = sizes(devices, microbatches)
     if microbatches < 2 * devices - 1:
-        raise outside(what, f"at least 2K-1 microbatches, {2 * devices - 1} for {devices} devices, not {microbatches}")
+        raise outside_range(schedule, f"at least 2K-1 microbatches, {2 * devices - 1} for {devices} devices, not {microbatches}")
     return devices, microbatches

@@ -15,8 +15,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.plot.curves import LINE, dress, legend, legend_rows, style_of
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, text_width, write
 from hybridlab.plot.words import after_a_number, number
-from hybridlab.sweep.columns import TIMES, UNIT_GONE, label_of, several, title_of
-from hybridlab.sweep.lines import Lines, lines_of, logarithmic_axes
+from hybridlab.sweep.lines import TIMES, UNIT_REMOVED, Lines, known_names, label_of, lines_of, logarithmic_axes, value_text
 
 MOST_PLOTS = 20
 LEFT, RIGHT, BETWEEN = 0.62, 0.12, 0.24  # inches
@@ -32,7 +31,7 @@ class Plot(NamedTuple):
     values: Floats
 
 
-@removed_arguments(unit=UNIT_GONE)
+@removed_arguments(unit=UNIT_REMOVED)
 def panels(
     sweep: Any,
     x: str,
@@ -57,7 +56,7 @@ def panels(
     <Figure: Makespan, ms against Devices K from 2 to 4. Latency = 0 ms: GPipe from 18 to 36. Latency = 1 ms: GPipe from 19 to 37.>
     """
     found = lines_of(sweep, x, y, lines, labels, () if panels is None else panels)
-    besides = [] if panels is None else [name for name in found.choices if name not in several(panels, "panels", found.choices)]
+    besides = [] if panels is None else [name for name in found.choices if name not in known_names(panels, "panels", found.choices)]
     if besides:
         message = f"name it in panels, or draw one of its values, with sweep.where({besides[0]}=...)"
         raise HybridLabError(f"{besides[0]!r} varies besides: {message}")
@@ -83,7 +82,7 @@ def _plots(found: Lines, axes: Mapping[str, str]) -> list[Plot]:
         heads = [axes[name]] if len(quantities) > 1 else []
         for column, place in zip(found.choices, choice, strict=True):
             after = after_a_number(found.unit) if column in TIMES else ""
-            heads.append(f"{label_of(column, found.labels)} = {title_of(column, found.choices[column][place])}{after}")
+            heads.append(f"{label_of(column, found.labels)} = {value_text(column, found.choices[column][place])}{after}")
         plots.append(Plot(name, tuple(heads), values))
     return plots
 

@@ -1,4 +1,4 @@
-"""What one order is: operations, schedules, their text form, and the proof that they can run."""
+"""Operations, schedules, their text form, and the proof that a schedule can run."""
 
 from hybridlab.schedule.ops import CODE, KINDS, B, F, I, Kind, Op, W
 from hybridlab.schedule.schedule import Operations, Schedule

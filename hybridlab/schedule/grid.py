@@ -1,8 +1,8 @@
-"""The grid of slots behind every schedule: which operation needs which, and the ways from orders to slots and from slots to rows.
+"""The grid of slots of a schedule: its dependency rule, slots from orders, and rows from slots.
 
-A grid has shape (2 or 3, lines, microbatches). Its planes are forwards, backwards and, where a schedule splits backwards, weight gradients.
-A line of a plane is one stage; with several copies of the weights the stages of one copy follow those of the copy before.
-A number in the grid is the slot of an operation, -1 where there is no such operation. A place is an index into the flattened grid.
+A grid has shape (2 or 3, lines, microbatches). Its planes are forwards, backwards and, if a schedule splits backwards, weight gradients.
+A line of a plane is one stage. With several copies of the weights, the lines of the first copy come first. A number in the grid is the
+slot of an operation, or -1 if there is no such operation. A place is an index into the flattened grid.
 """
 
 from collections.abc import Iterable, Sequence
@@ -83,7 +83,7 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
     source = np.where(first < 0, NONE, first + np.arange(microbatches)).ravel().tolist()
     source.append(NONE)
     unknown = -2
-    slots = [unknown] * (planes * lines * microbatches) + [-1]  # NONE is the index of the last entry, whose slot is before all others
+    slots = [unknown] * (planes * lines * microbatches) + [-1]  # the index NONE finds the last entry, a slot before all others
     done, clock = [0] * len(orders), [-1] * len(orders)
     waiting: dict[int, int] = {}
     ready = list(range(len(orders)))
@@ -92,11 +92,11 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
         order, now, turn = orders[device], clock[device], done[device]
         while turn < len(order):
             one, other = order[turn]
-            early, late = slots[source[one]], slots[source[other]]
-            if early == unknown or late == unknown:
-                waiting[source[one] if early == unknown else source[other]] = device
+            input_of_one, input_of_other = slots[source[one]], slots[source[other]]
+            if input_of_one == unknown or input_of_other == unknown:
+                waiting[source[one] if input_of_one == unknown else source[other]] = device
                 break
-            now = 1 + max(now, early, late)
+            now = 1 + max(now, input_of_one, input_of_other)
             turn += 1
             for place in (one, other):
                 if place != NONE:
@@ -108,10 +108,10 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
     return np.maximum(grid, -1)
 
 
-def grid_of(slots: npt.ArrayLike) -> Ints:
+def checked_slots(slots: npt.ArrayLike) -> Ints:
     """Return ``slots`` as an integer array of shape (2 or 3, lines, microbatches), or refuse it.
 
-    >>> grid_of([[[0.5]], [[1]]])
+    >>> checked_slots([[[0.5]], [[1]]])
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: slots must be whole numbers up to 34,359,738,368 (-1: no such operation)
     """
@@ -122,7 +122,8 @@ def grid_of(slots: npt.ArrayLike) -> Ints:
     if grid.ndim != 3 or grid.shape[0] not in (2, 3) or not grid.size:
         raise HybridLabError(f"slots must have shape (2 or 3, stages, microbatches), not {grid.shape}", "wrong-shape")
     if grid.dtype.kind not in "iu" or grid.max() > LAST_SLOT:
-        raise HybridLabError(f"slots must be whole numbers up to {LAST_SLOT:,} (-1: no such operation)", "not-a-whole-number")
+        code = "too-large" if grid.dtype.kind in "iu" else "not-a-whole-number"
+        raise HybridLabError(f"slots must be whole numbers up to {LAST_SLOT:,} (-1: no such operation)", code)
     return grid.astype(np.intp, copy=False)
 
 

@@ -9,7 +9,7 @@ from hybridlab.errors import HybridLabError
 
 
 class Kind(StrEnum):
-    """What an operation computes. "B" always means the full backward, never a part of it."""
+    """The kind of work of an operation. "B" always means the full backward, never a part of it."""
 
     F = "F"  # forward
     B = "B"  # full backward: input gradient and weight gradient in one operation
@@ -18,7 +18,7 @@ class Kind(StrEnum):
 
     @property
     def words(self) -> str:
-        """The kind as a sentence names it.
+        """The kind in words, for a sentence.
 
         >>> Kind.I.words
         'input gradient'
@@ -36,10 +36,21 @@ _TEXT = re.compile(r"([0-9]{1,9})([FBIW])([0-9]{1,9})")
 
 
 class Op(NamedTuple):
-    """An operation: ``kind`` of work of ``stage`` (from 0) for ``microbatch`` (from 0).
+    """An operation: one kind of work, on one stage, for one microbatch.
 
     Its text form is stage, kind, microbatch, as in torch.distributed.pipelining.
 
+    Parameters
+    ----------
+    kind : Kind
+        Forward, full backward, input gradient or weight gradient.
+    stage : int
+        The stage, from 0.
+    microbatch : int
+        The microbatch, from 0.
+
+    Examples
+    --------
     >>> str(Op(Kind.F, 2, 0))
     '2F0'
     >>> Op.parse("2F0")
@@ -55,7 +66,7 @@ class Op(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The operation as a sentence names it.
+        """The operation in words, for a sentence.
 
         >>> Op.parse("2I7").words
         'the input gradient of microbatch 7 on stage 2'
@@ -64,7 +75,9 @@ class Op(NamedTuple):
 
     @property
     def own_input(self) -> "Op | None":
-        """The operation of the same stage and microbatch whose result this one reads; None for a forward.
+        """The operation of the same stage and microbatch whose result this operation reads; None for a forward.
+
+        A backward and an input gradient read the activation of their forward; a weight gradient follows its input gradient.
 
         >>> str(Op.parse("2W0").own_input), Op.parse("2F0").own_input
         ('2I0', None)
@@ -74,8 +87,20 @@ class Op(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Op":
-        """Return the operation that ``text`` names, or raise :class:`HybridLabError`.
+        """Return the operation that ``text`` names.
 
+        Parameters
+        ----------
+        text : str
+            Stage, kind and microbatch without spaces, such as ``"2F0"``.
+
+        Raises
+        ------
+        HybridLabError
+            The text is not of this form.
+
+        Examples
+        --------
         >>> Op.parse("F0")
         Traceback (most recent call last):
         hybridlab.errors.HybridLabError: 'F0' is not an operation: write stage, kind (F, B, I, W), microbatch, like 2F0
@@ -85,6 +110,6 @@ class Op(NamedTuple):
             wanted = "write stage, kind (F, B, I, W), microbatch, like 2F0"
             if isinstance(text, str) and _TEXT.fullmatch(text.upper()):
                 wanted = f"the kind is a capital letter, as in {text.upper()}"
-            raise HybridLabError(f"{short_repr(text)} is not an operation: {wanted}")
+            raise HybridLabError(f"{short_repr(text)} is not an operation: {wanted}", "unknown-operation")
         stage, kind, microbatch = match.groups()
         return cls(Kind(kind), int(stage), int(microbatch))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hybridlab.arrays import Frozen, Ints, one_object, readonly
 from hybridlab.checks import checked_text, counted, item_of, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule.grid import devices_of, grid_of, rows_of
+from hybridlab.schedule.grid import checked_slots, devices_of, rows_of
 from hybridlab.schedule.ops import KINDS, B, F, Op
 from hybridlab.schedule.text import Turns, join_csv, join_text, read_orders, split_csv, split_text
 from hybridlab.schedule.validation import slots_of
@@ -22,7 +22,7 @@ NAME = "a schedule's name"
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Operations(Frozen):
-    """Operations on devices in running order, as arrays: what a schedule and its replicas have in common.
+    """Operations on devices in running order, as arrays: the common base of a schedule and of its replicas.
 
     Its length is the number of devices, and it is indexed and iterated like ``orders``. The arrays have one row for each operation,
     device by device in running order:
@@ -74,7 +74,7 @@ class Operations(Frozen):
 
     @cached_property
     def first(self) -> Ints:
-        """The row where each device begins."""
+        """The first row of each device, shape (devices,)."""
         return readonly(np.searchsorted(self.device, np.arange(self.devices)))
 
     @cached_property
@@ -84,7 +84,7 @@ class Operations(Frozen):
 
     @property
     def before(self) -> Ints:
-        """The row of the operation before each one on its device, -1 for the first; both of an overlapped pair have the same."""
+        """For each row the row that runs before it on its device, -1 for the first; the two of an overlapped pair share it."""
         before = np.arange(-1, self.kind.size - 1)
         before[self.first] = -1
         before[self.pairs + 1] = before[self.pairs]
@@ -92,14 +92,16 @@ class Operations(Frozen):
 
     @cached_property
     def crosses(self) -> npt.NDArray[np.bool_]:
-        """Whether each operation's source runs on another device, so that a message must carry its output."""
+        """For each row whether its source runs on another device, so that a message must carry the source's output."""
         source_device = np.append(self.device, -1)[self.source]
         crosses: npt.NDArray[np.bool_] = (source_device != self.device) & (self.source >= 0)
         return readonly(crosses)
 
     @cached_property
     def messages(self) -> Ints:
-        r"""Number of messages that each device sends, shape (devices,): one for each output that another device needs.
+        r"""Number of messages that each device sends, shape (devices,).
+
+        A device sends one message for each output that another device needs.
 
         >>> Schedule.parse("0F0 0F1 0B0 0B1\n1F0 1F1 1B0 1B1").messages
         array([2, 2])
@@ -123,7 +125,7 @@ class Operations(Frozen):
 
     @property
     def turns(self) -> Turns:
-        r"""What each device runs one after the other: tuples of one operation, or of the two of an overlapped pair.
+        r"""The turns of each device in running order; a turn is a tuple of one operation, or of the two of an overlapped pair.
 
         >>> [len(turn) for turn in Schedule.parse("0F0 0F1 0B0 0B1\n1F0 (1F1;1B0) 1B1").turns[1]]
         [1, 2, 1]
@@ -137,6 +139,24 @@ class Operations(Frozen):
     def needs(self, op: Op) -> tuple[Op, ...]:
         r"""Return the operations that must have ended before ``op`` can start.
 
+        Parameters
+        ----------
+        op : Op
+            An operation of this schedule.
+
+        Returns
+        -------
+        tuple of Op
+            The operation of the same stage whose result it reads, and the operation of the neighbouring stage. Empty for a forward
+            of the first stage.
+
+        Raises
+        ------
+        HybridLabError
+            The schedule has no such operation.
+
+        Examples
+        --------
         >>> [str(op) for op in Schedule.parse("0F0 0B0\n1F0 1B0").needs(Op.parse("0B0"))]
         ['0F0', '1B0']
         """
@@ -243,7 +263,7 @@ class Schedule(Operations):
         >>> print(Schedule.from_slots("gpipe", [[[0, 1]], [[2, 3]]], device_of=[0]))
         device 0: 0F0 0F1 0B0 0B1
         """
-        grid, copies = grid_of(slots), whole_number(copies, "copies")
+        grid, copies = checked_slots(slots), whole_number(copies, "copies")
         lines = grid.shape[1]
         if lines % copies:
             message = f"slots must have the stages of each of the {copies} copies, not {lines} stages in all"
@@ -257,8 +277,8 @@ class Schedule(Operations):
     def _fill(self, name: str, slots: Ints, paths: tuple[tuple[int, ...], ...]) -> None:
         """Set every field from a grid of slots."""
         columns = rows_of(slots, sum(paths, ()), len(paths))
-        there = slots[0].reshape(len(paths), -1, slots.shape[2]) >= 0
-        columns["copy_of"] = there.any(axis=1).argmax(axis=0)
+        has_forward = slots[0].reshape(len(paths), -1, slots.shape[2]) >= 0
+        columns["copy_of"] = has_forward.any(axis=1).argmax(axis=0)
         for column, values in columns.items():
             object.__setattr__(self, column, readonly(values))
         object.__setattr__(self, "name", name)
@@ -278,29 +298,43 @@ class Schedule(Operations):
 
     @classmethod
     def parse(cls, text: str, name: str = "parsed") -> "Schedule":
-        """Return the schedule that ``text`` describes: lines like ``device 0: 0F0 0B0``, with or without the label."""
+        """Return the schedule that ``text`` describes.
+
+        Parameters
+        ----------
+        text : str
+            One line for each device, such as ``device 0: 0F0 0B0``; the label ``device 0:`` may be left out.
+        name : str
+            The schedule's name.
+
+        Raises
+        ------
+        InvalidSchedule, Deadlock
+            The text cannot be read, or its orders cannot run: see :class:`Schedule`.
+        """
         return cls(name, split_text(text))
 
     def to_csv(self) -> str:
-        """Return one line for each device, operations separated by commas: the form torch.distributed.pipelining reads."""
+        """Return one line for each device with commas between its operations, as torch.distributed.pipelining reads it."""
         return join_csv(self.turns)
 
     @classmethod
     def from_csv(cls, text: str, name: str = "parsed") -> "Schedule":
-        """Return the schedule that :meth:`to_csv` wrote."""
+        """Return the schedule written by :meth:`to_csv`; empty cells are skipped."""
         return cls(name, split_csv(text))
 
 
 def _proven(schedule: Schedule, slots: Ints) -> bool:
-    """Return whether the slots show that every operation is there once, on the right device, and can run."""
-    there = (slots >= 0).reshape(len(slots), schedule.copies, -1, slots.shape[2])
-    whole, some = there[:2].all(axis=(0, 2)), there.any(axis=(0, 2))  # by copy and microbatch
+    """Return whether the slots prove that every operation exists once, on the right device, and can run."""
+    exists = (slots >= 0).reshape(len(slots), schedule.copies, -1, slots.shape[2])
+    complete, used = exists[:2].all(axis=(0, 2)), exists.any(axis=(0, 2))  # shape (copies, microbatches)
     balanced = all(len(set(np.bincount(path, minlength=schedule.devices).tolist())) == 1 for path in schedule.paths)
-    if not ((whole.sum(axis=0) == 1).all() and (whole == some).all() and balanced):
+    if not ((complete.sum(axis=0) == 1).all() and (complete == used).all() and balanced):
         return False
-    needing = np.flatnonzero(schedule.source >= 0)
-    in_time = schedule.slot[schedule.source[needing]] < schedule.slot[needing]
-    in_turn = (np.diff(schedule.slot) >= 0) | (np.diff(schedule.device) > 0)
+    dependent = np.flatnonzero(schedule.source >= 0)
+    after_source = schedule.slot[schedule.source[dependent]] < schedule.slot[dependent]
+    sorted_by_slot = (np.diff(schedule.slot) >= 0) | (np.diff(schedule.device) > 0)
     pairs = schedule.pairs
-    paired = (schedule.kind[pairs] == F) & (schedule.kind[pairs + 1] == B)
-    return bool(in_time.all() and in_turn.all() and paired.all() and (np.diff(pairs) > 1).all())
+    forward_and_backward = (schedule.kind[pairs] == F) & (schedule.kind[pairs + 1] == B)
+    no_triple = np.diff(pairs) > 1
+    return bool(after_source.all() and sorted_by_slot.all() and forward_and_backward.all() and no_triple.all())

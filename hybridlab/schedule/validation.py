@@ -1,4 +1,4 @@
-"""Can these orders run? Every fault is found, named in a sentence and marked in the printed grid."""
+"""The proof that orders can run. Every fault found gets a sentence, a code and a mark in the printed grid."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,9 +12,9 @@ from hybridlab.schedule.grid import NONE, needed_lines, slots_in_order
 from hybridlab.schedule.ops import Kind, Op
 from hybridlab.schedule.text import Turns, join_marked, turn_text
 
-MOST_NAMED = 12  # microbatches in one sentence
-MOST_FAULTS = 24  # sentences; more help nobody
-
+MOST_NAMED = 12  # microbatches listed in one sentence
+MOST_FAULTS = 24  # sentences of one report; a longer report is not read
+PLANE = {Kind.F: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}  # of the grid of slots
 
 _MISSING = {
     "missing-forward": "never runs the forward {}",
@@ -23,11 +23,23 @@ _MISSING = {
     "missing-weight-gradient": "never runs the weight gradient {}: its backward is I, so W must follow",
     "missing-input-gradient": "never runs the input gradient {}, which its weight gradient needs",
 }
-PLANE = {Kind.F: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}  # of the grid of slots
 
 
 class Problem(NamedTuple):
-    """One fault: a ``sentence``, its ``code``, and the ``op`` at ``position`` on ``device`` where it shows (None: nowhere)."""
+    """One fault of given orders.
+
+    Parameters
+    ----------
+    sentence : str
+        What is wrong, for a reader.
+    code : str
+        The name of the fault, for programs.
+    device, position : int or None
+        Where the fault can be marked: the device and the position in its order. None if something is missing, so that there is
+        nothing to mark.
+    op : Op or None
+        The operation at that position.
+    """
 
     sentence: str
     code: str
@@ -36,7 +48,7 @@ class Problem(NamedTuple):
     op: Op | None = None
 
 
-class Placed(NamedTuple):
+class PlacedOp(NamedTuple):
     """An operation of the given orders with its device and its position in that device's order."""
 
     op: Op
@@ -51,60 +63,78 @@ class Paths(NamedTuple):
     copy_of: dict[int, int]
 
     def device(self, op: Op) -> int:
-        """Return the device that ``op`` belongs on."""
+        """Return the device that must run ``op``."""
         return self.copies[self.copy_of[op.microbatch]][op.stage]
 
 
 def slots_of(name: str, orders: Turns) -> tuple[Ints, tuple[tuple[int, ...], ...]]:
-    """Return the grid of slots of ``orders``, and the device of every stage for each copy of the weights.
+    """Return the slots in which ``orders`` run, or say why they cannot.
 
-    A slot is one more than the later of two slots: the slot of the operation before it on its device, and the slot of the
-    operation it needs. The two operations of an overlapped pair share a slot.
+    The slot of an operation is one more than the larger of two slots: the slot of the operation before it on its device, and the
+    slot of the operation it needs. The two operations of an overlapped pair share a slot.
+
+    Parameters
+    ----------
+    name : str
+        The schedule's name, for messages.
+    orders : Turns
+        For each device its turns.
+
+    Returns
+    -------
+    slots : Ints
+        The grid of slots, shape (3, copies x stages, microbatches); -1 where there is no operation.
+    paths : tuple of tuple of int
+        For each copy of the weights, the device of every stage.
 
     Raises
     ------
     InvalidSchedule
         The orders are incomplete or inconsistent.
     Deadlock
-        The orders are complete, but devices would wait for ever.
+        The orders are complete, but devices would wait for each other for ever.
 
     Examples
     --------
     >>> slots_of("two", (((Op.parse("0F0"),), (Op.parse("0B0"),)),))[0].tolist()
     [[[0]], [[1]], [[-1]]]
     """
-    placed = [Placed(op, device, position) for device, order in enumerate(orders) for position, turn in enumerate(order) for op in turn]
+    placed = [PlacedOp(op, device, position) for device, order in enumerate(orders) for position, turn in enumerate(order) for op in turn]
     paths = paths_of(placed)
-    faults = list(islice(_incomplete(placed, len(orders), paths), MOST_FAULTS)) + list(_no_pair(orders))
+    faults = list(islice(_incomplete(placed, len(orders), paths), MOST_FAULTS)) + list(_wrong_pairs(orders))
     backwards = list(_too_early(placed))
     if faults:
         problems = tuple(faults + backwards)
         raise InvalidSchedule(_report(name, orders, problems), problems[0].code, problems)
     stages = len(paths.copies[0])
     shape = (3, len(paths.copies) * stages, len(paths.copy_of))
-    place_of = {op: _place(op, paths, stages, shape) for op, _, _ in placed}
+    place_of = {op: _grid_index(op, paths, stages, shape) for op, _, _ in placed}
     places = [[(place_of[turn[0]], place_of[turn[1]] if len(turn) == 2 else NONE) for turn in order] for order in orders]
     grid = slots_in_order(places, shape, len(paths.copies))
-    stuck = tuple(backwards) or tuple(_stuck(orders, paths, grid.ravel(), place_of))
-    if stuck:
-        raise Deadlock(_report(name, orders, stuck), stuck[0].code, stuck)
+    blocked = tuple(backwards) or tuple(_blocked(orders, paths, grid.ravel(), place_of))
+    if blocked:
+        raise Deadlock(_report(name, orders, blocked), blocked[0].code, blocked)
     return grid, tuple(tuple(path[stage] for stage in range(stages)) for path in paths.copies)
 
 
-def _place(op: Op, paths: Paths, stages: int, shape: tuple[int, int, int]) -> int:
+def _grid_index(op: Op, paths: Paths, stages: int, shape: tuple[int, int, int]) -> int:
+    """Return the index of ``op`` in the flattened grid of slots."""
     _, lines, microbatches = shape
     line = PLANE[op.kind] * lines + paths.copy_of[op.microbatch] * stages + op.stage
     return line * microbatches + op.microbatch
 
 
-def paths_of(placed: Iterable[Placed]) -> Paths:
-    """Return the paths of microbatches over the devices: one, or one for each copy of the weights.
+def paths_of(placed: Iterable[PlacedOp]) -> Paths:
+    """Return the paths that microbatches take over the devices: one for each copy of the weights.
 
-    There are several paths if each of them has all stages and puts equally many on every device. Otherwise there is one, and an
-    operation on another device is a fault.
+    Microbatches that visit the same devices in the same order share a copy. Several paths are accepted only if each of them visits
+    every stage and has the same number of stages on every device. Otherwise the orders have one path, and an operation on another
+    device is a fault that :func:`slots_of` reports.
 
+    Examples
+    --------
     >>> down_and_up = [("0F0", 0), ("1F0", 1), ("0F1", 1), ("1F1", 0)]
-    >>> paths_of(Placed(Op.parse(text), device, 0) for text, device in down_and_up)
+    >>> paths_of(PlacedOp(Op.parse(text), device, 0) for text, device in down_and_up)
     Paths(copies=[{0: 0, 1: 1}, {0: 1, 1: 0}], copy_of={0: 0, 1: 1})
     """
     one: dict[int, int] = {}
@@ -117,18 +147,19 @@ def paths_of(placed: Iterable[Placed]) -> Paths:
     copies = [path for place, path in enumerate(whole) if path not in whole[:place]]
     if len(copies) < 2 or not all(_balanced(path, devices) for path in copies):
         return Paths([one], dict.fromkeys(own, 0))
-    fitting = {
+    copy_of = {
         microbatch: next((copy for copy, path in enumerate(copies) if mine.items() <= path.items()), 0) for microbatch, mine in own.items()
     }
-    return Paths(copies, fitting)
+    return Paths(copies, copy_of)
 
 
 def _balanced(path: dict[int, int], devices: set[int]) -> bool:
-    held = list(path.values())
-    return len({held.count(device) for device in devices}) == 1
+    """Return whether every device has the same number of stages of this path."""
+    visited = list(path.values())
+    return len({visited.count(device) for device in devices}) == 1
 
 
-def _incomplete(placed: Sequence[Placed], devices: int, paths: Paths) -> Iterator[Problem]:
+def _incomplete(placed: Sequence[PlacedOp], devices: int, paths: Paths) -> Iterator[Problem]:
     """Yield what is missing, doubled, or on the wrong device."""
     if not placed:
         yield Problem("there is no operation in it: give each device an order such as 0F0 0B0", "empty-schedule")
@@ -142,28 +173,30 @@ def _incomplete(placed: Sequence[Placed], devices: int, paths: Paths) -> Iterato
     seen = {op.microbatch for op, _, _ in placed}
     if len(seen) < microbatches:
         gap = next(number for number in range(microbatches) if number not in seen)
-        there = f"microbatch {microbatches - 1} is there: number them 0, 1, 2, ..."
-        yield Problem(f"no operation is of microbatch {gap}, but {there}", "missing-microbatch")
+        advice = f"microbatch {microbatches - 1} is there: number them 0, 1, 2, ..."
+        yield Problem(f"no operation is of microbatch {gap}, but {advice}", "missing-microbatch")
         return
     for op, device, position in placed:
         if paths.device(op) != device:
             sentence = f"stage {op.stage} stands on device {device} ({op}) and on device {paths.device(op)}"
             yield Problem(f"{sentence}; a stage lives on one device", "stage-on-two-devices", device, position, op)
             return
-    held = Counter(device_of.values())
-    if len({held[device] for device in range(devices)}) > 1:
-        counts = ", ".join(f"device {device} holds {held[device]}" for device in range(devices))
+    stages_on = Counter(device_of.values())
+    if len({stages_on[device] for device in range(devices)}) > 1:
+        counts = ", ".join(f"device {device} holds {stages_on[device]}" for device in range(devices))
         yield Problem(f"every device must hold the same number of stages, but {counts}", "uneven-stages")
     times = Counter(op for op, _, _ in placed)
     for op, device, position in placed:
         if times[op] > 1:
-            yield Problem(f"stage {op.stage} runs {_of(op)} {_often(times[op])}", "doubled-operation", device, position, op)
+            often = "twice" if times[op] == 2 else f"{times[op]} times"
+            sentence = f"stage {op.stage} runs the {op.kind.words} of microbatch {op.microbatch} {often}"
+            yield Problem(sentence, "doubled-operation", device, position, op)
             times[op] = 1
-    yield from _missing(times, stages, microbatches)
+    yield from _missing_operations(times, stages, microbatches)
 
 
-def _missing(times: Counter[Op], stages: int, microbatches: int) -> Iterator[Problem]:
-    """Yield a sentence for each stage and each sort of operation that it lacks, or has in two forms."""
+def _missing_operations(times: Counter[Op], stages: int, microbatches: int) -> Iterator[Problem]:
+    """Yield a problem for each stage and each kind of operation that is missing, or that is there both full and split."""
     for stage in range(stages):
         found: dict[str, list[int]] = {}
         for microbatch in range(microbatches):
@@ -175,10 +208,11 @@ def _missing(times: Counter[Op], stages: int, microbatches: int) -> Iterator[Pro
                 "missing-weight-gradient": split and not (full or weight),
                 "missing-input-gradient": weight and not (full or split),
             }
-            for code in (each for each, there in faults.items() if there):
-                found.setdefault(code, []).append(microbatch)
-        for code, those in found.items():
-            yield Problem(f"stage {stage} {_MISSING[code].format(_of_microbatches(those))}", code)
+            for code, present in faults.items():
+                if present:
+                    found.setdefault(code, []).append(microbatch)
+        for code, affected in found.items():
+            yield Problem(f"stage {stage} {_MISSING[code].format(_of_microbatches(affected))}", code)
 
 
 def _of_microbatches(numbers: Sequence[int]) -> str:
@@ -189,8 +223,8 @@ def _of_microbatches(numbers: Sequence[int]) -> str:
     return f"of {len(numbers)} microbatches, {numbers[0]}, {numbers[1]}, ... {numbers[-1]}"
 
 
-def _no_pair(orders: Turns) -> Iterator[Problem]:
-    """Yield what is run at the same time and is not one forward and one full backward, apart from each other."""
+def _wrong_pairs(orders: Turns) -> Iterator[Problem]:
+    """Yield every turn of several operations that is not a forward and a full backward of another stage or microbatch."""
     for device, order in enumerate(orders):
         for position, turn in enumerate(order):
             kinds, places = sorted(op.kind for op in turn), {op[1:] for op in turn}
@@ -200,8 +234,8 @@ def _no_pair(orders: Turns) -> Iterator[Problem]:
                 yield Problem(sentence, "not-a-pair", device, position, next(iter(turn), None))
 
 
-def _too_early(placed: Sequence[Placed]) -> Iterator[Problem]:
-    """Yield every op that stands before an op of its own stage which it needs."""
+def _too_early(placed: Sequence[PlacedOp]) -> Iterator[Problem]:
+    """Yield every operation that comes before an operation of its own stage that it needs."""
     place: dict[tuple[Op, int], int] = {}
     for op, device, position in placed:
         place.setdefault((op, device), position)
@@ -212,8 +246,8 @@ def _too_early(placed: Sequence[Placed]) -> Iterator[Problem]:
             yield Problem(sentence, "too-early", device, position, op)
 
 
-def _stuck(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int]) -> Iterator[Problem]:
-    """Yield the operation at which each device stops for ever, and what it waits for."""
+def _blocked(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int]) -> Iterator[Problem]:
+    """Yield for each device that waits for ever the operation at which it stops and the operation it waits for."""
     needed_op = _needed_ops(paths, place_of)
     at = [next((turn for turn in range(len(order)) if slots[place_of[order[turn][0]]] < 0), len(order)) for order in orders]
     for device, order in enumerate(orders):
@@ -221,15 +255,15 @@ def _stuck(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int])
             needs = ((op, needed_op[op]) for op in order[at[device]] if op in needed_op)
             op, needed = next((op, needed) for op, needed in needs if slots[place_of[needed]] < 0)
             other = paths.device(needed)
-            there = orders[other][at[other]]
-            where = "where" if needed in there else f"which is behind {turn_text(there)} on"
-            stops = " stops too" if needed in there else ""
+            current = orders[other][at[other]]
+            where = "where" if needed in current else f"which is behind {turn_text(current)} on"
+            stops = " stops too" if needed in current else ""
             sentence = f"device {device} stops at {op}: it waits for {needed}, {where} device {other}{stops}"
             yield Problem(sentence, "deadlock", device, at[device], op)
 
 
 def _needed_ops(paths: Paths, place_of: Mapping[Op, int]) -> dict[Op, Op]:
-    """Return for each operation the one it needs; first stages' forwards need none and are left out."""
+    """Return for each operation the operation it needs. Forwards of the first stage need none and are left out."""
     stages, microbatches = len(paths.copies[0]), len(paths.copy_of)
     needed = needed_lines(3, len(paths.copies) * stages, stages)
     op_at = {place: op for op, place in place_of.items()}
@@ -238,17 +272,9 @@ def _needed_ops(paths: Paths, place_of: Mapping[Op, int]) -> dict[Op, Op]:
 
 
 def _report(name: str, orders: Turns, problems: Sequence[Problem]) -> str:
-    """Return the message: what is wrong, one sentence a line, and the grid with the offending ops in brackets."""
+    """Return the message: one line for each fault, then the orders with the faulty operations in brackets."""
     lines = [f"  {problem.sentence}" for problem in problems[:MOST_FAULTS]]
     if len(lines) == MOST_FAULTS:
         lines.append("  and perhaps more")
     marks = {(problem.device, problem.position) for problem in problems}
     return "\n".join([f"schedule {short_repr(name)} cannot run:", *lines, join_marked(orders, marks)])
-
-
-def _of(op: Op) -> str:
-    return f"the {op.kind.words} of microbatch {op.microbatch}"
-
-
-def _often(times: int) -> str:
-    return "twice" if times == 2 else f"{times} times"

@@ -1,24 +1,20 @@
-"""The registry of schedules, and one family a file. A family is a rule for slots and a line of data."""
+"""The registry of schedules, and the families of schedules. A schedule is a rule for slots and its registration."""
 
 # The order of these imports is the order of the registry, from the simplest schedule on.
-from hybridlab.schedules import gpipe, one_f_one_b, interleaved, looped_bfs, hanayo, zero_bubble, zb_v  # noqa: I001
-from hybridlab.schedules import controllable_memory, chimera, dualpipe
+from hybridlab.schedules import gpipe, one_f_one_b, looped, hanayo, zero_bubble, controllable_memory, bidirectional  # noqa: I001
 from hybridlab.schedules.registry import REGISTRY, Family, build, known_schedule, register
 
 __all__ = [
     "REGISTRY",
     "Family",
+    "bidirectional",
     "build",
-    "chimera",
     "controllable_memory",
-    "dualpipe",
     "gpipe",
     "hanayo",
-    "interleaved",
     "known_schedule",
-    "looped_bfs",
+    "looped",
     "one_f_one_b",
     "register",
-    "zb_v",
     "zero_bubble",
 ]

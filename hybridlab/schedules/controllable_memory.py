@@ -1,7 +1,8 @@
-"""V-Half and V-Min: a half and a third of 1F1B's activations, by one block of passes repeated every six slots.
+"""V-Half and V-Min: a half and a third of 1F1B's activations, by a building block that is repeated every six slots.
 
-The paper's idea: lay the passes of one microbatch into slots and repeat that block for every microbatch; how long the
-block holds its activations decides the memory; then fill the slots left empty. The rule that fills them is this library's.
+The paper's idea: put the passes of one microbatch into slots, and repeat this building block for every microbatch. The time for which
+the block holds its activations determines the memory. Then fill the slots that stay empty. The rule that fills them is not from the
+paper but from this library.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ from hybridlab.schedules.registry import register
 
 PERIOD = 6  # slots of a microbatch on a device: forward, input gradient and weight gradient of two chunks
 F0, F1, I1, I0, W1, W0 = range(6)  # the passes, by kind and chunk; the first four in the order of a microbatch's path
-LINE_OF_PASS = [0, 1, 3, 2, 5, 4]  # where F0, F1, I1, I0, W1, W0 stand among F0, F1, I0, I1, W0, W1
+LINE_OF_PASS = [0, 1, 3, 2, 5, 4]  # the index of F0, F1, I1, I0, W1, W0 in the list F0, F1, I0, I1, W0, W1
 SOURCE = "Qi et al., NeurIPS 2024, arXiv 2405.15362, sec. 2 and 3; theirs is the repeated block, the filling of slots is ours"
 
 
@@ -25,15 +26,17 @@ SOURCE = "Qi et al., NeurIPS 2024, arXiv 2405.15362, sec. 2 and 3; theirs is the
     fewest_chunks=2,
 )
 def v_half(devices: int, microbatches: int, chunks: int) -> Ints:
-    """Return the slots of V-Half, shape (3, 2 * devices, microbatches): see :func:`plan` with a part of 2.
+    """Return the slots of V-Half, shape (3, 2 * devices, microbatches): see :func:`limited_memory_slots` with part 2.
 
-    Microbatches come in as early as memory allows. From M = K on the peak is the paper's, ceil((K+2)/2) microbatches of a
-    whole device, and with F = I = W the bubble is at most half of 1F1B's.
+    Microbatches enter as early as the memory allows. For M >= K the peak is the paper's, ceil((K+2)/2) microbatches of a whole
+    device, and for F = I = W the bubble is at most half of 1F1B's.
 
+    Examples
+    --------
     >>> v_half(1, 1, 2).tolist()
     [[[0], [1]], [[3], [2]], [[5], [4]]]
     """
-    return plan(devices, microbatches, part=2, ahead=True)
+    return limited_memory_slots(devices, microbatches, part=2, ahead=True)
 
 
 @register(
@@ -45,69 +48,87 @@ def v_half(devices: int, microbatches: int, chunks: int) -> Ints:
     fewest_chunks=2,
 )
 def v_min(devices: int, microbatches: int, chunks: int) -> Ints:
-    """Return the slots of V-Min, shape (3, 2 * devices, microbatches): see :func:`plan` with a part of 3.
+    """Return the slots of V-Min, shape (3, 2 * devices, microbatches): see :func:`limited_memory_slots` with part 3.
 
-    Microbatches come in every six slots: an early one would take the room of those before it. From M = K on the peak is
-    the paper's, floor((K+4)/3) microbatches of a whole device, and with F = I = W the bubble is below two thirds of
-    1F1B's: 4K-5 slots for K > 1, in which the last microbatch goes down and up twice.
+    A microbatch enters every six slots: earlier, it would take memory that the microbatches before it need. For M >= K the peak is
+    the paper's, floor((K+4)/3) microbatches of a whole device. For F = I = W the bubble is below two thirds of 1F1B's: 4K-5 slots
+    for K > 1, in which the last microbatch goes down and up the devices twice.
 
+    Examples
+    --------
     >>> v_min(1, 1, 2).tolist()
     [[[0], [1]], [[3], [2]], [[5], [4]]]
     """
-    return plan(devices, microbatches, part=3, ahead=False)
+    return limited_memory_slots(devices, microbatches, part=3, ahead=False)
 
 
-def plan(devices: int, microbatches: int, part: int, ahead: bool) -> Ints:
-    """Return slots that need about 1/part of 1F1B's activations, shape (3, 2 * devices, microbatches).
+def limited_memory_slots(devices: int, microbatches: int, part: int, ahead: bool) -> Ints:
+    """Return slots that need about 1/part of 1F1B's activations.
 
-    Every operation takes one slot. In each slot a device runs, of the operations whose input is there, the one that the
-    repeated block (:func:`block`) has first; a weight gradient only if there is nothing else to run. A forward needs
-    room in memory: a device holds at most 2 + 2 * floor((K+1) / part) activations of a chunk, and on device d the last
-    1 + floor(d / part) of these places are kept for chunk 1, so that the oldest microbatch can always go on. The first
-    forward of microbatch i runs as soon as there is room (``ahead``), or else in slot 6i at the earliest.
+    In each slot a device runs one of the operations whose inputs are there: the one that comes first in the repeated
+    :func:`building_block`, and a weight gradient only if nothing else can run. A forward needs free memory: a device holds at most
+    2 + 2 * floor((K+1) / part) activations of a chunk. On device d the last 1 + floor(d / part) of these are reserved for chunk 1, so
+    that the oldest microbatch can always go on.
 
-    Once every pass has moved on by one microbatch in six slots, it does so for as long as microbatches come in: those in
-    between are copies, each six slots after the one before. So the time this takes hardly depends on M.
+    Once every pass has moved on by one microbatch in six slots, it keeps doing so as long as microbatches enter. The microbatches in
+    between are therefore copied, each six slots after the one before it, and the time for planning hardly depends on M.
+
+    Parameters
+    ----------
+    devices, microbatches : int
+        K and M.
+    part : int
+        2 or 3.
+    ahead : bool
+        Whether the first forward of a microbatch runs as soon as there is memory for it. If not, microbatch i enters in slot 6i at
+        the earliest.
+
+    Returns
+    -------
+    Ints
+        Shape (3, 2 * devices, microbatches).
     """
-    first = block(devices, part)
-    late = int(first.max()) + PERIOD * microbatches  # after the whole of the repeated block
-    first = np.concatenate([first, late + first[[I1, I0]]])
+    priority = building_block(devices, part)
+    horizon = int(priority.max()) + PERIOD * microbatches  # after the whole of the repeated block
+    priority = np.concatenate([priority, horizon + priority[[I1, I0]]])
     capacity = 2 + 2 * ((devices + 1) // part)
     capacity_0 = capacity - 1 - np.arange(devices) // part
-    needs = _needs(devices)
+    needs = _needed_passes(devices)
     done = np.zeros((6, devices), dtype=np.intp)  # microbatches that each pass has behind it
     slots = np.zeros((6, devices, microbatches), dtype=np.intp)
-    laid, now, then, before = microbatches, 0, 0, done.copy()
-    while done.min() < laid:
-        let_in = laid if ahead else min(laid, now // PERIOD + 1)
-        ready = done < np.append(done, let_in)[needs]
+    planned, now, last_entry, done_at_entry = microbatches, 0, 0, done.copy()
+    while done.min() < planned:
+        may_enter = planned if ahead else min(planned, now // PERIOD + 1)
+        ready = done < np.append(done, may_enter)[needs]
         held_0, held_1 = done[F0] - done[W0], done[F1] - done[W1]
         ready[F0] &= held_0 < capacity_0
         ready[:2] &= held_0 + held_1 < capacity
-        rank = np.where(ready, first + PERIOD * done, 3 * late)
+        rank = np.where(ready, priority + PERIOD * done, 3 * horizon)
         device = np.flatnonzero(ready.any(axis=0))
         chosen = rank.argmin(axis=0)[device]
         slots[chosen, device, done[chosen, device]] = now
         done[chosen, device] += 1
         now += 1
-        if laid == microbatches and done[F0, 0] > before[F0, 0]:
-            if now - then == PERIOD and (done - before == 1).all():
-                laid = int(done[F0, 0])
-            then, before = now, done.copy()
-    # ``before`` is what each pass had done when the copies begin: they come next, and what was laid after them is later.
-    copies = np.clip(np.arange(microbatches) - before[..., None] + 1, 0, microbatches - laid)
+        if planned == microbatches and done[F0, 0] > done_at_entry[F0, 0]:
+            if now - last_entry == PERIOD and (done - done_at_entry == 1).all():
+                planned = int(done[F0, 0])  # every pass moved on by one microbatch in six slots: the rest is copied
+            last_entry, done_at_entry = now, done.copy()
+    # The copies follow the microbatches in ``done_at_entry``; the microbatches planned after these come later by as many periods.
+    copies = np.clip(np.arange(microbatches) - done_at_entry[..., None] + 1, 0, microbatches - planned)
     slots = np.take_along_axis(slots, np.arange(microbatches) - copies, axis=2) + PERIOD * copies
     return np.stack([np.concatenate([slots[down], slots[up, ::-1]]) for down, up in ((F0, F1), (I0, I1), (W0, W1))])
 
 
-def block(devices: int, part: int) -> Ints:
-    """Return the slots of one microbatch's passes in the repeated block, shape (4, devices): F0, F1, I1, I0.
+def building_block(devices: int, part: int) -> Ints:
+    """Return the slots of one microbatch's passes in the building block, shape (4, devices): F0, F1, I1, I0.
 
-    Down the devices a pass moves by 6/part - 1 slots, back up by 1: these distances are the paper's. I1 begins one slot
-    late. So from one device to the next chunk 0 holds its activation 6/part slots shorter, chunk 1 as much longer,
-    and all devices need the same memory. Where two passes fall on one slot, the one that is earlier on a microbatch's way goes first.
+    Down the devices a pass moves by 6/part - 1 slots, and back up by 1 slot; these distances are the paper's. I1 begins one slot
+    late. From one device to the next, chunk 0 holds its activation for 6/part slots less and chunk 1 for 6/part slots more, so that
+    all devices need the same memory. If two passes fall on one slot, the earlier one in the microbatch's chain goes first.
 
-    >>> block(3, part=2).tolist()
+    Examples
+    --------
+    >>> building_block(3, part=2).tolist()
     [[0, 2, 4], [7, 6, 5], [9, 11, 13], [16, 15, 14]]
     """
     device = np.arange(devices)
@@ -117,8 +138,8 @@ def block(devices: int, part: int) -> Ints:
     return np.stack([down, forward_up, gradient_down, gradient_down[-1] + 1 + up])
 
 
-def _needs(devices: int) -> Ints:
-    """Return which pass of which device each pass needs, shape (6, devices), as an index into 6 x devices; the last index for none."""
+def _needed_passes(devices: int) -> Ints:
+    """Return which pass of which device each pass needs, shape (6, devices), as an index into 6 x devices; 6 x devices for none."""
     device = np.arange(devices)
     line = np.concatenate([plane * 2 * devices + np.stack([device, 2 * devices - 1 - device]) for plane in range(3)])
     line = line[LINE_OF_PASS]

@@ -13,8 +13,12 @@ from hybridlab.schedules.registry import register
     source="Huang et al., NeurIPS 2019, arXiv 1811.06965, fig. 2",
 )
 def gpipe(devices: int, microbatches: int, chunks: int) -> Ints:
-    """Return the slots of GPipe, shape (2, devices, microbatches): a wave of forwards, then a wave back.
+    """Return the slots of GPipe, shape (2, devices, microbatches).
 
+    The forwards run down the devices, one slot after the other. The backwards run up the devices in the same way.
+
+    Examples
+    --------
     >>> gpipe(2, 3, 1)[0].tolist(), gpipe(2, 3, 1)[1].tolist()
     ([[0, 1, 2], [1, 2, 3]], [[5, 6, 7], [4, 5, 6]])
     """

@@ -1,4 +1,4 @@
-"""1F1B and eager 1F1B: warm up with forwards, then one forward and one backward in turn."""
+"""1F1B and eager 1F1B: a warm-up of forwards, then one forward and one backward in turn."""
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from hybridlab.schedules.registry import register
 def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of 1F1B, shape (2, devices, microbatches).
 
-    Microbatches enter every second slot and each comes straight back from the last device; a device's K-1-d forwards of
-    warm-up are those that fit before the first backward reaches it, so fewer microbatches than that need no
-    special case.
+    A microbatch enters every second slot, and its backward starts right after its forward on the last device. Device d warms up with
+    the K-1-d forwards that fit before the first backward reaches it. If there are fewer microbatches than that, all forwards fit, so
+    that this case needs no rule of its own.
 
+    Examples
+    --------
     >>> one_f_one_b(2, 3, 1)[0].tolist(), one_f_one_b(2, 3, 1)[1].tolist()
     ([[0, 2, 4], [1, 3, 5]], [[3, 5, 7], [2, 4, 6]])
     """
@@ -33,10 +35,12 @@ def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     source="Zhuang et al., MLSys 2023, arXiv 2211.05322 (eager-1F1B)",
 )
 def eager_one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
-    """Return the slots of eager 1F1B, shape (2, devices, microbatches): those of 1F1B in which each message takes a slot.
+    """Return the slots of eager 1F1B, shape (2, devices, microbatches): 1F1B's slots if each message takes one slot.
 
     The warm-up is that of interleaved 1F1B with one chunk, or all forwards if there are fewer.
 
+    Examples
+    --------
     >>> eager_one_f_one_b(2, 3, 1)[0].tolist(), eager_one_f_one_b(2, 3, 1)[1].tolist()
     ([[0, 2, 4], [2, 4, 6]], [[5, 7, 9], [3, 5, 7]])
     """

@@ -1,4 +1,4 @@
-"""Sweeps: schedules over a grid of settings as a table of plain rows, and which of the rows make a line of a picture."""
+"""Sweeps: schedules over a grid of settings as a table of plain rows, and the rows as lines of a picture."""
 
 from hybridlab.sweep.table import Sweep, sweep
 

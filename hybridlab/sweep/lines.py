@@ -1,24 +1,66 @@
-"""A sweep's table as lines to draw: which rows make a line, what it is called, and what is left to choose."""
+"""The lines of a picture of a sweep: which rows make a line, the name of each line, and the columns left to choose from."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from hybridlab.checks import known_name, short_repr
+import numpy as np
+
+from hybridlab.checks import checked_text, counted, each_of, known_name, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.palette import MOST_LINES
-from hybridlab.sweep.columns import LIST, cell, checked_labels, line_name, ordered, several
+from hybridlab.schedules import REGISTRY
 from hybridlab.sweep.table import RESULTS, Sweep
+
+TIMES = ("makespan", "device_span", "p2p", "forward", "backward")  # columns that have a unit
+NOUNS = MappingProxyType({"devices": "device", "microbatches": "microbatch", "chunks": "chunk", "replicas": "replica"})
+LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "devices": "Devices K",
+        "microbatches": "Microbatches M",
+        "chunks": "Chunks v",
+        "replicas": "Replicas D",
+        "p2p": "Latency",
+        "forward": "Forward time",
+        "backward": "Backward time",
+        "microbatches_per_device": "Microbatches a device",
+        "recompute": "Recompute ratio",
+        "input_share": "Input gradient's share of the backward",
+        "weight_share": "Weight gradient's share of the backward",
+    }
+)
+LARGEST_VALUE = 1e100  # that can be drawn: far longer than any step, and its square is still finite
+UNIT_REMOVED = "the unit is that of the sweep, as in sweep(..., unit='ms')"  # the answer to the removed argument unit of views
+LIST = ("a list",)  # in place of a value for each device, which cannot be drawn
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of a table: ``at[choice, line, x]`` is the row of a point, by the places of its values in the other fields.
+    """The rows of a sweep as the points of lines.
 
-    ``choices`` are the columns that neither ``x`` nor the lines fix, with their values: a picture shows one value of each at a
-    time, and ``choice`` is a tuple with the place of each. ``unit`` is that of the table's times.
+    Parameters
+    ----------
+    x : str
+        The column on the horizontal axis.
+    quantities : tuple of str
+        The columns that are drawn against it.
+    labels : mapping of str to str
+        The words given for columns.
+    places : tuple of float
+        The values of ``x``, in increasing order.
+    names : tuple of str
+        The name of each line.
+    choices : mapping of str to tuple
+        The columns that neither ``x`` nor the lines determine, each with its values. A picture shows one value of each at a time.
+    at : mapping of (choice, line, place) to row
+        The row of each point. A choice is a tuple of one index for each of ``choices``; line and place are indices into ``names`` and
+        ``places``.
+    unit : str or None
+        The unit of the times.
     """
 
     x: str
@@ -32,13 +74,31 @@ class Lines:
 
 
 def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, keep: Any = ()) -> Lines:
-    """Return the lines of the quantities ``y`` against the column ``x``, one for each combination of the columns ``lines``.
+    """Return the lines of the quantities ``y`` against the column ``x``.
 
-    ``lines`` None means schedule and chunks, less ``x``. Choices are the columns that ``keep`` names, and those that vary and that
-    nothing else fixes: not a forward time that follows from the number of devices, and no column of lists. ``labels`` are words for
-    columns. Raises :class:`HybridLabError` for columns that cannot be drawn, for more lines than can be told apart, and for rows
-    that nothing tells apart.
+    Parameters
+    ----------
+    sweep : Sweep
+        At least one row.
+    x : str
+        A column of numbers.
+    y : str or sequence of str
+        Columns of numbers.
+    lines : str or sequence of str, optional
+        There is one line for each combination of these columns. None stands for schedule and chunks, without ``x``.
+    labels : mapping of str to str, optional
+        Words for columns.
+    keep : str or sequence of str
+        Columns that are choices in any case. The other choices are the columns that vary and do not follow from the rest: for example
+        not a forward time that is a function of the number of devices. A column of lists is never a choice.
 
+    Raises
+    ------
+    HybridLabError
+        A column is unknown or has no numbers, there are more lines than can be told apart, or two rows fall on the same point.
+
+    Examples
+    --------
     >>> times = [("gpipe", 1, devices, 8 / devices, p2p, 9 + p2p) for devices in (4, 2) for p2p in (0, 1)]
     >>> table = Sweep(("schedule", "chunks", "devices", "forward", "p2p", "makespan"), tuple(times))
     >>> found = lines_of(table, "devices", "makespan")
@@ -47,77 +107,196 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
     """
     given = sweep.rows if isinstance(sweep, Sweep) else []
     if not given:
-        raise HybridLabError(f"sweep is the table of a sweep, with at least one row, not {short_repr(sweep)}")
-    words, quantities = checked_labels(labels, sweep.columns), several(y, "y", sweep.columns)
+        code = "empty" if isinstance(sweep, Sweep) else "wrong-type"
+        raise HybridLabError(f"sweep is the table of a sweep, with at least one row, not {short_repr(sweep)}", code)
+    words, quantities = checked_labels(labels, sweep.columns), known_names(y, "y", sweep.columns)
     if not quantities:
-        raise HybridLabError("y names no column: give one to draw, such as 'bubble_ratio'")
-    wanted = (known_name(x, sweep.columns, "column"), *quantities)
-    rows = [{name: cell(row.get(name), name) for name in sweep.columns} for row in given]
-    _refuse_undrawable(rows, wanted)
-    apart = _columns_apart(sweep, wanted, lines)
+        raise HybridLabError("y names no column: give one to draw, such as 'bubble_ratio'", "empty")
+    drawn = (known_name(x, sweep.columns, "column"), *quantities)
+    rows = [{name: drawable(row.get(name), name) for name in sweep.columns} for row in given]
+    _refuse_undrawable(rows, drawn)
+    of_lines = _line_columns(sweep, drawn, lines)
     lists = {name for name in sweep.columns if any(row[name] is LIST for row in rows)}
-    if lists & set(apart):
-        raise HybridLabError(f"lines cannot be told apart by {min(lists & set(apart))!r}, which holds one value a device")
-    offered = [name for name in sweep.columns if name not in {*wanted, *apart, *RESULTS, *lists}]
-    kept = several(keep, "panels", offered)
-    free = [*kept, *_free(rows, (x, *apart, *kept), [name for name in offered if name not in kept])]
-    values = {name: ordered(row[name] for row in rows) for name in (x, *apart, *free)}
-    place = {name: {value: place for place, value in enumerate(values[name])} for name in values}
-    keys = sorted({tuple(place[name][row[name]] for name in apart) for row in rows})
+    if lists & set(of_lines):
+        message = f"lines cannot be told apart by {min(lists & set(of_lines))!r}, which holds one value a device"
+        raise HybridLabError(message, "not-a-number")
+    offered = [name for name in sweep.columns if name not in {*drawn, *of_lines, *RESULTS, *lists}]
+    kept = known_names(keep, "panels", offered)
+    choices = [*kept, *_independent(rows, (x, *of_lines, *kept), [name for name in offered if name not in kept])]
+    values = {name: unique_values(row[name] for row in rows) for name in (x, *of_lines, *choices)}
+    index = {name: {value: place for place, value in enumerate(values[name])} for name in values}
+    keys = sorted({tuple(index[name][row[name]] for name in of_lines) for row in rows})
     if len(keys) > MOST_LINES:
-        raise HybridLabError(f"{len(keys)} lines are more than the {MOST_LINES} that can be told apart: draw fewer, with sweep.where()")
+        message = f"{len(keys)} lines are more than the {MOST_LINES} that can be told apart: draw fewer, with sweep.where()"
+        raise HybridLabError(message, "too-large")
     at: dict[tuple[tuple[int, ...], int, int], Row] = {}
     for row in rows:
-        choice = tuple(place[name][row[name]] for name in free)
-        point = choice, keys.index(tuple(place[name][row[name]] for name in apart)), place[x][row[x]]
+        choice = tuple(index[name][row[name]] for name in choices)
+        point = choice, keys.index(tuple(index[name][row[name]] for name in of_lines)), index[x][row[x]]
         if point in at:
-            same = ", ".join(f"{name} {short_repr(row[name])}" for name in (x, *apart, *free))
-            raise HybridLabError(f"two rows have the same {same}: name what tells them apart in lines, or draw fewer with sweep.where()")
+            same = ", ".join(f"{name} {short_repr(row[name])}" for name in (x, *of_lines, *choices))
+            message = f"two rows have the same {same}: name what tells them apart in lines, or draw fewer with sweep.where()"
+            raise HybridLabError(message, "ambiguous")
         at[point] = row
-    names = tuple(line_name({name: values[name][each] for name, each in zip(apart, key, strict=True)}, words) for key in keys)
-    return Lines(x, quantities, words, values[x], names, {name: values[name] for name in free}, at, sweep.unit)
+    names = tuple(line_name({name: values[name][each] for name, each in zip(of_lines, key, strict=True)}, words) for key in keys)
+    return Lines(x, quantities, words, values[x], names, {name: values[name] for name in choices}, at, sweep.unit)
 
 
 def logarithmic_axes(given: Any, positive: Mapping[str, bool]) -> list[str]:
-    """Return which axes are to be logarithmic, or refuse one without ``positive`` values.
+    """Return the axes that are to be logarithmic.
 
+    Parameters
+    ----------
+    given : str or sequence of str
+        Names of axes.
+    positive : mapping of str to bool
+        All axes, and whether each has values above 0.
+
+    Raises
+    ------
+    HybridLabError
+        An axis is unknown or has no value above 0.
+
+    Examples
+    --------
     >>> logarithmic_axes("devices", {"devices": True, "p2p": False})
     ['devices']
     """
-    asked = several(given, "logarithmic", positive, "axis")
+    asked = known_names(given, "logarithmic", positive, "axis")
     for name in asked:
         if not positive[name]:
-            raise HybridLabError(f"{name!r} has no value above 0, so it cannot stand on a logarithmic axis")
+            raise HybridLabError(f"{name!r} has no value above 0, so it cannot stand on a logarithmic axis", "not-positive")
     return [name for name in positive if name in asked]
 
 
-def _columns_apart(sweep: Sweep, wanted: tuple[str, ...], lines: Any) -> tuple[str, ...]:
+def drawable(value: Any, name: str) -> Any:
+    """Return a value of column ``name`` as JSON can hold it, numbers rounded to nine digits, or refuse it.
+
+    >>> drawable(np.float64(0.1 + 0.2), "p2p"), drawable(3.0, "p2p"), drawable([1, 2], "forward") is LIST
+    (0.3, 3, True)
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return LIST
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    number = isinstance(value, (int, float))
+    if not number or not abs(value) <= LARGEST_VALUE:  # false for NaN as well
+        code = "not-a-number" if not number else "too-large" if abs(value) < math.inf else "not-finite"
+        raise HybridLabError(f"a cell of {name!r} is {short_repr(value)}: what is drawn are finite numbers and texts", code)
+    short = float(f"{value:.9g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def unique_values(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return each value once: numbers in increasing order, texts in the order of their first appearance.
+
+    >>> unique_values([8, 2, 8]), unique_values(["zb-h1", "1f1b"])
+    ((2, 8), ('zb-h1', '1f1b'))
+    """
+    once = list(dict.fromkeys(values))
+    return tuple(once if any(isinstance(value, str) for value in once) else sorted(once, key=lambda value: (value is None, value or 0)))
+
+
+def label_of(name: str, labels: Mapping[str, str], unit: str | None = None) -> str:
+    """Return the words for a column, from ``labels`` or from this library, followed by the unit if it holds times.
+
+    >>> label_of("p2p", {"p2p": "T_C"}, "ms"), label_of("bubble_ratio", {}, "ms"), label_of("T_B_share", {})
+    ('T_C, ms', 'Bubble ratio', 'T B share')
+    """
+    spaced = name.replace("_", " ")
+    words = labels.get(name) or LABELS.get(name) or spaced[:1].upper() + spaced[1:]
+    return f"{words}, {unit}" if unit and name in TIMES else words
+
+
+def value_text(name: str, value: Any) -> str:
+    """Return the words for one value of a column.
+
+    >>> value_text("schedule", "1f1b"), value_text("p2p", 0.5), value_text("overlap", True)
+    ('1F1B', '0.5', 'yes')
+    """
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, str):
+        return REGISTRY[value].title if name == "schedule" and value in REGISTRY else value
+    return f"{value:.6g}"
+
+
+def line_name(key: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    """Return the name of the line with these values; chunks are left out if the schedule supports one number of them only.
+
+    >>> line_name({"schedule": "hanayo", "chunks": 4}, {}), line_name({"schedule": "gpipe", "chunks": 1}, {})
+    ('Hanayo, 4 chunks', 'GPipe')
+    """
+    family = REGISTRY.get(str(key.get("schedule")))
+    if family and family.chunk_step == 0 and key.get("chunks") in (None, family.fewest_chunks):
+        key = {name: value for name, value in key.items() if name != "chunks"}
+    parts = []
+    for name, value in key.items():
+        if name in NOUNS and isinstance(value, int):
+            parts.append(counted(value, NOUNS[name]))
+        else:
+            parts.append(value_text(name, value) if isinstance(value, str) else f"{label_of(name, labels)} {value_text(name, value)}")
+    return ", ".join(parts) or "all rows"
+
+
+def checked_labels(labels: Any, known: Iterable[str]) -> dict[str, str]:
+    """Return ``labels`` if they map columns to words (None: no words), or refuse them.
+
+    >>> checked_labels({"ptp": "Latency"}, ["p2p"])
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: unknown column 'ptp': did you mean 'p2p'? Known: p2p
+    """
+    if not isinstance(labels, Mapping | None):
+        raise HybridLabError(f'labels are words by column, such as {{"p2p": "Latency"}}, not {short_repr(labels)}', "wrong-type")
+    names = list(known)
+    return {known_name(name, names, "column"): checked_text(text, f"the label of {name}") for name, text in (labels or {}).items()}
+
+
+def known_names(given: Any, argument: str, known: Iterable[str], what: str = "column") -> tuple[str, ...]:
+    """Return the names given, each once, or refuse a name that is not ``known``; ``given`` is one name or several.
+
+    >>> known_names("makespan", "y", ["makespan", "refused"])
+    ('makespan',)
+    """
+    names = list(known)
+    named = [given] if isinstance(given, str) else each_of(given, f"{argument} is a {what} or several")
+    return tuple(dict.fromkeys(known_name(each, names, what) for each in named))
+
+
+def _line_columns(sweep: Sweep, drawn: tuple[str, ...], lines: Any) -> tuple[str, ...]:
+    """Return the columns whose combinations are the lines."""
     if lines is None:
-        return tuple(name for name in ("schedule", "chunks") if name in sweep.columns and name not in wanted)
-    return several(lines, "lines", [name for name in sweep.columns if name not in (*wanted, *RESULTS)])
+        return tuple(name for name in ("schedule", "chunks") if name in sweep.columns and name not in drawn)
+    return known_names(lines, "lines", [name for name in sweep.columns if name not in (*drawn, *RESULTS)])
 
 
-def _refuse_undrawable(rows: list[dict[str, Any]], wanted: tuple[str, ...]) -> None:
-    """Refuse axes that are no numbers; a quantity has none where a row was refused."""
-    for name in wanted:
-        found = {row[name] for row in rows} - ({None} if name != wanted[0] else set())
+def _refuse_undrawable(rows: list[dict[str, Any]], drawn: tuple[str, ...]) -> None:
+    """Refuse axes without numbers; a quantity may be None, because refused rows have no results."""
+    for name in drawn:
+        found = {row[name] for row in rows} - ({None} if name != drawn[0] else set())
         if not found:
-            raise HybridLabError(f"the column {name!r} has no value to draw: every row was refused")
+            raise HybridLabError(f"the column {name!r} has no value to draw: every row was refused", "empty")
         for value in found:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
-                message = "one value a device" if value is LIST else short_repr(value)
-                raise HybridLabError(f"the column {name!r} is no axis: it holds {message}, and an axis needs numbers")
+                content = "one value a device" if value is LIST else short_repr(value)
+                message = f"the column {name!r} is no axis: it holds {content}, and an axis needs numbers"
+                raise HybridLabError(message, "not-a-number")
 
 
-def _free(rows: list[dict[str, Any]], fixed: tuple[str, ...], offered: list[str]) -> list[str]:
-    """Return the columns that vary and that the others do not fix; of two that fix each other the one of fewer values, or the first."""
+def _independent(rows: list[dict[str, Any]], fixed: tuple[str, ...], offered: list[str]) -> list[str]:
+    """Return the offered columns that vary and do not follow from the others.
 
-    def kinds(names: Iterable[str]) -> int:
+    Of two columns that follow from each other, the one with fewer values stays, or else the first.
+    """
+
+    def combinations(names: Iterable[str]) -> int:
         return len({tuple(row[name] for name in names) for row in rows})
 
-    kept = [name for name in offered if kinds([name]) > 1]
-    for name in sorted(kept, key=lambda name: (-kinds([name]), -offered.index(name))):
+    kept = [name for name in offered if combinations([name]) > 1]
+    for name in sorted(kept, key=lambda name: (-combinations([name]), -offered.index(name))):
         others = [*fixed, *(each for each in kept if each != name)]
-        if kinds(others) == kinds([*others, name]):
+        if combinations(others) == combinations([*others, name]):
             kept.remove(name)
     return kept

@@ -6,7 +6,7 @@ from typing import Any
 import traitlets
 
 from hybridlab.checks import counted, removed_arguments
-from hybridlab.sweep.columns import UNIT_GONE, title_of
+from hybridlab.sweep.lines import UNIT_REMOVED, value_text
 from hybridlab.widgets.grid import digest
 from hybridlab.widgets.scripts import script_of
 from hybridlab.widgets.sweep_explorer_data import chosen, sweep_data
@@ -47,7 +47,7 @@ class SweepExplorer(View):
     drawn = Checked().tag(sync=True)
     logarithmic = Checked().tag(sync=True)
 
-    @removed_arguments(unit=UNIT_GONE)
+    @removed_arguments(unit=UNIT_REMOVED)
     def __init__(
         self,
         sweep: Any,
@@ -79,8 +79,8 @@ class SweepExplorer(View):
     def __repr__(self) -> str:
         """Return the same text for the same sweep and choice, whatever the run: stored outputs are compared by it."""
         axis = self.data["x"]
-        message = [f"{name} {title_of(name, value)}" for name, value in self.chosen.items()]
+        message = [f"{name} {value_text(name, value)}" for name, value in self.chosen.items()]
         some = [] if len(self.drawn) == len(self.data["lines"]) else [f"{counted(len(self.drawn), 'line')} drawn"]
-        shows = ", ".join([*message, *some, f"read at {axis['name']} {title_of('', self.at)}"])
+        shows = ", ".join([*message, *some, f"read at {axis['name']} {value_text('', self.at)}"])
         lines = counted(len(self.data["lines"]), "line")
         return f"<SweepExplorer: {lines} of {self.quantity} against {axis['name']}, data {self._digest}; {shows}>"

@@ -8,8 +8,7 @@ from typing import Any
 from hybridlab.checks import known_name, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.palette import line_style
-from hybridlab.sweep.columns import TIMES, cell, label_of, several, title_of
-from hybridlab.sweep.lines import lines_of, logarithmic_axes
+from hybridlab.sweep.lines import TIMES, drawable, known_names, label_of, lines_of, logarithmic_axes, value_text
 from hybridlab.widgets.grid import MOST_BYTES
 from hybridlab.widgets.pipeline import Data, packed
 
@@ -40,7 +39,7 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
         "x": _axis(found.x, found.places, found.labels, unit) | {"values": list(found.places)},
         "quantities": [_axis(name, values[name], found.labels, unit) for name in found.quantities],
         "choices": [
-            _axis(name, (), found.labels, unit) | {"values": list(offered), "titles": [title_of(name, each) for each in offered]}
+            _axis(name, (), found.labels, unit) | {"values": list(offered), "titles": [value_text(name, each) for each in offered]}
             for name, offered in found.choices.items()
         ],
         "lines": [{"name": name, **_style(place)} for place, name in enumerate(found.names)],
@@ -76,7 +75,7 @@ def chosen(data: Mapping[str, Any], name: str, value: Any, now: Mapping[str, Any
         return known_name(value, [each["name"] for each in data["quantities"]], "quantity")
     if name == "drawn":
         names = [line["name"] for line in data["lines"]]
-        asked = several(value, "drawn", names, "line")
+        asked = known_names(value, "drawn", names, "line")
         return [each for each in names if each in asked]
     if name == "logarithmic":
         return logarithmic_axes(value, {axis["name"]: axis["positive"] for axis in (data["x"], *data["quantities"])})
@@ -91,8 +90,8 @@ def chosen(data: Mapping[str, Any], name: str, value: Any, now: Mapping[str, Any
 
 def _one_of(value: Any, offered: list[Any], name: str) -> Any:
     """Return the one of the values that ``value`` is, or refuse it."""
-    given = cell(value, name)
+    given = drawable(value, name)
     for each in offered:
         if each == given and isinstance(each, bool) == isinstance(given, bool):
             return each
-    raise HybridLabError(f"this sweep has no {name} {short_repr(value)}: it has {', '.join(title_of('', each) for each in offered)}")
+    raise HybridLabError(f"this sweep has no {name} {short_repr(value)}: it has {', '.join(value_text('', each) for each in offered)}")

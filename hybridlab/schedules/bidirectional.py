@@ -1,0 +1,148 @@
+"""Schedules with microbatches in two directions: Chimera, DualPipe and DualPipeV.
+
+Chimera and DualPipe have two copies of the weights, and microbatches enter at both ends of the devices. DualPipeV is one half of
+DualPipe: its two chunks take the place of the two copies. DualPipe and DualPipeV run a forward and a backward at the same time, so that
+the messages of one are hidden behind the work of the other.
+"""
+
+import numpy as np
+
+from hybridlab.arrays import Ints
+from hybridlab.schedule.grid import NONE, slots_in_order
+from hybridlab.schedules.registry import register
+
+# Entries of a device's program in DualPipe and DualPipeV: forward, full backward and input gradient of either side, and the weight
+# gradient whose input gradient ran first. A side is a chunk of DualPipeV, or one of the two copies of the weights in DualPipe.
+F0, F1, B0, B1, I0, I1, W = range(7)
+SIDE = np.array([0, 1, 0, 1, 0, 1, 0])  # of each entry; the side of W follows from its input gradient
+PLANE = np.array([0, 0, 1, 1, 1, 1, 2])  # of each entry in the grid of slots
+PADDING = (NONE, NONE)
+
+
+@register(
+    "chimera",
+    title="Chimera",
+    summary="two copies of the weights: of every K microbatches half enter at each end, and each half runs in the other's gaps",
+    source="Li and Hoefler, SC 2021, arXiv 2107.06925, fig. 3 and Table 2; groups K slots apart, where sec. 3.5 joins them 2K apart",
+    whole_groups=True,
+    bidirectional=True,
+)
+def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
+    """Return the slots of Chimera, shape (2, 2 * devices, microbatches), the stages of one copy after those of the other.
+
+    Of each group of K microbatches the first half runs down the devices and the second half runs up. On device d of K, the downward
+    forwards take every second slot from d on, and the upward forwards every second slot from K-1-d on: for even K, one of these
+    numbers is even and the other odd. The backward of a microbatch starts right after its forward on its last device.
+
+    A group begins K slots after the group before it. If two operations meet in a slot, the backward comes first: it belongs to the
+    older group. In the paper's sec. 3.5 groups begin 2K slots apart, and no operations meet. Joined in that way, groups would wait for
+    each other wherever backwards and forwards take unequal times.
+
+    Examples
+    --------
+    >>> chimera(2, 2, 1)[0].tolist(), chimera(2, 2, 1)[1].tolist()
+    ([[1, -1], [3, -1], [-1, 1], [-1, 3]], [[6, -1], [4, -1], [-1, 6], [-1, 4]])
+    """
+    stage, microbatch = np.ogrid[:devices, :microbatches]
+    group, place = np.divmod(microbatch, devices)
+    enters = devices * group + 2 * (place % (devices // 2))
+    forward, backward = 2 * (enters + stage) + 1, 2 * (enters + 2 * devices - 1 - stage)
+    copy = place // (devices // 2)
+    return np.stack([[np.where(copy == each, slots, -1) for each in range(2)] for slots in (forward, backward)]).reshape(
+        2, 2 * devices, microbatches
+    )
+
+
+@register(
+    "dualpipe-v",
+    title="DualPipeV",
+    summary="stages folded into a V; in the steady state every forward is overlapped with the backward of the other chunk",
+    source="DeepSeek-AI, DeepSeek-V3, arXiv 2412.19437, sec. 3.2.1; cut in half as in its published program",
+    placement="folded",
+    fewest_chunks=2,
+    min_microbatches_per_device=2,
+)
+def dualpipe_v(devices: int, microbatches: int, chunks: int) -> Ints:
+    """Return the slots of DualPipeV, shape (3, 2 * devices, microbatches).
+
+    Two operations of a device in one slot are an overlapped pair: a forward of one chunk and a full backward of the other. The
+    first and the last backwards are split, so that weight gradients fill idle time.
+
+    Examples
+    --------
+    >>> dualpipe_v(1, 2, 2)[:, 0].tolist()
+    [[0, 2], [4, 6], [-1, 7]]
+    """
+    device = np.arange(devices)
+    line_of = np.stack([device, 2 * devices - 1 - device], axis=1)
+    programs = [_program(devices, microbatches, each) for each in range(devices)]
+    return slots_in_order(_turn_places(programs, line_of, 0 * line_of, microbatches).tolist(), (3, 2 * devices, microbatches))
+
+
+@register(
+    "dualpipe",
+    title="DualPipe",
+    summary="two copies of the weights, half of the microbatches from either end; forwards of one half overlap backwards of the other",
+    source="DeepSeek-AI, DeepSeek-V3, arXiv 2412.19437, sec. 3.2.1, fig. 5 and Table 2",
+    min_microbatches_per_device=2,
+    bidirectional=True,
+)
+def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
+    """Return the slots of DualPipe, shape (3, 2 * devices, microbatches), the stages of one copy after those of the other.
+
+    Device d and device K-1-d run the program of device d in DualPipeV with half the devices and half the microbatches. The two chunks
+    of DualPipeV become the two copies of the weights.
+
+    Examples
+    --------
+    >>> dualpipe(2, 4, 1)[0].tolist()
+    [[0, 2, -1, -1], [1, 4, -1, -1], [-1, -1, 0, 2], [-1, -1, 1, 4]]
+    """
+    device = np.arange(devices)
+    down, up = device, 2 * devices - 1 - device  # lines of the grid: the device's stage in the first copy and in the second
+    from_near = np.where(device < devices // 2, [down, up], [up, down]).T  # side 0: the microbatches from the nearer end
+    half = microbatches // 2
+    programs = [_program(devices // 2, half, each) for each in range(devices // 2)]
+    turns = _turn_places(programs + programs[::-1], from_near, half * (from_near >= devices), microbatches)
+    return slots_in_order(turns.tolist(), (3, 2 * devices, microbatches), copies=2)
+
+
+def _program(devices: int, microbatches: int, device: int) -> list[tuple[int, int]]:
+    """Return the program of a device in DualPipeV: for each turn one entry and ``NONE``, or the two of an overlapped pair."""
+    after = devices - 1 - device  # devices between this one and the bottom of the V
+    steady = [(F0, B1), (F1, B0)] * (microbatches - devices - after)
+    if not after:
+        steady[:1] = [(F0, NONE), (B1, NONE)]  # at the bottom of the V, not a pair: the other devices wait for this backward
+    last = [(B1, NONE), (B0, NONE)] * (device + 1)
+    last[device + 1 :] = [(I1 if turn[0] == B1 else I0, NONE) for turn in last[device + 1 :]]
+    return [
+        *[(F0, NONE)] * (2 * after),
+        *[(F0, NONE), (F1, NONE)] * (device + 1),
+        *[(I1, NONE), (W, NONE), (F1, NONE)] * after,
+        *steady,
+        *[(B1, NONE), (F1, B0)] * after,
+        *last,
+        *[(W, NONE), (I0, NONE)] * after,
+        *[(W, NONE)] * (device + 1),
+    ]
+
+
+def _turn_places(programs: list[list[tuple[int, int]]], line_of: Ints, begin: Ints, microbatches: int) -> Ints:
+    """Return the turns of all devices as indices into the flattened grid of slots, shape (devices, turns, 2).
+
+    ``line_of`` and ``begin`` have shape (devices, 2): the line of the grid for each device and side, and its first microbatch. The
+    forwards of a side take the microbatches in order, and so do its backwards. Weight gradients have the order of their input
+    gradients.
+    """
+    longest = max(map(len, programs))
+    ops = np.array([program + [PADDING] * (longest - len(program)) for program in programs]).reshape(len(programs), -1)
+    side, plane, device = SIDE[ops], PLANE[ops], np.arange(len(programs))[:, None]
+    microbatch = np.zeros_like(ops)  # counted from ``begin``
+    for entries in ([F0], [F1], [B0, I0], [B1, I1]):
+        chosen = np.isin(ops, entries)
+        microbatch[chosen] = (np.cumsum(chosen, axis=1) - 1)[chosen]
+    plane_size = 2 * len(programs) * microbatches
+    places: Ints = plane * plane_size + line_of[device, side] * microbatches + begin[device, side] + microbatch
+    places[ops == W] = places[np.isin(ops, [I0, I1])] + plane_size
+    places[ops == NONE] = NONE
+    return places.reshape(len(programs), longest, 2)
