@@ -1,8 +1,13 @@
-"""Answers that the tests of each lab list: the right ones pass however they are written, each wrong one gets its own sentence."""
+"""Answers that the tests of each lab list: right ones pass however they are written, each wrong one gets the code of its mistake."""
 
+import ast
+import re
+import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from inspect import getsource, isfunction
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +16,80 @@ import pytest
 from hybridlab.course.tasks import TASKS, check
 
 each_task = pytest.mark.parametrize("key", TASKS)
+CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+OF_NO_MISTAKE = {"passed", "nothing-handed-in", "refused"}
 
 
 @cache
 def listed(name: str) -> list[tuple[Any, ...]]:
-    """The rows that the tests of the labs list under a name: RIGHT (task, answer) or WRONG (task, answer, what its sentence must say)."""
+    """The rows that the tests of the labs list under a name.
+
+    RIGHT has (task, answer), WRONG has (task, answer, code, words that the sentence fills in ...).
+    """
     paths = sorted(Path(__file__).parent.glob("test_tasks_lab*.py"))
     return [row for path in paths for row in getattr(import_module(path.stem), name)]
 
 
+def source_of(function: Callable[..., Any], seen: frozenset[str] = frozenset()) -> Iterator[ast.AST]:
+    """The syntax tree of a judge, and those of the functions that it calls in the file of its lab and among the rings."""
+    tree = ast.parse(getsource(function))
+    yield tree
+    module = sys.modules[function.__module__]
+    for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - seen - {function.__name__}):
+        helper = vars(module).get(name)
+        if isfunction(helper) and re.search(r"[.](lab[0-9]+|rings)$", helper.__module__):
+            yield from source_of(helper, seen | {function.__name__})
+
+
+def codes_given(judge: Callable[..., Any]) -> set[tuple[str, str]]:
+    """Each code that a judge and its helpers give, with the source of its sentence: in a call, a triple of a mistake, or a pair."""
+    found = set()
+    for node in (node for tree in source_of(judge) for node in ast.walk(tree)):
+        match node:
+            case ast.Call(ast.Name("wrong"), [ast.Constant(str(code)), *sentences]):
+                found.add((code, " ".join(map(ast.unparse, sentences))))
+            case ast.Call(ast.Name("HybridLabError"), [sentence, ast.Constant(str(code))]):
+                found.add((code, ast.unparse(sentence)))
+            case ast.Call(ast.Name("wrong_value"), [_, _, hint, *_], keywords):
+                match [keyword.value for keyword in keywords if keyword.arg == "code"]:
+                    case []:
+                        found.add(("wrong-value", ast.unparse(hint)))
+                    case [ast.Constant(str(code))]:
+                        found.add((code, ast.unparse(hint)))
+            case ast.Call(ast.Name("judge_value"), _, keywords):
+                found |= {("wrong-value", ast.unparse(keyword.value)) for keyword in keywords if keyword.arg == "hint"}
+            case ast.Tuple([_, ast.Constant(str(code)), sentence]) if " " in ast.unparse(sentence) or isinstance(sentence, ast.Name):
+                found.add((code, ast.unparse(sentence)))
+            case ast.Return(ast.Tuple([ast.Constant(str(code)), sentence])) | ast.Yield(ast.Tuple([ast.Constant(str(code)), sentence])):
+                found.add((code, ast.unparse(sentence)))
+    return found
+
+
 def test_every_task_has_wrong_answers_to_be_told_apart() -> None:
-    assert {key for key, _, _ in listed("WRONG")} == set(TASKS)
+    assert {key for key, *_ in listed("WRONG")} == set(TASKS)
 
 
 @each_task
 def test_another_way_to_write_the_right_answer_passes(key: str) -> None:
     feedback = [(answer, check(key, answer)) for task, answer in listed("RIGHT") if task == key]
-    assert not [(answer, told) for answer, told in feedback if not told.passed]
+    assert not [(answer, told) for answer, told in feedback if not told.passed or told.code != "passed"]
 
 
 @each_task
-def test_each_wrong_answer_gets_its_own_sentence(key: str) -> None:
-    feedback = [(answer, says, check(key, answer)) for task, answer, says in listed("WRONG") if task == key]
-    assert not [(answer, told) for answer, _, told in feedback if told.passed]
-    assert not [row for row in feedback if not any(row[1] in message for message in row[2].messages)]
-    told = Counter(each.messages for _, _, each in feedback)
+def test_each_wrong_answer_gets_the_code_of_its_mistake(key: str) -> None:
+    feedback = [(answer, code, words, check(key, answer)) for task, answer, code, *words in listed("WRONG") if task == key]
+    assert not [(answer, told) for answer, _, _, told in feedback if told.passed]
+    assert not [(answer, code, told.code) for answer, code, _, told in feedback if told.code != code]
+    assert not [(words, told) for _, _, words, told in feedback if not all(word in " ".join(told.messages) for word in words)]
+    told = Counter(each.messages for *_, each in feedback)
     assert len(told) >= told.total() - 2, told  # two answers with one mistake may share one, and junk of two types
+
+
+@each_task
+def test_a_sentence_of_a_task_has_a_code_of_its_own(key: str) -> None:
+    """In the source of the judge and of its helpers; the answers that are listed meet most of them."""
+    given = codes_given(TASKS[key].judge)
+    assert not {code for code, _ in given if not CODE.fullmatch(code) or code in OF_NO_MISTAKE}
+    assert not {code: several for code, _ in given if len(several := {each for name, each in given if name == code}) > 1}
+    listed_codes = {code for task, _, code, *_ in listed("WRONG") if task == key}
+    assert {code for code, _ in given} <= listed_codes, "a mistake that no listed answer makes"

@@ -1,4 +1,4 @@
-"""Lab 11's tasks: every way to write a right answer passes, and every typical wrong answer gets a sentence of its own."""
+"""Lab 11's tasks: every way to write a right answer passes, and every typical wrong answer gets the code of its mistake."""
 
 from itertools import product
 from typing import Any
@@ -7,54 +7,54 @@ import numpy as np
 import pytest
 
 from hybridlab import REGISTRY, Costs, build, check, formulas, simulate
-from hybridlab.course.tasks.lab11 import plan
+from hybridlab.course.tasks.lab11 import run_batch
 
-# Task, wrong answer, what its sentence must say.
-WRONG: list[tuple[str, Any, str]] = [
-    ("lab11.t1", 3150, "bubble of r = 0"),
-    ("lab11.t1", 3237.5, "in halves"),
-    ("lab11.t1", 2750, "without recomputing"),
-    ("lab11.t1", 3900, "r is 0.5"),
-    ("lab11.t1", 2925, "the old busy time"),
-    ("lab11.t1", 2800, "bubble comes on top"),
-    ("lab11.t1", 525, "busy time comes on top"),
-    ("lab11.t1", 4025, "this is 1F1B"),
-    ("lab11.t1", 3400, "K - 1 times"),
-    ("lab11.t1", 3000, "put them into"),
-    ("lab11.t1", "3325", "a number such as"),
-    ("lab11.t2", [0, 0], "1F1B's floor is not 0"),
-    ("lab11.t2", [0.9032, 0.1346], "8 of them share one"),
-    ("lab11.t2", [1.1667, 0.1346], "divide by all of the time"),
-    ("lab11.t2", [0.5714, 0.1346], "there are 7"),
-    ("lab11.t2", [0.3684, 0.1346], "come back"),
-    ("lab11.t2", [0.1346, 0.5385], "comes first in the list"),
-    ("lab11.t2", [0.5385, 0], "here it is 100"),
-    ("lab11.t2", [0.5385, 0.5385], "has 15 in flight"),
-    ("lab11.t2", [0.5385, 0.0769], "2K - 1 at most"),
-    ("lab11.t2", [0.5385, 0.2692], "does not halve"),
-    ("lab11.t2", [53.85, 13.46], "shares of one"),
-    ("lab11.t2", [0.5385, 0.3], "the floor of eager 1F1B is not 0.3"),
-    ("lab11.t2", [0.4, 0.1346], "the floor of 1F1B is not 0.4"),
-    ("lab11.t2", [0.5385], "list of 2 numbers"),
-    ("lab11.t3", ("1f1b", 1, 64, False), "what else would fit"),
-    ("lab11.t3", ("dualpipe", 1, 64, False), "room for 14 samples"),
-    ("lab11.t3", ("chimera", 1, 64, False), "Chimera takes 1460.0 ms, but a device needs room for 13 samples"),
-    ("lab11.t3", ("zb-h2", 1, 64, False), "room for 15 samples"),
-    ("lab11.t3", ("gpipe", 1, 64, False), "room for 64 samples"),
-    ("lab11.t3", ("zb-h1", 1, 32, True), "room for 16 samples"),
-    ("lab11.t3", ("gpipe", 1, 32, True), "smaller microbatches"),
-    ("lab11.t3", ("looped-bfs", 3, 32, True), "smaller microbatches"),
-    ("lab11.t3", ("gpipe", 1, 64, True), "which of them has the shorter ones"),
-    ("lab11.t3", ("eager-1f1b", 1, 64, True), "above 1500"),
-    ("lab11.t3", ("looped-bfs", 6, 64, True), "above 1500"),
-    ("lab11.t3", ("looped-bfs", 3, 48, True), "equal microbatches"),
-    ("lab11.t3", ("looped-bfs", 1, 64, True), "looped-bfs supports"),
-    ("lab11.t3", ("interleaved", 2, 4, False), "divisible by devices"),
-    ("lab11.t3", ("looped", 3, 64, True), "did you mean 'looped-bfs'"),
-    ("lab11.t3", ("looped-bfs", 3, 64, 1), "True or False"),
-    ("lab11.t3", ("looped-bfs", 3, 64), "True or False"),
-    ("lab11.t3", ("looped-bfs", 3.5, 64, True), "whole number"),
-    ("lab11.t3", (3, 3, 64, True), "is text"),
+# Task, wrong answer, its code, and words that its sentence fills in.
+WRONG: list[tuple[Any, ...]] = [
+    ("lab11.t1", 3150, "old-bubble"),
+    ("lab11.t1", 3237.5, "backward-halved"),
+    ("lab11.t1", 2750, "nothing-recomputed"),
+    ("lab11.t1", 3900, "all-recomputed"),
+    ("lab11.t1", 2925, "old-busy-time"),
+    ("lab11.t1", 2800, "busy-time-alone"),
+    ("lab11.t1", 525, "bubble-alone"),
+    ("lab11.t1", 4025, "1f1b"),
+    ("lab11.t1", 3400, "k-for-k-1"),
+    ("lab11.t1", 3000, "wrong-value"),
+    ("lab11.t1", "3325", "not-a-number"),
+    ("lab11.t2", [0, 0], "no-floor"),
+    ("lab11.t2", [0.9032, 0.1346], "a-trip-each"),
+    ("lab11.t2", [1.1667, 0.1346], "idle-over-ideal"),
+    ("lab11.t2", [0.5714, 0.1346], "k-messages"),
+    ("lab11.t2", [0.3684, 0.1346], "one-way"),
+    ("lab11.t2", [0.1346, 0.5385], "swapped"),
+    ("lab11.t2", [0.5385, 0], "all-hidden"),
+    ("lab11.t2", [0.5385, 0.5385], "eight-in-flight"),
+    ("lab11.t2", [0.5385, 0.0769], "sixteen-in-flight"),
+    ("lab11.t2", [0.5385, 0.2692], "halved"),
+    ("lab11.t2", [53.85, 13.46], "per-cent", "53.85", "0.5385"),
+    ("lab11.t2", [0.5385, 0.3], "wrong-value", "eager 1F1B", "0.3"),
+    ("lab11.t2", [0.4, 0.1346], "wrong-value", "of 1F1B", "0.4"),
+    ("lab11.t2", [0.5385], "wrong-length"),
+    ("lab11.t3", ("1f1b", 1, 64, False), "no-recomputation"),
+    ("lab11.t3", ("dualpipe", 1, 64, False), "does-not-fit", "DualPipe", "14 samples"),
+    ("lab11.t3", ("chimera", 1, 64, False), "does-not-fit", "Chimera", "1460.0 ms", "13 samples"),
+    ("lab11.t3", ("zb-h2", 1, 64, False), "does-not-fit", "ZB-H2", "15 samples"),
+    ("lab11.t3", ("gpipe", 1, 64, False), "does-not-fit", "GPipe", "64 samples"),
+    ("lab11.t3", ("zb-h1", 1, 32, True), "does-not-fit", "ZB-H1", "16 samples"),
+    ("lab11.t3", ("gpipe", 1, 32, True), "large-microbatches"),
+    ("lab11.t3", ("looped-bfs", 3, 32, True), "large-microbatches"),
+    ("lab11.t3", ("gpipe", 1, 64, True), "waits-for-messages"),
+    ("lab11.t3", ("eager-1f1b", 1, 64, True), "waits-for-messages", "1500"),
+    ("lab11.t3", ("looped-bfs", 6, 64, True), "waits-for-messages", "1500"),
+    ("lab11.t3", ("looped-bfs", 3, 48, True), "samples-not-divisible"),
+    ("lab11.t3", ("looped-bfs", 1, 64, True), "unsupported-size", "looped-bfs"),
+    ("lab11.t3", ("interleaved", 2, 4, False), "unsupported-size", "interleaved", "devices"),
+    ("lab11.t3", ("looped", 3, 64, True), "unknown-name", "'looped-bfs'"),
+    ("lab11.t3", ("looped-bfs", 3, 64, 1), "wrong-shape"),
+    ("lab11.t3", ("looped-bfs", 3, 64), "wrong-shape"),
+    ("lab11.t3", ("looped-bfs", 3.5, 64, True), "not-a-whole-number"),
+    ("lab11.t3", (3, 3, 64, True), "not-text"),
 ]
 # Task, another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
@@ -85,7 +85,7 @@ def test_only_looped_bfs_with_recomputation_meets_task_3() -> None:
     passing, least = set(), float("inf")
     for family, microbatches, recompute, chunks in product(REGISTRY.values(), (1, 2, 4, 8, 16, 32, 64), (False, True), range(1, 9)):
         if family.refusal(8, microbatches, chunks) is None:
-            timeline, samples = plan(family.name, microbatches, recompute, chunks)
+            timeline, samples = run_batch(family.name, microbatches, recompute, chunks)
             if not recompute:
                 assert samples == pytest.approx(timeline.peak_activations.max() * 64 / microbatches + 5 * (family.copies - 1))
                 least = min(least, timeline.makespan) if samples <= 12 else least
@@ -94,4 +94,6 @@ def test_only_looped_bfs_with_recomputation_meets_task_3() -> None:
     assert passing == {("looped-bfs", chunks, 64, True) for chunks in (2, 3, 4)}
     assert least == 1857.5
     for chunks in (2, 3, 4):
-        assert plan("looped-bfs", 64, True, chunks)[0].makespan == pytest.approx(formulas.looped_bfs_makespan(8, 64, chunks, 5, 15, 10))
+        assert run_batch("looped-bfs", 64, True, chunks)[0].makespan == pytest.approx(
+            formulas.looped_bfs_makespan(8, 64, chunks, 5, 15, 10)
+        )

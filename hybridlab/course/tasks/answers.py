@@ -1,8 +1,8 @@
-"""What a student hands in: read as plain values, and compared with what is right and with known mistakes."""
+"""Answers of students: read as plain values, and compared with the right value and with known mistakes."""
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,21 +18,36 @@ _EMPTY_TEXT = re.compile(r"(device\s+\d{1,9}\s*:|\.\.\.|…|\s)*", re.IGNORECASE
 _PLAIN = frozenset((str, int, float, bool))
 _NUMPY = frozenset(scalar for scalar in np.sctypeDict.values() if issubclass(scalar, (np.number, np.bool_)))
 
-Mistakes = Iterable[tuple[float, str]]  # a number that a known mistake leads to, and the sentence about it
+Numbers = float | Sequence[float]
+Mistake = tuple[Numbers, str, str]  # what a known mistake leads to, the code of the mistake, and the sentence about it
 
 
-def plain(answer: Any, depth: int = 0) -> Any:
+def plain_values(answer: Any, depth: int = 0) -> Any:
     """Return ``answer`` as plain values: None, str, bool, int, float, list, dict. Nothing else reaches a judge.
 
     An object of a class of its own could answer any comparison with yes; it is refused.
 
-    >>> plain((np.int64(3), [1.5, "2F0"], ...))
+    Parameters
+    ----------
+    answer : Any
+        What was handed in. Tuples and arrays become lists, numbers of numpy become those of Python, ``...`` becomes None.
+    depth : int
+        How many lists are around it.
+
+    Raises
+    ------
+    HybridLabError
+        If it is too long or too deep, or of any other type.
+
+    Examples
+    --------
+    >>> plain_values((np.int64(3), [1.5, "2F0"], ...))
     [3, [1.5, '2F0'], None]
     """
     if answer is None or answer is ...:
         return None
     if type(answer) is str and len(answer) > LONGEST_TEXT:
-        raise HybridLabError(f"an answer of {len(answer):,} characters is too long: {LONGEST_TEXT:,} are plenty")
+        raise HybridLabError(f"an answer of {len(answer):,} characters is too long: at most {LONGEST_TEXT:,} are read", "too-long")
     if type(answer) in _PLAIN:
         return answer
     if type(answer) in _NUMPY:
@@ -40,12 +55,16 @@ def plain(answer: Any, depth: int = 0) -> Any:
     if type(answer) in (list, tuple, Place, dict, np.ndarray):
         size = answer.size if type(answer) is np.ndarray else len(answer)
         if depth == DEEPEST or size > MOST_VALUES:
-            raise HybridLabError(f"an answer holds at most {MOST_VALUES:,} values, in lists {DEEPEST} deep: {short_repr(answer)}")
+            raise HybridLabError(
+                f"an answer holds at most {MOST_VALUES:,} values, in lists {DEEPEST} deep: {short_repr(answer)}", "too-large"
+            )
         if type(answer) is dict:
-            return {plain(name, DEEPEST): plain(value, depth + 1) for name, value in answer.items()}
+            return {plain_values(name, DEEPEST): plain_values(value, depth + 1) for name, value in answer.items()}
         values = answer.tolist() if type(answer) is np.ndarray else answer
-        return [plain(value, depth + 1) for value in values] if isinstance(values, (list, tuple)) else plain(values, depth + 1)
-    raise HybridLabError(f"an answer is text, a number, or a list or dict of them, not of type {type(answer).__name__[:40]}")
+        return (
+            [plain_values(value, depth + 1) for value in values] if isinstance(values, (list, tuple)) else plain_values(values, depth + 1)
+        )
+    raise HybridLabError(f"an answer is text, a number, or a list or dict of them, not of type {type(answer).__name__[:40]}", "wrong-type")
 
 
 def is_empty(value: Any) -> bool:
@@ -61,10 +80,10 @@ def is_empty(value: Any) -> bool:
     return value is None
 
 
-def a_text(value: Any, what: str, example: str) -> str:
+def require_text(value: Any, what: str, example: str) -> str:
     """Return ``value`` if it is text, or refuse it as ``what``, written like ``example``."""
     if not isinstance(value, str):
-        raise HybridLabError(f"{what} is text such as {example!r}, not {short_repr(value)}")
+        raise HybridLabError(f"{what} is text such as {example!r}, not {short_repr(value)}", "not-text")
     return value
 
 
@@ -77,35 +96,79 @@ def require_number(value: Any, what: str, example: str = "12.5") -> float:
     """
     known = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not known or (isinstance(value, float) and not math.isfinite(value)) or abs(value) > 1e15:
-        raise HybridLabError(f"{what} is a number such as {example}, not {short_repr(value)}")
+        raise HybridLabError(f"{what} is a number such as {example}, not {short_repr(value)}", "not-a-number")
     return float(value)
 
 
-def some_numbers(value: Any, count: int, what: str) -> list[float]:
+def require_count(value: Any, what: str, example: str = "12", least: int = 1, most: int | None = None) -> int:
+    """Return ``value`` as an int if it is a whole number from ``least`` to ``most``, or refuse it as ``what``.
+
+    >>> require_count(8.0, "a number of chunks")
+    8
+    >>> require_count(2.5, "a number of chunks", most=16)
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: a number of chunks is a whole number from 1 to 16, not 2.5
+    """
+    number = require_number(value, what, example)
+    wanted = f"{what} is a whole number " + (f"of at least {least}" if most is None else f"from {least} to {most:,}")
+    if number != int(number):
+        raise HybridLabError(f"{wanted}, not {number:g}", "not-a-whole-number")
+    if number < least or (most is not None and number > most):
+        raise HybridLabError(f"{wanted}, not {number:g}", "out-of-range")
+    return int(number)
+
+
+def require_numbers(value: Any, count: int, what: str) -> list[float]:
     """Return ``value`` as a list of ``count`` floats, or refuse it as ``what`` ("warm-up of a device").
 
-    >>> some_numbers([1, 2], 3, "warm-up of a device")
+    >>> require_numbers([1, 2], 3, "warm-up of a device")
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: the answer is a list of 3 numbers, each the warm-up of a device, but there are 2
     """
     wanted = f"the answer is a list of {count} numbers, each the {what}"
     if not isinstance(value, list):
-        raise HybridLabError(f"{wanted}, not {short_repr(value)}")
+        raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-list")
     if len(value) != count:
-        raise HybridLabError(f"{wanted}, but there are {len(value)}")
+        raise HybridLabError(f"{wanted}, but there are {len(value)}", "wrong-length")
     return [require_number(each, f"the {what}") for each in value]
 
 
-def near(value: float, truth: float, within: float) -> bool:
-    """Whether a number handed in is the true one, up to ``within``."""
-    return abs(value - truth) <= within
+def require_parts(value: Any, count: int, what: str) -> list[Any]:
+    """Return ``value`` if it is a list of ``count`` parts, or refuse it as ``what``.
 
-
-def mistake_behind(value: float, mistakes: Mistakes, within: float) -> str | None:
-    """Return the sentence about the nearest mistake that leads to ``value``, None if none does.
-
-    >>> mistake_behind(50.01, [(50, "that is the fill alone"), (80, "that is the drain alone")], within=0.1)
-    'that is the fill alone'
+    >>> require_parts("1f1b", 2, "a name and a number, such as ('gpipe', 1000)")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: the answer is a name and a number, such as ('gpipe', 1000), not '1f1b'
     """
-    hits = sorted((abs(value - known), sentence) for known, sentence in mistakes if near(value, known, within))
-    return hits[0][1] if hits else None
+    if not isinstance(value, list) or len(value) != count:
+        raise HybridLabError(f"the answer is {what}, not {short_repr(value)}", "wrong-shape")
+    return value
+
+
+def require_entries(value: Any, names: Iterable[str], what: str) -> dict[str, Any]:
+    """Return ``value`` if it is a dict with an entry for each of ``names`` and no other, or refuse it as ``what``."""
+    if not isinstance(value, dict) or set(value) != set(names):
+        raise HybridLabError(f"the answer is {what}, not {short_repr(value)}", "wrong-shape")
+    return value
+
+
+def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 0.0) -> bool:
+    """Whether each number of an answer is the true one, up to ``within`` or up to a share ``relative`` of the true one.
+
+    >>> near(49.6, 50, 0.5), near([49.6, 8], [50, 8.04], relative=0.01), near([50], [50, 8])
+    (True, True, False)
+    """
+    if np.shape(value) != np.shape(truth):
+        return False
+    off = np.abs(np.subtract(value, truth))
+    return bool((off <= np.maximum(within, relative * np.abs(truth))).all())
+
+
+def mistake_behind(value: Numbers, mistakes: Iterable[Mistake], within: float = 0.0, relative: float = 0.0) -> Mistake | None:
+    """Return the nearest mistake that leads to ``value``, None if none does.
+
+    >>> mistake_behind(50.01, [(50, "fill-alone", "this is the fill"), (80, "drain-alone", "this is the drain")], within=0.1)
+    (50, 'fill-alone', 'this is the fill')
+    """
+    hits = [mistake for mistake in mistakes if near(value, mistake[0], within, relative)]
+    return min(hits, key=lambda mistake: float(np.max(np.abs(np.subtract(value, mistake[0])))), default=None)

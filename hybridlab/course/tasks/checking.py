@@ -1,14 +1,14 @@
-"""Tasks, what a check answers, and the registry: a lab's file adds its tasks, a notebook or a grader calls ``check``."""
+"""Tasks, the feedback on an answer, and the registry: a lab's file adds its tasks, a notebook or a grader calls ``check``."""
 
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from hybridlab.checks import known_name, whole_number
-from hybridlab.course.tasks.answers import is_empty, plain
+from hybridlab.course.tasks.answers import Mistake, Numbers, is_empty, mistake_behind, near, plain_values
 from hybridlab.errors import HybridLabError
 
 WIDTH = 72  # columns of the printed feedback, as wide as a page of the book
@@ -16,8 +16,22 @@ WIDTH = 72  # columns of the printed feedback, as wide as a page of the book
 
 @dataclass(frozen=True, repr=False)
 class Feedback:
-    """What a check has to say: ``passed``, sentences in ``messages``, and the key of the ``task``.
+    """The verdict on an answer, the sentences that explain it, and a code for programs.
 
+    Parameters
+    ----------
+    passed : bool
+        Whether the answer is right.
+    messages : tuple of str
+        The sentences for the student. They may be reworded from version to version.
+    task : str
+        The key of the task, such as ``"lab02.t1"``.
+    code : str
+        The name of the mistake, such as ``"one-device-alone"``; ``"passed"`` for a right answer and ``"nothing-handed-in"``
+        for an empty one. Within a task each sentence has a code of its own, which stays when the sentence is improved.
+
+    Examples
+    --------
     >>> Feedback(False, ("stage 2 never runs the backward of microbatch 7",), "lab02.t1")
     lab02.t1: not yet
       stage 2 never runs the backward of microbatch 7
@@ -26,6 +40,7 @@ class Feedback:
     passed: bool
     messages: tuple[str, ...]
     task: str = ""
+    code: str = ""
 
     def __repr__(self) -> str:
         lines = [f"{self.task}: {'passed' if self.passed else 'not yet'}"]
@@ -39,10 +54,21 @@ Judge = Callable[[Any], Feedback]
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a lab: its ``key`` ("lab02.t1"), a ``title``, the ``prompt`` in one sentence, and its ``points``.
+    """One task of a lab.
 
-    ``judge`` takes the answer as plain values (text, numbers, lists and dicts of them; never empty) and returns
-    feedback. A :class:`HybridLabError` that it raises is feedback too: the answer is wrong for that reason.
+    Parameters
+    ----------
+    key : str
+        The lab and the number of the task, such as ``"lab02.t1"``.
+    title : str
+        A few words.
+    prompt : str
+        What to hand in, in one sentence.
+    points : int
+        What a right answer is worth, at least 1.
+    judge : callable
+        Takes the answer as plain values (text, numbers, lists and dicts of them; never empty) and returns :class:`Feedback`.
+        A :class:`HybridLabError` that it raises is feedback too: its sentence and its code are passed on.
     """
 
     key: str
@@ -57,9 +83,20 @@ TASKS: Mapping[str, Task] = MappingProxyType(_TASKS)
 
 
 def task(key: str, *, title: str, prompt: str, points: int = 1) -> Callable[[Judge], Judge]:
-    """Return a decorator that adds a judge to ``TASKS`` under ``key``; the other arguments are :class:`Task`'s."""
+    """Return a decorator that adds a judge to ``TASKS``.
+
+    Parameters
+    ----------
+    key, title, prompt, points
+        The fields of :class:`Task`.
+
+    Raises
+    ------
+    HybridLabError
+        If there is a task with this key already, or if the points are not a whole number of at least 1.
+    """
     if key in _TASKS:
-        raise HybridLabError(f"a task {key!r} exists already: choose another key")
+        raise HybridLabError(f"a task {key!r} exists already: choose another key", "exists-already")
     whole_number(points, "points")
 
     def add(judge: Judge) -> Judge:
@@ -70,32 +107,122 @@ def task(key: str, *, title: str, prompt: str, points: int = 1) -> Callable[[Jud
 
 
 def check(key: str, answer: Any = None) -> Feedback:
-    """Return feedback on ``answer`` to the task ``key``, such as "lab02.t1".
+    """Return feedback on an answer to a task.
 
-    An answer is text, a number, or lists and dicts of them; arrays and numbers of numpy count as such. Whatever
-    else it is, the feedback says so. Raises :class:`HybridLabError` for an unknown key alone.
+    Parameters
+    ----------
+    key : str
+        The task, such as ``"lab02.t1"``.
+    answer : Any
+        Text, a number, or lists and dicts of them; arrays and numbers of numpy are read as such. The feedback on an answer
+        of any other type says so.
 
+    Returns
+    -------
+    Feedback
+        Whether the answer is right, the sentences that explain why, and the code of the mistake.
+
+    Raises
+    ------
+    HybridLabError
+        If there is no task with this key. No answer raises an error.
+
+    Examples
+    --------
     >>> check("lab02.t1", "")  # doctest: +ELLIPSIS
     lab02.t1: not yet
       nothing handed in yet: write 1F1B for 3 devices ...
+    >>> check("lab02.t2", 80).code
+    'one-device-alone'
     """
     known = TASKS[known_name(key, TASKS, "task")]
     try:
-        value = plain(answer)
-        feedback = wrong(f"nothing handed in yet: {known.prompt}") if is_empty(value) else known.judge(value)
+        value = plain_values(answer)
+        feedback = wrong("nothing-handed-in", f"nothing handed in yet: {known.prompt}") if is_empty(value) else known.judge(value)
     except HybridLabError as why:
-        feedback = wrong(str(why))
+        feedback = wrong(why.code or "refused", str(why))
     return replace(feedback, task=known.key)
 
 
 def right(*messages: str) -> Feedback:
-    """Return the feedback of an answer that passes, with what there is to learn from it."""
-    return Feedback(True, messages)
+    """Return the feedback on an answer that passes: what there is to learn from it."""
+    return Feedback(True, messages, code="passed")
 
 
-def wrong(*messages: str) -> Feedback:
-    """Return the feedback of an answer that does not pass, with what is wrong and where to look."""
-    return Feedback(False, messages)
+def wrong(code: str, *messages: str) -> Feedback:
+    """Return the feedback on an answer that does not pass: the name of the mistake, what is wrong, and where to look."""
+    return Feedback(False, messages, code=code)
+
+
+def wrong_value(
+    value: Numbers,
+    mistakes: Iterable[Mistake],
+    hint: str,
+    within: float = 0.0,
+    *,
+    relative: float = 0.0,
+    about: str = "",
+    code: str = "wrong-value",
+) -> Feedback:
+    """Return the feedback on a number that is not the right one: the known mistake that leads to it, or a hint.
+
+    Parameters
+    ----------
+    value : float or sequence of floats
+        The answer.
+    mistakes : iterable of (value, code, sentence)
+        What known mistakes lead to; the nearest one counts.
+    hint : str
+        The sentence if no known mistake leads to the answer.
+    within, relative : float
+        How far an answer may be from the number of a mistake: an absolute difference, or a share of that number.
+    about : str
+        Words in front of the sentence, such as ``"model b: "``.
+    code : str
+        The code that goes with the hint.
+
+    Examples
+    --------
+    >>> wrong_value(80, [(80, "fill-missing", "this lacks the fill")], "add up fill and drain").code
+    'fill-missing'
+    """
+    found = mistake_behind(value, mistakes, within, relative)
+    return wrong(found[1], about + found[2]) if found else wrong(code, about + hint)
+
+
+def judge_value(
+    value: Numbers,
+    truth: Numbers,
+    within: float = 0.0,
+    *,
+    lesson: str,
+    mistakes: Iterable[Mistake],
+    hint: str,
+    relative: float = 0.0,
+) -> Feedback:
+    """Return the feedback on a number, or on a list of numbers, that has one right value.
+
+    Parameters
+    ----------
+    value, truth : float or sequence of floats
+        The answer, and the right one.
+    within, relative : float
+        How far an answer may be off, as an absolute difference or as a share; the same for the numbers of mistakes.
+    lesson : str
+        What a right answer is told.
+    mistakes : iterable of (value, code, sentence)
+        What known mistakes lead to.
+    hint : str
+        What any other answer is told.
+
+    Examples
+    --------
+    >>> judge_value(130, 130, lesson="fill and drain", mistakes=[], hint="add up fill and drain").passed
+    True
+    """
+    if near(value, truth, within, relative):
+        return right(lesson)
+    return wrong_value(value, mistakes, hint, within, relative=relative)
 
 
 def _wrapped(line: str) -> list[str]:

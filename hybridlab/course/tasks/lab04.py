@@ -1,13 +1,24 @@
-"""Lab 4, the ring all-reduce: the tasks, and what each says to an answer."""
+"""Lab 4, the ring all-reduce: the tasks and the feedback on their answers."""
 
 import numpy as np
 
 from hybridlab.checks import known_name, short_repr
 from hybridlab.collectives import Link, all_reduce_factors, all_reduce_time
-from hybridlab.course.tasks.answers import a_text, mistake_behind, near, require_number, some_numbers
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong
-from hybridlab.course.tasks.ring_faults import as_published, fault_in, otherwise
-from hybridlab.course.tasks.rings import FAULTS, HALVES, LETTERS, RingPlan, Rule, fault_of, faulty_ring, whose, with_rules
+from hybridlab.course.tasks.answers import Mistake, near, require_entries, require_number, require_numbers, require_text
+from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong, wrong_value
+from hybridlab.course.tasks.rings import (
+    FAULTS,
+    HALVES,
+    LETTERS,
+    RingPlan,
+    Rule,
+    contradiction,
+    contributions,
+    fault_of,
+    faulty_ring,
+    first_fault,
+    is_published,
+)
 from hybridlab.course.tasks.rules import Formula
 from hybridlab.errors import HybridLabError
 
@@ -23,22 +34,28 @@ SIZES = (4, *range(2, 4), *range(5, 10))  # ranks that a rule is tried with
 def who_has_the_sum(answer: object) -> Feedback:
     """Judge the owners of the eight chunks after a reduce-scatter in which chunk c starts at rank c."""
     ranks = 8
-    found = some_numbers(answer, ranks, "rank that holds the whole sum of a chunk")
-    whole = (whose(RingPlan(), ranks)[ranks - 1] == 1).all(axis=2)  # by rank and chunk
+    found = require_numbers(answer, ranks, "rank that holds the whole sum of a chunk")
+    whole = (contributions(RingPlan(), ranks)[ranks - 1] == 1).all(axis=2)  # by rank and chunk
     truth = [int(np.flatnonzero(whole[:, chunk])[0]) for chunk in range(ranks)]
     if found == truth:
         return right("rank c - 1 is the last that chunk c comes to; so rank r holds the whole sum of chunk r + 1, not of chunk r")
-    known = [
-        (list(range(ranks)), "chunk c starts at rank c and never comes back there: whom does it come to last?"),
-        ([(chunk + 1) % ranks for chunk in range(ranks)], "rank c + 1 is the first that chunk c comes to: whom does it come to last?"),
-        ([(chunk + 2) % ranks for chunk in range(ranks)], "this goes round the wrong way: rank c sends to rank c + 1"),
+    mistakes: list[Mistake] = [
+        (list(range(ranks)), "first-rank", "chunk c starts at rank c and never comes back there: which rank does it come to last?"),
+        (
+            [(chunk + 1) % ranks for chunk in range(ranks)],
+            "next-rank",
+            "rank c + 1 is the first that chunk c comes to: which rank does it come to last?",
+        ),
+        (
+            [(chunk + 2) % ranks for chunk in range(ranks)],
+            "wrong-direction",
+            "this goes round the ring in the wrong direction: rank c sends to rank c + 1",
+        ),
     ]
-    for values, sentence in known:
-        if found == values:
-            return wrong(sentence)
     chunk = next(place for place in range(ranks) if found[place] != truth[place])
     hops = f"{ranks - 1} hops from rank {chunk}"
-    return wrong(f"chunk {chunk} is not whole on rank {found[chunk]:g}: it makes {hops}, and after rank {ranks - 1} comes rank 0")
+    hint = f"chunk {chunk} is not whole on rank {found[chunk]:g}: it makes {hops}, and after rank {ranks - 1} comes rank 0"
+    return wrong_value(found, mistakes, hint)
 
 
 @task(
@@ -49,15 +66,18 @@ def who_has_the_sum(answer: object) -> Feedback:
 )
 def one_step_of_the_ring(answer: object) -> Feedback:
     """Judge two formulas by running the ring that they make, with 2 to 9 ranks."""
-    if not isinstance(answer, dict) or set(answer) != set(HALVES):
-        raise HybridLabError(f'the answer is {{"reduce-scatter": "...", "all-gather": "..."}}, not {short_repr(answer)}')
-    rules = [_rule(answer[half], half) for half in HALVES]
-    plan = with_rules(*rules)
+    texts = require_entries(answer, HALVES, '{"reduce-scatter": "...", "all-gather": "..."}')
+    scatter, gather = (_rule(texts[half], half) for half in HALVES)
+    plan = RingPlan(scatter, gather)
     for ranks in SIZES:
-        fault = fault_in(plan, ranks)
+        fault = first_fault(plan, ranks)
         if fault:
-            return wrong(f"with {ranks} ranks: {fault}", *as_published(plan, ranks))
-    whole = (whose(plan, 4)[3] == 1).all(axis=2)
+            code, sentence = fault
+            if is_published(plan, ranks):
+                question = "this is the published ring: which chunk is whole on rank r when the all-gather begins?"
+                return wrong("published-ring", f"with {ranks} ranks: {sentence}", question)
+            return wrong(code, f"with {ranks} ranks: {sentence}")
+    whole = (contributions(plan, 4)[3] == 1).all(axis=2)
     owned = ", ".join(f"chunk {chunk} on rank {rank}" for rank, chunk in np.argwhere(whole).tolist())
     return right(f"run with 2 to 9 ranks: every rank ends with every sum. With 4, the reduce-scatter leaves {owned}")
 
@@ -68,32 +88,38 @@ def one_step_of_the_ring(answer: object) -> Feedback:
     prompt="give the messages that one rank sends, the bytes that it sends, and the messages that all ranks send together, "
     "for 8 ranks with 2 GB of gradients each, as a list of three numbers",
 )
-def messages_and_bytes(answer: object) -> Feedback:
+def messages_and_bytes_of_a_ring(answer: object) -> Feedback:
     """Judge messages and bytes of a ring of 8 ranks with 2e9 bytes of gradients on each."""
     ranks, nbytes = 8, 2e9
-    messages, sent, together = some_numbers(answer, 3, "messages of a rank, its bytes, or all messages")
-    steps, share = len(whose(RingPlan(), ranks)) - 1, sent / nbytes
-    if (messages, together) == (steps, steps * ranks) and near(sent, steps * nbytes / ranks, 1e6):
-        return right("2(D-1) messages of S/D bytes: 3.5 GB. However many ranks there are, it stays below 2S, 4 GB")
-    of_messages = [
-        (steps / 2, "7 messages are the reduce-scatter alone: the all-gather takes as many again"),
-        (2 * ranks, "a chunk that has come round to the rank before its first has met all: D-1 hops, not D, in each half"),
-        (6, "2 log2 D is what a tree needs: in a ring a message goes to the next rank alone"),
-        (ranks, "8 is the number of ranks: count the steps of both halves"),
-    ]
-    of_bytes = [
-        (2.0, "2S is the limit for many ranks: with 8 there are 14 messages of an eighth of the gradients"),
-        (0.875, "this is one half: the all-gather sends as much again"),
-        (1.0, "each rank sends 14 chunks, and a chunk is an eighth of its gradients"),
-        (float(steps), "no message carries all gradients of a rank: it carries one chunk of 8"),
-        (1.75e-9, "this is in GB: give bytes"),
-    ]
+    messages, sent, together = require_numbers(answer, 3, "messages of a rank, its bytes, or all messages")
+    steps, share = len(contributions(RingPlan(), ranks)) - 1, sent / nbytes
     if messages != steps:
-        return wrong(mistake_behind(messages, of_messages, 0) or f"a rank does not send {messages:g} messages: one a step, in both halves")
+        mistakes: list[Mistake] = [
+            (steps / 2, "reduce-scatter-alone", "7 messages are the reduce-scatter alone: the all-gather takes as many again"),
+            (
+                2 * ranks,
+                "d-hops",
+                "when a chunk reaches the rank before its first, it has met all ranks: D-1 hops, not D, in each half",
+            ),
+            (6, "tree", "2 log2 D is what a tree needs: in a ring each message goes to the next rank"),
+            (ranks, "ranks-not-steps", "8 is the number of ranks: count the steps of both halves"),
+        ]
+        hint = f"a rank does not send {messages:g} messages: one a step, in both halves"
+        return wrong_value(messages, mistakes, hint, code="wrong-messages")
     if not near(sent, steps * nbytes / ranks, 1e6):
+        mistakes = [
+            (2.0, "limit-of-many-ranks", "2S is the limit for many ranks: with 8 there are 14 messages of an eighth of the gradients"),
+            (0.875, "one-half", "this is one half: the all-gather sends as much again"),
+            (1.0, "gradients-once", "each rank sends 14 chunks, and a chunk is an eighth of its gradients"),
+            (float(steps), "not-cut", "no message carries all gradients of a rank: it carries one chunk of 8"),
+            (1.75e-9, "gigabytes", "this is in GB: give bytes"),
+        ]
         hint = f"{share:g} times its gradients is not what a rank sends: 14 messages of one chunk each"
-        return wrong(mistake_behind(share, of_bytes, 1e-12 if share < 1e-6 else 1e-3) or hint)
-    return wrong(f"all ranks together do not send {together:g} messages: every rank sends in every step")
+        return wrong_value(share, mistakes, hint, within=1e-12 if share < 1e-6 else 1e-3, code="wrong-bytes")
+    if together != steps * ranks:
+        hint = f"all ranks together do not send {together:g} messages: every rank sends in every step"
+        return wrong("wrong-sum", hint)
+    return right("2(D-1) messages of S/D bytes: 3.5 GB. However many ranks there are, it stays below 2S, 4 GB")
 
 
 @task(
@@ -111,15 +137,20 @@ def where_the_ring_overtakes(answer: object) -> Feedback:
     truth = (ring.latency - tree.latency) * a / ((tree.bandwidth - ring.bandwidth) * b)
     times = [1e6 * all_reduce_time(name, ranks, max(value, 0), link) for name in ("ring", "tree")]
     compared = f"with {value:,.0f} bytes the ring takes {times[0]:,.1f} microseconds, the tree {times[1]:,.1f}"
-    if near(value, truth, 0.01 * truth):
-        return right(f"{compared}. With fewer the 126 messages of the ring cost more than its small chunks save")
-    mistakes = [
-        (truth / 1e6, "this is in MB: give bytes"),
-        ((2 * 63 - 6) * a / ((6 - 2 * 63 / 64) * b), "the tree goes up and down again: 12 messages, one after the other, not 6"),
-        ((63 - 12) * a / ((12 - 63 / 64) * b), "the ring has two halves: 126 steps, not 63"),
-        ((2 * 64 - 12) * a / (10 * b), "the ring has 2(D-1) steps, not 2D"),
-    ]
-    return wrong(mistake_behind(value, mistakes, 0.01 * value) or f"{compared}: they do not take equally long")
+    one_way_tree = (2 * 63 - 6) * a / ((6 - 2 * 63 / 64) * b)
+    return judge_value(
+        value,
+        truth,
+        relative=0.01,
+        lesson=f"{compared}. With fewer the 126 messages of the ring cost more than its small chunks save",
+        mistakes=[
+            (truth / 1e6, "megabytes", "this is in MB: give bytes"),
+            (one_way_tree, "tree-one-way", "messages go up the tree and down again: 12 messages, one after the other, not 6"),
+            ((63 - 12) * a / ((12 - 63 / 64) * b), "one-half", "the ring has two halves: 126 steps, not 63"),
+            ((2 * 64 - 12) * a / (10 * b), "d-steps", "the ring has 2(D-1) steps, not 2D"),
+        ],
+        hint=f"{compared}: they do not take equally long",
+    )
 
 
 @task(
@@ -130,16 +161,15 @@ def where_the_ring_overtakes(answer: object) -> Feedback:
 )
 def five_broken_rings(answer: object) -> Feedback:
     """Judge the faults named, by what a ring with the named fault would leave."""
-    if not isinstance(answer, dict) or set(answer) != set(LETTERS):
-        raise HybridLabError(f'the answer names a fault for each of the rings, {{"A": "...", ...}} to E, not {short_repr(answer)}')
-    off = []
+    faults = require_entries(answer, LETTERS, 'a fault for each of the rings A to E, {"A": "...", ...}')
+    contradictions = []
     for letter in LETTERS:
-        text = a_text(answer[letter], f"the fault of ring {letter}", "no division").strip().lower()
+        text = require_text(faults[letter], f"the fault of ring {letter}", "no division").strip().lower()
         named = FAULTS[known_name(text, FAULTS, f"fault of ring {letter}:")]
         if named is not fault_of(letter):
-            off.append(f"ring {letter}: {otherwise(text, named, fault_of(letter))}")
-    if off:
-        return wrong(*off)
+            contradictions.append(f"ring {letter}: {contradiction(text, named, fault_of(letter))}")
+    if contradictions:
+        return wrong("another-fault", *contradictions)
     return right("each fault leaves a trace of its own: who is missing, who is there twice, and where")
 
 
@@ -151,25 +181,25 @@ def five_broken_rings(answer: object) -> Feedback:
 )
 def what_a_check_lets_through(answer: object) -> Feedback:
     """Judge which faulty rings pass which check, by running all checks on all rings."""
-    if not isinstance(answer, dict) or set(answer) != set(CHECKS):
-        raise HybridLabError(f'the answer has letters, or "none", for "equal", "bytes", "same" and "mean", not {short_repr(answer)}')
-    off = []
+    letters = require_entries(answer, CHECKS, 'letters, or "none", for "equal", "bytes", "same" and "mean"')
+    codes, sentences = [], []
     for check in CHECKS:
-        passing = _letters(answer[check], check)
+        passing = _letters(letters[check], check)
         for letter in LETTERS:
             passes = _passes(check, letter)
             if passes != (letter in passing):
-                off.append(f"{check}: ring {letter} {'passes' if passes else 'does not pass'} it; {_REASONS[check][passes]}")
+                codes.append(f"{check}-{'passed' if passes else 'failed'}")
+                sentences.append(f"{check}: ring {letter} {'passes' if passes else 'does not pass'} it; {_REASONS[check][passes]}")
                 break
-    if off:
-        return wrong(*off)
+    if sentences:
+        return wrong(codes[0], *sentences)
     return right("equal replicas and counted bytes let the published ring, B, through; one comparison with a known mean stops all five")
 
 
-_REASONS = {
-    "equal": ("its ranks hold different numbers", "its ranks all hold the same numbers, wrong as they are"),
+_REASONS = {  # why a ring fails a check, why it passes
+    "equal": ("its ranks hold different numbers", "its ranks all hold the same numbers, which are wrong"),
     "bytes": ("it leaves out a step", "it sends all its messages, whatever is in them"),
-    "same": ("count how many ranks are in each of its sums: D of them bring a value back", "every value comes back"),
+    "same": ("count how many ranks are in each of its sums: only a sum of D ranks gives the value back", "it gives every value back"),
     "mean": ("a sum lacks a rank or has one twice, and the values of the ranks differ", "it is the mean"),
 }
 
@@ -186,15 +216,17 @@ def _passes(check: str, letter: str) -> bool:
 
 
 def _letters(value: object, check: str) -> set[str]:
+    """Return the rings that are named as passing a check."""
     text = "".join(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else value
-    letters = a_text(text, f"what passes the check {check!r}", "AB").upper().replace(",", "").replace(" ", "")
+    letters = require_text(text, f"what passes the check {check!r}", "AB").upper().replace(",", "").replace(" ", "")
     if letters == "NONE":
         return set()
     if not set(letters) <= set(LETTERS) or not letters:
-        raise HybridLabError(f'what passes the check {check!r} is some of the letters A to E, or "none", not {short_repr(value)}')
+        wanted = f'what passes the check {check!r} is some of the letters A to E, or "none"'
+        raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-letters")
     return set(letters)
 
 
 def _rule(text: object, half: str) -> Rule:
-    formula = Formula(a_text(text, f"the {half}", "(r + 2 * s) % D"), {"r", "s", "D"}, f"the {half}")
+    formula = Formula(require_text(text, f"the {half}", "(r + 2 * s) % D"), {"r", "s", "D"}, f"the {half}")
     return lambda rank, step, ranks: formula(r=rank, s=step, D=ranks)

@@ -1,17 +1,16 @@
-"""Lab 9's tasks: a report on four GPUs, its benchmarks, and what its milliseconds mean on A100s."""
+"""Lab 9, a report on four GPUs and what its milliseconds mean on A100s: the tasks and the feedback on their answers."""
 
-from hybridlab.checks import counted, short_repr
+from hybridlab.checks import counted
 from hybridlab.course.published.benchmarks import BENCHMARK_3, reading_step
 from hybridlab.course.published.megatron import TABLE_1
-from hybridlab.course.tasks.answers import mistake_behind, near, require_number, some_numbers
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong
-from hybridlab.errors import HybridLabError
+from hybridlab.course.tasks.answers import Mistake, mistake_behind, near, require_count, require_number, require_numbers
+from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong, wrong_value
 from hybridlab.hardware import A100_80GB
 from hybridlab.planner import Plan, memory, predict, search
 
-GOAL = 0.8  # of the devices, section 3.4
+GOAL = 0.8  # efficiency, section 3.4
 MOST = 2000  # microbatches that are simulated
-GPUS, BATCH, SLACK = 64, 512, 1.1  # of task 4; within a tenth of the best
+GPUS, BATCH, SLACK = 64, 512, 1.1  # of task 4: how much slower than the fastest plan an answer may be
 
 
 @task(
@@ -21,27 +20,67 @@ GPUS, BATCH, SLACK = 64, 512, 1.1  # of task 4; within a tenth of the best
 )
 def eight_for_four(answer: object) -> Feedback:
     """Judge the speedup under reading B with 4 microbatches for each replica, ring step 20 ms."""
-    speedup, within = require_number(answer, "a speedup", "3.1"), 0.006
+    speedup = require_number(answer, "a speedup", "3.1")
     step, alone = reading_step("B", microbatches=4), 8 * 130
-    if near(speedup, step.speedup, within):
-        return right("1040 ms of work in 365 ms; here, and only here, the report's 1040 ms are those of one GPU with the same work")
     eight = reading_step("B").makespan
-    mistakes = [
-        (0.86, "this is the report's: its 1210 ms are those of reading A with 8 microbatches for each replica"),
-        (2 * alone / eight, "this has 8 microbatches for each replica, 16 in all: the two share 8"),
-        (reading_step("A", microbatches=4).speedup, "this is reading A, where each stage takes 50 and 80 ms: here it takes half"),
-        (reading_step("A").speedup, "this is reading A with 8 microbatches for each replica: here a stage takes half, and the two share 8"),
-        (alone / eight, "the one GPU has 8 microbatches here and the four have 16: give both the same work"),
-        (2 * alone / step.makespan, "the one GPU has 16 microbatches here and the four have 8: no four GPUs are more than 4 times as fast"),
-        (alone / 2 / step.makespan, "the one GPU has 4 microbatches here, those of one replica: give it all 8"),
-        (alone / (step.makespan - 40), "this lacks the rings, 2(D-1) steps of 20 ms after the pipelines"),
-        (alone / (step.makespan - 65), "this lacks fill and drain: a pipeline takes (M + K - 1)(F + B)"),
-        (alone / (4 * 65), "this is 4 times as fast, with nothing lost: where are fill, drain and the rings?"),
-        (step.makespan, "this is the time of a step in ms: by it divide that of one GPU with the same work"),
-        (step.efficiency, "this is the efficiency: the speedup is not yet divided by the GPUs"),
-    ]
     hint = "one GPU runs the whole model 8 times; what do the four take for 4 microbatches each, and for the rings?"
-    return wrong(mistake_behind(speedup, mistakes, within) or f"the speedup is not {speedup:g}: {hint}")
+    return judge_value(
+        speedup,
+        step.speedup,
+        0.006,
+        lesson="1040 ms of work in 365 ms; here, and only here, the report's 1040 ms are those of one GPU with the same work",
+        mistakes=[
+            (
+                0.86,
+                "report",
+                "this is the report's: its 1210 ms are those of reading A with 8 microbatches for each replica",
+            ),
+            (
+                2 * alone / eight,
+                "sixteen-microbatches",
+                "this has 8 microbatches for each replica, 16 in all: the two share 8",
+            ),
+            (
+                reading_step("A", microbatches=4).speedup,
+                "reading-a",
+                "this is reading A, where each stage takes 50 and 80 ms: here it takes half",
+            ),
+            (
+                reading_step("A").speedup,
+                "reading-a-with-sixteen",
+                "this is reading A with 8 microbatches for each replica: here a stage takes half, and the two share 8",
+            ),
+            (
+                alone / eight,
+                "eight-against-sixteen",
+                "the one GPU has 8 microbatches here and the four have 16: give both the same work",
+            ),
+            (
+                2 * alone / step.makespan,
+                "sixteen-against-eight",
+                "the one GPU has 16 microbatches here and the four have 8: no four GPUs are more than 4 times as fast",
+            ),
+            (
+                alone / 2 / step.makespan,
+                "four-against-eight",
+                "the one GPU has 4 microbatches here, those of one replica: give it all 8",
+            ),
+            (alone / (step.makespan - 40), "no-rings", "this lacks the rings, 2(D-1) steps of 20 ms after the pipelines"),
+            (alone / (step.makespan - 65), "no-fill-and-drain", "this lacks fill and drain: a pipeline takes (M + K - 1)(F + B)"),
+            (
+                alone / (4 * 65),
+                "nothing-lost",
+                "this is 4 times as fast, with nothing lost: where are fill, drain and the rings?",
+            ),
+            (
+                step.makespan,
+                "time-of-a-step",
+                "this is the time of a step in ms: divide the time of one GPU with the same work by it",
+            ),
+            (step.efficiency, "efficiency", "this is the efficiency: the speedup is not yet divided by the GPUs"),
+        ],
+        hint=f"the speedup is not {speedup:g}: {hint}",
+    )
 
 
 @task(
@@ -52,22 +91,29 @@ def eight_for_four(answer: object) -> Feedback:
 )
 def the_goal(answer: object) -> Feedback:
     """Judge the smallest M for an efficiency of 0.8: 8 stages, 2 replicas, reading B, ring step 5 ms."""
-    count = _a_count(answer)
-    reached, before = (_of_sixteen(each) for each in (count, max(count - 1, 1)))
-    message = f"with {counted(count, 'microbatch')} the efficiency is {reached:.4f}"
-    if reached >= GOAL > before:
-        samples = 32 * 2 * count
-        return right(
-            f"{message}; that is a global batch of {samples:,} samples in place of the report's 256: a deep pipeline has to be fed"
-        )
-    mistakes = [
-        (28, f"28 come from the bubble alone, M = 4(K-1): the rings take their 10 ms as well, and {message}"),
-        (38, f"38 would be right with the 20 ms of two stages: a stage of eight has a quarter of their gradients, and {message}"),
-        (62, f"62 are those of both replicas: M counts the microbatches of one, and {message}"),
-        (29, f"29 would be right in reading A, where a stage takes 130 ms whatever K is: here it takes 130/8 ms, and {message}"),
+    count = require_count(answer, "a number of microbatches", most=MOST)
+    efficiency, before = (_efficiency_of_sixteen(each) for each in (count, max(count - 1, 1)))
+    reached = f"with {counted(count, 'microbatch')} the efficiency is {efficiency:.4f}"
+    if efficiency >= GOAL > before:
+        batch = f"{32 * 2 * count:,} samples in place of the report's 256"
+        return right(f"{reached}; that is a global batch of {batch}: a deep pipeline has to be fed")
+    mistakes: list[Mistake] = [
+        (28, "bubble-alone", f"28 come from the bubble alone, M = 4(K-1): the rings take their 10 ms as well, and {reached}"),
+        (
+            38,
+            "rings-of-two-stages",
+            f"38 would be right with the 20 ms of two stages: a stage of eight has a quarter of their gradients, and {reached}",
+        ),
+        (62, "both-replicas", f"62 are those of both replicas: M counts the microbatches of one, and {reached}"),
+        (
+            29,
+            "reading-a",
+            f"29 would be right in reading A, where a stage takes 130 ms whatever K is: here it takes 130/8 ms, and {reached}",
+        ),
     ]
-    off = f"{message}: enough, but fewer are enough too" if reached >= GOAL else f"{message}: below {GOAL:g}, take more"
-    return wrong(mistake_behind(count, mistakes, 0) or off)
+    if efficiency >= GOAL:
+        return wrong_value(count, mistakes, f"{reached}: enough, but fewer are enough too", code="more-than-enough")
+    return wrong_value(count, mistakes, f"{reached}: below {GOAL:g}, take more", code="too-few")
 
 
 @task(
@@ -78,41 +124,57 @@ def the_goal(answer: object) -> Feedback:
 )
 def what_a_step_means(answer: object) -> Feedback:
     """Judge S/2 from S = D t x 25e9 bytes/s, for the rows of benchmark 3 with a ring: one HDR port, FP16, no latency."""
-    given = some_numbers(answer, 3, "parameters of one device in billions")
+    given = require_numbers(answer, 3, "parameters of one device in billions")
     rows = BENCHMARK_3[1:]
-    piece = A100_80GB.network * rows[0].ring_step / 1000 / 2 / 1e9  # of a message
+    piece = A100_80GB.network * rows[0].ring_step / 1000 / 2 / 1e9  # billions of parameters in one message
     truth = [row.replicas * piece for row in rows]
-    if all(near(value, true, 0.004 * true) for value, true in zip(given, truth, strict=True)):
+    if near(given, truth, relative=0.004):
         return right(
             "a step sends S/D, so a constant step is an S that grows with D: the report's model is four times as large with 8 replicas as "
             "with 2; one and the same model has 20, 30 and 35 ms in place of its 20, 60 and 140"
         )
-    shapes = {
-        "each step sends one of D pieces: the device has D times what one message holds": [piece] * 3,
-        "these are the pieces, with the gradients constant: here the time of a step is constant": [piece / row.replicas for row in rows],
-        "the steps of a ring do not add up to the gradients: every piece is sent 2(D-1)/D times": [piece * row.ring_steps for row in rows],
-        "half of the steps pass on sums that are done, and D-1 pieces are not yet D": [piece * (row.replicas - 1) for row in rows],
-    }
-    for sentence, shape in shapes.items():
-        if all(near(value, known, 0.004 * known) for value, known in zip(given, shape, strict=True)):
-            return wrong(sentence)
+    shapes: list[Mistake] = [
+        ([piece] * 3, "one-message", "each step sends one of D pieces: the device has D times what one message holds"),
+        (
+            [piece / row.replicas for row in rows],
+            "constant-gradients",
+            "these are the pieces of constant gradients: here the time of a step is constant",
+        ),
+        (
+            [piece * row.ring_steps for row in rows],
+            "steps-added",
+            "the steps of a ring do not add up to the gradients: every piece is sent 2(D-1)/D times",
+        ),
+        (
+            [piece * (row.replicas - 1) for row in rows],
+            "half-of-the-steps-added",
+            "half of the steps pass on finished sums, and D-1 pieces are not yet D",
+        ),
+    ]
+    shape = mistake_behind(given, shapes, relative=0.004)
+    if shape:
+        return wrong(*shape[1:])
     factors = [value / true for value, true in zip(given, truth, strict=True)]
     if max(factors) - min(factors) > 0.01 * abs(factors[0]):
-        return wrong("a message of one step holds 10 ms x 25 GB/s, which is S/D: find S for each D, and 2 bytes a parameter")
-    mistakes = [
-        (8, "200 Gb/s are bits: an HDR port carries 25 GB/s"),
-        (2, "these are the GB of gradients: a parameter's gradient takes 2 bytes"),
-        (0.5, "4 bytes a parameter are FP32: the gradients are in FP16"),
-        (16, "200 Gb/s are bits, and a parameter's gradient takes 2 bytes"),
-        (12, "this is NVLink, at 300 GB/s each way: the ring here crosses one HDR port"),
-        (24, "this is NVLink with both directions added up: a rank sends one way while it receives the other"),
-        (0.9, "this is nine tenths of the line rate, as it is reached in practice: here reckon with all of it"),
-        (1000, "these are millions: give billions"),
-        (1e9, "these are parameters: give billions of them"),
+        find = "find S for each D, and take 2 bytes a parameter"
+        return wrong("another-shape", f"a message of one step holds 10 ms x 25 GB/s, which is S/D: {find}")
+    scales: list[Mistake] = [
+        (8, "bits", "200 Gb/s are bits: an HDR port carries 25 GB/s"),
+        (2, "gigabytes", "these are the GB of gradients: a parameter's gradient takes 2 bytes"),
+        (0.5, "fp32", "4 bytes a parameter are FP32: the gradients are in FP16"),
+        (16, "gigabits", "200 Gb/s are bits, and a parameter's gradient takes 2 bytes"),
+        (12, "nvlink", "this is NVLink, at 300 GB/s each way: the ring here crosses one HDR port"),
+        (
+            24,
+            "nvlink-both-ways",
+            "this is NVLink with both directions added up: a rank sends one way while it receives the other",
+        ),
+        (0.9, "nine-tenths", "this is nine tenths of the line rate, as it is reached in practice: here take all of it"),
+        (1000, "millions", "these are millions: give billions"),
+        (1e9, "ones", "these are parameters: give billions of them"),
     ]
     hint = "10 ms x 25 GB/s are the bytes of one message, S/D, and a parameter's gradient takes 2 of them"
-    found = next((sentence for factor, sentence in mistakes if near(factors[0], factor, 0.01 * factor)), None)
-    return wrong(found or f"these are {factors[0]:g} times as many: {hint}")
+    return wrong_value(factors[0], scales, f"these are {factors[0]:g} times as many: {hint}", relative=0.01)
 
 
 @task(
@@ -123,51 +185,42 @@ def what_a_step_means(answer: object) -> Feedback:
 )
 def a_plan(answer: object) -> Feedback:
     """Judge a plan of the model of 39.1 billion parameters on 64 A100s: 512 samples, nothing recomputed, no chunks."""
-    sizes = [_a_size(each) for each in some_numbers(answer, 4, "tensor, pipeline, data or microbatch")]
+    names = "tensor, pipeline, data or microbatch"
+    sizes = [require_count(each, f"each of {names}".replace(" or ", " and "), most=BATCH) for each in require_numbers(answer, 4, names)]
     tensor, pipeline, data, microbatch = sizes
     gpus = tensor * pipeline * data
     if gpus != GPUS:
-        return wrong(f"{tensor} x {pipeline} x {data} = {gpus:,} GPUs, not {GPUS}: tensor, pipeline and data share them out")
+        product = f"{tensor} x {pipeline} x {data} = {gpus:,} GPUs, not {GPUS}"
+        return wrong("another-number-of-gpus", f"{product}: tensor, pipeline and data share them out")
     if tensor > A100_80GB.gpus_per_node:
-        return wrong(f"tensor parallelism of {tensor} leaves the node of {A100_80GB.gpus_per_node} GPUs: its all-reduces need NVLink")
+        node = f"the node of {A100_80GB.gpus_per_node} GPUs"
+        return wrong("tensor-across-nodes", f"tensor parallelism of {tensor} leaves {node}: its all-reduces need NVLink")
     if BATCH % (data * microbatch):
-        message = f"{BATCH} samples cannot be dealt out to {data} replicas in microbatches of {microbatch}"
-        return wrong(f"{message}: data x microbatch must divide {BATCH}")
+        cut = f"{BATCH} samples cannot be dealt out to {data} replicas in microbatches of {microbatch}"
+        return wrong("batch-not-divisible", f"{cut}: data x microbatch must divide {BATCH}")
     model = next(run.model for run in TABLE_1 if run.billions == 39.1)
     plan = Plan(tensor, pipeline, data, microbatch, BATCH, recompute="none")
     used, time = memory(model, plan), predict(model, plan, A100_80GB, must_fit=False)
     if used.total > A100_80GB.memory:
-        halves = "tensor divides both, pipeline the states alone (its first stage holds a microbatch for each stage), data neither"
-        ways = "smaller microbatches hold less" if used.activations > used.states and microbatch > 1 else halves
-        message = f"it needs {used.total / 1e9:.1f} of 80 GB: states {used.states / 1e9:.1f}, activations {used.activations / 1e9:.1f}"
-        return wrong(f"{message}; {ways}")
-    plain = (each for each in search(model, GPUS, A100_80GB, BATCH).found if each.plan.recompute == "none" and each.plan.chunks == 1)
-    best = next(each for each in plain if not each.plan.sequence_parallel)
-    message = (
-        f"it fits, with {used.total / 1e9:.1f} GB, and takes {time.seconds:.1f} s, {time.seconds / best.seconds:.3f} times the fastest"
-    )
+        need = f"it needs {used.total / 1e9:.1f} of 80 GB: states {used.states / 1e9:.1f}, activations {used.activations / 1e9:.1f}"
+        if used.activations > used.states and microbatch > 1:
+            return wrong("activations-do-not-fit", f"{need}; smaller microbatches hold less")
+        divides = "tensor divides both, pipeline the states alone (its first stage holds a microbatch for each stage), data neither"
+        return wrong("states-do-not-fit", f"{need}; {divides}")
+    simple = (each for each in search(model, GPUS, A100_80GB, BATCH).found if each.plan.recompute == "none" and each.plan.chunks == 1)
+    best = next(each for each in simple if not each.plan.sequence_parallel)
+    fits = f"it fits, with {used.total / 1e9:.1f} GB, and takes {time.seconds:.1f} s, {time.seconds / best.seconds:.3f} times the fastest"
     if time.seconds <= SLACK * best.seconds:
-        return right(f"{message}; a difference of a few per cent is less than such a prediction is good for")
+        return right(f"{fits}; a difference of a few per cent is less than such a prediction is good for")
     fastest = predict(model, best.plan, A100_80GB).parts
     more = {name: part - fastest[name] for name, part in time.parts.items()}
     most = max(more, key=lambda name: more[name])
-    logits = f"the last stage has the logits as well, and beside {model.layers // pipeline} layers they weigh more"
-    why = logits if most == "matmul" else "which of the four numbers makes that smaller?"
-    return wrong(f"{message}, with {more[most]:.1f} s more {most.replace('_', ' ')}: {why}")
+    slower = f"{fits}, with {more[most]:.1f} s more {most.replace('_', ' ')}"
+    if most == "matmul":
+        layers = model.layers // pipeline
+        return wrong("logits-weigh-more", f"{slower}: the last stage has the logits as well, and beside {layers} layers they weigh more")
+    return wrong("too-slow", f"{slower}: which of the four numbers makes that smaller?")
 
 
-def _a_size(value: float) -> int:
-    if value != int(value) or not 1 <= value <= BATCH:
-        raise HybridLabError(f"each of the four is a whole number from 1 to {BATCH}, not {short_repr(value)}")
-    return int(value)
-
-
-def _of_sixteen(microbatches: int) -> float:
+def _efficiency_of_sixteen(microbatches: int) -> float:
     return float(reading_step("B", 8, microbatches, 2, ring_step=5).efficiency)
-
-
-def _a_count(answer: object) -> int:
-    number = require_number(answer, "a number of microbatches", "12")
-    if number != int(number) or not 1 <= number <= MOST:
-        raise HybridLabError(f"a number of microbatches is a whole number of at least 1 and at most {MOST:,}, not {number:g}")
-    return int(number)

@@ -1,8 +1,8 @@
-"""Lab 12, chunks and waves: the tasks and what each says to an answer."""
+"""Lab 12, chunks and waves: the tasks and the feedback on their answers."""
 
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.answers import mistake_behind, near, require_number, some_numbers
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.answers import Mistake, require_number, require_numbers
+from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong, wrong_value
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
@@ -19,29 +19,44 @@ def fold_it_twice(answer: object) -> Feedback:
     """Judge the folded placement of 4 chunks on each of 3 devices: the device of every stage."""
     devices, chunks = 3, 4
     truth = list(REGISTRY["hanayo"].device_of(devices, chunks))
-    values = some_numbers(answer, len(truth), "device of a stage")
+    values = require_numbers(answer, len(truth), "device of a stage")
     if values == truth:
         return right("two waves: at each turn two stages in a row stand on one device, and nothing is sent between them")
     stages = range(len(truth))
-    known = {
-        "devices are counted from 0: the last one is device 2": [device + 1 for device in truth],
-        "this is folded, but it begins on the last device: stage 0 stands on device 0": [devices - 1 - device for device in truth],
-        "this is the looped placement: in the folded one every second chunk runs backwards": [stage % devices for stage in stages],
-        "here each device holds 4 stages in a row: that is one chunk, four times as long": [stage // chunks for stage in stages],
-        "a turn takes two stages: where a chunk ends, the next one begins on the same device": [0, 1, 2, 1] * 3,
-    }
-    for sentence, mistake in known.items():
-        if values == mistake:
-            return wrong(sentence)
+    mistakes: list[Mistake] = [
+        ([device + 1 for device in truth], "devices-from-1", "devices are counted from 0: the last one is device 2"),
+        (
+            [devices - 1 - device for device in truth],
+            "reversed",
+            "this is folded, but it begins on the last device: stage 0 is on device 0",
+        ),
+        (
+            [stage % devices for stage in stages],
+            "looped",
+            "this is the looped placement: in the folded one every second chunk runs backwards",
+        ),
+        (
+            [stage // chunks for stage in stages],
+            "one-long-chunk",
+            "each device has 4 stages in a row: that is one chunk, four times as long",
+        ),
+        (
+            [0, 1, 2, 1] * 3,
+            "one-stage-a-turn",
+            "a turn takes two stages: where a chunk ends, the next one begins on the same device",
+        ),
+    ]
     outside = [value for value in values if value not in range(devices)]
     if outside:
-        return wrong(f"there is no device {outside[0]:g}: the three devices are 0, 1 and 2")
-    held = [values.count(device) for device in range(devices)]
-    if set(held) != {chunks}:
-        return wrong(f"devices 0, 1 and 2 hold {held[0]}, {held[1]} and {held[2]} stages: each holds 4, one of every chunk")
+        return wrong_value(values, mistakes, f"there is no device {outside[0]:g}: the three devices are 0, 1 and 2", code="no-such-device")
+    counts = [values.count(device) for device in range(devices)]
+    if set(counts) != {chunks}:
+        there = f"devices 0, 1 and 2 hold {counts[0]}, {counts[1]} and {counts[2]} stages"
+        return wrong_value(values, mistakes, f"{there}: each holds 4, one of every chunk", code="uneven")
     stage = next(stage for stage in stages if values[stage] != truth[stage])
-    way = "down from device 2 to device 0" if stage // devices % 2 else "up from device 0 to device 2"
-    return wrong(f"stage {stage} does not stand on device {values[stage]:g}: chunk {stage // devices} runs {way}")
+    direction = "down from device 2 to device 0" if stage // devices % 2 else "up from device 0 to device 2"
+    hint = f"stage {stage} is not on device {values[stage]:g}: chunk {stage // devices} runs {direction}"
+    return wrong_value(values, mistakes, hint)
 
 
 @task(
@@ -52,29 +67,41 @@ def fold_it_twice(answer: object) -> Feedback:
 def messages_of_a_step(answer: object) -> Feedback:
     """Judge the messages of interleaved 1F1B and of Hanayo: 6 devices, 12 microbatches, 4 chunks."""
     devices, microbatches, chunks = 6, 12, 4
-    values = some_numbers(answer, 2, "number of messages of a schedule")
+    values = require_numbers(answer, 2, "number of messages of a schedule")
     truth = [float(build(name, devices, microbatches, chunks).messages.sum()) for name in ("interleaved", "hanayo")]
     if values == truth:
         return right("a fold saves two messages a microbatch at each of its v - 1 turns, one on the way there and one back")
     if values == truth[::-1]:
-        return wrong("these are the right numbers in the wrong order: interleaved 1F1B comes first, and Hanayo saves messages")
-    plain = 2 * (devices - 1) * microbatches  # of one chunk a device
-    own = [
-        (chunks * plain, "the chunks pass messages on to each other too, from the last device to the first"),
-        (truth[0], "where a chunk ends the next one begins on the same device: a turn needs no message"),
+        return wrong("swapped", "these are the right numbers in the wrong order: interleaved 1F1B comes first, and Hanayo saves messages")
+    one_chunk = 2 * (devices - 1) * microbatches  # messages of a pipeline with one chunk a device
+    between_chunks: list[Mistake] = [
+        (chunks * one_chunk, "no-message-between-chunks", "the chunks also send to each other, from the last device to the first"),
+        (truth[0], "messages-at-turns", "where a chunk ends the next one begins on the same device: a turn needs no message"),
     ]
     place = 0 if values[0] != truth[0] else 1
     value, true = values[place], truth[place]
-    mistakes = [
-        own[place],
-        (true / microbatches, "this is one microbatch: there are 12"),
-        (true / 2, "this is one way: what goes there as a forward comes back as a backward"),
-        (true / 2 / microbatches, "this is one microbatch on its way there: there are 12, and all come back"),
-        (plain, "this is a pipeline without chunks: with 4 of them each microbatch passes the devices 4 times"),
-        (2 * chunks * devices * microbatches, "this is one for each operation: the last forward and the last backward send none"),
+    mistakes: list[Mistake] = [
+        between_chunks[place],
+        (true / microbatches, "one-microbatch-alone", "this is one microbatch: there are 12"),
+        (true / 2, "one-way", "this is one way: what goes there as a forward comes back as a backward"),
+        (
+            true / 2 / microbatches,
+            "one-microbatch-one-way",
+            "this is one microbatch on its way there: there are 12, and all come back",
+        ),
+        (
+            one_chunk,
+            "no-chunks",
+            "this is a pipeline without chunks: with 4 of them each microbatch passes the devices 4 times",
+        ),
+        (
+            2 * chunks * devices * microbatches,
+            "one-an-operation",
+            "this is one for each operation: the last forward and the last backward send none",
+        ),
     ]
     hint = f"not {value:g} messages; count how often one microbatch changes the device, there and back"
-    return wrong(f"{('interleaved 1F1B', 'Hanayo')[place]}: {mistake_behind(value, mistakes, 0) or hint}")
+    return wrong_value(value, mistakes, hint, about=f"{('interleaved 1F1B', 'Hanayo')[place]}: ")
 
 
 @task(
@@ -86,24 +113,47 @@ def a_step_by_formula(answer: object) -> Feedback:
     """Judge interleaved 1F1B's makespan: 4 devices, 12 microbatches, 3 chunks, forward 12, backward 24, latency 2 ms."""
     time = require_number(answer, "a makespan in ms", "480")
     truth = makespan("interleaved", 4, 12, 3, 12, 2)
-    work, way, fill = 12 * 36, 2 * 2, 3 * 36  # of all microbatches; a message there and back; fill and drain without chunks
-    if near(time, truth, 0.01):
-        return right("fill and drain are divided by v; 2(vK-1) messages are waited for, once, however many microbatches there are")
-    mistakes = [
-        (work + fill / 3, "this lacks the messages: 2(vK-1) of them are waited for"),
-        (work + 11 * way, "this lacks fill and drain, (K-1)(F+B)/v"),
-        (work + fill + 11 * way, "this has the fill and drain of 1F1B: with chunks they are divided by v"),
-        (work + fill / 3 + 11 * 2, "these are the messages on the way there: as many come back"),
-        (work + fill / 3 + 12 * way, "one message too many each way: from the last of the vK stages none goes on"),
-        (work + fill / 3 + 3 * way, "2(K-1) messages are waited for where there are no chunks: here the way has 12 stages"),
-        (work + fill / 3 + 9 * way, "2v(K-1) messages are those of a folded placement: here each chunk passes on to the next as well"),
-        (work + fill / 3 + 12 * 11 * way, "this has the messages of all 12 microbatches: those of the others travel while devices compute"),
-        (work / 3 + fill / 3 + 11 * way, "the work of a device is not divided: 3 chunks of a third each"),
-        (work, "this is the work of a device alone: fill, drain and messages come on top"),
-        (truth / 1000, "this is in seconds: give ms"),
-    ]
-    hint = "add up M(F+B), (K-1)(F+B)/v and 2(vK-1)C"
-    return wrong(mistake_behind(time, mistakes, 0.01) or f"the step does not take {time:g} ms: {hint}")
+    work, both_ways, fill = 12 * 36, 2 * 2, 3 * 36  # of all microbatches; a message there and back; fill and drain without chunks
+    return judge_value(
+        time,
+        truth,
+        0.01,
+        lesson="fill and drain are divided by v; 2(vK-1) messages are waited for, once, however many microbatches there are",
+        mistakes=[
+            (work + fill / 3, "no-messages", "this lacks the messages: 2(vK-1) of them are waited for"),
+            (work + 11 * both_ways, "no-fill-and-drain", "this lacks fill and drain, (K-1)(F+B)/v"),
+            (
+                work + fill + 11 * both_ways,
+                "1f1b",
+                "this has the fill and drain of 1F1B: with chunks they are divided by v",
+            ),
+            (work + fill / 3 + 11 * 2, "one-way", "these are the messages on the way there: as many come back"),
+            (
+                work + fill / 3 + 12 * both_ways,
+                "vk-messages",
+                "one message too many each way: the last of the vK stages sends none on",
+            ),
+            (
+                work + fill / 3 + 3 * both_ways,
+                "messages-of-one-chunk",
+                "2(K-1) messages are waited for where there are no chunks: here a microbatch passes 12 stages",
+            ),
+            (
+                work + fill / 3 + 9 * both_ways,
+                "folded",
+                "2v(K-1) messages are those of a folded placement: here each chunk sends to the next as well",
+            ),
+            (
+                work + fill / 3 + 12 * 11 * both_ways,
+                "all-microbatches",
+                "this has the messages of all 12 microbatches: those of the others travel while devices compute",
+            ),
+            (work / 3 + fill / 3 + 11 * both_ways, "work-divided", "the work of a device is not divided: 3 chunks of a third each"),
+            (work, "work-alone", "this is the work of a device alone: fill, drain and messages come on top"),
+            (truth / 1000, "seconds", "this is in seconds: give ms"),
+        ],
+        hint=f"the step does not take {time:g} ms: add up M(F+B), (K-1)(F+B)/v and 2(vK-1)C",
+    )
 
 
 @task(
@@ -114,21 +164,22 @@ def a_step_by_formula(answer: object) -> Feedback:
 )
 def how_many_chunks(answer: object) -> Feedback:
     """Judge the best cuts of 24 layers: 8 devices, 16 microbatches, forward 48, backward 96, latency 3 ms."""
-    values = some_numbers(answer, 2, "number of chunks")
-    message = []
+    values = require_numbers(answer, 2, "number of chunks")
+    steps = []
     for name, value in zip(("interleaved", "looped-bfs"), values, strict=True):
-        chunks = _cut(value)
-        title = REGISTRY[name].title
+        chunks = _chunks_of_layers(value)
         times = {cut: makespan(name, 8, 16, cut, 48, 3) for cut in range(2, LAYERS + 1) if LAYERS % cut == 0}
         best = min(times, key=times.__getitem__)
-        step = f"{title} takes {times[chunks]:.1f} ms with {chunks} chunks"
+        step = f"{REGISTRY[name].title} takes {times[chunks]:.1f} ms with {chunks} chunks"
+        fill = 7 * 144 / chunks
         if chunks < best:
-            return wrong(f"{step}, and less with more: {7 * 144 / chunks:.1f} ms of it are fill and drain")
+            return wrong("too-few", f"{step}, and less with more: {fill:.1f} ms of it are fill and drain")
         if chunks > best:
-            return wrong(f"{step}, and less with fewer: {times[chunks] - 16 * 144 - 7 * 144 / chunks:.1f} ms of it are waits for messages")
-        message.append(step)
+            waits = times[chunks] - 16 * 144 - fill
+            return wrong("too-many", f"{step}, and less with fewer: {waits:.1f} ms of it are waits for messages")
+        steps.append(step)
     why = "looped BFS waits for 2(K-1) messages, as long as one takes no longer than a chunk's forward; memory is its price"
-    return right("; ".join(message), why)
+    return right("; ".join(steps), why)
 
 
 def makespan(name: str, devices: int, microbatches: int, chunks: int, forward: float, latency: float) -> float:
@@ -141,9 +192,10 @@ def makespan(name: str, devices: int, microbatches: int, chunks: int, forward: f
     return float(simulate(build(name, devices, microbatches, chunks), costs).makespan)
 
 
-def _cut(value: float) -> int:
+def _chunks_of_layers(value: float) -> int:
     """Return a number of chunks into which the layers of a device can be cut, or refuse it."""
     if value not in range(2, LAYERS + 1) or LAYERS % value:
         cuts = ", ".join(str(cut) for cut in range(2, LAYERS) if LAYERS % cut == 0)
-        raise HybridLabError(f"{LAYERS} layers make chunks of the same size if there are {cuts} or {LAYERS} of them, not {value:g}")
+        wanted = f"{LAYERS} layers make chunks of the same size if there are {cuts} or {LAYERS} of them"
+        raise HybridLabError(f"{wanted}, not {value:g}", "not-divisible")
     return int(value)

@@ -1,16 +1,25 @@
-"""Lab 14, latency and imbalance: the tasks and what each says to an answer."""
+"""Lab 14, latency and imbalance: the tasks and the feedback on their answers."""
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from hybridlab.arrays import Floats
-from hybridlab.checks import counted, short_repr, whole_number
+from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.answers import a_text, mistake_behind, near, require_number, some_numbers
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.answers import (
+    Mistake,
+    mistake_behind,
+    near,
+    require_count,
+    require_number,
+    require_numbers,
+    require_parts,
+    require_text,
+)
+from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
@@ -19,14 +28,17 @@ from hybridlab.timeline import Timeline
 DEVICES, MICROBATCHES, LATENCY = 8, 32, 10.0  # of task 2; times in ms
 ROOM, SECOND_COPY = 12.0, 5.0  # in activations of a microbatch
 LAYERS = np.array([2.0] + 14 * [4.0] + [12.0])  # forwards of task 4, ms
-WHY_SLOW = {
-    "1f1b": "K microbatches in flight are too few for the round trip: something has to give it work in the meantime",
-    "zb-h1": "putting off the weight gradient hides a latency of half a weight gradient, 5 ms, and no more",
-    "dualpipe-v": "folded, each microbatch crosses from device to device twice as often, and nothing is gained without overlap",
-    "v-half": "it holds few microbatches, so few are on their way and the devices wait for them",
-    "v-min": "it holds the fewest microbatches, so the fewest are on their way and the devices wait for them",
+WHY_SLOW = {  # the code and the reason by the name of the schedule
+    "1f1b": ("too-few-in-flight", "K microbatches in flight are too few for the round trip: it has no other work in the meantime"),
+    "zb-h1": ("hides-5-ms", "putting off the weight gradient hides a latency of half a weight gradient, 5 ms, and no more"),
+    "dualpipe-v": (
+        "folded-without-overlap",
+        "folded, each microbatch crosses from device to device twice as often, and nothing is gained without overlap",
+    ),
+    "v-half": ("few-in-flight", "it holds few microbatches, so few are on their way and the devices wait for them"),
+    "v-min": ("fewest-in-flight", "it holds the fewest microbatches, so the fewest are on their way and the devices wait for them"),
 }
-MANY = "the more chunks, the more messages: the bubble shrinks, the waiting grows faster"
+MANY_CHUNKS = "more chunks mean more messages: the bubble shrinks, but the waits grow faster"
 
 
 @task(
@@ -39,20 +51,44 @@ def the_crossing_point(answer: object) -> Feedback:
     latency = require_number(answer, "a latency in ms", "4.5")
     pair, bubbles, slopes = 50.0, (150.0, 75.0), (6, 14)  # eager, interleaved
     ahead = bubbles[0] - bubbles[1]
-    if near(latency, ahead / (slopes[1] - slopes[0]), 0.01):
-        return right("interleaved starts 75 ms ahead and loses 14 - 6 ms for each ms of latency, whatever M is")
-    mistakes = [
-        (bubbles[0] / 8, "messages go both ways, and interleaved keeps a bubble of (K-1)(F + B)/v: one of the two is missing"),
-        (ahead / 6, "a message of interleaved also goes from the last device to the first: 2(vK-1) of them, not 2v(K-1)"),
-        (ahead / 14, "eager 1F1B waits as well, for 2(K-1) messages: the difference of the two slopes counts"),
-        (ahead / 22, "28 is the slope of 1F1B: eager 1F1B waits for 2(K-1) messages, 6"),
-        (pair / 2, "25 ms is where eager 1F1B stops hiding its messages: the lines have crossed long before"),
-        (10, "10 ms is a chunk's forward, where the closed form of interleaved ends: the lines cross before that"),
-        (0, "without latency interleaved is ahead: its bubble is half as long"),
-        (ahead, "75 ms is the head start of interleaved: how much of it does each ms of latency take?"),
-    ]
     hint = "set (M + K-1)(F + B) + 2(K-1)C equal to (M + (K-1)/v)(F + B) + 2(vK-1)C"
-    return wrong(mistake_behind(latency, mistakes, 0.01) or f"the lines do not cross at {latency:g} ms: {hint}")
+    return judge_value(
+        latency,
+        ahead / (slopes[1] - slopes[0]),
+        0.01,
+        lesson="interleaved starts 75 ms ahead and loses 14 - 6 ms for each ms of latency, whatever M is",
+        mistakes=[
+            (
+                bubbles[0] / 8,
+                "one-way-or-no-bubble",
+                "messages go both ways, and interleaved keeps a bubble of (K-1)(F + B)/v: one of the two is missing",
+            ),
+            (
+                ahead / 6,
+                "folded",
+                "a message of interleaved also goes from the last device to the first: 2(vK-1) of them, not 2v(K-1)",
+            ),
+            (
+                ahead / 14,
+                "eager-never-waits",
+                "eager 1F1B waits as well, for 2(K-1) messages: the difference of the two slopes counts",
+            ),
+            (ahead / 22, "1f1b", "28 is the slope of 1F1B: eager 1F1B waits for 2(K-1) messages, 6"),
+            (
+                pair / 2,
+                "end-of-hiding",
+                "25 ms is where eager 1F1B stops hiding its messages: the lines have crossed long before",
+            ),
+            (
+                10,
+                "end-of-closed-form",
+                "10 ms is a chunk's forward, where the closed form of interleaved ends: the lines cross before that",
+            ),
+            (0, "no-latency", "without latency interleaved is ahead: its bubble is half as long"),
+            (ahead, "head-start", "75 ms is the head start of interleaved: how much of it does each ms of latency take?"),
+        ],
+        hint=f"the lines do not cross at {latency:g} ms: {hint}",
+    )
 
 
 @task(
@@ -63,21 +99,27 @@ def the_crossing_point(answer: object) -> Feedback:
 )
 def a_schedule_for_a_slow_link(answer: object) -> Feedback:
     """Judge a schedule and its chunks: 8 devices, 32 microbatches, 10 and 20 ms, a latency of 10 ms, room for 12 activations."""
-    if not isinstance(answer, list) or len(answer) != 2:
-        raise HybridLabError(f"the answer is a name and a number of chunks, such as ('interleaved', 2), not {short_repr(answer)}")
-    name = a_text(answer[0], "the name of a schedule", "interleaved").strip().lower()
-    chunks = _whole(answer[1], "a number of chunks", 1, 16)
-    run = slow_link(name, chunks)
-    need = float(run.peak_activations.max())
-    message = f"{name} with {counted(chunks, 'chunk')} takes {run.makespan:.0f} ms"
-    if _room(run) > ROOM:
-        weights = f", and its second copy of the weights takes the room of {SECOND_COPY:g} more" * (run.schedule.copies - 1)
-        return wrong(f"{name} does not fit: one of its devices holds {need:g} microbatches{weights}; there is room for {ROOM:g}")
-    if run.makespan <= _fastest() * (1 + 1e-9):
-        return right(f"{message} and holds {need:g} microbatches: it keeps halves of them, so that twice as many are on their way")
-    lost = run.makespan - slow_link(name, chunks, 0.0).makespan
-    why = MANY if chunks > 2 or name in ("interleaved", "interleaved-zb", "hanayo") else WHY_SLOW.get(name, "")
-    return wrong(f"{message}, {lost:.0f} of them for messages: another one fits and is faster", *filter(None, [why]))
+    text, number = require_parts(answer, 2, "a name and a number of chunks, such as ('interleaved', 2)")
+    name = require_text(text, "the name of a schedule", "interleaved").strip().lower()
+    chunks = require_count(number, "a number of chunks", "4", most=16)
+    timeline = slow_link(name, chunks)
+    peak = float(timeline.peak_activations.max())
+    takes = f"{name} with {counted(chunks, 'chunk')} takes {timeline.makespan:.0f} ms"
+    if _memory_needed(timeline) > ROOM:
+        there = f"there is room for {ROOM:g}"
+        if timeline.schedule.copies > 1:
+            weights = f"its second copy of the weights takes the room of {SECOND_COPY:g} more"
+            holds = f"one of its devices holds {peak:g} microbatches, and {weights}"
+            return wrong("second-copy", f"{name} does not fit: {holds}; {there}")
+        return wrong("does-not-fit", f"{name} does not fit: one of its devices holds {peak:g} microbatches; {there}")
+    if timeline.makespan <= _fastest() * (1 + 1e-9):
+        return right(f"{takes} and holds {peak:g} microbatches: it keeps halves of them, so that twice as many are on their way")
+    lost = timeline.makespan - slow_link(name, chunks, 0.0).makespan
+    slower = f"{takes}, {lost:.0f} of them for messages: another one fits and is faster"
+    if chunks > 2 or name in ("interleaved", "interleaved-zb", "hanayo"):
+        return wrong("many-chunks", slower, MANY_CHUNKS)
+    code, *reason = WHY_SLOW.get(name, ("too-slow",))
+    return wrong(code, slower, *reason)
 
 
 @task(
@@ -87,28 +129,48 @@ def a_schedule_for_a_slow_link(answer: object) -> Feedback:
 )
 def whose_idle_time(answer: object) -> Feedback:
     """Judge the two parts of the idle time: 1F1B, 4 devices with forwards of 12, 10, 10, 14 ms, 12 microbatches, B = 2F."""
-    values = some_numbers(answer, 2, "idle ms of one cause")
+    values = require_numbers(answer, 2, "idle ms of one cause")
     forward = np.array([12.0, 10.0, 10.0, 14.0])
-    run = simulate(build("1f1b", 4, 12), Costs(forward=forward, backward=2 * forward))
-    most, busy, length = float(run.busy.max()), float(run.busy.sum()), float(run.makespan)
-    schedule, imbalance = 4 * (length - most), 4 * most - busy
-    if _alike(values, (schedule, imbalance)):
+    timeline = simulate(build("1f1b", 4, 12), Costs(forward=forward, backward=2 * forward))
+    most, busy, length = float(timeline.busy.max()), float(timeline.busy.sum()), float(timeline.makespan)
+    schedule, imbalance = truth = 4 * (length - most), 4 * most - busy
+    within, relative = 1e-3, 0.002
+    if near(values, truth, within, relative):
         return right("with as many microbatches as you like the first becomes small beside the work, the second grows with it")
-    mistakes = [
-        ((imbalance, schedule), "these are the right two, the other way round: what is left if the step took 504 ms is the imbalance"),
-        ((schedule / 4, imbalance / 4), "these are means of a device: the question is about all four"),
-        ((schedule / 4, imbalance), "the step is 96 ms longer than the work of the busiest device: that is lost on all four devices"),
-        ((schedule + imbalance, 0.0), "compared with the mean of the busy times everything is bubble: compare with the busiest device"),
-        ((480.0, 264.0), "(K-1)/(M + K-1) of the time is for equal stages: here take the step less the busiest device"),
-        ((schedule / length / 4, imbalance / length / 4), "these are shares of the device time: give ms"),
-        ((100 * schedule / length / 4, 100 * imbalance / length / 4), "these are per cent of the device time: give ms"),
+    share = 4 * length
+    mistakes: list[Mistake] = [
+        (
+            (imbalance, schedule),
+            "swapped",
+            "these are the right two, the other way round: what is left if the step took 504 ms is the imbalance",
+        ),
+        ((schedule / 4, imbalance / 4), "one-device", "these are means of a device: the question is about all four"),
+        (
+            (schedule / 4, imbalance),
+            "schedule-of-one-device",
+            "the step is 96 ms longer than the work of the busiest device: that is lost on all four devices",
+        ),
+        (
+            (schedule + imbalance, 0.0),
+            "no-imbalance",
+            "compared with the mean of the busy times everything is bubble: compare with the busiest device",
+        ),
+        (
+            (480.0, 264.0),
+            "equal-stages",
+            "(K-1)/(M + K-1) of the time is for equal stages: here take the step less the busiest device",
+        ),
+        ((schedule / share, imbalance / share), "shares", "these are shares of the device time: give ms"),
+        ((100 * schedule / share, 100 * imbalance / share), "per-cent", "these are per cent of the device time: give ms"),
     ]
-    for known, sentence in mistakes:
-        if _alike(values, known):
-            return wrong(sentence)
+    mistake = mistake_behind(values, mistakes, within, relative)
+    if mistake:
+        return wrong(*mistake[1:])
     if near(sum(values), schedule + imbalance, 0.5):
-        return wrong("together they are the whole idle time, but not so divided: how long would the step be at least?")
-    return wrong(f"the devices idle for {schedule + imbalance:g} ms in all, these are {sum(values):g}: 4 x step less all busy times")
+        question = "how long would the step be at least?"
+        return wrong("wrong-division", f"together they are the whole idle time, but each part is wrong: {question}")
+    idle = f"the devices idle for {schedule + imbalance:g} ms in all, these are {sum(values):g}"
+    return wrong("wrong-sum", f"{idle}: 4 x step less all busy times")
 
 
 @task(
@@ -120,26 +182,28 @@ def whose_idle_time(answer: object) -> Feedback:
 def where_to_cut(answer: object) -> Feedback:
     """Judge a cut of 16 layers into 4 stages by the step it gives: 1F1B, 8 microbatches, backwards twice the forwards."""
     if isinstance(answer, list) and len(answer) == 3:
-        raise HybridLabError("three numbers are the places of the cuts: give how many layers each of the 4 devices has")
-    values = some_numbers(answer, 4, "number of layers of a device")
+        raise HybridLabError("three numbers are the places of the cuts: give how many layers each of the 4 devices has", "places-of-cuts")
+    values = require_numbers(answer, 4, "number of layers of a device")
     if near(sum(values), LAYERS.sum(), 0.01):
-        return wrong(f"{short_repr(answer)} are ms: give how many layers each device has, 16 in all")
-    counts = [_whole(value, "a number of layers", 1, 16) for value in values]
+        return wrong("ms-not-layers", f"{short_repr(answer)} are ms: give how many layers each device has, 16 in all")
+    counts = [require_count(value, "a number of layers", "4", most=16) for value in values]
     if sum(counts) != LAYERS.size:
-        what = "these are the layers up to each cut: " if counts[-1] == LAYERS.size and counts == sorted(counts) else ""
-        return wrong(f"{what}the four stages have {sum(counts)} layers, the model has {LAYERS.size}: embedding, 14 blocks, output layer")
+        there = f"the four stages have {sum(counts)} layers, the model has {LAYERS.size}: embedding, 14 blocks, output layer"
+        if counts[-1] == LAYERS.size and counts == sorted(counts):
+            return wrong("layers-up-to-cuts", f"these are the layers up to each cut: {there}")
+        return wrong("another-number-of-layers", there)
     times = loads(counts)
-    length, best = float(_steps(times[None])[0]), _shortest()
+    length, best = float(_makespans(times[None])[0]), _shortest()
     slow = int(times.argmax())
     pace = f"device {slow} sets the pace, with {times[slow]:g} ms for a forward of its {counted(counts[slow], 'layer')}"
-    message = f"the step takes {length:g} ms; {pace}"
+    takes = f"the step takes {length:g} ms; {pace}"
     if length <= best * (1 + 1e-9):
-        return right(f"{message}: nothing is lighter than that, and the heavy devices come first, where the warm-up gives them work")
+        return right(f"{takes}: nothing is lighter than that, and the heavy devices come first, where the warm-up gives them work")
     if times[slow] == 20:
-        return wrong(
-            message, "no cut has a lighter heaviest device, but it matters where the heavy ones stand: who waits for fill and drain?"
-        )
-    return wrong(message, "give it fewer layers, or, if it is the last, let the output layer stand with fewer blocks")
+        hint = "no cut has a lighter heaviest device, but the places of the heavy ones matter: which devices wait in fill and drain?"
+        return wrong("heavy-devices-late", takes, hint)
+    hint = "give it fewer layers, or, if it is the last, let the output layer stand with fewer blocks"
+    return wrong("too-heavy", takes, hint)
 
 
 def slow_link(name: str, chunks: int | None = None, latency: float = LATENCY) -> Timeline:
@@ -151,17 +215,16 @@ def slow_link(name: str, chunks: int | None = None, latency: float = LATENCY) ->
     return simulate(build(name, DEVICES, MICROBATCHES, chunks), Costs(forward=10, backward=20, p2p=latency))
 
 
-def loads(counts: Any) -> Floats:
-    """Return the forward times of the stages of task 4 with so many layers each.
+def loads(counts: Sequence[int]) -> Floats:
+    """Return the forward times in ms of the stages of task 4, with so many layers each.
 
     >>> loads([4, 4, 4, 4]).tolist()
     [14.0, 16.0, 16.0, 24.0]
     """
-    found: Floats = np.array([part.sum() for part in np.split(LAYERS, np.cumsum(counts)[:-1])])
-    return found
+    return np.array([part.sum() for part in np.split(LAYERS, np.cumsum(counts)[:-1])])
 
 
-def _steps(times: Floats) -> Floats:
+def _makespans(times: Floats) -> Floats:
     """Return the makespans of 1F1B with these forward times, one row of four a setting."""
     found: Floats = simulate(build("1f1b", 4, 8), Costs(forward=times, backward=2 * times)).makespan
     return found
@@ -171,27 +234,17 @@ def _steps(times: Floats) -> Floats:
 def _shortest() -> float:
     """Return the shortest step of task 4, of all ways to cut."""
     cuts = [np.diff([0, *places, LAYERS.size]) for places in combinations(range(1, LAYERS.size), 3)]
-    return float(_steps(np.array([loads(cut) for cut in cuts])).min())
+    return float(_makespans(np.array([loads(cut.tolist()) for cut in cuts])).min())
 
 
 @cache
 def _fastest() -> float:
     """Return the shortest step of task 2 among the schedules that fit, with up to 8 chunks a device."""
     sizes = [(name, chunks) for name in REGISTRY for chunks in range(1, 9)]
-    runs = [slow_link(*size) for size in sizes if REGISTRY[size[0]].refusal(DEVICES, MICROBATCHES, size[1]) is None]
-    return min(float(run.makespan) for run in runs if _room(run) <= ROOM)
+    timelines = [slow_link(*size) for size in sizes if REGISTRY[size[0]].refusal(DEVICES, MICROBATCHES, size[1]) is None]
+    return min(float(timeline.makespan) for timeline in timelines if _memory_needed(timeline) <= ROOM)
 
 
-def _room(run: Timeline) -> float:
-    return float(run.peak_activations.max()) + SECOND_COPY * (run.schedule.copies - 1)
-
-
-def _whole(value: Any, what: str, least: int, most: int) -> int:
-    number = require_number(value, what, "4")
-    if number != int(number) or not least <= number <= most:
-        raise HybridLabError(f"{what} is a whole number from {least} to {most}, not {number:g}")
-    return whole_number(int(number), what)
-
-
-def _alike(values: list[float], known: tuple[float, float]) -> bool:
-    return all(near(value, true, max(0.002 * abs(true), 1e-3)) for value, true in zip(values, known, strict=True))
+def _memory_needed(timeline: Timeline) -> float:
+    """Return the largest need of a device, in activations of a microbatch, a second copy of the weights included."""
+    return float(timeline.peak_activations.max()) + SECOND_COPY * (timeline.schedule.copies - 1)

@@ -1,7 +1,8 @@
-"""Rings that lab 4 judges: run by a rule of who sends what, on numbers or on counts of them; five have a fault."""
+"""Rings that lab 4 judges: run by a rule of who sends what; five of them have a fault, which is described in a sentence."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybridlab.arrays import Floats, readonly
-from hybridlab.checks import known_name, numbers
+from hybridlab.checks import known_name, numbers, short_repr
 from hybridlab.errors import HybridLabError
 
 Rule = Callable[[int, int, int], int]  # rank, step, ranks -> the chunk that the rank sends
@@ -19,9 +20,18 @@ MOST_RANKS = 64
 
 @dataclass(frozen=True)
 class RingPlan:
-    """How a ring is run: which chunk each rank sends, steps that are left out, what a receiver does, and the division.
+    """How a ring is run. Rank r sends to rank r + 1, and the last rank to the first.
 
-    Rank r sends to rank r + 1, and the last rank to the first.
+    Parameters
+    ----------
+    scatter, gather : callable
+        The chunk that a rank sends in a step of the reduce-scatter and of the all-gather.
+    scatter_short, gather_short : int
+        How many steps are left out at the end of each half.
+    gather_adds : bool
+        Whether a receiver adds in the all-gather, where it should replace.
+    divides : bool
+        Whether the sums are divided by the number of ranks at the end.
     """
 
     scatter: Rule = lambda rank, step, ranks: (rank - step) % ranks
@@ -42,22 +52,34 @@ FAULTS: Mapping[str, RingPlan] = MappingProxyType(
         "reduce-scatter one step short": RingPlan(scatter_short=1),
     }
 )
-_ORDER = (1, 2, 5, 4, 0)
+_ORDER = (1, 2, 5, 4, 0)  # places in FAULTS of the rings A to E
 LETTERS = "ABCDE"
 
 
-class Returned(NamedTuple):
+class RingOutcome(NamedTuple):
     """What a ring leaves: ``values``, shape (ranks, n), and how many ``messages`` each rank has sent."""
 
     values: Floats
     messages: int
 
 
-def faulty_ring(letter: str, values: npt.ArrayLike) -> Returned:
-    """Return what the faulty ring A, B, C, D or E makes of ``values``, shape (ranks, n), where it should take their mean.
+def faulty_ring(letter: str, values: npt.ArrayLike) -> RingOutcome:
+    """Return the outcome of a faulty ring, which should average ``values`` over the ranks and does not.
 
-    n is a multiple of the ranks. Raises :class:`HybridLabError` for other shapes and an unknown letter.
+    Parameters
+    ----------
+    letter : str
+        The ring: A, B, C, D or E.
+    values : array_like, shape (ranks, n)
+        What each rank holds; n is a multiple of the ranks.
 
+    Raises
+    ------
+    HybridLabError
+        If the shape is another, or the letter is unknown.
+
+    Examples
+    --------
     >>> faulty_ring("B", [[1, 2], [30, 40]]).values.tolist()
     [[0.5, 20.0], [0.5, 20.0]]
     """
@@ -65,9 +87,9 @@ def faulty_ring(letter: str, values: npt.ArrayLike) -> Returned:
     rows = numbers(values, "values")
     if rows.ndim != 2 or not 2 <= len(rows) <= MOST_RANKS or rows.shape[1] % len(rows):
         wanted = f"values must have shape (ranks, n), with 2 to {MOST_RANKS} ranks and n a multiple of them"
-        raise HybridLabError(f"{wanted}, not {rows.shape}")
-    held = list(steps_of(plan, rows.reshape(len(rows), len(rows), -1)))
-    return Returned(readonly(held[-1].reshape(rows.shape) / (len(rows) if plan.divides else 1)), len(held) - 1)
+        raise HybridLabError(f"{wanted}, not {rows.shape}", "wrong-shape")
+    history = steps_of(plan, rows.reshape(len(rows), len(rows), -1))
+    return RingOutcome(readonly(history[-1].reshape(rows.shape) / (len(rows) if plan.divides else 1)), len(history) - 1)
 
 
 def fault_of(letter: str) -> RingPlan:
@@ -76,42 +98,89 @@ def fault_of(letter: str) -> RingPlan:
 
 
 def steps_of(plan: RingPlan, chunks: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Return what every rank holds before the first step and after each, shape (ranks, chunks, ...), sums and no means.
+    """Return what every rank holds before the first step and after each step: sums, not yet divided.
 
+    Parameters
+    ----------
+    plan : RingPlan
+        How the ring is run.
+    chunks : array, shape (ranks, chunks, ...)
+        What each rank holds at the start; there are as many chunks as ranks.
+
+    Examples
+    --------
     >>> [held[0].tolist() for held in steps_of(RingPlan(), np.array([[1, 2], [30, 40]]))]
     [[1, 2], [1, 42], [31, 42]]
     """
     ranks = len(chunks)
-    held = [chunks]
+    history = [chunks]
     phases = ((plan.scatter, plan.scatter_short, True), (plan.gather, plan.gather_short, plan.gather_adds))
     for rule, short, adds in phases:
         for step in range(ranks - 1 - short):
             sent = [rule(rank, step, ranks) for rank in range(ranks)]
-            after = held[-1].copy()
-            for rank, chunk in enumerate(sent):  # all at once: what is sent is what was held before the step
+            after = history[-1].copy()
+            for rank, chunk in enumerate(sent):  # all ranks send at once, from what they held before the step
                 kept = after[(rank + 1) % ranks, chunk] if adds else 0
-                after[(rank + 1) % ranks, chunk] = kept + held[-1][rank, chunk]
-            held.append(after)
-    return held
+                after[(rank + 1) % ranks, chunk] = kept + history[-1][rank, chunk]
+            history.append(after)
+    return history
 
 
-def whose(plan: RingPlan, ranks: int) -> list[npt.NDArray[np.int64]]:
+def contributions(plan: RingPlan, ranks: int) -> list[npt.NDArray[np.int64]]:
     """Return how often each rank's numbers are in each chunk on each rank, shape (ranks, chunks, ranks), step by step."""
     own = np.eye(ranks, dtype=np.int64)[:, None, :].repeat(ranks, axis=1)
     return steps_of(plan, own)
 
 
-def ranks_in(counts: npt.NDArray[np.int64]) -> str:
+def contributors(counts: npt.NDArray[np.int64]) -> str:
     """Return in words whose numbers are in a chunk.
 
-    >>> ranks_in(np.array([1, 0, 2, 1])), ranks_in(np.array([0, 1]))
+    >>> contributors(np.array([1, 0, 2, 1])), contributors(np.array([0, 1]))
     ('the numbers of ranks 0, 2 (2 times) and 3', 'the numbers of rank 1 alone')
     """
-    who = [f"{rank}{f' ({count} times)' if count > 1 else ''}" for rank, count in enumerate(counts.tolist()) if count]
-    several = f"ranks {', '.join(who[:-1])} and {who[-1]}"
-    return f"the numbers of {several if len(who) > 1 else f'rank {who[0]} alone'}"
+    names = [f"{rank}{f' ({count} times)' if count > 1 else ''}" for rank, count in enumerate(counts.tolist()) if count]
+    several = f"ranks {', '.join(names[:-1])} and {names[-1]}"
+    return f"the numbers of {several if len(names) > 1 else f'rank {names[0]} alone'}"
 
 
-def with_rules(scatter: Rule, gather: Rule) -> RingPlan:
-    """Return a whole ring that sends by these rules."""
-    return replace(RingPlan(), scatter=scatter, gather=gather)
+def contradiction(name: str, named: RingPlan, plan: RingPlan) -> str:
+    """Return where the results of a ring differ from those of a ring with the fault that was named."""
+    expected, found = contributions(named, 4)[-1], contributions(plan, 4)[-1]
+    if (expected == 1).all():
+        rank, chunk = np.argwhere((found != 1).any(axis=2))[0]
+        return f"with {name!r} all sums would be whole, but chunk {chunk} of rank {rank} has {contributors(found[rank, chunk])}"
+    rank, chunk = np.argwhere((expected != found).any(axis=2))[0]
+    where = f"chunk {chunk} of rank {rank}"
+    return f"{name!r} would leave in {where} {contributors(expected[rank, chunk])}, but there are {contributors(found[rank, chunk])}"
+
+
+def first_fault(plan: RingPlan, ranks: int) -> tuple[str, str] | None:
+    """Return the code of the first thing that goes wrong in a ring, and a sentence about it; None for a right ring."""
+    for half, rule in zip(HALVES, (plan.scatter, plan.gather), strict=True):
+        for step, rank in product(range(ranks - 1), range(ranks)):
+            chunk = rule(rank, step, ranks)
+            if chunk not in range(ranks):
+                there = f"but there are chunks 0 to {ranks - 1}"
+                return "no-such-chunk", f"in step {step} of the {half} rank {rank} sends chunk {short_repr(chunk)}, {there}"
+    history = contributions(plan, ranks)
+    for step, after in enumerate(history[1:ranks]):
+        for rank, chunk in np.argwhere((after > 1).any(axis=2)).tolist():
+            there = contributors(after[rank, chunk])
+            return "added-twice", f"after step {step} of the reduce-scatter chunk {chunk} of rank {rank} holds {there}"
+    for step, before in enumerate(history[ranks - 1 : -1]):
+        for rank in range(ranks):
+            chunk = plan.gather(rank, step, ranks)
+            if (before[rank, chunk] != 1).any():
+                there = contributors(before[rank, chunk])
+                return "partial-sum-sent", f"in step {step} of the all-gather rank {rank} sends chunk {chunk} with {there}, no whole sum"
+    for rank, chunk in np.argwhere((history[-1] != 1).any(axis=2)).tolist():
+        return "partial-sum-left", f"in the end chunk {chunk} of rank {rank} holds {contributors(history[-1][rank, chunk])}"
+    return None
+
+
+def is_published(plan: RingPlan, ranks: int) -> bool:
+    """Whether the ring sends what the published one sends."""
+    published = FAULTS["all-gather starts at chunk r"]
+    rules = ((plan.scatter, published.scatter), (plan.gather, published.gather))
+    places = list(product(range(ranks), range(ranks - 1)))
+    return all(mine(rank, step, ranks) == theirs(rank, step, ranks) for mine, theirs in rules for rank, step in places)

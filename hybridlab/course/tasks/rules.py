@@ -1,4 +1,4 @@
-"""A rule handed in as text, such as "(r - s) % D": read without running it as a program, and worked out for whole numbers."""
+"""Formulas that are handed in as text, such as "(r - s) % D": parsed, never run as a program, and evaluated for whole numbers."""
 
 import ast
 import operator
@@ -21,10 +21,24 @@ _OPERATIONS: Mapping[type, Callable[[int, int], int]] = {
 
 
 class Formula:
-    """A rule of whole numbers, written with + - * // % and brackets: ``formula(r=3, s=1, D=4)`` is its value.
+    """A formula for whole numbers, written with + - * // % and brackets: ``formula(r=3, s=1, D=4)`` is its value.
 
-    Raises :class:`HybridLabError` for anything else in the text, and where a rule divides by zero.
+    Parameters
+    ----------
+    text : str
+        The formula.
+    names : set of str
+        The names that it may use.
+    what : str
+        How errors call it.
 
+    Raises
+    ------
+    HybridLabError
+        If the text has anything else; when called, if the formula divides by zero.
+
+    Examples
+    --------
     >>> Formula("(r - s) % D", {"r", "s", "D"}, "the rule")(r=0, s=1, D=4)
     3
     >>> Formula("(r - s) % N", {"r", "s", "D"}, "the rule")
@@ -36,23 +50,25 @@ class Formula:
         self._what = what
         self._names = names
         if len(text) > LONGEST_RULE:
-            raise HybridLabError(f"{what} has {len(text)} characters: {LONGEST_RULE} are plenty")
+            raise HybridLabError(f"{what} has {len(text)} characters: at most {LONGEST_RULE} are read", "too-long")
         joined = _RUN_TOGETHER.search(text)
         if not _ALLOWED.fullmatch(text) or joined:
             sign = f"write {joined[0][0]} * {joined[0][1]}" if joined else "write it with + - * // % and brackets"
-            raise HybridLabError(f"{what} cannot be read: {sign}, such as (r + 2 * s) % D, not {short_repr(text)}")
+            raise HybridLabError(f"{what} cannot be read: {sign}, such as (r + 2 * s) % D, not {short_repr(text)}", "not-a-formula")
         try:
             self._tree = ast.parse(" ".join(text.split()), mode="eval").body
         except (SyntaxError, RecursionError, MemoryError):
-            raise HybridLabError(f"{what} is no complete formula: {short_repr(text)}; one such as (r + 2 * s) % D is") from None
+            raise HybridLabError(
+                f"{what} is not a complete formula: {short_repr(text)}; write one such as (r + 2 * s) % D", "incomplete-formula"
+            ) from None
         self._check(self._tree)
 
     def __call__(self, **values: int) -> int:
         try:
             return self._value(self._tree, values)
         except ZeroDivisionError:
-            message = ", ".join(f"{name} = {value}" for name, value in values.items())
-            raise HybridLabError(f"{self._what} divides by zero for {message}") from None
+            setting = ", ".join(f"{name} = {value}" for name, value in values.items())
+            raise HybridLabError(f"{self._what} divides by zero for {setting}", "division-by-zero") from None
 
     def _check(self, node: ast.AST) -> None:
         match node:
@@ -65,11 +81,11 @@ class Formula:
                 pass
             case ast.Name(name):
                 if name not in self._names:
-                    raise HybridLabError(f"{self._what} has a name {name!r}: it knows {', '.join(sorted(self._names))}")
+                    raise HybridLabError(f"{self._what} has a name {name!r}: it knows {', '.join(sorted(self._names))}", "unknown-name")
             case ast.BinOp(_, ast.Div(), _):
-                raise HybridLabError(f"{self._what} divides with /, which leaves fractions: take // or %")
+                raise HybridLabError(f"{self._what} divides with /, which leaves fractions: take // or %", "true-division")
             case _:
-                raise HybridLabError(f"{self._what} is made of names, whole numbers, + - * // % and brackets alone")
+                raise HybridLabError(f"{self._what} may have names, whole numbers, + - * // % and brackets, nothing else", "not-arithmetic")
 
     def _value(self, node: ast.AST, values: Mapping[str, int]) -> int:
         match node:
@@ -82,4 +98,4 @@ class Formula:
                 return value
             case ast.Name(name):
                 return values[name]
-        raise HybridLabError(f"{self._what} cannot be worked out")  # _check has let nothing else through
+        raise HybridLabError(f"{self._what} cannot be evaluated", "not-arithmetic")  # _check has let nothing else through
