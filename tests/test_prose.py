@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hybridlab.course.tasks import checking
 from hybridlab.schedules import Family
 
 ROOT = Path(__file__).parent.parent
@@ -22,10 +23,16 @@ PUBLIC += ("hybridlab.widgets", "hybridlab.course.tasks")
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "book/api.md", "book/notation.md"])
-def test_examples_of_the_page_run(page: str, families: dict[str, Family], capsys: pytest.CaptureFixture[str]) -> None:
-    """In a registry without the schedules that the page registers, so that whoever tries an example can keep it."""
-    for name in re.findall(r"@register\(\s+\.\.\.\s+\"(.+?)\"", (ROOT / page).read_text(encoding="utf-8")):
+def test_examples_of_the_page_run(
+    page: str, families: dict[str, Family], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In registries without the schedules and tasks that the page registers, so that whoever tries an example can keep it."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for name in re.findall(r"@register\(\s+\.\.\.\s+\"(.+?)\"", text):
         families.pop(name, None)
+    for key in re.findall(r"@task\(\s+\.\.\.\s+\"(.+?)\"", text):
+        monkeypatch.setitem(checking._TASKS, key, None)  # what is there now comes back at the end of the test
+        monkeypatch.delitem(checking._TASKS, key)
     failed, tried = doctest.testfile(str(ROOT / page), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8")
     assert tried
     assert not failed, capsys.readouterr().out
