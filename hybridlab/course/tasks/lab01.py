@@ -108,7 +108,7 @@ def round_the_ring(answer: object) -> Feedback:
         (16, "replicas-apart", "rank 16 is 4 ranks away: the copies of a stage are K = 6 ranks apart"),
         (0, "another-stage", "rank 0 is stage 0: a ring joins the copies of one stage"),
     ]
-    hint = "first the coordinates of rank 20, then the same stage of the next replica and of the one before"
+    hint = "find the coordinates of rank 20, then the same stage in the next replica and in the one before"
     doubtful = next((value for value in found if value in [known for known, _, _ in mistakes]), found)
     return wrong_value(doubtful, mistakes, f"rank 20 does not have {found[0]:g} and {found[1]:g} as its neighbours: {hint}")
 
@@ -141,11 +141,11 @@ def messages_and_bytes_of_a_step(answer: object) -> Feedback:
         return right(f"{truth} messages along pipelines; {sends} ring messages of 500 numbers, 1000 bytes each")
     mistakes = [
         (sends * FP16.nbytes(size), "not-cut", "a ring message carries a chunk, an eighth of the gradients, not all 4000"),
-        (ring // 2, "one-byte", "this is one byte a number, or half of the 2(D-1) messages of a rank: FP16 takes 2 bytes"),
+        (ring // 2, "one-byte", "this has one byte a number, or half of the 2(D-1) messages of a rank: FP16 takes 2 bytes"),
         (
             2 * ring,
             "twice-the-bytes",
-            "this is 2000 bytes a message: a ring cuts the gradients into D = 8 chunks, and FP16 takes 2 bytes a number",
+            "this has 2000 bytes a message: a ring cuts the gradients into D = 8 chunks, and FP16 takes 2 bytes a number",
         ),
         (ring // stages, "one-ring-alone", "this is one ring: there are 4, one a stage"),
         (ring // replicas, "one-rank-of-each-ring", "this is what one rank of each ring sends: all 8 send"),

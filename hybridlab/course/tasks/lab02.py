@@ -98,7 +98,7 @@ def predict_makespan(answer: Any) -> Feedback:
         (
             work,
             "one-device-alone",
-            f"{work} ms is the work of one device; the last device cannot start at once, and it is not the last to end",
+            f"{work} ms is the work of one device; the last device does not start at once, and device 0 ends after it",
         ),
         (
             work + (devices - 1) * forward,
@@ -149,7 +149,7 @@ def short_warmup(answer: Any) -> Feedback:
         (
             truth[::-1],
             "reversed",
-            "the other way round: the backward of microbatch 0 comes last to device 0, so device 0 warms up longest",
+            "this is reversed: the backward of microbatch 0 reaches device 0 last, so device 0 has the longest warm-up",
         ),
         (
             first_pair,
@@ -166,7 +166,9 @@ def short_warmup(answer: Any) -> Feedback:
         last = f"device {device} is the last: it runs the backward of microbatch 0 right after its forward, in one pair"
         return wrong_value(values, mistakes, last, code="last-device-warms-up")
     after = counted(devices - 1 - device, "device")
-    hint = f"After its forward a microbatch passes {after} more; what can device {device} run until it is back, and is there as much?"
+    hint = (
+        f"After its forward a microbatch passes {after} more. How many forwards can device {device} run meanwhile, and are there that many?"
+    )
     return wrong_value(values, mistakes, f"device {device}: {values[device]:g} is not right. {hint}")
 
 

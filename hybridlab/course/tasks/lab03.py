@@ -68,7 +68,7 @@ def enough_microbatches(answer: object) -> Feedback:
         return right(f"the bubble ratio is {ratio:.4f}, and with one microbatch fewer it is above {most:.2f}")
     mistakes: list[Mistake] = [
         (70, "idle-over-ideal", "70 comes from (K-1)/M, which is idle / ideal: the bubble ratio is (K-1)/(M+K-1)"),
-        (72, "k-for-k-1", "72 comes from K/(M+K): the fill takes K-1 forwards, because the last device is not waited for"),
+        (72, "k-for-k-1", "72 comes from K/(M+K): the fill takes K-1 forwards, because no device waits for the last one"),
         (80, "k-over-m", "80 comes from K/M: filling takes K-1 forwards, and the bubble ratio divides by M+K-1"),
         (27, "another-pipeline", "27 microbatches are enough for 4 devices: this pipeline has 8"),
     ]
@@ -101,7 +101,7 @@ def peaks_of_a_short_pipeline(answer: object) -> Feedback:
         (
             truth[::-1],
             "reversed",
-            "this is the right list from its end: device 0 waits longest for its first backward, so it holds most",
+            "this is the right list, reversed: device 0 waits longest for its first backward, so it holds most",
         ),
         (warm_up, "warm-up-alone", "this is the warm-up alone: one more forward runs before the first backward"),
     ]
@@ -183,7 +183,7 @@ def the_price_of_messages(answer: object) -> Feedback:
         (
             _cost_of_latency(other, devices),
             "another-run",
-            f"this is the price with {other.model} and {other.microbatches} microbatches: RUNS[-1] is 6.2B with 64",
+            f"this is the cost of messages with {other.model} and {other.microbatches} microbatches: RUNS[-1] is 6.2B with 64",
         )
         for other in zero_bubble.RUNS[:-1]
     ]
@@ -195,8 +195,12 @@ def the_price_of_messages(answer: object) -> Feedback:
         0.06,
         lesson="the makespan with messages less the one without; [2(K-1)M/K + 2(K-2)]C gives the same",
         mistakes=[
-            (_cost_of_latency(run, run.devices), "another-pipeline", "this is the price on 8 devices: here the pipeline has 16"),
-            (30 * run.latency, "gpipe", "this is what messages cost GPipe, 2(K-1)C: in 1F1B they come back every K microbatches"),
+            (_cost_of_latency(run, run.devices), "another-pipeline", "this is the cost of messages on 8 devices: here the pipeline has 16"),
+            (
+                30 * run.latency,
+                "gpipe",
+                "this is what messages cost GPipe, 2(K-1)C: in 1F1B devices wait for them again every K microbatches",
+            ),
             (120 * run.latency, "no-fill-and-drain", "this lacks the longer fill and drain, 2(K-2)C"),
             (run.latency, "one-message", "this is one message: a step waits for many, one after the other"),
             (truth / 1000, "seconds", "this is in seconds: give ms"),

@@ -54,7 +54,7 @@ def who_has_the_sum(answer: object) -> Feedback:
     ]
     chunk = next(place for place in range(ranks) if found[place] != truth[place])
     hops = f"{ranks - 1} hops from rank {chunk}"
-    hint = f"chunk {chunk} is not whole on rank {found[chunk]:g}: it makes {hops}, and after rank {ranks - 1} comes rank 0"
+    hint = f"chunk {chunk} is not whole on rank {found[chunk]:g}: it makes {hops}, and rank {ranks - 1} sends to rank 0"
     return wrong_value(found, mistakes, hint)
 
 
@@ -101,7 +101,7 @@ def messages_and_bytes_of_a_ring(answer: object) -> Feedback:
                 "d-hops",
                 "when a chunk reaches the rank before its first, it has met all ranks: D-1 hops, not D, in each half",
             ),
-            (6, "tree", "2 log2 D is what a tree needs: in a ring each message goes to the next rank"),
+            (6, "tree", "a tree needs 2 log2 D messages: in a ring each message goes to the next rank"),
             (ranks, "ranks-not-steps", "8 is the number of ranks: count the steps of both halves"),
         ]
         hint = f"a rank does not send {messages:g} messages: one a step, in both halves"
@@ -114,7 +114,7 @@ def messages_and_bytes_of_a_ring(answer: object) -> Feedback:
             (float(steps), "not-cut", "no message carries all gradients of a rank: it carries one chunk of 8"),
             (1.75e-9, "gigabytes", "this is in GB: give bytes"),
         ]
-        hint = f"{share:g} times its gradients is not what a rank sends: 14 messages of one chunk each"
+        hint = f"a rank does not send {share:g} times its gradients: it sends 14 messages of one chunk each"
         return wrong_value(share, mistakes, hint, within=1e-12 if share < 1e-6 else 1e-3, code="wrong-bytes")
     if together != steps * ranks:
         hint = f"all ranks together do not send {together:g} messages: every rank sends in every step"

@@ -68,7 +68,11 @@ def count_the_bytes(answer: object) -> Feedback:
     return wrong_value(
         value,
         [
-            (stages * steps * size, "no-scales", "the scales are missing: each message has one of 4 bytes, or nobody can decode it"),
+            (
+                stages * steps * size,
+                "no-scales",
+                "the scales are missing: each message has a scale of 4 bytes, without which it cannot be decoded",
+            ),
             (truth / stages, "one-ring-alone", "this is the ring of one stage: there are 4"),
             (
                 truth / 2,
@@ -134,13 +138,13 @@ def predict_the_error(answer: object) -> Feedback:
             (
                 3 * of_four,
                 "proportional",
-                "three times the ranks is not three times the error: the law is (D-1)/2 + 1, and the 1 does not grow",
+                "three times the ranks do not give three times the error: the law is (D-1)/2 + 1, and the 1 does not grow",
             ),
-            (one * (ranks - 1) / 2, "no-last-rounding", "this lacks the 1: the finished chunk is rounded as well"),
-            (one * ranks, "full-roundings", "not every rounding counts fully: the sum of k ranks is k/D of the final one"),
+            (one * (ranks - 1) / 2, "no-last-rounding", "this lacks the term 1 of the law: the finished chunk is rounded as well"),
+            (one * ranks, "full-roundings", "not every rounding has the full error: the sum of k ranks is k/D of the final sum"),
             (2 * one, "one-shot", "this is the one-shot all-reduce, whose error does not grow"),
             (2 * truth, "stochastic", "this is stochastic rounding: rounding to the nearest has half of that error"),
-            (truth**0.5, "root", "this is the root of it: the NMSE is a mean square"),
+            (truth**0.5, "root", "this is the square root of the NMSE, which is a mean square"),
             (9 * of_four, "squared", "the NMSE grows with D, not with its square"),
         ],
         f"the NMSE is not {value:.2g}: the law is c²/(12·127²)·((D-1)/2 + 1)",
@@ -167,7 +171,11 @@ def a_wire_format_on_a_budget(answer: object) -> Feedback:
         sentences.append(f"{nbytes - budget:,} bytes too many: {why}")
     if error > most:
         codes.append("ring-rounds-too-often" if algorithm == "ring" else "blocks-too-large")
-        why = "a ring of 32 rounds its sums again and again" if algorithm == "ring" else "fewer numbers to a scale make a smaller scale"
+        why = (
+            "a ring of 32 ranks rounds its sums 31 times and the finished chunks once more"
+            if algorithm == "ring"
+            else "fewer numbers to a scale make a smaller scale"
+        )
         sentences.append(f"the error is {error / most:.1f} times too large: {why}")
     summary = f"{wire} by {algorithm}: {nbytes:,} bytes a rank, NMSE {error:.1e}"
     if sentences:

@@ -93,8 +93,8 @@ def nine_tenths_of_four(answer: object) -> Feedback:
     if speedup >= least > _step_of_the_report(max(count - 1, 1)).speedup:
         return right(f"{reached}; fill, drain and ring cost the same whatever M is, and weigh less the more there is to do")
     mistakes: list[Mistake] = [
-        (9, "bubble-alone", f"9 come from the bubble alone, M/(M+1): the ring takes its 40 ms as well, and {reached}"),
-        (24, "both-replicas", f"24 are those of both replicas: M counts the microbatches of one, and {reached}"),
+        (9, "bubble-alone", f"9 comes from the bubble alone, M/(M+1): the ring takes its 40 ms as well, and {reached}"),
+        (24, "both-replicas", f"24 is the number for both replicas: M counts the microbatches of one, and {reached}"),
         (6, "shared", f"6 would be right if the replicas shared the 12: M counts the microbatches of one, and {reached}"),
     ]
     if speedup >= least:

@@ -30,7 +30,7 @@ def microbatches_of_a_replica(answer: object) -> Feedback:
             (
                 batch * replicas // size,
                 "a-batch-each",
-                "72 would be right if each replica had a global batch of its own, three times as large: they share one",
+                "72 would be right if each replica had a global batch of its own: the replicas share one",
             ),
             (
                 batch / (size * stages),
@@ -215,8 +215,8 @@ def a_rate_that_hides_the_fault(answer: object) -> Feedback:
                 "same-rate",
                 "with the same rate the published ring takes smaller steps: by what does it divide, and what has it added up?",
             ),
-            (1 / replicas, "inverted", "this is how long its steps are: the factor makes up for it"),
-            (replicas - 1, "d-minus-1", "D - 1 hops carry a chunk round, but the division is by D"),
+            (1 / replicas, "inverted", "this is the length of its steps: the factor is the inverse"),
+            (replicas - 1, "d-minus-1", "a chunk makes D - 1 hops, but it is divided by D"),
             (2 * (replicas - 1), "hops", "2(D-1) is the number of hops: what is a chunk divided by at the end?"),
             (
                 replicas**2,

@@ -86,8 +86,8 @@ def too_early(answer: object) -> Feedback:
             return wrong("in-time", f"{op} starts at {start:g} ms, and {last} ends at {ready:g} ms: in time")
     if missing:
         where = " and on ".join(f"stage {stage}" for stage in sorted(missing))
-        how = "write down when each starts and ends where nobody waits, and compare"
-        return wrong("more-are-early", f"more start too early, on {where}: {how}")
+        how = "write down the start and the end of each operation without waiting, and compare"
+        return wrong("more-are-early", f"more operations start too early, on {where}: {how}")
     return right("the forward has no input at all, and the gradients of the backwards end 30 and 80 ms after these begin: no total tells")
 
 
@@ -109,8 +109,8 @@ def who_holds_the_lock(answer: object) -> Feedback:
         mistakes=[
             (4160, "forwards-included", "this has the forwards as well: a product of matrices releases the lock"),
             (1600, "forwards-alone", "these are the forwards: they release the lock, and the backwards hold it"),
-            (640, "one-device-alone", "this is one device: there are four, and one lock for all of them"),
-            (1280, "one-replica-alone", "this is one replica, or one stage: the lock is one for all four threads"),
+            (640, "one-device-alone", "this is one device: there are four, and they share one lock"),
+            (1280, "one-replica-alone", "this is one replica, or one stage: all four threads share one lock"),
             (1210, "step-of-sleeping-threads", "this is the step of threads that sleep"),
             (1170, "pipeline-of-sleeping-threads", "this is the pipeline of threads that sleep"),
             (80, "one-backward", "this is one backward: every device runs 8 of them"),

@@ -33,7 +33,7 @@ def eight_for_four(answer: object) -> Feedback:
             (
                 0.86,
                 "report",
-                "this is the report's: its 1210 ms are those of reading A with 8 microbatches for each replica",
+                "this is the report's speedup: its 1210 ms are the step of reading A with 8 microbatches for each replica",
             ),
             (
                 2 * alone / eight,
@@ -98,13 +98,13 @@ def the_goal(answer: object) -> Feedback:
         batch = f"{32 * 2 * count:,} samples in place of the report's 256"
         return right(f"{reached}; that is a global batch of {batch}: a deep pipeline has to be fed")
     mistakes: list[Mistake] = [
-        (28, "bubble-alone", f"28 come from the bubble alone, M = 4(K-1): the rings take their 10 ms as well, and {reached}"),
+        (28, "bubble-alone", f"28 comes from the bubble alone, M = 4(K-1): the rings take their 10 ms as well, and {reached}"),
         (
             38,
             "rings-of-two-stages",
             f"38 would be right with the 20 ms of two stages: a stage of eight has a quarter of their gradients, and {reached}",
         ),
-        (62, "both-replicas", f"62 are those of both replicas: M counts the microbatches of one, and {reached}"),
+        (62, "both-replicas", f"62 is the number for both replicas: M counts the microbatches of one, and {reached}"),
         (
             29,
             "reading-a",
@@ -204,8 +204,9 @@ def a_plan(answer: object) -> Feedback:
     if used.total > A100_80GB.memory:
         need = f"it needs {used.total / 1e9:.1f} of 80 GB: states {used.states / 1e9:.1f}, activations {used.activations / 1e9:.1f}"
         if used.activations > used.states and microbatch > 1:
-            return wrong("activations-do-not-fit", f"{need}; smaller microbatches hold less")
-        divides = "tensor divides both, pipeline the states alone (its first stage holds a microbatch for each stage), data neither"
+            return wrong("activations-do-not-fit", f"{need}; smaller microbatches need less")
+        pipeline_divides = "pipeline divides only the states, since its first stage holds a microbatch for each stage"
+        divides = f"tensor divides both; {pipeline_divides}; data divides neither"
         return wrong("states-do-not-fit", f"{need}; {divides}")
     simple = (each for each in search(model, GPUS, A100_80GB, BATCH).found if each.plan.recompute == "none" and each.plan.chunks == 1)
     best = next(each for each in simple if not each.plan.sequence_parallel)

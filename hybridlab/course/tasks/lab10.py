@@ -40,9 +40,9 @@ def as_fast_as_one(answer: object) -> Feedback:
             (
                 cut_pipeline("1f1b", 2, 32, 16).makespan / makespan,
                 "against-two-devices",
-                "this compares with 2 devices: a speedup is against one",
+                "this compares with 2 devices: a speedup compares with one",
             ),
-            (makespan / alone, "inverted", "this is the other way round: the time of one device alone stands above the line"),
+            (makespan / alone, "inverted", "this is the inverse: divide the time of one device alone by the time of the 16"),
             (
                 cut_pipeline("1f1b", 16, 32).makespan / makespan,
                 "against-no-latency",
@@ -59,13 +59,13 @@ def as_fast_as_one(answer: object) -> Feedback:
         return wrong_value(speedup, mistakes, hint, 0.006, code="wrong-speedup")
     if not near(efficiency, true / 16, 0.006):
         mistakes = [
-            (1 - true / 16, "bubble-ratio", "this is the bubble ratio, and the efficiency is the rest of 1"),
+            (1 - true / 16, "bubble-ratio", "this is the bubble ratio, and the efficiency is 1 minus it"),
             (100 * true / 16, "per-cent", "the efficiency is a share from 0 to 1"),
             (true / 2, "divided-by-2", "divide it by all 16 devices"),
             (true / 32, "divided-by-microbatches", "divide it by the devices, not by the microbatches"),
             (1 - formulas.bubble_ratio(16, 32), "efficiency-without-latency", "this is M/(M+K-1), the efficiency without latency"),
         ]
-        hint = "the efficiency is the speedup of one device among the 16"
+        hint = "the efficiency is the speedup divided by the 16 devices"
         return wrong_value(efficiency, mistakes, hint, 0.006, about="the speedup is right; ", code="wrong-efficiency")
     lost = "half of the time is lost, and more to messages than to fill and drain"
     return right(f"within one pipeline the efficiency is one minus the bubble ratio: {lost}")
@@ -87,7 +87,7 @@ def buy_the_time_back(answer: object) -> Feedback:
     for device in range(3):
         if min(warmups[device], 15) < min(warmups[device + 1], 15):
             waits = f"device {device + 1} waits for a forward that device {device} runs only after its first backward"
-            return wrong("deadlock", f"these devices wait for ever: {waits}, and that backward comes from device {device + 1}")
+            return wrong("deadlock", f"these devices wait for ever: {waits}, and that backward needs device {device + 1}")
     timeline, fastest = warmed_up([int(value) for value in warmups]), formulas.gpipe_makespan(4, 16, 12.5, 25, 16)
     activations = timeline.peak_activations.sum()
     summary = f"makespan {timeline.makespan:g} ms, {activations:g} activations in all"

@@ -43,7 +43,7 @@ def fold_it_twice(answer: object) -> Feedback:
         (
             [0, 1, 2, 1] * 3,
             "one-stage-a-turn",
-            "a turn takes two stages: where a chunk ends, the next one begins on the same device",
+            "at a turn two stages are on one device: where a chunk ends, the next one begins on the same device",
         ),
     ]
     outside = [value for value in values if value not in range(devices)]
@@ -97,7 +97,7 @@ def messages_of_a_step(answer: object) -> Feedback:
         (
             2 * chunks * devices * microbatches,
             "one-an-operation",
-            "this is one for each operation: the last forward and the last backward send none",
+            "this is one message for each operation: the last forward and the last backward send none",
         ),
     ]
     hint = f"not {value:g} messages; count how often one microbatch changes the device, there and back"

@@ -36,7 +36,7 @@ def _wrong_bubbles(forward: float, input_gradient: float, weight_gradient: float
     others, term = 5, forward + input_gradient - weight_gradient
     bubble = timeline.makespan - timeline.busy[0]
     return [
-        (others * term, "paper-term", "F + I - W is not all: a wait cannot be shorter than nothing, however long W is"),
+        (others * term, "paper-term", "(K-1)(F + I - W) is not the whole rule: no wait is negative, however long W is"),
         (
             others * input_gradient,
             "input-gradients-alone",
@@ -53,9 +53,9 @@ def _wrong_bubbles(forward: float, input_gradient: float, weight_gradient: float
             "(K-1)(F + I) would be the bubble without any weight gradient to fill it",
         ),
         (others * (term + 2 * weight_gradient), "1f1b", "this is 1F1B's bubble, (K-1)(F + B): in ZB-H1 only I is waited for"),
-        (others * (term - weight_gradient), "zb-h2", "this is F + I - 2W, ZB-H2's: ZB-H1 has half of its warm-up"),
+        (others * (term - weight_gradient), "zb-h2", "this is ZB-H2's bubble, with F + I - 2W: ZB-H1 has half of its warm-up"),
         (6 * bubble / others, "all-devices", "this counts all 6 devices: a microbatch has 5 others to pass"),
-        (bubble / others, "one-device-alone", "this is one device's part: a microbatch has 5 to pass"),
+        (bubble / others, "one-device-alone", "this is the wait for one device: a microbatch has 5 to pass"),
         (timeline.makespan, "whole-step", "this is the whole step: take away the work of a device, M(F + I + W)"),
         (100 * timeline.bubble_ratio, "per-cent", "this is the bubble ratio in per cent: give ms"),
         (timeline.bubble_ratio, "bubble-ratio", "this is the bubble ratio: give ms"),
@@ -90,7 +90,7 @@ def two_rates(answer: object) -> Feedback:
         (
             (makespan - span) / makespan,
             "difference-of-ends",
-            "this is the difference of the two ends: take the work away from each",
+            "this is the difference between makespan and span: take the work away from each",
         ),
     ]
     hint = f"not {values[place]:g}; {definitions}"

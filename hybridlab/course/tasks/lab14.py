@@ -142,9 +142,9 @@ def whose_idle_time(answer: object) -> Feedback:
         (
             (imbalance, schedule),
             "swapped",
-            "these are the right two, the other way round: what is left if the step took 504 ms is the imbalance",
+            "these are the right numbers in the wrong order: a step of 504 ms, the work of the busiest device, has only the imbalance",
         ),
-        ((schedule / 4, imbalance / 4), "one-device", "these are means of a device: the question is about all four"),
+        ((schedule / 4, imbalance / 4), "one-device", "these are means over the devices: the question is about all four together"),
         (
             (schedule / 4, imbalance),
             "schedule-of-one-device",
@@ -153,7 +153,7 @@ def whose_idle_time(answer: object) -> Feedback:
         (
             (schedule + imbalance, 0.0),
             "no-imbalance",
-            "compared with the mean of the busy times everything is bubble: compare with the busiest device",
+            "compared with the mean busy time there is no imbalance: compare with the busiest device",
         ),
         (
             (480.0, 264.0),
@@ -202,7 +202,7 @@ def where_to_cut(answer: object) -> Feedback:
     if times[slow] == 20:
         hint = "no cut has a lighter heaviest device, but the places of the heavy ones matter: which devices wait in fill and drain?"
         return wrong("heavy-devices-late", takes, hint)
-    hint = "give it fewer layers, or, if it is the last, let the output layer stand with fewer blocks"
+    hint = "give it fewer layers; if it is the last device, put fewer blocks beside the output layer"
     return wrong("too-heavy", takes, hint)
 
 
