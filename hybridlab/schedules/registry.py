@@ -210,7 +210,7 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     chunks = family.fewest_chunks if chunks is None else whole_number(chunks, "chunks")
     refusal = family.refusal(devices, microbatches, chunks)
     if refusal:
-        raise UnsupportedSize(refusal)
+        raise UnsupportedSize(refusal, "unsupported-size")
     slots = family.rule(devices, microbatches, chunks)
     schedule = Schedule.from_slots(family.name, slots, family.device_of(devices, chunks), family.copies)
     if schedule.microbatches != microbatches:
