@@ -12,8 +12,9 @@ from misuse import CIRCLE, BrokenRepr, junk
 from notebooks import LABS, Cell
 from solutions import solutions, solutions_of, task_cells
 
+from hybridlab import HybridLabError
 from hybridlab.course import tasks
-from hybridlab.course.tasks import TASKS, Feedback, check, task
+from hybridlab.course.tasks import TASKS, Feedback, Task, check, checking, task
 from hybridlab.course.tasks.checking import right
 
 each_task = pytest.mark.parametrize("key", TASKS)
@@ -135,6 +136,15 @@ def test_an_unknown_task_names_the_nearest() -> None:
 def test_a_task_is_registered_once() -> None:
     with refusal("exists-already", "lab02.t1"):
         task("lab02.t1", title="again", prompt="do it again")(lambda answer: right("done"))
+
+
+@pytest.mark.parametrize(("error", "code"), [(HybridLabError("no", "no-drain"), "no-drain"), (HybridLabError("no"), "refused")])
+def test_an_error_of_a_judge_brings_its_code(error: HybridLabError, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(answer: Any) -> Feedback:
+        raise error
+
+    monkeypatch.setitem(checking._TASKS, "lab99.t1", Task("lab99.t1", "never", "do nothing", 1, judge))
+    assert check("lab99.t1", 1) == Feedback(False, ("no",), "lab99.t1", code)
 
 
 def test_feedback_reads_as_text() -> None:
