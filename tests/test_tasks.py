@@ -82,23 +82,29 @@ def test_the_solution_passes(key: str) -> None:
 @each_task
 def test_nothing_handed_in_is_no_answer(key: str) -> None:
     expected = Feedback(False, (f"nothing handed in yet: {TASKS[key].prompt}",), key, "nothing-handed-in")
-    other = {f"{place}: {named(nothing)}": told for place, nothing in enumerate(NOTHING) if (told := check(key, nothing)) != expected}
+    other = {f"{place}: {named(nothing)}": verdict for place, nothing in enumerate(NOTHING) if (verdict := check(key, nothing)) != expected}
     assert not other
 
 
 @each_task
 def test_cheating_and_junk_get_a_sentence(key: str) -> None:
     feedback = {f"{place}: {named(answer)}": check(key, answer) for place, answer in enumerate(CHEATS + JUNK)}
-    assert not {name: told for name, told in feedback.items() if told.passed}
-    assert not {name: told for name, told in feedback.items() if any(len(message) <= 20 for message in told.messages)}
-    assert not {name: told.code for name, told in feedback.items() if not CODE.fullmatch(told.code) or told.code == "passed"}
+    assert not {name: verdict for name, verdict in feedback.items() if verdict.passed}
+    assert not {name: verdict for name, verdict in feedback.items() if any(len(message) <= 20 for message in verdict.messages)}
+    assert not {name: verdict.code for name, verdict in feedback.items() if not CODE.fullmatch(verdict.code) or verdict.code == "passed"}
 
 
 @given(answer=junk)
 def test_any_answer_gets_feedback(answer: Any) -> None:
     feedback = {key: check(key, answer) for key in TASKS}
-    assert not {key: told for key, told in feedback.items() if told.task != key or not told.messages or len(repr(told)) >= 10_000}
-    assert not {key: told.code for key, told in feedback.items() if not CODE.fullmatch(told.code) or told.passed != (told.code == "passed")}
+    assert not {
+        key: verdict for key, verdict in feedback.items() if verdict.task != key or not verdict.messages or len(repr(verdict)) >= 10_000
+    }
+    assert not {
+        key: verdict.code
+        for key, verdict in feedback.items()
+        if not CODE.fullmatch(verdict.code) or verdict.passed != (verdict.code == "passed")
+    }
 
 
 @each_task
@@ -149,10 +155,10 @@ def test_an_error_of_a_judge_brings_its_code(error: HybridLabError, code: str, m
 
 def test_feedback_reads_as_text() -> None:
     grid = "device 0: " + " ".join(f"0F{microbatch}" for microbatch in range(40))
-    told = repr(Feedback(False, (f"{'a word and ' * 20}the end\n{grid}",), "lab02.t1")).splitlines()
-    assert told[0] == "lab02.t1: not yet"
-    assert told[-1] == f"  {grid}", "the grid stays whole"
-    assert all(len(line) <= 72 for line in told[:-1])
+    lines = repr(Feedback(False, (f"{'a word and ' * 20}the end\n{grid}",), "lab02.t1")).splitlines()
+    assert lines[0] == "lab02.t1: not yet"
+    assert lines[-1] == f"  {grid}", "the grid stays whole"
+    assert all(len(line) <= 72 for line in lines[:-1])
 
 
 @each_lab

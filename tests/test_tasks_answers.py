@@ -65,29 +65,29 @@ def codes_given(judge: Callable[..., Any]) -> set[tuple[str, str]]:
     return found
 
 
-def test_every_task_has_wrong_answers_to_be_told_apart() -> None:
+def test_every_task_has_wrong_answers() -> None:
     assert {key for key, *_ in listed("WRONG")} == set(TASKS)
 
 
 @each_task
 def test_another_way_to_write_the_right_answer_passes(key: str) -> None:
     feedback = [(answer, check(key, answer)) for task, answer in listed("RIGHT") if task == key]
-    assert not [(answer, told) for answer, told in feedback if not told.passed or told.code != "passed"]
+    assert not [(answer, verdict) for answer, verdict in feedback if not verdict.passed or verdict.code != "passed"]
 
 
 @each_task
 def test_each_wrong_answer_gets_the_code_of_its_mistake(key: str) -> None:
     feedback = [(answer, code, words, check(key, answer)) for task, answer, code, *words in listed("WRONG") if task == key]
-    assert not [(answer, told) for answer, _, _, told in feedback if told.passed]
-    assert not [(answer, code, told.code) for answer, code, _, told in feedback if told.code != code]
-    assert not [(words, told) for _, _, words, told in feedback if not all(word in " ".join(told.messages) for word in words)]
-    told = Counter(each.messages for *_, each in feedback)
-    assert len(told) >= told.total() - 2, told  # two answers with one mistake may share one, and junk of two types
+    assert not [(answer, verdict) for answer, _, _, verdict in feedback if verdict.passed]
+    assert not [(answer, code, verdict.code) for answer, code, _, verdict in feedback if verdict.code != code]
+    assert not [(words, verdict) for _, _, words, verdict in feedback if not all(word in " ".join(verdict.messages) for word in words)]
+    messages = Counter(verdict.messages for *_, verdict in feedback)
+    assert len(messages) >= messages.total() - 2, messages  # two answers with one mistake may share one, and junk of two types
 
 
 @each_task
 def test_a_sentence_of_a_task_has_a_code_of_its_own(key: str) -> None:
-    """In the source of the judge and of its helpers; the answers that are listed meet most of them."""
+    """In the source of the judge and of its helpers; the answers that are listed meet all of them."""
     given = codes_given(TASKS[key].judge)
     assert not {code for code, _ in given if not CODE.fullmatch(code) or code in OF_NO_MISTAKE}
     assert not {code: several for code, _ in given if len(several := {each for name, each in given if name == code}) > 1}
