@@ -16,7 +16,6 @@ from hybridlab.course.tasks import check
 from hybridlab.course.tasks.rings import FAULTS, LETTERS, RingPlan, contributions, contributors, fault_of, faulty_ring
 from hybridlab.course.tasks.rules import Formula
 
-RIGHT = {"reduce-scatter": "(r - s) % D", "all-gather": "(r + 1 - s) % D"}
 FOUND = {letter: next(name for name, plan in FAULTS.items() if plan is fault_of(letter)) for letter in LETTERS}
 PASSING = {"equal": "BCD", "bytes": "BDE", "same": "none", "mean": "none"}
 
