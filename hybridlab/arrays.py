@@ -22,7 +22,7 @@ def readonly(array: Array) -> Array:
 
 
 def one_object(value: object) -> npt.NDArray[Any]:
-    """Return a 0-dimensional object array that holds ``value``, where ``np.array(value)`` would make an axis out of a sequence.
+    """Return a 0-dimensional object array that holds ``value``; ``np.array`` would turn a sequence into an axis.
 
     >>> one_object((1, 2)).shape
     ()

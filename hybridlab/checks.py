@@ -131,7 +131,7 @@ def true_or_false(value: object, name: str) -> bool:
 
 
 def unit_of_time(value: object) -> str | None:
-    """Return ``value`` if it is a unit of time ("s", "ms", "us") or None, which stands for time slots without a length; else raise.
+    """Return ``value`` if it is a unit of time ("s", "ms", "us") or None (time slots without a length), or raise.
 
     >>> unit_of_time("ms")
     'ms'

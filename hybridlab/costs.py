@@ -51,8 +51,8 @@ class Costs(Frozen):
         What an overlapped pair saves, from 0 to 1. Such a pair is a forward F and a full backward B that a device runs at the same
         time; it takes F + B - overlap x min(F, B). Schedules without such pairs do not use this value.
     p2p_between : array_like, shape (devices - 1,) or (devices, devices), optional
-        Latencies that differ from link to link, in place of ``p2p``. Either one for each pair of neighbours, where value d holds
-        between the devices d and d + 1 in both directions; or a matrix [from, to] with zeros on its diagonal. In costs for all
+        Latencies that differ from link to link, in place of ``p2p``. Either one for each pair of neighbours: value d holds
+        between the devices d and d + 1 in both directions. Or a matrix [from, to] with zeros on its diagonal. In costs for all
         ranks of a mesh, the devices are the ranks. There is no axis for settings.
     unit : str or None
         The unit of all times: "s", "ms", "us", or None for time slots without a length.
@@ -188,7 +188,7 @@ class Costs(Frozen):
         """
         sender, receiver = _device_numbers(sender, "sender"), _device_numbers(receiver, "receiver")
         if sender.shape != receiver.shape:
-            raise HybridLabError(f"every sender has one receiver, but there are {sender.size} and {receiver.size}", "wrong-length")
+            raise HybridLabError(f"sender and receiver must have the same length, not {sender.size} and {receiver.size}", "wrong-length")
         if self.p2p_between is None:
             return np.broadcast_to(self.p2p[..., 0], (sender.size, *self.batch))
         last = max(sender.max(initial=0), receiver.max(initial=0))
@@ -200,7 +200,7 @@ class Costs(Frozen):
         else:
             apart = np.flatnonzero(np.abs(sender - receiver) != 1)
             if apart.size:
-                message = f"a message goes from device {sender[apart[0]]} to device {receiver[apart[0]]}, which are no neighbours"
+                message = f"a message goes from device {sender[apart[0]]} to device {receiver[apart[0]]}, which are not neighbours"
                 raise HybridLabError(f"{message}: give p2p_between as a matrix of {count} x {count}, [from, to]", "no-link")
             late = self.p2p_between[np.minimum(sender, receiver)]
         return np.broadcast_to(late.reshape(-1, *(1 for _ in self.batch)), (sender.size, *self.batch))
@@ -229,7 +229,7 @@ class Costs(Frozen):
         """
         device = whole_number(device, "device", at_least=0)
         if not (isinstance(kind, str) and kind in CODE):
-            raise HybridLabError(f"{short_repr(kind)} is no kind of operation: use F, B, I or W", "unknown-operation")
+            raise HybridLabError(f"{short_repr(kind)} is not a kind of operation: use F, B, I or W", "unknown-operation")
         if device >= (self.devices or device + 1):
             raise HybridLabError(f"the costs are for devices 0 to {(self.devices or 1) - 1}, not {device}", "out-of-range")
         value = self.table(self.devices or 1, chunks)[CODE[Kind(kind)], device if self.devices else 0]
@@ -260,10 +260,12 @@ class Costs(Frozen):
         number = self.devices if of is None else whole_number(of, "of")
         if number is None:
             raise HybridLabError(
-                "these costs are the same on every device: say of how many, as in slower([0], 1.5, of=4)", "missing-argument"
+                "these costs are the same for all devices: give the number of devices, as in slower([0], 1.5, of=4)", "missing-argument"
             )
         if self.devices not in (None, number):
-            raise HybridLabError(f"these costs are for {self.devices} devices, not {number}: leave of out", "conflicting-arguments")
+            raise HybridLabError(
+                f"these costs are for {self.devices} devices, not {number}: leave out the argument of", "conflicting-arguments"
+            )
         by = times(factor, "factor")
         if by.ndim:
             raise HybridLabError(f"factor must be one number for all the devices named, not {short_repr(factor)}", "wrong-shape")
@@ -330,7 +332,7 @@ def _latencies_between(value: Any) -> Floats:
     if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[0] != array.shape[1]):
         raise HybridLabError(f"{wanted}, not of shape {array.shape}", "wrong-shape")
     if array.ndim == 2 and np.diag(array).any():
-        raise HybridLabError("p2p_between must have 0 from every device to itself: no message goes there", "not-zero")
+        raise HybridLabError("the diagonal of p2p_between must be 0: no device sends a message to itself", "not-zero")
     return array
 
 

@@ -19,7 +19,7 @@ RECOMPUTE = ("none", "selective", "full")
 WHOLE = (4 + 7 + 4 + 7, 2 * (5 + 6) + 2 * 10 + 4)
 # Bytes per token and hidden unit that tensor parallelism divides: GeLU and its bias on 4h numbers, and a copy of the attention's output.
 SHARED = (16 + 4, 24 + 8 + 6 + 4)
-# Bytes per attention score, of which a sample has a x s x s: softmax (2 read, 2 written) and dropout.
+# Bytes per attention score: softmax (2 read, 2 written) and dropout. A sample has a x s x s scores.
 SCORES = (4 + 5, 5 + 6)
 # Bytes per score that the matrix products before and after the softmax move: two products forward, four backward. The other operands
 # of these products (query, key, value, output and their gradients) move 8 bytes forward and 16 backward per token and hidden unit.
@@ -95,7 +95,7 @@ class Transformer:
         if self.hidden % self.heads:
             near = max(self.hidden // self.heads, 1) * self.heads
             message = f"{self.hidden} is not a multiple of {self.heads}; try {near} or {near + self.heads}"
-            raise UnsupportedSize(f"each head has hidden / heads units: hidden {message}", "not-divisible")
+            raise UnsupportedSize(f"hidden must be a multiple of heads: {message}", "not-divisible")
 
     @property
     def layer_parameters(self) -> int:
@@ -196,7 +196,7 @@ class Transformer:
         """Return the bytes that one layer keeps on one GPU for one microbatch, from its forward to its backward.
 
         No recomputation keeps sbh (10 + 24/t + 5as/(ht)) bytes, selective recomputation sbh (10 + 24/t), full recomputation 2sbh, which
-        is the input of the layer. Sequence parallelism also divides the 10 and the 2 by t. The arguments are those of
+        is the input of the layer. Sequence parallelism also divides the 10 and the 2 by t. The arguments are the same as in
         :meth:`layer_work`.
 
         References

@@ -37,7 +37,7 @@ class MovedModules:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module its own spec back: the import system has just put that of the old name in its place."""
+        """Restore the spec of the module, which the import system has replaced by the spec of the old name."""
         module.__spec__ = module.__spec__ and module.__spec__.loader_state
 
 

@@ -124,7 +124,7 @@ def _require_runs(runs: list[Any]) -> None:
             raise HybridLabError(f"simulate takes a Schedule and Costs, not {message}", "wrong-type")
     shapes = {costs.batch for _, costs in runs}
     if len(shapes) > 1:
-        raise HybridLabError(f"schedules side by side need costs with settings of one shape, not {sorted(shapes)}", "does-not-fit")
+        raise HybridLabError(f"schedules in one pass need costs whose settings have the same shape, not {sorted(shapes)}", "does-not-fit")
     settings = math.prod(next(iter(shapes), ()))
     operations = sum(schedule.kind.size for schedule, _ in runs)
     if operations * settings > MOST_CELLS:

@@ -24,7 +24,7 @@ ROUNDOFF = {"FP32": 2.0**-24, "FP16": 2.0**-11, "BF16": 2.0**-8}
 class Packet:
     """An encoded message: one code for each number and, in INT8, one scale for each block.
 
-    Its byte counts are those of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` makes packets.
+    Its byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` makes packets.
     """
 
     wire: "WireFormat"
@@ -186,7 +186,7 @@ def _row_of_numbers(values: npt.ArrayLike) -> Real:
     except ValueError:
         array = np.empty((0, 0))
     if array.ndim != 1 or array.dtype.kind not in "iuf":
-        raise HybridLabError(f"a message is a row of numbers, such as [0.5, -1.25], not {short_repr(values)}", "not-a-list")
+        raise HybridLabError(f"a message must be a list of numbers, such as [0.5, -1.25], not {short_repr(values)}", "not-a-list")
     return array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
 
 

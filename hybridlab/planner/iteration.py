@@ -14,7 +14,7 @@ from hybridlab.planner.plan import Plan, checked_profile, refuse_misfit
 from hybridlab.wire import FP16, WireFormat
 
 EFFICIENCY = 0.7514  # share of peak FLOP/s that matrix products reach, memory traffic apart: calibrate(megatron.TABLE_1, A100_80GB)
-LEAST_EFFICIENCY = 1e-6  # lower than that of any program, and high enough that no predicted time is infinite
+LEAST_EFFICIENCY = 1e-6  # no program has less, and with it all predicted times are finite
 MEMORY_SHARE = 0.9  # share of the peak memory bandwidth that streaming reaches
 # Bytes that Adam moves per parameter: gradient to FP32 6, check and unscale 8, norm 4, clip 8, update 28, weight to 16 bits 6, zero 2
 OPTIMISER_BYTES = 62
@@ -163,7 +163,7 @@ def predict(
 
 @lru_cache(maxsize=2**14)
 def ring_seconds(profile: Profile, ranks: int, together: int, nbytes: float) -> float:
-    """Return the seconds of a ring all-reduce of ``nbytes`` among ``ranks``, of which at most ``together`` are in one node.
+    """Return the seconds of a ring all-reduce of ``nbytes`` among ``ranks``, at most ``together`` of them in one node.
 
     Within a node, the time is the one measured on A100s; for a faster NVLink, the message size is scaled down. More ranks than were
     measured take the time of the largest measured number. Across nodes, the slowest link determines the time: the network ports of
@@ -187,7 +187,7 @@ def network_link(profile: Profile, ports: int = 1) -> Link:
 
 @lru_cache(maxsize=2**14)
 def message_seconds(profile: Profile, tensor: int, nbytes: float, near: bool, whole: bool) -> float:
-    """Return the seconds of one message of ``nbytes`` from the ``tensor`` GPUs of a stage to those of the next.
+    """Return the seconds of one message of ``nbytes`` from the ``tensor`` GPUs of a stage to the GPUs of the next stage.
 
     Each GPU sends one part, and the receivers gather all parts over NVLink, which takes half an all-reduce (Narayanan et al., arXiv
     2104.04473, sec. 4.1). If ``whole`` is False (sequence parallelism), each GPU needs only its part and nothing is gathered. If

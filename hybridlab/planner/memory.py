@@ -48,8 +48,8 @@ def memory(model: Transformer, plan: Plan) -> Memory:
     """Return the memory of the fullest GPU of a plan in bytes: a GPU of the first stage, or of the last if its logits take more.
 
     A parameter takes 16 bytes. The first stage holds activations as in :meth:`Transformer.activation_bytes`. The last of K stages
-    with v chunks holds those of K - (K-1)/v microbatches: before its first backward it runs the forwards of K microbatches on v - 1
-    chunks and of one microbatch on its last chunk.
+    with v chunks holds the activations of K - (K-1)/v microbatches: before its first backward it runs the forwards of K microbatches
+    on v - 1 chunks and of one microbatch on its last chunk.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Plan:
     (1536, 48)
     >>> Plan(tensor=8, pipeline=4, data=3, microbatch=1, global_batch=16)
     Traceback (most recent call last):
-    hybridlab.errors.UnsupportedSize: 3 replicas with microbatches of 1 take a global batch in steps of 3, not 16; try 15 or 18
+    hybridlab.errors.UnsupportedSize: 3 replicas with microbatches of 1 need a global batch that is a multiple of 3, not 16; try 15 or 18
     """
 
     tensor: int
@@ -70,7 +70,7 @@ class Plan:
         object.__setattr__(self, "sequence_parallel", true_or_false(self.sequence_parallel, "sequence_parallel"))
         step = self.microbatch * self.data
         if self.global_batch % step:
-            message = f"{self.data} replicas with microbatches of {self.microbatch} take a global batch in steps of {step}"
+            message = f"{self.data} replicas with microbatches of {self.microbatch} need a global batch that is a multiple of {step}"
             raise UnsupportedSize(f"{message}, not {self.global_batch}{_nearest_multiples(self.global_batch, step)}", "not-divisible")
         if self.chunks > 1 and self.pipeline == 1:
             message = f"{self.chunks} chunks need a pipeline of at least 2 stages: with one stage take chunks=1"

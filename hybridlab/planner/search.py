@@ -30,7 +30,7 @@ class Found(NamedTuple):
 class Search:
     """The plans of one search that fit in memory, fastest first, made by :func:`search`.
 
-    Its length, its items and its iteration are those of ``found``.
+    ``len``, indexing and iteration work as on ``found``.
 
     Attributes
     ----------
@@ -163,8 +163,8 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
             time = predict(model, plan, profile, efficiency=efficiency, must_fit=False)
             found.append(Found(plan, time.seconds, time.tflops_per_gpu, used))
     if not tried:
-        message = f"no plan deals {model.layers} layers, {model.heads} heads and {batch} samples out to {count} GPUs"
-        message += f" in nodes of {profile.gpus_per_node} evenly"
+        message = f"no plan divides {model.layers} layers, {model.heads} heads and {batch} samples evenly"
+        message += f" among {count} GPUs in nodes of {profile.gpus_per_node}"
         raise UnsupportedSize(f"{message}; try {other_gpus(model, count, profile, asked)}", "not-divisible")
     if not found:
         need, over = least_memory / 1e9, (least_memory - profile.memory) / 1e9

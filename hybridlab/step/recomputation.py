@@ -43,7 +43,7 @@ def recomputed_peak(schedule: Schedule, kept: float) -> Floats:
     [2.0, 2.0]
     """
     if not isinstance(schedule, Schedule):
-        raise HybridLabError(f"a schedule is what build() returns, not {short_repr(schedule)}", "not-a-schedule")
+        raise HybridLabError(f"schedule must be a Schedule, such as build('1f1b', 2, 4), not {short_repr(schedule)}", "not-a-schedule")
     share = times(kept, "kept")
     if share.ndim or share > 1:
         raise HybridLabError(f"kept is the part of an activation that stays, from 0 to 1, not {short_repr(kept)}", "out-of-range")

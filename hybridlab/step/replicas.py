@@ -14,7 +14,7 @@ from hybridlab.schedule import Operations, Schedule
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Replicated(Operations):
-    """The orders of all ranks of a mesh, whose replicas all run one schedule; :func:`replicate` makes it.
+    """The orders of all ranks of a mesh in which all replicas run the same schedule; :func:`replicate` makes it.
 
     Its devices are the ranks: rank = replica x K + device. ``paths``, ``copy_of``, ``stages``, ``chunks`` and ``microbatches`` describe
     one pipeline. The arrays hold the operations of all replicas, replica by replica. It is no :class:`Schedule`, because several ranks
@@ -68,7 +68,7 @@ def replicate(schedule: Schedule, replicas: int) -> Replicated:
     """
     if not isinstance(schedule, Schedule):
         raise HybridLabError(
-            f"what is replicated is the Schedule of one pipeline, such as build('1f1b', 2, 4), not {short_repr(schedule)}", "not-a-schedule"
+            f"replicate takes the Schedule of one pipeline, such as build('1f1b', 2, 4), not {short_repr(schedule)}", "not-a-schedule"
         )
     replicas = whole_number(replicas, "replicas")
     Mesh(schedule.devices, replicas)  # raises if there are too many devices

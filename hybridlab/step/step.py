@@ -314,7 +314,7 @@ def _ring_step(
         gradient_bytes = int(gradient_bytes)  # 1e9 is accepted as a whole number
     nbytes = whole_number(gradient_bytes, "gradient_bytes", at_least=0, at_most=2**60)
     if nbytes % BYTES_PER_GRADIENT:
-        raise HybridLabError(f"gradient_bytes must be even, {BYTES_PER_GRADIENT} bytes a parameter, not {nbytes}", "not-divisible")
+        raise HybridLabError(f"gradient_bytes must be even, {BYTES_PER_GRADIENT} bytes for each parameter, not {nbytes}", "not-divisible")
     pieces = _split_sizes(_split_sizes(np.array(nbytes // BYTES_PER_GRADIENT), chunks), ranks)
     sizes, place = np.unique(pieces, return_inverse=True)
     encoded = np.array([wire.nbytes(size) for size in sizes.tolist()])

@@ -22,7 +22,7 @@ class Spans(Frozen):
     """A table of spans of time: one array for each column, one element for each span.
 
     All columns but ``kind``, ``device``, ``start`` and ``end`` may hold -1: it does not apply, or it is not known. One number for a
-    whole column stands for all spans.
+    whole column is used for all spans.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Spans(Frozen):
     start, end : array of float, shape (settings..., spans)
         Times in the unit of the timeline.
     stage : array of int, shape (spans,)
-        For a message, the stage of the operation whose output it carries; for a hop, the stage whose gradients the ring averages.
+        For a message, the stage of the operation that made its content; for a hop, the stage of the gradients that the ring averages.
     microbatch : array of int, shape (spans,)
         For a message, the microbatch of that operation.
     chunk, step : array of int, shape (spans,)
@@ -73,7 +73,7 @@ class Spans(Frozen):
             object.__setattr__(self, name, readonly(_times(getattr(self, name), name)))
         if self.start.shape != self.end.shape:
             shapes = f"{self.start.shape} and {self.end.shape}"
-            raise HybridLabError(f"start and end of spans must have one shape, not {shapes}", "does-not-fit")
+            raise HybridLabError(f"start and end of spans must have the same shape, not {shapes}", "does-not-fit")
         if not (self.end >= self.start).all():
             raise HybridLabError("no span can end before it starts", "ends-before-start")
         for name in ("kind", "device", *DETAILS):
@@ -132,7 +132,7 @@ class Spans(Frozen):
         Returns
         -------
         list of dict
-            The keys are those of ``Timeline.to_rows``, then chunk, step, peer, nbytes. ``activations`` is None.
+            The same keys as in ``Timeline.to_rows``, then chunk, step, peer, nbytes. ``activations`` is None.
         """
         names = ("device", "kind", "stage", "microbatch", "start", "end", "chunk", "step", "peer", "nbytes")
         columns = zip(*(getattr(self, name).tolist() for name in ("row", *names)), strict=True)
@@ -182,7 +182,7 @@ def _times(value: Any, name: str) -> Floats:
         with np.errstate(over="ignore"):  # a longdouble above the range of float64 becomes inf, which is refused below
             array = given.astype(np.float64)
     if not array.ndim:
-        raise HybridLabError(f"{name} of spans must have one time a span, not {short_repr(value)}", "wrong-shape")
+        raise HybridLabError(f"{name} of spans must have one time for each span, not {short_repr(value)}", "wrong-shape")
     if not (np.abs(array) <= LATEST).all():  # false for NaN as well
         raise HybridLabError(f"every span must start and end at a finite time, within {LATEST:g} of 0", "not-finite")
     return array

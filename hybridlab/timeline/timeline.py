@@ -56,7 +56,7 @@ class Timeline(Frozen):
 
     def __post_init__(self) -> None:
         if not isinstance(self.schedule, Operations):
-            raise HybridLabError(f"a timeline is of a Schedule, not of {short_repr(self.schedule)}", "not-a-schedule")
+            raise HybridLabError(f"the schedule of a timeline must be a Schedule, not {short_repr(self.schedule)}", "not-a-schedule")
         unit_of_time(self.unit)
         for name in ("start", "end"):
             array = getattr(self, name)
@@ -64,11 +64,11 @@ class Timeline(Frozen):
             if not (shareable and array.size):
                 array = readonly(numbers(array, name))  # a copy; a read-only array is not copied
             if array.shape[-1:] != self.schedule.kind.shape:
-                wanted = f"{self.schedule.kind.size} values on the last axis, one an operation"
+                wanted = f"{self.schedule.kind.size} values on the last axis, one for each operation"
                 raise HybridLabError(f"{name} must have {wanted}, not shape {array.shape}", "wrong-shape")
             object.__setattr__(self, name, array)
         if self.start.shape != self.end.shape:
-            raise HybridLabError(f"start and end must have one shape, not {self.start.shape} and {self.end.shape}", "does-not-fit")
+            raise HybridLabError(f"start and end must have the same shape, not {self.start.shape} and {self.end.shape}", "does-not-fit")
         if not (self.start.min() >= -LATEST and self.end.max() <= LATEST):  # false for NaN as well
             raise HybridLabError(f"every operation must start and end at a finite time, within {LATEST:g} of 0", "not-finite")
         if not (self.end >= self.start).all():
@@ -138,10 +138,10 @@ class Timeline(Frozen):
         return readonly(alive)
 
     def blocking_operation(self) -> Ints:
-        """Return for each operation the row of the operation whose end let it start, shape (operations,).
+        """Return for each operation the row of the operation that it waited for, shape (operations,).
 
         If the device was idle before it started, this is the operation that made its input; else it is the operation before it on the
-        device. -1 stands for an operation that waited for none.
+        device. The row is -1 if the operation waited for none.
 
         Raises
         ------
