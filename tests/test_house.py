@@ -129,6 +129,31 @@ def test_files_stay_short(path: Path) -> None:
     assert length <= 400
 
 
+REFUSALS = {"HybridLabError", "InvalidSchedule", "Deadlock", "UnsupportedSize", "Refused"}
+
+
+@each_source
+def test_every_refusal_has_a_code(path: Path) -> None:
+    """The second argument of an error, or ``code``; a literal is lower-case words with hyphens."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in REFUSALS:
+            named = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
+            codes = [*node.args[1:2], *named]
+            assert len(codes) == 1, f"line {node.lineno}: the error has no code"
+            if isinstance(codes[0], ast.Constant):
+                assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", str(codes[0].value)), f"line {node.lineno}: {codes[0].value!r} is no code"
+
+
+def test_no_two_functions_or_classes_of_modules_share_a_name() -> None:
+    """A reader who looks a name up finds one thing. What Python itself calls, such as ``__getattr__``, is no name to look up."""
+    where: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("__"):
+                where.setdefault(node.name, []).append(module_of(path))
+    assert not {name: modules for name, modules in where.items() if len(modules) > 1}
+
+
 def loaded_by(statement: str) -> set[str]:
     """Top-level names of the modules that ``statement`` loads in a fresh interpreter."""
     program = f"import sys; {statement}; print(*{{name.partition('.')[0] for name in sys.modules}})"

@@ -167,18 +167,18 @@ def register(
         checked_text(text, f"a schedule's {what}")
     taken = next((known for known in _FAMILIES if known.lower() == name.lower()), None)
     if taken is not None:
-        raise HybridLabError(f"a schedule named {taken!r} is registered already: choose another name")
+        raise HybridLabError(f"a schedule named {taken!r} is registered already: choose another name", "duplicate-name")
     known_name(placement, get_args(Placement), "placement")
     fewest_chunks = whole_number(fewest_chunks, "fewest_chunks")
     chunk_step = whole_number(chunk_step, "chunk_step", at_least=0)
     least = whole_number(min_microbatches_per_device, "min_microbatches_per_device", at_least=0)
     for what, flag in {"whole_groups": whole_groups, "bidirectional": bidirectional}.items():
         if not isinstance(flag, bool):
-            raise HybridLabError(f"{what} must be True or False, not {short_repr(flag)}")
+            raise HybridLabError(f"{what} must be True or False, not {short_repr(flag)}", "not-true-or-false")
 
     def add(rule: Rule) -> Rule:
         if not callable(rule):
-            raise HybridLabError(f"a rule is a function of devices, microbatches and chunks, not {short_repr(rule)}")
+            raise HybridLabError(f"a rule is a function of devices, microbatches and chunks, not {short_repr(rule)}", "wrong-type")
         sizes = (placement, fewest_chunks, chunk_step, whole_groups, least, bidirectional)
         _FAMILIES[name] = Family(name, title, rule, summary, source, *sizes)
         return rule
@@ -196,10 +196,31 @@ def known_schedule(name: object) -> str:
 
 
 def build(name: str, devices: int, microbatches: int, chunks: int | None = None) -> Schedule:
-    """Return the schedule ``name``, in any case of its letters, for these sizes; ``chunks`` None takes the fewest it supports.
+    """Return a named schedule for these sizes.
 
-    Raises :class:`HybridLabError` for an unknown name, :class:`UnsupportedSize` for a size outside the schedule's rule.
+    Parameters
+    ----------
+    name : str
+        A name of ``REGISTRY``, in any case of its letters.
+    devices, microbatches : int
+        Numbers of devices and of microbatches.
+    chunks : int, optional
+        Model chunks on each device; the fewest that the schedule supports if it is not given.
 
+    Returns
+    -------
+    Schedule
+        Complete, and proven to run.
+
+    Raises
+    ------
+    HybridLabError
+        The name is unknown, or a size is not a whole number of at least 1.
+    UnsupportedSize
+        The schedule does not exist for these sizes; the message names sizes that it supports.
+
+    Examples
+    --------
     >>> print(build("1f1b", devices=2, microbatches=3))
     device 0: 0F0 0F1 0B0 0F2 0B1 0B2
     device 1: 1F0 1B0 1F1 1B1 1F2 1B2
@@ -214,5 +235,6 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     slots = family.rule(devices, microbatches, chunks)
     schedule = Schedule.from_slots(family.name, slots, family.device_of(devices, chunks), family.copies)
     if schedule.microbatches != microbatches:
-        raise HybridLabError(f"the rule of {family.name} gave {schedule.microbatches} microbatches, not {microbatches}")
+        message = f"the rule of {family.name} gave {schedule.microbatches} microbatches, not {microbatches}"
+        raise HybridLabError(message, "does-not-fit")
     return schedule

@@ -7,7 +7,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from hybridlab import A100_80GB, Plan, Transformer, predict, search
-from hybridlab.planner import network
+from hybridlab.planner import iteration
 from hybridlab.planner.search import plans
 
 TRILLION = Transformer(layers=128, hidden=25600, heads=160)
@@ -16,8 +16,8 @@ SECTION = "planner"
 
 def forget() -> None:
     """Forget the times of messages that are kept from one prediction to the next."""
-    network.ring_seconds.cache_clear()
-    network.message_seconds.cache_clear()
+    iteration.ring_seconds.cache_clear()
+    iteration.message_seconds.cache_clear()
 
 
 def some(benchmark: BenchmarkFixture) -> list[Plan]:
