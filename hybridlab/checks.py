@@ -354,7 +354,7 @@ def removed_arguments(positional: str = "", **arguments: str) -> Callable[[Calla
     ----------
     positional : str
         What to do instead of passing too many positional arguments. By default, the sentence of the first of ``arguments``.
-    **arguments : str
+    arguments : str
         Each removed argument, and what to do instead.
 
     Raises

@@ -176,7 +176,7 @@ class Timeline(Frozen):
 
         Parameters
         ----------
-        *setting : int
+        setting : int
             Indices on the axes of the settings, negative from the end.
 
         Raises
