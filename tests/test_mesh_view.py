@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from misuse import junk, refused_and_unchanged
 from profiles import examples
 
-from hybridlab import HybridLabError, Mesh, published
+from hybridlab import HybridLabError, Mesh
+from hybridlab.course import published
 from hybridlab.widgets import MeshView, mesh_view
 from hybridlab.widgets.mesh_view import MOST, mesh_data
 

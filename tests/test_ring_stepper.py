@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from misuse import junk, refused_and_unchanged
 from profiles import examples
 
-from hybridlab import HybridLabError, published
+from hybridlab import HybridLabError
+from hybridlab.course import published
 from hybridlab.collectives import Hop, ring_all_reduce
 from hybridlab.widgets import RingStepper
 from hybridlab.widgets.ring_stepper import MOST_RANKS, ranks_in_sum
