@@ -18,8 +18,8 @@ from misuse import junk, refused_and_unchanged
 from profiles import examples
 
 from hybridlab import HybridLabError
-from hybridlab.course import published
 from hybridlab.collectives import Hop, ring_all_reduce
+from hybridlab.course import published
 from hybridlab.widgets import RingStepper
 from hybridlab.widgets.ring_stepper import MOST_RANKS, ranks_in_sum
 
