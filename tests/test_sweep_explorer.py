@@ -138,7 +138,7 @@ def test_junk_is_refused_in_a_sentence_or_taken(shared: SweepExplorer, value: An
     [
         ({"y": "makespam"}, "unknown-name", "'makespam': did you mean 'makespan'"),
         ({"y": ()}, "empty", "y"),
-        ({"y": 3}, "wrong-type", "y is a column or several, not 3"),
+        ({"y": 3}, "not-a-list", "y is a column or several, not 3"),
         ({"labels": {"ptp": "Latency"}}, "unknown-name", "'ptp': did you mean 'p2p'"),
         ({"labels": {"p2p": 3}}, "not-text", "label of p2p must be a string, not 3"),
         ({"labels": ["p2p"]}, "wrong-type", "labels"),
