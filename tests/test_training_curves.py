@@ -117,7 +117,7 @@ def test_junk_is_refused_in_a_sentence_or_taken(shared: TrainingCurves, value: A
         ((), lambda: {(): some_run()}, alone, "wrong-type", "up to 500 finished runs"),
         (3, some_runs, alone, "not-a-list", "choices"),
         (("a|b", "c"), some_runs, alone, "malformed-name", "'a|b'"),
-        (("", "c"), some_runs, alone, "malformed-name", "1 to 40 characters"),
+        (("", "c"), some_runs, alone, "malformed-name", "1 to 40"),
         (("a", 2), some_runs, alone, "not-text", "name of a choice"),
         (("a",), some_runs, alone, "wrong-type", "('FP32', 'at random')"),
         (("a",), lambda: {"x": some_run()}, alone, "wrong-type", "'x'"),

@@ -86,8 +86,8 @@ class Bet(Question):
 
     def __init__(self, name: str, question: str, choices: Any = None, *, unit: str = "") -> None:
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            wanted = "letters, digits, dots, dashes or underscores, 64 at most, such as 'lab02.sooner'"
-            raise HybridLabError(f"the name of a bet is made of {wanted}, not {short_repr(name)}", "malformed-name")
+            wanted = "1 to 64 letters, digits, dots, dashes or underscores, such as 'lab02.sooner'"
+            raise HybridLabError(f"the name of a bet must have {wanted}, not {short_repr(name)}", "malformed-name")
         sentence = _one_line(question, "the question of a bet", LONGEST_QUESTION)
         answers = [] if choices is None else _choice_texts(choices)
         unit_text = _one_line(unit, "unit", LONGEST_UNIT, may_be_empty=True)
@@ -144,7 +144,7 @@ class Revealed(Question):
 
     def __init__(self, bet: Bet, truth: Any, why: str = "") -> None:
         if not isinstance(bet, Bet):
-            raise HybridLabError(f"a look back is at a bet, such as bet.reveal(27), not at {short_repr(bet)}", "wrong-type")
+            raise HybridLabError(f"a look back needs a bet, as in bet.reveal(27), not {short_repr(bet)}", "wrong-type")
         right = answer_to(truth, bet.choices, f"the truth about {bet.name}")
         reason = _one_line(why, "why", LONGEST_QUESTION, may_be_empty=True)
         super().__init__(
@@ -208,11 +208,11 @@ def _answer_text(answer: Answer) -> str:
 def _choice_texts(choices: Any) -> list[str]:
     """Return the choices as a list of two or more texts that differ by more than case."""
     if not isinstance(choices, (list, tuple)):  # the order of a set differs from run to run
-        raise HybridLabError(f'choices are a list of answers, such as ["GPipe", "1F1B"], not {short_repr(choices)}', "not-a-list")
+        raise HybridLabError(f'choices must be a list of answers, such as ["GPipe", "1F1B"], not {short_repr(choices)}', "not-a-list")
     texts = [_one_line(choice, "a choice", LONGEST_CHOICE) for choice in choices]
     if not 2 <= len(texts) <= MOST_CHOICES:
-        asked = "without choices it asks for a number"
-        raise HybridLabError(f"a bet has 2 to {MOST_CHOICES} choices, not {len(texts)}; {asked}", "wrong-length")
+        hint = "without choices it asks for a number"
+        raise HybridLabError(f"a bet has 2 to {MOST_CHOICES} choices, not {len(texts)}; {hint}", "wrong-length")
     seen: dict[str, str] = {}
     for text in texts:
         if text.lower() in seen:

@@ -65,7 +65,7 @@ def sorted_times(value: Any, name: str) -> list[float]:
     """
     values = one_or_several(value, name)
     if any(isinstance(each, Iterable) for each in values):
-        raise HybridLabError(f"{name} must be a number or several, not {short_repr(value)}", "not-a-number")
+        raise HybridLabError(f"{name} must be one number or several, not {short_repr(value)}", "not-a-number")
     return sorted({float(times(each, name)) for each in values})
 
 
@@ -95,5 +95,5 @@ def costs_of_one_setting(**arguments: Any) -> Costs:
     """Return the costs that these ``arguments`` of :class:`Costs` give, or refuse a batch of settings."""
     costs = Costs(**arguments)
     if costs.batch:
-        raise HybridLabError("the costs must be those of one setting: give each as one number, or one a device", "several-settings")
+        raise HybridLabError("the costs must be for one setting: give each as one number, or one for each device", "several-settings")
     return costs

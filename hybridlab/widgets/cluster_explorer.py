@@ -173,8 +173,8 @@ def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any,
     axes = {name: {each: each for each in whole_numbers(value, name)} for name, value in counts.items()}
     node, widest = min(each.gpus_per_node for each in profiles), max(axes["tensor"])
     if widest > node:  # beyond a node, the time of every layer would depend on the link
-        wanted = f"tensor is at most {node}, not {widest}; ask predict() for more"
-        raise HybridLabError(f"the explorer keeps a layer inside a node: {wanted}", "too-large")
+        wanted = f"tensor must be at most {node}, not {widest}; predict() takes more"
+        raise HybridLabError(f"in the explorer, a layer stays inside one node: {wanted}", "too-large")
     return {
         "model": {name: _instance(each, Transformer, "a model", "a Transformer") for name, each in _items_by_name(models, "models")},
         "gpu": dict(zip(names, profiles, strict=True)),
@@ -188,7 +188,7 @@ def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any,
 def _items_by_name(given: Any, name: str) -> Iterable[tuple[str, Any]]:
     """Return the items of a mapping whose keys are texts, or refuse what is not one."""
     if not isinstance(given, Mapping) or not given:
-        raise HybridLabError(f"{name} are values by name, such as {{{'GPT 175B'!r}: ...}}, not {short_repr(given)}", "wrong-type")
+        raise HybridLabError(f"{name} must be values by name, such as {{{'GPT 175B'!r}: ...}}, not {short_repr(given)}", "wrong-type")
     return [(checked_text(each, f"a name in {name}"), given[each]) for each in given]
 
 

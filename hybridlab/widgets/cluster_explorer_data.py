@@ -131,7 +131,7 @@ def cluster_data(values: Values) -> Data:
 
     misfits = tables.table(("model", "tensor", "stages"), lambda at: number_of(tables.case(at).misfit))
     if all(misfits["values"]):
-        raise HybridLabError(f"no plan of this grid divides: {sentences[1]}", "not-divisible")
+        raise HybridLabError(f"no plan of this grid divides the model: {sentences[1]}", "not-divisible")
     data: Data = {
         "axes": [{"name": name, "label": LABELS[name], "values": list(values[name])} for name in AXES],
         "parts": [
@@ -279,7 +279,7 @@ def _overflow_sentences(case: Case, gpus: Sequence[Profile]) -> list[str]:
 
 
 def _overflow_template(case: Case, gpu: Profile) -> str:
-    """Return the sentence why a plan does not fit, with names in place of its numbers, so that many cases share one text."""
+    """Return the sentence why a plan does not fit, with names in place of numbers, so many cases share one text; empty if it fits."""
     try:
         refuse_overflow(case.model, case.plan, gpu)
     except UnsupportedSize as why:

@@ -131,7 +131,8 @@ class ErrorExplorer(View):
     def _checked_formats(self, value: Any) -> list[str]:
         """Return names of wire formats in the order of the data, or refuse a list with others."""
         if not isinstance(value, (list, tuple)):
-            raise HybridLabError(f'formats is a list of names of wire formats, such as ["INT8"], not {short_repr(value)}', "not-a-list")
+            wanted = 'a list of names of wire formats, such as ["INT8"]'
+            raise HybridLabError(f"formats must be {wanted}, not {short_repr(value)}", "not-a-list")
         known = self.measured["formats"]
         names = {known_name(each if isinstance(each, str) else str(each), known, "wire format") for each in value}
         return [each for each in known if each in names]

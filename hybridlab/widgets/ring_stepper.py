@@ -198,11 +198,11 @@ def _checked_rings(rings: Any) -> dict[str, Ring]:
     """Return the rings by name, or refuse what is not a mapping of 1 to 4 of them."""
     if not isinstance(rings, Mapping) or not 0 < len(rings) <= MOST_RINGS:
         wanted = f'1 to {MOST_RINGS} functions by name, such as {{"correct": ring}}'
-        raise HybridLabError(f"rings are {wanted}, not {short_repr(rings)}", "wrong-type")
+        raise HybridLabError(f"rings must be {wanted}, not {short_repr(rings)}", "wrong-type")
     for name in islice(rings, MOST_RINGS):
         if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-            wanted = f"a few words, {LONGEST_NAME} characters at most"
-            raise HybridLabError(f"the name of a ring is {wanted}, not {short_repr(name)}", "malformed-name")
+            wanted = f"a few words of at most {LONGEST_NAME} characters"
+            raise HybridLabError(f"the name of a ring must be {wanted}, not {short_repr(name)}", "malformed-name")
     return dict(rings)
 
 
@@ -286,7 +286,8 @@ def _part_counts(name: str, hop: Any, ranks: int) -> Counts:
     counts = np.rint(held)
     if (np.abs(held - counts) > NEAR).any() or (np.abs(counts) > MOST_TIMES).any():
         worst = held.flat[np.abs(held - counts).argmax()]
-        raise HybridLabError(f"the ring {name!r} must hold sums of the ranks' numbers, not {worst:g} of one: no means", "not-a-sum")
+        found = f"in one of them a number counts {worst:g} times; return sums, not means"
+        raise HybridLabError(f"the ring {name!r} must hold sums of the ranks' numbers, but {found}", "not-a-sum")
     return counts.astype(np.int64)
 
 
@@ -296,7 +297,7 @@ def _messages(name: str, hop: Any, ranks: int) -> list[list[int]]:
     complete = len({len(column) for column in columns}) == 1
     if not complete or not all(isinstance(value, int) and 0 <= value < ranks for column in columns for value in column):
         wanted = f"a sender, a receiver and a chunk, each from 0 to {ranks - 1}"
-        raise HybridLabError(f"a message of the ring {name!r} has {wanted}", "out-of-range" if complete else "wrong-length")
+        raise HybridLabError(f"each message of the ring {name!r} needs {wanted}", "out-of-range" if complete else "wrong-length")
     return [list(message) for message in zip(*columns, strict=True)]
 
 

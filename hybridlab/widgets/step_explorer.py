@@ -151,7 +151,7 @@ class StepExplorer(View):
         entries = [self.data["steps"][step_key(self.data, setting)] for setting in settings]
         first = next((setting for setting, entry in zip(settings, entries, strict=True) if "refusal" not in entry), None)
         if first is None:
-            raise HybridLabError(f"the explorer cannot begin there: {entries[0]['refusal']}", "unsupported-size")
+            raise HybridLabError(f"the explorer cannot begin with this setting: {entries[0]['refusal']}", "unsupported-size")
         return first | {name: asked.get(name, 0) for name in ("rank", "time")}
 
     @traitlets.validate("rank")

@@ -115,7 +115,7 @@ class SweepExplorer(View):
         """Return a value for each control; a control that ``value`` does not name keeps its value, at first the first one."""
         if not isinstance(value, Mapping):
             wanted = "a value for each of the choices, by column"
-            raise HybridLabError(f"chosen holds {wanted}, not {short_repr(value)}", "wrong-type")
+            raise HybridLabError(f"chosen must have {wanted}, not {short_repr(value)}", "wrong-type")
         offered = {choice["name"]: choice["values"] for choice in self.data["choices"]}
         asked = {known_name(each, offered, "choice"): value[each] for each in value}
         kept = self.chosen if self.trait_has_value("chosen") else {name: values[0] for name, values in offered.items()}

@@ -122,7 +122,7 @@ class TimelineExplorer(View):
             if refusal is None:
                 return dict(zip(self.SETTING, values, strict=True))
             refusals.append(refusal)
-        raise HybridLabError(f"the explorer cannot begin there: {refusals[0]}", "unsupported-size")
+        raise HybridLabError(f"the explorer cannot begin with this setting: {refusals[0]}", "unsupported-size")
 
     def _offered_chunks(self, name: str) -> list[int]:
         """Return the numbers of chunks that the grid offers for a schedule; empty if the schedule is not in the grid."""

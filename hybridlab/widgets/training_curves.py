@@ -65,10 +65,10 @@ class TrainingCurves(View):
         if name == "step":
             return whole_number(value, name, at_most=self.data["steps"])
         axes = self.data["axes"]
-        values = list(each_of(value, "chosen has one value for each of the choices"))
+        values = list(each_of(value, "chosen must have one value for each of the choices"))
         if len(values) != len(axes):
             wanted = f"{counted(len(axes), 'value')}, one for each of the choices"
-            raise HybridLabError(f"chosen has {wanted}, not {short_repr(value)}", "wrong-length")
+            raise HybridLabError(f"chosen must have {wanted}, not {short_repr(value)}", "wrong-length")
         return [known_name(each, axis["values"], axis["name"]) for each, axis in zip(values, axes, strict=True)]
 
     def __repr__(self) -> str:
@@ -96,16 +96,17 @@ def curves_data(choices: Any, runs: Any, alone: Any) -> Data:
     HybridLabError
         For runs that are missing or do not fit together, and for more than 2 MB of data.
     """
-    names = [_short_text(name, "the name of a choice") for name in each_of(choices, "choices are a list of names, such as ['All-reduce']")]
+    listed = each_of(choices, "choices must be a list of names, such as ['All-reduce']")
+    names = [_short_text(name, "the name of a choice") for name in listed]
     if not isinstance(runs, Mapping) or not 0 < len(runs) <= MOST_RUNS or not names:
         wanted = f"up to {MOST_RUNS} finished runs, each under a tuple with a text for each choice"
-        raise HybridLabError(f"runs are {wanted}, not {short_repr(runs)}", "wrong-type")
+        raise HybridLabError(f"runs must be {wanted}, not {short_repr(runs)}", "wrong-type")
     for key, run in runs.items():
         if not isinstance(key, tuple) or len(key) != len(names) or not isinstance(run, Trained):
             wanted = "a tuple with a text for each choice, and a run as train() returns it"
-            raise HybridLabError(f"each of the runs is {wanted}, not {short_repr(key)}: {short_repr(run)}", "wrong-type")
+            raise HybridLabError(f"each of the runs must be {wanted}, not {short_repr(key)}: {short_repr(run)}", "wrong-type")
     if not isinstance(alone, TrainedAlone):
-        raise HybridLabError(f"alone is a run as train_alone() returns it, not {short_repr(alone)}", "wrong-type")
+        raise HybridLabError(f"alone must be a run as train_alone() returns it, not {short_repr(alone)}", "wrong-type")
     values = [list(dict.fromkeys(_short_text(key[place], "a value to choose") for key in runs)) for place in range(len(names))]
     missing = next((key for key in product(*values) if key not in runs), None)
     if missing is not None:
@@ -143,6 +144,6 @@ def _short_text(value: Any, subject: str) -> str:
     """Return a printable text of 1 to 40 characters without "|", which separates the texts of a key; or refuse it."""
     text = checked_text(value, subject)
     if not 0 < len(text) <= LONGEST_NAME or not text.isprintable() or "|" in text:
-        wanted = f"1 to {LONGEST_NAME} characters that can be printed, none of them |"
-        raise HybridLabError(f"{subject} has {wanted}, not {short_repr(text)}", "malformed-name")
+        wanted = f"1 to {LONGEST_NAME} printable characters without |"
+        raise HybridLabError(f"{subject} must have {wanted}, not {short_repr(text)}", "malformed-name")
     return text

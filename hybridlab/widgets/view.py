@@ -93,7 +93,7 @@ def shown_first(show: Any, known: Iterable[str], example: str) -> dict[str, Any]
     hybridlab.errors.HybridLabError: unknown part of a setting 'rank': did you mean 'ranks'? Known: ranks, step
     """
     if not isinstance(show, Mapping | None):
-        raise HybridLabError(f"show is a setting to begin with, such as {example}, not {short_repr(show)}", "wrong-type")
+        raise HybridLabError(f"show must be a setting to begin with, such as {example}, not {short_repr(show)}", "wrong-type")
     return {known_name(name, known, "part of a setting"): value for name, value in (show or {}).items()}
 
 
