@@ -306,7 +306,7 @@ def _too_many_operations(name: str, devices: int, replicas: int, microbatches: i
 
 def _pipeline_entry(step: HybridStep) -> Data:
     """Return what all replicas share: orders, peaks, and the messages of each row."""
-    schedule, devices, sends = step.timeline.schedule, step.mesh.stages, _spans_of(step, "send")
+    schedule, devices, sends = step.timeline.schedule, step.mesh.stages, _spans_of_kinds(step, "send")
     first = sends.where(sends.device < devices)
     return {
         "orders": [" ".join(map(turn_text, order)) for order in schedule.turns[:devices]],
@@ -318,7 +318,7 @@ def _pipeline_entry(step: HybridStep) -> Data:
 
 def _hop_entries(step: HybridStep) -> list[Data]:
     """Return the hops of the ring of stage 0; the rings of all stages are the same."""
-    hops = _spans_of(step, "reduce-scatter", "all-gather")
+    hops = _spans_of_kinds(step, "reduce-scatter", "all-gather")
     ring = hops.where(hops.stage == 0)
     ranks = [replica * step.mesh.stages + path[0] for replica in range(step.mesh.replicas) for path in step.timeline.schedule.paths]
     entries = []
@@ -335,8 +335,8 @@ def _step_entry(step: HybridStep, runs: dict[str, int]) -> Data:
     mesh, timeline = step.mesh, step.timeline
     starts, ends = (np.split(times, mesh.replicas) for times in (timeline.start, timeline.end))
     texts = (compact_json({"start": nine_digits(start), "end": nine_digits(end)}) for start, end in zip(starts, ends, strict=True))
-    optimiser = _spans_of(step, "optimiser")
-    hops = _spans_of(step, "reduce-scatter", "all-gather")
+    optimiser = _spans_of_kinds(step, "optimiser")
+    hops = _spans_of_kinds(step, "reduce-scatter", "all-gather")
     figures = {
         "makespan": step.makespan,
         "all_reduce": step.all_reduce_time,
@@ -370,7 +370,7 @@ def _ring_entries(hops: Spans, step: HybridStep) -> list[list[Any]]:
     return list(rings.values())
 
 
-def _spans_of(step: HybridStep, *kinds: str) -> Spans:
+def _spans_of_kinds(step: HybridStep, *kinds: str) -> Spans:
     """Return the spans of these kinds: what the devices of a step do besides operations."""
     spans = step.timeline.spans
     if spans is None:
