@@ -101,6 +101,7 @@ def test_a_circle_is_told_from_file_to_file(tmp_path: Path) -> None:
     )
     with pytest.raises(HybridLabError) as refused:
         script_of("top.js", folder)
+    assert refused.value.code == "circular-import"
     way = str(refused.value).partition(": ")[2].split(" imports ")
     assert way[0] == way[-1]
     assert {(way[place], way[place + 1]) for place in range(3)} == {("one.js", "two.js"), ("two.js", "three.js"), ("three.js", "one.js")}
