@@ -1,12 +1,11 @@
 """Junk for public functions: usual values, values that no function was made for, and the outcomes that are allowed."""
 
-import re
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
+from cases import refusal
 from hypothesis import strategies as st
 
 from hybridlab import Costs, HybridLabError, Op, build, simulate
@@ -92,12 +91,12 @@ def outcome(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     return None
 
 
-def refused_and_unchanged(make: Callable[..., Any], name: str, value: Any, sentence: str) -> None:
-    """Assert that a view refuses a value with ``sentence``, at the start or when it is set later, and stays unchanged."""
+def refused_and_unchanged(make: Callable[..., Any], name: str, value: Any, code: str, *words: str) -> None:
+    """Hold that a view refuses a value with this code and these words, set later or shown from the start, and stays as it is."""
     view = make()
     before = repr(view)
-    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+    with refusal(code, *words):
         setattr(view, name, value)
-    with pytest.raises(HybridLabError, match=re.escape(sentence)):
+    with refusal(code, *words):
         make(show={name: value})
     assert repr(view) == before

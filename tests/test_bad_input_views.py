@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from misuse import BATCH, TIMELINE, outcome, small, usual_or_junk
 from profiles import examples
 
-from hybridlab import A100_80GB, FP16, Transformer, plot, published, search
+from hybridlab import A100_80GB, FP16, Transformer, plot, search
+from hybridlab.course import published
 from hybridlab.widgets import ClusterExplorer
 
 GPT = Transformer(layers=2, hidden=64, heads=2)

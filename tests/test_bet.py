@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk, outcome, usual_or_junk
 from notebooks import cells_of
 from profiles import examples
 
-from hybridlab import HybridLabError
 from hybridlab.widgets import Bet, Revealed
 from hybridlab.widgets.bet import LONGEST_CHOICE, answer_to
 
@@ -67,79 +67,76 @@ def test_any_finite_number_can_be_placed(given: Any, kept: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bet", "value", "sentence"),
+    ("bet", "value", "code", "words"),
     [
-        (of_choices(), "gpipe", "unknown choice 'gpipe': did you mean 'GPipe'? Known: GPipe, 1F1B, neither"),
-        (of_choices(), 3, "unknown choice 3"),
-        (of_choices(), "", "unknown choice ''"),
-        (of_a_number(), "27", "a bet on lab03.microbatches must be a number, not '27'"),
-        (of_a_number(), True, "must be a number, not True"),
-        (of_a_number(), [27], "must be a number, not [27]"),
-        (of_a_number(), 1j, "must be a number, not 1j"),
-        (of_a_number(), math.nan, "must be a finite number, not nan"),
-        (of_a_number(), -math.inf, "must be a finite number, not -inf"),
-        (of_a_number(), 10**400, "must be a finite number, not 1000"),
+        (of_choices(), "gpipe", "unknown-name", ("'gpipe'", "'GPipe'", "1F1B, neither")),
+        (of_choices(), 3, "unknown-name", ("choice 3",)),
+        (of_choices(), "", "unknown-name", ("choice ''",)),
+        (of_a_number(), "27", "not-a-number", ("lab03.microbatches", "'27'")),
+        (of_a_number(), True, "not-a-number", ("True",)),
+        (of_a_number(), [27], "not-a-number", ("[27]",)),
+        (of_a_number(), 1j, "not-a-number", ("1j",)),
+        (of_a_number(), math.nan, "not-finite", ("nan",)),
+        (of_a_number(), -math.inf, "not-finite", ("-inf",)),
+        (of_a_number(), 10**400, "not-finite", ("1000",)),
     ],
 )
-def test_another_answer_is_refused_and_changes_nothing(bet: Bet, value: Any, sentence: str) -> None:
-    with pytest.raises(HybridLabError) as why:
+def test_another_answer_is_refused_and_changes_nothing(bet: Bet, value: Any, code: str, words: tuple[str, ...]) -> None:
+    with refusal(code, *words):
         bet.answer = value
-    assert sentence in str(why.value)
     assert bet.answer is None
 
 
 @pytest.mark.parametrize(
-    ("make", "changes", "sentence"),
+    ("make", "changes", "code", "word"),
     [
-        (of_choices, {"name": ""}, "the name of a bet is made of letters, digits"),
-        (of_choices, {"name": "lab 02/sooner"}, "such as 'lab02.sooner', not 'lab 02/sooner'"),
-        (of_choices, {"name": "a" * 65}, "64 at most"),
-        (of_choices, {"name": "lab02.sooner\n"}, "the name of a bet"),
-        (of_choices, {"name": None}, "not None"),
-        (of_choices, {"question": ""}, "the question of a bet is empty"),
-        (of_choices, {"question": " \n "}, "the question of a bet is empty"),
-        (of_choices, {"question": 4}, "the question of a bet must be a string, not 4"),
-        (of_choices, {"question": "a" * 601}, "has 601 characters: 600 at most"),
-        (of_choices, {"question": "\ud800?"}, "characters that cannot be printed"),
-        (of_choices, {"choices": ()}, "a bet has 2 to 12 choices, not 0"),
-        (of_choices, {"choices": ["yes"]}, "a bet has 2 to 12 choices, not 1"),
-        (of_choices, {"choices": list("abcdefghijklm")}, "not 13"),
-        (of_choices, {"choices": "yes"}, 'a list of answers, such as ["GPipe", "1F1B"], not \'yes\''),
-        (of_choices, {"choices": {"yes", "no"}}, "choices are a list of answers"),
-        (of_choices, {"choices": ["1F1B", "neither", "1f1b "]}, "the choices '1F1B' and '1f1b' are alike"),
-        (of_choices, {"choices": ["one", 2]}, "a choice must be a string, not 2"),
-        (of_choices, {"choices": ["one", ""]}, "a choice is empty"),
-        (of_choices, {"choices": ["one", "a" * 101]}, "has 101 characters"),
-        (of_choices, {"unit": "ms"}, "not both: leave one of them out"),
-        (of_a_number, {"unit": 3}, "unit must be a string, not 3"),
-        (of_a_number, {"unit": "a" * 21}, "20 at most"),
+        (of_choices, {"name": ""}, "malformed-name", "not ''"),
+        (of_choices, {"name": "lab 02/sooner"}, "malformed-name", "'lab 02/sooner'"),
+        (of_choices, {"name": "a" * 65}, "malformed-name", "64"),
+        (of_choices, {"name": "lab02.sooner\n"}, "malformed-name", "name of a bet"),
+        (of_choices, {"name": None}, "malformed-name", "None"),
+        (of_choices, {"question": ""}, "empty", "question"),
+        (of_choices, {"question": " \n "}, "empty", "question"),
+        (of_choices, {"question": 4}, "not-text", "question of a bet must be a string, not 4"),
+        (of_choices, {"question": "a" * 601}, "too-long", "601 characters: 600"),
+        (of_choices, {"question": "\ud800?"}, "not-printable", "question"),
+        (of_choices, {"choices": ()}, "wrong-length", "2 to 12 choices, not 0"),
+        (of_choices, {"choices": ["yes"]}, "wrong-length", "2 to 12 choices, not 1"),
+        (of_choices, {"choices": list("abcdefghijklm")}, "wrong-length", "13"),
+        (of_choices, {"choices": "yes"}, "not-a-list", '["GPipe", "1F1B"], not \'yes\''),
+        (of_choices, {"choices": {"yes", "no"}}, "not-a-list", "choices"),
+        (of_choices, {"choices": ["1F1B", "neither", "1f1b "]}, "duplicate-name", "'1F1B' and '1f1b'"),
+        (of_choices, {"choices": ["one", 2]}, "not-text", "a choice must be a string, not 2"),
+        (of_choices, {"choices": ["one", ""]}, "empty", "a choice"),
+        (of_choices, {"choices": ["one", "a" * 101]}, "too-long", "101"),
+        (of_choices, {"unit": "ms"}, "conflicting-arguments", "unit"),
+        (of_a_number, {"unit": 3}, "not-text", "unit must be a string, not 3"),
+        (of_a_number, {"unit": "a" * 21}, "too-long", "20"),
     ],
 )
-def test_a_question_that_cannot_be_asked_is_refused(make: Any, changes: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(HybridLabError) as why:
+def test_a_question_that_cannot_be_asked_is_refused(make: Any, changes: dict[str, Any], code: str, word: str) -> None:
+    with refusal(code, word):
         make(**changes)
-    assert sentence in str(why.value)
 
 
 @pytest.mark.parametrize(
-    ("bet", "arguments", "sentence"),
+    ("bet", "arguments", "code", "word"),
     [
-        (of_choices(), ("Neither",), "did you mean 'neither'?"),
-        (of_choices(), (None,), "unknown choice None"),
-        (of_a_number(), (None,), "the truth about lab03.microbatches must be a number, not None"),
-        (of_a_number(), (math.nan,), "must be a finite number, not nan"),
-        (of_a_number(), (27, 3), "why must be a string, not 3"),
-        (of_a_number(), (27, "a" * 601), "600 at most"),
+        (of_choices(), ("Neither",), "unknown-name", "'neither'"),
+        (of_choices(), (None,), "unknown-name", "None"),
+        (of_a_number(), (None,), "not-a-number", "lab03.microbatches"),
+        (of_a_number(), (math.nan,), "not-finite", "nan"),
+        (of_a_number(), (27, 3), "not-text", "why"),
+        (of_a_number(), (27, "a" * 601), "too-long", "600"),
     ],
 )
-def test_a_truth_that_the_bet_cannot_have_is_refused(bet: Bet, arguments: tuple[Any, ...], sentence: str) -> None:
-    with pytest.raises(HybridLabError) as why:
+def test_a_truth_that_the_bet_cannot_have_is_refused(bet: Bet, arguments: tuple[Any, ...], code: str, word: str) -> None:
+    with refusal(code, word):
         bet.reveal(*arguments)
-    assert sentence in str(why.value)
 
 
 def test_a_look_back_is_at_a_bet() -> None:
-    with pytest.raises(HybridLabError, match="a look back is at a bet, such as"):
+    with refusal("wrong-type", "bet.reveal(27)", "'lab02.sooner'"):
         Revealed("lab02.sooner", "neither")  # type: ignore[arg-type]
 
 

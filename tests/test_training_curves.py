@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import refusal
 from hypothesis import given
 from misuse import junk
 from profiles import examples
 
 from hybridlab import INT8, HybridLabError, build
 from hybridlab.training import Trained, TrainedAlone, train, train_alone
-from hybridlab.widgets import TrainingCurves, training_curves
+from hybridlab.widgets import TrainingCurves, page_data, training_curves
 from hybridlab.widgets.training_curves import curves_data
 
 CHOICES = ("Messages", "Digits")
@@ -85,7 +86,7 @@ def test_what_a_page_sends_is_taken_and_nonsense_is_not() -> None:
     curves = view()
     curves.set_state({"chosen": ["INT8", "at random"], "step": 1})
     assert (curves.chosen, curves.step) == (["INT8", "at random"], 1)
-    with pytest.raises(HybridLabError, match="unknown Messages 'INT9': did you mean 'INT8'"):
+    with refusal("unknown-name", "Messages 'INT9': did you mean 'INT8'"):
         curves.set_state({"chosen": ["INT9", "at random"]})
     assert curves.chosen == ["INT8", "at random"]
 
@@ -109,39 +110,41 @@ def test_junk_is_refused_in_a_sentence_or_taken(shared: TrainingCurves, value: A
 
 
 @pytest.mark.parametrize(
-    ("choices", "runs", "beside", "says"),
+    ("choices", "runs", "beside", "code", "word"),
     [
-        (CHOICES, dict, alone, "runs are up to 500 finished runs"),
-        (CHOICES, lambda: [some_run()], alone, "runs are up to 500 finished runs"),
-        ((), lambda: {(): some_run()}, alone, "runs are up to 500 finished runs"),
-        (3, some_runs, alone, "choices are a list of names"),
-        (("a|b", "c"), some_runs, alone, "none of them |"),
-        (("", "c"), some_runs, alone, "has 1 to 40 characters"),
-        (("a", 2), some_runs, alone, "the name of a choice must be a string"),
-        (("a",), some_runs, alone, "a tuple with a text for each choice"),
-        (("a",), lambda: {"x": some_run()}, alone, "a tuple with a text for each choice"),
-        (("a",), lambda: {(1,): some_run()}, alone, "a value to choose must be a string"),
-        (("a",), lambda: {("x",): alone()}, alone, "a run as train() returns it"),
-        (("a",), lambda: {("x",): some_run()}, lambda: 3, "alone is a run as train_alone() returns it, not 3"),
+        (CHOICES, dict, alone, "wrong-type", "up to 500 finished runs"),
+        (CHOICES, lambda: [some_run()], alone, "wrong-type", "up to 500 finished runs"),
+        ((), lambda: {(): some_run()}, alone, "wrong-type", "up to 500 finished runs"),
+        (3, some_runs, alone, "not-a-list", "choices"),
+        (("a|b", "c"), some_runs, alone, "malformed-name", "'a|b'"),
+        (("", "c"), some_runs, alone, "malformed-name", "1 to 40"),
+        (("a", 2), some_runs, alone, "not-text", "name of a choice"),
+        (("a",), some_runs, alone, "wrong-type", "('FP32', 'at random')"),
+        (("a",), lambda: {"x": some_run()}, alone, "wrong-type", "'x'"),
+        (("a",), lambda: {(1,): some_run()}, alone, "not-text", "a value to choose"),
+        (("a",), lambda: {("x",): alone()}, alone, "wrong-type", "train()"),
+        (("a",), lambda: {("x",): some_run()}, lambda: 3, "wrong-type", "train_alone() returns it, not 3"),
         (
             CHOICES,
             lambda: {key: run for key, run in some_runs().items() if key[0] == "FP32" or key[1] == "by label"},
             alone,
-            "there is no run for",
+            "missing-run",
+            "('INT8', 'at random')",
         ),
-        (("a",), lambda: {("x",): some_run()}, lambda: train_alone(steps=5), "need the same steps"),
-        (("a",), lambda: {("x",): some_run()}, lambda: train_alone(steps=6), "need the same steps"),
+        (("a",), lambda: {("x",): some_run()}, lambda: train_alone(steps=5), "does-not-fit", "steps"),
+        (("a",), lambda: {("x",): some_run()}, lambda: train_alone(steps=6), "does-not-fit", "every"),
     ],
 )
-def test_runs_that_do_not_fit_together_are_refused(choices: Any, runs: Callable[[], Any], beside: Callable[[], Any], says: str) -> None:
-    with pytest.raises(HybridLabError) as refusal:
+def test_runs_that_do_not_fit_together_are_refused(
+    choices: Any, runs: Callable[[], Any], beside: Callable[[], Any], code: str, word: str
+) -> None:
+    with refusal(code, word):
         TrainingCurves(choices, runs(), beside())
-    assert says in str(refusal.value)
 
 
 def test_too_much_for_a_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training_curves, "MOST_BYTES", 500)
-    with pytest.raises(HybridLabError, match=r"more than the 0\.0005 MB"):
+    monkeypatch.setattr(page_data, "MOST_BYTES", 500)
+    with refusal("too-large", "0.0005 MB"):
         view()
 
 

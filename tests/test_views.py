@@ -66,6 +66,7 @@ def test_what_a_view_sends_and_is_refused_is_answered_with_what_holds(name: str,
     for trait in view.SETTING:
         with pytest.raises(HybridLabError) as why:
             view.set_state({trait: [["nothing of the kind"]]})
+        assert why.value.code, f"{trait} is refused without a code"
         assert setting_of(view) == before
         assert sent[-2]["state"] == before
         assert sent[-1]["content"] == {"refused": str(why.value)}

@@ -1,4 +1,4 @@
-"""The bet: a question that is asked before its answer is seen, and the look back that puts the two side by side."""
+"""The bet: a question that is asked before its answer is shown, and the look back that puts bet and answer side by side."""
 
 import math
 import re
@@ -12,54 +12,70 @@ import traitlets
 from hybridlab.checks import checked_text, known_name, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import style_of
+from hybridlab.widgets.view import style_sheet
 
 LONGEST_QUESTION = 600  # characters
 LONGEST_CHOICE = 100
 LONGEST_UNIT = 20
 MOST_CHOICES = 12
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # the browser keeps the answer under it
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # the browser stores the answer under it
 
 Answer = str | int | float
 
 
-class Placed(traitlets.TraitType[Any, Any]):
-    """A trait that takes an answer to the widget's question, or None, and refuses the rest in this library's words."""
+class AnswerTrait(traitlets.TraitType[Any, Any]):
+    """A trait that holds an answer to the question of its widget, or None; the library's error refuses anything else."""
 
     def validate(self, obj: Any, value: Any) -> Answer | None:
         return None if value is None else answer_to(value, obj.choices, f"a bet on {obj.name}")
 
 
-class Asked(anywidget.AnyWidget):
-    """What a bet and the look back at it share: the question, and the answer that was placed."""
+class Question(anywidget.AnyWidget):
+    """The base of a bet and of the look back at it: the question, and the answer of the reader."""
 
     _esm = script_of("bet.js")
-    _css = style_of("bet", "revealed", sheets=("bet.css",))
+    _css = style_sheet("bet", "revealed", files=("bet.css",))
 
     name = traitlets.Unicode(read_only=True).tag(sync=True)
     question = traitlets.Unicode(read_only=True).tag(sync=True)
     choices = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     unit = traitlets.Unicode(read_only=True).tag(sync=True)
-    answer = Placed(None, allow_none=True).tag(sync=True)
+    answer = AnswerTrait(None, allow_none=True).tag(sync=True)
 
     def __init__(self, **fixed: Any) -> None:
         for name, value in fixed.items():
             self.set_trait(name, value)
         super().__init__()
 
-    def _placed(self) -> str:
-        return "no bet placed" if self.answer is None else f"bet {_written(self.answer)}"
+    def _bet_text(self) -> str:
+        return "no bet placed" if self.answer is None else f"bet {_answer_text(self.answer)}"
 
 
-class Bet(Asked):
-    """A question to answer before its answer is seen: one of several ``choices``, or a number (in ``unit``, if it has one).
+class Bet(Question):
+    """A question to answer before its answer is shown: choose one of several answers, or give a number.
 
-    ``name`` tells the bet from all others, such as "lab02.sooner": the reader's browser keeps the answer under it, also
-    across a reload. ``answer`` is None until a bet is placed, then the choice, or the number; it can be observed and set.
+    The trait ``answer`` is None until the reader places a bet; then it is the choice or the number. Python can observe and set it.
     :meth:`reveal` shows it beside the truth.
 
-    Raises :class:`HybridLabError` for an empty question, fewer than two choices or two alike, and an answer that is none of them.
+    Parameters
+    ----------
+    name : str
+        A name that no other bet has, such as "lab02.sooner". The reader's browser stores the answer under it, so the answer is still
+        there after a reload.
+    question : str
+        One or several sentences, at most 600 characters.
+    choices : list of str or None
+        The answers to choose from, 2 to 12. None asks for a number.
+    unit : str
+        The unit of the number, if it has one.
 
+    Raises
+    ------
+    HybridLabError
+        For an empty question, for fewer than two choices, for two choices that differ in case only, and for choices together with a unit.
+
+    Examples
+    --------
     >>> bet = Bet("lab02.sooner", "Which of the two finishes sooner?", choices=("GPipe", "1F1B", "neither"))
     >>> bet
     <Bet lab02.sooner: GPipe, 1F1B or neither; no bet placed>
@@ -70,33 +86,57 @@ class Bet(Asked):
 
     def __init__(self, name: str, question: str, choices: Any = None, *, unit: str = "") -> None:
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            wanted = "letters, digits, dots, dashes or underscores, 64 at most, such as 'lab02.sooner'"
-            raise HybridLabError(f"the name of a bet is made of {wanted}, not {short_repr(name)}")
-        asked = _text(question, "the question of a bet", LONGEST_QUESTION)
-        answers = [] if choices is None else _choices(choices)
-        measured_in = _text(unit, "unit", LONGEST_UNIT, may_be_empty=True)
-        if answers and measured_in:
-            raise HybridLabError("a bet has choices, or a number with a unit, not both: leave one of them out")
-        super().__init__(name=str(name), question=asked, choices=answers, unit=measured_in)
+            wanted = "1 to 64 letters, digits, dots, dashes or underscores, such as 'lab02.sooner'"
+            raise HybridLabError(f"the name of a bet must have {wanted}, not {short_repr(name)}", "malformed-name")
+        sentence = _one_line(question, "the question of a bet", LONGEST_QUESTION)
+        answers = [] if choices is None else _choice_texts(choices)
+        unit_text = _one_line(unit, "unit", LONGEST_UNIT, may_be_empty=True)
+        if answers and unit_text:
+            raise HybridLabError("a bet has choices, or a number with a unit, not both: leave one of them out", "conflicting-arguments")
+        super().__init__(name=str(name), question=sentence, choices=answers, unit=unit_text)
 
     def reveal(self, truth: Any, why: str = "") -> "Revealed":
-        """Return the look back: the question, the bet that was placed, ``truth`` beside it, and how far apart the two are.
+        """Return the look back: the question, the bet, the truth beside it, and how far apart the two are.
 
-        ``truth`` is one of the choices, or a number, rounded as it is to be shown. ``why`` is the reason, in a sentence or two.
+        Parameters
+        ----------
+        truth : str or float
+            The correct choice, or the correct number, rounded as the reader is to see it.
+        why : str
+            The reason, in a sentence or two.
+
+        Raises
+        ------
+        HybridLabError
+            For a truth that is not an answer to the question.
         """
         return Revealed(self, truth, why)
 
     def __repr__(self) -> str:
-        """Return the same text for the same question and answer, whatever the run."""
-        a_number = f"a number, {self.unit}" if self.unit else "a number"
-        wanted = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}" if self.choices else a_number
-        return f"<Bet {self.name}: {wanted}; {self._placed()}>"
+        """Return the name, the choices and the answer; the text is the same in every run."""
+        number = f"a number, {self.unit}" if self.unit else "a number"
+        wanted = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}" if self.choices else number
+        return f"<Bet {self.name}: {wanted}; {self._bet_text()}>"
 
 
-class Revealed(Asked):
-    """The look back at a bet, as :meth:`Bet.reveal` makes it: the answer that was placed beside ``truth``, and ``why``.
+class Revealed(Question):
+    """The look back at a bet, as :meth:`Bet.reveal` makes it: the answer of the reader beside the truth.
 
-    ``answer`` follows that of the bet. Raises :class:`HybridLabError` for a truth that the bet cannot have.
+    The trait ``answer`` follows the answer of the bet.
+
+    Parameters
+    ----------
+    bet : Bet
+        The bet to look back at.
+    truth : str or float
+        The correct choice, or the correct number.
+    why : str
+        The reason, in a sentence or two.
+
+    Raises
+    ------
+    HybridLabError
+        For a truth that is not an answer to the question.
     """
 
     truth = traitlets.Any(read_only=True).tag(sync=True)
@@ -104,22 +144,43 @@ class Revealed(Asked):
 
     def __init__(self, bet: Bet, truth: Any, why: str = "") -> None:
         if not isinstance(bet, Bet):
-            raise HybridLabError(f"a look back is at a bet, such as bet.reveal(27), not at {short_repr(bet)}")
-        answer = answer_to(truth, bet.choices, f"the truth about {bet.name}")
-        reason = _text(why, "why", LONGEST_QUESTION, may_be_empty=True)
+            raise HybridLabError(f"a look back needs a bet, as in bet.reveal(27), not {short_repr(bet)}", "wrong-type")
+        right = answer_to(truth, bet.choices, f"the truth about {bet.name}")
+        reason = _one_line(why, "why", LONGEST_QUESTION, may_be_empty=True)
         super().__init__(
-            name=bet.name, question=bet.question, choices=bet.choices, unit=bet.unit, answer=bet.answer, truth=answer, why=reason
+            name=bet.name, question=bet.question, choices=bet.choices, unit=bet.unit, answer=bet.answer, truth=right, why=reason
         )
         traitlets.link((bet, "answer"), (self, "answer"))
 
     def __repr__(self) -> str:
-        """Return the same text for the same question, truth and answer, whatever the run."""
-        return f"<Revealed {self.name}: {_written(self.truth)}; {self._placed()}>"
+        """Return the name, the truth and the answer; the text is the same in every run."""
+        return f"<Revealed {self.name}: {_answer_text(self.truth)}; {self._bet_text()}>"
 
 
-def answer_to(value: Any, choices: list[str], what: str) -> Answer:
-    """Return ``value`` as one of the choices, or, where there are none, as a finite number; or refuse it as ``what``.
+def answer_to(value: Any, choices: list[str], subject: str) -> Answer:
+    """Return a value as an answer: one of the choices, or a finite number if there are no choices.
 
+    Parameters
+    ----------
+    value : object
+        The answer to check.
+    choices : list of str
+        The answers to choose from; empty for a question that asks for a number.
+    subject : str
+        What the value is, for the sentence of an error.
+
+    Returns
+    -------
+    str, int or float
+        A number without a fraction becomes an int.
+
+    Raises
+    ------
+    HybridLabError
+        If the value is not one of the choices (``unknown-name``), or not a finite number (``not-a-number``, ``not-finite``).
+
+    Examples
+    --------
     >>> answer_to(27.0, [], "a bet on lab03.microbatches")
     27
     >>> answer_to("gpipe", ["GPipe", "1F1B"], "a bet on lab02.sooner")
@@ -128,44 +189,46 @@ def answer_to(value: Any, choices: list[str], what: str) -> Answer:
     """
     if choices:
         return known_name(value, choices, "choice")
-    one = value.item() if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0 else value
-    if isinstance(one, bool) or not isinstance(one, Real):
-        raise HybridLabError(f"{what} must be a number, not {short_repr(value)}")
+    scalar = value.item() if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0 else value
+    if isinstance(scalar, bool) or not isinstance(scalar, Real):
+        raise HybridLabError(f"{subject} must be a number, not {short_repr(value)}", "not-a-number")
     try:
-        number = float(one)
-    except OverflowError:  # a whole number that is too large
+        number = float(scalar)
+    except OverflowError:  # a whole number beyond the largest float
         number = math.inf
     if not math.isfinite(number):
-        raise HybridLabError(f"{what} must be a finite number, not {short_repr(value)}")
+        raise HybridLabError(f"{subject} must be a finite number, not {short_repr(value)}", "not-finite")
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def _written(answer: Answer) -> str:
+def _answer_text(answer: Answer) -> str:
     return answer if isinstance(answer, str) else f"{answer:.12g}"
 
 
-def _choices(choices: Any) -> list[str]:
-    """Return the choices as a list: two or more, each another text."""
+def _choice_texts(choices: Any) -> list[str]:
+    """Return the choices as a list of two or more texts that differ by more than case."""
     if not isinstance(choices, (list, tuple)):  # the order of a set differs from run to run
-        raise HybridLabError(f'choices are a list of answers, such as ["GPipe", "1F1B"], not {short_repr(choices)}')
-    texts = [_text(choice, "a choice", LONGEST_CHOICE) for choice in choices]
+        raise HybridLabError(f'choices must be a list of answers, such as ["GPipe", "1F1B"], not {short_repr(choices)}', "not-a-list")
+    texts = [_one_line(choice, "a choice", LONGEST_CHOICE) for choice in choices]
     if not 2 <= len(texts) <= MOST_CHOICES:
-        raise HybridLabError(f"a bet has 2 to {MOST_CHOICES} choices, not {len(texts)}; without choices it asks for a number")
+        hint = "without choices it asks for a number"
+        raise HybridLabError(f"a bet has 2 to {MOST_CHOICES} choices, not {len(texts)}; {hint}", "wrong-length")
     seen: dict[str, str] = {}
     for text in texts:
         if text.lower() in seen:
-            raise HybridLabError(f"the choices {seen[text.lower()]!r} and {text!r} are alike: a reader could not tell them apart")
+            pair = f"{seen[text.lower()]!r} and {text!r}"
+            raise HybridLabError(f"the choices {pair} are alike: a reader could not tell them apart", "duplicate-name")
         seen[text.lower()] = text
     return texts
 
 
-def _text(value: Any, what: str, longest: int, *, may_be_empty: bool = False) -> str:
-    """Return the text in one line; refuse what is none, empty, too long, or cannot be printed."""
-    text = " ".join(checked_text(value, what).split())
+def _one_line(value: Any, subject: str, longest: int, *, may_be_empty: bool = False) -> str:
+    """Return a text in one line; refuse one that is empty, too long or not printable."""
+    text = " ".join(checked_text(value, subject).split())
     if not text and not may_be_empty:
-        raise HybridLabError(f"{what} is empty: write at least a word")
+        raise HybridLabError(f"{subject} is empty: write at least a word", "empty")
     if len(text) > longest:
-        raise HybridLabError(f"{what} has {len(text):,} characters: {longest} at most fit on the page")
+        raise HybridLabError(f"{subject} has {len(text):,} characters: {longest} at most fit on the page", "too-long")
     if not text.isprintable():
-        raise HybridLabError(f"{what} has characters that cannot be printed: {short_repr(text)}")
+        raise HybridLabError(f"{subject} has characters that cannot be printed: {short_repr(text)}", "not-printable")
     return text

@@ -1,75 +1,99 @@
-"""What a view lets its reader choose from: one value or several, as an author may write them."""
+"""The values that the controls of a view offer: one or several, as the author of the view writes them."""
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hybridlab.checks import LARGEST, short_repr, times, whole_number
+from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.widgets.pipeline import short
+from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.wire import WireFormat
 
 MOST_VALUES = 1_000  # of one control
 
 
-def several(value: Any, name: str, at_most: int = MOST_VALUES) -> list[Any]:
-    """Return one value or several as a list that is not empty.
+def one_or_several(value: Any, name: str, at_most: int = MOST_VALUES) -> list[Any]:
+    """Return one value or several values as a list that is not empty.
 
-    >>> several(3, "ranks"), several((3, 4), "ranks")
+    Parameters
+    ----------
+    value : object or iterable of object
+        Texts and arrays without axes count as one value.
+    name : str
+        The argument's name, for the sentence of an error.
+    at_most : int
+        The largest number of values that is accepted.
+
+    Raises
+    ------
+    HybridLabError
+        If ``value`` is empty (``empty``) or has more than ``at_most`` values (``too-large``).
+
+    Examples
+    --------
+    >>> one_or_several(3, "ranks"), one_or_several((3, 4), "ranks")
     ([3], [3, 4])
     """
-    one = isinstance(value, np.ndarray) and value.ndim == 0
-    if one or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+    single = isinstance(value, np.ndarray) and value.ndim == 0
+    if single or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         return [value]
     values = list(islice(value, at_most + 1))
-    if not 0 < len(values) <= at_most:
-        message = "is empty" if not values else f"has more than {at_most:,} values"
-        raise HybridLabError(f"{name} {message}: give one value, or a few to choose from")
+    if not values:
+        raise HybridLabError(f"{name} is empty: give one value, or a few to choose from", "empty")
+    if len(values) > at_most:
+        raise HybridLabError(f"{name} has more than {at_most:,} values: give one value, or a few to choose from", "too-large")
     return values
 
 
 def whole_numbers(value: Any, name: str, at_least: int = 1, at_most: int = LARGEST) -> list[int]:
-    """Return one whole number or several, sorted, each once."""
-    return sorted({whole_number(each, name, at_least, at_most) for each in several(value, name)})
+    """Return one whole number or several, sorted and without duplicates.
+
+    >>> whole_numbers((4, 2, 4), "devices")
+    [2, 4]
+    """
+    return sorted({whole_number(each, name, at_least, at_most) for each in one_or_several(value, name)})
 
 
-def scalars(value: Any, name: str) -> list[float]:
-    """Return one time or several, sorted, each once."""
-    values = several(value, name)
+def sorted_times(value: Any, name: str) -> list[float]:
+    """Return one time or several times, sorted and without duplicates.
+
+    >>> sorted_times((1, 0.5), "p2p")
+    [0.5, 1.0]
+    """
+    values = one_or_several(value, name)
     if any(isinstance(each, Iterable) for each in values):
-        raise HybridLabError(f"{name} must be a number or several, not {short_repr(value)}")
+        raise HybridLabError(f"{name} must be one number or several, not {short_repr(value)}", "not-a-number")
     return sorted({float(times(each, name)) for each in values})
 
 
 def wire_formats(value: Any, name: str) -> list[WireFormat]:
-    """Return one wire format or several, each once."""
-    formats = several(value, name)
+    """Return one wire format or several, without duplicates, in the order given."""
+    formats = one_or_several(value, name)
     for each in formats:
         if not isinstance(each, WireFormat):
             wanted = f'{name} must be a wire format, such as INT8 or WireFormat("INT8", block=256), or several'
-            raise HybridLabError(f"{wanted}, not {short_repr(each)}")
+            raise HybridLabError(f"{wanted}, not {short_repr(each)}", "wrong-type")
     return list(dict.fromkeys(formats))
 
 
-class Prices(NamedTuple):
-    """What a step of the ring can cost: the name of the choice, its values, and the arguments of hybrid_step for each."""
+def schedule_names(value: Any) -> list[str]:
+    """Return one schedule's name or several, without duplicates, in the order given; a set has the order of the registry.
 
-    label: str
-    values: list[Any]
-    arguments: list[dict[str, Any]]
-
-
-def prices(ring_step: Any, link: Any, gradient_bytes: Any, wire: Any, unit: str | None = None) -> Prices:
-    """Return what a step of the ring can cost: times to choose from, or wire formats of gradients that cross a link.
-
-    >>> prices((20, 10), None, None, None, "ms")[:2]
-    ('Ring step, ms', [10, 20])
+    >>> schedule_names(("1F1B", "gpipe")), schedule_names({"1F1B", "gpipe"})
+    (['1f1b', 'gpipe'], ['gpipe', '1f1b'])
     """
-    if link is None and gradient_bytes is None:
-        steps = short(scalars(0.0 if ring_step is None else ring_step, "ring_step"))
-        return Prices(f"Ring step, {unit}" if unit else "Ring step", steps, [{"ring_step": each} for each in steps])
-    wires = wire_formats(wire, "wire")
-    shared = {"ring_step": ring_step, "link": link, "gradient_bytes": gradient_bytes}
-    return Prices("Wire format", [str(each) for each in wires], [shared | {"wire": each} for each in wires])
+    names = list(dict.fromkeys(known_schedule(name) for name in one_or_several(value, "schedules")))
+    if isinstance(value, (set, frozenset)):  # the order of a set differs from run to run
+        names.sort(key=list(REGISTRY).index)
+    return names
+
+
+def costs_of_one_setting(**arguments: Any) -> Costs:
+    """Return the costs that these ``arguments`` of :class:`Costs` give, or refuse a batch of settings."""
+    costs = Costs(**arguments)
+    if costs.batch:
+        raise HybridLabError("the costs must be for one setting: give each as one number, or one for each device", "several-settings")
+    return costs

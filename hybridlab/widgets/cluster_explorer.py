@@ -1,23 +1,39 @@
-"""The cluster explorer: how long an iteration takes under a plan, why, and whether it fits, before there are GPUs."""
+"""The cluster explorer: how long an iteration takes under a plan, why, and whether it fits into memory."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import traitlets
 
-from hybridlab.checks import known_name, short_repr
+from hybridlab.checks import checked_text, known_name, one_time, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.model import RECOMPUTE
+from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, INFINIBAND_EDR, INFINIBAND_HDR, INFINIBAND_NDR, Profile
+from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner import IterationTime, Memory, Plan
-from hybridlab.widgets.cluster_explorer_cases import AXES, GPUS, LINKS, MODELS, WIRES, Case, case_of, grid_of
-from hybridlab.widgets.cluster_explorer_data import cluster_data
-from hybridlab.widgets.grid import digest
+from hybridlab.widgets.choices import one_or_several, whole_numbers, wire_formats
+from hybridlab.widgets.cluster_explorer_data import AXES, Case, Values, case_of, cluster_data
+from hybridlab.widgets.page_data import digest
 from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, asked_for, style_of
-from hybridlab.wire import WireFormat
+from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
+from hybridlab.wire import FP16, FP32, WireFormat
 
-# Where an explorer begins that offers all of these
+# Shapes of Narayanan et al., arXiv 2104.04473, Tables 1 and 2
+MODELS: Mapping[str, Transformer] = MappingProxyType(
+    {
+        "GPT 1.7B": Transformer(layers=24, hidden=2304, heads=24),
+        "GPT 18B": Transformer(layers=40, hidden=6144, heads=48),
+        "GPT 175B": Transformer(layers=96, hidden=12288, heads=96),
+        "GPT 1T": Transformer(layers=128, hidden=25600, heads=160),
+    }
+)
+GPUS = (A100_40GB, A100_80GB, H100, H200, B200)
+LINKS: Mapping[str, float] = MappingProxyType(
+    {"InfiniBand EDR": INFINIBAND_EDR, "InfiniBand HDR": INFINIBAND_HDR, "InfiniBand NDR": INFINIBAND_NDR}
+)
+WIRES = (FP32, FP16, WireFormat("INT8", block=256))
+# The setting to begin with; a grid without one of these values begins at its first value
 BEGIN = {"model": "GPT 175B", "gpu": "A100-SXM4-80GB", "tensor": 8, "stages": 8, "replicas": 16, "microbatches": 64, "microbatch": 1}
 BEGIN |= {"link": "InfiniBand HDR", "wire": "FP16", "recompute": "full"}
 
@@ -25,16 +41,38 @@ BEGIN |= {"link": "InfiniBand HDR", "wire": "FP16", "recompute": "full"}
 class ClusterExplorer(View):
     """A picture of one iteration under a plan: the parts of its time, and the memory of the fullest GPU.
 
-    ``models`` are Transformers by name, ``gpus`` profiles, ``links`` bytes a second of a GPU's own port to the network by name;
-    ``tensor``, ``stages`` (K), ``replicas`` (D), ``microbatches`` (of each replica, M) and ``microbatch`` (its samples) are whole numbers,
-    ``wires`` the formats in which gradients travel, ``recompute`` what is computed again. Each is one value or several to choose
-    from. ``show`` is what to begin with, such as ``{"stages": 4}``.
+    All numbers are in the trait ``data``, so the picture needs no running kernel; they are those of :func:`predict`, part by part. The
+    traits ``model``, ``gpu``, ``link`` and ``wire`` (names), ``tensor``, ``stages``, ``replicas``, ``microbatches``, ``microbatch`` and
+    ``recompute`` follow the controls; Python can observe and set them.
 
-    All that can be shown is in ``data``, so the picture answers without a kernel; its numbers are those of :func:`predict`, part by
-    part. The traits ``model``, ``gpu``, ``link`` and ``wire`` (names), ``tensor``, ``stages``, ``replicas``, ``microbatches``,
-    ``microbatch`` and ``recompute`` follow the controls and can be observed and set. Raises :class:`HybridLabError` for values that
-    the explorer was not made with, for a grid where no plan divides, and for more than 2 MB.
+    Each of the following arguments is one value or several values to choose from.
 
+    Parameters
+    ----------
+    models : mapping of str to Transformer
+        Models by name.
+    gpus : Profile or iterable of Profile
+        Profiles of GPUs.
+    tensor, stages, replicas : int or iterable of int
+        The tensor-parallel size, stages (K) and replicas (D).
+    microbatches, microbatch : int or iterable of int
+        Microbatches of each replica (M), and samples in one of them.
+    links : mapping of str to float
+        Bytes per second of a GPU's own port to the network, by name.
+    wires : WireFormat or iterable of WireFormat
+        The formats in which gradients are sent.
+    recompute : str or iterable of str
+        What the backward computes again: "none", "selective", "full".
+    show : mapping or None
+        The setting to begin with, such as ``{"stages": 4}``.
+
+    Raises
+    ------
+    HybridLabError
+        For wrong values, for a grid in which no plan divides the model, and for more than 2 MB of data.
+
+    Examples
+    --------
     >>> from hybridlab.hardware import A100_80GB
     >>> explorer = ClusterExplorer(gpus=A100_80GB, tensor=8, stages=(8, 16), replicas=16, microbatches=64, microbatch=1)
     >>> explorer  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
@@ -47,7 +85,7 @@ class ClusterExplorer(View):
 
     SETTING = AXES
     _esm = script_of("cluster_explorer.js")
-    _css = style_of("cluster", sheets=("cluster_explorer.css",))
+    _css = style_sheet("cluster", files=("cluster_explorer.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     model = Checked().tag(sync=True)
@@ -77,8 +115,8 @@ class ClusterExplorer(View):
         show: Mapping[str, Any] | None = None,
     ) -> None:
         counts = {"tensor": tensor, "stages": stages, "replicas": replicas, "microbatches": microbatches, "microbatch": microbatch}
-        self._values = grid_of(models, gpus, counts, links, wires, recompute)
-        asked = asked_for(show, self.SETTING, '{"stages": 4}')
+        self._values = _checked_axes(models, gpus, counts, links, wires, recompute)
+        asked = shown_first(show, self.SETTING, '{"stages": 4}')
         first = {name: BEGIN[name] if BEGIN[name] in each else next(iter(each)) for name, each in self._values.items()}
         begin = {name: self.checked(name, value) for name, value in (first | asked).items()}
         data = cluster_data(self._values)
@@ -97,27 +135,65 @@ class ClusterExplorer(View):
 
     @property
     def time(self) -> IterationTime:
-        """What :func:`predict` says of it; raises :class:`UnsupportedSize` where it does not divide or does not fit."""
+        """The prediction of :func:`predict` for the plan. If it does not divide or does not fit, this raises :class:`UnsupportedSize`."""
         return self._case.time()
 
     @property
     def memory(self) -> Memory:
-        """What the fullest GPU keeps; raises :class:`UnsupportedSize` where the plan does not divide."""
+        """The memory that the plan needs on the fullest GPU. If it does not divide, this raises :class:`UnsupportedSize`."""
         return self._case.memory
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return ``value`` for the part ``name`` of the setting, if the explorer was made with it, or refuse it."""
+        """Return the value for one trait of the setting if the explorer was made with it, or refuse it."""
         offered = list(self._values[name])
         if isinstance(offered[0], str):
             return known_name(str(value) if isinstance(value, WireFormat) else value, offered, f"{name} of this explorer")
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in offered:
             return int(value)
         known = ", ".join(map(str, offered))
-        raise HybridLabError(f"this explorer has no plan with {name} = {short_repr(value)}: choose from {known}")
+        raise HybridLabError(f"this explorer has no plan with {name} = {short_repr(value)}: choose from {known}", "out-of-range")
 
     def __repr__(self) -> str:
-        """Return the same text for the same grid and setting, whatever the run: stored outputs are compared by it."""
+        """Return the grid's size and digest and the setting; the text is the same in every run, since stored outputs have it."""
         count = int(np.prod([len(each) for each in self._values.values()]))
         plan = f"tensor {self.tensor}, K {self.stages}, D {self.replicas}, M {self.microbatches} of {self.microbatch}"
         setting = f"{self.model} on {self.plan.gpus:,} x {self.gpu}, {plan}, {self.link}, {self.wire}, {self.recompute}"
         return f"<ClusterExplorer: {count:,} settings, data {self._digest}; {setting}>"
+
+
+def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any, wires: Any, recompute: Any) -> Values:
+    """Return the values of all axes by name, or refuse what an axis does not accept."""
+    recomputations = [known_name(each, RECOMPUTE, "recomputation") for each in one_or_several(recompute, "recompute")]
+    profiles = list(dict.fromkeys(_instance(each, Profile, "a GPU", "A100_80GB") for each in one_or_several(gpus, "gpus")))
+    names = [each.name for each in profiles]
+    for name in names:
+        if names.count(name) > 1:
+            advice = "give one of them another with dataclasses.replace"
+            raise HybridLabError(f"two GPUs have the name {name!r}: {advice}", "duplicate-name")
+    axes = {name: {each: each for each in whole_numbers(value, name)} for name, value in counts.items()}
+    node, widest = min(each.gpus_per_node for each in profiles), max(axes["tensor"])
+    if widest > node:  # beyond a node, the time of every layer would depend on the link
+        wanted = f"tensor must be at most {node}, not {widest}; predict() takes more"
+        raise HybridLabError(f"in the explorer, a layer stays inside one node: {wanted}", "too-large")
+    return {
+        "model": {name: _instance(each, Transformer, "a model", "a Transformer") for name, each in _items_by_name(models, "models")},
+        "gpu": dict(zip(names, profiles, strict=True)),
+        **axes,
+        "link": {name: one_time(each, f"link {name!r}") for name, each in _items_by_name(links, "links")},
+        "wire": {str(each): each for each in wire_formats(wires, "wires")},
+        "recompute": {each: each for each in dict.fromkeys(recomputations)},
+    }
+
+
+def _items_by_name(given: Any, name: str) -> Iterable[tuple[str, Any]]:
+    """Return the items of a mapping whose keys are texts, or refuse what is not one."""
+    if not isinstance(given, Mapping) or not given:
+        raise HybridLabError(f"{name} must be values by name, such as {{{'GPT 175B'!r}: ...}}, not {short_repr(given)}", "wrong-type")
+    return [(checked_text(each, f"a name in {name}"), given[each]) for each in given]
+
+
+def _instance(value: Any, kind: type, subject: str, example: str) -> Any:
+    """Return the value if it is of a type, or refuse it."""
+    if not isinstance(value, kind):
+        raise HybridLabError(f"{subject} must be a {kind.__name__}, such as {example}, not {short_repr(value)}", "wrong-type")
+    return value

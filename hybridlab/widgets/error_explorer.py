@@ -1,31 +1,73 @@
-"""The error explorer: how exact the mean of an all-reduce is, against the number of ranks, and what it costs in bytes."""
+"""The error explorer: how exact the mean of an all-reduce is against the number of ranks, and what it costs in bytes."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from itertools import product
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import traitlets
 
+from hybridlab import formulas
+from hybridlab.arrays import Floats
 from hybridlab.checks import counted, known_name, short_repr, whole_number
+from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
 from hybridlab.errors import HybridLabError
-from hybridlab.widgets.error_explorer_data import DISTRIBUTIONS, FORMATS, RANKS, ErrorRow, checked_grid, error_data, error_rows
+from hybridlab.widgets.choices import one_or_several, whole_numbers, wire_formats
+from hybridlab.widgets.page_data import Data
 from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, asked_for, style_of
+from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
+from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 
-BOTH = "both"
+RANKS = (2, 4, 8, 16, 32, 64)
+FORMATS = (FP16, BF16, INT8, WireFormat("INT8", block=256), WireFormat("INT8", stochastic=True))
+BOTH = "both"  # algorithms in one picture
+MOST_RANKS = 128
+MOST_FORMATS = 6  # in one picture, each with a mark of its own
+MOST_ENCODED = 10**9  # numbers of all messages, which take minutes
+DIGITS = 4  # of an error: the last bits of a sum differ from machine to machine
+
+ALGORITHMS: Mapping[str, Callable[..., Any]] = MappingProxyType({"ring": ring_all_reduce, "one-shot": one_shot_all_reduce})
+DISTRIBUTIONS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = MappingProxyType(
+    {
+        "normal": lambda rng, shape: rng.standard_normal(shape),
+        "Laplace": lambda rng, shape: rng.laplace(scale=0.5**0.5, size=shape),
+    }
+)  # both with mean 0 and variance 1
 
 
 class ErrorExplorer(View):
-    """A picture of the NMSE of all-reduced means against the number of ranks: measured, beside the law, with bytes a rank.
+    """A picture of the NMSE of all-reduced means against the number of ranks: measured, next to the closed form, with bytes per rank.
 
-    ``ranks`` are the numbers of ranks, ``formats`` the wire formats, ``distributions`` those that the gradients are drawn from
-    (normal, Laplace), ``size`` the numbers of one gradient, ``seed`` that of all random numbers. Every all-reduce is really
-    run, as a ring and as one shot, when the explorer is made. ``show`` is what to begin with, such as
-    ``{"ranks": 8, "formats": ["INT8"]}``.
+    Every all-reduce really runs, as a ring and as one shot, when the explorer is made. The trait ``measured`` has all results, so the
+    picture needs no running kernel; ``rows`` has them as rows. The traits ``algorithm`` ("ring", "one-shot" or "both"), ``distribution``,
+    ``formats`` (names of the formats that are drawn) and ``ranks`` (the position of the marker) follow the controls; Python can observe
+    and set them.
 
-    The traits follow the controls and can be observed and set: ``algorithm`` ("ring", "one-shot" or "both"), ``distribution``,
-    ``formats`` (names of those drawn) and ``ranks`` (where the marker stands). All that can be shown is in ``measured``, so the
-    picture answers without a kernel; ``rows`` is the same as rows. Raises :class:`HybridLabError` for what cannot be measured.
+    Parameters
+    ----------
+    ranks : int or iterable of int
+        Numbers of ranks, 2 to 128.
+    formats : WireFormat or iterable of WireFormat
+        The wire formats, at most 6.
+    distributions : str or iterable of str
+        The distributions of the gradients: "normal", "Laplace".
+    size : int
+        Numbers in one gradient.
+    seed : int
+        The seed of all random numbers.
+    show : mapping or None
+        What to show first, such as ``{"ranks": 8, "formats": ["INT8"]}``.
 
+    Raises
+    ------
+    HybridLabError
+        For wrong values, for more formats than a picture can show, and for a measurement that would take minutes.
+
+    Examples
+    --------
     >>> explorer = ErrorExplorer(ranks=(2, 4), size=1024, show={"ranks": 4})
     >>> explorer
     <ErrorExplorer: 1,024 numbers on 2 to 4 ranks; shows FP16, BF16, INT8, INT8, block 256, INT8, stochastic; ring, normal, 4 ranks>
@@ -35,7 +77,7 @@ class ErrorExplorer(View):
 
     SETTING = ("algorithm", "distribution", "formats", "ranks")
     _esm = script_of("error_explorer.js")
-    _css = style_of("errors", sheets=("chart.css", "error_explorer.css"))
+    _css = style_sheet("errors", files=("chart.css", "error_explorer.css"))
 
     measured = traitlets.Dict(read_only=True).tag(sync=True)
     algorithm = Checked().tag(sync=True)
@@ -53,57 +95,197 @@ class ErrorExplorer(View):
         seed: int = 5,
         show: Mapping[str, Any] | None = None,
     ) -> None:
-        grid = checked_grid(ranks, formats, distributions, size, seed)
-        asked = asked_for(show, self.SETTING, '{"ranks": 8}')
-        self._rows = error_rows(*grid)
-        data = error_data(self._rows, grid[3])
+        grid = _checked_grid(ranks, formats, distributions, size, seed)
+        asked = shown_first(show, self.SETTING, '{"ranks": 8}')
+        self._rows = error_rows(grid)
+        data = error_data(self._rows, grid.size)
         first = {
             "algorithm": data["algorithms"][0],
             "distribution": data["distributions"][0],
             "formats": data["formats"],
             "ranks": 8 if 8 in data["ranks"] else data["ranks"][0],
         }
-        begin = {name: chosen(data, name, value) for name, value in (first | asked).items()}
         self.set_trait("measured", data)
-        super().__init__(**begin)
+        super().__init__(**(first | asked))
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return ``value`` for the part ``name`` of what is shown, if it was measured, or refuse it."""
-        return chosen(self.measured, name, value)
+        """Return the value for one trait of the setting if it was measured, or refuse it.
+
+        >>> ErrorExplorer(ranks=(2, 4), size=64).checked("ranks", 3)
+        Traceback (most recent call last):
+        hybridlab.errors.HybridLabError: this explorer has measured 2 and 4 ranks, not 3
+        """
+        if name == "algorithm":
+            return known_name(value, [*self.measured["algorithms"], BOTH], "algorithm")
+        if name == "distribution":
+            return known_name(value, self.measured["distributions"], "distribution")
+        if name == "formats":
+            return self._checked_formats(value)
+        count = whole_number(value, "ranks")
+        if count not in self.measured["ranks"]:
+            *fewer, most = map(str, self.measured["ranks"])
+            counts = f"{', '.join(fewer)} and {most}" if fewer else most
+            raise HybridLabError(f"this explorer has measured {counts} ranks, not {short_repr(value)}", "out-of-range")
+        return count
+
+    def _checked_formats(self, value: Any) -> list[str]:
+        """Return names of wire formats in the order of the data, or refuse a list with others."""
+        if not isinstance(value, (list, tuple)):
+            wanted = 'a list of names of wire formats, such as ["INT8"]'
+            raise HybridLabError(f"formats must be {wanted}, not {short_repr(value)}", "not-a-list")
+        known = self.measured["formats"]
+        names = {known_name(each if isinstance(each, str) else str(each), known, "wire format") for each in value}
+        return [each for each in known if each in names]
 
     @property
-    def rows(self) -> tuple[ErrorRow, ...]:
+    def rows(self) -> tuple["ErrorRow", ...]:
         """Every measured all-reduce, as rows of algorithm, distribution, wire, ranks, nmse, law, nbytes and saving."""
         return self._rows
 
     def __repr__(self) -> str:
-        """Return the same text for the same grid and choice, whatever the run and the machine: it holds no measured digit."""
+        """Return the grid and the setting, but no measured digit; the text is the same in every run and on every machine."""
         ranks = self.measured["ranks"]
         span = f"{ranks[0]} to {counted(ranks[-1], 'rank')}" if len(ranks) > 1 else counted(ranks[0], "rank")
         drawn = ", ".join(self.formats) or "no format"
-        message = f"{drawn}; {self.algorithm}, {self.distribution}, {counted(self.ranks, 'rank')}"
-        return f"<ErrorExplorer: {counted(self.measured['size'], 'number')} on {span}; shows {message}>"
+        setting = f"{drawn}; {self.algorithm}, {self.distribution}, {counted(self.ranks, 'rank')}"
+        return f"<ErrorExplorer: {counted(self.measured['size'], 'number')} on {span}; shows {setting}>"
 
 
-def chosen(measured: Mapping[str, Any], name: str, value: Any) -> Any:
-    """Return ``value`` for the part ``name`` of what is shown, if it was measured, or refuse it.
+class ErrorRow(NamedTuple):
+    """One measured all-reduce: its NMSE, the NMSE of the closed form, the most bytes that a rank sends, and FP32's bytes over these."""
 
-    >>> chosen({"ranks": [2, 4]}, "ranks", 3)
-    Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: this explorer has measured 2 and 4 ranks, not 3
+    algorithm: str
+    distribution: str
+    wire: WireFormat
+    ranks: int
+    nmse: float
+    law: float
+    nbytes: int
+    saving: float
+
+
+class ErrorGrid(NamedTuple):
+    """The all-reduces to measure: every combination of the first three, on ``size`` numbers per rank."""
+
+    ranks: tuple[int, ...]
+    formats: tuple[WireFormat, ...]
+    distributions: tuple[str, ...]
+    size: int
+    seed: int
+
+
+@lru_cache(maxsize=8)
+def error_rows(grid: ErrorGrid) -> tuple[ErrorRow, ...]:
+    """Return one row for every algorithm, distribution, wire format and number of ranks of a grid.
+
+    The gradients are independent from rank to rank, with variance 1. Runs with fewer ranks use the first gradients of the runs with more.
     """
-    if name == "algorithm":
-        return known_name(value, [*measured["algorithms"], BOTH], "algorithm")
-    if name == "distribution":
-        return known_name(value, measured["distributions"], "distribution")
-    if name == "formats":
-        if not isinstance(value, (list, tuple)):
-            raise HybridLabError(f'formats is a list of names of wire formats, such as ["INT8"], not {short_repr(value)}')
-        names = {known_name(each if isinstance(each, str) else str(each), measured["formats"], "wire format") for each in value}
-        return [each for each in measured["formats"] if each in names]
-    count = whole_number(value, "ranks")
-    if count not in measured["ranks"]:
-        known = [str(each) for each in measured["ranks"]]
-        message = f"{', '.join(known[:-1])} and {known[-1]}" if len(known) > 1 else known[0]
-        raise HybridLabError(f"this explorer has measured {message} ranks, not {short_repr(value)}")
-    return count
+    shape = max(grid.ranks), grid.size
+    gradients = {name: DISTRIBUTIONS[name](np.random.default_rng(grid.seed), shape) for name in grid.distributions}
+    return tuple(
+        _measured_row(algorithm, name, wire, gradients[name][:count], np.random.default_rng([grid.seed, count]))
+        for algorithm, name, wire, count in product(ALGORITHMS, grid.distributions, grid.formats, grid.ranks)
+    )
+
+
+def nmse(found: npt.ArrayLike, true: npt.ArrayLike) -> float:
+    """Return the mean square of the error, divided by the mean square of the true values.
+
+    >>> nmse([1.0, 2.0, 2.5], [1.0, 2.0, 2.0])
+    0.027777777777777776
+    """
+    truth = np.asarray(true, dtype=np.float64)
+    return float(np.mean((np.asarray(found, dtype=np.float64) - truth) ** 2) / np.mean(truth**2))
+
+
+def closed_form_nmse(algorithm: str, wire: WireFormat, ranks: int, size: int) -> float:
+    """Return the NMSE that the closed form gives for normal numbers.
+
+    Parameters
+    ----------
+    algorithm : str
+        "ring" or "one-shot".
+    wire : WireFormat
+        The format of every message.
+    ranks : int
+        The number of ranks, which is also the number of chunks of a gradient.
+    size : int
+        Numbers in the gradient of one rank.
+
+    Examples
+    --------
+    >>> f"{closed_form_nmse('ring', INT8, 8, 131_072):.1e}"
+    '4.0e-04'
+    """
+    if wire.roundoff is not None:
+        return formulas.cast_nmse(wire.roundoff) * ((ranks - 1) / 2 + 1 if algorithm == "ring" else 2)
+    chunk = -(-size // ranks)
+    crest = formulas.gaussian_crest(min(chunk, wire.block or chunk))
+    if algorithm == "ring":
+        return formulas.int8_ring_nmse(ranks, crest, wire.stochastic)
+    return formulas.int8_one_shot_nmse(crest, wire.stochastic)
+
+
+def error_data(rows: Iterable[ErrorRow], size: int) -> Data:
+    """Return the rows as data that the script draws.
+
+    Parameters
+    ----------
+    rows : iterable of ErrorRow
+        The measured all-reduces.
+    size : int
+        Numbers in the gradient of one rank.
+
+    Returns
+    -------
+    dict
+        ``ranks``, ``formats``, ``algorithms`` and ``distributions`` have the values. ``series`` has an entry for each line, under
+        "ring/normal/INT8": ``nmse``, ``law``, ``nbytes`` and ``saving``, each with one value for each of ``ranks``.
+    """
+    listed = list(rows)
+    series: Data = {}
+    for row in listed:
+        entry = series.setdefault(f"{row.algorithm}/{row.distribution}/{row.wire}", {"nmse": [], "law": [], "nbytes": [], "saving": []})
+        for name, values in entry.items():
+            values.append(getattr(row, name))
+    return {
+        "size": size,
+        "ranks": list(dict.fromkeys(row.ranks for row in listed)),
+        "formats": list(dict.fromkeys(str(row.wire) for row in listed)),
+        "algorithms": list(dict.fromkeys(row.algorithm for row in listed)),
+        "distributions": list(dict.fromkeys(row.distribution for row in listed)),
+        "series": series,
+    }
+
+
+def _measured_row(algorithm: str, distribution: str, wire: WireFormat, values: Floats, rng: np.random.Generator) -> ErrorRow:
+    """Run one all-reduce on values of shape (ranks, size) and return its row."""
+    ranks, size = values.shape
+    result = ALGORITHMS[algorithm](values, wire, rng=rng)
+    nbytes = int(result.bytes_sent.max())
+    fp32_bytes = 2 * (ranks - 1) * FP32.nbytes(-(-size // ranks))
+    error = float(f"{nmse(result.values[0], values.mean(axis=0)):.{DIGITS}g}")
+    expected = float(f"{closed_form_nmse(algorithm, wire, ranks, size):.{DIGITS}g}")
+    return ErrorRow(algorithm, distribution, wire, ranks, error, expected, nbytes, round(fp32_bytes / nbytes, DIGITS))
+
+
+def _checked_grid(ranks: Any, formats: Any, distributions: Any, size: Any, seed: Any) -> ErrorGrid:
+    """Return what is to be measured, without duplicates and with the ranks sorted, or refuse it."""
+    counts = tuple(whole_numbers(ranks, "ranks", at_least=2, at_most=MOST_RANKS))
+    wires = tuple(wire_formats(formats, "formats"))
+    names = [known_name(each, DISTRIBUTIONS, "distribution") for each in one_or_several(distributions, "distributions")]
+    grid = ErrorGrid(
+        counts,
+        wires,
+        tuple(dict.fromkeys(names)),
+        whole_number(size, "size", at_most=2**20),
+        whole_number(seed, "seed", at_least=0, at_most=2**32),
+    )
+    if len(wires) > MOST_FORMATS:
+        raise HybridLabError(f"{len(wires)} wire formats are too many for one picture: give at most {MOST_FORMATS}", "wrong-length")
+    if grid.size < counts[-1]:
+        wanted = "size must be at least the largest number of ranks, since each rank has a chunk"
+        raise HybridLabError(f"{wanted}: {grid.size} is less than {counts[-1]}", "too-small")
+    if 4 * sum(counts) * grid.size * len(wires) * len(grid.distributions) > MOST_ENCODED:
+        raise HybridLabError("measuring this would take minutes: give fewer ranks or formats, or a smaller size", "too-large")
+    return grid

@@ -1,4 +1,4 @@
-"""The mesh view: the devices of K stages and D replicas, and whom each of them sends to."""
+"""The mesh view: the devices of K stages and D replicas, and the messages between them."""
 
 from collections.abc import Mapping
 from itertools import pairwise, product
@@ -10,13 +10,12 @@ from hybridlab.checks import counted, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
 from hybridlab.widgets.choices import whole_numbers
-from hybridlab.widgets.grid import digest
-from hybridlab.widgets.pipeline import Data
+from hybridlab.widgets.page_data import Data, digest
 from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, asked_for, refusing, style_of
+from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first, style_sheet
 
-MOST = 12  # stages, or replicas, of a mesh that can be drawn
-KINDS = (
+MOST = 12  # stages or replicas of a mesh that can be drawn
+LINK_KINDS = (
     {"name": "activations", "letter": "A", "words": "activations", "why": "to the next stage"},
     {"name": "gradients", "letter": "G", "words": "gradients of activations", "why": "to the stage before"},
     {"name": "ring", "letter": "R", "words": "ring messages", "why": "to the same stage of the next replica"},
@@ -24,16 +23,27 @@ KINDS = (
 
 
 class MeshView(View):
-    """A picture of a mesh: choose a rank, and see its pipeline, its stage group, and whom it sends to and receives from.
+    """A picture of a mesh: choose a rank, and see its pipeline, its stage group, and the ranks that it sends to and receives from.
 
-    ``stages`` and ``replicas`` are the sizes to choose from: one each, or several, at most 12. ``microbatches`` is their
-    number in one step of a pipeline; it counts the messages. ``show`` is what to begin with, such as
-    ``{"stages": 3, "replicas": 4, "rank": 5}``; what it leaves out begins at the first value.
+    All meshes are in the trait ``data``, so the picture needs no running kernel. The traits ``stages``, ``replicas`` and ``rank`` follow
+    the controls; Python can observe and set them. A rank that a smaller mesh does not have becomes 0.
 
-    All meshes are in ``data``, as :class:`Mesh` says, so that the picture answers without a kernel. The traits ``stages``,
-    ``replicas`` and ``rank`` follow the controls, and can be observed and set. A rank that a smaller mesh lacks becomes 0.
-    Raises :class:`HybridLabError` for sizes that are not in the grid and for ranks that are not in the mesh.
+    Parameters
+    ----------
+    stages, replicas : int or iterable of int
+        The sizes to choose from, at most 12.
+    microbatches : int
+        Microbatches of a pipeline in one step, which give the number of messages.
+    show : mapping or None
+        The setting to begin with, such as ``{"stages": 3, "replicas": 4, "rank": 5}``. What it leaves out begins at the first value.
 
+    Raises
+    ------
+    HybridLabError
+        For sizes that are not in the grid and for ranks that are not in the mesh.
+
+    Examples
+    --------
     >>> view = MeshView(stages=(2, 3), replicas=(1, 4), show={"stages": 3, "replicas": 4})
     >>> view  # doctest: +ELLIPSIS
     <MeshView: 4 sizes, data ...; 3 stages, 4 replicas, rank 0>
@@ -44,7 +54,7 @@ class MeshView(View):
 
     SETTING = ("stages", "replicas", "rank")
     _esm = script_of("mesh_view.js")
-    _css = style_of("mesh", sheets=("mesh_view.css",))
+    _css = style_sheet("mesh", files=("mesh_view.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     stages = Checked().tag(sync=True)
@@ -60,7 +70,7 @@ class MeshView(View):
         show: Mapping[str, Any] | None = None,
     ) -> None:
         data = mesh_data(whole_numbers(stages, "stages", at_most=MOST), whole_numbers(replicas, "replicas", at_most=MOST), microbatches)
-        asked = asked_for(show, self.SETTING, '{"stages": 3, "rank": 5}')
+        asked = shown_first(show, self.SETTING, '{"stages": 3, "rank": 5}')
         self._digest = digest(data)
         self.set_trait("data", data)
         super().__init__(**({"stages": data["stages"][0], "replicas": data["replicas"][0], "rank": 0} | asked))
@@ -71,18 +81,18 @@ class MeshView(View):
         return Mesh(self.stages, self.replicas).coordinates(self.rank)
 
     def checked(self, name: str, value: Any) -> int:
-        """Return ``value`` if it is a size that the view was made with, or a number that a rank can have; or refuse it."""
+        """Return the value if it is a size that the view was made with, or a possible number of a rank; or refuse it."""
         if name == "rank":
             return whole_number(value, name, at_least=0)
         number, sizes = whole_number(value, name), self.data[name]
         if number not in sizes:
-            raise HybridLabError(f"this view has no mesh with {name} = {number}: choose from {', '.join(map(str, sizes))}")
+            raise HybridLabError(f"this view has no mesh with {name} = {number}: choose from {', '.join(map(str, sizes))}", "out-of-range")
         return number
 
     @traitlets.validate("rank")
     def _in_mesh(self, proposal: Any) -> int:
         rank: int = proposal["value"]
-        with refusing():
+        with as_trait_error():
             Mesh(self.stages, self.replicas).coordinates(rank)
         return rank
 
@@ -92,25 +102,40 @@ class MeshView(View):
             self.rank = 0
 
     def __repr__(self) -> str:
-        """Return the same text for the same grid and setting, whatever the run: stored outputs are compared by it."""
+        """Return the grid's size and digest and the setting; the text is the same in every run, since stored outputs have it."""
         meshes = counted(len(self.data["meshes"]), "size")
         sizes = f"{counted(self.stages, 'stage')}, {counted(self.replicas, 'replica')}"
         return f"<MeshView: {meshes}, data {self._digest}; {sizes}, rank {self.rank}>"
 
 
 def mesh_data(stages: list[int], replicas: list[int], microbatches: int) -> Data:
-    """Return what a view draws: the places, groups and links of every mesh, and what travels on them.
+    """Return what the view draws: the places, groups and links of every mesh.
 
+    Parameters
+    ----------
+    stages, replicas : list of int
+        The sizes; there is a mesh for each pair.
+    microbatches : int
+        Microbatches of a pipeline in one step.
+
+    Returns
+    -------
+    dict
+        ``meshes`` has an entry under "stages/replicas": ``places`` has [stage, replica] of every rank, ``pipelines`` and ``groups`` have
+        lists of ranks, and ``links`` has [kind, sender, receiver, messages per step].
+
+    Examples
+    --------
     >>> mesh_data([2], [1], 6)["meshes"]["2/1"]["links"]
     [['activations', 0, 1, 6], ['gradients', 1, 0, 6]]
     """
     count = whole_number(microbatches, "microbatches")
-    meshes = {f"{size[0]}/{size[1]}": _entry(Mesh(*size), count) for size in product(stages, replicas)}
-    return {"stages": stages, "replicas": replicas, "microbatches": count, "kinds": list(KINDS), "meshes": meshes}
+    meshes = {f"{size[0]}/{size[1]}": _mesh_entry(Mesh(*size), count) for size in product(stages, replicas)}
+    return {"stages": stages, "replicas": replicas, "microbatches": count, "kinds": list(LINK_KINDS), "meshes": meshes}
 
 
-def _entry(mesh: Mesh, microbatches: int) -> Data:
-    """Return [stage, replica] of every rank; pipelines and stage groups; links: [kind, sender, receiver, messages a step]."""
+def _mesh_entry(mesh: Mesh, microbatches: int) -> Data:
+    """Return the places, pipelines, stage groups and links of one mesh."""
     pipelines = [mesh.pipeline(replica) for replica in range(mesh.replicas)]
     groups = [mesh.stage_group(stage) for stage in range(mesh.stages)]
     links: list[list[Any]] = []

@@ -1,39 +1,60 @@
-"""The ring stepper: who is in which chunk on which rank after every hop of a ring, two or more rings side by side."""
+"""The ring stepper: which ranks' numbers are in each chunk on each rank after every hop, for one or more rings side by side."""
 
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice, pairwise
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import traitlets
 
 from hybridlab.arrays import Floats
-from hybridlab.checks import counted, short_repr, whole_number
+from hybridlab.checks import counted, each_of, short_repr, whole_number
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.errors import HybridLabError
 from hybridlab.widgets.choices import whole_numbers
-from hybridlab.widgets.grid import digest
-from hybridlab.widgets.ring_stepper_data import Ring, ring_data
+from hybridlab.widgets.page_data import Data, digest
 from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, asked_for, refusing, style_of
+from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first, style_sheet
+
+Ring = Callable[[Floats], Iterable[Any]]  # values (ranks, n) -> a Hop with its ``held`` after each hop; ``held`` has sums, not means
+Counts = npt.NDArray[np.int64]  # (ranks, chunks, ranks): how often the number of each rank is in each chunk on each rank
 
 MOST_RANKS = 8
 MOST_RINGS = 4
+MOST_HOPS = 60
+MOST_TIMES = 99  # how often the number of one rank can be in a sum
 LONGEST_NAME = 40  # characters
+NEAR = 0.05  # of a whole number: a wire format rounds less than that, and a mean of up to 8 ranks is further away
+TIMES = {1: "", 2: " twice"}
 
 
 class RingStepper(View):
-    """A picture of a ring all-reduce, hop by hop: the ranks as columns, the chunks as rows, and who is in each sum.
+    """A picture of a ring all-reduce, hop by hop: ranks as columns, chunks as rows, and the ranks whose numbers are in each sum.
 
-    ``rings`` are the rings to show side by side, by name: functions that take values of shape (ranks, n), chunk after chunk
-    as numpy.array_split cuts, and return their hops with what is held after each: sums, not means. None is
-    :func:`~hybridlab.collectives.ring_all_reduce` alone. ``ranks`` are the numbers of ranks to choose from, 2 to 8.
-    ``show`` is what to begin with, such as
-    ``{"ranks": 4, "step": 3}``; what it leaves out begins at the first number of ranks, before the first hop.
+    Every state is in the trait ``data``, as the rings computed it, so the picture needs no running kernel. Rank r begins with 2**r in
+    every chunk. The traits ``ranks`` and ``step`` follow the controls; Python can observe and set them. When a smaller number of ranks has
+    fewer steps, ``step`` becomes the last one.
 
-    Every state is in ``data``, as the rings computed it, so that the picture answers without a kernel. Rank r begins with
-    2**r in every chunk. The traits ``ranks`` and ``step`` follow the controls, and can be observed and set; a step that
-    fewer ranks lack becomes their last. Raises :class:`HybridLabError` for what is no ring and for steps that there are not.
+    Parameters
+    ----------
+    rings : mapping of str to function, or None
+        The rings to show side by side, by name, at most 4. A ring takes values of shape (ranks, n), whose chunks are cut as by
+        ``numpy.array_split``, and returns its hops with the sums (not means) that the ranks hold after each. None shows
+        :func:`~hybridlab.collectives.ring_all_reduce` alone.
+    ranks : int or iterable of int
+        The numbers of ranks to choose from, 2 to 8.
+    show : mapping or None
+        The setting to begin with, such as ``{"ranks": 4, "step": 3}``. What it leaves out begins at the first number of ranks, before
+        the first hop.
 
+    Raises
+    ------
+    HybridLabError
+        For functions that are not rings and for steps that do not exist.
+
+    Examples
+    --------
     >>> stepper = RingStepper(ranks=(2, 4), show={"ranks": 4})
     >>> stepper  # doctest: +ELLIPSIS
     <RingStepper: correct; 2 or 4 ranks, data ...; 4 ranks, step 0 of 6>
@@ -44,7 +65,7 @@ class RingStepper(View):
 
     SETTING = ("ranks", "step")
     _esm = script_of("ring_stepper.js")
-    _css = style_of("ring", sheets=("ring_stepper.css",))
+    _css = style_sheet("ring", files=("ring_stepper.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     ranks = Checked().tag(sync=True)
@@ -58,8 +79,8 @@ class RingStepper(View):
         show: Mapping[str, Any] | None = None,
     ) -> None:
         sizes = whole_numbers(ranks, "ranks", at_least=2, at_most=MOST_RANKS)
-        data = ring_data({"correct": _correct} if rings is None else _named(rings), sizes)
-        asked = asked_for(show, self.SETTING, '{"ranks": 4, "step": 3}')
+        data = ring_data({"correct": _correct_ring} if rings is None else _checked_rings(rings), sizes)
+        asked = shown_first(show, self.SETTING, '{"ranks": 4, "step": 3}')
         self._digest = digest(data)
         self.set_trait("data", data)
         super().__init__(**({"ranks": data["ranks"][0], "step": 0} | asked))
@@ -71,23 +92,25 @@ class RingStepper(View):
 
     @property
     def states(self) -> dict[str, Any]:
-        """What every ring holds after the chosen step, by name: see ``data``."""
+        """The state of every ring after the current step, by name: see :func:`ring_data`."""
         rings = self.data["runs"][str(self.ranks)]["rings"]
         return {name: states[self.step] for name, states in zip(self.data["names"], rings, strict=True)}
 
     def checked(self, name: str, value: Any) -> int:
-        """Return ``value`` if it is a number of ranks that the view was made with, or one that a step can have; or refuse it."""
+        """Return the value if it is a number of ranks that the view was made with, or a possible number of a step; or refuse it."""
         number = whole_number(value, name, at_least=0)
         if name == "ranks" and number not in self.data["ranks"]:
-            raise HybridLabError(f"this view has no ring of {number} ranks: choose from {', '.join(map(str, self.data['ranks']))}")
+            known = ", ".join(map(str, self.data["ranks"]))
+            raise HybridLabError(f"this view has no ring of {number} ranks: choose from {known}", "out-of-range")
         return number
 
     @traitlets.validate("step")
     def _within(self, proposal: Any) -> int:
         step: int = proposal["value"]
-        with refusing():
+        with as_trait_error():
             if step > self.last:
-                raise HybridLabError(f"there is no step {step}: the last one of {self.ranks} ranks is {self.last}")
+                last = f"the last one of {self.ranks} ranks is {self.last}"
+                raise HybridLabError(f"there is no step {step}: {last}", "out-of-range")
         return step
 
     @traitlets.observe("ranks")
@@ -95,21 +118,208 @@ class RingStepper(View):
         self.step = min(self.step, self.last)
 
     def __repr__(self) -> str:
-        """Return the same text for the same rings and setting, whatever the run: stored outputs are compared by it."""
+        """Return the rings, the digest of the data and the setting; the text is the same in every run, since stored outputs have it."""
         names = " and ".join(self.data["names"])
         *fewer, most = map(str, self.data["ranks"])
         sizes = f"{', '.join(fewer)} or {most}" if fewer else most
         return f"<RingStepper: {names}; {sizes} ranks, data {self._digest}; {counted(self.ranks, 'rank')}, step {self.step} of {self.last}>"
 
 
-def _correct(values: Floats) -> Any:
+def ring_data(rings: Mapping[str, Ring], ranks: Iterable[int]) -> Data:
+    """Return every state of every ring at every number of ranks, from the start to the last hop.
+
+    A ring runs twice. In the first run, each number is 1 on one rank and 0 on the others, so a sum shows whose numbers are in it. In the
+    second run, every number of rank r is 2**r, with one number for each chunk.
+
+    Parameters
+    ----------
+    rings : mapping of str to function
+        The rings by name.
+    ranks : iterable of int
+        The numbers of ranks.
+
+    Returns
+    -------
+    dict
+        ``runs`` has an entry for each number of ranks: ``phases`` (one for each step), ``mean`` (the correct result), and ``rings``. A
+        ring has these keys at each step:
+
+        - ``messages``: [sender, receiver, chunk] of each message of the hop; ``sent`` says the same in a sentence
+        - ``told``: what the receivers did, which sums are whole now and which are lost, in sentences
+        - ``parts``: shape (ranks, chunks, ranks), how often the number of each rank is in each chunk on each rank
+        - ``values``: shape (ranks, chunks), the sums of the second run
+        - ``marks``: shape (ranks, chunks), "whole", "lost" (a whole sum that was overwritten) or ""
+        - ``whole``: the number of whole sums
+        - ``error``: the largest difference from the mean
+
+    Raises
+    ------
+    HybridLabError
+        For functions that are not rings, and for a ring that holds means.
+
+    Examples
+    --------
+    >>> data = ring_data({"correct": lambda values: ring_all_reduce(values, average=False, record=True).hops}, [2])
+    >>> [state["whole"] for state in data["runs"]["2"]["rings"][0]]
+    [0, 2, 4]
+    >>> data["runs"]["2"]["rings"][0][1]["sent"]
+    'Rank 0 sends chunk 0 to rank 1, rank 1 sends chunk 1 to rank 0.'
+    >>> data["runs"]["2"]["rings"][0][1]["told"]
+    'The receiver adds. Whole from now on: chunk 1 on rank 0, chunk 0 on rank 1.'
+    """
+    runs = {str(count): _ring_runs(rings, count) for count in ranks}
+    return {"names": list(rings), "ranks": [int(count) for count in runs], "runs": runs}
+
+
+def ranks_in_sum(counts: Counts) -> str:
+    """Return the ranks whose numbers are in a sum, in words.
+
+    Parameters
+    ----------
+    counts : array of int, shape (ranks,)
+        How often the number of each rank is in the sum.
+
+    Examples
+    --------
+    >>> ranks_in_sum(np.array([1, 0, 2])), ranks_in_sum(np.array([0, 1, 0]))
+    ('ranks 0 and 2 twice', 'rank 1 alone')
+    """
+    parts = [f"{rank}{TIMES.get(count, f' {count} times')}" for rank, count in enumerate(counts.tolist()) if count]
+    if len(parts) < 2:
+        return f"rank {parts[0]} alone" if parts else "nothing"
+    return f"ranks {', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _correct_ring(values: Floats) -> Any:
     return ring_all_reduce(values, average=False, record=True).hops
 
 
-def _named(rings: Any) -> dict[str, Ring]:
+def _checked_rings(rings: Any) -> dict[str, Ring]:
+    """Return the rings by name, or refuse what is not a mapping of 1 to 4 of them."""
     if not isinstance(rings, Mapping) or not 0 < len(rings) <= MOST_RINGS:
-        raise HybridLabError(f'rings are 1 to {MOST_RINGS} functions by name, such as {{"correct": ring}}, not {short_repr(rings)}')
+        wanted = f'1 to {MOST_RINGS} functions by name, such as {{"correct": ring}}'
+        raise HybridLabError(f"rings must be {wanted}, not {short_repr(rings)}", "wrong-type")
     for name in islice(rings, MOST_RINGS):
         if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-            raise HybridLabError(f"the name of a ring is a few words, {LONGEST_NAME} characters at most, not {short_repr(name)}")
+            wanted = f"a few words of at most {LONGEST_NAME} characters"
+            raise HybridLabError(f"the name of a ring must be {wanted}, not {short_repr(name)}", "malformed-name")
     return dict(rings)
+
+
+def _ring_runs(rings: Mapping[str, Ring], ranks: int) -> Data:
+    """Return the states of all rings at one number of ranks; a ring with fewer hops keeps its last state."""
+    runs = [_states(name, ring, ranks) for name, ring in rings.items()]
+    steps = max(len(states) for states in runs)
+    phases = next([state["phase"] for state in states] for states in runs if len(states) == steps)
+    for states in runs:
+        ended = {**states[-1], "messages": [], "sent": "This ring has ended.", "told": ""}
+        states += [ended] * (steps - len(states))
+    return {"phases": phases, "mean": float(np.mean(2.0 ** np.arange(ranks))), "rings": runs}
+
+
+def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
+    """Return the state of one ring after each hop: see :func:`ring_data`."""
+    eye: Floats = np.eye(ranks)
+    powers: Floats = np.exp2(np.arange(ranks, dtype=np.float64))
+    hops = _hops(name, ring, np.tile(eye, ranks), ranks)
+    parts = [eye[:, None, :].repeat(ranks, axis=1).astype(np.int64), *(_part_counts(name, hop, ranks) for hop in hops)]
+    start = powers[:, None].repeat(ranks, axis=1)
+    numbered = _hops(name, ring, start, ranks)
+    if len(numbered) != len(hops):
+        counts = f"{len(hops)} hops with some numbers and {len(numbered)} with others"
+        raise HybridLabError(f"the ring {name!r} makes {counts}", "not-a-ring")
+    values = [start, *(_held_values(name, hop, ranks, ranks) for hop in numbered)]
+    whole = np.array([(each == 1).all(axis=2) for each in parts])
+    lost = np.logical_or.accumulate(whole) & ~whole
+    marks = np.where(whole, "whole", np.where(lost, "lost", ""))
+    phases = ["start", *(str(hop.phase) for hop in hops)]
+    messages = [[], *(_messages(name, hop, ranks) for hop in hops)]
+    effects = ["Every rank holds its own numbers alone.", *map(_effects, pairwise(parts), pairwise(marks), messages[1:])]
+    return [
+        {
+            "phase": phases[place],
+            "messages": messages[place],
+            "parts": parts[place].tolist(),
+            "values": np.round(values[place], 6).tolist(),
+            "marks": marks[place].tolist(),
+            "whole": int(whole[place].sum()),
+            "error": float(np.round(np.abs(values[place] / ranks - powers.mean()).max(), 6)),
+            "sent": _sent(messages[place]) if place else "Nothing is sent yet.",
+            "told": effects[place],
+        }
+        for place in range(len(parts))
+    ]
+
+
+def _hops(name: str, ring: Ring, values: Floats, ranks: int) -> list[Any]:
+    """Run a ring and return its hops, or refuse what is not a ring."""
+    if not callable(ring):
+        raise HybridLabError(
+            f"the ring {name!r} must be a function of values, shape (ranks, n), that returns hops, not {short_repr(ring)}", "wrong-type"
+        )
+    hops = list(each_of(ring(values), f"the ring {name!r} must return hops"))
+    if not ranks <= len(hops) + 1 <= MOST_HOPS:
+        wanted = f"{ranks - 1} to {MOST_HOPS - 1} hops for {ranks} ranks"
+        raise HybridLabError(f"the ring {name!r} must make {wanted}, not {len(hops)}", "wrong-length")
+    for hop in hops:
+        missing = [part for part in ("phase", "sender", "receiver", "chunk", "held") if getattr(hop, part, None) is None]
+        if missing:
+            advice = "pass the hops of a run with record=True"
+            raise HybridLabError(f"a hop of the ring {name!r} has no {missing[0]}: {advice}", "not-a-hop")
+    return hops
+
+
+def _held_values(name: str, hop: Any, ranks: int, size: int) -> Floats:
+    """Return the values that the ranks hold after a hop, shape (ranks, size)."""
+    held = np.asarray(hop.held, dtype=np.float64)
+    wanted = f"what the ring {name!r} holds after a hop must be finite numbers of shape ({ranks}, {size})"
+    if held.shape != (ranks, size):
+        raise HybridLabError(wanted, "wrong-shape")
+    if not np.isfinite(held).all():
+        raise HybridLabError(wanted, "not-finite")
+    return held
+
+
+def _part_counts(name: str, hop: Any, ranks: int) -> Counts:
+    """Return how often the number of each rank is in each chunk, shape (ranks, chunks, ranks); refuse values that are not sums."""
+    held = _held_values(name, hop, ranks, ranks * ranks).reshape(ranks, ranks, ranks)
+    counts = np.rint(held)
+    if (np.abs(held - counts) > NEAR).any() or (np.abs(counts) > MOST_TIMES).any():
+        worst = held.flat[np.abs(held - counts).argmax()]
+        found = f"in one of them a number counts {worst:g} times; return sums, not means"
+        raise HybridLabError(f"the ring {name!r} must hold sums of the ranks' numbers, but {found}", "not-a-sum")
+    return counts.astype(np.int64)
+
+
+def _messages(name: str, hop: Any, ranks: int) -> list[list[int]]:
+    """Return [sender, receiver, chunk] of every message of a hop."""
+    columns = [np.asarray(each).reshape(-1).tolist() for each in (hop.sender, hop.receiver, hop.chunk)]
+    complete = len({len(column) for column in columns}) == 1
+    if not complete or not all(isinstance(value, int) and 0 <= value < ranks for column in columns for value in column):
+        wanted = f"a sender, a receiver and a chunk, each from 0 to {ranks - 1}"
+        raise HybridLabError(f"each message of the ring {name!r} needs {wanted}", "out-of-range" if complete else "wrong-length")
+    return [list(message) for message in zip(*columns, strict=True)]
+
+
+def _sent(messages: list[list[int]]) -> str:
+    """Return the messages of a hop as a sentence."""
+    clauses = ", ".join(f"rank {sender} sends chunk {chunk} to rank {receiver}" for sender, receiver, chunk in messages)
+    return f"{clauses[:1].upper()}{clauses[1:]}." if clauses else "Nobody sends anything."
+
+
+def _effects(parts: tuple[Counts, Counts], marks: tuple[Any, Any], messages: list[list[int]]) -> str:
+    """Return in sentences what the receivers of a hop did, which sums it made whole and which it overwrote."""
+    before, after = parts
+    added = [(after[to, chunk] == before[to, chunk] + before[rank, chunk]).all() for rank, to, chunk in messages]
+    kept = [(after[to, chunk] == before[rank, chunk]).all() for rank, to, chunk in messages]
+    sentences = ["The receiver adds."] if all(added) else ["The receiver keeps what it gets."] if all(kept) else []
+    partial = [(rank, chunk) for rank, _, chunk in messages if all(kept) and not all(added) and marks[0][rank, chunk] != "whole"]
+    if partial:
+        rank, chunk = partial[0]
+        content = f"chunk {chunk} of rank {rank} holds {ranks_in_sum(before[rank, chunk])}"
+        sentences.append(f"But {len(partial)} of the {len(messages)} chunks sent are no whole sums: {content}.")
+    for mark, words in (("whole", "Whole from now on"), ("lost", "Whole sums that are overwritten")):
+        places = np.argwhere((marks[1] == mark) & (marks[0] != mark)).tolist()
+        if places:
+            sentences.append(f"{words}: {', '.join(f'chunk {chunk} on rank {rank}' for rank, chunk in places)}.")
+    return " ".join(sentences)

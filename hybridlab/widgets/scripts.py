@@ -26,29 +26,6 @@ class Script(NamedTuple):
     names: list[str]  # of the top level
 
 
-def _read(path: Path) -> Script:
-    source = path.read_text(encoding="utf-8").removesuffix(LAST_LINE)
-    text = NOT_CODE.sub("", EXPORT.sub("", IMPORT.sub("", source)))
-    if other := ANY_OTHER.search(text):
-        forms = 'import { name } from "./file.js"; and export before a const or a function'
-        raise HybridLabError(f"{path.name} has {other[1]!r}; the forms that can be joined are {forms}")
-    imports = [(name, file) for names, file in IMPORT.findall(source) for name in re.findall(r"\w+", names)]
-    names = [name for one, several in TOP_LEVEL.findall(text) for name in re.findall(r"\w+", one or several)]
-    return Script(text, imports, EXPORT.findall(source), names)
-
-
-def _reached(entry: str, folder: Path) -> dict[str, Script]:
-    known = sorted(path.name for path in folder.glob("*.js"))
-    scripts: dict[str, Script] = {}
-    waiting = [known_name(entry, known, "script")]
-    while waiting:
-        name = waiting.pop(0)
-        if name not in scripts:
-            scripts[name] = _read(folder / name)
-            waiting += [known_name(file, known, f"file imported by {name}:") for _, file in scripts[name].imports]
-    return scripts
-
-
 def script_of(entry: str, folder: Path = HERE) -> str:
     r"""Return the ES module of a widget: each file that it imports once, then the widget's own file ``entry``.
 
@@ -70,8 +47,9 @@ def script_of(entry: str, folder: Path = HERE) -> str:
     Raises
     ------
     HybridLabError
-        If a file or a name that is imported does not exist, if files import each other in a circle, if two files define the same
-        name at the top level, and for other forms of ``import`` and ``export``.
+        If a file or a name that is imported does not exist (``unknown-name``), if files import each other in a circle
+        (``circular-import``), if two files define the same name at the top level (``duplicate-name``), for other forms of ``import`` and
+        ``export`` (``unsupported-import``), and if ``entry`` has no function ``render`` (``no-render``).
 
     Examples
     --------
@@ -81,19 +59,46 @@ def script_of(entry: str, folder: Path = HERE) -> str:
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: unknown script 'bat.js': did you mean 'bet.js'? Known: ...
     """
-    scripts = _reached(entry, folder)
+    scripts = _all_imported(entry, folder)
     for name, script in scripts.items():
         for each, file in script.imports:
             known_name(each, scripts[file].exports, f"name imported by {name} from {file}:")
     try:
         order = list(TopologicalSorter({name: [file for _, file in script.imports] for name, script in scripts.items()}).static_order())
     except CycleError as why:
-        raise HybridLabError(f"scripts import each other in a circle: {' imports '.join(reversed(why.args[1]))}") from None
+        circle = " imports ".join(reversed(why.args[1]))
+        raise HybridLabError(f"scripts import each other in a circle: {circle}", "circular-import") from None
     owners: dict[str, str] = {}
     for name in order:
         for each in scripts[name].names:
             if owners.setdefault(each, name) != name:
-                raise HybridLabError(f"{owners[each]} and {name} both define {each}, and {entry} needs both files: rename one of the two")
+                both = f"{owners[each]} and {name} both define {each}"
+                raise HybridLabError(f"{both}, and {entry} needs both files: rename one of the two", "duplicate-name")
     if "render" not in scripts[entry].names:
-        raise HybridLabError(f"{entry} is no widget: it has no function render")
+        raise HybridLabError(f"{entry} is no widget: it has no function render", "no-render")
     return "".join(scripts[name].text for name in order) + LAST_LINE
+
+
+def _parsed(path: Path) -> Script:
+    """Return a file's code and names; refuse forms of ``import`` and ``export`` that cannot be joined."""
+    source = path.read_text(encoding="utf-8").removesuffix(LAST_LINE)
+    text = NOT_CODE.sub("", EXPORT.sub("", IMPORT.sub("", source)))
+    if other := ANY_OTHER.search(text):
+        forms = 'import { name } from "./file.js"; and export before a const or a function'
+        raise HybridLabError(f"{path.name} has {other[1]!r}; the forms that can be joined are {forms}", "unsupported-import")
+    imports = [(name, file) for names, file in IMPORT.findall(source) for name in re.findall(r"\w+", names)]
+    names = [name for one, several in TOP_LEVEL.findall(text) for name in re.findall(r"\w+", one or several)]
+    return Script(text, imports, EXPORT.findall(source), names)
+
+
+def _all_imported(entry: str, folder: Path) -> dict[str, Script]:
+    """Return ``entry`` and all files that it imports, also indirectly, by name."""
+    known = sorted(path.name for path in folder.glob("*.js"))
+    scripts: dict[str, Script] = {}
+    waiting = [known_name(entry, known, "script")]
+    while waiting:
+        name = waiting.pop(0)
+        if name not in scripts:
+            scripts[name] = _parsed(folder / name)
+            waiting += [known_name(file, known, f"file imported by {name}:") for _, file in scripts[name].imports]
+    return scripts

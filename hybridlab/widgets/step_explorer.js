@@ -1,5 +1,5 @@
 // A step explorer: controls, a legend, the picture of one training step on all ranks, its cursor in words, the figures as a table.
-// The script computes no order and no time: both are in the data, whose shape hybridlab/widgets/step_explorer_data.py describes.
+// The script computes no order and no time: both are in the data, whose shape hybridlab/widgets/step_explorer.py describes.
 
 import { grain, headOf, momentOf, momentsOf, pictureOf, sentence, time } from "./step_explorer_picture.js";
 import { copiesSample, idleSample, kindSample, markOf, most, pairSample, quantityOf, sampleOf, shadeSample, turnOf } from "./timeline.js";

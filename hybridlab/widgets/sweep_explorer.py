@@ -1,32 +1,57 @@
-"""The sweep explorer: the rows of a sweep as lines, with a control for whatever varies besides."""
+"""The sweep explorer: the rows of a sweep as lines, with a control for each other column that varies."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import product
+from math import prod
 from typing import Any
 
 import traitlets
 
-from hybridlab.checks import counted, removed_arguments
-from hybridlab.sweep.lines import UNIT_REMOVED, value_text
-from hybridlab.widgets.grid import digest
+from hybridlab.checks import counted, known_name, removed_arguments, short_repr
+from hybridlab.errors import HybridLabError
+from hybridlab.palette import line_style
+from hybridlab.sweep.lines import TIMES, UNIT_REMOVED, drawable, known_names, label_of, lines_of, logarithmic_axes, value_text
+from hybridlab.widgets.page_data import Data, compact_json, digest, refuse_too_large
 from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.sweep_explorer_data import chosen, sweep_data
-from hybridlab.widgets.view import Checked, View, asked_for, style_of
+from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
 
-AT_FIRST = ("quantity", "chosen", "at", "drawn")  # the parts of a setting that ``show`` can name
+SHOWN = ("quantity", "chosen", "at", "drawn")  # what the argument ``show`` can name
+SHAPES = {"o": 0, "s": 1, "^": 2, "D": 3, "v": 4, "x": 6}  # marks by their numbers in chart.js
+NO_ROW = "the sweep has no such row"
 
 
 class SweepExplorer(View):
-    """A picture of a sweep's table: lines of a quantity against the column ``x``, with controls for what varies besides.
+    """A picture of a sweep's table: lines of a quantity against a column, with a control for each other column that varies.
 
-    ``y`` are the quantities to choose from; ``lines`` the columns that tell lines apart (None: schedule and chunks, less ``x``). Every
-    other column that varies, and that these do not fix, becomes a control. ``labels`` are words for columns, such as
-    ``{"p2p": "Latency T_C"}``; ``logarithmic`` names the columns whose axis is logarithmic at first. Times are in the sweep's unit.
-    ``show`` is what to begin with, such as ``{"chosen": {"p2p": 4}, "at": 8}``. A point that the sweep refused is a gap.
+    All values are in the trait ``data``, so the picture needs no running kernel. These traits follow the controls; Python can observe
+    and set them: ``quantity``, ``chosen`` (column -> value; setting some columns leaves the others), ``at`` (the x that is read),
+    ``drawn`` (names of the lines) and ``logarithmic`` (columns with a logarithmic axis). Where the sweep refused a point, the line has a
+    gap. Times are in the sweep's unit.
 
-    The traits follow the controls and can be observed and set: ``quantity``, ``chosen`` (column -> value; setting some of them
-    leaves the others), ``at`` (the x that is read), ``drawn`` (names of the lines) and ``logarithmic``. All that can be shown is in
-    ``data``, so the picture answers without a kernel. Raises :class:`HybridLabError` for what cannot be drawn.
+    Parameters
+    ----------
+    sweep : Sweep
+        The table.
+    x : str
+        The column of the horizontal axis.
+    y : str or iterable of str
+        The quantities to choose from.
+    lines : iterable of str or None
+        The columns whose values tell lines apart. None means schedule and chunks, without ``x``.
+    labels : mapping or None
+        Words for columns, such as ``{"p2p": "Latency T_C"}``.
+    logarithmic : str or iterable of str
+        The columns whose axis is logarithmic at first.
+    show : mapping or None
+        What to show first, such as ``{"chosen": {"p2p": 4}, "at": 8}``.
 
+    Raises
+    ------
+    HybridLabError
+        For columns and values that the sweep does not have, for rows that make no lines, and for more than 2 MB of data.
+
+    Examples
+    --------
     >>> from hybridlab.sweep import Sweep
     >>> times = [("gpipe", devices, p2p, 9.0 * devices + p2p) for devices in (2, 4) for p2p in (0, 1)]
     >>> table = Sweep(("schedule", "devices", "p2p", "makespan"), tuple(times))
@@ -36,9 +61,9 @@ class SweepExplorer(View):
     <SweepExplorer: 1 line of makespan against devices, data ...; p2p 1, read at devices 4>
     """
 
-    SETTING = (*AT_FIRST, "logarithmic")
+    SETTING = (*SHOWN, "logarithmic")
     _esm = script_of("sweep_explorer.js")
-    _css = style_of("sweep", sheets=("chart.css", "sweep_explorer.css"))
+    _css = style_sheet("sweep", files=("chart.css", "sweep_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     quantity = Checked().tag(sync=True)
@@ -66,21 +91,115 @@ class SweepExplorer(View):
             "at": data["x"]["values"][-1],
             "drawn": [line["name"] for line in data["lines"]],
         }
-        asked = first | asked_for(show, AT_FIRST, '{"at": 8}') | {"logarithmic": logarithmic}
-        begin = {name: chosen(data, name, value, {}) for name, value in asked.items()}
+        asked = shown_first(show, SHOWN, '{"at": 8}')
         self._digest = digest(data)
         self.set_trait("data", data)
-        super().__init__(**begin)
+        super().__init__(**(first | asked), logarithmic=logarithmic)
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return ``value`` for the part ``name`` of what is shown, if the sweep has it, or refuse it."""
-        return chosen(self.data, name, value, self.chosen if self.trait_has_value("chosen") else {})
+        """Return the value for one trait of the setting if the sweep has it, or refuse it."""
+        if name == "quantity":
+            return known_name(value, [each["name"] for each in self.data["quantities"]], "quantity")
+        if name == "drawn":
+            names = [line["name"] for line in self.data["lines"]]
+            asked = known_names(value, "drawn", names, "line")
+            return [each for each in names if each in asked]
+        if name == "logarithmic":
+            axes = (self.data["x"], *self.data["quantities"])
+            return logarithmic_axes(value, {axis["name"]: axis["positive"] for axis in axes})
+        if name == "at":
+            return _offered_value(value, self.data["x"]["values"], self.data["x"]["name"])
+        return self._checked_choices(value)
+
+    def _checked_choices(self, value: Any) -> dict[str, Any]:
+        """Return a value for each control; a control that ``value`` does not name keeps its value, at first the first one."""
+        if not isinstance(value, Mapping):
+            wanted = "a value for each of the choices, by column"
+            raise HybridLabError(f"chosen must have {wanted}, not {short_repr(value)}", "wrong-type")
+        offered = {choice["name"]: choice["values"] for choice in self.data["choices"]}
+        asked = {known_name(each, offered, "choice"): value[each] for each in value}
+        kept = self.chosen if self.trait_has_value("chosen") else {name: values[0] for name, values in offered.items()}
+        return kept | {name: _offered_value(asked[name], values, name) for name, values in offered.items() if name in asked}
 
     def __repr__(self) -> str:
-        """Return the same text for the same sweep and choice, whatever the run: stored outputs are compared by it."""
+        """Return the lines, the digest of the data and the setting; the text is the same in every run."""
         axis = self.data["x"]
-        message = [f"{name} {value_text(name, value)}" for name, value in self.chosen.items()]
+        choices = [f"{name} {value_text(name, value)}" for name, value in self.chosen.items()]
         some = [] if len(self.drawn) == len(self.data["lines"]) else [f"{counted(len(self.drawn), 'line')} drawn"]
-        shows = ", ".join([*message, *some, f"read at {axis['name']} {value_text('', self.at)}"])
+        shows = ", ".join([*choices, *some, f"read at {axis['name']} {value_text('', self.at)}"])
         lines = counted(len(self.data["lines"]), "line")
         return f"<SweepExplorer: {lines} of {self.quantity} against {axis['name']}, data {self._digest}; {shows}>"
+
+
+def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None) -> Data:
+    """Return what the view draws: the axes, the lines with their styles, the choices, and the values in every setting.
+
+    Parameters
+    ----------
+    sweep, x, y, lines, labels
+        As for :class:`SweepExplorer`.
+
+    Returns
+    -------
+    dict
+        ``values`` has a list for each quantity, and ``why`` is one list for all. Their axes are the choices, then the lines, then x; the
+        last axis changes first. An entry of ``why`` is 0 where there is a value, otherwise the number, from 1, of an entry of ``reasons``.
+
+    Raises
+    ------
+    HybridLabError
+        For what :func:`hybridlab.sweep.lines.lines_of` refuses, and for more than 2 MB of data.
+    """
+    found = lines_of(sweep, x, y, lines, labels)
+    unit = found.unit or ""  # the script takes an empty text for none
+    sizes = [*(len(values) for values in found.choices.values()), len(found.names), len(found.places)]
+    _refuse_rows(prod(sizes) * 2 * (len(found.quantities) + 1))  # if every entry had one digit
+    cells = [found.at.get((tuple(choice), line, place)) for *choice, line, place in product(*map(range, sizes))]
+    refusals = [NO_ROW if row is None else str(row.get("refused") or "") for row in cells]
+    reasons = list(dict.fromkeys(filter(None, refusals)))
+    number = {"": 0} | {reason: place for place, reason in enumerate(reasons, 1)}
+    rows = [None if refusal else row for row, refusal in zip(cells, refusals, strict=True)]
+    values = {name: [row and row[name] for row in rows] for name in found.quantities}
+    data: Data = {
+        "x": _axis_data(found.x, found.places, found.labels, unit) | {"values": list(found.places)},
+        "quantities": [_axis_data(name, values[name], found.labels, unit) for name in found.quantities],
+        "choices": [
+            _axis_data(name, (), found.labels, unit) | {"values": list(offered), "titles": [value_text(name, each) for each in offered]}
+            for name, offered in found.choices.items()
+        ],
+        "lines": [{"name": name, **_line_look(place)} for place, name in enumerate(found.names)],
+        "values": values,
+        "why": [number[refusal] for refusal in refusals],
+        "reasons": reasons,
+    }
+    _refuse_rows(len(compact_json(data)))
+    return data
+
+
+def _refuse_rows(nbytes: int) -> None:
+    """Refuse a sweep whose data have more bytes than a page can carry."""
+    refuse_too_large(nbytes, "this sweep is", "draw fewer rows, with sweep.where()")
+
+
+def _axis_data(name: str, values: Iterable[Any], labels: Mapping[str, str], unit: str) -> Data:
+    """Return an axis; it is ``positive``, so that it can be logarithmic, if one of its values is."""
+    positive = any(value is not None and value > 0 for value in values)
+    return {"name": name, "label": label_of(name, labels), "unit": unit if name in TIMES else "", "positive": positive}
+
+
+def _line_look(place: int) -> Data:
+    """Return the style of a line, with widths and sizes in pixels."""
+    style = line_style(place)
+    dash = [round(part * style.width, 2) for part in style.dash]
+    look = {"colours": [style.colour, style.on_dark], "dash": dash, "width": style.width}
+    return {**look, "shape": SHAPES[style.marker], "size": style.size / 2, "hollow": style.hollow}
+
+
+def _offered_value(value: Any, offered: list[Any], name: str) -> Any:
+    """Return the offered value that equals ``value``, or refuse ``value``; True is not 1."""
+    given = drawable(value, name)
+    for each in offered:
+        if each == given and isinstance(each, bool) == isinstance(given, bool):
+            return each
+    known = ", ".join(value_text("", each) for each in offered)
+    raise HybridLabError(f"this sweep has no {name} {short_repr(value)}: it has {known}", "out-of-range")

@@ -1,5 +1,5 @@
 // A timeline explorer: controls, the figures as a table, a legend and the picture of one setting.
-// The script computes no order and no time: both are in the data, whose shape hybridlab/widgets/grid.py describes.
+// The script computes no order and no time: both are in the data, whose shape hybridlab/widgets/timeline_explorer_data.py describes.
 
 import { copiesSample, idleSample, kindSample, most, pairSample, quantityOf, sampleOf, shadeSample, sorted, turnOf } from "./timeline.js";
 import { pictureOf, summary } from "./timeline_explorer_picture.js";

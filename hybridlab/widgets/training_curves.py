@@ -1,4 +1,4 @@
-"""The training curves: loss and held-out accuracy of finished runs, one at a time beside the run of a single device."""
+"""The training curves: loss and held-out accuracy of finished runs, each compared with the run of one device."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -10,24 +10,36 @@ import traitlets
 from hybridlab.checks import checked_text, counted, each_of, known_name, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.training import Trained, TrainedAlone
-from hybridlab.widgets.grid import MOST_BYTES
-from hybridlab.widgets.pipeline import Data, packed
+from hybridlab.widgets.page_data import Data, compact_json, refuse_too_large
 from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, style_of
+from hybridlab.widgets.view import Checked, View, style_sheet
 
 LONGEST_NAME = 40  # characters of an axis or of a value on it
 MOST_RUNS = 500
 
 
 class TrainingCurves(View):
-    """A picture of training runs: choose one, and read its loss and its held-out accuracy beside those of one device.
+    """A picture of training runs: choose one, and compare its loss and held-out accuracy with the run of one device.
 
-    ``choices`` names the controls in their order; ``runs`` has one :class:`Trained` for every combination of their values, under a
-    tuple of texts such as ``("INT8", "at random")``. ``alone`` is the run that all are drawn beside. All have the same
-    number of steps, and their accuracy taken after the same ones. The traits ``chosen`` (a text for each control) and ``step`` follow
-    the controls and can be observed and set; ``data`` holds all the curves, so that the picture answers without a kernel.
-    Raises :class:`HybridLabError` for runs that are missing or do not fit together.
+    All curves are in the trait ``data``, so the picture needs no running kernel. The traits ``chosen`` (one text for each control) and
+    ``step`` follow the controls; Python can observe and set them.
 
+    Parameters
+    ----------
+    choices : sequence of str
+        The names of the controls, in their order.
+    runs : mapping of tuple of str to Trained
+        One run for every combination of the controls' values, such as ``("INT8", "at random")``.
+    alone : TrainedAlone
+        The run of one device. All runs need the same number of steps, with the accuracy measured after the same steps.
+
+    Raises
+    ------
+    HybridLabError
+        For runs that are missing or do not fit together, and for more than 2 MB of data.
+
+    Examples
+    --------
     >>> from hybridlab import build
     >>> from hybridlab.training import train, train_alone
     >>> runs = {(str(rate),): train(build("1f1b", 2, 2), 2, steps=4, learning_rate=rate) for rate in (0.1, 0.3)}
@@ -37,7 +49,7 @@ class TrainingCurves(View):
 
     SETTING = ("chosen", "step")
     _esm = script_of("training_curves.js")
-    _css = style_of("training", sheets=("training_curves.css",))
+    _css = style_sheet("training", files=("training_curves.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     chosen = Checked().tag(sync=True)
@@ -49,57 +61,69 @@ class TrainingCurves(View):
         super().__init__(chosen=[axis["values"][0] for axis in data["axes"]], step=data["steps"])
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return ``value`` if it is a step of the runs, from 1, or has one value for each of the choices; or refuse it."""
+        """Return the value if it is a step of the runs, from 1, or a list with one value for each control; or refuse it."""
         if name == "step":
             return whole_number(value, name, at_most=self.data["steps"])
         axes = self.data["axes"]
-        values = list(each_of(value, "chosen has one value for each of the choices"))
+        values = list(each_of(value, "chosen must have one value for each of the choices"))
         if len(values) != len(axes):
-            raise HybridLabError(f"chosen has {counted(len(axes), 'value')}, one for each of the choices, not {short_repr(value)}")
+            wanted = f"{counted(len(axes), 'value')}, one for each of the choices"
+            raise HybridLabError(f"chosen must have {wanted}, not {short_repr(value)}", "wrong-length")
         return [known_name(each, axis["values"], axis["name"]) for each, axis in zip(values, axes, strict=True)]
 
     def __repr__(self) -> str:
-        """Return the same text for the same runs and choice, whatever the machine, which can change a curve in its last digits."""
+        """Return the number of runs and the choice, but no digit of a curve, since the last digits differ from machine to machine."""
         size = f"{counted(len(self.data['runs']), 'run')} of {counted(self.data['steps'], 'step')}"
         return f"<TrainingCurves: {size}; {', '.join(self.chosen)}>"
 
 
 def curves_data(choices: Any, runs: Any, alone: Any) -> Data:
-    """Return what a view draws: the choices, the range of all losses in powers of ten, and the curves of every run.
+    """Return what the view draws: the choices, the range of all losses in powers of ten, and the curves of every run.
 
-    Losses and accuracies have four digits: enough to draw and to read, and the same on every machine.
+    Parameters
+    ----------
+    choices, runs, alone
+        As for :class:`TrainingCurves`.
+
+    Returns
+    -------
+    dict
+        ``axes`` has a name and values for each control, ``alone`` and each entry of ``runs`` have ``losses`` and ``accuracies``. Losses
+        and accuracies have four digits: enough to draw and to read, and the same on every machine.
+
+    Raises
+    ------
+    HybridLabError
+        For runs that are missing or do not fit together, and for more than 2 MB of data.
     """
-    names = [_name(name, "the name of a choice") for name in each_of(choices, "choices are a list of names, such as ['All-reduce']")]
+    listed = each_of(choices, "choices must be a list of names, such as ['All-reduce']")
+    names = [_short_text(name, "the name of a choice") for name in listed]
     if not isinstance(runs, Mapping) or not 0 < len(runs) <= MOST_RUNS or not names:
-        raise HybridLabError(
-            f"runs are up to {MOST_RUNS} finished runs, each under a tuple with a text for each choice, not {short_repr(runs)}"
-        )
+        wanted = f"up to {MOST_RUNS} finished runs, each under a tuple with a text for each choice"
+        raise HybridLabError(f"runs must be {wanted}, not {short_repr(runs)}", "wrong-type")
     for key, run in runs.items():
         if not isinstance(key, tuple) or len(key) != len(names) or not isinstance(run, Trained):
             wanted = "a tuple with a text for each choice, and a run as train() returns it"
-            raise HybridLabError(f"each of the runs is {wanted}, not {short_repr(key)}: {short_repr(run)}")
+            raise HybridLabError(f"each of the runs must be {wanted}, not {short_repr(key)}: {short_repr(run)}", "wrong-type")
     if not isinstance(alone, TrainedAlone):
-        raise HybridLabError(f"alone is a run as train_alone() returns it, not {short_repr(alone)}")
-    values = [list(dict.fromkeys(_name(key[place], "a value to choose") for key in runs)) for place in range(len(names))]
+        raise HybridLabError(f"alone must be a run as train_alone() returns it, not {short_repr(alone)}", "wrong-type")
+    values = [list(dict.fromkeys(_short_text(key[place], "a value to choose") for key in runs)) for place in range(len(names))]
     missing = next((key for key in product(*values) if key not in runs), None)
     if missing is not None:
-        raise HybridLabError(f"there is no run for {missing}: each combination of the values needs one")
+        raise HybridLabError(f"there is no run for {missing}: each combination of the values needs one", "missing-run")
     for run in runs.values():
         if run.losses.size != alone.losses.size or run.checked.tolist() != alone.checked.tolist():
-            raise HybridLabError("all runs, that of one device too, need the same steps and the same `every`")
-    every = [alone.losses, *(run.losses for run in runs.values())]
+            raise HybridLabError("all runs, including the run of one device, need the same steps and the same `every`", "does-not-fit")
+    losses = [alone.losses, *(run.losses for run in runs.values())]
     data: Data = {
         "axes": [{"name": name, "values": offered} for name, offered in zip(names, values, strict=True)],
         "steps": alone.losses.size,
         "checked": alone.checked.tolist(),
-        "decades": [int(np.floor(np.log10(min(map(np.min, every))))), int(np.ceil(np.log10(max(map(np.max, every)))))],
+        "decades": [int(np.floor(np.log10(min(map(np.min, losses))))), int(np.ceil(np.log10(max(map(np.max, losses)))))],
         "alone": _curves(alone),
-        "runs": {"|".join(key): _curves(runs[key]) | _rest(runs[key]) for key in product(*values)},
+        "runs": {"|".join(key): _curves(runs[key]) | _spread_and_bytes(runs[key]) for key in product(*values)},
     }
-    if len(packed(data)) > MOST_BYTES:
-        raise HybridLabError(
-            f"these curves are more than the {MOST_BYTES / 1e6:g} MB of data that a page can carry: give fewer runs or steps"
-        )
+    refuse_too_large(len(compact_json(data)), "these curves are", "give fewer runs or steps")
     return data
 
 
@@ -110,14 +134,16 @@ def _curves(run: TrainedAlone) -> Data:
     }
 
 
-def _rest(run: Trained) -> Data:
-    """Return the largest difference between two replicas until each check (two digits), and the bytes of a step."""
-    most = np.maximum.accumulate(run.spread)[run.checked - 1]
-    return {"spread": [float(f"{each:.2g}") for each in most.tolist()], "bytes": run.bytes_sent}
+def _spread_and_bytes(run: Trained) -> Data:
+    """Return the largest difference between two replicas so far at each check (two digits), and the bytes of a step."""
+    largest = np.maximum.accumulate(run.spread)[run.checked - 1]
+    return {"spread": [float(f"{each:.2g}") for each in largest.tolist()], "bytes": run.bytes_sent}
 
 
-def _name(value: Any, what: str) -> str:
-    text = checked_text(value, what)
+def _short_text(value: Any, subject: str) -> str:
+    """Return a printable text of 1 to 40 characters without "|", which separates the texts of a key; or refuse it."""
+    text = checked_text(value, subject)
     if not 0 < len(text) <= LONGEST_NAME or not text.isprintable() or "|" in text:
-        raise HybridLabError(f"{what} has 1 to {LONGEST_NAME} characters that can be printed, none of them |, not {short_repr(text)}")
+        wanted = f"1 to {LONGEST_NAME} printable characters without |"
+        raise HybridLabError(f"{subject} must have {wanted}, not {short_repr(text)}", "malformed-name")
     return text

@@ -1,4 +1,4 @@
-"""What all views share: their style, and settings that the page and Python both change."""
+"""What all views share: a style sheet, and a setting that both the page and Python can change."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,52 +14,42 @@ from hybridlab.errors import HybridLabError
 HERE = Path(__file__).parent
 
 
-def style_of(*kinds: str, sheets: Iterable[str]) -> str:
-    """Return the text of the style of these kinds of views: the shared ``view.css``, then ``sheets`` in their order.
-
-    Shared rules target ``.hybridlab-view``; the classes of the kinds take its place. A page with several kinds of views has a copy of
-    the shared rules for each of them, so no kind changes the look of another.
-
-    >>> style_of("mesh", sheets=["mesh_view.css"]).count(".hybridlab-view")
-    0
-    """
-    names = ", ".join(f".hybridlab-{kind}" for kind in kinds)
-    text = "\n".join((HERE / name).read_text(encoding="utf-8") for name in ("view.css", *sheets))
-    return text.replace(".hybridlab-view", f":is({names})")
-
-
 class Refused(HybridLabError, traitlets.TraitError):
-    """A setting that a view does not have; being a TraitError too, it takes back what was set together with it."""
-
-
-@contextmanager
-def refusing() -> Iterator[None]:
-    """Turn a refusal of the library into one that traits understand."""
-    try:
-        yield
-    except HybridLabError as why:
-        raise Refused(str(why)) from None
+    """A value that a view does not accept. As a TraitError, it makes traitlets undo the other changes of the same message."""
 
 
 class Checked(traitlets.TraitType[Any, Any]):
-    """A trait of a setting: what it is set to goes through its view's ``checked``."""
+    """A trait that is part of a view's setting: each new value goes through the view's method ``checked``."""
 
     def validate(self, obj: Any, value: Any) -> Any:
-        with refusing():
+        with as_trait_error():
             return obj.checked(str(self.name), value)
 
 
 class View(anywidget.AnyWidget):
-    """A view with a setting: traits, named in ``SETTING``, that follow the controls of the page and that Python can set."""
+    """A view with a setting: the traits named in ``SETTING``, which the controls of the page and Python can change."""
 
     SETTING: ClassVar[tuple[str, ...]]
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return ``value`` for the part ``name`` of the setting, or refuse it with :class:`HybridLabError`."""
+        """Return the value for one trait of the setting, in its normal form, or refuse it.
+
+        Parameters
+        ----------
+        name : str
+            The trait's name, one of ``SETTING``.
+        value : object
+            The new value, from Python or from the page.
+
+        Raises
+        ------
+        HybridLabError
+            If the view does not accept the value.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not check {name} = {short_repr(value)}")
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take what a view sends. An error in it would be seen by nobody, so the view is told, and what holds now."""
+        """Set traits to what the page sends. After an error, the page gets the setting that still holds and the error's sentence."""
         try:
             super().set_state(sync_data)
         except Exception as why:
@@ -68,15 +58,63 @@ class View(anywidget.AnyWidget):
             raise
 
 
-def asked_for(show: Any, known: Iterable[str], example: str) -> dict[str, Any]:
-    """Return the setting that ``show`` asks for, or refuse what is none, with an ``example`` of one.
+@contextmanager
+def as_trait_error() -> Iterator[None]:
+    """Turn a :class:`HybridLabError` into :class:`Refused`, with the same sentence and code."""
+    try:
+        yield
+    except HybridLabError as why:
+        raise Refused(str(why), why.code) from None
 
-    >>> asked_for({"ranks": 4}, ("ranks", "step"), '{"ranks": 2}')
+
+def shown_first(show: Any, known: Iterable[str], example: str) -> dict[str, Any]:
+    """Return the part of the setting that an author asks for with the argument ``show``.
+
+    Parameters
+    ----------
+    show : mapping or None
+        Values by name of the trait; None asks for nothing.
+    known : iterable of str
+        The names that the view has.
+    example : str
+        A correct ``show``, for the sentence of an error.
+
+    Raises
+    ------
+    HybridLabError
+        If ``show`` is not a mapping (``wrong-type``) or has a name that the view does not have (``unknown-name``).
+
+    Examples
+    --------
+    >>> shown_first({"ranks": 4}, ("ranks", "step"), '{"ranks": 2}')
     {'ranks': 4}
-    >>> asked_for({"rank": 4}, ("ranks", "step"), '{"ranks": 2}')
+    >>> shown_first({"rank": 4}, ("ranks", "step"), '{"ranks": 2}')
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: unknown part of a setting 'rank': did you mean 'ranks'? Known: ranks, step
     """
     if not isinstance(show, Mapping | None):
-        raise HybridLabError(f"show is a setting to begin with, such as {example}, not {short_repr(show)}")
+        raise HybridLabError(f"show must be a setting to begin with, such as {example}, not {short_repr(show)}", "wrong-type")
     return {known_name(name, known, "part of a setting"): value for name, value in (show or {}).items()}
+
+
+def style_sheet(*kinds: str, files: Iterable[str]) -> str:
+    """Return the text of a view's style sheet: the shared ``view.css``, then the view's own ``files`` in their order.
+
+    Rules of the files target ``.hybridlab-view``. In the text, the class of the view takes its place. A page with several kinds of views
+    has a copy of the shared rules for each kind, so no kind changes the look of another.
+
+    Parameters
+    ----------
+    kinds : str
+        The kinds of views that use the sheet: ``"mesh"`` for elements of the class ``hybridlab-mesh``.
+    files : iterable of str
+        Names of files in this folder.
+
+    Examples
+    --------
+    >>> style_sheet("mesh", files=["mesh_view.css"]).count(".hybridlab-view")
+    0
+    """
+    names = ", ".join(f".hybridlab-{kind}" for kind in kinds)
+    text = "\n".join((HERE / name).read_text(encoding="utf-8") for name in ("view.css", *files))
+    return text.replace(".hybridlab-view", f":is({names})")

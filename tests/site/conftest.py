@@ -13,11 +13,14 @@
 `faults`    what was wrong with these pages: requests outside the site, requests that failed, errors and warnings on the
             console, errors that nothing caught. A test whose pages have any fails at its end; one that wants them
             looks at the list and clears it.
+`alone`     alone(widget) -> the element (playwright's Locator) of a widget on a page of its own, drawn from the sources of this
+            checkout; no built site is needed
 `page_name` each page of the site in turn: "labs/lab02_one_f_one_b.html"
 `own_page`  the same without index.html, which leads to another page of the site
 `lab`       each lab's page in turn
 """
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,10 +29,11 @@ from urllib.request import urlopen
 import pytest
 from browser import NO_CHROMIUM, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, program, record, serving
 from explorers import bare
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 NewPage = Callable[..., Page]
 Edit = Callable[[str], str]
+LIVE = Path(__file__).resolve().parents[2] / "book/_assets/live_widgets.js"  # draws the widgets of the site
 expect.set_options(timeout=PATIENCE)
 
 
@@ -178,3 +182,31 @@ def new_widgets(new_page: NewPage) -> NewPage:
         return new_page(url, edit=lambda text: bare(edit(text)), **settings)
 
     return opening
+
+
+def widget_page(widget: Any) -> str:
+    """Return a page with one widget, which draws it as a page of the site does."""
+    model, kind = widget.model_id, "application/vnd.jupyter.widget"
+    parts = {"state": {"state": {model: {"model_module": "anywidget", "state": widget.get_state()}}}, "view": {"model_id": model}}
+    texts = {part: json.dumps(data).replace("</", "<\\/") for part, data in parts.items()}
+    scripts = "".join(f'<script type="{kind}-{part}+json">{text}</script>' for part, text in texts.items())
+    scripts += f'<script src="{LIVE.as_uri()}"></script>'
+    head = '<meta charset="utf-8"><title>Widget</title><link rel="icon" href="data:,">'
+    return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{scripts}</body></html>'
+
+
+@pytest.fixture
+def alone(browser: Browser, tmp_path: Path, faults: list[str]) -> Iterator[Callable[[Any], Locator]]:
+    """A function that draws a widget on a page of its own and returns its element."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    record(context, faults, (tmp_path.as_uri(), LIVE.as_uri()))
+    context.set_default_timeout(PATIENCE)
+
+    def drawn(widget: Any) -> Locator:
+        path = tmp_path / "widget.html"
+        path.write_text(widget_page(widget), encoding="utf-8")
+        return open_page(context.new_page(), path.as_uri()).locator(".live-widget > *")
+
+    yield drawn
+    context.close()
+    assert not faults, "\n".join(dict.fromkeys(faults))
