@@ -256,7 +256,7 @@ def test_the_timeline_of_a_refused_setting_is_refused() -> None:
     explorer = TimelineExplorer("interleaved", devices=2, microbatches=(3, 4))
     assert explorer.microbatches == 4  # the first that runs
     explorer.microbatches = 3
-    with pytest.raises(UnsupportedSize, match="3 is not divisible by 2"):
+    with refusal("unsupported-size", "3 is not divisible by 2", kind=UnsupportedSize):
         _ = explorer.timeline
 
 
