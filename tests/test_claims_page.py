@@ -17,7 +17,7 @@ from claims_page import ROOT, TEXT, cells, run_page, summed_up
 import hybridlab
 from hybridlab import HybridLabError, collectives, formulas, hardware, published
 from hybridlab.course.claims import CLAIMS, Finding, counted
-from hybridlab.course.published import megatron
+from hybridlab.course.published import large_runs
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "claims.md"
 needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference beside the repository")
@@ -197,7 +197,7 @@ PLANTED = {
         "claim 61 is written down as wrong, but what was found makes it right",
         published, "simulator", lambda real=published.simulator, **how: replace(real(**how), scale_bytes=0),
     ),
-    "a largest run of a tenth": ("claim 20 is|claim 54 is written down as right", megatron, "TABLE_1", megatron.TABLE_1[:7]),
+    "a largest run of a tenth": ("claim 20 is|claim 54 is written down as right", large_runs, "TABLE_1", large_runs.TABLE_1[:7]),
 }  # fmt: skip
 
 

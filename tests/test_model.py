@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from layer_operations import LOSS, layer_bytes
 
 from hybridlab import Transformer
-from hybridlab.course.published.megatron import TABLE_1
+from hybridlab.course.published.large_runs import TABLE_1
 from hybridlab.model import RECOMPUTE
 
 FOLDER = Path(__file__).parents[2] / "shared" / "reference"

@@ -28,12 +28,12 @@ from hybridlab import (
     simulate,
 )
 from hybridlab.collectives import measured_time
-from hybridlab.course.published import korthikanti, megatron
+from hybridlab.course.published import large_runs
 from hybridlab.hardware import GPUS, Profile
 from hybridlab.model import RECOMPUTE
 from hybridlab.planner import EFFICIENCY, IterationTime, calibrate, memory
 
-RUNS = [(run.model, run.plan, run.seconds) for run in megatron.TABLE_1]
+RUNS = [(run.model, run.plan, run.seconds) for run in large_runs.TABLE_1]
 GPT_3 = Transformer(layers=96, hidden=12288, heads=96)
 TRILLION = Transformer(layers=128, hidden=25600, heads=160)
 SMALL = Transformer(layers=24, hidden=2304, heads=24)
@@ -148,8 +148,8 @@ def test_fill_and_drain_are_those_of_the_clock(model: Transformer, plan: Plan) -
         assert predicted == pytest.approx(simulated, rel=0.1)
 
 
-@pytest.mark.parametrize("run", [run for run in megatron.TABLE_1 if run.plan.pipeline > 1], ids=lambda run: f"{run.billions:g}")
-def test_fill_and_drain_of_the_published_plans(run: megatron.Run) -> None:
+@pytest.mark.parametrize("run", [run for run in large_runs.TABLE_1 if run.plan.pipeline > 1], ids=lambda run: f"{run.billions:g}")
+def test_fill_and_drain_of_the_published_plans(run: large_runs.MegatronRun) -> None:
     predicted, simulated = pipelines(run.model, run.plan)
     assert predicted == pytest.approx(simulated, rel=1e-9)
 
@@ -199,7 +199,7 @@ def test_runs_that_no_efficiency_explains_are_refused(seconds: float) -> None:
         calibrate([(model, plan, seconds)], A100_80GB)
 
 
-@pytest.mark.parametrize("run", [*megatron.TABLE_1, *korthikanti.RUNS], ids=lambda run: f"{run.model.hidden}-{run.plan.recompute}")
+@pytest.mark.parametrize("run", [*large_runs.TABLE_1, *large_runs.RUNS_2022], ids=lambda run: f"{run.model.hidden}-{run.plan.recompute}")
 def test_published_plans_fit(run: Any) -> None:
     assert memory(run.model, run.plan).total <= A100_80GB.memory
     assert predict(run.model, run.plan, A100_80GB).seconds > 0
@@ -207,7 +207,7 @@ def test_published_plans_fit(run: Any) -> None:
 
 def test_the_seconds_of_2022_make_the_gain_that_the_abstract_names() -> None:
     """54.2 % of peak is 29 % faster than 42.1 %."""
-    full, selective = korthikanti.RUNS
+    full, selective = large_runs.RUNS_2022
     assert f"{full.seconds / selective.seconds - 1:.0%}" == "29%"
     assert selective.plan.gpus == 2240
     assert round(selective.model.parameters / 1e9) == 530
@@ -435,7 +435,7 @@ def beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
 def test_the_trillion_on_3072_gpus() -> None:
     found = search(TRILLION, 3072, A100_80GB)
     assert found.best.seconds == min(each.seconds for each in found.found)
-    published = next(each for each in found.found if each.plan == megatron.TABLE_1[-1].plan)
+    published = next(each for each in found.found if each.plan == large_runs.TABLE_1[-1].plan)
     assert found.best.seconds < published.seconds
     for each in found.found:
         plan = each.plan

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import refusal
 
-from hybridlab import HybridLabError
 from hybridlab.course.published import benchmarks as b
 from hybridlab.course.published.report import Figure
 
@@ -174,9 +174,14 @@ def test_the_observed_speedup_is_not_that_of_the_observed_times() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
-    [(("C",), "unknown reading 'C'"), (("a",), "did you mean 'A'"), (("B", 0), "stages must be"), (("B", "2"), "stages must be")],
+    ("arguments", "code", "word"),
+    [
+        (("C",), "unknown-name", "'C'"),
+        (("a",), "unknown-name", "'A'"),
+        (("B", 0), "too-small", "stages"),
+        (("B", "2"), "not-a-whole-number", "stages"),
+    ],
 )
-def test_another_reading_is_refused(arguments: tuple[str, int], told: str) -> None:
-    with pytest.raises(HybridLabError, match=told):
+def test_another_reading_is_refused(arguments: tuple[str, int], code: str, word: str) -> None:
+    with refusal(code, word):
         b.reading_step(*arguments)

@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import refusal
 
-from hybridlab import HybridLabError, Schedule, build
+from hybridlab import Schedule, build
 from hybridlab.course.published import report
 
 REPORT = Path(__file__).parents[2] / "shared" / "sources" / "hybrid-report.txt"
@@ -90,15 +91,15 @@ def test_the_reports_order_is_1f1b_and_its_labels_are_not() -> None:
 
 
 def test_the_reports_rules_refuse_what_they_cannot_take() -> None:
-    with pytest.raises(HybridLabError, match="a global batch of 100 is not a multiple of 32: try 96 or 128"):
+    with refusal("not-divisible", 100, 32, 96, 128):
         report.microbatch_count(100, 32)
-    with pytest.raises(HybridLabError, match="stages must be"):
+    with refusal("too-small", "stages"):
         report.estimate(stages=0)
-    with pytest.raises(HybridLabError, match="forward must be finite"):
+    with refusal("not-finite", "forward"):
         report.estimate(forward=float("inf"))
-    with pytest.raises(HybridLabError, match="backward must be one number"):
+    with refusal("wrong-shape", "backward"):
         report.estimate(backward=[80.0, 80.0])  # type: ignore[arg-type]
-    with pytest.raises(HybridLabError, match="nothing to save"):
+    with refusal("too-small", "activation"):
         report.memory_saving(activation=0)
 
 

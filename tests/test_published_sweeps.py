@@ -11,7 +11,7 @@ from oracle import Setting, nodes, peaks, times, works
 
 from hybridlab import Sweep, UnsupportedSize, build, formulas
 from hybridlab.course.published import SWEEPS
-from hybridlab.course.published.sweeps import SIX, not_drawn
+from hybridlab.course.published.sweeps import SIX_LINES, not_drawn
 
 Row = dict[str, Any]
 POINTS: list[Row] = json.loads((Path(__file__).parent / "data" / "sweeps.json").read_text())["points"]
@@ -157,7 +157,7 @@ def test_each_sweep_has_the_settings_of_the_program(tables: dict[str, Sweep]) ->
         ratio = {row["microbatches"] / row["devices"] for row in tables[name]}
         per_device = set(tables[name].column("microbatches_per_device")) if "microbatches_per_device" in tables[name].columns else {2}
         assert name == "strong_scaling" or ratio == per_device
-    six = {(each, 1) if isinstance(each, str) else each for each in SIX}
+    six = {(each, 1) if isinstance(each, str) else each for each in SIX_LINES}
     for name in COUNTS.keys() - {"chunks", "tb_tw"}:
         assert {(row["schedule"], row["chunks"]) for row in tables[name]} == six
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.course.published.megatron import TABLE_1
+from hybridlab.course.published.large_runs import TABLE_1
 from hybridlab.course.tasks import check
 from hybridlab.hardware import A100_80GB
 from hybridlab.planner import Plan, memory, predict

@@ -11,7 +11,7 @@ import pytest
 from hybridlab import A100_80GB, predict
 from hybridlab.course import comparisons
 from hybridlab.course.comparisons import Comparison, compared, percent
-from hybridlab.course.published import megatron
+from hybridlab.course.published import large_runs
 
 DATA = Path(__file__).parent / "data"
 POINTS = json.loads((DATA / "sweeps.json").read_text())["points"]
@@ -94,7 +94,7 @@ def test_rows_of_the_page_have_both_errors_and_the_verdict(
 
 def test_each_run_left_out_by_a_search_over_all_constants() -> None:
     """For every run, the constant that is best for the nine others, from a grid with steps of 1e-5."""
-    runs = megatron.TABLE_1
+    runs = large_runs.TABLE_1
     whole, half = (np.array([predict(run.model, run.plan, A100_80GB, efficiency=share).seconds for run in runs]) for share in (1.0, 0.5))
     grid = np.arange(0.7, 0.8, 1e-5)
     seconds = (2 * whole - half)[:, None] + (half - whole)[:, None] / grid  # a part that the constant divides, and one that it does not
@@ -120,7 +120,7 @@ def test_one_speed_for_all_by_hand() -> None:
 
 def test_memory_traffic_is_what_beats_one_speed_for_all() -> None:
     bare = next(each.profile for each in comparisons.ASSUMPTIONS if each.name == "no time for memory")
-    flat = np.array([run.tflops_per_gpu for run in megatron.TABLE_1])
+    flat = np.array([run.tflops_per_gpu for run in large_runs.TABLE_1])
     known = np.abs(flat / flat.mean() - 1).mean()
     best = min(np.abs(comparisons.errors(comparisons.RUNS, bare, share)).mean() for share in np.linspace(0.3, 1, 141))
     assert best > known, "no constant makes up for what is left out"

@@ -9,7 +9,7 @@ import numpy as np
 from hybridlab.arrays import Floats
 from hybridlab.checks import short_repr
 from hybridlab.course.comparisons.comparison import Comparison, compared
-from hybridlab.course.published import korthikanti, megatron
+from hybridlab.course.published import large_runs
 from hybridlab.errors import HybridLabError
 from hybridlab.hardware import A100_80GB, Profile
 from hybridlab.model import Transformer
@@ -18,9 +18,9 @@ from hybridlab.planner.calibration import Measured, checked_runs
 from hybridlab.planner.iteration import MEMORY_SHARE, NETWORK_SHARE
 
 MEGATRON = "Narayanan et al. 2021, Table 1"
-RUNS: tuple[Measured, ...] = tuple((run.model, run.plan, run.seconds) for run in megatron.TABLE_1)
-RUNS_2022: tuple[Measured, ...] = tuple((run.model, run.plan, run.seconds) for run in korthikanti.RUNS)
-PRINTED = np.array([run.tflops_per_gpu for run in megatron.TABLE_1])
+RUNS: tuple[Measured, ...] = tuple((run.model, run.plan, run.seconds) for run in large_runs.TABLE_1)
+RUNS_2022: tuple[Measured, ...] = tuple((run.model, run.plan, run.seconds) for run in large_runs.RUNS_2022)
+PRINTED = np.array([run.tflops_per_gpu for run in large_runs.TABLE_1])
 # Korthikanti et al., arXiv 2205.05198, Fig. 1: model, microbatch, stages, chunks; GiB with nothing recomputed, and with sequence
 # parallelism and selective recomputation
 FIGURE_1 = (
@@ -122,8 +122,8 @@ def newer_software() -> Comparison:
 
 def parameters() -> Comparison:
     """Return how far parameter counts are from the billions that Table 1 prints, rounded as they are."""
-    ours = [round(run.model.parameters / 1e9, 1) for run in megatron.TABLE_1]
-    return compared("billions of parameters", MEGATRON, ours, [run.billions for run in megatron.TABLE_1], worst_bound=0.0)
+    ours = [round(run.model.parameters / 1e9, 1) for run in large_runs.TABLE_1]
+    return compared("billions of parameters", MEGATRON, ours, [run.billions for run in large_runs.TABLE_1], worst_bound=0.0)
 
 
 def activation_memory() -> Comparison:

@@ -1,10 +1,9 @@
-"""What was published before this course, kept apart from what is right: rules and printed numbers, reproduced as they are.
+"""Programs, reports and measurements that others published, reproduced as they are, with their faults.
 
-``timelines`` has two printed timelines of "1F1B" and ``rule`` the rule behind both, ``report`` the figures and the arithmetic of a report
-on the same program, ``benchmarks`` the report's last tables, ``zero_bubble`` measured times and the rates computed from them. ``ring``
-is the program's all-reduce and ``simulator`` a run of it with all that it prints. ``sweeps`` are the settings of eight comparisons of
-schedules. ``megatron`` and ``korthikanti`` have iteration times of large runs.
-In the library only ``hybridlab.course`` computes with these modules.
+``timelines`` has two printed timelines of "1F1B", ``ring`` the all-reduce of the same program and ``simulator`` a run of it with all
+that it prints. ``report`` has the printed figures and the arithmetic of a report on that program, and ``benchmarks`` the report's last
+tables. ``sweeps`` has the settings of eight comparisons of schedules. ``zero_bubble`` has measured times and the bubble rates computed
+from them, and ``large_runs`` the iteration times of large runs. In the library only ``hybridlab.course`` computes with these modules.
 
 >>> print(step_grid(stages=2, replicas=1, microbatches=2))
 Step | R0(S0) | R1(S1)
@@ -16,10 +15,9 @@ Step | R0(S0) | R1(S1)
 
 from hybridlab.course.published import benchmarks, report, zero_bubble
 from hybridlab.course.published.ring import PublishedRing, published_ring
-from hybridlab.course.published.rule import LostForwards, lost_forwards
 from hybridlab.course.published.simulator import Simulation, simulator
 from hybridlab.course.published.sweeps import SWEEPS, PublishedSweep, not_drawn
-from hybridlab.course.published.timelines import Event, EventLog, StepGrid, event_log, step_grid
+from hybridlab.course.published.timelines import Event, EventLog, LostForwards, StepGrid, event_log, lost_forwards, step_grid
 from hybridlab.renamed import renamed
 
 __all__ = [

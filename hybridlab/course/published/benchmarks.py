@@ -1,8 +1,8 @@
-"""The tables of the published report's sections 6 and 7: as printed, with its arithmetic, and computed again.
+"""Tables of the published report's sections 6 and 7: as printed, by the report's own arithmetic, and computed correctly.
 
-``report`` has the setting and the sections before. Its 50 and 80 ms can be read in two ways, and it goes from one to the other:
-"A", they are the times of one stage, whatever the depth; "B", of the whole model, so that one of K stages takes 50/K and 80/K.
-Times in ms.
+``report`` has the setting and the sections before. The times of 50 and 80 ms can be read in two ways, and the report uses both. In
+reading "A" they are the times of one stage, for any number of stages. In reading "B" they are the times of the whole model: with K
+stages, one stage takes 50/K and 80/K. Times in ms.
 """
 
 from typing import Generic, NamedTuple, TypeVar
@@ -22,7 +22,16 @@ TEST_4 = Figure("section 6.1, test 4", "communication in a step", (5,), "%")
 
 
 class Benchmark1(NamedTuple):
-    """A row of benchmark 1, 2 stages on 4 GPUs: ``compute``, ``communication`` and ``total`` in ms."""
+    """A row of benchmark 1: 2 stages on 4 GPUs.
+
+    Parameters
+    ----------
+    microbatches : int
+    compute, communication, total : float
+        Times, ms.
+    speedup : float
+        Against one GPU.
+    """
 
     microbatches: int
     compute: float
@@ -32,10 +41,10 @@ class Benchmark1(NamedTuple):
 
     @property
     def counted_again(self) -> tuple[float, float]:
-        """Total and speedup by the arithmetic that gives the printed ones.
+        """Total and speedup by the report's arithmetic.
 
-        Fill and drain stand in the row of 8 microbatches alone; in the others communication is added twice. The speedup is 1040 ms,
-        eight microbatches of one stage, over the total of any number of them.
+        Only the row of 8 microbatches includes warm-up and cool-down. The other rows add the communication twice. The speedup divides
+        1040 ms by the total: always the time of eight microbatches on one stage, whatever the number of microbatches in the row.
 
         >>> all(row.counted_again[0] == row.total for row in BENCHMARK_1)
         True
@@ -46,7 +55,14 @@ class Benchmark1(NamedTuple):
 
 
 class Benchmark2(NamedTuple):
-    """A row of benchmark 2, 8 microbatches on "4 GPUs": times in ms."""
+    """A row of benchmark 2: 8 microbatches on "4 GPUs".
+
+    Parameters
+    ----------
+    stages : int
+    warm_up, steady, cool_down, total : float
+        Times, ms.
+    """
 
     stages: int
     warm_up: float
@@ -56,7 +72,7 @@ class Benchmark2(NamedTuple):
 
     @property
     def counted_again(self) -> tuple[float, float, float, float]:
-        """The four times by the arithmetic that gives them: fill and drain of reading A, steady work of reading B.
+        """The four times by the report's arithmetic: warm-up and cool-down of reading A, steady state of reading B.
 
         >>> all(row.counted_again == row[1:] for row in BENCHMARK_2)
         True
@@ -67,7 +83,19 @@ class Benchmark2(NamedTuple):
 
 
 class Benchmark3(NamedTuple):
-    """A row of benchmark 3, ``replicas`` of a pipeline: ms a step of the ring, ms in all, and % of the total."""
+    """A row of benchmark 3.
+
+    Parameters
+    ----------
+    replicas : int
+    ring_steps : int
+    ring_step : float
+        Time of one step of the ring, ms.
+    all_reduce : float
+        Time of the all-reduce, ms.
+    share : float
+        Share of the all-reduce in the step, %.
+    """
 
     replicas: int
     ring_steps: int
@@ -77,7 +105,7 @@ class Benchmark3(NamedTuple):
 
     @property
     def counted_again(self) -> tuple[int, float, float]:
-        """Ring steps, all-reduce and its share in % of a step of 2 stages, by the report's own rules.
+        """Number of ring steps, time of the all-reduce and its share in % of a step with 2 stages, by the report's own rules.
 
         >>> [round(row.counted_again[2], 1) for row in BENCHMARK_3]  # the last is printed as 11.5
         [0.0, 1.7, 4.9, 10.7]
@@ -87,7 +115,15 @@ class Benchmark3(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """A row of section 7.1.2: what the report expects of its run and what it says it observed."""
+    """A row of section 7.1.2: a quantity of the report's run.
+
+    Parameters
+    ----------
+    name : str
+    expected, observed : float
+        The report's expectation, and what it says it observed.
+    unit : str
+    """
 
     name: str
     expected: float
@@ -107,7 +143,7 @@ BENCHMARK_2 = (
     Benchmark2(4, 150, 260, 240, 650),
     Benchmark2(8, 350, 130, 560, 1040),
 )
-BENCHMARK_3 = (  # its first row has no step of the ring, and a dash for its time
+BENCHMARK_3 = (  # with one replica there is no ring, and the report prints a dash for its time
     Benchmark3(1, 0, 0, 0, 0),
     Benchmark3(2, 2, 10, 20, 1.7),
     Benchmark3(4, 6, 10, 60, 4.9),
@@ -125,7 +161,14 @@ Row = TypeVar("Row", Benchmark1, Benchmark2, Benchmark3)
 
 
 class Beside(NamedTuple, Generic[Row]):
-    """A row as ``printed``, and the ``right`` step in its setting."""
+    """A printed row beside the correct step.
+
+    Parameters
+    ----------
+    printed : Benchmark1, Benchmark2 or Benchmark3
+    right : HybridStep
+        The simulated step in the setting of the row.
+    """
 
     printed: Row
     right: HybridStep
@@ -134,10 +177,26 @@ class Beside(NamedTuple, Generic[Row]):
 def reading_step(
     reading: str, stages: int = STAGES, microbatches: int = MICROBATCHES, replicas: int = REPLICAS, ring_step: float = RING_STEP
 ) -> HybridStep:
-    """Return the report's step, 1F1B and then the rings, under a ``reading`` of its 50 and 80 ms; ``microbatches`` are of each replica.
+    """Return the report's step: 1F1B, then the ring all-reduces.
 
-    Raises :class:`HybridLabError` for another reading than "A" and "B" and for sizes and times that ``hybrid_step`` refuses.
+    Parameters
+    ----------
+    reading : {"A", "B"}
+        Reading of the 50 and 80 ms: times of one stage, or of the whole model.
+    stages : int
+    microbatches : int
+        Microbatches of each replica.
+    replicas : int
+    ring_step : float
+        Time of one step of the ring, ms.
 
+    Raises
+    ------
+    HybridLabError
+        For another reading, and for sizes and times that ``hybrid_step`` refuses.
+
+    Examples
+    --------
     >>> [reading_step(reading).makespan for reading in READINGS]
     [1210.0, 625.0]
     """
@@ -147,8 +206,15 @@ def reading_step(
 
 
 def benchmark_1(reading: str) -> tuple[Beside[Benchmark1], ...]:
-    """Return the rows of benchmark 1, each with the right step; the microbatches are those of each of the two replicas.
+    """Return the rows of benchmark 1, each with the correct step. The microbatches are counted for each of the two replicas.
 
+    Parameters
+    ----------
+    reading : {"A", "B"}
+        As in :func:`reading_step`.
+
+    Examples
+    --------
     >>> [f"{row.right.speedup:.2f}" for row in benchmark_1("A")]
     ['2.42', '3.01', '3.44', '3.70']
     """
@@ -156,8 +222,15 @@ def benchmark_1(reading: str) -> tuple[Beside[Benchmark1], ...]:
 
 
 def benchmark_2(reading: str) -> tuple[Beside[Benchmark2], ...]:
-    """Return the rows of benchmark 2, each with the right step of one replica: the table has no all-reduce, and K stages take K GPUs.
+    """Return the rows of benchmark 2, each with the correct step of one replica: K stages on K GPUs, without an all-reduce.
 
+    Parameters
+    ----------
+    reading : {"A", "B"}
+        As in :func:`reading_step`.
+
+    Examples
+    --------
     >>> [row.right.makespan for row in benchmark_2("B")]
     [1040.0, 585.0, 357.5, 243.75]
     """
@@ -165,8 +238,15 @@ def benchmark_2(reading: str) -> tuple[Beside[Benchmark2], ...]:
 
 
 def benchmark_3(reading: str) -> tuple[Beside[Benchmark3], ...]:
-    """Return the rows of benchmark 3, each with the right step.
+    """Return the rows of benchmark 3, each with the correct step.
 
+    Parameters
+    ----------
+    reading : {"A", "B"}
+        As in :func:`reading_step`.
+
+    Examples
+    --------
     >>> [round(100 * row.right.communication_share, 2) for row in benchmark_3("A")]
     [0.0, 1.68, 4.88, 10.69]
     """

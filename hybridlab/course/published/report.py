@@ -1,7 +1,7 @@
-"""What the published report on hybrid parallelism prints, and the arithmetic by which it gets there, right or wrong.
+"""Figures of the published report on hybrid parallelism, and the rules by which it computes them, right or wrong.
 
-Sections 4.2, 5.2 and 5.3 and tests 1 and 5: two stages, two replicas, eight microbatches. Times in ms. What is right is
-computed elsewhere, by ``simulate`` and ``formulas``.
+Sections 4.2, 5.2 and 5.3 and tests 1 and 5: two stages, two replicas, eight microbatches. Times in ms. For the right values use
+``simulate`` and ``formulas``.
 """
 
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from typing import NamedTuple
 from hybridlab.checks import one_time, whole_number
 from hybridlab.errors import HybridLabError
 
-# Section 4.1, 4.2 (choice 3) and 5.3: the setting that every figure below is for.
+# Sections 4.1, 4.2 (choice 3) and 5.3: the setting of every figure below.
 STAGES = 2
 REPLICAS = 2
 MICROBATCHES = 8
 GLOBAL_BATCH = 256  # samples
 MICROBATCH_SIZE = 32  # samples
-FORWARD = 50.0  # ms a microbatch; of one stage or of the whole model, the report does not say
+FORWARD = 50.0  # ms a microbatch; the report does not say whether of one stage or of the whole model
 BACKWARD = 80.0
 RING_STEP = 20.0  # ms a step of the ring all-reduce
 ACTIVATION = 10.0  # units of memory a microbatch, test 5
@@ -24,10 +24,20 @@ ACTIVATION = 10.0  # units of memory a microbatch, test 5
 
 @dataclass(frozen=True)
 class Figure:
-    """One printed figure: ``where`` it stands, what it says (``text``, our words), the ``printed`` numbers and their ``unit``.
+    """One printed figure.
 
-    Two numbers are a range, from and to.
+    Parameters
+    ----------
+    where : str
+        Section of the report.
+    text : str
+        What the figure says, in our words.
+    printed : tuple of float
+        The printed number, or the two ends of a range.
+    unit : str
 
+    Examples
+    --------
     >>> print(GPIPE_BUBBLE)
     section 4.2, choice 1: share of the time that devices idle under GPipe: 30 to 40 %
     """
@@ -71,7 +81,13 @@ FIGURES = (
 
 
 class Phases(NamedTuple):
-    """The three phases of 1F1B on one rank, each the text of its operations, cut where the report cuts them."""
+    """The three phases of 1F1B on one rank, divided as in the report.
+
+    Parameters
+    ----------
+    warm_up, steady, cool_down : str
+        Operations of the phase, such as "0F1 0B0".
+    """
 
     warm_up: str
     steady: str
@@ -96,17 +112,22 @@ class Phases(NamedTuple):
         return tuple(len(phase.split()) for phase in self)
 
 
-# Section 5.2, ranks 0 and 1. For rank 1 it prints a warm-up F(0), a cool-down B(7) and, for the rest, pairs F(i), B(i)
-# without a range of i; here steady is what is left between the two.
+# Section 5.2, ranks 0 and 1. For rank 1 the report prints a warm-up F(0), a cool-down B(7) and pairs F(i), B(i) without a range of i.
+# Here the steady state has all operations between warm-up and cool-down.
 PHASES = (
     Phases("0F0", "0F1 0B0 0F2 0B1 0F3 0B2 0F4 0B3 0F5 0B4 0F6 0B5", "0F7 0B6 0B7"),
     Phases("1F0", "1B0 1F1 1B1 1F2 1B2 1F3 1B3 1F4 1B4 1F5 1B5 1F6 1B6 1F7", "1B7"),
 )
-TEST_1_ORDER = "0F0 0F1 0B0 0F2 0B1"  # section 6.1, test 1: how the order begins; then dots
+TEST_1_ORDER = "0F0 0F1 0B0 0F2 0B1"  # section 6.1, test 1: the beginning of the order; the report prints dots for the rest
 
 
 class Estimate(NamedTuple):
-    """Section 5.3's parts of one step, in ms."""
+    """Section 5.3's parts of one step, in ms.
+
+    Parameters
+    ----------
+    compute, all_reduce, warm_up, cool_down : float
+    """
 
     compute: float
     all_reduce: float
@@ -125,10 +146,24 @@ class Estimate(NamedTuple):
 
 
 def microbatch_count(global_batch: int = GLOBAL_BATCH, microbatch_size: int = MICROBATCH_SIZE) -> int:
-    """Return how many microbatches the report's rule gives: global batch / microbatch size, replicas left out.
+    """Return the number of microbatches by the report's rule: global batch / microbatch size. The rule leaves out the replicas.
 
-    Raises :class:`HybridLabError` where that is no whole number. Section 4.2, choice 3.
+    Parameters
+    ----------
+    global_batch, microbatch_size : int
+        Samples.
 
+    Raises
+    ------
+    HybridLabError
+        Where the quotient is no whole number.
+
+    References
+    ----------
+    The report's section 4.2, choice 3.
+
+    Examples
+    --------
     >>> microbatch_count(256, 32)
     8
     """
@@ -136,8 +171,10 @@ def microbatch_count(global_batch: int = GLOBAL_BATCH, microbatch_size: int = MI
     microbatch_size = whole_number(microbatch_size, "microbatch_size")
     if global_batch % microbatch_size:
         near = max(global_batch // microbatch_size, 1) * microbatch_size
-        message = f"a global batch of {global_batch} is not a multiple of {microbatch_size}"
-        raise HybridLabError(f"{message}: try {near} or {near + microbatch_size}")
+        raise HybridLabError(
+            f"a global batch of {global_batch} is not a multiple of {microbatch_size}: try {near} or {near + microbatch_size}",
+            "not-divisible",
+        )
     return global_batch // microbatch_size
 
 
@@ -149,12 +186,30 @@ def estimate(
     backward: float = BACKWARD,
     ring_step: float = RING_STEP,
 ) -> Estimate:
-    """Return the parts of one step by the report's rules; times in one unit (the report's: ms).
+    """Return the parts of one step by the report's rules.
 
-    Computing M(F + B), all-reduce 2(D-1) ring steps, warm-up (K-1)F, cool-down (K-1)B, for K stages and D replicas.
-    Raises :class:`HybridLabError` for sizes below 1 and for times that are not single numbers of zero or more.
-    Section 5.3.
+    With K stages, D replicas and M microbatches: computing takes M(F + B), the all-reduce 2(D-1) ring steps, the warm-up (K-1)F and
+    the cool-down (K-1)B.
 
+    Parameters
+    ----------
+    stages, microbatches, replicas : int
+    forward, backward : float
+        Times of one microbatch, ms (or any other unit, the same for all times).
+    ring_step : float
+        Time of one step of the ring, ms.
+
+    Raises
+    ------
+    HybridLabError
+        For sizes below 1 and for times that are not single numbers of zero or more.
+
+    References
+    ----------
+    The report's section 5.3.
+
+    Examples
+    --------
     >>> estimate(), estimate().total
     (Estimate(compute=1040.0, all_reduce=40.0, warm_up=50.0, cool_down=80.0), 1210.0)
     """
@@ -170,15 +225,33 @@ def estimate(
 
 
 def memory_saving(peak: float = MEMORY_PEAK.printed[0], microbatches: int = MICROBATCHES, activation: float = ACTIVATION) -> float:
-    """Return the share of activation memory saved by the report's rule: (M a - peak) / (M a).
+    """Return the saved share of activation memory by the report's rule: (M a - peak) / (M a).
 
-    M a, every microbatch's activations at once, is what the report calls a run without a pipeline; ``peak`` it gives
-    as a number. Raises :class:`HybridLabError` where M a is zero. Section 6.1, test 5.
+    M a are the activations of all M microbatches at once. The report calls this a run without a pipeline.
 
+    Parameters
+    ----------
+    peak : float
+        Most activations held under 1F1B, in units of memory. The report prints the number without a rule.
+    microbatches : int
+    activation : float
+        Units of memory a microbatch.
+
+    Raises
+    ------
+    HybridLabError
+        Where M a is zero.
+
+    References
+    ----------
+    The report's section 6.1, test 5.
+
+    Examples
+    --------
     >>> memory_saving(peak=20, microbatches=8, activation=10)
     0.75
     """
     without = whole_number(microbatches, "microbatches") * one_time(activation, "activation")
     if not without:
-        raise HybridLabError("activation must be above zero: without activations there is nothing to save")
+        raise HybridLabError("activation must be above zero: without activations there is nothing to save", "too-small")
     return (without - one_time(peak, "peak")) / without

@@ -1,8 +1,8 @@
-"""Eight published sweeps of pipeline schedules: the settings that their program runs, and where its own text says otherwise.
+"""Eight published sweeps of pipeline schedules: the settings that the program runs, and how its text differs from them.
 
-Six lines: GPipe, 1F1B, interleaved 1F1B with 2 chunks, Hanayo with 1 and 2 waves (2 and 4 chunks), ZB-H1. Where nothing
-else is said, one microbatch takes 400/K forward and 800/K backward on each of K devices, half of the backward for the weight
-gradient, and M = 2K. The program simulates each point alone; here the times are those of :func:`hybridlab.sweep`.
+Most figures have six lines: GPipe, 1F1B, interleaved 1F1B with 2 chunks, Hanayo with 1 and 2 waves (2 and 4 chunks), ZB-H1. In most
+sweeps one microbatch takes 400/K forward and 800/K backward on each of K devices, the weight gradient is half of the backward, and
+M = 2K. The program simulates the points one by one; here :func:`hybridlab.sweep` computes them together.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from hybridlab.sweep import Sweep, sweep
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-SIX = ("gpipe", "1f1b", ("interleaved", 2), ("hanayo", 2), ("hanayo", 4), "zb-h1")
+SIX_LINES = ("gpipe", "1f1b", ("interleaved", 2), ("hanayo", 2), ("hanayo", 4), "zb-h1")
 DEVICES, LATENCIES = (2, 4, 8, 16, 32), (0, 4, 16)
 WORK = {"forward": lambda devices: 400 / devices, "backward": lambda devices: 800 / devices}
 TWO_GROUPS = {"microbatches": lambda devices: 2 * devices}
@@ -25,11 +25,27 @@ LATENCY = "The text gives latencies of 0, 5 and 10, the program runs 0, 4 and 16
 
 @dataclass(frozen=True)
 class PublishedSweep:
-    """The settings of one sweep and how its results are drawn.
+    """The settings of one sweep, and how its figure shows the results.
 
-    A figure has a panel for each combination of the columns ``panels`` and each quantity of ``y``, the column ``x`` on its
-    horizontal axis and a line for each combination of the columns ``lines``. Quantities in ``log_y`` are drawn on a logarithmic axis.
-    ``differences`` are sentences: what the text that comes with the program says otherwise.
+    Parameters
+    ----------
+    name, title : str
+    grid : mapping
+        Values of each column, as :func:`hybridlab.sweep` takes them.
+    x : str
+        Column on the horizontal axis.
+    panels : tuple of str
+        Columns: the figure has a panel for each combination of their values and for each quantity of ``y``.
+    differences : tuple of str
+        Sentences: where the program's text differs from its settings.
+    schedules : tuple
+        Names of schedules, or pairs (name, chunks).
+    y : tuple of str
+        Quantities on vertical axes.
+    log_y : tuple of str
+        Those quantities of ``y`` whose axis is logarithmic.
+    lines : tuple of str
+        Columns: a panel has a line for each combination of their values.
     """
 
     name: str
@@ -38,7 +54,7 @@ class PublishedSweep:
     x: str
     panels: tuple[str, ...]
     differences: tuple[str, ...] = field(default=(), repr=False)
-    schedules: tuple[Any, ...] = SIX
+    schedules: tuple[Any, ...] = SIX_LINES
     y: tuple[str, ...] = ("bubble_ratio",)
     log_y: tuple[str, ...] = ()
     lines: tuple[str, ...] = ("schedule", "chunks")
@@ -47,8 +63,15 @@ class PublishedSweep:
         object.__setattr__(self, "grid", MappingProxyType(dict(self.grid)))
 
     def run(self, *, executor: "Executor | None" = None, progress: bool | None = None) -> Sweep:
-        """Return the results of every setting; ``executor`` and ``progress`` are those of :func:`hybridlab.sweep`.
+        """Return the results of every setting.
 
+        Parameters
+        ----------
+        executor, progress : optional
+            As in :func:`hybridlab.sweep`.
+
+        Examples
+        --------
         >>> best = min(SWEEPS["chunks"].run().where(devices=8, p2p=0), key=lambda row: row["bubble_ratio"])
         >>> best["schedule"], best["chunks"], round(best["bubble_ratio"], 4)
         ('interleaved', 8, 0.0519)
@@ -57,10 +80,17 @@ class PublishedSweep:
 
 
 def not_drawn(row: Mapping[str, Any]) -> bool:
-    """Return whether the published figures lack this row of a sweep: interleaved 1F1B with 2 chunks at M = K.
+    """Return whether the published figures lack this row of a sweep: interleaved 1F1B with 2 chunks and M = K.
 
-    There the program stops with an error, which it hides. The schedule exists: a sweep has its results.
+    For these settings the program stops with an error and hides it. The schedule exists, and :func:`hybridlab.sweep` has the results.
 
+    Parameters
+    ----------
+    row : mapping
+        A row of a sweep, with the columns schedule, chunks, microbatches and devices.
+
+    Examples
+    --------
     >>> [row["devices"] for row in SWEEPS["strong_scaling"].run().where(p2p=0) if not_drawn(row)]
     [32]
     """
@@ -163,9 +193,9 @@ _ALL = (
             "p2p": LATENCIES,
             "extra": (0.0, 0.1, 0.2, 0.3, 0.4),
             **TWO_GROUPS,
-            "forward": lambda devices, extra: _ends(devices, 400 + 400 * extra, 400),
-            "backward": lambda devices, extra: _ends(devices, 800 + 800 * extra, 800),
-            "weight_share": lambda devices, extra: _ends(devices, 0.5 / (1 + extra), 0.5),  # the weight gradient stays 400
+            "forward": lambda devices, extra: _with_slow_ends(devices, 400 + 400 * extra, 400),
+            "backward": lambda devices, extra: _with_slow_ends(devices, 800 + 800 * extra, 800),
+            "weight_share": lambda devices, extra: _with_slow_ends(devices, 0.5 / (1 + extra), 0.5),  # the weight gradient stays 400
         },
         x="extra",
         panels=("devices", "p2p"),
@@ -179,6 +209,6 @@ _ALL = (
 SWEEPS: Mapping[str, PublishedSweep] = MappingProxyType({each.name: each for each in _ALL})
 
 
-def _ends(devices: int, end: float, middle: float) -> list[float]:
-    """Return one value a device: ``end`` for the first and the last, ``middle`` for the others."""
+def _with_slow_ends(devices: int, end: float, middle: float) -> list[float]:
+    """Return one value a device: ``end`` for the first and the last device, ``middle`` for the others."""
     return [end if device in (0, devices - 1) else middle for device in range(devices)]

@@ -1,20 +1,47 @@
-"""Two published timelines, a step grid and an event log, for any size, as their common rule makes them."""
+"""Two published timelines, a step grid and an event log, for any size. Both are called 1F1B, and neither is.
+
+One rule makes both, for K stages, D replicas and M microbatches; rank = replica x K + stage. In each of M + K-1 steps, stage s runs
+
+- the forward of microbatch step - s, if s <= step < M;
+- then the backward of microbatch step - (K-1-s), if there is such a microbatch.
+
+No operation waits for another. This has three consequences:
+
+- The last stage starts with a backward.
+- The bound should be step < M + s. With step < M, every stage but the first loses its last forwards.
+- The grid has one cell for a rank and a step. If both operations run in one step, the backward overwrites the forward.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from hybridlab.checks import whole_number
-from hybridlab.course.published.rule import running, sizes_of
+from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op
 from hybridlab.schedule.text import join_text
 
+Microbatches = npt.NDArray[np.int64]  # (steps, stages): the microbatch that runs, -1 for none
+
 IDLE = "-"
+MOST_TABLE_CELLS = 10**6  # steps x ranks: the tables are for reading
 
 
 class Event(NamedTuple):
-    """One row of the log: at ``time`` (a running number), ``rank`` of ``stage`` does ``event``: F0, B3 or OPT."""
+    """One row of the event log.
+
+    Parameters
+    ----------
+    time : int
+        Number of the row, from 0 on.
+    rank, stage : int
+    event : str
+        What the rank does: "F0", "B3" or, for the optimiser, "OPT".
+    """
 
     time: int
     rank: int
@@ -23,7 +50,7 @@ class Event(NamedTuple):
 
     @property
     def op(self) -> Op | None:
-        """The operation of a forward or a backward, None for the optimiser's OPT.
+        """The forward or backward as an operation; None for the optimiser.
 
         >>> str(Event(1, 2, 2, "B0").op)
         '2B0'
@@ -33,7 +60,14 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class StepGrid:
-    """The printed step grid: ``cells[step][rank]`` is "F0", "B3" or "-". ``str()`` is the table as printed."""
+    """The printed step grid. ``str()`` is the table as printed.
+
+    Parameters
+    ----------
+    stages, replicas, microbatches : int
+    cells : tuple of tuple of str
+        ``cells[step][rank]`` is "F0", "B3" or "-".
+    """
 
     stages: int
     replicas: int
@@ -47,17 +81,17 @@ class StepGrid:
         return "\n".join((header, "-" * len(header), *rows))
 
     def order(self, rank: int) -> tuple[Op, ...]:
-        """Return what ``rank`` is left with, in the order of the steps.
+        """Return the operations that the grid shows for ``rank``, step by step.
 
         >>> " ".join(map(str, step_grid().order(0)))
         '0F0 0F1 0B0 0B1 0B2 0B3 0B4 0B5'
         """
         rank = whole_number(rank, "rank", at_least=0, at_most=self.replicas * self.stages - 1)
-        shown = (row[rank] for row in self.cells)
-        return tuple(Op.parse(f"{rank % self.stages}{cell}") for cell in shown if cell != IDLE)
+        column = (row[rank] for row in self.cells)
+        return tuple(Op.parse(f"{rank % self.stages}{cell}") for cell in column if cell != IDLE)
 
     def orders(self) -> str:
-        """Return the orders of replica 0, a line a device, as ``Schedule.parse`` reads them (and refuses them).
+        """Return the orders of replica 0 as text, a line a device. ``Schedule.parse`` reads the text and refuses the orders.
 
         >>> print(step_grid(stages=2, microbatches=2).orders())
         device 0: 0F0 0B0 0B1
@@ -68,7 +102,14 @@ class StepGrid:
 
 @dataclass(frozen=True)
 class EventLog:
-    """The printed event log: ``rows`` of :class:`Event`, optimiser included. ``str()`` is the table as printed."""
+    """The printed event log. ``str()`` is the table as printed.
+
+    Parameters
+    ----------
+    stages, replicas, microbatches : int
+    rows : tuple of Event
+        All events, the optimiser's included.
+    """
 
     stages: int
     replicas: int
@@ -90,7 +131,7 @@ class EventLog:
         return tuple(row.op for row in self.rows if row.rank == rank and row.op is not None)
 
     def orders(self) -> str:
-        """Return the orders of replica 0, a line a device, as ``Schedule.parse`` reads them (and refuses them).
+        """Return the orders of replica 0 as text, a line a device. ``Schedule.parse`` reads the text and refuses the orders.
 
         >>> from hybridlab import Schedule
         >>> Schedule.parse(event_log(stages=2, microbatches=2).orders(), name="event log")
@@ -104,38 +145,130 @@ class EventLog:
         return join_text([[(op,) for op in self.order(stage)] for stage in range(self.stages)])
 
 
+class LostForwards(NamedTuple):
+    """Forwards of one replica that a printed table lacks, as pairs (stage, microbatch).
+
+    Parameters
+    ----------
+    by_bound : tuple of (int, int)
+        Dropped by the bound step < M: missing from the log and from the grid.
+    by_overwriting : tuple of (int, int)
+        In the log, but overwritten in the grid by the backward of their step.
+    """
+
+    by_bound: tuple[tuple[int, int], ...]
+    by_overwriting: tuple[tuple[int, int], ...]
+
+
 def step_grid(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> StepGrid:
-    """Return the published step grid of ``stages`` x ``replicas`` ranks: M + K-1 rows, one column a rank.
+    """Return the published step grid: M + K-1 rows, one column a rank.
 
-    Raises :class:`HybridLabError` for sizes that are not whole numbers of at least 1, or too large to read.
-    The published one has 12 ranks and 6 microbatches.
+    Parameters
+    ----------
+    stages, replicas, microbatches : int
+        The published grid has 3 stages, 4 replicas and 6 microbatches.
 
+    Raises
+    ------
+    HybridLabError
+        For sizes that are not whole numbers of at least 1, and for a table of more than a million cells.
+
+    Examples
+    --------
     >>> step_grid().cells[0]
     ('F0', '-', 'B0', 'F0', '-', 'B0', 'F0', '-', 'B0', 'F0', '-', 'B0')
     """
-    stages, replicas, microbatches = sizes_of(stages, replicas, microbatches)
-    forward, backward = running(stages, microbatches)
-    one_replica = (tuple(_cell(f, b) for f, b in zip(*row, strict=True)) for row in zip(forward.tolist(), backward.tolist(), strict=True))
+    stages, replicas, microbatches = checked_table_sizes(stages, replicas, microbatches)
+    forward, backward = microbatches_by_step(stages, microbatches)
+    one_replica = (
+        tuple(_text_of_cell(f, b) for f, b in zip(*row, strict=True)) for row in zip(forward.tolist(), backward.tolist(), strict=True)
+    )
     return StepGrid(stages, replicas, microbatches, tuple(row * replicas for row in one_replica))
 
 
 def event_log(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> EventLog:
-    """Return the published event log: rank by rank in every step, F before B; then OPT on every rank, stage by stage.
+    """Return the published event log.
 
-    Raises :class:`HybridLabError` for sizes that are not whole numbers of at least 1, or too large to read.
-    The published one has 144 rows.
+    Each step lists its ranks in turn, F before B. After the last step comes OPT on every rank, stage by stage.
 
+    Parameters
+    ----------
+    stages, replicas, microbatches : int
+        The published log has 3 stages, 4 replicas and 6 microbatches: 144 rows.
+
+    Raises
+    ------
+    HybridLabError
+        For sizes that are not whole numbers of at least 1, and for a table of more than a million cells.
+
+    Examples
+    --------
     >>> log = event_log()
     >>> len(log.rows), log.rows[1]
     (144, Event(time=1, rank=2, stage=2, event='B0'))
     """
-    stages, replicas, microbatches = sizes_of(stages, replicas, microbatches)
+    stages, replicas, microbatches = checked_table_sizes(stages, replicas, microbatches)
     rows = tuple(Event(time, *row) for time, row in enumerate(_events(stages, replicas, microbatches)))
     return EventLog(stages, replicas, microbatches, rows)
 
 
-def _cell(forward: int, backward: int) -> str:
-    """The later one wins."""
+def lost_forwards(stages: int = 3, microbatches: int = 6) -> LostForwards:
+    """Return the forwards of one replica that the log or the grid lacks.
+
+    Parameters
+    ----------
+    stages, microbatches : int
+        The published tables have 3 stages and 6 microbatches.
+
+    Raises
+    ------
+    HybridLabError
+        As :func:`step_grid`.
+
+    Examples
+    --------
+    >>> lost_forwards().by_bound
+    ((1, 5), (2, 4), (2, 5))
+    >>> len(lost_forwards().by_overwriting)
+    13
+    """
+    stages, _, microbatches = checked_table_sizes(stages, 1, microbatches)
+    forward, backward = microbatches_by_step(stages, microbatches)
+    in_log = _pairs(forward)
+    in_grid = _pairs(np.where(backward < 0, forward, -1))
+    every = product(range(stages), range(microbatches))
+    return LostForwards(tuple(pair for pair in every if pair not in in_log), tuple(sorted(in_log - in_grid)))
+
+
+def checked_table_sizes(stages: int, replicas: int, microbatches: int) -> tuple[int, int, int]:
+    """Return the sizes as ints, or refuse sizes below 1 and tables that are too large to read."""
+    stages, replicas = whole_number(stages, "stages"), whole_number(replicas, "replicas")
+    microbatches = whole_number(microbatches, "microbatches")
+    steps, ranks = microbatches + stages - 1, stages * replicas
+    if steps * ranks > MOST_TABLE_CELLS:
+        raise HybridLabError(
+            f"{steps:,} steps of {ranks:,} ranks make a table of more than {MOST_TABLE_CELLS:,} cells: try fewer of either", "too-large"
+        )
+    return stages, replicas, microbatches
+
+
+def microbatches_by_step(stages: int, microbatches: int) -> tuple[Microbatches, Microbatches]:
+    """Return which microbatch runs forward and which runs backward, each of shape (steps, stages), -1 for none."""
+    step = np.arange(microbatches + stages - 1)[:, None]
+    stage = np.arange(stages)
+    forward = np.where((stage <= step) & (step < microbatches), step - stage, -1)
+    backward = step - (stages - 1 - stage)
+    return forward, np.where((backward >= 0) & (backward < microbatches), backward, -1)
+
+
+def _pairs(microbatches: Microbatches) -> set[tuple[int, int]]:
+    """Return (stage, microbatch) of every operation in a table of shape (steps, stages)."""
+    steps, stages = np.nonzero(microbatches >= 0)
+    return set(zip(stages.tolist(), microbatches[steps, stages].tolist(), strict=True))
+
+
+def _text_of_cell(forward: int, backward: int) -> str:
+    """Return the cell of a rank in a step: the backward overwrites the forward."""
     if backward >= 0:
         return f"{Kind.B}{backward}"
     return f"{Kind.F}{forward}" if forward >= 0 else IDLE
@@ -143,7 +276,7 @@ def _cell(forward: int, backward: int) -> str:
 
 def _events(stages: int, replicas: int, microbatches: int) -> Iterator[tuple[int, int, str]]:
     """Yield rank, stage and event, in the order of the log."""
-    for rows in zip(*(table.tolist() for table in running(stages, microbatches)), strict=True):
+    for rows in zip(*(table.tolist() for table in microbatches_by_step(stages, microbatches)), strict=True):
         for replica, stage in product(range(replicas), range(stages)):
             for kind, row in zip((Kind.F, Kind.B), rows, strict=True):
                 if row[stage] >= 0:

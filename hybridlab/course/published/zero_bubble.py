@@ -1,8 +1,11 @@
-"""What Qi et al. measured on A100 GPUs, and the bubble rates and throughput they published.
+"""Operation times and throughput that Qi et al. measured on A100 GPUs, and the bubble rates that they computed.
 
-Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, arXiv 2401.10241: op times from Table 9, bubble rates from
-Table 5 (computed by the authors from those times), measured throughput from Table 4. Two of its four models, on 8
-GPUs. Schedules carry the paper's names.
+The tables have two of the paper's four models, on 8 GPUs. Schedules have the paper's names.
+
+References
+----------
+Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, arXiv 2401.10241: times of the operations in Table 9, bubble rates in Table 5
+(computed by the authors from those times), measured throughput in Table 4.
 """
 
 from collections.abc import Mapping
@@ -52,12 +55,22 @@ TABLE_4 = (
 
 
 @dataclass(frozen=True)
-class Run:
-    """One measured run: a model on ``devices`` A100s, one stage each, ``microbatches`` of ``samples`` samples.
+class ZeroBubbleRun:
+    """One measured run: a model on A100s, one stage each.
 
-    ``forward``, ``input_gradient``, ``weight_gradient`` and ``latency`` are times in ms of one microbatch on one
-    device (Table 9: T_F, T_B, T_W, T_comm). ``bubble_rate`` (Table 5) and ``throughput``, samples per GPU and
-    second (Table 4), go by schedule.
+    Parameters
+    ----------
+    model : str
+        Size of the model: "1.5B" or "6.2B" parameters.
+    devices, microbatches : int
+    samples : int
+        Samples of a microbatch.
+    forward, input_gradient, weight_gradient, latency : float
+        Times of one microbatch on one device, ms (Table 9: T_F, T_B, T_W, T_comm).
+    bubble_rate : mapping of str to float
+        Bubble rate of each schedule (Table 5).
+    throughput : mapping of str to float
+        Samples per GPU and second with each schedule (Table 4).
     """
 
     model: str
@@ -72,7 +85,7 @@ class Run:
     throughput: Mapping[str, float]
 
     def costs(self, latency: bool = True) -> Costs:
-        """Return the run's times in ms, without the latency if ``latency`` is False.
+        """Return the run's times in ms; ``latency`` False leaves the latency out.
 
         >>> RUNS[0].costs().duration("B", device=0)
         27.423
@@ -85,10 +98,21 @@ class Run:
 def bubble_rate(timeline: Timeline) -> float:
     """Return the bubble rate as Qi et al. define it for Table 5: (span - m(T_F + T_B + T_W)) / span.
 
-    The span is the longest first-start-to-last-end of one device, where ``Timeline.bubble_ratio`` takes the
-    makespan. The stages are uniform: every device has m(T_F + T_B + T_W) of work. Raises :class:`HybridLabError`
-    for others, and for batches.
+    The span is the longest time from the first start to the last end of one device. ``Timeline.bubble_ratio`` takes the makespan
+    instead, which goes over all devices. The definition needs equal stages: each device has work of m(T_F + T_B + T_W).
 
+    Parameters
+    ----------
+    timeline : Timeline
+        One setting, with equal stages.
+
+    Raises
+    ------
+    HybridLabError
+        For anything but a timeline of one setting, and for unequal stages.
+
+    Examples
+    --------
     >>> from hybridlab import build, simulate
     >>> run = RUNS[0]
     >>> timeline = simulate(build("1f1b", run.devices, run.microbatches), run.costs())
@@ -96,19 +120,27 @@ def bubble_rate(timeline: Timeline) -> float:
     (0.2431, 0.2431)
     """
     if not isinstance(timeline, Timeline) or timeline.start.ndim != 1:
-        raise HybridLabError(f"bubble_rate takes the timeline of one setting, not {short_repr(timeline)}: pick one of a batch with at()")
+        raise HybridLabError(
+            f"bubble_rate takes the timeline of one setting, not {short_repr(timeline)}: pick one of a batch with at()",
+            "several-settings" if isinstance(timeline, Timeline) else "not-a-timeline",
+        )
     work: Floats = timeline.busy
     if not np.allclose(work, work[0], rtol=1e-9):
-        raise HybridLabError(f"this bubble rate is defined for equal stages, but the devices work {short_repr(work.tolist())}")
+        raise HybridLabError(
+            f"this bubble rate is defined for equal stages, but the devices work {short_repr(work.tolist())}", "outside-the-formula"
+        )
     span = timeline.device_span
     return float((span - work[0]) / span) if span else 0.0
 
 
-def _named(columns: tuple[str, ...], row: tuple[float, ...]) -> Mapping[str, float]:
+def _by_schedule(columns: tuple[str, ...], row: tuple[float, ...]) -> Mapping[str, float]:
+    """Return a row of a table as a read-only mapping from the schedule to its number."""
     return MappingProxyType(dict(zip(columns, row, strict=True)))
 
 
 RUNS = tuple(
-    Run(model, DEVICES, m, SAMPLES[model], f, b, w, comm, _named(RATE_COLUMNS, rate), _named(THROUGHPUT_COLUMNS, speed))
+    ZeroBubbleRun(
+        model, DEVICES, m, SAMPLES[model], f, b, w, comm, _by_schedule(RATE_COLUMNS, rate), _by_schedule(THROUGHPUT_COLUMNS, speed)
+    )
     for (model, m, f, b, w, comm), rate, speed in zip(TABLE_9, TABLE_5, TABLE_4, strict=True)
 )

@@ -225,11 +225,11 @@ def _peaks(name: str, devices: int, microbatches: int) -> list[float]:
     return [float(peak) for peak in simulate(build(name, devices, microbatches), Costs(forward=10, backward=20)).peak_activations]
 
 
-def _makespan_of_run(run: zero_bubble.Run, devices: int, latency: bool) -> float:
+def _makespan_of_run(run: zero_bubble.ZeroBubbleRun, devices: int, latency: bool) -> float:
     return float(simulate(build("1f1b", devices, run.microbatches), run.costs(latency)).makespan)
 
 
-def _cost_of_latency(run: zero_bubble.Run, devices: int) -> float:
+def _cost_of_latency(run: zero_bubble.ZeroBubbleRun, devices: int) -> float:
     return _makespan_of_run(run, devices, True) - _makespan_of_run(run, devices, False)
 
 

@@ -2,7 +2,7 @@
 
 from hybridlab.checks import counted
 from hybridlab.course.published.benchmarks import BENCHMARK_3, reading_step
-from hybridlab.course.published.megatron import TABLE_1
+from hybridlab.course.published.large_runs import TABLE_1
 from hybridlab.course.tasks.answers import Mistake, mistake_behind, near, require_count, require_number, require_numbers
 from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong, wrong_value
 from hybridlab.hardware import A100_80GB

@@ -1,0 +1,106 @@
+"""Published iteration times of large runs on A100s: ten of 2021, two of 2022.
+
+References
+----------
+Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM, SC 2021, arXiv 2104.04473, Table 1:
+GPT models with 1.7 to 1,008 billion parameters on A100-SXM4-80GB GPUs, eight GPUs and eight HDR ports a node, full recomputation,
+2,048 tokens, vocabulary 51,200. The table does not print the microbatch size and the number of chunks. Both are taken from the scripts
+that the authors published with the paper.
+
+Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, arXiv 2205.05198, abstract: a model with 530 billion
+parameters on 2,240 A100s reaches 54.2 % of the GPUs' peak with sequence parallelism and selective recomputation, and 42.1 % with full
+recomputation. Recomputed operations are not counted. The abstract does not print the batch and the layout. Here the batch is one sample
+for each GPU, and the layout is that of the run with 529.6 billion parameters in Table 1 above.
+"""
+
+from dataclasses import dataclass
+
+from hybridlab.hardware import A100_80GB
+from hybridlab.model import Transformer
+from hybridlab.planner import Plan
+
+
+@dataclass(frozen=True)
+class MegatronRun:
+    """One run of Narayanan et al., Table 1.
+
+    Parameters
+    ----------
+    billions : float
+        Parameters of the model as printed, in billions.
+    model : Transformer
+    plan : Plan
+    tflops_per_gpu : float
+        TFLOP/s of each GPU as printed, recomputed operations included.
+
+    Examples
+    --------
+    >>> TABLE_1[-1].plan.gpus, round(TABLE_1[-1].seconds, 1)
+    (3072, 102.6)
+    """
+
+    billions: float
+    model: Transformer
+    plan: Plan
+    tflops_per_gpu: float
+
+    @property
+    def seconds(self) -> float:
+        """Time of one iteration: the operations of the paper's eq. (3), divided by the printed rate of all GPUs."""
+        return self.model.flops(self.plan.global_batch, self.plan.recompute) / self.plan.gpus / self.tflops_per_gpu / 1e12
+
+
+@dataclass(frozen=True)
+class KorthikantiRun:
+    """One run of Korthikanti et al.
+
+    Parameters
+    ----------
+    model : Transformer
+    plan : Plan
+    utilisation : float
+        Share of the GPUs' peak that the run reaches; recomputed operations are not counted.
+
+    Examples
+    --------
+    >>> [round(run.seconds, 1) for run in RUNS_2022]
+    [50.4, 39.1]
+    """
+
+    model: Transformer
+    plan: Plan
+    utilisation: float
+
+    @property
+    def seconds(self) -> float:
+        """Time of one iteration: operations without recomputation, divided by the rate that all GPUs reach."""
+        return self.model.flops(self.plan.global_batch) / self.plan.gpus / (self.utilisation * A100_80GB.matmul_flops)
+
+
+# billions of parameters; heads, hidden, layers; tensor, pipeline, data; microbatch, global batch, chunks; TFLOP/s a GPU
+_TABLE_1_ROWS = (
+    (1.7, 24, 2304, 24, 1, 1, 32, 16, 512, 1, 137),
+    (3.6, 32, 3072, 30, 2, 1, 32, 16, 512, 1, 138),
+    (7.5, 32, 4096, 36, 4, 1, 32, 16, 512, 1, 142),
+    (18.4, 48, 6144, 40, 8, 1, 32, 8, 1024, 1, 135),
+    (39.1, 64, 8192, 48, 8, 2, 32, 4, 1536, 1, 138),
+    (76.1, 80, 10240, 60, 8, 4, 32, 2, 1792, 3, 140),
+    (145.6, 96, 12288, 80, 8, 8, 24, 2, 2304, 2, 148),
+    (310.1, 128, 16384, 96, 8, 16, 15, 1, 2160, 2, 155),
+    (529.6, 128, 20480, 105, 8, 35, 9, 1, 2520, 3, 163),
+    (1008.0, 160, 25600, 128, 8, 64, 6, 1, 3072, 1, 163),
+)
+TABLE_1: tuple[MegatronRun, ...] = tuple(
+    MegatronRun(billions, Transformer(layers, hidden, heads), Plan(tensor, pipeline, data, size, batch, chunks), float(tflops))
+    for billions, heads, hidden, layers, tensor, pipeline, data, size, batch, chunks, tflops in _TABLE_1_ROWS
+)
+
+_GPT_530B = Transformer(layers=105, hidden=20480, heads=128)
+RUNS_2022: tuple[KorthikantiRun, ...] = (
+    KorthikantiRun(_GPT_530B, Plan(8, 35, 8, microbatch=1, global_batch=2240, chunks=3), 0.421),
+    KorthikantiRun(
+        _GPT_530B,
+        Plan(8, 35, 8, microbatch=1, global_batch=2240, chunks=3, recompute="selective", sequence_parallel=True),
+        0.542,
+    ),
+)
