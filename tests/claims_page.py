@@ -49,4 +49,4 @@ def run_page(folder: str = "book") -> dict[str, Any]:
 
 def summed_up() -> list[str]:
     """The names of the tables that the last cell counts."""
-    return re.findall(r"\w+", cells()[-1].split("counted(")[1].split(")")[0])
+    return re.findall(r"\w+", cells()[-1].split("count_verdicts(")[1].split(")")[0])

@@ -16,7 +16,7 @@ from claims_page import ROOT, TEXT, cells, run_page, summed_up
 
 import hybridlab
 from hybridlab import HybridLabError, collectives, formulas, hardware, published
-from hybridlab.course.claims import CLAIMS, Finding, counted
+from hybridlab.course.claims import CLAIMS, Finding, count_verdicts
 from hybridlab.course.published import large_runs
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "claims.md"
@@ -90,7 +90,7 @@ def is_among(number: str, found: str) -> bool:
 
 def test_every_claim_is_judged_once_and_counted(page: dict[str, Any], told: dict[int, str]) -> None:
     assert sorted(told) == list(range(1, 77)) == list(CLAIMS)
-    counts = counted(*(page[name] for name in summed_up())).counts
+    counts = count_verdicts(*(page[name] for name in summed_up())).counts
     in_all = {"report": 63, "notes": 8, "simulator": 4, "event log": 1, "all": 76}
     assert {name: sum(row.values()) for name, row in counts.items()} == in_all
 
@@ -177,36 +177,37 @@ def slow(function: Any) -> Any:
 
 
 PLANTED = {
-    "a clock that is kinder to 1F1B": ("claim 7 is .* makes it right", hybridlab, "simulate", slow(hybridlab.simulate)),
+    "a clock that is kinder to 1F1B": ("claim 7 .* right", hybridlab, "simulate", slow(hybridlab.simulate)),
     "a profile with NVLink as printed": (
-        "claim 12 is written down as wrong, but what was found makes it depends: printed 500 GB/s, found 500 GB/s each way",
+        "claim 12 .* depends: printed 500 GB/s, found 500 GB/s each way",
         hardware, "A100_80GB", replace(hardware.A100_80GB, nvlink=500e9),
     ),
     "a peak with sparsity": (
-        "claim 14 is written down as right, but .* wrong: printed 312 TFLOP/s, found 624",
+        "claim 14 .* wrong: printed 312 TFLOP/s, found 624",
         hardware, "A100_80GB", replace(hardware.A100_80GB, matmul_flops=624e12),
     ),
     "a ring whose bytes grow as a logarithm": (
-        "claim 9 is written down as wrong",
+        "claim 9 ",
         collectives, "all_reduce_factors", lambda name, ranks, real=collectives.all_reduce_factors: real(name, ranks)._replace(
             bandwidth=real("tree" if name == "ring" else name, ranks).bandwidth
         ),
     ),
-    "a closed form that holds half": ("claim 52 is .* depends|claim 52 is .* right", formulas, "peak_activations", lambda *_: 4.4),
+    "a closed form that holds half": ("claim 52 .* (depends|right)", formulas, "peak_activations", lambda *_: 4.4),
     "a program that counts its scales": (
-        "claim 61 is written down as wrong, but what was found makes it right",
+        "claim 61 .* makes it right",
         published, "simulator", lambda real=published.simulator, **how: replace(real(**how), scale_bytes=0),
     ),
-    "a largest run of a tenth": ("claim 20 is|claim 54 is written down as right", large_runs, "TABLE_1", large_runs.TABLE_1[:7]),
+    "a largest run of a tenth": ("claim (20|54) ", large_runs, "TABLE_1", large_runs.TABLE_1[:7]),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_wrong_library_ends_the_page(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    told, module, name, planted = PLANTED[fault]
+    words, module, name, planted = PLANTED[fault]
     monkeypatch.setattr(module, name, planted)
-    with pytest.raises(HybridLabError, match=told):
+    with pytest.raises(HybridLabError, match=words) as caught:
         run_page()
+    assert caught.value.code == "wrong-verdict"
 
 
 # No result is typed in that should be computed

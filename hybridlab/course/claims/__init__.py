@@ -1,11 +1,10 @@
-"""What the published documents claim, 76 claims in all, each with a verdict that has to follow from a recomputation.
+"""The 76 claims of the published documents. The verdict of each must follow from recomputed values.
 
-:data:`CLAIMS` has what is written down: where a claim stands, what it says and prints, the verdict and why. :func:`judged` puts
-recomputed values beside it and refuses a verdict that they contradict. The book's page on the published claims does so for all.
+:data:`CLAIMS` has each claim: its place, what it says and prints, the verdict and the reason. :func:`judged` puts recomputed values
+beside the claims and refuses a verdict that the values contradict. The book's page on the published claims does this for all claims.
 """
 
 from hybridlab.course.claims.claim import DOCUMENTS, VERDICTS, Claim, Finding, found
-from hybridlab.course.claims.rows import CLAIMS
-from hybridlab.course.claims.table import Counts, Judged, Row, counted, judged
+from hybridlab.course.claims.table import CLAIMS, Counts, Judged, Row, count_verdicts, judged
 
-__all__ = ["CLAIMS", "DOCUMENTS", "VERDICTS", "Claim", "Counts", "Finding", "Judged", "Row", "counted", "found", "judged"]
+__all__ = ["CLAIMS", "DOCUMENTS", "VERDICTS", "Claim", "Counts", "Finding", "Judged", "Row", "count_verdicts", "found", "judged"]

@@ -1,4 +1,4 @@
-"""A claim of the published documents, and what was found where it was recomputed."""
+"""A claim of the published documents, and the findings that confirm or contradict it."""
 
 import math
 from dataclasses import dataclass
@@ -17,16 +17,40 @@ DOCUMENTS = {
     "simulator": "simulator with a step grid",
     "event log": "simulator with an event log",
 }
+LAB_1, LAB_2, LAB_3, LAB_4 = "lab01_mesh", "lab02_one_f_one_b", "lab03_bubbles_and_memory", "lab04_ring"
+LAB_5, LAB_6, LAB_7, LAB_8 = "lab05_wire_formats", "lab06_hybrid_step", "lab07_accuracy", "lab08_threads"
+LAB_9, LAB_10 = "lab09_a100_report", "lab10_scaling"
 Printed = tuple[float | tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: ``where`` in which ``document`` it stands, what it says (``text``, our words), the verdict and ``why``.
+    """One claim with its verdict.
 
-    ``printed`` has the numbers that it prints, in ``unit``; a pair is a range, from and to. ``sources`` are keys of the
-    bibliography, ``labs`` the labs that treat the claim.
+    Parameters
+    ----------
+    number : int
+        From 1 to 76.
+    document : str
+        A key of ``DOCUMENTS``.
+    where : str
+        Place in the document.
+    text : str
+        What the claim says, in our words.
+    verdict : {"right", "wrong", "depends"}
+    why : str
+        The reason of the verdict, one sentence.
+    printed : tuple
+        The numbers that the claim prints; a pair is a range, from and to.
+    unit : str
+        Unit of the printed numbers.
+    sources : tuple of str
+        Keys of the bibliography.
+    labs : tuple of str
+        Labs that treat the claim.
 
+    Examples
+    --------
     >>> from hybridlab.course.claims import CLAIMS
     >>> print(CLAIMS[34])
     34. report, section 5.3: right. Filling the pipeline costs one forward, draining it one backward. Printed: 50, 80, 130 ms
@@ -50,7 +74,7 @@ class Claim:
 
     @property
     def figures(self) -> str:
-        """The printed numbers as text, with their unit; empty where there is none.
+        """The printed numbers as text, with their unit; empty without numbers.
 
         >>> Claim(1, "report", "abstract", "", "wrong", "", printed=((6, 8),), unit="times").figures
         '6 to 8 times'
@@ -59,53 +83,85 @@ class Claim:
         return f"{numbers} {self.unit}".strip()
 
     def __str__(self) -> str:
-        message = f"{self.number}. {self.document}, {self.where}: {self.verdict}. {self.text}"
-        return f"{message} Printed: {self.figures}" if self.printed else message
+        sentence = f"{self.number}. {self.document}, {self.where}: {self.verdict}. {self.text}"
+        return f"{sentence} Printed: {self.figures}" if self.printed else sentence
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One recomputed result: its ``text``, the ``numbers`` in it, and whether the claim ``holds`` there, None: compare."""
+    """One recomputed result. Use :func:`found` to make one.
+
+    Parameters
+    ----------
+    text : str
+        The result in words.
+    numbers : tuple
+        The numbers in the text. The first ones are compared with the printed ones.
+    holds : bool or None
+        Whether the claim holds; None compares the numbers.
+    """
 
     text: str
     numbers: tuple[Any, ...]
     holds: bool | None = None
 
     def agrees(self, claim: Claim) -> bool:
-        """Return whether the claim holds here: as was said, or if each printed number is the first, second ... found one.
+        """Return ``holds`` or, without it, whether each printed number agrees with the number at the same place here.
 
-        A number agrees to the digits that are printed, a range where the number lies in it.
+        Numbers agree if they are equal to the printed digits. A number agrees with a range if it lies in the range.
+
+        Raises
+        ------
+        HybridLabError
+            Without ``holds``, for a claim that prints no numbers or more numbers than the finding has.
         """
         if self.holds is not None:
             return self.holds
         if not claim.printed:
-            raise HybridLabError(f"claim {claim.number} prints no number to compare with: say with holds= whether it holds")
+            raise HybridLabError(f"claim {claim.number} prints no number to compare with: say with holds= whether it holds", "no-number")
         if len(self.numbers) < len(claim.printed):
-            message = f"claim {claim.number} prints {claim.figures}"
-            raise HybridLabError(f"{message}: give as many numbers to compare, in this order, not {short_repr(self.numbers)}")
+            raise HybridLabError(
+                f"claim {claim.number} prints {claim.figures}: give as many numbers to compare, in this order, "
+                f"not {short_repr(self.numbers)}",
+                "wrong-length",
+            )
         return all(_agree(printed, number) for printed, number in zip(claim.printed, self.numbers, strict=False))
 
 
 def found(message: str, *numbers: Any, holds: Any = None) -> Finding:
-    """Return a recomputed result: ``message`` with the ``numbers`` in its braces, as ``str.format`` puts them there.
+    """Return a recomputed result: ``message`` with the ``numbers`` in its braces.
 
-    The first numbers are held against those that the claim prints, unless ``holds`` says whether the claim holds. Numbers may be
-    texts where what was found is one, such as a year or a volume. Raises :class:`HybridLabError` for braces without a number
-    and for numbers that are not finite.
+    Parameters
+    ----------
+    message : str
+        Template as for ``str.format``.
+    *numbers : float or str
+        Results. The first ones are compared with the printed numbers of a claim. A result that is no number, such as a year or a
+        volume, is a text.
+    holds : bool, optional
+        Whether the claim holds; then no numbers are compared.
 
+    Raises
+    ------
+    HybridLabError
+        For braces without a number and for numbers that are not finite.
+
+    Examples
+    --------
     >>> found("{:.2f} times with {} microbatches", 4160 / 1210, 8).text
     '3.44 times with 8 microbatches'
     """
     for number in numbers:
         if not isinstance(number, str) and not _is_finite(number):
-            raise HybridLabError(f"what was found is a finite number or a text, not {short_repr(number)}")
+            code = "not-finite" if isinstance(number, Real) else "not-a-number"
+            raise HybridLabError(f"a result is a finite number or a text, not {short_repr(number)}", code)
     if holds is not None and not isinstance(holds, bool | np.bool_):
-        raise HybridLabError(f"holds must be True or False, not {short_repr(holds)}")
+        raise HybridLabError(f"holds must be True or False, not {short_repr(holds)}", "not-true-or-false")
     checked_text(message, "message")
     try:
         text = message.format(*numbers)
     except (IndexError, KeyError, ValueError, AttributeError) as why:
-        raise HybridLabError(f"{short_repr(message)} does not fit the numbers {short_repr(numbers)}: {why}") from why
+        raise HybridLabError(f"{short_repr(message)} does not fit the numbers {short_repr(numbers)}: {why}", "does-not-fit") from why
     return Finding(text, numbers, None if holds is None else bool(holds))
 
 
@@ -117,14 +173,14 @@ def _is_finite(number: Any) -> bool:
 
 
 def _agree(printed: float | tuple[float, float], number: Any) -> bool:
-    """Return whether ``number``, rounded as ``printed`` is, is that number or lies in that range."""
+    """Return whether ``number``, rounded to the printed digits, is the printed number or lies in the printed range."""
     low, high = printed if isinstance(printed, tuple) else (printed, printed)
     half = 0.5 * min(_last_digit(low), _last_digit(high)) * (1 + 1e-9)
     return not isinstance(number, str) and bool(low - half <= number <= high + half)
 
 
 def _last_digit(number: float) -> float:
-    """Return what the last printed digit stands for: 0.01 for 3.47, 1 for 1040."""
+    """Return the value of a one in the last printed digit: 0.01 for 3.47, 1 for 1040."""
     whole, _, power = repr(float(number)).partition("e")
     decimals = whole.partition(".")[2].rstrip("0")
     return float(10.0 ** (int(power or 0) - len(decimals)))

@@ -1,35 +1,52 @@
-"""Claims with what was found of them: rows that are checked when they are made, as text and as a table of the book."""
+"""Claims beside what was found for each, and the counts of verdicts; both as text and, in the book, as HTML."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from textwrap import fill
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from hybridlab.checks import short_repr, whole_number
-from hybridlab.course.claims.claim import VERDICTS, Claim, Finding
-from hybridlab.course.claims.html import count_table, row_table
-from hybridlab.course.claims.rows import CLAIMS
+from hybridlab.course.claims.claim import DOCUMENTS, VERDICTS, Claim, Finding
+from hybridlab.course.claims.programs import PROGRAM_CLAIMS
+from hybridlab.course.claims.report import REPORT_CLAIMS
 from hybridlab.errors import HybridLabError
 
+CLAIMS: Mapping[int, Claim] = MappingProxyType({claim.number: claim for claim in (*REPORT_CLAIMS, *PROGRAM_CLAIMS)})
 WIDTH = 96  # columns of the text form
+SIGNS = {"right": "✓", "wrong": "✗", "depends": "±"}
+HEADS = ("Claim", "Printed", "Recomputed", "Verdict")
 
 
 class Row(NamedTuple):
-    """A claim, and what was found of it."""
+    """A claim with its findings.
+
+    Parameters
+    ----------
+    claim : Claim
+    found : tuple of Finding
+    """
 
     claim: Claim
     found: tuple[Finding, ...]
 
     def __str__(self) -> str:
-        holds = [("holds: " if each.agrees(self.claim) else "does not: ") * (self.claim.verdict == "depends") for each in self.found]
-        message = "; ".join(held + each.text for held, each in zip(holds, self.found, strict=True))
-        return "\n".join((fill(str(self.claim), WIDTH), *(fill(each, WIDTH, initial_indent="    ", subsequent_indent="    ")
-                          for each in (f"Recomputed: {message}", self.claim.why))))  # fmt: skip
+        findings = "; ".join(_holds_or_not(self.claim, each) + each.text for each in self.found)
+        paragraphs = (f"Recomputed: {findings}", self.claim.why)
+        indented = (fill(each, WIDTH, initial_indent="    ", subsequent_indent="    ") for each in paragraphs)
+        return "\n".join((fill(str(self.claim), WIDTH), *indented))
 
 
 @dataclass(frozen=True, repr=False)
 class Judged:
-    """Claims, each with what was found and a verdict that follows from it. ``str()`` is text; in the book it is a table."""
+    """Claims with their findings; each verdict follows from the findings. ``str()`` is text; in the book it is a table.
+
+    Parameters
+    ----------
+    rows : tuple of Row
+    """
 
     rows: tuple[Row, ...]
 
@@ -37,12 +54,18 @@ class Judged:
         return "\n".join(map(str, self.rows))
 
     def _repr_html_(self) -> str:
-        return row_table(self.rows)
+        return claims_html(self.rows)
 
 
 @dataclass(frozen=True, repr=False)
 class Counts:
-    """How many claims have which verdict: ``counts`` by document, then by verdict, and in all."""
+    """How many claims have each verdict.
+
+    Parameters
+    ----------
+    counts : mapping
+        Number of claims by document, then by verdict; the document "all" has the sums.
+    """
 
     counts: Mapping[str, Mapping[str, int]]
 
@@ -53,16 +76,28 @@ class Counts:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return count_table(self.counts)
+        return counts_html(self.counts)
 
 
 def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Finding]]) -> Judged:
-    """Return claims ``first`` to ``last`` with what was found of each, a verdict beside them that follows from it.
+    """Return claims ``first`` to ``last`` with their findings, after a check of each verdict.
 
-    ``values`` has what :func:`found` returned for every number, or a list, an entry for each way to read the claim or each
-    setting. A claim that holds in all of them is right, in none wrong, and in some it depends. Raises :class:`HybridLabError` where
-    that is not the verdict written down, and for a claim without a value or a value without a claim.
+    A claim is right if it holds in all its findings, wrong if it holds in none, and otherwise it depends.
 
+    Parameters
+    ----------
+    first, last : int
+        Numbers of the claims.
+    values : mapping of int to Finding, or to a list of them
+        For each claim what :func:`found` returned; a list has one entry for each reading of the claim or each setting.
+
+    Raises
+    ------
+    HybridLabError
+        Where the verdict differs from the one of the claim, for a claim without a value and for a value without a claim.
+
+    Examples
+    --------
     >>> from hybridlab.course.claims import found
     >>> step = 9 * 130 + 40
     >>> print(judged(35, 35, {35: found("{} ms", step)}).rows[0].claim.verdict)
@@ -73,47 +108,139 @@ def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Findin
     """
     wanted = range(whole_number(first, "first"), whole_number(last, "last") + 1)
     if not isinstance(values, Mapping):
-        raise HybridLabError(f"values has for every claim what found() returned, such as {{35: found(...)}}, not {short_repr(values)}")
+        raise HybridLabError(
+            f"values has for every claim what found() returned, such as {{35: found(...)}}, not {short_repr(values)}", "wrong-type"
+        )
     missing = [number for number in wanted if number not in values or number not in CLAIMS]
     strange = [number for number in values if number not in wanted]
     if missing or strange or not wanted:
-        message = [f"claims without a value: {short_repr(missing)}"] * bool(missing) + [
-            f"values without a claim: {short_repr(strange)}"
-        ] * bool(strange)
-        raise HybridLabError(f"claims {first} to {last} need a value each; {', '.join(message) or 'there are none'}")
-    return Judged(tuple(_row(CLAIMS[number], values[number]) for number in wanted))
+        faults = [f"claims without a value: {short_repr(missing)}"] if missing else []
+        faults += [f"values without a claim: {short_repr(strange)}"] if strange else []
+        raise HybridLabError(f"claims {first} to {last} need a value each; {', '.join(faults) or 'there are none'}", "does-not-fit")
+    return Judged(tuple(_checked_row(CLAIMS[number], values[number]) for number in wanted))
 
 
-def counted(*tables: Judged) -> Counts:
-    """Return how many claims have which verdict; raise :class:`HybridLabError` unless all are there, each once.
+def count_verdicts(*tables: Judged) -> Counts:
+    """Return how many claims have each verdict.
 
-    >>> counted()
+    Parameters
+    ----------
+    *tables : Judged
+        Together they have every claim once.
+
+    Raises
+    ------
+    HybridLabError
+        For a claim that is missing or judged twice.
+
+    Examples
+    --------
+    >>> count_verdicts()
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: every claim must be judged once; not so: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 66 more
     """
     for table in tables:
         if not isinstance(table, Judged):
-            raise HybridLabError(f"counted takes what judged() returned, table by table, not {short_repr(table)}")
-    judged_ones = [row.claim for table in tables for row in table.rows]
-    odd = [number for number in CLAIMS if judged_ones.count(CLAIMS[number]) != 1]
+            raise HybridLabError(f"count_verdicts takes what judged() returned, table by table, not {short_repr(table)}", "wrong-type")
+    claims = [row.claim for table in tables for row in table.rows]
+    odd = [number for number in CLAIMS if claims.count(CLAIMS[number]) != 1]
     if odd:
         more = f" and {len(odd) - 10} more" if len(odd) > 10 else ""
-        raise HybridLabError(f"every claim must be judged once; not so: {', '.join(map(str, odd[:10]))}{more}")
-    documents = dict.fromkeys(claim.document for claim in judged_ones)
-    kept = {name: [claim.verdict for claim in judged_ones if claim.document == name] for name in documents}
-    kept["all"] = [claim.verdict for claim in judged_ones]
-    return Counts({name: {verdict: verdicts.count(verdict) for verdict in VERDICTS} for name, verdicts in kept.items()})
+        raise HybridLabError(f"every claim must be judged once; not so: {', '.join(map(str, odd[:10]))}{more}", "does-not-fit")
+    verdicts = {
+        name: [claim.verdict for claim in claims if claim.document == name] for name in dict.fromkeys(each.document for each in claims)
+    }
+    verdicts["all"] = [claim.verdict for claim in claims]
+    return Counts({name: {verdict: each.count(verdict) for verdict in VERDICTS} for name, each in verdicts.items()})
 
 
-def _row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
+def claims_html(rows: Iterable[tuple[Claim, tuple[Finding, ...]]]) -> str:
+    """Return claims as an HTML table. ARIA roles are written out because a narrow page shows each row as a card."""
+    body = "".join(_html_row(claim, findings) for claim, findings in rows)
+    heads = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in HEADS)
+    head = f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
+    return f'<table class="claims" role="table">{head}<tbody role="rowgroup">{body}</tbody></table>'
+
+
+def counts_html(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """Return counts of verdicts as an HTML table. Each row has a bar of its verdicts, which screen readers skip."""
+    heads = "".join(f'<th scope="col">{_sign(verdict)}</th>' for verdict in VERDICTS)
+    rows = []
+    for name, row in counts.items():
+        total = sum(row.values())
+        parts = "".join(f'<span class="{verdict}" style="flex-grow:{number}"></span>' for verdict, number in row.items())
+        cells = "".join(f"<td>{number}</td>" for number in row.values())
+        title = escape(DOCUMENTS.get(name, "all"))
+        rows.append(f'<tr><th scope="row">{title}<span class="bar" aria-hidden="true">{parts}</span></th>{cells}<td>{total}</td></tr>')
+    head = f'<thead><tr><th scope="col">Document</th>{heads}<th scope="col">all</th></tr></thead>'
+    return f'<table class="claims-counts">{head}<tbody>{"".join(rows)}</tbody></table>'
+
+
+def _checked_row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
+    """Return the row of a claim, or refuse findings that contradict its verdict."""
     given = tuple(value) if isinstance(value, Sequence) else (value,)
     row = Row(claim, tuple(each for each in given if isinstance(each, Finding)))
     if not row.found or len(row.found) < len(given):
-        raise HybridLabError(f"claim {claim.number} needs what found() returns, one or a list, not {short_repr(value)}")
+        raise HybridLabError(f"claim {claim.number} needs what found() returns, one or a list, not {short_repr(value)}", "wrong-type")
     holds = {each.agrees(claim) for each in row.found}
     verdict = "depends" if len(holds) > 1 else "right" if holds.pop() else "wrong"
     if verdict != claim.verdict:
-        message = f"claim {claim.number} is written down as {claim.verdict}, but what was found makes it {verdict}"
+        fault = f"claim {claim.number} is written down as {claim.verdict}, but what was found makes it {verdict}"
         texts = "; ".join(each.text for each in row.found)
-        raise HybridLabError(f"{message}: printed {claim.figures or 'no number'}, found {texts}")
+        raise HybridLabError(f"{fault}: printed {claim.figures or 'no number'}, found {texts}", "wrong-verdict")
     return row
+
+
+def _holds_or_not(claim: Claim, finding: Finding) -> str:
+    """Return whether the claim holds in a finding, for a verdict that depends on the findings; otherwise nothing."""
+    if claim.verdict != "depends":
+        return ""
+    return "holds: " if finding.agrees(claim) else "does not: "
+
+
+def _html_row(claim: Claim, findings: tuple[Finding, ...]) -> str:
+    number = claim.number
+    place = escape(f"{claim.document}, {claim.where}")
+    title = f'<a href="#claim-{number}">{number}</a> <span class="place">{place}</span><span class="text">{_html_text(claim.text)}</span>'
+    why = f"{_sign(claim.verdict)}<p>{_html_text(claim.why)}{_links_of(claim)}</p>"
+    cells = (_html_text(claim.figures) or "no number", _html_findings(claim, findings), why)
+    rest = "".join(f'<td role="cell" data-head="{head}">{cell}</td>' for head, cell in zip(HEADS[1:], cells, strict=True))
+    return f'<tr role="row" id="claim-{number}" data-verdict="{claim.verdict}"><th role="rowheader" scope="row">{title}</th>{rest}</tr>'
+
+
+def _html_findings(claim: Claim, findings: tuple[Finding, ...]) -> str:
+    """Return the findings, a line each; where the verdict depends on them, each says whether the claim holds."""
+    bold = [f"<b>{word.strip()}</b> " if word else "" for word in (_holds_or_not(claim, each) for each in findings)]
+    items = [word + _html_text(each.text) for word, each in zip(bold, findings, strict=True)]
+    return items[0] if len(items) == 1 else "<ul>" + "".join(f"<li>{each}</li>" for each in items) + "</ul>"
+
+
+def _html_text(text: str) -> str:
+    """Return the text in HTML, with no line break between a number and its unit.
+
+    >>> _html_text("1210 ms < 3.3 %")
+    '1210\xa0ms &lt; 3.3\xa0%'
+    """
+    return re.sub(r"(?<=\d) (?=(?:%|ms|s|S|GB|GB/s|TFLOP/s)(?![\w/]))", "\xa0", escape(text))
+
+
+def _links_of(claim: Claim) -> str:
+    """Return links to the papers and the labs of a claim; they work on the book's page."""
+    papers: list[Any] = [(f"bibliography.html#cite-{key}", _author_and_year(key)) for key in claim.sources]
+    labs = [(f"../labs/{lab}.html", f"Lab\xa0{int(lab[3:5])}") for lab in claim.labs]
+    links = ", ".join(f'<a href="{href}">{escape(text)}</a>' for href, text in papers + labs)
+    return f' <span class="links">({links})</span>' if links else ""
+
+
+def _author_and_year(key: str) -> str:
+    """Return the first author and the year, with which a key of the bibliography begins.
+
+    >>> _author_and_year("huang2019gpipe")
+    'Huang 2019'
+    """
+    parts = re.match(r"([a-z]+)(\d{4})", key)
+    return f"{parts[1].capitalize()} {parts[2]}" if parts else key
+
+
+def _sign(verdict: str) -> str:
+    return f'<span class="verdict {verdict}"><span aria-hidden="true">{SIGNS[verdict]}</span> {verdict}</span>'
