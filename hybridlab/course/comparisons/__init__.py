@@ -1,4 +1,4 @@
-"""How far to trust the library: every comparison with values that others published or measured, in one list.
+"""Every comparison of the library's results with values that others published or measured.
 
 >>> for each in (parameters(), activation_memory(), iteration_times(), one_speed_for_all()):
 ...     print(each)
@@ -38,8 +38,7 @@ from hybridlab.course.comparisons.recorded import (
     measured_all_reduces,
     measured_iterations,
 )
-from hybridlab.course.comparisons.running import int8_law, threads
-from hybridlab.course.comparisons.schedules import bubble_rates, orders, sweeps, throughput
+from hybridlab.course.comparisons.schedules import bubble_rates, int8_law, orders, sweeps, threads, throughput
 
 __all__ = [
     "ALL_REDUCES",
@@ -78,9 +77,19 @@ __all__ = [
 
 
 def compare_all(points: Iterable[Mapping[str, Any]], reference_orders: Mapping[str, Iterable[str]]) -> tuple[Comparison, ...]:
-    """Return every comparison whose result is the same in each run, which all but :func:`threads` are.
+    """Return every comparison but :func:`threads`, whose result differs from run to run.
 
-    ``points`` as in :func:`sweeps`, ``reference_orders`` as in :func:`orders`.
+    Parameters
+    ----------
+    points : iterable of mappings
+        As in :func:`sweeps`.
+    reference_orders : mapping
+        As in :func:`orders`.
+
+    Raises
+    ------
+    HybridLabError
+        As :func:`sweeps` and :func:`orders`.
     """
     return (
         orders(reference_orders),

@@ -1,4 +1,4 @@
-"""One comparison of this library with values that others published or measured."""
+"""One comparison of the library's results with values that others published or measured."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +11,27 @@ from hybridlab.errors import HybridLabError
 
 @dataclass(frozen=True)
 class Comparison:
-    """How far the library is from ``points`` values of ``source``: the mean and the largest error, each as a share.
+    """The mean and the largest error of the library on a set of values. Use :func:`compared` to make one.
 
-    An error is relative, ``abs(ours / theirs - 1)``, unless ``note`` says what else it is. ``mean_bound`` and ``worst_bound`` are what was
-    demanded before the errors were known, or None.
+    An error is relative, ``abs(ours / theirs - 1)``, unless the note says otherwise.
 
+    Parameters
+    ----------
+    what : str
+        The compared quantity.
+    source : str
+        Who published or measured the values.
+    points : int
+        Number of values.
+    mean_error, worst_error : float
+        Errors as shares: 0.02 is 2 %.
+    mean_bound, worst_bound : float, optional
+        Largest errors that are allowed. They were set before the errors were known.
+    note : str
+        A remark, such as "difference" for absolute errors.
+
+    Examples
+    --------
     >>> compared("forwards", "made up", ours=[1.0, 2.1], theirs=[1.0, 2.0], worst_bound=0.1)
     Comparison(forwards: 2 points, mean error 2.5 %, worst 5 %: within)
     """
@@ -31,18 +47,18 @@ class Comparison:
 
     @property
     def bounds(self) -> tuple[tuple[str, float], ...]:
-        """The bounds there are, by what they bound: "mean" or "worst"."""
+        """The bounds that were set, as pairs of "mean" or "worst" and the bound."""
         return tuple((name, bound) for name, bound in (("mean", self.mean_bound), ("worst", self.worst_bound)) if bound is not None)
 
     @property
     def holds(self) -> bool | None:
-        """Whether every bound is kept; None where there is none."""
+        """Whether every bound is kept; None without a bound."""
         error = {"mean": self.mean_error, "worst": self.worst_error}
         return all(error[name] <= bound for name, bound in self.bounds) if self.bounds else None
 
     @property
     def verdict(self) -> str:
-        """What to say of it: "within", "beyond" or "no bound"."""
+        """The result in words: "within", "beyond" or "no bound"."""
         return {True: "within", False: "beyond", None: "no bound"}[self.holds]
 
     def __repr__(self) -> str:
@@ -51,30 +67,64 @@ class Comparison:
 
 
 def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool = False, **more: Any) -> Comparison:
-    """Return the comparison of two rows of numbers of one length; ``more`` are its bounds and its note.
+    """Return the comparison of the library's numbers with the published or measured ones.
 
-    Errors are relative, those of numbers that are both zero none; with ``difference`` they are ``abs(ours - theirs)``.
+    Parameters
+    ----------
+    what, source : str
+        As in :class:`Comparison`.
+    ours, theirs : array of float, shape (points,)
+        The library's numbers, and the published or measured ones.
+    difference : bool
+        False takes relative errors, which are zero where both numbers are zero. True takes ``abs(ours - theirs)``.
+    **more
+        ``mean_bound``, ``worst_bound`` and ``note`` of :class:`Comparison`.
+
+    Raises
+    ------
+    HybridLabError
+        For numbers that are not finite, and for different lengths.
+
+    Examples
+    --------
+    >>> compared("forwards", "made up", ours=[1.0, 2.1], theirs=[1.0, 2.0]).worst_error
+    0.050000000000000044
     """
-    found, wanted = numbers(ours, "ours"), numbers(theirs, "theirs")
-    if found.shape != wanted.shape or found.ndim != 1:
-        raise HybridLabError(f"ours and theirs must be two rows of one length, not of shapes {found.shape} and {wanted.shape}")
-    if not np.isfinite(found).all() or not np.isfinite(wanted).all():
-        raise HybridLabError("ours and theirs must be finite numbers")
-    with np.errstate(divide="ignore", over="ignore"):  # something where nothing was published is infinitely far
-        apart = np.abs(found - wanted)
-        errors = apart if difference else np.divide(apart, np.abs(wanted), out=np.zeros(apart.size), where=apart > 0)
-        return Comparison(what, source, found.size, float(errors.mean()), float(errors.max()), **more)
+    own, published = numbers(ours, "ours"), numbers(theirs, "theirs")
+    if own.shape != published.shape or own.ndim != 1:
+        raise HybridLabError(
+            f"ours and theirs must be two rows of one length, not of shapes {own.shape} and {published.shape}",
+            "wrong-length" if own.ndim == published.ndim == 1 else "wrong-shape",
+        )
+    if not np.isfinite(own).all() or not np.isfinite(published).all():
+        raise HybridLabError("ours and theirs must be finite numbers", "not-finite")
+    with np.errstate(divide="ignore", over="ignore"):  # the relative error against a published zero is infinite
+        distance = np.abs(own - published)
+        errors = distance if difference else np.divide(distance, np.abs(published), out=np.zeros(distance.size), where=distance > 0)
+        return Comparison(what, source, own.size, float(errors.mean()), float(errors.max()), **more)
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent, with two digits.
+    """Return a share in per cent as text, with two digits.
 
+    Parameters
+    ----------
+    share : float
+        0.02 is 2 %.
+
+    Raises
+    ------
+    HybridLabError
+        For anything but one number, and for NaN.
+
+    Examples
+    --------
     >>> percent(0.02361), percent(0.1319), percent(0.0), percent(3e-16)
     ('2.4 %', '13 %', '0', 'below 1e-10 %')
     """
     value = numbers(share, "share")
     if value.ndim or np.isnan(value):
-        raise HybridLabError(f"share must be one number, not {short_repr(share)}")
+        raise HybridLabError(f"share must be one number, not {short_repr(share)}", "wrong-shape" if value.ndim else "not-finite")
     if not value:
         return "0"
     return f"{100 * float(value):.2g} %" if abs(value) > 1e-12 else "below 1e-10 %"

@@ -1,4 +1,4 @@
-"""Comparisons of the planner and of a transformer's shape with published runs, and how much each assumption matters."""
+"""Comparisons of predicted iteration times and memory with published runs, and the effect of each assumption."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -20,8 +20,8 @@ from hybridlab.planner.iteration import MEMORY_SHARE, NETWORK_SHARE
 MEGATRON = "Narayanan et al. 2021, Table 1"
 RUNS: tuple[Measured, ...] = tuple((run.model, run.plan, run.seconds) for run in large_runs.TABLE_1)
 RUNS_2022: tuple[Measured, ...] = tuple((run.model, run.plan, run.seconds) for run in large_runs.RUNS_2022)
-PRINTED = np.array([run.tflops_per_gpu for run in large_runs.TABLE_1])
-# Korthikanti et al., arXiv 2205.05198, Fig. 1: model, microbatch, stages, chunks; GiB with nothing recomputed, and with sequence
+PRINTED_TFLOPS = np.array([run.tflops_per_gpu for run in large_runs.TABLE_1])
+# Korthikanti et al., arXiv 2205.05198, Fig. 1: model, microbatch, stages, chunks; GiB without recomputation, and GiB with sequence
 # parallelism and selective recomputation
 FIGURE_1 = (
     (Transformer(layers=48, hidden=6144, heads=64), 4, 1, 1, 59.25, 9.5625),
@@ -30,41 +30,72 @@ FIGURE_1 = (
 
 
 class Assumption(NamedTuple):
-    """Something that the predictions take as given, changed: another ``profile``, or ``efficiency`` times the calibrated one."""
+    """A changed assumption of the predictions.
+
+    Parameters
+    ----------
+    name : str
+        The assumption in words.
+    profile : Profile
+        The GPU with the changed property.
+    efficiency : float
+        Factor of the calibrated efficiency.
+    """
 
     name: str
     profile: Profile
     efficiency: float = 1.0
 
 
-def _memory(share: float) -> Profile:
-    """Return A100s of which streaming reaches another share of the memory's peak bandwidth."""
+def _with_memory_share(share: float) -> Profile:
+    """Return an A100 on which streaming reaches another share of the memory's peak bandwidth."""
     return replace(A100_80GB, memory_bandwidth=A100_80GB.memory_bandwidth * share / MEMORY_SHARE)
 
 
-def _network(share: float) -> Profile:
+def _with_network_share(share: float) -> Profile:
+    """Return an A100 whose network reaches another share of its line rate."""
     return replace(A100_80GB, network=A100_80GB.network * share / NETWORK_SHARE)
 
 
-ENDLESS = 1e30  # bytes a second: takes no time
+UNLIMITED = 1e30  # bytes a second: transfers take no time
 AS_IT_IS = Assumption("as it is", A100_80GB)
-WITHOUT_MEMORY = Assumption("no time for memory", replace(A100_80GB, memory_bandwidth=ENDLESS))
+WITHOUT_MEMORY = Assumption("no time for memory", replace(A100_80GB, memory_bandwidth=UNLIMITED))
 ASSUMPTIONS = (
     AS_IT_IS,
-    Assumption("memory reaches 0.8 of its peak", _memory(0.8)),
-    Assumption("memory reaches all of its peak", _memory(1.0)),
-    Assumption("network reaches 0.8 of line rate", _network(0.8)),
-    Assumption("network reaches all of line rate", _network(1.0)),
+    Assumption("memory reaches 0.8 of its peak", _with_memory_share(0.8)),
+    Assumption("memory reaches all of its peak", _with_memory_share(1.0)),
+    Assumption("network reaches 0.8 of line rate", _with_network_share(0.8)),
+    Assumption("network reaches all of line rate", _with_network_share(1.0)),
     Assumption("efficiency 5 % lower", A100_80GB, 0.95),
     Assumption("efficiency 5 % higher", A100_80GB, 1.05),
     WITHOUT_MEMORY,
-    Assumption("no time for the network", replace(A100_80GB, network=ENDLESS)),
+    Assumption("no time for the network", replace(A100_80GB, network=UNLIMITED)),
 )
 
 
 def errors(runs: Iterable[Measured], profile: Profile = A100_80GB, efficiency: float = EFFICIENCY) -> Floats:
-    """Return predicted / measured - 1 of every run (model, plan, seconds): below zero where the prediction is too short.
+    """Return the error predicted / measured - 1 of each run; it is negative where the prediction is too short.
 
+    Parameters
+    ----------
+    runs : iterable of (Transformer, Plan, float)
+        Model, plan and measured seconds of each run.
+    profile : Profile
+        The GPU.
+    efficiency : float
+        Share of peak that matrix products reach.
+
+    Returns
+    -------
+    array of float, shape (runs,)
+
+    Raises
+    ------
+    HybridLabError
+        For runs of another form, and for runs that :func:`hybridlab.planner.predict` refuses.
+
+    Examples
+    --------
     >>> errors(RUNS).round(3)[:3].tolist()
     [-0.011, 0.004, 0.038]
     """
@@ -74,9 +105,26 @@ def errors(runs: Iterable[Measured], profile: Profile = A100_80GB, efficiency: f
 
 
 def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
-    """Return the errors of the ten runs of Table 1, each predicted with the efficiency that the nine others give."""
+    """Return the errors of the ten runs of Table 1, each predicted with the efficiency calibrated on the other nine.
+
+    Parameters
+    ----------
+    assumption : Assumption
+        What the predictions assume.
+
+    Returns
+    -------
+    array of float, shape (10,)
+
+    Raises
+    ------
+    HybridLabError
+        For anything but an :class:`Assumption`.
+    """
     if not isinstance(assumption, Assumption):
-        raise HybridLabError(f"assumption must be one of ASSUMPTIONS, or an Assumption of your own, not {short_repr(assumption)}")
+        raise HybridLabError(
+            f"assumption must be one of ASSUMPTIONS, or an Assumption of your own, not {short_repr(assumption)}", "wrong-type"
+        )
     found = []
     for place, run in enumerate(RUNS):
         others = RUNS[:place] + RUNS[place + 1 :]
@@ -86,48 +134,48 @@ def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
 
 
 def one_speed() -> Floats:
-    """Return the errors of the ten times if every GPU did the mean TFLOP/s of the nine other runs."""
-    others: Floats = (PRINTED.sum() - PRINTED) / (PRINTED.size - 1)
-    return PRINTED / others - 1
+    """Return the errors of the ten iteration times if every GPU ran at the mean TFLOP/s of the other nine runs."""
+    others: Floats = (PRINTED_TFLOPS.sum() - PRINTED_TFLOPS) / (PRINTED_TFLOPS.size - 1)
+    return PRINTED_TFLOPS / others - 1
 
 
 def iteration_times() -> Comparison:
-    """Return how far the ten runs of Table 1 are from predictions that do not know them.
+    """Return the comparison of the ten runs of Table 1 with predictions that were calibrated on the other runs.
 
     >>> iteration_times()
     Comparison(iteration times, each run left out: 10 points, mean error 2.4 %, worst 5.2 %: within)
     """
     what = "iteration times, each run left out"
-    return compared(what, MEGATRON, 1 + left_out(), np.ones(PRINTED.size), mean_bound=0.03, worst_bound=0.06)
+    return compared(what, MEGATRON, 1 + left_out(), np.ones(PRINTED_TFLOPS.size), mean_bound=0.03, worst_bound=0.06)
 
 
 def one_speed_for_all() -> Comparison:
-    """Return how far the same runs are from the rule without a model: every GPU does the mean TFLOP/s of the other runs."""
+    """Return the comparison of the ten runs with a rule without a model: every GPU runs at the mean TFLOP/s of the other runs."""
     note = "the rule to beat"
-    return compared("iteration times by one TFLOP/s for all", MEGATRON, 1 + one_speed(), np.ones(PRINTED.size), note=note)
+    return compared("iteration times by one TFLOP/s for all", MEGATRON, 1 + one_speed(), np.ones(PRINTED_TFLOPS.size), note=note)
 
 
 def without_memory() -> Comparison:
-    """Return how far they are from matrix products and communication alone, calibrated in the same way."""
+    """Return the comparison of the ten runs with predictions without memory traffic, calibrated in the same way."""
     note = "refitted"
     ours = 1 + left_out(WITHOUT_MEMORY)
-    return compared("iteration times without memory traffic", MEGATRON, ours, np.ones(PRINTED.size), note=note)
+    return compared("iteration times without memory traffic", MEGATRON, ours, np.ones(PRINTED_TFLOPS.size), note=note)
 
 
 def newer_software() -> Comparison:
-    """Return how far two iteration times of 2022 are from predictions with the constant of 2021."""
+    """Return the comparison of two iteration times of 2022 with predictions that use the constant of 2021."""
     ours = 1 + errors(RUNS_2022)
     return compared("iteration times, not refitted", "Korthikanti et al. 2022, abstract", ours, np.ones(ours.size))
 
 
 def parameters() -> Comparison:
-    """Return how far parameter counts are from the billions that Table 1 prints, rounded as they are."""
+    """Return the comparison of parameter counts with the billions of Table 1, rounded in the same way."""
     ours = [round(run.model.parameters / 1e9, 1) for run in large_runs.TABLE_1]
     return compared("billions of parameters", MEGATRON, ours, [run.billions for run in large_runs.TABLE_1], worst_bound=0.0)
 
 
 def activation_memory() -> Comparison:
-    """Return how far the activation memory of two models, each in two ways, is from Figure 1."""
+    """Return the comparison of the activation memory of two models, each with two settings, with Figure 1 of Korthikanti et al."""
     ours, theirs = [], []
     for model, size, pipeline, chunks, *printed in FIGURE_1:
         for recompute, split, gibibytes in zip(("none", "selective"), (False, True), printed, strict=True):

@@ -1,7 +1,11 @@
-"""Errors measured on the tables of the vTrain project, which are not part of this repository: only the errors are written down.
+"""Recorded errors of predictions on the tables of the vTrain project. The tables are not part of this repository.
 
-Bang et al., vTrain, arXiv 2312.12391; MIT licence: 109 iteration times of GPT models on 64 to 512 A100s, and times of all-reduces
-among 2 to 8 A100s. `tests/test_trust_recorded.py` computes all of it afresh where the tables stand beside the repository, and prints it.
+They have 109 iteration times of GPT models on 64 to 512 A100s, and times of all-reduces among 2 to 8 A100s. With the tables in a folder
+beside the repository, `tests/test_comparisons_recorded.py` computes all errors again and prints them.
+
+References
+----------
+Bang et al., vTrain, arXiv 2312.12391; MIT licence.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,9 +19,16 @@ SOURCE = "Bang et al. 2023"
 
 
 class Recorded(NamedTuple):
-    """Errors of predictions on ``points`` measured runs, as shares: of their sizes ``mean``, ``median`` and ``worst``.
+    """Relative errors of predictions, predicted / measured - 1.
 
-    ``shortest`` and ``longest`` are the ends with their sign: a prediction of -0.2 is a fifth shorter than what was measured.
+    Parameters
+    ----------
+    points : int
+        Number of measured runs.
+    mean, median, worst : float
+        Of the errors without their signs.
+    shortest, longest : float
+        The lowest and the highest error with their signs: -0.2 is a prediction that is a fifth too short.
     """
 
     points: int
@@ -29,7 +40,7 @@ class Recorded(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Between which errors the predictions lie.
+        """The range of the errors in words.
 
         >>> Recorded(6, 0.17, 0.18, 0.23, -0.229, -0.0517).words
         'from 23 % to 5.2 % too short'
@@ -43,10 +54,18 @@ class Recorded(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What choosing by prediction would have cost among ``plans`` measured for one model, cluster and batch.
+    """The cost of choosing a plan by prediction, among plans that were measured for one model, cluster and batch.
 
-    ``lost``: how much longer the plan that is predicted fastest took than the one that was. ``average``: how much longer a plan
-    taken at random takes in the mean. ``pairs``: the share of pairs of plans that the predictions put in the measured order.
+    Parameters
+    ----------
+    plans : int
+        Number of measured plans.
+    lost : float
+        How much longer the plan that is predicted fastest took than the fastest plan, as a share.
+    average : float
+        How much longer a plan chosen at random takes on average, as a share.
+    pairs : float
+        Share of pairs of plans that the predictions put in the measured order.
     """
 
     plans: int
@@ -68,7 +87,7 @@ GROUPS: Mapping[str, Callable[[Plan], bool]] = MappingProxyType(
         "tensor 2, 512 GPUs, 16 replicas and more": lambda plan: plan.tensor == 2 and plan.gpus == 512 and plan.data >= 16,
     }
 )
-# the constant of Table 1, nothing refitted; to four digits
+# with the constant calibrated on Table 1; four digits
 ITERATION_TIMES: Mapping[str, Recorded] = MappingProxyType(
     {
         "all": Recorded(109, 0.08791, 0.07038, 0.4736, -0.4736, 0.1087),
@@ -82,7 +101,7 @@ ITERATION_TIMES: Mapping[str, Recorded] = MappingProxyType(
         "tensor 2, 512 GPUs, 16 replicas and more": Recorded(6, 0.2493, 0.2648, 0.3493, -0.3493, -0.112),
     }
 )
-# mean error, if an assumption were another and the constant refitted on Table 1: names of trust.ASSUMPTIONS
+# mean error with a changed assumption and the constant calibrated again on Table 1; names as in ASSUMPTIONS
 IF_ASSUMED: Mapping[str, float] = MappingProxyType(
     {
         "as it is": 0.08791,
@@ -96,7 +115,7 @@ IF_ASSUMED: Mapping[str, float] = MappingProxyType(
         "no time for the network": 0.09531,
     }
 )
-# by parameters and GPUs
+# by number of parameters and of GPUs
 CHOICES: Mapping[str, Choice] = MappingProxyType(
     {
         "3.6 billion, 64 GPUs": Choice(26, 0.0, 0.7516, 0.9415),
@@ -105,7 +124,7 @@ CHOICES: Mapping[str, Choice] = MappingProxyType(
         "174.6 billion, 512 GPUs": Choice(21, 0.006424, 0.07432, 0.8619),
     }
 )
-# measured_time of 2 to 8 GPUs, on the sizes that its pieces were fitted to
+# of measured_time for 2 to 8 GPUs, on the sizes to which its pieces were fitted
 ALL_REDUCES: Mapping[int, Recorded] = MappingProxyType(
     {
         2: Recorded(20, 0.007917, 0.002525, 0.04054, -0.04054, 0.02628),
@@ -120,24 +139,16 @@ ALL_REDUCES: Mapping[int, Recorded] = MappingProxyType(
 
 
 def measured_iterations() -> Comparison:
-    """Return how far the 109 measured iteration times are from predictions, as recorded."""
-    message = ITERATION_TIMES["all"]
+    """Return the recorded comparison of 109 measured iteration times with predictions."""
+    errors = ITERATION_TIMES["all"]
     note = "not refitted; recorded"
-    what = "iteration times, 64 to 512 GPUs"
-    return Comparison(what, SOURCE, message.points, message.mean, message.worst, mean_bound=0.10, note=note)
+    return Comparison("iteration times, 64 to 512 GPUs", SOURCE, errors.points, errors.mean, errors.worst, mean_bound=0.10, note=note)
 
 
 def measured_all_reduces() -> tuple[Comparison, ...]:
-    """Return how far measured all-reduce times are from the pieces fitted to them, for each number of GPUs, as recorded."""
+    """Return the recorded comparisons of measured all-reduce times with the curves fitted to them, one for each number of GPUs."""
+    note = "fitted to them; recorded"
     return tuple(
-        Comparison(
-            f"all-reduces of {ranks} GPUs",
-            SOURCE,
-            message.points,
-            message.mean,
-            message.worst,
-            mean_bound=0.02,
-            note="fitted to them; recorded",
-        )
-        for ranks, message in ALL_REDUCES.items()
+        Comparison(f"all-reduces of {ranks} GPUs", SOURCE, errors.points, errors.mean, errors.worst, mean_bound=0.02, note=note)
+        for ranks, errors in ALL_REDUCES.items()
     )

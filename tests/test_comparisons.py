@@ -80,9 +80,9 @@ def test_rows_of_the_page_have_both_errors_and_the_verdict(
     names: dict[str, Any] = {}
     for cell in (cells[0], *(cell for cell in cells if "\nevery_comparison = " in cell)):
         exec(cell, names)  # noqa: S102 - a page of our own
-    *told, threads = map(names["row"], names["every_comparison"])
+    *texts, threads = map(names["row"], names["every_comparison"])
     assert threads == ["threads\nhere, 1 point", "0", "0", "no bound"]
-    for (what, mean, worst, bound), (name, each) in zip(told, every_comparison.items(), strict=True):
+    for (what, mean, worst, bound), (name, each) in zip(texts, every_comparison.items(), strict=True):
         assert what.startswith(f"{name}\n{each.source}")
         assert what.endswith(f", {each.points:,} points")
         assert (mean, worst) == (percent(each.mean_error), percent(each.worst_error))
@@ -174,7 +174,7 @@ def test_a_wrong_operation_a_missing_line_and_a_missing_operation_are_counted() 
         assert found.holds is False
 
 
-def test_a_wrong_makespan_is_told() -> None:
+def test_a_wrong_makespan_is_found() -> None:
     point: dict[str, Any] = POINTS[0] | {"total_time": POINTS[0]["total_time"] * (1 + 1e-6)}
     makespans, ratios = comparisons.sweeps([*POINTS[1:4], point])
     assert (makespans.points, makespans.holds, ratios.holds) == (4, False, True)
@@ -195,20 +195,20 @@ def test_what_a_comparison_says() -> None:
         found.points = 3  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(("share", "told"), [
+@pytest.mark.parametrize(("share", "text"), [
     (0, "0"), (0.5, "50 %"), (0.0236, "2.4 %"), (-0.0236, "-2.4 %"), (3e-5, "0.003 %"), (1e-9, "1e-07 %"),
     (3e-16, "below 1e-10 %"), (1.9, "1.9e+02 %"), (1e308, "inf %"),
 ])  # fmt: skip
-def test_percent(share: float, told: str) -> None:
-    assert percent(share) == told
+def test_percent(share: float, text: str) -> None:
+    assert percent(share) == text
 
 
-@pytest.mark.parametrize(("ends", "told"), [
+@pytest.mark.parametrize(("ends", "words"), [
     ((-0.3, -0.1), "from 30 % to 10 % too short"),
     ((-0.3, 0.1), "from 30 % too short to 10 % too long"),
     ((0.01, 0.1), "from 1 % to 10 % too long"),
     ((-0.47, -0.47), "47 % too short"),
     ((0.2, 0.2), "20 % too long"),
 ])  # fmt: skip
-def test_recorded_ends_in_words(ends: tuple[float, float], told: str) -> None:
-    assert comparisons.Recorded(3, 0.1, 0.1, 0.3, *ends).words == told
+def test_recorded_ends_in_words(ends: tuple[float, float], words: str) -> None:
+    assert comparisons.Recorded(3, 0.1, 0.1, 0.3, *ends).words == words

@@ -1,6 +1,6 @@
 """Errors on the tables of the vTrain project: the recorded errors equal newly computed ones.
 
-`python -m pytest tests/test_trust_recorded.py -s -k written` prints them to paste into hybridlab/course/comparisons/recorded.py.
+`python -m pytest tests/test_comparisons_recorded.py -s -k written` prints them to paste into hybridlab/course/comparisons/recorded.py.
 """
 
 from collections import defaultdict
@@ -76,8 +76,8 @@ def test_what_is_written_down_keeps_the_bounds() -> None:
     assert comparisons.ITERATION_TIMES["all"].points == 109
     assert comparisons.ITERATION_TIMES["all"].mean <= 0.10
     assert list(comparisons.ALL_REDUCES) == list(range(2, 9))
-    assert all(told.mean <= 0.02 for told in comparisons.ALL_REDUCES.values())
-    by_degree = [told.points for name, told in comparisons.ITERATION_TIMES.items() if name.startswith("tensor ") and "," not in name]
+    assert all(each.mean <= 0.02 for each in comparisons.ALL_REDUCES.values())
+    by_degree = [each.points for name, each in comparisons.ITERATION_TIMES.items() if name.startswith("tensor ") and "," not in name]
     assert sum(by_degree) == 109
     assert pytest.approx(0.7514) == EFFICIENCY
     assert set(comparisons.IF_ASSUMED) == {assumption.name for assumption in comparisons.ASSUMPTIONS}
