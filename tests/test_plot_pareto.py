@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import refusal
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 from misuse import BrokenRepr
 
-from hybridlab import A100_80GB, H100, HybridLabError, Plan, Transformer, plot, search
+from hybridlab import A100_80GB, H100, Plan, Transformer, plot, search
 from hybridlab.planner import Found, Search
-from hybridlab.plot.pareto import plan_words
+from hybridlab.plot.points import plan_words
 
 GPT = Transformer(layers=24, hidden=2304, heads=24)
 PLAN = Plan(tensor=8, pipeline=16, data=64, microbatch=128, global_batch=2**17, chunks=12, recompute="selective", sequence_parallel=True)
@@ -113,15 +114,15 @@ def test_a_plan_in_words_leaves_out_what_it_does_not_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "title", "told"),
+    ("found", "title", "code", "word"),
     [
-        (SPREAD.found, "", "pareto draws a Search"),
-        (None, "", "pareto draws a Search"),
-        (BrokenRepr(), "", "pareto draws a Search"),
-        (SPREAD, 3, "title must be a string"),
-        (SPREAD, BrokenRepr(), "title must be a string"),
+        (SPREAD.found, "", "wrong-type", "pareto"),
+        (None, "", "wrong-type", "None"),
+        (BrokenRepr(), "", "wrong-type", "BrokenRepr"),
+        (SPREAD, 3, "not-text", "title"),
+        (SPREAD, BrokenRepr(), "not-text", "title"),
     ],
 )
-def test_what_is_no_search_is_refused(found: Any, title: Any, told: str) -> None:
-    with pytest.raises(HybridLabError, match=told):
+def test_what_is_no_search_is_refused(found: Any, title: Any, code: str, word: str) -> None:
+    with refusal(code, word):
         plot.pareto(found, title=title)

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import refusal
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from misuse import BrokenRepr
 
-from hybridlab import HybridLabError, plot
+from hybridlab import plot
 
 FIVE = {"a": (1, 9), "b": (2, 5), "c": (2, 5), "d": (2, 6), "e": (8, 5)}
 CROWDED = {f"schedule {place}": (5 + place % 3 / 2, 5 + place // 3) for place in range(6)} | {"far": (20, 20)}
@@ -63,20 +64,20 @@ def test_names_stay_on_the_page_and_clear_of_each_other(places: Mapping[str, Any
 
 
 @pytest.mark.parametrize(
-    ("places", "told"),
+    ("places", "code", "words"),
     [
-        ({}, "one to 24 pairs"),
-        ([(1, 2)], "one to 24 pairs"),
-        ({str(each): (1, 1) for each in range(25)}, "one to 24 pairs"),
-        ({"a": (1, 2, 3)}, "two numbers from 0"),
-        ({"a": (1, -2)}, "two numbers from 0"),
-        ({"a": (1, float("nan"))}, "two numbers from 0"),
-        ({"a": (1, float("inf"))}, "two numbers from 0"),
-        ({"a": "xy"}, "'a'"),
-        ({3: (1, 2)}, "name of a point"),
-        ({BrokenRepr(): "xy"}, "name of a point"),
+        ({}, "empty", "24"),
+        ([(1, 2)], "wrong-type", "24"),
+        ({str(each): (1, 1) for each in range(25)}, "too-large", "24"),
+        ({"a": (1, 2, 3)}, "wrong-shape", "'a'"),
+        ({"a": (1, -2)}, "out-of-range", "'a'"),
+        ({"a": (1, float("nan"))}, "out-of-range", "'a'"),
+        ({"a": (1, float("inf"))}, "out-of-range", "'a'"),
+        ({"a": "xy"}, "not-a-number", "'a'"),
+        ({3: (1, 2)}, "not-text", "name of a point"),
+        ({BrokenRepr(): "xy"}, "not-text", "name of a point"),
     ],
 )
-def test_what_is_no_point_is_refused(places: Any, told: str) -> None:
-    with pytest.raises(HybridLabError, match=told):
+def test_what_is_no_point_is_refused(places: Any, code: str, words: str) -> None:
+    with refusal(code, words):
         drawn(places)

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import refusal
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 
-from hybridlab import Costs, HybridLabError, Timeline, build, hybrid_step, plot, simulate
+from hybridlab import Costs, Timeline, build, hybrid_step, plot, simulate
 from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
 from hybridlab.timeline.spans import SPAN_KINDS, Spans
 
@@ -160,5 +161,5 @@ def test_steps_can_be_compared_with_timelines_without_spans() -> None:
 
 
 def test_more_messages_and_hops_than_can_be_drawn_are_refused() -> None:
-    with pytest.raises(HybridLabError, match=r"4 devices with up to 1,203 operations and spans each are more than a figure can show"):
+    with refusal("too-large", "4 devices", "1,203 operations and spans"):
         plot.timeline(step("1f1b", 2, 300, 2, ring_step=1))

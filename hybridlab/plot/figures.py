@@ -1,23 +1,29 @@
-"""Figures of timelines: one, or several on one time axis."""
+"""Figures of timelines, one or several on one time axis, and what they show in words."""
 
 import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from hybridlab.checks import checked_text, removed_arguments, short_repr
+import numpy as np
+
+from hybridlab.checks import checked_text, counted, removed_arguments, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.plot.legend import LEGEND_LINE, draw_axis, draw_legend, entries_for, ticks_for
-from hybridlab.plot.operations import numbers_for
-from hybridlab.plot.panel import AXIS, RIGHT, Frame, draw_panel, frame_for
-from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, text_width, write
-from hybridlab.plot.words import MOST_DEVICES, UNIT_GONE, alt_text, checked, comparison, results_of, title_of
+from hybridlab.plot.bars import numbers_for
+from hybridlab.plot.panel import AXIS, LEGEND_LINE, RIGHT, Frame, draw_axis, draw_legend, draw_panel, frame_for, legend_lines, ticks_for
+from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, after_a_number, number, page, text_width, write
+from hybridlab.schedules import REGISTRY
+from hybridlab.step.replicas import Replicated
 from hybridlab.timeline import Timeline
 
-BETWEEN = 0.16  # inches from one timeline to the head of the next
-LINE, TITLE = 0.19, 0.26  # inches that a line of text takes
+MOST_DEVICES = 64  # rows of one figure
+MOST_OPS = 1000  # on one device: a figure hardly has more pixels
+MOST_LISTED = 16  # values that a sentence lists
+UNIT_ARGUMENT_REMOVED = "the unit is that of the timeline, which has it from its costs, as in Costs(..., unit='ms')"
+BETWEEN = 0.16  # inches from one timeline to the title of the next
+LINE, TITLE_LINE = 0.19, 0.26  # inches that a line of text takes
 
 
-@removed_arguments(unit=UNIT_GONE)
+@removed_arguments(unit=UNIT_ARGUMENT_REMOVED)
 def timeline(
     timeline: Timeline,
     *,
@@ -28,36 +34,65 @@ def timeline(
 ) -> Picture:
     """Return a figure of one timeline: a row a device, operations coloured by kind, idle time hatched.
 
-    The number in a bar is its microbatch. Below each row stand the activations that the device holds, in microbatches of the
-    whole device, all rows to one scale, with a dot where the peak is first reached; ``activations`` False leaves
-    them out. Time starts at the first start, in the timeline's unit. ``title`` None takes the schedule's name and sizes.
-    Spans, such as those of a hybrid step, stand in a lane between the two: messages sent above those received, and hops of a
-    ring, below them where they meet; the optimiser stands among the operations.
+    The number in a bar is its microbatch. Time starts at the first start, in the timeline's unit. If the timeline has spans, as that of
+    a hybrid step has, a lane below the bars shows them: sent messages above received ones, and hops of rings. The optimiser is drawn
+    among the operations.
 
-    The time axis ends with the timeline and the activations fill their strips, unless ``end`` says where the axis ends and
-    ``peak`` how many activations fill a strip: figures with the same two have the same scales.
+    Parameters
+    ----------
+    timeline : Timeline
+        One setting.
+    title : str, optional
+        None takes the schedule's name and sizes.
+    activations : bool
+        Whether a strip below each row shows the activations that the device holds, in microbatches of the whole device. All strips
+        have one scale, and a dot marks where the peak is first reached.
+    end : float, optional
+        End of the time axis. None takes the end of the timeline. Figures with the same ``end`` and ``peak`` have the same scales.
+    peak : float, optional
+        Activations that fill a strip. None takes the largest peak of a device.
 
-    Raises :class:`HybridLabError` for a batch of settings, more than 64 devices, more than 1,000 operations on one, and for
-    an end or a peak that is too small.
+    Raises
+    ------
+    HybridLabError
+        For a batch of settings, more than 64 devices, more than 1,000 operations on a device, and an ``end`` or ``peak`` that is
+        too small.
 
+    Examples
+    --------
     >>> from hybridlab import Costs, build, simulate
     >>> timeline(simulate(build("gpipe", 2, 2), Costs(forward=1, backward=2)))
     <Figure: Timeline of GPipe, 2 devices, 2 microbatches: makespan 9 ms, bubble ratio 0.333, peak activations, in
     microbatches: 2 on every device.>
     """
-    checked(timeline)
-    head = title_of(timeline) if title is None else checked_text(title, "title")
+    _check_drawable(timeline)
+    head = _schedule_title(timeline) if title is None else checked_text(title, "title")
     frame = frame_for([timeline], activations, end, peak)
-    return _stacked({head: timeline}, "", frame, alt_text(timeline))
+    return _draw_timelines({head: timeline}, "", frame, alt_text(timeline))
 
 
-@removed_arguments(unit=UNIT_GONE)
+@removed_arguments(unit=UNIT_ARGUMENT_REMOVED)
 def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, activations: bool = True) -> Picture:
-    """Return a figure of several timelines, one below the other on one time axis; the keys are their titles.
+    """Return a figure of several timelines, one below the other on one time axis.
 
-    A solid line marks the end of each timeline, a dashed one carries it on through those below, so that they can be compared. The
-    rest is as in :func:`timeline`, with at most 64 devices in all and one unit of time.
+    A solid line marks the end of each timeline. A dashed line continues it through the timelines below, so that ends can be compared.
 
+    Parameters
+    ----------
+    timelines : mapping of str to Timeline
+        Timelines by their titles, with at most 64 devices in all and one unit of time.
+    title : str, optional
+        Title of the figure.
+    activations : bool
+        As in :func:`timeline`.
+
+    Raises
+    ------
+    HybridLabError
+        As :func:`timeline`, and for timelines in different units.
+
+    Examples
+    --------
     >>> from hybridlab import Costs, build, simulate
     >>> costs = Costs(forward=1, backward=2)
     >>> compare({name: simulate(build(name, 1, 2), costs) for name in ("gpipe", "1f1b")})
@@ -66,41 +101,87 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, acti
     1f1b (1 device, 2 microbatches): makespan 6 ms, bubble ratio 0.000, peak activations, in microbatches: 1.>
     """
     if not isinstance(timelines, Mapping) or not timelines:
-        raise HybridLabError(f'compare takes timelines by title, such as {{"GPipe": ...}}, not {short_repr(timelines)}')
+        raise HybridLabError(
+            f'compare takes timelines by title, such as {{"GPipe": ...}}, not {short_repr(timelines)}',
+            "empty" if isinstance(timelines, Mapping) else "wrong-type",
+        )
     for head, each in timelines.items():
-        checked(each)
+        _check_drawable(each)
         checked_text(head, "the title of a timeline")
     units = {each.unit: head for head, each in timelines.items()}
     if len(units) > 1:
-        message = " and ".join(f"{unit or 'plain slots'} in {short_repr(head)}" for unit, head in units.items())
-        raise HybridLabError(f"timelines on one axis have one unit of time, not {message}: give their costs the same unit")
+        different = " and ".join(f"{unit or 'plain slots'} in {short_repr(head)}" for unit, head in units.items())
+        raise HybridLabError(
+            f"timelines on one axis have one unit of time, not {different}: give their costs the same unit", "different-units"
+        )
     devices = sum(each.schedule.devices for each in timelines.values())
     if devices > MOST_DEVICES:
-        raise HybridLabError(f"{devices} devices in all are more than a figure can show: compare at most {MOST_DEVICES}")
+        raise HybridLabError(f"{devices} devices in all are more than a figure can show: compare at most {MOST_DEVICES}", "too-large")
     above = "" if title is None else checked_text(title, "title")
     frame = frame_for(list(timelines.values()), activations)
-    return _stacked(timelines, above, frame, comparison(timelines))
+    return _draw_timelines(timelines, above, frame, _comparison_text(timelines))
 
 
-def _stacked(timelines: Mapping[str, Timeline], title: str, frame: Frame, words: str) -> Picture:
-    """Draw the title, every timeline under its head, the time axis, the legend."""
+@removed_arguments(unit=UNIT_ARGUMENT_REMOVED)
+def alt_text(timeline: Timeline) -> str:
+    """Return what the figure of a timeline shows, with its numbers, for readers who cannot see it.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        One setting.
+
+    Raises
+    ------
+    HybridLabError
+        As :func:`timeline`.
+
+    Examples
+    --------
+    >>> from hybridlab import Costs, build, simulate
+    >>> print(alt_text(simulate(build("1f1b", 2, 4), Costs(forward=1, backward=2))))
+    Timeline of 1F1B, 2 devices, 4 microbatches: makespan 15 ms, bubble ratio 0.200, peak activations, in
+    microbatches by device: 2, 1.
+    """
+    _check_drawable(timeline)
+    return f"Timeline of {_schedule_title(timeline)}: {_facts_text(timeline)}."
+
+
+def _check_drawable(timeline: object) -> None:
+    """Refuse what a figure cannot show, and say what it can."""
+    if not isinstance(timeline, Timeline):
+        raise HybridLabError(f"a figure shows a Timeline, such as simulate() returns, not {short_repr(timeline)}", "not-a-timeline")
+    if timeline.start.ndim > 1:
+        settings = timeline.start.shape[:-1]
+        raise HybridLabError(f"a figure shows one setting, but this timeline holds {settings}: pick one with .at()", "several-settings")
+    spans = timeline.spans.device if timeline.spans is not None else timeline.device[:0]
+    busiest = int(np.bincount(np.append(timeline.device, spans)).max())
+    if timeline.schedule.devices > MOST_DEVICES or busiest > MOST_OPS:
+        things = f"{counted(busiest, 'operation')}{' and spans' if spans.size else ''}"
+        size = f"{counted(timeline.schedule.devices, 'device')} with up to {things} each"
+        most = f"{MOST_DEVICES} devices and {MOST_OPS:,} operations a device"
+        raise HybridLabError(f"{size} are more than a figure can show ({most}): draw fewer microbatches or devices", "too-large")
+
+
+def _draw_timelines(timelines: Mapping[str, Timeline], title: str, frame: Frame, words: str) -> Picture:
+    """Draw the title, every timeline below its own title, the time axis and the legend."""
     drawn = list(timelines.values())
-    heads = [_head(head, results_of(each)) for head, each in timelines.items()]
+    heads = [_head(head, _results_text(each)) for head, each in timelines.items()]
     numbered = all(numbers_for(each, frame.bar, AXIS / frame.span).rows.all() for each in drawn)
-    legend = entries_for(drawn, bool(frame.memory), numbered)
-    above = textwrap.wrap(title, 60)
-    top = MARGIN + TITLE * len(above)
+    legend = legend_lines(drawn, bool(frame.memory), numbered)
+    title_lines = textwrap.wrap(title, 60)
+    top = MARGIN + TITLE_LINE * len(title_lines)
     heights = [LINE * len(head) + 0.06 + frame.height(each) for head, each in zip(heads, drawn, strict=True)]
     bottom = top + sum(heights) + BETWEEN * (len(drawn) - 1)
     figure = Picture(bottom + 0.34 + LEGEND_LINE * len(legend), words)
     sheet = page(figure)
-    for place, line in enumerate(above):
-        write(sheet, MARGIN, MARGIN + TITLE * (place + 0.6), line, size=11.5, weight="bold")
+    for row, line in enumerate(title_lines):
+        write(sheet, MARGIN, MARGIN + TITLE_LINE * (row + 0.6), line, size=11.5, weight="bold")
     ticks = ticks_for(frame.span) if any(each.makespan for each in drawn) else [0.0]
     for place, (head, each) in enumerate(zip(heads, drawn, strict=True)):
-        for number, texts in enumerate(head):
+        for row, texts in enumerate(head):
             for x, text, style in texts:
-                write(sheet, x, top + LINE * number + 0.14, text, **style)
+                write(sheet, x, top + LINE * row + 0.14, text, **style)
         below = top + LINE * len(head) + 0.06
         draw_panel(figure, below, each, frame, ticks, [other.makespan for other in drawn[:place]])
         top += heights[place] + BETWEEN
@@ -110,7 +191,7 @@ def _stacked(timelines: Mapping[str, Timeline], title: str, frame: Frame, words:
 
 
 def _head(title: str, results: str) -> list[list[tuple[float, str, dict[str, Any]]]]:
-    """Return the texts above a timeline, line by line: the title, and the results to its right or on a line of their own."""
+    """Return the texts above a timeline, line by line: the title, and the results on its right or on a line of their own."""
     bold = {"size": 10.5, "weight": "bold"}
     lines = [[(MARGIN, line, bold)] for line in textwrap.wrap(title, 66)] or [[]]
     last = lines[-1][0][1] if lines[-1] else ""
@@ -119,3 +200,74 @@ def _head(title: str, results: str) -> list[list[tuple[float, str, dict[str, Any
     else:
         lines.append([(MARGIN, results, {"color": MUTED})])
     return lines
+
+
+def _schedule_title(timeline: Timeline) -> str:
+    """Return the schedule's title and sizes."""
+    family = REGISTRY.get(timeline.schedule.name)
+    return f"{family.title if family else timeline.schedule.name}, {_sizes_text(timeline)}"
+
+
+def _sizes_text(timeline: Timeline) -> str:
+    """Return the numbers of devices, microbatches and, where there are several, chunks and copies of the weights."""
+    schedule = timeline.schedule
+    sizes = [counted(schedule.devices, "device"), counted(schedule.microbatches, "microbatch")]
+    if isinstance(schedule, Replicated):
+        sizes[:1] = [f"{counted(schedule.mesh.stages, 'device')} a pipeline", counted(schedule.replicas, "replica")]
+    if schedule.chunks > 1:
+        sizes.append(f"{schedule.chunks} chunks a device")
+    if schedule.copies > 1:
+        sizes.append(f"{schedule.copies} copies of the weights")
+    return ", ".join(sizes)
+
+
+def _results_text(timeline: Timeline) -> str:
+    """Return makespan and bubble ratio."""
+    return f"makespan {number(timeline.makespan)}{after_a_number(timeline.unit)}, bubble ratio {timeline.bubble_ratio:.3f}"
+
+
+def _comparison_text(timelines: Mapping[str, Timeline]) -> str:
+    """Return what a figure of several timelines shows."""
+    facts = (f"{title} ({_sizes_text(each)}): {_facts_text(each)}." for title, each in timelines.items())
+    return f"{counted(len(timelines), 'timeline')} on one time axis. {' '.join(facts)}"
+
+
+def _facts_text(timeline: Timeline) -> str:
+    """Return results and peaks and, where a timeline has them, copies of the weights, overlapped pairs and spans."""
+    facts = f"{_results_text(timeline)}, {_peaks_text(timeline)}{_copies_text(timeline)}"
+    if timeline.schedule.pairs.size:
+        facts += f"; a forward and a backward run at the same time in {counted(timeline.schedule.pairs.size, 'overlapped pair')}"
+    if timeline.spans is None or not timeline.spans.size:
+        return facts
+    spans, after = timeline.spans, after_a_number(timeline.unit)
+    first = min(float(timeline.start.min()), float(spans.earliest))
+    messages, hops, updates = spans.of("send"), spans.of("reduce-scatter", "all-gather"), spans.of("optimiser")
+    parts = [counted(messages.size, "message")] if messages.size else []
+    if hops.size:
+        ends = number(float(hops.start.min()) - first), number(float(hops.end.max()) - first)
+        parts.append(f"{counted(hops.size, 'hop')} of rings from {ends[0]} to {ends[1]}{after}")
+    if (updates.end > updates.start).any():
+        parts.append(f"{counted(updates.size, 'optimiser')} of {number(float((updates.end - updates.start).max()))}{after}")
+    return f"{facts}; beside the operations: {', '.join(parts)}" if parts else facts
+
+
+def _copies_text(timeline: Timeline) -> str:
+    """Return how many microbatches run through each copy of the weights, and from which device on; nothing for one copy."""
+    schedule = timeline.schedule
+    if schedule.copies == 1:
+        return ""
+    counts = np.bincount(schedule.copy_of, minlength=schedule.copies).tolist()
+    parts = [f"{counted(count, 'microbatch')} from device {path[0]} on" for count, path in zip(counts, schedule.paths, strict=True)]
+    return f"; through each copy of the weights: {', '.join(parts[:MOST_LISTED])}{', ...' * (len(parts) > MOST_LISTED)}"
+
+
+def _peaks_text(timeline: Timeline) -> str:
+    """Return the peak activations of every device, or the lowest and the highest where there are many devices."""
+    peaks = timeline.peak_activations
+    if (peaks == peaks[0]).all():
+        return f"peak activations, in microbatches: {number(peaks[0])}{' on every device' if peaks.size > 1 else ''}"
+    if peaks.size > MOST_LISTED:
+        low, high = int(peaks.argmin()), int(peaks.argmax())
+        ends = [f"{number(peaks[device])} on device {device}" for device in (low, high)]
+        return f"peak activations, in microbatches: from {ends[0]} to {ends[1]}"
+    return f"peak activations, in microbatches by device: {', '.join(map(number, peaks))}"

@@ -1,8 +1,9 @@
-"""One timeline on its own axes: a row a device, with its operations, its idle time and the activations it holds."""
+"""The parts of a figure of timelines: the rows of devices on their axes, the time axis and the legend."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import floor, log10
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,26 +13,55 @@ from matplotlib.transforms import Affine2D, blended_transform_factory
 from hybridlab.arrays import Floats
 from hybridlab.checks import short_repr, times
 from hybridlab.errors import HybridLabError
-from hybridlab.plot.beside import draw_spans, lane_for
-from hybridlab.plot.operations import bars_of, draw_bars, draw_idle, numbers_for, origin, write_numbers
-from hybridlab.plot.picture import INK, MUTED, RULE, WIDTH, Picture, sheet, write
-from hybridlab.plot.words import number
-from hybridlab.schedule import F, I
+from hybridlab.palette import KIND_COLOURS, shade_colour
+from hybridlab.plot.bars import (
+    SPAN_WORDS,
+    Bars,
+    bars_of,
+    draw_bars,
+    draw_idle,
+    draw_spans,
+    draw_spans_of_kind,
+    lane_for,
+    numbers_for,
+    origin,
+    span_kinds_in,
+    write_numbers,
+)
+from hybridlab.plot.picture import INK, MARGIN, MUTED, RULE, WIDTH, Picture, number, sheet, text_width, write
+from hybridlab.schedule import KINDS, F, I
 from hybridlab.step.replicas import Replicated
 from hybridlab.timeline import Timeline
+from hybridlab.timeline.spans import SPAN_KINDS
 
-LEFT, RIGHT = 0.76, 0.14  # inches beside the time axis: the names of the devices, half a number
+LEFT, RIGHT = 0.76, 0.14  # inches beside the time axis: names of the devices, half a number
 AXIS = WIDTH - LEFT - RIGHT
-PAIRED = 1.35  # times as high is a bar with room for two
-HELD, HELD_LINE = "#C4CAD1", "#59636E"
+PAIR_HEIGHT = 1.35  # height of a bar with room for an overlapped pair, relative to one operation
+ACTIVATION_FILL, ACTIVATION_LINE = "#C4CAD1", "#59636E"
+SIZE = 8.5  # points of the texts on the axis and in the legend
+LEGEND_LINE = 0.25  # inches from one line of the legend to the next
+SAMPLE = 0.22, 0.17  # inches
+GAP = 0.15  # inches between two entries
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What the panels of a figure share: the length of the time axis, and the parts of a device's row in inches.
+    """Measures that the panels of a figure share.
 
-    ``lane`` is the height of what stands below the bars, messages and hops, and ``memory`` that of the strip for
-    activations, each 0 if there is none; ``most`` is what the strip has room for.
+    Parameters
+    ----------
+    span : float
+        Length of the time axis, in the timelines' unit.
+    bar : float
+        Height of a bar of operations, inches.
+    lane : float
+        Height of the lane for messages and hops below the bars, inches; 0 without a lane.
+    memory : float
+        Height of the strip for activations, inches; 0 without a strip.
+    gap : float
+        Space between two devices, inches.
+    most : float
+        Activations that fill a strip.
     """
 
     span: float
@@ -43,44 +73,46 @@ class Frame:
 
     @property
     def pitch(self) -> float:
-        """From one device's row to the next."""
+        """Inches from one device's row to the next."""
         return self.bar + self.lane + self.memory + self.gap
 
     def height(self, timeline: Timeline) -> float:
-        """Return the inches that the rows of a timeline take."""
+        """Return the height of all rows of a timeline, in inches."""
         return self.pitch * timeline.schedule.devices - self.gap
 
 
-def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None, peak: Any = None) -> Frame:
-    """Return a frame that holds all the timelines: the more devices, the lower their rows.
+class Entry(NamedTuple):
+    """One entry of the legend: its words, and a function that draws its sample at x, y inches."""
 
-    ``end`` is where the time axis ends, ``peak`` the activations that fill a strip; None is what the timelines need.
+    words: str
+    paint: Callable[[Axes, float, float], None] | None
+
+    @property
+    def width(self) -> float:
+        """Inches, with the space to the next entry."""
+        return text_width(self.words, SIZE) + GAP + (SAMPLE[0] + 0.06 if self.paint else 0)
+
+
+def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None, peak: Any = None) -> Frame:
+    """Return a frame with room for all timelines; with more devices their rows are lower.
+
+    ``end`` is the end of the time axis and ``peak`` the activations that fill a strip. None takes the least that the timelines need.
     """
     longest = max(timeline.makespan for timeline in timelines)
     devices = sum(timeline.schedule.devices for timeline in timelines)
     bar, memory, gap = (0.26, 0.21, 0.1) if devices <= 8 else (0.21, 0.16, 0.07) if devices <= 20 else (0.16, 0.11, 0.05)
     if any(timeline.schedule.pairs.size for timeline in timelines):
-        bar *= PAIRED
+        bar *= PAIR_HEIGHT
     most = max(float(timeline.peak_activations.max()) for timeline in timelines)
-    held = _space(most, peak, "peak", "the most activations that a device holds")
+    strip = _at_least(most, peak, "peak", "the most activations that a device holds")
     lane = max(lane_for(timeline, bar) for timeline in timelines)
-    return Frame(_space(longest, end, "end", "the makespan") or 1.0, bar, lane, memory if activations else 0.0, gap, held)
+    return Frame(_at_least(longest, end, "end", "the makespan") or 1.0, bar, lane, memory if activations else 0.0, gap, strip)
 
 
-def _space(needed: float, given: Any, name: str, what: str) -> float:
-    """Return what is given, at least ``needed``, which a missing one is; refuse by ``name`` what is too small."""
-    if given is None:
-        return needed
-    space = times(given, name)
-    if space.ndim or space < needed * (1 - 1e-9):  # a makespan as it is printed will do
-        raise HybridLabError(f"{name} must be one number, at least {what}, {number(needed)}, not {short_repr(given)}")
-    return max(needed, float(space))
-
-
-def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ticks: list[float], others: list[float]) -> None:
+def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ticks: list[float], makespans_above: Sequence[float]) -> None:
     """Add a timeline ``top`` inches below the figure's edge; x is time from the first start on.
 
-    A solid line stands at its end, a dashed one at the ends ``others`` of timelines above.
+    A solid line marks the makespan, and dashed lines mark the makespans of the timelines above.
     """
     height = frame.height(timeline)
     axes = sheet(figure, LEFT, top, AXIS, height, frame.span)
@@ -92,30 +124,19 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
         draw_bars(axes, bars, AXIS * 72 / frame.span)
     write_numbers(axes, timeline, numbers_for(timeline, frame.bar, AXIS / frame.span), frame.pitch, frame.bar)
     draw_spans(axes, timeline, frame.pitch, frame.bar, frame.lane, AXIS * 72 / frame.span)
-    kind = "rank" if isinstance(timeline.schedule, Replicated) else "device"
+    noun = "rank" if isinstance(timeline.schedule, Replicated) else "device"
     for device, peak in enumerate(timeline.peak_activations.tolist()):
-        _name(axes, kind, device, peak, frame)
+        _write_row_name(axes, noun, device, peak, frame)
         if frame.memory:
-            _memory(axes, timeline, device, frame)
-    before = axes.vlines(others, -0.02, height + 0.05, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), clip_on=False)
+            _draw_activations(axes, timeline, device, frame)
+    before = axes.vlines(makespans_above, -0.02, height + 0.05, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), clip_on=False)
     before.set_gid("makespans above")
     end = axes.vlines([timeline.makespan], -0.04, height + 0.05, color=INK, linewidth=1.2, clip_on=False, zorder=3)
     end.set_gid("makespan")
 
 
-def _name(axes: Axes, kind: str, device: int, peak: float, frame: Frame) -> None:
-    beside = blended_transform_factory(axes.figure.dpi_scale_trans, axes.transData)
-    size = min(9.0, frame.bar * 45)
-    y = device * frame.pitch + frame.bar / 2
-    write(axes, LEFT - 0.09, y, f"{kind} {device}", size=size, ha="right", va="center_baseline", transform=beside)
-    if frame.memory:
-        y += frame.lane + (frame.bar + frame.memory) / 2 + 0.02
-        style = {"size": size - 1, "color": MUTED, "ha": "right", "va": "center_baseline", "transform": beside}
-        write(axes, LEFT - 0.09, y, f"peak {number(peak)}", **style)
-
-
 def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
-    """Return times from the first start on, and the activations that the device holds from each of them to the next.
+    """Return times from the first start on, and the activations that the device holds from each time to the next.
 
     >>> from hybridlab import Costs, build, simulate
     >>> times, held = activation_curve(simulate(build("gpipe", 1, 2), Costs(forward=1, backward=2)), device=0)
@@ -126,24 +147,175 @@ def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
     rows = np.flatnonzero((schedule.device == device) & (schedule.kind != I))
     takes = schedule.kind[rows] == F
     when = np.where(takes, timeline.start[rows], timeline.end[rows]) - origin(timeline)
-    when = np.maximum.accumulate(when)  # measured operations can overlap: their order decides what is held
+    when = np.maximum.accumulate(when)  # measured operations can overlap: then their order decides
     held = timeline.activations[rows] - ~takes / schedule.chunks
-    refilled = (np.diff(when) == 0) & (np.diff(held) > 0)  # freed and taken at one moment
+    refilled = (np.diff(when) == 0) & (np.diff(held) > 0)  # one activation freed and another taken at the same time
     kept = np.append(~refilled, True)
     return np.concatenate([[0.0], when[kept], [timeline.makespan]]), np.concatenate([[0.0], held[kept], [0.0]])
 
 
-def _memory(axes: Axes, timeline: Timeline, device: int, frame: Frame) -> None:
-    """Draw the activations of a device below its bars, the peak with a dot."""
+def ticks_for(span: float) -> list[float]:
+    """Return round times from 0 to ``span``, with enough space between them for their numbers.
+
+    >>> ticks_for(33)
+    [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0]
+    """
+    apart = span / AXIS * max(0.5, text_width(number(span * 0.987654), SIZE))
+    power = 10.0 ** floor(log10(apart))
+    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= apart * (1 - 1e-9))
+    return [place * step for place in range(int(span / step + 1e-9) + 1)]
+
+
+def draw_axis(axes: Axes, y: float, frame: Frame, ticks: list[float], makespans: list[float], unit: str | None) -> None:
+    """Write the numbers of the time axis: every makespan in bold, and the ticks that do not touch them."""
+    write(axes, LEFT - 0.14, y, f"time, {unit}" if unit else "time", size=SIZE, color=MUTED, ha="right")
+    taken: list[tuple[float, float]] = []
+    bold = [(end, {"weight": "bold"}) for end in sorted(set(makespans), reverse=True)]
+    for time, style in [*bold, *((tick, {"color": MUTED}) for tick in ticks)]:
+        half = text_width(number(time), SIZE, "weight" in style) / 2
+        x = min(LEFT + time / frame.span * AXIS, WIDTH - 0.04 - half)
+        if all(abs(x - other) > half + reach for other, reach in taken):
+            write(axes, x, y, number(time), size=SIZE, ha="center", **style)
+            taken.append((x, half + 0.08))
+
+
+def legend_lines(timelines: Sequence[Timeline], activations: bool, numbered: bool) -> list[list[Entry]]:
+    """Return the entries of the legend, line by line; ``numbered`` says whether all bars have a number."""
+    present = sorted({int(code) for timeline in timelines for code in np.unique(timeline.schedule.kind)})
+    spans = {kind for timeline in timelines for kind in span_kinds_in(timeline)}
+    entries = [Entry(KINDS[code].words, _operation_sample(KINDS[code].value)) for code in present]
+    entries += [Entry("optimiser", _span_sample("optimiser"))] * ("optimiser" in spans) + [Entry("idle", _idle_sample)]
+    entries += [Entry(SPAN_WORDS.get(kind, kind), _span_sample(kind)) for kind in SPAN_KINDS[:-1] if kind in spans]
+    if activations:
+        entries.append(Entry("activations, peak", _activations_sample))
+    if any(timeline.schedule.pairs.size for timeline in timelines):
+        entries.append(Entry("overlapped pair: both at once", _pair_sample))
+    if any(timeline.schedule.chunks > 1 for timeline in timelines):
+        entries.append(Entry("first to last chunk", _shades_sample(3)))
+    first_devices = {tuple(path[0] for path in timeline.schedule.paths) for timeline in timelines if timeline.schedule.copies > 1}
+    if first_devices:
+        sample = _shades_sample(min(map(len, first_devices)))
+        entries.append(Entry(f"copies of the weights: {_first_devices_text(first_devices)}", sample))
+    most = max(timeline.schedule.microbatches for timeline in timelines)
+    narrow = f"microbatches 0 to {most - 1}: narrow bars have no number"
+    entries.append(Entry("number: microbatch" if numbered else narrow, None))
+    lines: list[list[Entry]] = [[]]
+    for entry in entries:
+        if _width_of_line([*lines[-1], entry]) > WIDTH - 2 * MARGIN:
+            lines.append([])
+        lines[-1].append(entry)
+    return lines
+
+
+def draw_legend(axes: Axes, top: float, lines: list[list[Entry]]) -> None:
+    """Draw the lines of the legend; the first one is ``top`` inches below the figure's edge."""
+    left = LEFT if max(map(_width_of_line, lines)) < WIDTH - LEFT - MARGIN else MARGIN
+    for line in lines:
+        x = left
+        for entry in line:
+            text_left = x
+            if entry.paint:
+                entry.paint(axes, x, top)
+                text_left += SAMPLE[0] + 0.06
+            style = {"size": SIZE, "va": "center_baseline", "color": INK if entry.paint else MUTED}
+            write(axes, text_left, top + SAMPLE[1] / 2, entry.words, **style)
+            x += entry.width
+        top += LEGEND_LINE
+
+
+def _at_least(needed: float, given: Any, name: str, what: str) -> float:
+    """Return ``given``, or ``needed`` for None; refuse what is no single number or less than needed."""
+    if given is None:
+        return needed
+    space = times(given, name)
+    if space.ndim or space < needed * (1 - 1e-9):  # a makespan rounded as it is printed is accepted
+        raise HybridLabError(
+            f"{name} must be one number, at least {what}, {number(needed)}, not {short_repr(given)}",
+            "wrong-shape" if space.ndim else "too-small",
+        )
+    return max(needed, float(space))
+
+
+def _write_row_name(axes: Axes, noun: str, device: int, peak: float, frame: Frame) -> None:
+    """Write the name and the peak of a device on the left of its row."""
+    left_of_axis = blended_transform_factory(axes.figure.dpi_scale_trans, axes.transData)
+    size = min(9.0, frame.bar * 45)
+    y = device * frame.pitch + frame.bar / 2
+    write(axes, LEFT - 0.09, y, f"{noun} {device}", size=size, ha="right", va="center_baseline", transform=left_of_axis)
+    if frame.memory:
+        y += frame.lane + (frame.bar + frame.memory) / 2 + 0.02
+        style = {"size": size - 1, "color": MUTED, "ha": "right", "va": "center_baseline", "transform": left_of_axis}
+        write(axes, LEFT - 0.09, y, f"peak {number(peak)}", **style)
+
+
+def _draw_activations(axes: Axes, timeline: Timeline, device: int, frame: Frame) -> None:
+    """Draw the activations of a device below its bars, with a dot at the peak."""
     times, held = activation_curve(timeline, device)
     floor = device * frame.pitch + frame.bar + frame.lane + frame.memory
     scale = Affine2D().scale(1, -(frame.memory - 0.045) / frame.most).translate(0, floor) + axes.transData
-    axes.fill_between(times, held, step="post", color=HELD, linewidth=0, transform=scale, clip_on=False)
+    axes.fill_between(times, held, step="post", color=ACTIVATION_FILL, linewidth=0, transform=scale, clip_on=False)
     style: dict[str, Any] = {"transform": scale, "clip_on": False}
-    curve = Line2D(times, held, drawstyle="steps-post", color=HELD_LINE, linewidth=0.9, gid="activations", **style)
+    curve = Line2D(times, held, drawstyle="steps-post", color=ACTIVATION_LINE, linewidth=0.9, gid="activations", **style)
     curve.set_solid_capstyle("butt")
     curve.set_solid_joinstyle("miter")
     peak = [int(held.argmax())]
     dot = Line2D(times[peak], held[peak], color=INK, marker="o", markersize=3.2, markeredgewidth=0, gid="peak", **style)
     axes.add_artist(curve)
     axes.add_artist(dot)
+
+
+def _width_of_line(line: list[Entry]) -> float:
+    return sum(entry.width for entry in line) - GAP
+
+
+def _first_devices_text(first_devices: set[tuple[int, ...]]) -> str:
+    """Return on which device microbatches enter each copy, if that is the same in all timelines and there are few copies."""
+    devices = next(iter(first_devices))
+    if len(first_devices) > 1 or len(devices) > 3:
+        return "first, second"
+    return ", ".join(f"from device {device}" for device in devices)
+
+
+def _operation_sample(kind: str) -> Callable[[Axes, float, float], None]:
+    def paint(axes: Axes, x: float, y: float) -> None:
+        left, right, top = (np.array([each]) for each in (x, x + SAMPLE[0], y))
+        draw_bars(axes, Bars(kind, left, right, top, np.array([SAMPLE[1]]), np.array([KIND_COLOURS[kind]])), points=72)
+        shift = {"F": 0.0, "W": 0.012}.get(kind, -0.012)
+        write(axes, x + SAMPLE[0] / 2, y + SAMPLE[1] / 2 + shift, kind, size=7, color="black", ha="center", va="center_baseline")
+
+    return paint
+
+
+def _span_sample(kind: str) -> Callable[[Axes, float, float], None]:
+    def paint(axes: Axes, x: float, y: float) -> None:
+        left, right, top = (np.array([each]) for each in (x, x + SAMPLE[0], y + (0.03 if kind != "optimiser" else 0)))
+        draw_spans_of_kind(axes, kind, left, right, top, SAMPLE[1] if kind == "optimiser" else 0.12, points=72)
+
+    return paint
+
+
+def _shades_sample(count: int) -> Callable[[Axes, float, float], None]:
+    def paint(axes: Axes, x: float, y: float) -> None:
+        edges = np.linspace(x, x + SAMPLE[0], count + 1)
+        colours = np.array([shade_colour("F", shade, count) for shade in range(count)])
+        draw_bars(axes, Bars("F", edges[:-1], edges[1:], np.full(count, y), np.full(count, SAMPLE[1]), colours), points=72)
+
+    return paint
+
+
+def _pair_sample(axes: Axes, x: float, y: float) -> None:
+    left, right, half = np.array([x]), np.array([x + SAMPLE[0]]), np.array([SAMPLE[1] / 2])
+    for kind, top in (("F", np.array([y])), ("B", y + half)):
+        draw_bars(axes, Bars(kind, left, right, top, half, np.array([KIND_COLOURS[kind]])), points=72)
+
+
+def _idle_sample(axes: Axes, x: float, y: float) -> None:
+    draw_idle(axes, np.array([x]), np.array([x + SAMPLE[0]]), np.array([y]), SAMPLE[1])
+
+
+def _activations_sample(axes: Axes, x: float, y: float) -> None:
+    steps = x + SAMPLE[0] / 4 * np.arange(5)
+    height = y + SAMPLE[1] - np.array([0.04, 0.09, 0.14, 0.07, 0.07])
+    axes.fill_between(steps, y + SAMPLE[1], height, step="post", color=ACTIVATION_FILL, linewidth=0)
+    axes.step(steps, height, where="post", color=ACTIVATION_LINE, linewidth=0.9, solid_capstyle="butt")
+    axes.plot(steps[2], height[2], color=INK, marker="o", markersize=3.2, markeredgewidth=0)

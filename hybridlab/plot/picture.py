@@ -1,4 +1,4 @@
-"""The figure that all others are: it shows itself in a notebook, the same bytes each time, and says what it shows."""
+"""What all figures share: the matplotlib Figure that a notebook shows, with its alternative text; measures, texts and numbers."""
 
 from functools import lru_cache
 from io import BytesIO
@@ -10,20 +10,28 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from PIL import Image
 
-WIDTH = 7.2  # inches; in a column of 720 pixels a point of text is 1.4 of them
+WIDTH = 7.2  # inches; in a column of 720 pixels a point of text takes 1.4 pixels
 MARGIN = 0.08
-DPI = 160  # shown at 100 a notebook's picture is sharp on finer screens too
-COLOURS = 64  # of a stored picture: a third of the bytes of true colour, and no difference to be seen
+DPI = 160  # the notebook shows the picture at 100 dots per inch, so that it is sharp on fine screens
+COLOURS = 64  # of a stored picture: a third of the bytes of true colour, without a visible difference
 FONT = "DejaVu Sans"  # comes with matplotlib, so that a figure is the same on every machine
 INK, MUTED, RULE = "#1F2328", "#59636E", "#D8DEE4"
 
 
 class Picture(Figure):
-    """A matplotlib Figure that a notebook shows by itself; ``alt_text`` says in words what can be seen in it."""
+    """A matplotlib Figure that a notebook shows by itself.
+
+    Parameters
+    ----------
+    height : float
+        Inches; all figures have the same width.
+    alt_text : str
+        What the figure shows, in words.
+    """
 
     def __init__(self, height: float, alt_text: str) -> None:
         super().__init__(figsize=(WIDTH, height), dpi=DPI, facecolor="white", edgecolor="none")
-        self.set_layout_engine("none")  # whatever the reader's settings say
+        self.set_layout_engine("none")  # whatever the user's matplotlib settings are
         self.alt_text = alt_text
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
@@ -34,38 +42,56 @@ class Picture(Figure):
         return packed.getvalue(), {"width": round(100 * WIDTH)}
 
     def __repr__(self) -> str:
-        """Return the figure in words: stored outputs of notebooks are compared by it."""
+        """Return the figure in words. Stored outputs of notebooks are compared by this text."""
         return f"<Figure: {self.alt_text}>"
 
 
 def page(figure: Picture) -> Axes:
-    """Add axes over the whole figure, measured in inches from its upper left corner, and return them."""
+    """Add bare axes over the whole figure and return them; x and y are inches from the upper left corner."""
     return sheet(figure, 0, 0, WIDTH, figure.get_figheight(), WIDTH)
 
 
 def sheet(figure: Picture, left: float, top: float, width: float, height: float, span: float) -> Axes:
-    """Add bare axes and return them: x from 0 to ``span``, y in inches from their top. The rest is in inches."""
-    whole = figure.get_figheight()
-    place = (left / WIDTH, 1 - (top + height) / whole, width / WIDTH, height / whole)
-    axes = figure.add_axes(place, xlim=(0, span), ylim=(height, 0))
+    """Add bare axes and return them: x from 0 to ``span``, y in inches from their top. All other arguments are inches."""
+    axes = figure.add_axes(rectangle(figure, left, top, width, height), xlim=(0, span), ylim=(height, 0))
     axes.set_axis_off()
     return axes
 
 
+def rectangle(figure: Picture, left: float, top: float, width: float, height: float) -> tuple[float, float, float, float]:
+    """Return matplotlib's left, bottom, width and height, as shares of the figure, of a rectangle in inches from the upper left corner."""
+    whole = figure.get_figheight()
+    return left / WIDTH, 1 - (top + height) / whole, width / WIDTH, height / whole
+
+
 def write(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
-    """Put ``text`` at ``x``, ``y``, in the one font of all figures."""
+    """Write ``text`` at ``x``, ``y`` in the font of all figures; ``style`` has matplotlib's properties of a text."""
     defaults: dict[str, Any] = {"size": 9, "color": INK, "fontfamily": FONT, "parse_math": False}
     axes.text(x, y, text, **(defaults | style))
 
 
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """Return how many inches ``text`` is wide.
+    """Return the width of ``text`` in inches; ``size`` is in points.
 
     >>> text_width("microbatch 10", size=9) < text_width("microbatch 10", size=9, bold=True) < 1.1
     True
     """
     font = FontProperties(family=FONT, weight="bold" if bold else "normal")
-    # at a fixed size, so that widths grow exactly with the size; a bar at each end keeps spaces
-    both, bars = (TextPath((0, 0), each, size=100, prop=font).get_extents().width for each in (f"|{text}|", "||"))
-    return float(both - bars) / 100 * size / 72
+    # measured at one size, so that widths grow exactly with the size, and between two bars, so that spaces at the ends count
+    with_bars, bars = (TextPath((0, 0), each, size=100, prop=font).get_extents().width for each in (f"|{text}|", "||"))
+    return float(with_bars - bars) / 100 * size / 72
+
+
+def number(value: float) -> str:
+    """Return a number as figures write it: with up to six significant digits.
+
+    >>> number(33.0), number(0.1 + 0.2)
+    ('33', '0.3')
+    """
+    return f"{value:.6g}"
+
+
+def after_a_number(unit: str | None) -> str:
+    """Return the unit of time as written after a number: a space and its name; nothing for plain slots."""
+    return f" {unit}" if unit else ""

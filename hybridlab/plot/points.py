@@ -1,70 +1,153 @@
-"""Named points: what two quantities are for each of several things, and which of them none beats in both."""
+"""Points in a plane: things by two quantities, and the plans of a search by time and memory; unbeaten points are marked."""
 
 import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from hybridlab.checks import checked_text, numbers, short_repr
+from hybridlab.checks import checked_text, counted, numbers, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.palette import line_style
-from hybridlab.plot.curves import LINE, dress
-from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, page, sheet, text_width, write
-from hybridlab.plot.words import number
+from hybridlab.planner import Found, Plan, Search
+from hybridlab.plot.charts import LARGEST, LINE, code_of_mapping, dress, title_lines, write_title
+from hybridlab.plot.picture import INK, MARGIN, MUTED, WIDTH, Picture, number, page, rectangle, sheet, text_width, write
 
 LEFT, RIGHT, HEIGHT = 0.62, 0.2, 3.6  # inches
 WIDE = WIDTH - LEFT - RIGHT
-MARK, SIZE = 0.09, 8.5  # inches that a mark takes to each side, points of a name
-MOST = 24
+MARK, SIZE = 0.09, 8.5  # half of a mark in inches, points of a name
+MOST_POINTS = 24
+MEMORY_LABEL, TIME_LABEL = "memory of the fullest GPU, GB", "seconds of an iteration"
+# The end of the time axis, so that slow plans do not compress the others: times the slowest unbeaten plan, times the fastest plan
+BEYOND_UNBEATEN, BEYOND_FASTEST = 1.5, 5.0
 
 Place = tuple[float, float]
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str = "") -> Picture:
-    """Return a figure of named points, ``places`` by name, each a pair of numbers that are not negative; less is better in both.
+    """Return a figure of named points; less is better in both quantities.
 
-    Points that no other beats, with less of one and no more of the other, are filled. Points at one place, to nine digits, share
-    a mark. Raises :class:`HybridLabError` for no points, more than 24, and what is no pair of numbers from 0 to 1e100.
+    A point is filled if no other beats it with less of one quantity and no more of the other. Points that are equal to nine digits share
+    a mark.
 
+    Parameters
+    ----------
+    places : mapping of str to (float, float)
+        One to 24 points by name, each with its x and y, from 0 to 1e100.
+    x_label, y_label, title : str
+
+    Raises
+    ------
+    HybridLabError
+        For no points, more than 24, and anything but pairs of such numbers.
+
+    Examples
+    --------
     >>> points({"1F1B": (4, 0.27), "GPipe": (8, 0.27)}, x_label="peak activations", y_label="bubble ratio")
     <Figure: bubble ratio against peak activations. 1F1B: 0.27 at 4, which none beats in both. GPipe: 0.27 at 8.>
     """
-    found = _checked(places)
+    place_of = _checked_points(places)
     x_label, y_label, title = checked_text(x_label, "x_label"), checked_text(y_label, "y_label"), checked_text(title, "title")
-    unbeaten = {place for place in found.values() if not any(_beats(other, place) for other in found.values())}
-    message = [
-        f"{name}: {number(y)} at {number(x)}{', which none beats in both' * ((x, y) in unbeaten)}." for name, (x, y) in found.items()
+    unbeaten = {place for place in place_of.values() if not any(_beats(other, place) for other in place_of.values())}
+    facts = [
+        f"{name}: {number(y)} at {number(x)}{', which none beats in both' * ((x, y) in unbeaten)}." for name, (x, y) in place_of.items()
     ]
-    words = " ".join([*([f"{title}:"] if title else []), f"{y_label} against {x_label}.", *message])
-    across, up = (1.08 * max(values) or 1.0 for values in zip(*found.values(), strict=True))
-    figure, axes, inside = plane(words, title, x_label, y_label, across, up)
-    for x, y in dict.fromkeys(found.values()):
+    words = " ".join([*([f"{title}:"] if title else []), f"{y_label} against {x_label}.", *facts])
+    x_end, y_end = (1.08 * max(values) or 1.0 for values in zip(*place_of.values(), strict=True))
+    figure, axes, inside = _plane(words, title, x_label, y_label, x_end, y_end)
+    for x, y in dict.fromkeys(place_of.values()):
         look = {"color": line_style(0).colour, "markersize": 8} if (x, y) in unbeaten else {"color": MUTED, "markerfacecolor": "white"}
         axes.plot([x], [y], "o", clip_on=False, zorder=3, **look)
     names: dict[Place, str] = {}
-    for name, (x, y) in found.items():
-        place = (x / across * WIDE, HEIGHT * (1 - y / up))
+    for name, (x, y) in place_of.items():
+        place = (x / x_end * WIDE, HEIGHT * (1 - y / y_end))
         names[place] = f"{names[place]}, {name}" if place in names else name
-    _name(inside, names)
+    _write_names(inside, names)
     return figure
 
 
-def plane(words: str, title: str, x_label: str, y_label: str, across: float, up: float) -> tuple[Picture, Axes, Axes]:
-    """Return a figure with ``words`` as its alternative text, its axes from 0 to ``across`` and ``up``, and a sheet of inches over them."""
-    above = textwrap.wrap(title, 66)
+def pareto(search: Search, *, title: str = "") -> Picture:
+    """Return a figure of the plans that fit, by seconds and memory; a line joins the plans that no other beats in both.
+
+    The fastest plan is named, and a dashed line marks the capacity of the GPU. Plans that take more than 1.5 times as long as the slowest
+    plan of the line, or 5 times as long as the fastest plan, are counted and not drawn.
+
+    Parameters
+    ----------
+    search : Search
+        As :func:`hybridlab.planner.search` returns it.
+    title : str
+
+    Raises
+    ------
+    HybridLabError
+        For anything but a :class:`Search`.
+
+    Examples
+    --------
+    >>> from hybridlab.hardware import A100_80GB
+    >>> from hybridlab.model import Transformer
+    >>> from hybridlab.planner import search
+    >>> pareto(search(Transformer(layers=1, hidden=768, heads=12), 1, A100_80GB, global_batch=1))
+    <Figure: seconds of an iteration against memory of the fullest GPU, GB: 3 plans that fit in 80 GB of A100-SXM4-80GB.
+     No other beats 1 of them in both. The fastest: 0.00878 s, 1.7 GB, tensor 1, pipeline 1, data 1, microbatch 1.>
+    """
+    if not isinstance(search, Search):
+        raise HybridLabError(
+            f"pareto draws a Search, such as search(model, gpus, A100_80GB) returns, not {short_repr(search)}", "wrong-type"
+        )
+    title, best, unbeaten = checked_text(title, "title"), search.best, search.pareto
+    seconds = np.array([each.seconds for each in search.found])
+    memory = np.array([each.memory for each in search.found]) / 1e9
+    capacity = search.profile.memory / 1e9
+    y_end, x_end = min(BEYOND_UNBEATEN * unbeaten[-1].seconds, BEYOND_FASTEST * best.seconds), 1.08 * capacity
+    drawn = seconds <= y_end
+    slower = int((~drawn).sum())
+    y_label = TIME_LABEL + (f" ({counted(slower, 'slower plan')} not drawn)" if slower else "")
+    figure, axes, inside = _plane(_search_text(search, title, slower), title, MEMORY_LABEL, y_label, x_end, y_end)
+    axes.plot(memory[drawn], seconds[drawn], "o", color=MUTED, markersize=2.5, alpha=0.5, markeredgewidth=0, gid="plans")
+    places = np.array([(each.memory / 1e9, each.seconds) for each in reversed(unbeaten)])
+    colour = line_style(0).colour
+    axes.plot(*places.T, "o-", color=colour, drawstyle="steps-post", linewidth=1.6, markersize=5, gid="front")
+    axes.axvline(capacity, color=INK, linestyle=(0, (4, 3)), linewidth=1, gid="capacity")
+    right = WIDE * capacity / x_end
+    write(inside, right, -0.1, _capacity_text(search), color=MUTED, ha="right")
+    x, y = best.memory / 1e9 / x_end * WIDE, HEIGHT * (1 - best.seconds / y_end)
+    for row, words in enumerate((f"fastest: {best.seconds:.3g} s", *textwrap.wrap(plan_words(best.plan), 60))):
+        half = text_width(words, SIZE, bold=not row) / 2
+        left = max(min(x - half, right - 0.08 - 2 * half), 0.05)
+        write(inside, left, y + 0.22 + 0.17 * row, words, size=SIZE, weight="normal" if row else "bold", va="center_baseline")
+    return figure
+
+
+def plan_words(plan: Plan) -> str:
+    """Return a plan in a few words.
+
+    >>> plan_words(Plan(tensor=8, pipeline=4, data=16, microbatch=2, global_batch=1024, chunks=2, sequence_parallel=True))
+    'tensor 8, pipeline 4, data 16, microbatch 2, 2 chunks, full recomputation, sequence parallel'
+    """
+    sizes = [f"{name} {getattr(plan, name)}" for name in ("tensor", "pipeline", "data", "microbatch")]
+    chunks = [f"{plan.chunks} chunks"] if plan.chunks > 1 else []
+    recomputation = [f"{plan.recompute} recomputation"] if plan.recompute != "none" else []
+    return ", ".join([*sizes, *chunks, *recomputation, *(["sequence parallel"] if plan.sequence_parallel else [])])
+
+
+def _plane(words: str, title: str, x_label: str, y_label: str, x_end: float, y_end: float) -> tuple[Picture, Axes, Axes]:
+    """Return a figure with ``words`` as its alternative text, its axes from 0 to ``x_end`` and ``y_end``, and a sheet over them.
+
+    Positions on the sheet are inches from the upper left corner of the axes.
+    """
+    above = title_lines(title)
     top = MARGIN + LINE * (len(above) + 1)
     figure = Picture(top + HEIGHT + 0.5, words)
     paper = page(figure)
-    for row, line in enumerate(above):
-        write(paper, MARGIN, MARGIN + LINE * row + 0.14, line, size=10.5, weight="bold")
+    write_title(paper, above)
     write(paper, MARGIN, top - 0.1, y_label, color=MUTED)
     write(paper, (LEFT + WIDTH - RIGHT) / 2, top + HEIGHT + 0.42, x_label, color=MUTED, ha="center")
-    whole = figure.get_figheight()
-    box = (LEFT / WIDTH, 1 - (top + HEIGHT) / whole, WIDE / WIDTH, HEIGHT / whole)
-    axes = figure.add_axes(box, facecolor="white", xlim=(0, across), ylim=(0, up))
+    axes = figure.add_axes(rectangle(figure, LEFT, top, WIDE, HEIGHT), facecolor="white", xlim=(0, x_end), ylim=(0, y_end))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(lambda value, _: number(value))
@@ -72,14 +155,14 @@ def plane(words: str, title: str, x_label: str, y_label: str, across: float, up:
     return figure, axes, sheet(figure, LEFT, top, WIDE, HEIGHT, WIDE)
 
 
-def _name(axes: Axes, names: Mapping[Place, str]) -> None:
-    """Write each name beside its mark: right, left, above or below, where the first of them is free."""
+def _write_names(axes: Axes, names: Mapping[Place, str]) -> None:
+    """Write each name beside its mark, at the first free place of: right, left, above, below."""
     taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in names]
     for (x, y), name in names.items():
         width, half = text_width(name, SIZE), 0.08
         lefts = [(x + 0.13, y), (x - 0.13 - width, y), (x - width / 2, y - 0.19), (x - width / 2, y + 0.19)]
         boxes = [(left, middle - half, left + width, middle + half) for left, middle in lefts]
-        free = [box for box in boxes if box[0] > 0 and box[2] < WIDE + RIGHT and not any(_meet(box, other) for other in taken)]
+        free = [box for box in boxes if box[0] > 0 and box[2] < WIDE + RIGHT and not any(_overlap(box, other) for other in taken)]
         box = free[0] if free else boxes[0]
         taken.append(box)
         write(axes, box[0], (box[1] + box[3]) / 2, name, size=SIZE, va="center_baseline")
@@ -89,20 +172,48 @@ def _beats(one: Place, other: Place) -> bool:
     return one != other and one[0] <= other[0] and one[1] <= other[1]
 
 
-def _meet(one: Box, other: Box) -> bool:
+def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _checked(places: Any) -> dict[str, Place]:
-    """Return the points as pairs of floats, or refuse what is none."""
-    if not isinstance(places, Mapping) or not 1 <= len(places) <= MOST:
-        raise HybridLabError(f'points are one to {MOST} pairs by name, such as {{"GPipe": (8, 0.27)}}, not {short_repr(places)}')
-    found = {}
+def _checked_points(places: Any) -> dict[str, Place]:
+    """Return the points as pairs of floats, or refuse them."""
+    if not isinstance(places, Mapping) or not 1 <= len(places) <= MOST_POINTS:
+        raise HybridLabError(
+            f'points are one to {MOST_POINTS} pairs by name, such as {{"GPipe": (8, 0.27)}}, not {short_repr(places)}',
+            code_of_mapping(places),
+        )
+    place_of = {}
     for given, pair in places.items():
         name = checked_text(given, "the name of a point")
         values = numbers(pair, f"point {short_repr(name)}")
-        if values.shape != (2,) or not ((values >= 0) & (values < 1e100)).all():
-            raise HybridLabError(f"point {short_repr(name)} must be two numbers from 0 to 1e100, not {short_repr(pair)}")
+        if values.shape != (2,) or not ((values >= 0) & (values < LARGEST)).all():
+            raise HybridLabError(
+                f"point {short_repr(name)} must be two numbers from 0 to 1e100, not {short_repr(pair)}",
+                "wrong-shape" if values.shape != (2,) else "out-of-range",
+            )
         x, y = (float(f"{value:.9g}") for value in values)
-        found[name] = (x, y)
-    return found
+        place_of[name] = (x, y)
+    return place_of
+
+
+def _search_text(search: Search, title: str, slower: int) -> str:
+    """Return what a figure of a search shows."""
+    best, smallest = search.best, search.pareto[-1]
+    sentences = [
+        *([f"{title}:"] if title else []),
+        f"{TIME_LABEL} against {MEMORY_LABEL}: {counted(len(search.found), 'plan')} that fit in {_capacity_text(search)}.",
+        f"No other beats {len(search.pareto)} of them in both.",
+        f"The fastest: {_plan_text(best)}.",
+        *([f"The smallest: {_plan_text(smallest)}."] if smallest != best else []),
+        *([f"{counted(slower, 'slower plan')} not drawn."] if slower else []),
+    ]
+    return " ".join(sentences)
+
+
+def _plan_text(found: Found) -> str:
+    return f"{found.seconds:.3g} s, {found.memory / 1e9:.1f} GB, {plan_words(found.plan)}"
+
+
+def _capacity_text(search: Search) -> str:
+    return f"{search.profile.memory / 1e9:g} GB of {search.profile.name}"

@@ -1,0 +1,240 @@
+"""Operations of a timeline as bars, and its spans: messages, hops of rings and optimisers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+
+from hybridlab.arrays import Floats
+from hybridlab.palette import SPAN_COLOURS, shade_colour, shades_of
+from hybridlab.plot.picture import MUTED, text_width, write
+from hybridlab.schedule import KINDS, Operations, W
+from hybridlab.timeline import Timeline
+from hybridlab.timeline.spans import SPAN_KINDS
+
+IDLE: dict[str, Any] = {"facecolor": "#F8F9FA", "edgecolor": "#B4BBC4", "linewidth": 0.0, "hatch": "/////"}
+SMALLEST = 6.0  # points of a microbatch's number
+DRAWN_SPANS = ("optimiser", "reduce-scatter", "all-gather", "send", "receive")  # in this order, one over the other
+SPAN_WORDS = {"send": "message sent", "receive": "message received"}
+HOLLOW = ("receive", "all-gather")  # distinguishes them from "send" and "reduce-scatter" without colour
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Operations of one kind as rectangles.
+
+    Parameters
+    ----------
+    kind : str
+    start, end : array of float, shape (operations,)
+        Times from the first start on.
+    top, height : array of float, shape (operations,)
+        Inches from the top of the panel.
+    colours : array of str, shape (operations,)
+    """
+
+    kind: str
+    start: Floats
+    end: Floats
+    top: Floats
+    height: Floats
+    colours: npt.NDArray[np.str_]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """How numbers of microbatches are written into bars.
+
+    Parameters
+    ----------
+    letter : bool
+        Whether the letter of the kind stands before the number.
+    size : float
+        Points.
+    rows : array of bool, shape (operations,)
+        The operations that get a number.
+    """
+
+    letter: bool
+    size: float
+    rows: npt.NDArray[np.bool_]
+
+
+def origin(timeline: Timeline) -> float:
+    """Return the time at which the axis begins: the first start of an operation or a span."""
+    first = float(timeline.start.min())
+    return first if timeline.spans is None else min(first, float(timeline.spans.earliest))
+
+
+def draw_idle(axes: Axes, start: Floats, end: Floats, top: Floats, height: float) -> None:
+    """Hatch rectangles of idle time; operations are drawn over them."""
+    hatched = PolyCollection(list(_corners(start, end, top, height)), gid="idle", **IDLE)
+    hatched.set_hatch_linewidth(0.6)
+    axes.add_collection(hatched, autolim=False)
+
+
+def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
+    """Return the operations of a timeline, kind by kind; the rows of devices are ``pitch`` inches apart."""
+    schedule, first = timeline.schedule, origin(timeline)
+    shades = schedule.copies * schedule.chunks
+    colours = np.array([[shade_colour(kind, shade, shades) for shade in range(shades)] for kind in KINDS])
+    shade, (tops, heights) = shades_of(schedule), _tops_and_heights(schedule, pitch, height)
+    made = []
+    for code in np.unique(schedule.kind).tolist():
+        rows = np.flatnonzero(schedule.kind == code)
+        times = timeline.start[rows] - first, timeline.end[rows] - first
+        made.append(Bars(KINDS[code].value, *times, tops[rows], heights[rows], colours[code, shade[rows]]))
+    return made
+
+
+def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
+    """Draw operations of one kind, with a mark that distinguishes the kinds without colour; a unit of x is ``points`` long.
+
+    The mark is a line near the bottom for B, a dotted line for I and a line near the top for W; F has none.
+    """
+    wide = (bars.end - bars.start) * points
+    narrowest = float(wide[wide > 0].min(initial=72.0))
+    edges = np.where(wide > 0, "#FFFFFF", bars.colours)  # an operation without duration is a stroke in its own colour
+    style: dict[str, Any] = {"facecolors": bars.colours, "edgecolors": edges, "linewidths": min(0.9, 0.2 * narrowest)}
+    body = PolyCollection(list(_corners(bars.start, bars.end, bars.top, bars.height)), gid=f"operations {bars.kind}", **style)
+    axes.add_collection(body, autolim=False)
+    if bars.kind == "F":
+        return
+    thick = np.minimum(7.3 * bars.height, max(0.35 * narrowest, 0.8))  # points
+    inside = 0.012 + thick / 100
+    y = bars.top + (inside if bars.kind == "W" else bars.height - inside)
+    margin = np.minimum(1.2 / points, (bars.end - bars.start) / 6)
+    ends = np.stack([np.stack([bars.start + margin, y], -1), np.stack([bars.end - margin, y], -1)], 1)
+    dashes = (0, (0.7, 0.7)) if bars.kind == "I" else "solid"
+    marks = LineCollection(list(ends), gid=f"marks {bars.kind}", colors="black", alpha=0.6, linewidths=thick, linestyles=[dashes])
+    marks.set_capstyle("butt")
+    axes.add_collection(marks, autolim=False)
+
+
+def numbers_for(timeline: Timeline, height: float, inches: float) -> Numbers:
+    """Return the largest writing that fits into the most bars; a unit of time is ``inches`` long.
+
+    Either all operations of one kind on one device get their number, or none of them. Overlapped pairs are groups of their own.
+    """
+    schedule = timeline.schedule
+    wide = (timeline.end - timeline.start) * inches
+    group = schedule.kind * schedule.devices + schedule.device
+    group[np.append(schedule.pairs, schedule.pairs + 1)] += len(KINDS) * schedule.devices
+    narrowest = np.full(int(group.max()) + 1, np.inf)
+    np.minimum.at(narrowest, group, np.where(wide > 0, wide, np.inf))
+    last = str(schedule.microbatches - 1)
+    widest = "W" if (schedule.kind == W).any() else "B"
+    best = Numbers(False, SMALLEST, np.zeros(wide.size, dtype=bool))
+    for letter in (True, False):
+        for size in np.arange(_largest(height), SMALLEST + letter - 0.01, -0.5).tolist():
+            rows = (narrowest[group] > text_width(widest * letter + last, size) + 0.032) & (wide > 0)
+            if rows.sum() > best.rows.sum():
+                best = Numbers(letter, size, rows)
+    return best
+
+
+def write_numbers(axes: Axes, timeline: Timeline, numbers: Numbers, pitch: float, height: float) -> None:
+    """Write the microbatch into every chosen bar, a little away from the mark of its kind."""
+    schedule = timeline.schedule
+    middle = (timeline.start + timeline.end) / 2 - origin(timeline)
+    shift = {"F": 0.0, "B": -0.02, "I": -0.02, "W": 0.04}
+    shift_in_pair = {"F": 0.0, "B": -0.07}
+    tops, heights = _tops_and_heights(schedule, pitch, height)
+    for row in np.flatnonzero(numbers.rows).tolist():
+        kind = KINDS[schedule.kind[row]].value
+        text = f"{kind if numbers.letter else ''}{schedule.microbatch[row]}"
+        size = min(numbers.size, _largest(heights[row]))
+        y = tops[row] + heights[row] * (0.5 + (shift if heights[row] == height else shift_in_pair)[kind])
+        write(axes, middle[row], y, text, size=size, color="black", ha="center", va="center_baseline")
+
+
+def span_kinds_in(timeline: Timeline) -> list[str]:
+    """Return the kinds of spans to draw: those of the timeline, without an optimiser that takes no time."""
+    spans = timeline.spans
+    if spans is None:
+        return []
+    present = {SPAN_KINDS[code] for code in np.unique(spans.kind).tolist()}
+    if not (spans.of("optimiser").end > spans.of("optimiser").start).any():
+        present.discard("optimiser")
+    return [kind for kind in DRAWN_SPANS if kind in present]
+
+
+def lane_for(timeline: Timeline, bar: float) -> float:
+    """Return the inches that messages and hops need below a bar of ``bar`` inches: twice as many where they overlap in time."""
+    if not set(span_kinds_in(timeline)) - {"optimiser"}:
+        return 0.0
+    return bar if _rings_overlap_messages(timeline) else bar / 2
+
+
+def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: float, points: float) -> None:
+    """Draw the spans of a timeline; the rows of devices are ``pitch`` inches apart, and a unit of x is ``points`` long.
+
+    The ``lane`` below the ``bar`` of operations holds messages, sent ones above received ones, and hops. Hops have the same place as
+    messages, or a place below them where both overlap in time. The optimiser is drawn among the operations. A span without duration
+    is a stroke.
+    """
+    below, strip = bar + 0.02, lane - 0.03
+    if _rings_overlap_messages(timeline):
+        strip = (lane - 0.05) / 2
+    for kind in span_kinds_in(timeline):
+        spans = timeline.spans.of(kind)  # type: ignore[union-attr]  # a timeline without spans has no kinds of them
+        start, end = spans.start - origin(timeline), spans.end - origin(timeline)
+        row = spans.device.astype(np.float64) * pitch
+        shift = {"optimiser": 0.0, "send": below, "receive": below}.get(kind, bar + lane - 0.01 - strip)
+        draw_spans_of_kind(axes, kind, start, end, row + shift, bar if kind == "optimiser" else strip, points)
+
+
+def draw_spans_of_kind(axes: Axes, kind: str, start: Floats, end: Floats, top: Floats, height: float, points: float) -> None:
+    """Draw spans of one kind in lanes of ``height`` inches that begin at ``top``; a unit of x is ``points`` long."""
+    colour = SPAN_COLOURS.get(kind, MUTED)
+    wide = (end - start) * points
+    line = min(0.9, 0.2 * float(wide[wide > 0].min(initial=72.0)))
+    if kind in SPAN_WORDS:
+        half = height / 2 - 0.005
+        top, height = top + (kind == "receive") * (height - half), half
+    hollow = kind in HOLLOW
+    style: dict[str, Any] = {"facecolors": "#FFFFFF" if hollow else colour, "linewidths": line if not hollow else max(line, 0.7)}
+    edges = np.where((wide > 0) & (not hollow), "#FFFFFF", colour)
+    body = PolyCollection(list(_corners(start, end, top, height)), gid=f"spans {kind}", edgecolors=edges, **style)
+    axes.add_collection(body, autolim=False)
+    if kind == "optimiser":  # a line near the top and one near the bottom
+        levels = (top + 0.03, top + height - 0.03)
+        lines = [[(left, y), (right, y)] for level in levels for left, right, y in zip(start, end, level, strict=True)]
+        marks = LineCollection(lines, gid="marks optimiser", colors="black", alpha=0.6, linewidths=max(1.0, 7.3 * height * 0.8))
+        marks.set_capstyle("butt")
+        axes.add_collection(marks, autolim=False)
+
+
+def _corners(start: Floats, end: Floats, top: Floats, height: float | Floats) -> Floats:
+    """Return the corners of rectangles, shape (rectangles, 4, 2)."""
+    bottom = top + height
+    return np.stack([np.stack(pair, -1) for pair in ((start, top), (end, top), (end, bottom), (start, bottom))], 1)
+
+
+def _tops_and_heights(schedule: Operations, pitch: float, height: float) -> tuple[Floats, Floats]:
+    """Return the top and the height of every operation in inches; an overlapped pair shares a bar, the forward in its upper half."""
+    tops: Floats = schedule.device.astype(np.float64) * pitch
+    heights: Floats = np.full(tops.size, height)
+    heights[schedule.pairs] /= 2
+    heights[schedule.pairs + 1] /= 2
+    tops[schedule.pairs + 1] += height / 2
+    return tops, heights
+
+
+def _largest(height: float) -> float:
+    """Return the size in points of the largest writing in a bar of ``height`` inches."""
+    return max(min(8.5, 35 * height), SMALLEST)
+
+
+def _rings_overlap_messages(timeline: Timeline) -> bool:
+    """Return whether a ring starts on some device before the last message of the device has ended."""
+    if timeline.spans is None:
+        return False
+    hops, messages = timeline.spans.of("reduce-scatter", "all-gather"), timeline.spans.of("send", "receive")
+    first, last = np.full(timeline.schedule.devices, np.inf), np.full(timeline.schedule.devices, -np.inf)
+    np.minimum.at(first, hops.device, hops.start)
+    np.maximum.at(last, messages.device, messages.end)
+    return bool((first <= last).any())
