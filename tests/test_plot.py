@@ -1,32 +1,24 @@
 """Figures compared with their timelines: the drawing, the labels, the description, and what is refused."""
 
 import re
-import sys
 from collections.abc import Callable
 from functools import cache, partial
-from io import BytesIO
-from itertools import combinations
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.style
 import numpy as np
 import numpy.typing as npt
 import pytest
 from cases import refusal
-from first_screen import PICTURE, first_screen
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgb
-from matplotlib.image import imread
 from strategies import supported
 
 from hybridlab import REGISTRY, Costs, Schedule, Timeline, build, plot, simulate
-from hybridlab.palette import KIND_COLOURS, shade_colour
+from hybridlab.palette import shade_colour
 from hybridlab.plot import bars
-from hybridlab.plot.picture import INK, MUTED
 
 COSTS = Costs(forward=1, backward=2)
 
@@ -256,48 +248,6 @@ def test_kinds_differ_without_colour_by_a_mark() -> None:
     assert not [each for each in axes.collections if each.get_gid() == "marks F"]
 
 
-def luminance(colour: str) -> float:
-    """Relative luminance (WCAG 2.2)."""
-    linear = np.where((rgb := np.array(to_rgb(colour))) <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("chunks", [1, 2, 5])
-@pytest.mark.parametrize("kind", KIND_COLOURS)
-def test_black_text_is_readable_on_every_bar(kind: str, chunks: int) -> None:
-    assert min(contrast("#000000", shade_colour(kind, chunk, chunks)) for chunk in range(chunks)) >= 4.5
-
-
-@pytest.mark.parametrize("colour", [INK, MUTED])
-def test_text_is_readable_on_white(colour: str) -> None:
-    assert contrast(colour, "#FFFFFF") >= 4.5
-
-
-# From RGB to what dichromats see: Viénot, Brettel and Mollon (1999), on linear RGB.
-DICHROMATS = {
-    "protan": [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
-    "deutan": [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
-}
-
-
-@pytest.mark.parametrize("seen", DICHROMATS.values(), ids=DICHROMATS)
-@pytest.mark.parametrize(("one", "other"), list(combinations(KIND_COLOURS, 2)))
-def test_kinds_differ_for_the_colour_blind(one: str, other: str, seen: list[list[float]]) -> None:
-    def lab(kind: str) -> npt.NDArray[np.float64]:
-        rgb = np.array(to_rgb(KIND_COLOURS[kind]))
-        linear = np.clip(np.array(seen) @ np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4), 0, 1)
-        to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-        x, y, z = np.cbrt(to_xyz @ linear / [0.9505, 1, 1.089])
-        return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
-
-    assert np.linalg.norm(lab(one) - lab(other)) > 15  # CIE 1976; 2.3 is just noticeable
-
-
 FIGURES = {
     **{name: partial(drawn, timeline) for name, timeline in TIMELINES.items()},
     "long title": lambda: plot.timeline(made("1f1b", 2, 4), title="cost $5, then $6; " * 9),
@@ -383,67 +333,6 @@ def test_ten_microbatches_are_numbered_with_one_figure() -> None:
     assert numbers.rows.all()
 
 
-def test_alt_text_states_the_numbers() -> None:
-    assert plot.alt_text(made("1f1b", 4, 8)) == (
-        "Timeline of 1F1B, 4 devices, 8 microbatches: makespan 33 ms, bubble ratio 0.273, "
-        "peak activations, in microbatches by device: 4, 3, 2, 1."
-    )
-    assert plot.alt_text(made("1f1b", 1, 1)).endswith(
-        "1 device, 1 microbatch: makespan 3 ms, bubble ratio 0.000, peak activations, in microbatches: 1."
-    )
-    assert "2 chunks a device" in plot.alt_text(made("interleaved", 2, 2))
-    assert plot.alt_text(made("dualpipe", 4, 8)) == (
-        "Timeline of DualPipe, 4 devices, 8 microbatches, 2 copies of the weights: makespan 26 ms, bubble ratio 0.077, peak activations, "
-        "in microbatches: 5 on every device; through each copy of the weights: 4 microbatches from device 0 on, 4 microbatches from "
-        "device 3 on; a forward and a backward run at the same time in 12 overlapped pairs."
-    )
-    assert "copies" not in plot.alt_text(made("dualpipe-v", 2, 4))
-    assert "pair" not in plot.alt_text(made("chimera", 2, 2))
-    assert plot.alt_text(made("1f1b", 20, 40)).endswith("in microbatches: from 1 on device 19 to 20 on device 0.")
-
-
-def test_a_figure_says_what_it_shows() -> None:
-    timeline = made("gpipe", 4, 8)
-    assert plot.timeline(timeline).alt_text == plot.alt_text(timeline)
-    assert repr(plot.timeline(timeline)) == f"<Figure: {plot.alt_text(timeline)}>"
-    assert plot.compare({"GPipe": timeline}).alt_text == (
-        "1 timeline on one time axis. GPipe (4 devices, 8 microbatches): makespan 33 ms, bubble ratio 0.273, "
-        "peak activations, in microbatches: 8 on every device."
-    )
-
-
-def test_a_notebook_shows_a_figure_as_a_picture_and_in_words() -> None:
-    data, metadata = DisplayFormatter().format(plot.timeline(made("1f1b", 2, 2)))
-    assert set(data) == {"image/png", "text/plain"}
-    assert data["text/plain"].startswith("<Figure: Timeline of 1F1B, 2 devices")
-    assert imread(BytesIO(data["image/png"])).shape[1] > metadata["image/png"]["width"] == 720
-
-
-@pytest.mark.parametrize("style", ["default", "dark_background", "ggplot", "fivethirtyeight"])
-def test_a_figure_is_the_same_whatever_the_settings_of_matplotlib_and_changes_none(style: str) -> None:
-    def drawn() -> list[bytes]:
-        curves = plot.lines([1, 2, 4, 8], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, x_label="x", y_label="y")
-        return [png(plot.timeline(made("zb-h1", 2, 4))), png(plot.compare({"GPipe": made("gpipe", 2, 4)})), png(curves)]
-
-    usual = drawn()
-    with mpl.style.context(style):
-        mpl.get_backend()  # found out when first asked for
-        before = mpl.rcParams.copy()
-        assert drawn() == usual
-        assert mpl.rcParams == before
-
-
-def test_no_figure_stays_open() -> None:
-    plot.timeline(made("1f1b", 2, 2))
-    assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
-
-
-def test_the_picture_of_readme_is_the_one_the_library_draws() -> None:
-    stored, drawn = imread(PICTURE), imread(BytesIO(first_screen()))
-    assert stored.shape == drawn.shape
-    assert np.abs(stored - drawn).mean() < 0.005, "run python tests/first_screen.py"
-
-
 def test_the_largest_figure_can_be_drawn() -> None:
     figure = plot.timeline(made("gpipe", 64, 64))
     assert len(rectangles(of(panels(figure)[0], "operations F"))) == 64 * 64
@@ -477,16 +366,6 @@ REFUSED = {
     "an endless span": (lambda: plot.timeline(made("1f1b", 2, 2), end=float("inf")), "not-finite", "end", "inf"),
     "a small peak": (lambda: plot.timeline(made("1f1b", 2, 2), peak=1.5), "too-small", "peak", "2", "1.5"),
     "a peak that is no number": (lambda: plot.timeline(made("1f1b", 2, 2), peak="large"), "not-a-number", "peak", "'large'"),
-    "no curve": (lambda: plot.lines([1], {}, x_label="x", y_label="y"), "empty", "series", "6 curves", "{}"),
-    "a list of curves": (lambda: plot.lines([1], [[1]], x_label="x", y_label="y"), "wrong-type", "series", "[[1]]"),
-    "too few values": (lambda: plot.lines([1, 2], {"a": [1]}, x_label="x", y_label="y"), "wrong-length", "'a'", "1 values", "2 of x"),
-    "a value that is none": (
-        lambda: plot.lines([1, 2], {"a": [1, float("nan")]}, x_label="x", y_label="y"),
-        "not-finite", "'a'", "[1, nan]",
-    ),
-    "a value too large": (lambda: plot.lines([1, 2], {"a": [1, 1e101]}, x_label="x", y_label="y"), "too-large", "'a'", "1e100"),
-    "x that shrinks": (lambda: plot.lines([2, 1], {"a": [1, 2]}, x_label="x", y_label="y"), "not-growing", "x", "[2, 1]"),
-    "a label that is no text": (lambda: plot.lines([1], {"a": [1]}, x_label=None, y_label="y"), "not-text", "x_label", "None"),
 }  # fmt: skip
 
 
@@ -494,39 +373,3 @@ REFUSED = {
 def test_what_cannot_be_drawn_is_refused_with_what_can(call: Callable[[], object], code: str, words: list[str]) -> None:
     with refusal(code, *words):
         call()
-
-
-def test_curves_pass_through_their_values_and_differ_in_more_than_colour() -> None:
-    x = [1, 2, 4, 8]
-    series = {name: np.arange(4) + place for place, name in enumerate("abcdef")}
-    (axes,) = [axes for axes in plot.lines(x, series, x_label="x", y_label="y").axes if axes.axison]
-    assert [line.get_xdata().tolist() for line in axes.lines] == [x] * 6
-    assert [line.get_ydata().tolist() for line in axes.lines] == [values.tolist() for values in series.values()]
-    assert len({line.get_marker() for line in axes.lines}) == 6
-    assert len({line.get_color() for line in axes.lines}) == 6
-    assert all(contrast(line.get_color(), "#FFFFFF") >= 3 for line in axes.lines)  # WCAG 2.2, graphics
-
-
-@pytest.mark.parametrize(("x", "scale"), [([1, 2, 4, 8], "log"), ([1, 2, 3, 4], "linear"), ([0, 1, 2, 4], "linear"), ([1, 2], "linear")])
-def test_values_that_grow_by_one_factor_are_spaced_evenly(x: list[int], scale: str) -> None:
-    (axes,) = [axes for axes in plot.lines(x, {"a": x}, x_label="x", y_label="y").axes if axes.axison]
-    assert axes.get_xscale() == scale
-    if scale == "log":
-        assert axes.get_xticks().tolist() == x
-
-
-def test_curves_in_words() -> None:
-    figure = plot.lines([1, 8], {"GPipe": [0.75, 3 / 11]}, x_label="microbatches", y_label="bubble ratio", title="4 devices")
-    assert figure.alt_text == "4 devices: bubble ratio against microbatches from 1 to 8. GPipe: from 0.75 to 0.272727."
-
-
-def test_a_logarithmic_axis_has_a_line_for_each_power_and_none_below_zero() -> None:
-    figure = plot.lines([1, 2, 4], {"a": [0.5, 20, 3000]}, x_label="x", y_label="y", log_y=True)
-    axes = figure.axes[-1]
-    assert axes.get_yscale() == "log"
-    low, high = axes.get_ylim()
-    assert 0 < low <= 0.5
-    assert high >= 3000
-    for bad in (0, -1):
-        with refusal("too-small", "log_y"):
-            plot.lines([1, 2], {"a": [1, bad]}, x_label="x", y_label="y", log_y=True)

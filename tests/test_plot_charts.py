@@ -1,10 +1,13 @@
-"""Bars of parts: every part has its place and its length, and every number in a bar is within its part."""
+"""Charts: curves through their values, and bars whose parts and numbers are where they belong."""
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from cases import refusal
+from colours import contrast
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
@@ -106,3 +109,64 @@ def test_numbers_have_three_digits() -> None:
 def test_what_is_no_bar_of_parts_is_refused(bars: Any, code: str, words: str) -> None:
     with refusal(code, words):
         drawn(bars)
+
+
+# Curves
+
+
+def test_curves_pass_through_their_values_and_differ_in_more_than_colour() -> None:
+    x = [1, 2, 4, 8]
+    series = {name: np.arange(4) + place for place, name in enumerate("abcdef")}
+    (axes,) = [axes for axes in plot.lines(x, series, x_label="x", y_label="y").axes if axes.axison]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [x] * 6
+    assert [line.get_ydata().tolist() for line in axes.lines] == [values.tolist() for values in series.values()]
+    assert len({line.get_marker() for line in axes.lines}) == 6
+    assert len({line.get_color() for line in axes.lines}) == 6
+    assert all(contrast(line.get_color(), "#FFFFFF") >= 3 for line in axes.lines)  # WCAG 2.2, graphics
+
+
+@pytest.mark.parametrize(("x", "scale"), [([1, 2, 4, 8], "log"), ([1, 2, 3, 4], "linear"), ([0, 1, 2, 4], "linear"), ([1, 2], "linear")])
+def test_values_that_grow_by_one_factor_are_spaced_evenly(x: list[int], scale: str) -> None:
+    (axes,) = [axes for axes in plot.lines(x, {"a": x}, x_label="x", y_label="y").axes if axes.axison]
+    assert axes.get_xscale() == scale
+    if scale == "log":
+        assert axes.get_xticks().tolist() == x
+
+
+def test_curves_in_words() -> None:
+    figure = plot.lines([1, 8], {"GPipe": [0.75, 3 / 11]}, x_label="microbatches", y_label="bubble ratio", title="4 devices")
+    assert figure.alt_text == "4 devices: bubble ratio against microbatches from 1 to 8. GPipe: from 0.75 to 0.272727."
+
+
+def test_a_logarithmic_axis_has_a_line_for_each_power_and_none_below_zero() -> None:
+    figure = plot.lines([1, 2, 4], {"a": [0.5, 20, 3000]}, x_label="x", y_label="y", log_y=True)
+    axes = figure.axes[-1]
+    assert axes.get_yscale() == "log"
+    low, high = axes.get_ylim()
+    assert 0 < low <= 0.5
+    assert high >= 3000
+    for bad in (0, -1):
+        with refusal("too-small", "log_y"):
+            plot.lines([1, 2], {"a": [1, bad]}, x_label="x", y_label="y", log_y=True)
+
+
+REFUSED_CURVES = {
+    "no curve": (lambda: plot.lines([1], {}, x_label="x", y_label="y"), "empty", "series", "6 curves", "{}"),
+    "a list of curves": (lambda: plot.lines([1], [[1]], x_label="x", y_label="y"), "wrong-type", "series", "[[1]]"),
+    "too few values": (lambda: plot.lines([1, 2], {"a": [1]}, x_label="x", y_label="y"), "wrong-length", "'a'", "1 values", "2 of x"),
+    "a value that is none": (
+        lambda: plot.lines([1, 2], {"a": [1, float("nan")]}, x_label="x", y_label="y"),
+        "not-finite", "'a'", "[1, nan]",
+    ),
+    "a value too large": (lambda: plot.lines([1, 2], {"a": [1, 1e101]}, x_label="x", y_label="y"), "too-large", "'a'", "1e100"),
+    "x that shrinks": (lambda: plot.lines([2, 1], {"a": [1, 2]}, x_label="x", y_label="y"), "not-growing", "x", "[2, 1]"),
+    "a label that is no text": (lambda: plot.lines([1], {"a": [1]}, x_label=None, y_label="y"), "not-text", "x_label", "None"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "words"), [(call, code, words) for call, code, *words in REFUSED_CURVES.values()], ids=REFUSED_CURVES
+)
+def test_what_is_no_curve_is_refused(call: Callable[[], object], code: str, words: list[str]) -> None:
+    with refusal(code, *words):
+        call()
