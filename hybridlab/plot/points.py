@@ -23,7 +23,7 @@ MEMORY_LABEL, TIME_LABEL = "memory of the fullest GPU, GB", "seconds of an itera
 # The end of the time axis, so that slow plans do not compress the others: times the slowest unbeaten plan, times the fastest plan
 BEYOND_UNBEATEN, BEYOND_FASTEST = 1.5, 5.0
 
-Place = tuple[float, float]
+Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
@@ -61,7 +61,7 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
     for x, y in dict.fromkeys(place_of.values()):
         look = {"color": line_style(0).colour, "markersize": 8} if (x, y) in unbeaten else {"color": MUTED, "markerfacecolor": "white"}
         axes.plot([x], [y], "o", clip_on=False, zorder=3, **look)
-    names: dict[Place, str] = {}
+    names: dict[Point, str] = {}
     for name, (x, y) in place_of.items():
         place = (x / x_end * WIDE, HEIGHT * (1 - y / y_end))
         names[place] = f"{names[place]}, {name}" if place in names else name
@@ -155,7 +155,7 @@ def _plane(words: str, title: str, x_label: str, y_label: str, x_end: float, y_e
     return figure, axes, sheet(figure, LEFT, top, WIDE, HEIGHT, WIDE)
 
 
-def _write_names(axes: Axes, names: Mapping[Place, str]) -> None:
+def _write_names(axes: Axes, names: Mapping[Point, str]) -> None:
     """Write each name beside its mark, at the first free place of: right, left, above, below."""
     taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in names]
     for (x, y), name in names.items():
@@ -168,7 +168,7 @@ def _write_names(axes: Axes, names: Mapping[Place, str]) -> None:
         write(axes, box[0], (box[1] + box[3]) / 2, name, size=SIZE, va="center_baseline")
 
 
-def _beats(one: Place, other: Place) -> bool:
+def _beats(one: Point, other: Point) -> bool:
     return one != other and one[0] <= other[0] and one[1] <= other[1]
 
 
@@ -176,7 +176,7 @@ def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _checked_points(places: Any) -> dict[str, Place]:
+def _checked_points(places: Any) -> dict[str, Point]:
     """Return the points as pairs of floats, or refuse them."""
     if not isinstance(places, Mapping) or not 1 <= len(places) <= MOST_POINTS:
         raise HybridLabError(

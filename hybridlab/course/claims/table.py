@@ -58,7 +58,7 @@ class Judged:
 
 
 @dataclass(frozen=True, repr=False)
-class Counts:
+class VerdictCounts:
     """How many claims have each verdict.
 
     Parameters
@@ -120,7 +120,7 @@ def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Findin
     return Judged(tuple(_checked_row(CLAIMS[number], values[number]) for number in wanted))
 
 
-def count_verdicts(*tables: Judged) -> Counts:
+def count_verdicts(*tables: Judged) -> VerdictCounts:
     """Return how many claims have each verdict.
 
     Parameters
@@ -151,7 +151,7 @@ def count_verdicts(*tables: Judged) -> Counts:
         name: [claim.verdict for claim in claims if claim.document == name] for name in dict.fromkeys(each.document for each in claims)
     }
     verdicts["all"] = [claim.verdict for claim in claims]
-    return Counts({name: {verdict: each.count(verdict) for verdict in VERDICTS} for name, each in verdicts.items()})
+    return VerdictCounts({name: {verdict: each.count(verdict) for verdict in VERDICTS} for name, each in verdicts.items()})
 
 
 def claims_html(rows: Iterable[tuple[Claim, tuple[Finding, ...]]]) -> str:
