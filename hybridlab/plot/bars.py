@@ -152,7 +152,7 @@ def write_numbers(axes: Axes, timeline: Timeline, numbers: Numbers, pitch: float
 
 
 def span_kinds_in(timeline: Timeline) -> list[str]:
-    """Return the kinds of spans to draw: those of the timeline, without an optimiser that takes no time."""
+    """Return the kinds of spans to draw: all that the timeline has, without an optimiser that takes no time."""
     spans = timeline.spans
     if spans is None:
         return []

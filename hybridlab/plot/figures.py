@@ -34,8 +34,8 @@ def timeline(
 ) -> Picture:
     """Return a figure of one timeline: a row a device, operations coloured by kind, idle time hatched.
 
-    The number in a bar is its microbatch. Time starts at the first start, in the timeline's unit. If the timeline has spans, as that of
-    a hybrid step has, a lane below the bars shows them: sent messages above received ones, and hops of rings. The optimiser is drawn
+    The number in a bar is its microbatch. Time starts at the first start, in the timeline's unit. If the timeline has spans, as in a
+    hybrid step, a lane below the bars shows them: sent messages above received ones, and hops of rings. The optimiser is drawn
     among the operations.
 
     Parameters

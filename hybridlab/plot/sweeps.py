@@ -53,7 +53,7 @@ def panels(
 ) -> Picture:
     """Return a figure of small plots of a quantity against a column, one plot for each value of the other columns.
 
-    The plots of a quantity have one scale. Lines, names and styles are those of :class:`hybridlab.widgets.SweepExplorer`. A refused point
+    The plots of a quantity have one scale. Lines, names and styles are the same as in :class:`hybridlab.widgets.SweepExplorer`. A refused point
     is a gap in its line.
 
     Parameters
@@ -166,7 +166,7 @@ def _draw_lines(axes: Axes, found: Lines, plot: Plot, scales: list[str]) -> None
 
 
 def _set_ranges(axes: Axes, values: list[Floats], logarithmic: bool) -> None:
-    """Set range and ticks of y; ``values`` are those of all plots of the quantity."""
+    """Set range and ticks of y for the ``values`` of all plots of one quantity."""
     heights = np.stack(values)
     heights = heights[heights > 0] if logarithmic else heights[~np.isnan(heights)]
     low, high = float(heights.min()), float(heights.max())

@@ -120,7 +120,7 @@ REPORT_CLAIMS = (
     Claim(
         15, REPORT, "section 3.3.1", "The speedup is nearly the number of devices.", "depends",
         "The bubble alone lowers the speedup to a share M/(M+K-1), which is near one with many microbatches for each stage and far below "
-        "one with few; nearly means here the 80 % of the report's section 3.4.",
+        "one with few; here nearly means 80 %, as in the report's section 3.4.",
         labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -214,7 +214,7 @@ REPORT_CLAIMS = (
     ),
     Claim(
         32, REPORT, "section 5.3", "Computing 8 microbatches takes 1040 ms.", "right",
-        "It is the work of each stage if the times are those of a stage, and the work of one GPU if they are those of the whole model.",
+        "It is the work of each stage if the times are for a stage, and the work of one GPU if they are for the whole model.",
         printed=COMPUTE.printed, unit="ms", labs=(LAB_3, LAB_6),
     ),
     Claim(
@@ -244,7 +244,7 @@ REPORT_CLAIMS = (
     ),
     Claim(
         38, REPORT, "section 6.1, test 2", "A single GPU takes 1040 ms for 8 microbatches.", "depends",
-        "It holds if 50 and 80 ms are the times of the whole model; if they are those of a stage, the GPU has two stages to compute.",
+        "It holds if 50 and 80 ms are the times of the whole model; if they are the times of a stage, the GPU has two stages to compute.",
         printed=TEST_2.printed, unit="ms", labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -261,8 +261,8 @@ REPORT_CLAIMS = (
     Claim(
         41, REPORT, "section 6.1, test 5", "A run without a pipeline holds 80 units of activations and 1F1B 20, which saves 75 %.",
         "depends",
-        "The 20 units are those of the first stage under 1F1B, and the 80 those under GPipe; one device with the whole model holds one "
-        "microbatch at a time, which takes 20 units.",
+        "The first stage holds 20 units under 1F1B and 80 under GPipe; one device with the whole model holds one microbatch at a time, "
+        "which takes 20 units.",
         printed=(*MEMORY_WITHOUT.printed, *MEMORY_PEAK.printed, *MEMORY_SAVING.printed), labs=(LAB_3, LAB_9),
     ),
     Claim(
@@ -295,7 +295,7 @@ REPORT_CLAIMS = (
     # Results and references: sections 7 to 9
     Claim(
         47, REPORT, "section 7.1.2", "Measured: 1045 ms on one GPU, 1234 ms on four, a speedup of 0.82.", "depends",
-        "The times are near those of the model; their quotient differs from the printed speedup, and the baseline is the one of test 3.",
+        "The times are near the predicted ones; their quotient differs from the printed speedup, and the baseline is the one of test 3.",
         printed=tuple(row.observed for row in METRICS[:3]), unit="(ms, ms, times)", labs=(LAB_6, LAB_8, LAB_9),
     ),
     Claim(
@@ -311,8 +311,8 @@ REPORT_CLAIMS = (
     ),
     Claim(
         50, REPORT, "section 7.2.2", "Filling and draining the pipeline cost 30 ms.", "wrong",
-        "The report's own section 5.3 has the right number for the times of a stage; with those of the whole model it is half of that "
-        "number.",
+        "The report's own section 5.3 has the right number for the times of a stage; if the times are for the whole model, it is half "
+        "of that number.",
         printed=(30,), unit="ms", labs=(LAB_3, LAB_8),
     ),
     Claim(

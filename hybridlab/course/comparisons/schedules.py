@@ -46,7 +46,7 @@ def sweeps(points: Iterable[Mapping[str, Any]]) -> tuple[Comparison, Comparison]
     HybridLabError
         For points of another form, and for settings that the library refuses.
     """
-    rows = [_checked_point(point) for point in each_of(points, "points must be a list of points, such as those of tests/data/sweeps.json")]
+    rows = [_checked_point(point) for point in each_of(points, "points must be a list of points, such as tests/data/sweeps.json has")]
     timelines = [_timeline_of_point(point) for point in rows]
     times = [float(timeline.makespan) for timeline in timelines]
     bubbles = [float(timeline.bubble_ratio) for timeline in timelines]

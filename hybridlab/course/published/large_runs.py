@@ -10,7 +10,7 @@ that the authors published with the paper.
 Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, arXiv 2205.05198, abstract: a model with 530 billion
 parameters on 2,240 A100s reaches 54.2 % of the GPUs' peak with sequence parallelism and selective recomputation, and 42.1 % with full
 recomputation. Recomputed operations are not counted. The abstract does not print the batch and the layout. Here the batch is one sample
-for each GPU, and the layout is that of the run with 529.6 billion parameters in Table 1 above.
+for each GPU, with the layout of the run with 529.6 billion parameters in Table 1 above.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 K stages, D replicas and M microbatches; each stage has n weights, all 1. A backward adds n random numbers to the gradient of its rank.
 The backwards run as in ``timelines``. Then the rings of ``ring`` run, one for each stage, and every rank subtracts 0.01 times the result
-from its weights. The accuracy is that of stage 0 of replica 0 as a linear classifier of random points. The labels come from a random
+from its weights. The accuracy is measured with stage 0 of replica 0 as a linear classifier of random points. The labels come from a random
 vector that no other part of the program knows, so that there is nothing to learn.
 """
 
@@ -39,7 +39,7 @@ class Simulation:
     accuracy_before : float
         The same with the initial weights.
     weight_difference : tuple of float
-        For each stage the largest distance between a replica's weights and those of replica 0.
+        For each stage the largest distance between the weights of replica 0 and of another replica.
     timeline : tuple of tuple of str
         The cells of :func:`step_grid`.
     events : tuple of Event
