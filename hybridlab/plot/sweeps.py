@@ -53,8 +53,8 @@ def panels(
 ) -> Picture:
     """Return a figure of small plots of a quantity against a column, one plot for each value of the other columns.
 
-    The plots of a quantity have one scale. Lines, names and styles are the same as in :class:`hybridlab.widgets.SweepExplorer`. A refused point
-    is a gap in its line.
+    The plots of a quantity have one scale. Lines, names and styles are the same as in :class:`hybridlab.widgets.SweepExplorer`. A refused
+    point is a gap in its line.
 
     Parameters
     ----------
