@@ -12,6 +12,8 @@ from hybridlab.errors import HybridLabError
 MOVED_MODULES = MappingProxyType({  # submodules move with their package; the longer of two names comes first
     "hybridlab.clock": "hybridlab.simulation",
     "hybridlab.published.claims": "hybridlab.course.claims",
+    "hybridlab.published.korthikanti": "hybridlab.course.published.large_runs",
+    "hybridlab.published.megatron": "hybridlab.course.published.large_runs",
     "hybridlab.published": "hybridlab.course.published",
     "hybridlab.replicas": "hybridlab.step.replicas",
     "hybridlab.spans": "hybridlab.timeline.spans",

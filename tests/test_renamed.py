@@ -13,6 +13,8 @@ from cases import in_turn, refusal
 
 import hybridlab
 from hybridlab import Costs, bound, build, hybrid_step, published, simulate
+from hybridlab.course import claims
+from hybridlab.course.published import large_runs
 from hybridlab.renamed import MOVED_MODULES, MovedModules
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,6 +37,10 @@ def fresh(program: str, *options: str) -> Any:
         (bound, "distance", "hybridlab.bound.optimality_gap"),
         (bound, "Distance", "hybridlab.bound.OptimalityGap"),
         (published, "ring_all_reduce", "hybridlab.course.published.published_ring"),
+        (published.zero_bubble, "Run", "hybridlab.course.published.zero_bubble.ZeroBubbleRun"),
+        (large_runs, "RUNS", "hybridlab.course.published.large_runs.RUNS_2022"),
+        (claims, "counted", "hybridlab.course.claims.count_verdicts"),
+        (claims, "Counts", "hybridlab.course.claims.VerdictCounts"),
     ],
 )
 def test_a_renamed_name_is_refused_with_the_new_one(owner: Any, old: str, new: str) -> None:
@@ -60,6 +66,16 @@ OLD_IMPORTS = {
     "from hybridlab.published import simulator": ("hybridlab.published", "simulator.__module__", "hybridlab.course.published.simulator"),
     "import hybridlab.published.report as r": ("hybridlab.published.report", "r.__name__", "hybridlab.course.published.report"),
     "import hybridlab.published.claims as c": ("hybridlab.published.claims", "c.__name__", "hybridlab.course.claims"),
+    "from hybridlab.published.megatron import TABLE_1 as t": (
+        "hybridlab.published.megatron",
+        "type(t[0]).__module__",
+        "hybridlab.course.published.large_runs",
+    ),
+    "import hybridlab.published.korthikanti as k": (
+        "hybridlab.published.korthikanti",
+        "k.__name__",
+        "hybridlab.course.published.large_runs",
+    ),
     "from hybridlab import trust": ("hybridlab.trust", "trust.__name__", "hybridlab.course.comparisons"),
     "import hybridlab; c = hybridlab.clock": ("hybridlab.clock", "c.__name__", "hybridlab.simulation"),
     "from hybridlab.tasks.lab01 import __name__ as n": ("hybridlab.tasks.lab01", "n", "hybridlab.course.tasks.lab01"),

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from hybridlab.hardware import A100_80GB
 from hybridlab.model import Transformer
 from hybridlab.planner import Plan
+from hybridlab.renamed import renamed
 
 
 @dataclass(frozen=True)
@@ -104,3 +105,5 @@ RUNS_2022: tuple[KorthikantiRun, ...] = (
         0.542,
     ),
 )
+
+__getattr__ = renamed(__name__, RUNS="RUNS_2022")
