@@ -135,7 +135,7 @@ def found(message: str, *numbers: Any, holds: Any = None) -> Finding:
     ----------
     message : str
         Template as for ``str.format``.
-    *numbers : float or str
+    numbers : float or str
         Results. The first ones are compared with the printed numbers of a claim. A result that is no number, such as a year or a
         volume, is a text.
     holds : bool, optional

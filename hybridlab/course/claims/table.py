@@ -125,7 +125,7 @@ def count_verdicts(*tables: Judged) -> VerdictCounts:
 
     Parameters
     ----------
-    *tables : Judged
+    tables : Judged
         Together they have every claim once.
 
     Raises

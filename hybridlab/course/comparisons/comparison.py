@@ -77,7 +77,7 @@ def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool
         The library's numbers, and the published or measured ones.
     difference : bool
         False takes relative errors, which are zero where both numbers are zero. True takes ``abs(ours - theirs)``.
-    **more
+    more
         ``mean_bound``, ``worst_bound`` and ``note`` of :class:`Comparison`.
 
     Raises
