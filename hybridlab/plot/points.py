@@ -78,7 +78,7 @@ def pareto(search: Search, *, title: str = "") -> Picture:
     Parameters
     ----------
     search : Search
-        As :func:`hybridlab.planner.search` returns it.
+        As :func:`~hybridlab.search` returns it.
     title : str
 
     Raises

@@ -92,7 +92,7 @@ def errors(runs: Iterable[Measured], profile: Profile = A100_80GB, efficiency: f
     Raises
     ------
     HybridLabError
-        For runs of another form, and for runs that :func:`hybridlab.planner.predict` refuses.
+        For runs of another form, and for runs that :func:`~hybridlab.predict` refuses.
 
     Examples
     --------
