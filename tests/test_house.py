@@ -145,7 +145,7 @@ def test_every_refusal_has_a_code(path: Path) -> None:
 
 
 def test_no_two_functions_or_classes_of_modules_share_a_name() -> None:
-    """A reader who looks a name up finds one thing. What Python itself calls, such as ``__getattr__``, is no name to look up."""
+    """A search for a name then finds one definition. Names that Python itself calls, such as ``__getattr__``, do not count."""
     where: dict[str, list[str]] = {}
     for path in SOURCES:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:

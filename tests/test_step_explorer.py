@@ -37,7 +37,7 @@ def small(**changes: Any) -> StepExplorer:
 
 @cache
 def common() -> StepExplorer:
-    """One for all tests that leave it as it is."""
+    """One explorer for all tests that do not change it."""
     return small()
 
 
@@ -156,7 +156,7 @@ def test_bars_stand_where_a_naive_loop_over_events_puts_them(overlap: bool, name
 def test_each_piece_goes_once_around_and_is_then_handed_on(replicas: int) -> None:
     rounds = StepExplorer("gpipe", 1, replicas, 1, overlap=False).data["rounds"][str(replicas)]
     assert [hop["kind"] for hop in rounds] == ["reduce-scatter"] * (replicas - 1) + ["all-gather"] * (replicas - 1)
-    held = {(rank, piece): {rank} for rank in range(replicas) for piece in range(replicas)}  # whose gradients are in it
+    held = {(rank, piece): {rank} for rank in range(replicas) for piece in range(replicas)}  # the ranks in each sum
     for hop in rounds:
         messages = [(held[rank, piece], to, piece) for rank, (piece, to) in enumerate(zip(hop["piece"], hop["to"], strict=True))]
         for carried, to, piece in messages:
