@@ -162,7 +162,7 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def test_importing_the_library_loads_numpy_alone() -> None:
-    beyond_numpy = loaded_by("import hybridlab") - loaded_by("import numpy.random")  # which numpy loads when its Generator is named
+    beyond_numpy = loaded_by("import hybridlab") - loaded_by("import numpy.random")  # numpy loads it at the first use of Generator
     assert {name for name in beyond_numpy - set(sys.stdlib_module_names) if not name.startswith("_")} == {"hybridlab"}
 
 

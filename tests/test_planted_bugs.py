@@ -213,7 +213,7 @@ def test_activation_released_at_the_input_gradient(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("name", "placement"), [("interleaved", "folded"), ("hanayo", "looped")])
 def test_chunks_on_the_wrong_device(plant: Callable[..., None], name: str, placement: str) -> None:
-    """Interleaved chunks placed as if they were folded, and the other way round."""
+    """Interleaved chunks are placed as folded ones, and folded chunks as interleaved ones."""
     plant(name, placement=placement)
     caught(only(checks.stages_are_where_they_belong))
 

@@ -166,7 +166,7 @@ def test_each_piece_goes_once_around_and_is_then_handed_on(replicas: int) -> Non
 
 @pytest.mark.parametrize(("name", "replicas"), list(product(("chimera", "dualpipe", "hanayo"), (1, 2, 3))))
 def test_the_gradients_of_a_stage_are_summed_over_all_that_run_it(name: str, replicas: int) -> None:
-    """The ring of each stage joins the ranks in whose orders the stage stands, both copies of every replica among them."""
+    """The ring of each stage joins all ranks that run the stage, also both copies of the weights in every replica."""
     data = StepExplorer(name, 4, replicas, 8, overlap=False).data
     orders = [re.findall(r"\w+", order) for order in data["pipelines"][f"{name}/4/8"]["orders"]]
     (entry,) = data["steps"].values()
