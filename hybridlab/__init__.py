@@ -1,4 +1,4 @@
-"""Hybrid parallel training, taught with numbers that hold: schedules, costs, timelines.
+"""Hybrid parallel training, taught with checked numbers: schedules, costs, timelines.
 
 A schedule is an order. Costs are time. A timeline is both.
 
@@ -81,9 +81,10 @@ __all__ = [
     "widgets",
 ]
 
-sys.meta_path.insert(0, MovedModules())  # before the finder of files, which would load submodules of a moved package twice
+sys.meta_path.insert(0, MovedModules())  # ahead of Python's own finder, which would load the submodules of a moved package twice
 
-# Loaded on first use (PEP 562): the course, and everything that needs more than numpy. Each name has its module and its name there.
+# Loaded on first use (PEP 562): the course, and everything that needs more than numpy. Each public name has its module and its name in that
+# module.
 _ON_FIRST_USE = {
     "check": ("hybridlab.course.tasks", "check"),
     "plot": ("hybridlab.plot", ""),

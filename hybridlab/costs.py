@@ -250,7 +250,7 @@ class Costs(Frozen):
         Raises
         ------
         HybridLabError
-            A device is out of range, the factor is no time, or ``of`` is missing or contradicts the costs.
+            A device is out of range, the factor is not a finite number of zero or more, or ``of`` is missing or contradicts the costs.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Names and modules of the previous version: a renamed name is refused with the new one, a moved module is found at its new place."""
+"""Names and modules of the previous version: an old name raises an error with the new name; importing a moved module still works."""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -67,8 +67,8 @@ def simulate_many(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
     Raises
     ------
     HybridLabError
-        ``runs`` are no such pairs, the shapes of the settings differ, costs are for another number of devices, or the arrays do not
-        fit in memory.
+        An entry of ``runs`` is not such a pair, the shapes of the settings differ, costs are for another number of devices, or the arrays
+        do not fit in memory.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def simulate_many(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
     duration, latency = _operation_times(runs, rows), _arrival_delays(runs, rows, bounds)
     pairs_of_slot = np.split(pairs, np.searchsorted(pairs, slots[1:-1])) if pairs.size else repeat(pairs)
     start = np.empty_like(duration)
-    end = np.zeros((rows.size + 1, *duration.shape[1:]))  # the last entry stays 0: operations without a source or a predecessor read it
+    end = np.zeros((rows.size + 1, *duration.shape[1:]))  # the last entry stays 0, for operations without a source or a predecessor
     for (low, high), first in zip(pairwise(slots), pairs_of_slot, strict=False):
         now = slice(low, high)
         arrival = end.take(source[now], axis=0)

@@ -9,9 +9,9 @@ from playwright.sync_api import Page
 AXE = SITE.parents[1] / "tests/node_modules/axe-core/axe.min.js"
 NO_AXE = "axe-core is not installed: run make site-check, or npm ci --prefix tests"
 OF_COLOURS = ("color-contrast", "link-in-text-block")  # the rules that depend on whether a page is light or dark
-# Of texts that look the same, two are asked for their contrast, and two of such links for what sets them apart from the text around
-# them: the same element, class and letters on the same grounds. Thousands of words of code and numbers of operations do look the
-# same, and each would take a millisecond.
+# Texts look the same if they have the same element, class and letters on the same backgrounds. The contrast of only two of them is checked;
+# for links, also the difference from the text around only two of them. Thousands of words of code and numbers of operations look the same,
+# and each check would take a millisecond.
 VIOLATIONS = """async ([within, rules]) => {
   const grounds = new Map();
   const groundsOf = (element) => {
@@ -43,8 +43,8 @@ VIOLATIONS = """async ([within, rules]) => {
   return serious.map(({ id, help, nodes }) => [`${id}: ${help}`, ...nodes.map(({ target }) => target.join(" "))].join("\\n    "));
 }"""
 
-# Of words of code that look alike, two keep their elements; the others become plain text. Of bars of a picture that differ only in
-# place and in words, two stay; the others are removed. These are most of a page's elements. A bar without words counts as different
+# If many words of code look alike, two keep their elements and the others become plain text. If many bars of a picture differ only in place
+# and words, two stay and the others are removed. Such words and bars are most of a page's elements. A bar without words looks different
 # from a bar with words, so it stays.
 THINNED = """() => {
   const seen = new Map();

@@ -32,7 +32,7 @@ FLAGS = [
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # the network is cut: no name is ever looked up
 ]
-TEXTS = {".css", ".html", ".ipynb", ".js", ".json", ".svg", ".txt"}  # what public servers compress on the way
+TEXTS = {".css", ".html", ".ipynb", ".js", ".json", ".svg", ".txt"}  # files that public servers compress
 VIEWS = 'script[type="application/vnd.jupyter.widget-view+json"]'
 # Writes JSON as json.loads reads it: with NaN and Infinity, for which JSON.stringify writes null.
 AS_TEXT = """
@@ -120,7 +120,7 @@ def record(context: BrowserContext, faults: list[str], roots: tuple[str, ...]) -
 
 
 def open_page(page: Page, url: str) -> Page:
-    """Return the page at ``url`` (or the one it leads to), loaded, its widgets drawn."""
+    """Return the page at ``url``, or the page it redirects to, after it has loaded and its widgets are drawn."""
     page.goto(url)
     page.wait_for_function(READY)
     return page
@@ -167,7 +167,7 @@ def reload(page: Page) -> None:
 def reload_after(page: Page, act: Callable[[], object], kept: str) -> None:
     """Act, and load the page again; a page from a file is loaded until the expression ``kept`` is true there, for PATIENCE at most.
 
-    A busy Chromium now and then loses for good what a page from a file stores: an empty page that stored one word and was loaded
+    A busy Chromium sometimes loses what a page from a file has stored: an empty page that stored one word and was loaded
     again lost it in 24 of 662 cases, with up to 2 s between, over HTTP in none of 245.
     """
     end = time.monotonic() + PATIENCE / 1000

@@ -1,4 +1,4 @@
-"""Many small cases in one test, each named if it fails; and refusals, which are told by their code."""
+"""Many small cases in one test, each named if it fails; and expected errors, identified by their code."""
 
 import inspect
 import traceback
@@ -44,7 +44,7 @@ def in_turn(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]]
 
 @contextmanager
 def refusal(code: str, *words: object, kind: type[HybridLabError] = HybridLabError) -> Iterator[None]:
-    """Expect a refusal with this ``code`` whose sentence has all ``words``: names and numbers, so that it can be reworded.
+    """Expect an error with this ``code``. Its sentence must contain all ``words`` (names and numbers); the rest may be reworded.
 
     >>> with refusal("unknown-name", "1f1", "1f1b"):
     ...     raise HybridLabError("unknown schedule '1f1': did you mean '1f1b'?", "unknown-name")

@@ -15,7 +15,7 @@ from oracle import Node, Setting, Span
 
 from hybridlab import REGISTRY, Schedule, Timeline
 
-FROM_PAPERS = {  # placement, and whether bidirectional: written down a second time; other schedules are judged by their registration
+FROM_PAPERS = {  # placement, and whether bidirectional, independent of the registry; other schedules are compared with their registration
     **dict.fromkeys(("gpipe", "1f1b", "eager-1f1b", "zb-h1", "zb-h2", "interleaved", "looped-bfs", "interleaved-zb"), ("looped", False)),
     **dict.fromkeys(("hanayo", "zb-v", "v-half", "v-min", "dualpipe-v"), ("folded", False)),
     **dict.fromkeys(("chimera", "dualpipe"), ("looped", True)),
@@ -24,7 +24,7 @@ TOLERANCE = Fraction(1, 10**12)  # of the makespan
 
 
 def spans(timeline: Timeline) -> dict[Node, Span]:
-    """Start and end of every operation, exact fractions of the floats."""
+    """The start and the end of every operation, as fractions that equal the floats exactly."""
     keys = ((op.kind.value, op.stage, op.microbatch) for op in timeline.ops)
     times = zip(timeline.start.tolist(), timeline.end.tolist(), strict=True)
     return {key: (Fraction(start), Fraction(end)) for key, (start, end) in zip(keys, times, strict=True)}
@@ -35,7 +35,7 @@ def small(timeline: Timeline) -> Fraction:
     return TOLERANCE * Fraction(timeline.makespan)
 
 
-# Of a schedule
+# Checks of a schedule
 
 
 def has_the_size_asked_for(schedule: Schedule, devices: int, microbatches: int, chunks: int) -> None:
@@ -107,7 +107,7 @@ SCHEDULE_CHECKS = (
 )
 
 
-# Of a timeline of one setting
+# Checks of a timeline of one setting
 
 
 def starts_at_zero(timeline: Timeline, setting: Setting) -> None:

@@ -65,7 +65,7 @@ class Explorer:
                 self.view.evaluate(CHOOSE, [name, value])
                 continue
             values = self.chunks(self.view.evaluate(SCHEDULE)) if name == "chunks" else self.data[name]
-            if len(values) > 1:  # where there is one value only, there is no slider
+            if len(values) > 1:  # a control with one value has no slider
                 self.view.evaluate(CHOOSE, [name, str(values.index(value))])
 
     def chunks(self, schedule: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""The gallery's page with the optima that the solver finds, its parts, and what is on it by the registry."""
+"""The page of the gallery with the solver's optima, the parts of the page, and what the registry requires on it."""
 
 import re
 from dataclasses import replace
@@ -43,7 +43,7 @@ def made(name: str) -> Schedule:
 
 
 def title_of_group(family: Family) -> str:
-    """The group of a schedule by what it was registered with; only whether the backward is split is seen in its order."""
+    """The group of a schedule, from its registration; only the split backward is found from its order."""
     if family.bidirectional:
         return TITLES[4]
     if family.fewest_chunks > 1:
@@ -52,7 +52,7 @@ def title_of_group(family: Family) -> str:
 
 
 def groups() -> dict[str, list[str]]:
-    """The names of the schedules of each group in the order of the page: in a group that of the registry."""
+    """The names of the schedules of each group, in the order of the page; within a group, in the order of the registry."""
     members: dict[str, list[str]] = {title: [] for title in TITLES}
     for name, family in REGISTRY.items():
         members[title_of_group(family)].append(name)
@@ -74,7 +74,7 @@ def longest() -> float:
 
 
 def known(schedule: Schedule) -> OptimalityGap:
-    """What the page asks the solver for, from the optima above."""
+    """The answer of the solver for the page, taken from the optima above."""
     return replace(found, optimum=OPTIMA.get(schedule.name)) if (found := optimality_gap(schedule, COSTS)).optimum is None else found
 
 
@@ -125,7 +125,7 @@ class Table(HTMLParser):
             self.links.append(dict(attrs)["href"] or "")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Nothing inside: a path of a drawing."""
+        """Do nothing: such an element, the path of a drawing, has no text."""
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag

@@ -17,7 +17,7 @@ BATCH = simulate(SCHEDULE, Costs(forward=[[1], [2]], backward=2))
 
 
 class BrokenRepr:
-    """An object that cannot even be shown."""
+    """An object whose ``repr`` and ``str`` raise an error."""
 
     def __repr__(self) -> str:
         raise RuntimeError("no repr")
@@ -86,13 +86,13 @@ def outcome(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
             return function(*arguments, **named)
         except HybridLabError as why:
             sentence = str(why)
-    assert len(sentence) > 15, "a refusal says what is wrong"
-    assert len(sentence) < 3000, "a refusal is read by people"
+    assert len(sentence) > 15, "an error says what is wrong"
+    assert len(sentence) < 3000, "people must be able to read an error"
     return None
 
 
 def refused_and_unchanged(make: Callable[..., Any], name: str, value: Any, code: str, *words: str) -> None:
-    """Hold that a view refuses a value with this code and these words, set later or shown from the start, and stays as it is."""
+    """Assert that a view refuses a value with this code and these words, set later or shown from the start, and keeps its state."""
     view = make()
     before = repr(view)
     with refusal(code, *words):

@@ -46,7 +46,7 @@ class Setting:
         )
 
     def hop(self, sender: int, receiver: int) -> float:
-        """What a message takes; nothing on one device."""
+        """The time of a message; 0 within one device."""
         if sender == receiver:
             return 0.0
         return self.p2p if self.between is None else self.between[sender][receiver]
@@ -88,7 +88,7 @@ def partners(schedule: Schedule) -> dict[Node, Node]:
 
 
 def inputs(node: Node, stages: int, every: Iterable[Node] | Mapping[Node, object]) -> list[Node]:
-    """What must have ended before ``node``: its own forward or input gradient, and the neighbour stage's output."""
+    """The operations that must end before ``node`` starts: its own forward or input gradient, and the neighbour stage's operation."""
     kind, stage, microbatch = node
     if kind == "F":
         return [("F", stage - 1, microbatch)] if stage > 0 else []

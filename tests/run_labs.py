@@ -49,7 +49,7 @@ def check(labs: Iterable[Path]) -> int:
     runs = {}
     for path, lab in executed({path: nbformat.read(path, as_version=4) for path in labs}):
         print(f"{path.name} has {'stopped' if isinstance(lab, LabError) else 'run'}", flush=True)
-        runs[path] = lab.lab if isinstance(lab, LabError) else lab  # the cell that failed is told by its output
+        runs[path] = lab.lab if isinstance(lab, LabError) else lab  # the output shows which cell failed
     settings = ("-c", str(ROOT / "pyproject.toml"), "--override-ini=addopts=")  # which leave nbval out
     return int(pytest.main(["-q", *settings, *map(str, runs)], plugins=[Judge(runs)]))
 

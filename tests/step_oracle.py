@@ -18,7 +18,7 @@ Time = tuple[Fraction, Fraction]
 
 @dataclass
 class Log:
-    """What the loop saw."""
+    """The start and the end of everything that the loop ran."""
 
     ops: dict[tuple[Rank, Node], Time] = field(default_factory=dict)
     rings: dict[int, Time] = field(default_factory=dict)  # stage -> start and end of its ring
@@ -121,7 +121,7 @@ class Step:
         return all((replica, node) in ended for replica in range(self.replicas) for node in nodes)
 
     def _turn_of(self, stage: int) -> tuple[int, int]:
-        """The place of a stage in the order of the rings: first by what its holders run until they are done with it, then by its number."""
+        """The sort key of a stage in the order of the rings: the latest position of its operations on any device, then its number."""
         return max(place for order in self.orders for place, node in enumerate(order) if node[1] == stage), stage
 
     def _start_ring(self, log: Log, now: int, stage: int) -> bool:

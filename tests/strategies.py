@@ -29,7 +29,7 @@ class Size:
 
 
 def supported(name: str, devices: int, microbatches: int) -> tuple[int, int]:
-    """These devices and microbatches; where the schedule refuses them, one device more, then the next microbatches that it supports."""
+    """These numbers if the schedule supports them; otherwise one device more, and then the next number of microbatches that it supports."""
     family = REGISTRY[name]
     devices += family.bidirectional * devices % 2
     return devices, next(more for more in count(microbatches) if family.refusal(devices, more, family.fewest_chunks) is None)
@@ -46,7 +46,7 @@ def sizes(draw: st.DrawFn, name: str | None = None) -> Size:
     if family.whole_groups:
         microbatches = devices * draw(st.integers(1, max(1, min(3, most // devices))))
     else:
-        least = family.min_microbatches_per_device * devices // family.copies  # the copies are fed in turn
+        least = family.min_microbatches_per_device * devices // family.copies  # each copy gets an equal share of the microbatches
         microbatches = family.copies * draw(st.integers(max(1, least), max(12 // family.copies, least + 2)))
     return Size(name, devices, microbatches, chunks)
 

@@ -1,4 +1,4 @@
-"""Tables of sweeps for tests of what draws them: their numbers are made up, and told apart by their digits."""
+"""Tables of sweeps for tests of figures and views. The numbers are invented, and every row has different ones."""
 
 from collections.abc import Iterable
 from itertools import product
@@ -22,7 +22,7 @@ def makespan(line: int, devices: int, p2p: float) -> float:
 
 
 def bubble_ratio(line: int, devices: int, p2p: float) -> float:
-    """Zero for the last line where nothing is sent in time: a logarithmic axis has no place for it."""
+    """Zero for the last line at latency 0: a logarithmic axis cannot show this value."""
     return 0.0 if (line, p2p) == (3, 0) else (10 * line + devices + p2p) / 100
 
 

@@ -1,4 +1,4 @@
-"""The example of CONTRIBUTING, "Add a schedule", is found by all that reads the registry, and nothing else is changed for it."""
+"""The example "Add a schedule" of CONTRIBUTING: everything that reads the registry finds it, without any other change."""
 
 import doctest
 import re
@@ -28,7 +28,7 @@ DEFINITION = re.compile(r"import |from |@register|def ")
 
 @pytest.fixture(autouse=True, params=["first", "last"])
 def added(request: pytest.FixtureRequest, families: dict[str, Family], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Register the rule of the guide, first or last of all, and put its closed form into the library."""
+    """Register the rule of the guide as the first or the last schedule, and put its closed form into the library."""
     families.pop(NAME, None)
     others, names = dict(families), dict[str, Any]()
     for example in doctest.DocTestParser().get_examples(SECTION):

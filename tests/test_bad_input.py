@@ -181,7 +181,7 @@ def test_register(name: Any, texts: Any, placement: Any, fewest: Any, step: Any,
     named |= {"fewest_chunks": fewest, "chunk_step": step, "whole_groups": groups}
     add = outcome(register, name, **named)
     if add is None or len(name) > 100:
-        return  # a name of thousands of letters is asked for by its author alone
+        return  # only the author of a schedule with such a long name would ask for it
     try:
         assert outcome(add, lambda devices, microbatches, chunks: slots) is not None
         outcome(build, name, 1, 2)

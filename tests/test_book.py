@@ -164,7 +164,7 @@ def test_a_page_that_changed_is_built_as_the_whole_site_is(tmp_path: Path) -> No
     def built() -> dict[str, str]:
         subprocess.run([Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q"], cwd=tmp_path, check=True)
         pages = {name: (tmp_path / f"_build/html/{name}.html").read_text(encoding="utf-8") for name in ("first", "second", "every")}
-        return {name: re.sub(r"\?v=\w+", "", page) for name, page in pages.items()}  # a file's version, known where it was there before
+        return {name: re.sub(r"\?v=\w+", "", page) for name, page in pages.items()}  # the version of a file, which only later builds know
 
     files = {
         "_config.yml": CONFIG.format(folder=Path(finish.__file__).parent.as_posix()),

@@ -50,7 +50,7 @@ def test_no_schedule_of_the_registry_beats_its_bound(name: str, data: st.DataObj
     orders, chunks = nodes(schedule), schedule.chunks
     bound = lower_bound(schedule, setting.costs())
     assert bound <= float(makespan(schedule, setting)) * ROUNDING
-    # Beside any full backward a forward could run, where there are pairs at all.
+    # If the schedule has pairs, a forward could run beside any full backward.
     full = [sum(kind == "B" for kind, _, _ in order) if schedule.pairs.size else 0 for order in orders]
     work = works(orders, setting, chunks)
     busy = [each - full[device] * setting.saved(device, chunks) for device, each in enumerate(work)]
@@ -85,7 +85,7 @@ def test_a_bound_that_is_too_high_would_be_caught(name: str, chunks: int) -> Non
 
 @given(name=st.sampled_from(["gpipe", "1f1b"]), devices=st.integers(1, 8), microbatches=st.integers(1, 20), data=st.data())
 def test_gpipe_and_1f1b_are_optimal_without_latency(name: str, devices: int, microbatches: int, data: st.DataObject) -> None:
-    """(M + K-1)(F + B), whatever F and B: the last device waits for the first forward and the step for the last backward."""
+    """The bound is (M + K-1)(F + B) for any F and B: the last device starts (K-1)F late and the step ends (K-1)B after its work."""
     forward, backward = (data.draw(st.integers(0, 40)) / 4 for _ in range(2))
     form = formulas.gpipe_makespan if name == "gpipe" else formulas.one_f_one_b_makespan
     costs = Costs(forward=forward, backward=backward)
@@ -106,7 +106,7 @@ def test_interleaved_is_optimal_without_latency(devices: int, groups: int, chunk
 
 @pytest.mark.parametrize(("devices", "groups"), [(2, 1), (2, 3), (4, 2), (6, 3)])
 def test_1f1b_waits_a_round_trip_for_every_group_of_microbatches(devices: int, groups: int) -> None:
-    """Its first device holds at most K microbatches: M/K lifetimes of K(F + B) + 2(K-1)C, then the last group's (K-1)(F + B)."""
+    """Device 0 holds at most K microbatches: M/K lifetimes of K(F + B) + 2(K-1)C pass, then (K-1)(F + B) of the last group."""
     bound = lower_bound(build("1f1b", devices, groups * devices), Costs(forward=1, backward=2, p2p=1.5))
     assert bound >= groups * (devices * 3 + 2 * (devices - 1) * 1.5) + (devices - 1) * 3
 
@@ -164,7 +164,7 @@ def test_microbatches_whose_backwards_are_split_differently() -> None:
 
 
 def test_overlapped_pairs_shorten_the_work_of_a_device_by_what_its_backwards_can_save() -> None:
-    """Four microbatches, F = 1, B = 2: 12 of work, of which each backward can save overlap * 1."""
+    """Four microbatches with F = 1 and B = 2 are 12 units of work; each backward can save overlap * 1."""
     for overlap, least in ((0.0, 12), (0.5, 10), (1.0, 8)):
         schedule, costs = build("1f1b", 1, 4), Costs(forward=1, backward=2)
         object.__setattr__(costs, "overlap", np.array([overlap]))

@@ -129,7 +129,7 @@ def test_all_reduces_at_10_ms_a_step() -> None:
 
 
 def test_a_ring_bound_by_its_bandwidth_does_not_grow_without_end() -> None:
-    """Of 20 ms with two replicas: S/B is 20 ms, and 40 ms are the limit."""
+    """The all-reduce takes 20 ms with two replicas: S/B is 20 ms, and the limit for many replicas is 2 S/B = 40 ms."""
     times = [step(replicas=each, link=Link(0.0, 80e6), gradient_bytes=1_600_000).all_reduce_time for each in (*REPLICAS, 64)]
     assert f"{joined(times[:3])} ms" in FIGURES[45]
     assert times[-1] == pytest.approx(40 * 63 / 64)

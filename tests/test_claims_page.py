@@ -67,7 +67,7 @@ def page() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def told(page: dict[str, Any]) -> dict[int, str]:
-    """What the page says was found, by claim."""
+    """The findings that the page shows, by claim."""
     return {row.claim.number: "; ".join(each.text for each in row.found) for table in page["tables"] for row in table.rows}
 
 
@@ -80,7 +80,7 @@ def reference() -> Iterator[tuple[int, str, str]]:
 
 
 def is_among(number: str, found: str) -> bool:
-    """Whether a number of ``found`` is this one to its digits."""
+    """Whether ``found`` has a number that equals ``number`` after rounding to the decimals of ``number``."""
     value, decimals = float(number.replace(",", "")), len(number.partition(".")[2])
     return any(abs(float(each.replace(",", "")) - value) <= 0.5001 * 10**-decimals for each in NUMBER.findall(found))
 
@@ -131,7 +131,7 @@ def test_rates_are_named_by_what_carries_them(told: dict[int, str]) -> None:
 
 @needs_reference
 def test_measured_rates_are_those_of_the_reference(page: dict[str, Any]) -> None:
-    """They are written in a cell, because nothing here measures a network."""
+    """The measured rates are typed into a cell, because no code here measures a network."""
     told = json.loads(REFERENCE.with_name("hardware.json").read_text(encoding="utf-8"))["fabric"]["achieved_8xA100_4xHDR"]
     low, high = re.match(r"([\d.]+) to ([\d.]+) GB/s", told).groups()  # type: ignore[union-attr]
     assert page["on_four_ports"] == (float(low) * 1e9, float(high) * 1e9)
@@ -194,7 +194,7 @@ PLANTED = {
     ),
     "a closed form that holds half": ("claim 52 .* (depends|right)", formulas, "peak_activations", lambda *_: 4.4),
     "a program that counts its scales": (
-        "claim 61 .* makes it right",
+        "claim 61 .* make it right",
         published, "simulator", lambda real=published.simulator, **how: replace(real(**how), scale_bytes=0),
     ),
     "a largest run of a tenth": ("claim (20|54) ", large_runs, "TABLE_1", large_runs.TABLE_1[:7]),
@@ -273,7 +273,7 @@ def test_findings_lead_to_their_claims() -> None:
 
 
 def test_cells_run_beside_the_labs_too() -> None:
-    """A reader copies them into a notebook there."""
+    """A reader may copy the cells into a notebook in the folder of the labs."""
     assert len(run_page("labs")["tables"]) == len(summed_up())
 
 

@@ -51,7 +51,7 @@ def entry(table: Mapping[str, Any], places: Mapping[str, int]) -> float:
 
 
 def shown(data: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:
-    """What a page computes from the tables by choosing, multiplying and adding."""
+    """The numbers that a page computes from the tables: it picks entries, multiplies them and adds them up."""
     places = {axis["name"]: axis["values"].index(setting[axis["name"]]) for axis in data["axes"]}
     places |= {name: int(entry(table, places)) for name, table in data["derived"].items()}
     found: dict[str, Any] = {
@@ -126,7 +126,7 @@ def test_what_is_shown_can_be_set_and_observed() -> None:
     explorer = whole()
     seen: list[Any] = []
     explorer.observe(lambda change: seen.append((change["name"], change["new"])), list(ClusterExplorer.SETTING))
-    explorer.set_state({"stages": 16, "recompute": "selective"})  # what a message from the page does
+    explorer.set_state({"stages": 16, "recompute": "selective"})  # as a message from the page does
     explorer.wire = WireFormat("INT8", block=256)
     assert seen == [("stages", 16), ("recompute", "selective"), ("wire", "INT8, block 256")]
     plan = Plan(8, 16, 16, microbatch=1, global_batch=1024, recompute="selective")

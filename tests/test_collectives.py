@@ -248,7 +248,7 @@ def test_the_mesh_of_the_published_configuration() -> None:
 
 
 def test_formats_keep_their_order() -> None:
-    """From the smallest error to the largest, on one set of gradients."""
+    """The formats are listed from the smallest error to the largest, on the same gradients."""
     values = gradients(8, 4096)
     wires = (FP32, FP16, BF16, WireFormat("INT8", block=64), INT8)
     off = [np.linalg.norm(ring_all_reduce(values, wire).values[0] - values.mean(axis=0)) for wire in wires]

@@ -115,7 +115,7 @@ def test_fp16_overflow_of_a_partial_sum() -> None:
         ring_all_reduce(values, FP16)
     assert ring_all_reduce(values, BF16).values[3, 5] == pytest.approx(3e4, rel=0.01)
     assert ring_all_reduce(values / 4, FP16).values[3, 5] == pytest.approx(7500, rel=0.01)
-    assert one_shot_all_reduce(values, FP16).values[3, 5] == pytest.approx(3e4, rel=0.01)  # it sends no partial sums
+    assert one_shot_all_reduce(values, FP16).values[3, 5] == pytest.approx(3e4, rel=0.01)  # one-shot sends no partial sums
 
 
 @each_all_reduce

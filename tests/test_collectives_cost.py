@@ -135,7 +135,7 @@ def test_adding_is_in_the_reduce_scatter() -> None:
 
 
 def test_one_ring_over_several_nodes_has_the_pace_of_its_slowest_link() -> None:
-    """In each step every rank sends to the next, and the messages of a step wait for each other; the ports of a node are taken together."""
+    """In each step every rank sends to the next, and a step ends with its last message. The ports of a node count as one fast port."""
     fast, slow = Link(3e-6, 300e9), Link(10e-6, 25e9)
     for group, groups, adapters in ((8, 4, None), (8, 4, 1), (4, 2, 2), (2, 8, 1), (8, 1, None), (1, 8, None), (1, 1, 1)):
         ranks, total = group * groups, 0.0

@@ -72,7 +72,7 @@ def test_casts_follow_the_law_with_their_roundoff(wire: WireFormat, ranks: int) 
     (8, FP16, ring_all_reduce, 1.9e-7),
 ])  # fmt: skip
 def test_the_figures_of_the_reference(ranks: int, wire: WireFormat, all_reduce: Any, printed: float) -> None:
-    """reference/collectives.md, error growth: measured there by another program."""
+    """The expected errors are in reference/collectives.md, section "error growth"; another program measured them."""
     assert measured(ranks, wire, all_reduce) == pytest.approx(printed, rel=0.05)
 
 
@@ -89,7 +89,7 @@ def test_long_tails_cost_more_and_blocks_mend_it() -> None:
 
 
 def test_correlated_gradients_lose_less() -> None:
-    """Their sum grows with the ranks, so the same errors are a smaller part of it. The error still grows with the ranks."""
+    """The sum of correlated gradients grows with the ranks, so the same errors are a smaller part of it. The NMSE still grows."""
     shared = gradients(1, SIZE, 9)
     few, many = (nmse(ring_all_reduce(values, INT8), values) for values in (normal(8) + shared, normal(64) + shared))
     assert few < measured(8, INT8)
@@ -101,7 +101,7 @@ def test_correlated_gradients_lose_less() -> None:
 
 
 def sums_of(wire: WireFormat, values: Any, residual: Any, average: bool) -> tuple[Any, Any]:
-    """The sum of all values to send, and the sum of all values received and kept."""
+    """The sum over all ranks before the all-reduce, residuals included, and the same sum after it."""
     result = ring_all_reduce(values, wire, average, rng=rng(), residual=residual)
     received = result.values[0].astype(np.float64) * (len(values) if average else 1)
     assert result.residual is not None
@@ -121,7 +121,7 @@ def test_nothing_is_lost_with_error_feedback(ranks: int, size: int, seed: int, w
 
 
 def means_of_many(wire: WireFormat, times: int, feedback: bool) -> Any:
-    """The error of the mean of the first 1, 2, ... all-reduces of the same gradient."""
+    """For t = 1, 2, ...: the error of the mean of the first t all-reduces of the same gradient."""
     values = gradients(4, 1000, 1)
     true, total = values.mean(axis=0, dtype=np.float64), np.zeros(1000)
     residual, generator = np.zeros((4, 1000)) if feedback else None, rng()
@@ -135,7 +135,7 @@ def means_of_many(wire: WireFormat, times: int, feedback: bool) -> Any:
 
 @pytest.mark.parametrize("wire", [FP16, BF16, INT8, WireFormat("INT8", block=64)], ids=str)
 def test_with_feedback_the_mean_of_many_all_reduces_converges_like_1_over_t(wire: WireFormat) -> None:
-    """t x the error is the sum of the residuals, which does not grow. Without feedback the error is the same each time."""
+    """t x the error is the sum of the residuals, and this sum does not grow. Without feedback the error stays the same."""
     off = means_of_many(wire, 128, feedback=True)
     times = np.arange(1, 129)
     assert (times * off).max() < 3 * off[0]

@@ -88,7 +88,7 @@ def test_errors_are_at_most_2_per_cent(ranks: int) -> None:
 @needs_reference
 @pytest.mark.parametrize("ranks", [pytest.param(each, marks=[] if each in (2, 8) else [pytest.mark.slow]) for each in RANKS])
 def test_errors_of_points_left_out(ranks: int) -> None:
-    """One size or one half of them is left out at a time. Sizes count alike (log), or in proportion to the range around them (even)."""
+    """Either one size or one half of the sizes is left out. All sizes count equally (log), or by the range around them (even)."""
     nbytes, seconds = measured(ranks)
     wide, places = np.gradient(nbytes), np.arange(nbytes.size)
 

@@ -187,7 +187,7 @@ def test_two_levels_round_less_often_than_one_ring() -> None:
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 8, 16])
 def test_the_time_of_a_ring_is_that_of_its_hops(ranks: int) -> None:
-    """The longest message of each step, and the adding in the reduce-scatter."""
+    """The time is the sum over the steps: the longest message of each, and in the reduce-scatter also the additions."""
     hops = ring_all_reduce(gradients(ranks, 24 * ranks)).hops
     adding = sum(int(hop.nbytes.max()) * 1e-10 for hop in hops if hop.phase == "reduce-scatter")
     steps = sum(LINK.latency + int(hop.nbytes.max()) / LINK.bandwidth for hop in hops)

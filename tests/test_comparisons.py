@@ -16,7 +16,7 @@ from hybridlab.course.published import large_runs
 DATA = Path(__file__).parent / "data"
 POINTS = json.loads((DATA / "sweeps.json").read_text())["points"]
 ORDERS = json.loads((DATA / "orders.json").read_text())["orders"]
-# what each comparison must keep: points, mean, worst; None where no bound is set
+# for each comparison: points, bound of the mean, bound of the worst error; None means no bound
 BOUNDS = {
     "orders of 9 schedules, operation by operation": (3827, None, 0.0),
     "makespans of the eight sweeps": (540, None, 1e-9),
@@ -73,7 +73,7 @@ def test_threads_are_within_three_per_cent() -> None:
 def test_rows_of_the_page_have_both_errors_and_the_verdict(
     every_comparison: dict[str, Comparison], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(DATA.parents[1] / "book")  # its folder, where it reads the reference
+    monkeypatch.chdir(DATA.parents[1] / "book")  # the page reads the reference from its own folder
     monkeypatch.setattr(comparisons, "threads", lambda: compared("threads", "here", [1.0], [1.0]))
     blocks = Path("trust.md").read_text(encoding="utf-8").split("```{code-cell}")[1:]
     cells = [block.split("\n```")[0].split("\n---\n")[-1] for block in blocks]
@@ -93,7 +93,7 @@ def test_rows_of_the_page_have_both_errors_and_the_verdict(
 
 
 def test_each_run_left_out_by_a_search_over_all_constants() -> None:
-    """For every run, the constant that is best for the nine others, from a grid with steps of 1e-5."""
+    """Each run is predicted with the constant that is best for the nine other runs, found on a grid with steps of 1e-5."""
     runs = large_runs.TABLE_1
     whole, half = (np.array([predict(run.model, run.plan, A100_80GB, efficiency=share).seconds for run in runs]) for share in (1.0, 0.5))
     grid = np.arange(0.7, 0.8, 1e-5)
@@ -110,7 +110,7 @@ def test_each_run_left_out_by_a_search_over_all_constants() -> None:
 
 
 def test_one_speed_for_all_by_hand() -> None:
-    """137 138 142 135 138 140 148 155 163 163: predicted and measured times are as measured and predicted TFLOP/s."""
+    """The printed TFLOP/s of the ten runs. Predicted time / measured time is measured TFLOP/s / predicted TFLOP/s."""
     printed = [137, 138, 142, 135, 138, 140, 148, 155, 163, 163]
     errors = [speed / ((sum(printed) - speed) / 9) - 1 for speed in printed]
     assert comparisons.one_speed() == pytest.approx(errors, rel=1e-12)
@@ -157,7 +157,7 @@ def test_errors_are_signed_and_those_of_the_prediction() -> None:
     assert comparisons.errors([]).size == 0
 
 
-# What differs is found
+# Differences are found
 
 
 def test_a_wrong_operation_a_missing_line_and_a_missing_operation_are_counted() -> None:

@@ -67,7 +67,7 @@ def test_errors_of_all_reduces_are_those_written_down() -> None:
 
 @needs_vtrain
 def test_every_measured_plan_fits_in_memory() -> None:
-    """They ran, so it would be wrong to refuse any of them."""
+    """The plans really ran, so it would be wrong to refuse any of them."""
     for model, plan, _ in iterations():
         assert memory(model, plan).total <= A100_80GB.memory
 

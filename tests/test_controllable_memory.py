@@ -11,7 +11,7 @@ from cases import in_turn
 from hybridlab import Costs, Schedule, Timeline, build, simulate
 from hybridlab.schedules.controllable_memory import building_block
 
-EQUAL = Costs(forward=2, backward=4)  # forward, input gradient and weight gradient alike: one unit a chunk
+EQUAL = Costs(forward=2, backward=4)  # forward, input gradient and weight gradient of a chunk take one unit each
 PERIOD = 6
 PARTS = {"v-half": 2, "v-min": 3}
 PEAK = {"v-half": lambda k: -(-(k + 2) // 2), "v-min": lambda k: (k + 4) // 3}  # closed_forms.md, from the paper

@@ -1,4 +1,4 @@
-"""The error explorer has the errors of an all-reduce that is run in another way, beside a law from papers, and draws exactly these."""
+"""The error explorer draws errors that agree with another run of the all-reduce and with a formula from papers."""
 
 import json
 import re
@@ -196,7 +196,7 @@ def test_what_is_shown_can_be_set_and_observed() -> None:
     assert explorer.formats == ["FP16", "INT8"], "in the order of the picture"
     seen: list[Any] = []
     explorer.observe(lambda change: seen.append((change["name"], change["new"])), list(ErrorExplorer.SETTING))
-    explorer.set_state({"ranks": 8, "formats": []})  # what a message from the page does
+    explorer.set_state({"ranks": 8, "formats": []})  # as a message from the page does
     explorer.formats = (BF16, "INT8")
     assert seen == [("ranks", 8), ("formats", []), ("formats", ["BF16", "INT8"])]
     assert "shows BF16, INT8; both, Laplace, 8 ranks" in repr(explorer)

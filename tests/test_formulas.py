@@ -63,7 +63,7 @@ def test_1f1b_with_latency(devices: int, groups: int, forward: float, backward: 
 @many
 @given(devices, groups, st.integers(2, 5), times, times, st.sampled_from([0.0, 0.1, 0.5, 0.99]))
 def test_interleaved(devices: int, groups: int, chunks: int, forward: float, backward: float, part: float) -> None:
-    """With latency up to the shorter of a chunk's forward and backward."""
+    """The latency is at most the shorter of a chunk's forward and backward."""
     p2p = part * min(forward, backward) / chunks
     sizes = devices, groups * devices, chunks
     timeline = run("interleaved", sizes, forward, backward, p2p=p2p)
@@ -81,7 +81,7 @@ def test_hanayo(devices: int, groups: int, chunks: int, forward: float) -> None:
 @many
 @given(devices, microbatches, times, times, st.sampled_from([0.0, 0.1, 0.5, 1.0]))
 def test_eager_1f1b(devices: int, microbatches: int, forward: float, backward: float, part: float) -> None:
-    """With latency up to half of a forward and a backward."""
+    """The latency is at most half of a forward and a backward."""
     p2p = part * (forward + backward) / 2
     timeline = run("eager-1f1b", (devices, microbatches), forward, backward, p2p=p2p)
     assert timeline.makespan == equal(formulas.eager_one_f_one_b_makespan(devices, microbatches, forward, backward, p2p))
@@ -142,9 +142,9 @@ def test_zb_v(devices: int, more: int, forward: float, input_gradient: float, we
     ("name", "chunks", "published"),
     [
         ("zb-h1", (), lambda f, i, w: f + i - w),  # Qi et al., arXiv 2401.10241, Table 2
-        ("zb-h2", (), lambda f, i, w: f + f + i - 2 * w),  # the same, of one device; the last starts K-1 forwards late
+        ("zb-h2", (), lambda f, i, w: f + f + i - 2 * w),  # the same for one device; the last starts K-1 forwards late
         ("interleaved-zb", (2,), lambda f, i, w: (f + i - w) / 2),
-        ("zb-v", (), lambda f, i, w: f / 2),  # sec. 6: none on any device; the last starts K-1 forwards of a chunk late
+        ("zb-v", (), lambda f, i, w: f / 2),  # sec. 6: no device idles, but the last starts K-1 forwards of a chunk late
     ],
 )
 def test_the_bubbles_of_the_papers_where_all_parts_take_the_same(name: str, chunks: tuple[int, ...], published: Any) -> None:
@@ -174,7 +174,7 @@ def test_the_bubble_of_gpipe_and_1f1b_is_the_same(devices: int, microbatches: in
 @many
 @given(devices, microbatches, times, times, times)
 def test_peak_activations(devices: int, microbatches: int, forward: float, backward: float, p2p: float) -> None:
-    """For any costs, because the order alone decides."""
+    """The peaks hold for any costs, because only the order decides."""
     for name in ("gpipe", "1f1b", "eager-1f1b", "looped-bfs", "zb-h1", "zb-h2", "zb-v"):
         peaks = run(name, (devices, microbatches), forward, backward, p2p=p2p).peak_activations
         for device, peak in enumerate(peaks.tolist()):
@@ -240,7 +240,7 @@ def test_chimera_has_the_published_bubble_ratio(devices: int, ratio: int, groups
 @many
 @given(halves, groups, times, times)
 def test_groups_of_chimera_that_share_no_slot_wait_for_each_other(half: int, groups: int, forward: float, backward: float) -> None:
-    """The order of one group is repeated for every group, each 2K slots of two halves after the one before."""
+    """Every group has the order of the first one and starts 2K slots after the group before it; here a slot counts as two."""
     family, devices = REGISTRY["chimera"], 2 * half
     one = family.rule(devices, devices, 1)
     slots = np.concatenate([np.where(one < 0, -1, one + 4 * devices * group) for group in range(groups)], axis=2)

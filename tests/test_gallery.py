@@ -92,13 +92,13 @@ def test_a_schedule_registered_later_is_on_the_page(fresh: Callable[[Family], No
     fresh(Family("new_one v2", "New *one*", one_f_one_b, "device d waits D-1-d turns <for> [nothing], in-place", "A paper"))
     filled = page()
     place = len(groups()["One chunk a device"]) - 1
-    assert rows(filled)[place][:1] == ["New *one*"]  # the last of its group
+    assert rows(filled)[place][:1] == ["New *one*"]  # it is the last row of its group
     assert table(filled).links[place] == "#schedule-new-one-v2"
     part = sections(filled)["schedule-new-one-v2"]
     assert part.startswith(
         "### New \\*one\\*\n\nDevice *d* waits *D*\N{MINUS SIGN}1\N{MINUS SIGN}*d* turns \\<for\\> \\[nothing\\], in-place.\n"
     )
-    assert "- **Makespan:** 33 by the clock, 33 by the closed form" in part  # the rule is that of 1F1B
+    assert "- **Makespan:** 33 by the clock, 33 by the closed form" in part  # it has the rule of 1F1B
     assert part.count("A paper.") == 1
 
 
@@ -106,14 +106,14 @@ def test_a_schedule_registered_later_is_on_the_page(fresh: Callable[[Family], No
 def test_a_schedule_made_by_register_is_on_the_page_too() -> None:
     register("mine", title="Mine", summary="as 1F1B", source="nowhere")(lambda *size: one_f_one_b(*size))
     part = sections(page())["schedule-mine"]
-    assert "- **Makespan:** 33.\n" in part  # no closed form bears its name
+    assert "- **Makespan:** 33.\n" in part  # no closed form has its name
     assert "- **Bubble ratio:** 0.273.\n" in part
     assert "{cite}" not in part
 
 
 @dataclass(frozen=True)
 class Odd(Family):
-    """A family that runs on odd numbers of devices alone."""
+    """A family that runs only on odd numbers of devices."""
 
     most: int = 100
 

@@ -145,7 +145,7 @@ def test_every_refusal_has_a_code(path: Path) -> None:
 
 
 def test_no_two_functions_or_classes_of_modules_share_a_name() -> None:
-    """A reader who looks a name up finds one thing. What Python itself calls, such as ``__getattr__``, is no name to look up."""
+    """A search for a name then finds one definition. Names that Python itself calls, such as ``__getattr__``, do not count."""
     where: dict[str, list[str]] = {}
     for path in SOURCES:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -162,7 +162,7 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def test_importing_the_library_loads_numpy_alone() -> None:
-    beyond_numpy = loaded_by("import hybridlab") - loaded_by("import numpy.random")  # which numpy loads when its Generator is named
+    beyond_numpy = loaded_by("import hybridlab") - loaded_by("import numpy.random")  # numpy loads it at the first use of Generator
     assert {name for name in beyond_numpy - set(sys.stdlib_module_names) if not name.startswith("_")} == {"hybridlab"}
 
 

@@ -31,7 +31,7 @@ def grid(**columns: list[Any]) -> Any:
     [
         ({"devices": [1, 2, 4], "microbatches": [2, 4, 8]}, "devices", []),
         ({"devices": [1, 1, 2, 2], "p2p": [0, 4, 0, 4]}, "devices", ["p2p"]),
-        ({"a": [1, 1, 2, 2], "b": [5, 5, 7, 7], "c": [0, 1, 0, 1]}, "c", ["a"]),  # a and b fix each other: the first stays
+        ({"a": [1, 1, 2, 2], "b": [5, 5, 7, 7], "c": [0, 1, 0, 1]}, "c", ["a"]),  # a and b follow from each other: the first one stays
         ({"fine": [1, 2, 3, 4], "x": [1, 2, 1, 2], "coarse": [0, 0, 1, 1]}, "x", ["coarse"]),  # fewer values make the better control
         ({"x": [1, 2, 1, 2], "c": [0, 0, 1, 1], "d": [3, 3, 3, 3]}, "x", ["c"]),
         ({"x": [1, 2], "times": [[1, 2], [2, 3]]}, "x", []),

@@ -18,11 +18,11 @@ from hybridlab.engines import run_threads
 
 NEIGHBOURS = [
     name for name in REGISTRY if name not in ("interleaved", "looped-bfs", "interleaved-zb")
-]  # no stage follows from last to first
+]  # in these no message goes from the last device to the first
 
 
 def test_by_hand() -> None:
-    """One microbatch over three devices: 3 x (1 + 2), and each link there and back, 2 x (1 + 5)."""
+    """One microbatch on three devices takes 3 x (1 + 2), and its messages take 2 x (1 + 5): each link is used twice."""
     costs = Costs(forward=1, backward=2, p2p_between=[1, 5])
     run = simulate(build("1f1b", 3, 1), costs)
     assert run.makespan == 9 + 2 * (1 + 5)
@@ -30,7 +30,7 @@ def test_by_hand() -> None:
 
 
 def test_a_matrix_has_the_sender_in_its_rows() -> None:
-    """There 1 and 5, back 2 and 7."""
+    """The forward messages take 1 and 5, the backward messages 2 and 7."""
     costs = Costs(forward=1, backward=2, p2p_between=[[0, 1, 9], [2, 0, 5], [9, 7, 0]])
     run = simulate(build("1f1b", 3, 1), costs)
     assert run.start.tolist() == [0, 22, 2, 18, 8, 9]

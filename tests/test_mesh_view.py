@@ -1,4 +1,4 @@
-"""The mesh view agrees with the published layout and with counting, refuses with sentences, and prints the same text in every run."""
+"""The mesh view agrees with the published layout and with counting, refuses bad values, and prints the same text in every run."""
 
 import contextlib
 import json
@@ -32,7 +32,7 @@ def entry(stages: int, replicas: int, microbatches: int = 6) -> Entry:
 
 
 def neighbours(stages: int, replicas: int) -> dict[str, set[tuple[int, int]]]:
-    """Who sends to whom, by rolling an array of ranks, which shares nothing with Mesh."""
+    """The pairs of sender and receiver, found by rolling an array of ranks, without any code of ``Mesh``."""
     ranks = np.arange(stages * replicas).reshape(replicas, stages)
     pairs = list(zip(ranks[:, :-1].ravel().tolist(), ranks[:, 1:].ravel().tolist(), strict=True))
     ring = zip(ranks.ravel().tolist(), np.roll(ranks, -1, axis=0).ravel().tolist(), strict=True)
@@ -74,7 +74,7 @@ def test_the_published_mesh_is_drawn_as_it_was_printed() -> None:
     assert [(rank, stage) for rank, (stage, _) in enumerate(found["places"])] == printed
     ring = [(sender, receiver) for kind, sender, receiver, _ in found["links"] if kind == "ring" and sender % 3 == 1]
     assert ring == [(1, 4), (4, 7), (7, 10), (10, 1)]
-    assert sum(count for kind, *_, count in found["links"] if kind == "ring") == 2160 / 30  # what the program counted, in messages
+    assert sum(count for kind, *_, count in found["links"] if kind == "ring") == 2160 / 30  # the program's bytes, in messages of 30
 
 
 @pytest.mark.parametrize(("stages", "replicas"), [(1, 1), (1, 4), (3, 1)])
@@ -132,7 +132,7 @@ def test_observers_follow_the_page() -> None:
     view = small()
     seen: list[tuple[str, int]] = []
     view.observe(lambda change: seen.append((change["name"], change["new"])), list(MeshView.SETTING))
-    view.set_state({"rank": 11, "stages": 3, "replicas": 4})  # what a message from the page does, in any order
+    view.set_state({"rank": 11, "stages": 3, "replicas": 4})  # as a message from the page does, in any order
     assert sorted(seen) == [("rank", 11), ("replicas", 4), ("stages", 3)]
 
 

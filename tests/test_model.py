@@ -68,7 +68,7 @@ def test_parameters_are_those_of_every_matrix_and_of_equation_2(model: Transform
 
 @given(model=shapes, batch=st.integers(1, 5000))
 def test_operations_of_a_step(model: Transformer, batch: int) -> None:
-    """Equation (3); without recomputation appendix A of Korthikanti et al.; selective computes the scores' products once more."""
+    """Full recomputation follows eq. (3), none follows appendix A of Korthikanti et al., selective adds two products with the scores."""
     s, layers, h = model.sequence, model.layers, model.hidden
     assert model.flops(batch, "full") == pytest.approx(eq_3(model, batch), rel=1e-12)
     none = 72 * batch * s * layers * h**2 * (1 + s / (6 * h) + model.vocabulary / (12 * layers * h))

@@ -1,4 +1,4 @@
-"""A schedule is found by its name whatever the case of the letters, and keeps the name of the registry."""
+"""A schedule is found by its name in any case of the letters, and keeps the name of the registry."""
 
 import pytest
 from cases import refusal

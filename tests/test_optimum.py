@@ -41,7 +41,7 @@ def test_it_finds_the_best_of_all_orders(case: tuple[Schedule, Setting, list[flo
     [("1f1b", 3, 6, 1, 0.25, 26.5), ("interleaved", 2, 4, 2, 0.25, 15), ("hanayo", 4, 4, 2, 0.25, 21), ("zb-h1", 4, 8, 1, 0.25, 30)],
 )
 def test_larger_sizes_that_are_proven_at_once(name: str, devices: int, microbatches: int, chunks: int, p2p: float, least: float) -> None:
-    """Values of a model of the problem without equal microbatches kept in order and without bounds, solved once."""
+    """The values of ``least`` come from a simpler model of the problem: it sets no order of equal microbatches and uses no bounds."""
     schedule, costs = build(name, devices, microbatches, chunks), Costs(forward=1, backward=2, p2p=p2p)
     best = optimum(schedule, costs)
     assert best.proven
@@ -95,7 +95,7 @@ def test_a_gap_with_time_to_search_is_to_the_optimum() -> None:
 
 
 def test_a_planted_bound_above_the_optimum_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The solver believes a bound of 14.25 and stops there; the order that takes 14, timed by the oracle, refutes it."""
+    """With a false bound of 14.25 the solver stops too early. An order that takes 14, timed by the oracle, shows the fault."""
     known, setting = optimum(HANAYO, UNEQUAL).schedule, Setting((1.0, 1.0), (2.0, 2.0), (0.5, 0.5), 0.0)
     monkeypatch.setattr("hybridlab.bound.exact.lower_bound", lambda *_: 14.25)
     assert optimum(HANAYO, UNEQUAL).bound > makespan(known, setting) == 14

@@ -42,7 +42,7 @@ def test_a_pair_can_be_given_as_a_tuple() -> None:
 
 @pytest.mark.parametrize(("overlap", "makespan", "busy"), [(0, 9, 6), (0.5, 8.5, 5.5), (1, 8, 5)])
 def test_a_pair_takes_its_two_times_less_what_overlaps(overlap: float, makespan: float, busy: float) -> None:
-    """By hand: 1F0 from 1 to 2, the pair from 2, 0B0 when it has ended; forward 1, backward 2."""
+    """By hand, with a forward of 1 and a backward of 2: 1F0 runs from 1 to 2, the pair starts at 2, and 0B0 starts when the pair ends."""
     timeline = simulate(PAIR, Costs(forward=1, backward=2, overlap=overlap))
     assert (timeline.makespan, timeline.busy.tolist()) == (makespan, [6, busy])
     assert timeline.start[5:7].tolist() == [2, 2]
@@ -171,7 +171,7 @@ def test_chimera_is_two_pipelines_in_each_others_gaps() -> None:
 
 @pytest.mark.parametrize(("devices", "microbatches"), [(2, 2), (4, 8), (6, 12), (8, 8)])
 def test_both_directions_of_chimera_and_dualpipe_are_alike(devices: int, microbatches: int) -> None:
-    """Seen from the other end, with the microbatches of the two directions exchanged, the schedule is the same."""
+    """The schedule stays the same if devices are numbered from the other end and the microbatches of the two directions are exchanged."""
     for name in ("chimera", "dualpipe"):
         microbatches = max(microbatches, 2 * devices) if name == "dualpipe" else microbatches
         schedule = build(name, devices, microbatches)
@@ -196,7 +196,7 @@ def test_dualpipe_is_dualpipe_v_with_its_chunks_as_directions(key: str) -> None:
 
 
 def test_pairs_are_where_the_paper_has_them() -> None:
-    """A forward of one direction beside a backward of the other; at 8 devices and 20 microbatches as in fig. 5."""
+    """Each pair has a forward of one direction and a backward of the other. With 8 devices and 20 microbatches it is fig. 5."""
     schedule = build("dualpipe", 8, 20)
     forwards, backwards = schedule.microbatch[schedule.pairs], schedule.microbatch[schedule.pairs + 1]
     assert (schedule.copy_of[forwards] != schedule.copy_of[backwards]).all()

@@ -124,12 +124,12 @@ def test_parts_add_up_and_none_is_below_zero(model: Transformer, plan: Plan, pro
 
 
 def pipelines(model: Transformer, plan: Plan) -> tuple[float, float]:
-    """Seconds of fill, steady state and drain: as predicted, and on the clock with the last device as much longer as its logits."""
+    """Seconds of fill, steady state and drain, predicted and simulated; the last device takes longer because of the logits."""
     time = predict(model, plan, A100_80GB, must_fit=False)
     count, others = plan.microbatches, plan.pipeline - 1
     last = (time.matmul + time.memory_traffic + time.tensor_parallel + time.point_to_point) / count
     stage = time.bubble / others * plan.chunks
-    backward = 0.7  # of both: the rule takes no note of how a microbatch's work is divided
+    backward = 0.7  # share of forward plus backward; the prediction does not depend on it
     each = np.array([stage] * others + [last])
     costs = Costs(forward=each * (1 - backward), backward=each * backward)
     schedule = build("interleaved" if plan.chunks > 1 else "1f1b", plan.pipeline, count, plan.chunks)
@@ -139,7 +139,7 @@ def pipelines(model: Transformer, plan: Plan) -> tuple[float, float]:
 @given(model=models, plan=plans.filter(lambda plan: plan.pipeline > 1))
 @examples(60)
 def test_fill_and_drain_are_those_of_the_clock(model: Transformer, plan: Plan) -> None:
-    """1F1B exactly; interleaved, whose last device is longer in its last chunk alone, within what one such microbatch takes."""
+    """1F1B agrees exactly. Interleaved 1F1B agrees within the time of one microbatch: only its last chunk has the logits."""
     predicted, simulated = pipelines(model, plan)
     if plan.chunks == 1:
         assert predicted == pytest.approx(simulated, rel=1e-9)
@@ -193,7 +193,7 @@ def test_runs_faster_than_the_peak_are_refused_by_their_place() -> None:
 
 @pytest.mark.parametrize("seconds", [1e12, 1e200])
 def test_runs_that_no_efficiency_explains_are_refused(seconds: float) -> None:
-    """They would calibrate to an efficiency of zero, and predict refuses that."""
+    """These runs would give an efficiency of zero, which predict refuses."""
     model, plan, _ = RUNS[0]
     with refusal("too-slow", f"{seconds:g}"):
         calibrate([(model, plan, seconds)], A100_80GB)
@@ -213,7 +213,7 @@ def test_the_seconds_of_2022_make_the_gain_that_the_abstract_names() -> None:
     assert round(selective.model.parameters / 1e9) == 530
 
 
-# What cannot be
+# Impossible input
 
 
 FASTER = ("matmul_flops", "memory_bandwidth", "nvlink", "network")
@@ -320,15 +320,15 @@ def test_a_ring_over_nodes_is_never_faster_than_nvlink(profile: Profile, faster:
 
 @given(model=models, plan=plans)
 def test_memory_by_hand(model: Transformer, plan: Plan) -> None:
-    """16 bytes a parameter; the first stage holds most activations, the last fewer and the logits; the fuller of the two.
+    """16 bytes a parameter. The first stage holds the most activations, the last holds fewer and the logits. The larger sum counts.
 
-    How many each holds at once is counted on the clock, in whose orders the stages run.
+    The simulation counts how many activations each stage holds at once.
     """
     t, size, h = plan.tensor, plan.microbatch, model.hidden
     weights = model.layers / plan.pipeline * (12 * h * h + 13 * h) / t + (model.vocabulary / t + model.sequence) * h
     of_a_layer = model.layer_activation_bytes(size, t, plan.recompute, plan.sequence_parallel)
     whole = model.layer_activation_bytes(size, t, "none", plan.sequence_parallel)
-    again = whole - of_a_layer  # what the layer needs and has not kept
+    again = whole - of_a_layer  # activations that the layer must compute again
     schedule = build("interleaved" if plan.chunks > 1 else "1f1b", plan.pipeline, plan.microbatches, plan.chunks)
     peaks = simulate(schedule, Costs(forward=1, backward=2)).peak_activations
     logits = 6 * size * model.sequence * model.vocabulary / t

@@ -143,16 +143,16 @@ def test_comparisons_of_nothing(call: Any, told: str) -> None:
 
 
 @pytest.mark.parametrize(("model", "batch", "room"), [
-    (Transformer(6, 64, 8), 12, 80e9),  # anything fits: only what divides counts
+    (Transformer(6, 64, 8), 12, 80e9),  # every plan fits in memory, so only divisibility decides
     (Transformer(6, 4096, 4, sequence=8192), 12, 20e9),  # 2, 3 and 6 stages, as the tensor GPUs allow
-    (Transformer(6, 4096, 8, sequence=8192), 12, 17e9),  # of one sample a replica fewer activations are held than of twelve
+    (Transformer(6, 4096, 8, sequence=8192), 12, 17e9),  # with one sample a replica, fewer activations are held than with twelve
     (Transformer(5, 4096, 8), 30, 9e9),
     (Transformer(5, 4096, 8), 30, 1e9),  # nothing fits
     (Transformer(7, 2049, 3), None, 8e9),
     (Transformer(7, 4096, 8), None, 11e9),
 ])  # fmt: skip
 def test_a_search_advises_the_nearest_numbers_of_gpus_on_which_a_search_finds_a_plan(model: Transformer, batch: int, room: float) -> None:
-    profile, end = replace(A100_80GB, memory=room), 200  # without a batch of its own, every multiple of what holds the model does
+    profile, end = replace(A100_80GB, memory=room), 200  # without a given batch, every multiple of a number of GPUs that works also works
     outcomes = {gpus: found_or_advised(model, gpus, profile, batch) for gpus in range(1, end)}
     holds = [gpus for gpus, advice in outcomes.items() if not advice]
     assert room == 1e9 or 0 < len(holds) < end / 2
@@ -166,7 +166,7 @@ def test_a_search_advises_the_nearest_numbers_of_gpus_on_which_a_search_finds_a_
 
 
 def found_or_advised(model: Transformer, gpus: int, profile: Any, batch: int | None) -> str:
-    """Nothing where a plan fits, else what the search says to try."""
+    """An empty text if a plan fits, otherwise the advice in the error of the search."""
     try:
         return "" if search(model, gpus, profile, batch).found else "a search without a plan"
     except UnsupportedSize as why:

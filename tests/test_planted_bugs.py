@@ -32,7 +32,7 @@ SETTING = Setting((2.0, 3.0, 2.5, 2.0), (4.0, 5.0, 4.5, 4.0), (0.5, 0.25, 0.5, 0
 
 
 def timelines() -> Iterator[tuple[str, Timeline]]:
-    """A run of every schedule, with its size checked on the way."""
+    """Simulate every schedule of the registry and check that it has the size asked for."""
     for sizes in (SIZES, FEW):
         for name, size in sizes.items():
             schedule = build(name, *size)
@@ -41,7 +41,7 @@ def timelines() -> Iterator[tuple[str, Timeline]]:
 
 
 def every_check() -> None:
-    """What the property tests run."""
+    """Run all checks that the property tests run."""
     for _, timeline in timelines():
         for schedule_check in checks.SCHEDULE_CHECKS:
             schedule_check(timeline.schedule)
@@ -50,7 +50,7 @@ def every_check() -> None:
 
 
 def memory_within_the_closed_form() -> None:
-    """What the tests of the closed forms run, in short."""
+    """Run a short form of the tests of the closed forms."""
     for name, timeline in timelines():
         if name in ("gpipe", "1f1b", "zb-h1"):
             schedule = timeline.schedule
@@ -164,7 +164,7 @@ def unclamped(devices: int, microbatches: int, chunks: int) -> Any:
 
 
 def test_unclamped_warm_up(plant: Callable[..., None]) -> None:
-    """A warm-up of K-1-d forwards where there are fewer microbatches."""
+    """A warm-up of K-1-d forwards although there are fewer microbatches."""
     rule = registry._FAMILIES["1f1b"].rule
     right, wrong = (Schedule.from_slots("1f1b", make(4, 6, 1), range(4)) for make in (rule, unclamped))
     assert wrong.orders == right.orders, "where there are enough microbatches the bug does not show"
@@ -213,7 +213,7 @@ def test_activation_released_at_the_input_gradient(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("name", "placement"), [("interleaved", "folded"), ("hanayo", "looped")])
 def test_chunks_on_the_wrong_device(plant: Callable[..., None], name: str, placement: str) -> None:
-    """Interleaved chunks placed as if they were folded, and the other way round."""
+    """Interleaved chunks are placed as folded ones, and folded chunks as interleaved ones."""
     plant(name, placement=placement)
     caught(only(checks.stages_are_where_they_belong))
 
@@ -242,7 +242,7 @@ def test_a_message_to_the_same_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_overlapping_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A device that starts an operation as soon as its input is there, whatever else it runs."""
+    """A device starts an operation as soon as its input is there, even while it runs another one."""
     by_slot = simulation._by_slot
 
     def overlapping(*schedules: Any) -> Any:
@@ -255,7 +255,7 @@ def test_overlapping_operations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pairs_that_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two of an overlapped pair start when their own inputs are there."""
+    """Each operation of an overlapped pair starts when its own input is there, without waiting for the other's."""
     by_slot = simulation._by_slot
 
     def apart(*schedules: Any) -> Any:

@@ -47,7 +47,7 @@ EVERY_LOOK = ("1f1b", "zb-h1", "interleaved", "hanayo", "chimera", "dualpipe", "
 
 
 def alike(name: str) -> bool:
-    """Whether a timeline has nothing that the timelines of ``EVERY_LOOK`` lack; then it is a slow case."""
+    """Whether the timelines of ``EVERY_LOOK`` already show everything that this one shows; then its case is marked as slow."""
     schedule, _, size = name.partition(", ")
     return size in ("4 devices", "fewest") and schedule not in EVERY_LOOK
 
@@ -272,7 +272,7 @@ def test_texts_stay_on_the_page_and_clear_of_each_other(make: Callable[[], plot.
     x0, y0, x1, y1 = (boxes[:, [place]] for place in range(4))
     wide = np.minimum(x1, x1.T) - np.maximum(x0, x0.T)
     high = np.minimum(y1, y1.T) - np.maximum(y0, y0.T)
-    overlaps = (np.minimum(wide, high) > 1) & ~np.eye(len(boxes), dtype=bool)  # a pixel of two empty corners may meet
+    overlaps = (np.minimum(wide, high) > 1) & ~np.eye(len(boxes), dtype=bool)  # empty corners may overlap by a pixel
     assert not overlaps.any()
 
 

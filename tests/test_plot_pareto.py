@@ -67,7 +67,7 @@ def test_the_line_joins_those_that_no_other_beats_in_both(found: Search) -> None
     line = lines_of(plot.pareto(found))["front"]
     assert set(xy_of(line)) == unbeaten
     assert xy_of(line) == sorted(unbeaten)
-    assert line.get_drawstyle() == "steps-post"  # to the right of a plan its time can be had, until the next
+    assert line.get_drawstyle() == "steps-post"  # with more memory than a plan needs its time stays the best, up to the next plan
 
 
 @each

@@ -66,7 +66,7 @@ def test_a_figure_is_the_same_whatever_the_settings_of_matplotlib_and_changes_no
 
     usual = drawn()
     with mpl.style.context(style):
-        mpl.get_backend()  # found out when first asked for
+        mpl.get_backend()  # the first call finds the backend and changes the settings
         before = mpl.rcParams.copy()
         assert drawn() == usual
         assert mpl.rcParams == before

@@ -1,4 +1,4 @@
-"""Panels of a sweep: lines through the values of the table, gaps where there are none, one scale, and all of it in words."""
+"""Panels of a sweep: lines through the values of the table, gaps for missing values, one scale, and a description in words."""
 
 from typing import Any
 
@@ -130,7 +130,7 @@ def test_a_figure_is_the_same_each_time() -> None:
         ({"panels": "p2q"}, "unknown-name", ("'p2q'", "'p2p'")),
         ({"panels": "schedule"}, "unknown-name", ("'schedule'",)),
         ({"title": 3}, "not-text", ("title", "3")),
-        ({"unit": "ms"}, "removed-argument", ("panels()", "unit", "the unit is that of the sweep")),
+        ({"unit": "ms"}, "removed-argument", ("panels()", "unit", "the unit is set in the sweep")),
         ({"logarithmic": "p2p"}, "unknown-name", ("axis 'p2p'",)),
         ({"lines": 3}, "not-a-list", ("lines", "3")),
     ],

@@ -161,7 +161,7 @@ def test_arguments_are_never_changed_nor_kept(size: Size, data: st.DataObject) -
     for name, value in arguments.items():
         assert np.array_equal(value, before[name]), name
         if isinstance(value, np.ndarray):
-            value += 1  # the caller's arrays stay the caller's
+            value += 1  # changing the caller's arrays must not change the schedule
     assert np.array_equal(simulate(schedule, costs).start, start)
     for name, values in columns.items():
         assert np.array_equal(getattr(schedule, name), values), name

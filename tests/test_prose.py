@@ -26,12 +26,12 @@ PUBLIC += ("hybridlab.widgets", "hybridlab.course.tasks")
 def test_examples_of_the_page_run(
     page: str, families: dict[str, Family], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In registries without the schedules and tasks that the page registers, so that whoever tries an example can keep it."""
+    """The registries are emptied of the schedules and tasks that the page registers, so a reader's own copy of an example does no harm."""
     text = (ROOT / page).read_text(encoding="utf-8")
     for name in re.findall(r"@register\(\s+\.\.\.\s+\"(.+?)\"", text):
         families.pop(name, None)
     for key in re.findall(r"@task\(\s+\.\.\.\s+\"(.+?)\"", text):
-        monkeypatch.setitem(checking._TASKS, key, None)  # what is there now comes back at the end of the test
+        monkeypatch.setitem(checking._TASKS, key, None)  # the present task comes back at the end of the test
         monkeypatch.delitem(checking._TASKS, key)
     failed, tried = doctest.testfile(str(ROOT / page), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8")
     assert tried

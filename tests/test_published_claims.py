@@ -27,7 +27,7 @@ needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../s
 needs_sources = pytest.mark.skipif(not (SHARED / "sources").is_dir(), reason="needs ../shared/sources beside the repository")
 each_claim = in_turn("claim", CLAIMS.values())
 COUNTED = {75: r"^\d\t", 76: r"^\d+\t\d+\t\d\t\w"}  # the rows of the printed tables
-RUN = 7  # words in a row that nobody writes twice by chance
+RUN = 7  # so many equal words in a row are no coincidence
 
 
 @cache
@@ -140,7 +140,7 @@ def test_a_verdict_that_the_numbers_contradict_is_refused() -> None:
         (7, [found("", holds=True)], "right"),
         (4, [found("", holds=False)], "wrong"),
     ]:
-        with refusal("wrong-verdict", f"claim {number}", f"as {CLAIMS[number].verdict}", f"makes it {follows}"):
+        with refusal("wrong-verdict", f"claim {number}", f"as {CLAIMS[number].verdict}", f"make it {follows}"):
             judged(number, number, {number: values})
 
 

@@ -62,7 +62,7 @@ def test_each_chunk_ends_as_its_senders_own_gradient_divided(size: tuple[int, in
 
 
 def test_replicas_are_equal_and_wrong_by_about_three_standard_deviations() -> None:
-    """Of the mean gradient; three is the largest error of 360 numbers, the root mean square is sqrt((D-1)/D)."""
+    """In standard deviations of the mean gradient: the largest error of 360 numbers is 3, the root mean square is sqrt((D-1)/D)."""
     largest, usual = [], []
     for seed in range(20):
         own = gradients(size=360, seed=seed)
@@ -101,7 +101,7 @@ def test_one_chunk_later_the_error_is_that_of_float32() -> None:
 
 @needs_sources
 def test_the_program_itself_is_mended_by_one_chunk() -> None:
-    """Its weights after the step are 1 - 0.01 x the mean of the gradients that it drew; as printed they are not."""
+    """With this change, the weights after the step are 1 - 0.01 x the mean of the random gradients. Without it they are not."""
     draw = np.random.RandomState(5)
     drawn = np.zeros((12, 120), dtype=np.float32)
     for step, rank in product(range(8), range(12)):
@@ -115,7 +115,7 @@ def test_the_program_itself_is_mended_by_one_chunk() -> None:
 
 @given(sizes, st.sampled_from(["INT8", "FP16"]), st.integers(0, 6))
 def test_only_the_rank_that_sends_first_differs(size: tuple[int, int, int], mode: str, first: int) -> None:
-    """Encoding again changes only last bits: replicas differ because one rank keeps the values that the others round."""
+    """Encoding a second time changes only last bits. The replicas differ because one rank keeps values that the others get rounded."""
     ranks, width, seed = size
     own = gradients(ranks, ranks * width, seed)
     chunks = published.published_ring(own, mode, gather_from=first).values.reshape(ranks, ranks, width)

@@ -94,7 +94,7 @@ def test_a_run_of_any_size_equals_that_of_the_program(k: int, d: int, m: int, wi
 
 @needs_sources
 def test_the_events_are_those_of_the_second_program() -> None:
-    """It adds a gradient in all 8 steps where the first has 6, so that its replicas lie a little further apart."""
+    """The second program adds a gradient in 8 steps, the first one in 6, so that its replicas differ a little more."""
     theirs, printed = programs.run("event-timeline.txt", seed=0)
     run = simulator(seed=0)
     assert [(time, rank, event) for time, rank, _, event in run.events] == theirs.timeline
@@ -126,7 +126,7 @@ def test_the_bytes_leave_out_the_scales() -> None:
 
 
 def of_ones(size: int) -> float:
-    """Percent of the program's 300 points, seed 42, that a vector of ones puts on the side of its random vector."""
+    """The percentage of the program's 300 points (seed 42) that a vector of ones classifies in the same way as its random vector."""
     draw = np.random.RandomState(42)
     points, labelling = draw.standard_normal((300, size)), draw.standard_normal(size)
     return 100 * float(np.mean((points.sum(axis=1) > 0) == (points @ labelling > 0)))
@@ -242,7 +242,7 @@ def test_junk_is_refused_in_a_sentence(data: st.DataObject) -> None:
 
 
 def test_nothing_computes_with_what_was_published() -> None:
-    """Only the course and the widgets may compare it with what is right; the package itself makes it public."""
+    """Only the course and the widgets may use the published values, to compare them with right ones; the package exports them."""
     library = Path(hybridlab.__file__).parent
     for path in sorted(library.rglob("*.py")):
         room = path.relative_to(library).parts[0]

@@ -25,7 +25,7 @@ COUNTS = {
     "latency": 540,
     "imbalance": 450,
 }
-# Points on more than 4 devices at which a closed form is exact: a test that holds none of them fails.
+# The number of points on more than 4 devices at which a closed form is exact, so that the test cannot compare nothing.
 HELD = {
     "weak_scaling": 34,
     "strong_scaling": 34,
@@ -52,7 +52,7 @@ def test_there_are_2418_points_and_none_is_refused(tables: dict[str, Sweep]) -> 
 
 
 def key(row: Row) -> tuple[Any, ...]:
-    """Schedule, sizes and costs, whatever the columns are called; the weight gradient where the schedule has one."""
+    """The schedule, sizes and costs of a row, from any names of the columns; the weight gradient only if the schedule has one."""
     if "input_grad" in row:
         backward, weight = row["input_grad"] + row["weight_grad"], row["weight_grad"]
     else:
@@ -140,7 +140,7 @@ def test_large_sizes_equal_closed_forms_where_they_are_exact(tables: dict[str, S
 
 
 def test_each_sweep_has_the_settings_of_the_program(tables: dict[str, Sweep]) -> None:
-    """Read from its code, a set for each column."""
+    """The settings were read from the program's code; each column has a set of values."""
     d, c = {2, 4, 8, 16, 32}, {0, 4, 16}
     settings: dict[str, dict[str, set[Any]]] = {
         "weak_scaling": {"devices": d, "p2p": c},
@@ -171,7 +171,7 @@ def test_only_the_first_and_the_last_device_are_slower(tables: dict[str, Sweep])
 
 
 def test_the_settings_are_tidy_numbers(tables: dict[str, Sweep]) -> None:
-    """As people write them: 0.3 and not 0.1 + 0.2."""
+    """Values have few decimals: 0.3, and not 0.1 + 0.2."""
     given = ("recompute", "extra", "input_share", "forward", "backward", "p2p")
     for table in tables.values():
         values = [value for column in given if column in table.columns for cell in table.column(column) for value in each(cell, 1)]
@@ -187,7 +187,7 @@ def test_recomputing_lengthens_the_input_gradient_alone(tables: dict[str, Sweep]
 
 def test_the_program_refuses_interleaved_at_as_many_microbatches_as_devices(tables: dict[str, Sweep]) -> None:
     lacking = {name: sum(map(not_drawn, table)) for name, table in tables.items()}
-    # One size of strong scaling, four of the microbatches, five of the latency, each at every latency.
+    # One size of "strong_scaling", four of "microbatches" and five of "latency", each at every latency.
     assert lacking == {**dict.fromkeys(COUNTS, 0), "strong_scaling": 3, "microbatches": 4 * 3, "latency": 5 * 6}
     ran = next(row for row in tables["strong_scaling"] if not_drawn(row) and row["p2p"] == 0)
     assert ran["makespan"] == (32 + 31 / 2) * 37.5  # Narayanan et al., arXiv 2104.04473, sec. 2.2.2
@@ -195,7 +195,7 @@ def test_the_program_refuses_interleaved_at_as_many_microbatches_as_devices(tabl
 
 @each_sweep
 def test_what_is_drawn_is_there(tables: dict[str, Sweep], name: str) -> None:
-    """Panel, line and place on the axis name one row each, and the axis has several places."""
+    """For each panel, line and place on the axis there is one row, and the axis has several places."""
     published, table = SWEEPS[name], tables[name]
     assert {published.x, *published.panels, *published.lines, *published.y} <= set(table.columns)
     places = Counter(tuple(row[column] for column in (*published.panels, *published.lines, published.x)) for row in table)

@@ -29,7 +29,7 @@ def test_rooms_counted_one_by_one(name: str, kept: float) -> None:
 
 
 def rooms_are_right(schedule: Schedule, kept: float) -> None:
-    """Each stage and microbatch takes its own room, in a dict, while the device's operations run in turn."""
+    """A dict holds the memory of each stage and microbatch while the device's operations run one by one."""
     found = recomputed_peak(schedule, kept)
     for device, order in enumerate(schedule.orders):
         rooms: dict[tuple[int, int], float] = {}

@@ -1,4 +1,4 @@
-"""The sentences of refusals say what is wrong, in terms of the field, and what would work."""
+"""Error messages say what is wrong, in terms of the field, and what would work."""
 
 import json
 import math

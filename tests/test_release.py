@@ -146,7 +146,7 @@ def test_the_lock_is_complete(python: str) -> None:
 
 
 def test_a_gap_in_the_lock_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert missing("3.11") == set()  # reads what is installed, before the lock is another
+    assert missing("3.11") == set()  # checks the real lock; the next lines change it
     monkeypatch.setitem(LOCK, "overrides", Requirement('overrides==7.7.0 ; python_version < "3.11"'))
     monkeypatch.setitem(LOCK, "jinja2", Requirement("jinja2==1.0"))
     monkeypatch.delitem(LOCK, "wcwidth")
@@ -189,7 +189,7 @@ def test_sdist_and_wheel_hold_the_library_and_nothing_else(built: tuple[Path, Pa
 
 @pytest.mark.slow
 def test_the_examples_of_readme_run_from_the_wheel(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """They run outside this folder; `make wheel-check` runs them in environments with only numpy."""
+    """The examples run outside this folder; `make wheel-check` runs them in environments with only numpy."""
     target = tmp_path / "target"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target), str(built[1])]
     subprocess.run(install, check=True)

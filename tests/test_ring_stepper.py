@@ -1,4 +1,4 @@
-"""The ring stepper agrees with simple reasoning about a ring, refuses with sentences, and prints the same text in every run."""
+"""The ring stepper agrees with simple reasoning about a ring, refuses bad values, and prints the same text in every run."""
 
 import contextlib
 import json
@@ -47,13 +47,13 @@ def states(ring: Any, ranks: int) -> list[dict[str, Any]]:
 
 
 def summed(ranks: int, rank: int, chunk: int, hops: int) -> set[int]:
-    """The ranks whose numbers are in a chunk on a rank after some hops of a reduce-scatter: all ranks it has passed, if it is here."""
+    """The ranks whose numbers are in a chunk on a rank after some hops of a reduce-scatter: all that it passed on its way here."""
     way = (rank - chunk) % ranks
     return {(chunk + place) % ranks for place in range(way + 1)} if way <= hops else {rank}
 
 
 def gathered(ranks: int, rank: int, chunk: int, hops: int, begins: int, brings: set[int]) -> set[int]:
-    """The ranks in the chunk after some hops of an all-gather that begins on the rank ``begins`` with ``brings``."""
+    """The ranks in the chunk after some hops of an all-gather in which rank ``begins`` sends a sum over the ranks ``brings``."""
     reached = hops > 0 and 0 < (rank - begins) % ranks <= hops
     return brings if reached else summed(ranks, rank, chunk, ranks - 1)
 
@@ -129,7 +129,7 @@ def test_a_number_that_is_summed_twice_is_told() -> None:
 
 def test_a_part_of_a_sum_that_is_sent_beside_a_whole_one_is_told_as_it_was_sent() -> None:
     def swapping(values: Any) -> Any:
-        """Rank 1 adds rank 0's chunk 0, which makes it whole there; then both give each other their chunk 0."""
+        """Rank 1 adds chunk 0 of rank 0, so the sum on rank 1 is complete. Then the two ranks exchange their chunks 0."""
         values = np.array(values)
         half = values.shape[1] // 2
         added = values.copy()
@@ -179,7 +179,7 @@ def test_observers_follow_the_page() -> None:
     view = small()
     seen: list[tuple[str, int]] = []
     view.observe(lambda change: seen.append((change["name"], change["new"])), list(RingStepper.SETTING))
-    view.set_state({"step": 6, "ranks": 4})  # what a message from the page does, in any order
+    view.set_state({"step": 6, "ranks": 4})  # as a message from the page does, in any order
     assert sorted(seen) == [("ranks", 4), ("step", 6)]
 
 

@@ -12,7 +12,7 @@ SIZES = list(product((1, 2, 3, 4, 7), (1, 2, 3, 5, 7, 8, 14, 21)))
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_the_slots_of_a_rule_prove_its_order(name: str) -> None:
-    """Others would be checked op by op, in Python, and given new slots."""
+    """Slots that prove no order would make ``build`` check the operations one by one in Python and compute new slots."""
     family = REGISTRY[name]
     for devices, microbatches in SIZES:
         chunks = family.fewest_chunks + family.chunk_step
@@ -69,5 +69,5 @@ GOLDEN = {  # schedule, devices, microbatches: the order in the paper, written f
 
 @pytest.mark.parametrize("size", GOLDEN, ids=lambda size: "-".join(map(str, size)))
 def test_orders_are_those_of_the_papers(size: tuple[str, int, int]) -> None:
-    """Of schedules that the reference orders of tests/data do not have."""
+    """These schedules are missing from the reference orders in tests/data."""
     assert str(build(*size)) == GOLDEN[size]

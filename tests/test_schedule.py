@@ -115,8 +115,8 @@ BY_HAND = {  # sent by each device: the forwards and the gradients of every boun
     "zb-h1: nobody waits for a weight gradient": ([8, 16, 16, 8], ("zb-h1", 4, 8)),
     "interleaved, 2 chunks": ([24, 32, 32, 24], ("interleaved", 4, 8, 2)),
     "interleaved, 3 chunks": ([20, 20], ("interleaved", 2, 4, 3)),
-    "hanayo, 1 wave: none where the last device turns round": ([16, 32, 32, 16], ("hanayo", 4, 8, 2)),
-    "hanayo, 2 waves: nor where the first does": ([32, 64, 64, 32], ("hanayo", 4, 8, 4)),
+    "hanayo, 1 wave: no message at the turn on the last device": ([16, 32, 32, 16], ("hanayo", 4, 8, 2)),
+    "hanayo, 2 waves: no message at the turn on the first device either": ([32, 64, 64, 32], ("hanayo", 4, 8, 4)),
     "hanayo, one device": ([0], ("hanayo", 1, 8, 4)),
     "1f1b, one device": ([0], ("1f1b", 1, 8)),
 }
@@ -165,14 +165,14 @@ def test_a_schedule_survives_pickling(size: Size) -> None:
 
 
 def test_slots_need_not_be_the_earliest() -> None:
-    """Only their order counts."""
+    """Only the order of the slots counts."""
     slots = np.array([[[0, 7], [1, 30]], [[100, 200], [50, 60]]])
     assert str(Schedule.from_slots("mine", slots, [0, 1])) == "device 0: 0F0 0F1 0B0 0B1\ndevice 1: 1F0 1F1 1B0 1B1"
     assert str(Schedule.from_slots("mine", slots, [1, 0])).startswith("device 0: 1F0")
 
 
 def test_slots_that_prove_nothing_are_checked_operation_by_operation() -> None:
-    """The backward stands in an earlier slot than its source, and yet the order can run."""
+    """The backward has an earlier slot than its source, but the order can run."""
     slots = np.array([[[0], [1]], [[2], [9]]])
     assert str(Schedule.from_slots("mine", slots, [0, 1])) == "device 0: 0F0 0B0\ndevice 1: 1F0 1B0"
     with refusal("too-early", "device 0: [0B0] 0F0", kind=InvalidSchedule):

@@ -48,7 +48,7 @@ def report_step(microbatches: int = 8, costs: Costs = REPORT, **how: Any) -> Hyb
     return hybrid_step(build("1f1b", 2, microbatches), costs, 2, **({"ring_step": 20} | how))
 
 
-# The report's numbers, put right
+# The report's numbers, corrected
 
 
 def test_the_reports_total_and_its_speedup_put_right() -> None:
@@ -64,7 +64,7 @@ def test_the_reports_total_and_its_speedup_put_right() -> None:
 
 
 def test_twenty_ms_more_of_communication_lengthen_what_they_are_divided_by() -> None:
-    """Test 4: 60 of 1230 ms are 4.9 %, and the all-reduce alone is 3.3 %; the report has 60 of 1210."""
+    """Test 4 of the report: 60 of 1230 ms are 4.9 %, and 40 of 1210 ms are 3.3 %; the report divides 60 by 1210."""
     more = report_step(ring_step=30)
     assert (more.makespan, round(100 * more.communication_share, 1)) == (1230, 4.9)
     assert round(100 * report_step().communication_share, 1) == 3.3
@@ -129,7 +129,7 @@ def test_all_reduce_of_one_to_eight_replicas() -> None:
 
 @st.composite
 def steps(draw: st.DrawFn, name: str | None = None, most: int = 60) -> tuple[Size, oracle.Setting, int, dict[str, Any]]:
-    """A size with at most ``most`` operations a pipeline, costs of each device, replicas, and how the step is run."""
+    """A size with at most ``most`` operations in a pipeline, the costs of each device, the replicas, and other arguments of the step."""
     size = draw(sizes(name).filter(lambda size: 3 * size.devices * size.chunks * size.microbatches <= most))
     how = {"ring_step": draw(quarters), "optimiser": draw(quarters), "overlap": draw(st.booleans())}
     return size, draw(settings_of(size.devices, exact=True)), draw(st.integers(1, 4)), how
@@ -175,7 +175,7 @@ def rows_of(step: HybridStep, *kinds: str) -> list[dict[str, Any]]:
 
 
 def check_rings(step: HybridStep, overlap: bool) -> None:
-    """Each ring: 2 (ranks - 1) steps of all its ranks at once, after the stage's last backward on all of them, one at a time."""
+    """A ring has 2 (ranks - 1) steps, each on all its ranks at once, and starts after the stage's last backward on all of them."""
     mesh, schedule = step.mesh, step.timeline.schedule
     hops = rows_of(step, "reduce-scatter", "all-gather")
     ranks = mesh.replicas * schedule.copies
@@ -222,7 +222,7 @@ def check_chunks(step: HybridStep) -> None:
 
 
 def check_messages(step: HybridStep, setting: oracle.Setting) -> None:
-    """One send and one receive for each message, from the end of an operation until before the one that needs it."""
+    """Each message has one send and one receive, between the end of its operation and the start of the operation that needs it."""
     schedule = step.timeline.schedule
     ops = {(row["device"], row["op"]): row for row in rows_of(step, "F", "B", "I", "W")}
     sends, receives = rows_of(step, "send"), rows_of(step, "receive")
@@ -278,7 +278,7 @@ def test_messages_rings_and_optimisers_keep_to_the_rules(name: str, data: st.Dat
 @examples(12)
 @given(data=st.data(), slow=st.booleans())
 def test_the_step_equals_a_naive_loop_over_events(name: str, data: st.DataObject, slow: bool) -> None:
-    """Every time of it, exactly; also where each rank has its own speed."""
+    """All times are equal, exactly, also if each rank has its own speed."""
     size, setting, replicas, how = data.draw(steps(name, most=100))
     every = data.draw(settings_of(size.devices * replicas, exact=True)) if slow else setting
     equals_the_naive_loop(size.build(), every, replicas, how)
@@ -289,7 +289,7 @@ def test_the_step_equals_a_naive_loop_over_events(name: str, data: st.DataObject
 def test_rings_of_any_holders_keep_to_the_naive_loop_and_never_wait_in_a_circle(
     schedule: Schedule, data: st.DataObject, replicas: int
 ) -> None:
-    """Two or three copies on shifted devices: each ring shares some of its devices with others, so that rings wait for rings."""
+    """Two or three copies on shifted devices: rings share devices, so that some rings wait for other rings."""
     assert schedule.copies > 1
     setting = data.draw(settings_of(schedule.devices, exact=True))
     how = {"ring_step": data.draw(quarters), "optimiser": data.draw(quarters)}
@@ -298,7 +298,7 @@ def test_rings_of_any_holders_keep_to_the_naive_loop_and_never_wait_in_a_circle(
 
 
 def equals_the_naive_loop(schedule: Schedule, setting: oracle.Setting, replicas: int, how: dict[str, Any]) -> None:
-    """The setting names the devices of one pipeline or all ranks."""
+    """The setting has values for the devices of one pipeline, or for all ranks."""
     devices, chunks = schedule.devices, schedule.chunks
     row = {divmod(rank, devices): rank % len(setting.forward) for rank in range(devices * replicas)}
     durations = {(rank, kind): setting.duration(kind, place, chunks) for rank, place in row.items() for kind in "FBIW"}
@@ -327,7 +327,7 @@ def equals_the_naive_loop(schedule: Schedule, setting: oracle.Setting, replicas:
 @examples(30)
 @given(schedule=crossing_orders() | sizes().map(Size.build), overlap=st.booleans())
 def test_equal_schedules_have_equal_steps(schedule: Schedule, overlap: bool) -> None:
-    """The order of the rings follows from the orders alone, not from slots, which a schedule read from text numbers anew."""
+    """The order of the rings depends only on the orders, not on the slots: a schedule that is read from text gets new slots."""
     how: dict[str, Any] = {"ring_step": 0.75, "overlap": overlap}
     again = Schedule.parse(str(schedule), name=schedule.name)
     one, other = (hybrid_step(each, Costs(forward=1, backward=2, p2p=0.25), 2, **how) for each in (schedule, again))
@@ -342,7 +342,7 @@ def times_of(step: HybridStep, kind: str) -> list[tuple[int, float, float]]:
 
 
 def test_a_small_step_by_hand() -> None:
-    """K = 2, M = 1, D = 2: F = 1, B = 2, latency 0.5. Stage 1 is done at 4.5 and rings while stage 0 still computes."""
+    """K = 2, M = 1, D = 2: F = 1, B = 2, latency 0.5. Stage 1 ends at 4.5, and its ring runs while stage 0 still computes."""
     costs = Costs(forward=1, backward=2, p2p=0.5)
     step = hybrid_step(build("1f1b", 2, 1), costs, 2, ring_step=1, overlap=True, optimiser=3)
     ends = [(row["device"], row["op"], row["end"]) for row in rows_of(step, "F", "B")]
@@ -390,7 +390,7 @@ def test_a_pair_takes_its_own_time_on_every_rank() -> None:
 
 @pytest.mark.parametrize("name", ["gpipe", "1f1b"])
 def test_overlap_hides_nothing_where_the_first_stage_ends_last(name: str) -> None:
-    """Without latency the last backward of stage 0 is the last of all; its ring comes after it in any case."""
+    """Without latency the last backward of stage 0 is the last operation of the step, and the ring of stage 0 must come after it."""
     serial, beside = (hybrid_step(build(name, 4, 8), REPORT, 4, ring_step=20, overlap=each) for each in (False, True))
     assert serial.makespan == beside.makespan == 11 * 130 + 120
     first = [row["end"] for row in rows_of(beside, "all-gather") if row["stage"] == 3 and row["step"] == 2]
@@ -398,7 +398,7 @@ def test_overlap_hides_nothing_where_the_first_stage_ends_last(name: str) -> Non
 
 
 def test_chunks_let_part_of_the_ring_hide() -> None:
-    """Interleaved: the gradients of chunk 1 are done first, and their half of the ring runs beside the rest."""
+    """In interleaved 1F1B the gradients of chunk 1 are finished first, and their ring runs beside the remaining operations."""
     serial, beside = (hybrid_step(build("interleaved", 4, 8, 2), REPORT, 4, ring_step=20, overlap=each) for each in (False, True))
     assert serial.exposed_communication == serial.all_reduce_time == 120
     assert beside.exposed_communication == 60
@@ -449,7 +449,7 @@ def test_communication_is_free_unless_it_is_priced() -> None:
 
 
 def test_all_devices_idle_share_and_efficiency_are_one_whole() -> None:
-    """This holds without an optimiser, which every replica repeats: then one minus the efficiency is idle time."""
+    """The sum is 1 only without an optimiser, because every replica repeats the optimiser's work."""
     step = report_step()
     assert step.efficiency + step.timeline.bubble_ratio == pytest.approx(1)
 
@@ -499,7 +499,7 @@ WIRES = [FP32, FP16, BF16, INT8, WireFormat("INT8", block=256, scale="FP16"), Wi
 def test_a_ring_over_a_link(
     parameters: int, replicas: int, chunks: int, wire: WireFormat, latency: float, bandwidth: float, unit: str
 ) -> None:
-    """Its time is 2(D-1) messages of the largest piece, for each chunk; its bytes are the bytes of the packets."""
+    """For each chunk the ring takes 2(D-1) messages of the largest piece; its bytes are the bytes of the encoded packets."""
     schedule = build("1f1b", 2, 2) if chunks == 1 else build("interleaved", 2, 2, chunks)
     how = {"link": Link(latency, bandwidth), "gradient_bytes": 2 * parameters, "wire": wire}
     step = hybrid_step(schedule, Costs(forward=1, backward=2, unit=unit), replicas, **how)
@@ -539,7 +539,7 @@ def test_a_device_with_two_copies_moves_twice_the_gradients(wire: WireFormat, re
 
 @pytest.mark.parametrize("wire", WIRES, ids=str)
 def test_the_ring_of_a_step_sends_what_the_ring_on_arrays_sends(wire: WireFormat) -> None:
-    """Rank by rank, hop by hop: phase, step, sender, receiver, chunk and bytes."""
+    """Both have equal phases, steps, senders, receivers, chunks and bytes, for each rank and each hop."""
     values = np.random.default_rng(1).standard_normal((5, 23))
     ring = ring_all_reduce(values, wire, rng=np.random.default_rng(2))
     step = hybrid_step(build("1f1b", 1, 1), REPORT, 5, link=LINK, gradient_bytes=2 * 23, wire=wire)
@@ -567,7 +567,7 @@ def report_ring(replicas: int) -> HybridStep:
 
 @pytest.mark.parametrize("replicas", [2, 3, 8])
 def test_the_time_of_a_ring_is_that_of_the_collective(replicas: int) -> None:
-    """Where the pieces are equal, the step's ring takes what the cost formula of the ring says."""
+    """If all pieces are equal, the step's ring takes the time of the ring's cost formula."""
     link, nbytes = Link(5e-6, 25e9), 2 * 24_000
     step = hybrid_step(build("1f1b", 2, 2), REPORT, replicas, link=link, gradient_bytes=nbytes)
     assert step.all_reduce_time == pytest.approx(1000 * all_reduce_time("ring", replicas, nbytes, link))
@@ -637,7 +637,7 @@ time = usual_or_junk([0, 1, 2.5])
     overlap=usual_or_junk([False, True]),
 )
 def test_junk(schedule: Any, costs: Any, replicas: Any, ring_step: Any, optimiser: Any, overlap: Any) -> None:
-    """A step with sound times, or a sentence."""
+    """The result is a step with finite times, or an error of the library."""
     how = {"ring_step": ring_step, "optimiser": optimiser, "overlap": overlap}
     step = outcome(hybrid_step, schedule, costs, replicas, **how)
     if step is not None:
@@ -657,7 +657,7 @@ def test_a_step_shows_itself_in_a_line() -> None:
 
 
 def slow_first_replica() -> HybridStep:
-    """A step that every check looks at: stage 1 of replica 0 is slow, so that its ring waits for one replica of three."""
+    """A step for all checks: stage 1 of replica 0 is slow, so that its ring waits for one of three replicas."""
     forward = [1.0] * 9
     forward[1] = 3.0
     return hybrid_step(build("1f1b", 3, 4), Costs(forward=forward, backward=2, p2p=0.5), 3, ring_step=0.75, overlap=True, optimiser=2)
@@ -668,7 +668,7 @@ def checked(step: HybridStep) -> None:
 
 
 def changed(name: str, change: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A part of the step whose result is changed on the way."""
+    """A function of the step module with its result changed: a planted fault."""
     part = getattr(step_module, name)
     return lambda *arguments: change(part(*arguments))
 

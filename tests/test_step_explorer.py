@@ -37,7 +37,7 @@ def small(**changes: Any) -> StepExplorer:
 
 @cache
 def common() -> StepExplorer:
-    """One for all tests that leave it as it is."""
+    """One explorer for all tests that do not change it."""
     return small()
 
 
@@ -156,7 +156,7 @@ def test_bars_stand_where_a_naive_loop_over_events_puts_them(overlap: bool, name
 def test_each_piece_goes_once_around_and_is_then_handed_on(replicas: int) -> None:
     rounds = StepExplorer("gpipe", 1, replicas, 1, overlap=False).data["rounds"][str(replicas)]
     assert [hop["kind"] for hop in rounds] == ["reduce-scatter"] * (replicas - 1) + ["all-gather"] * (replicas - 1)
-    held = {(rank, piece): {rank} for rank in range(replicas) for piece in range(replicas)}  # whose gradients are in it
+    held = {(rank, piece): {rank} for rank in range(replicas) for piece in range(replicas)}  # the ranks in each sum
     for hop in rounds:
         messages = [(held[rank, piece], to, piece) for rank, (piece, to) in enumerate(zip(hop["piece"], hop["to"], strict=True))]
         for carried, to, piece in messages:
@@ -166,7 +166,7 @@ def test_each_piece_goes_once_around_and_is_then_handed_on(replicas: int) -> Non
 
 @pytest.mark.parametrize(("name", "replicas"), list(product(("chimera", "dualpipe", "hanayo"), (1, 2, 3))))
 def test_the_gradients_of_a_stage_are_summed_over_all_that_run_it(name: str, replicas: int) -> None:
-    """The ring of each stage joins the ranks in whose orders the stage stands, both copies of every replica among them."""
+    """The ring of each stage joins all ranks that run the stage, also both copies of the weights in every replica."""
     data = StepExplorer(name, 4, replicas, 8, overlap=False).data
     orders = [re.findall(r"\w+", order) for order in data["pipelines"][f"{name}/4/8"]["orders"]]
     (entry,) = data["steps"].values()

@@ -108,7 +108,7 @@ def with_one_digit_changed(lab: NotebookNode) -> NotebookNode:
 
 @pytest.fixture(scope="module")
 def smallest() -> NotebookNode:
-    """The lab with the fewest cells, as it is stored: also what a run shows if nothing has changed."""
+    """The stored lab with the fewest cells. If nothing has changed, a run gives the same outputs."""
     return min(map(read, LABS), key=lambda lab: len(code_cells(lab)))
 
 
@@ -193,7 +193,7 @@ def test_every_source_that_a_lab_runs_on_counts(tmp_path: Path) -> None:
 
 
 def noisy(count: int, model: str, seconds: str, folder: str) -> NotebookNode:
-    """A lab as one machine ran it: the same content whatever the arguments."""
+    """A lab as one machine ran it. The arguments are what differs from machine to machine; the content is the same."""
     view = {load("run_labs").WIDGET_VIEW: {"model_id": model}, "text/plain": "<Explorer>"}
     error = load("nbformat").v4.new_output("error", ename="Refused", evalue="why", traceback=[f"File {folder}/cell.py", "Refused: why"])
     first = load("nbformat").v4.new_code_cell(

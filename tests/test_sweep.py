@@ -187,7 +187,7 @@ class Backwards(Executor):
 
 
 class Shuffled(Backwards):
-    """Returns results in the order in which they were found, which no executor may do."""
+    """An executor with a fault: it returns results in the order in which they were computed."""
 
     def map(self, function: Callable[..., Any], /, *iterables: Any, **named: Any) -> Iterator[Any]:
         return iter(list(super().map(function, *iterables, **named))[::-1])
@@ -198,7 +198,7 @@ MANY = {"devices": [1, 2, 3], "microbatches": [6, 12], "forward": [1.0, 0.7], "b
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> Sweep:
-    """The result in one piece; the following sweeps are cut into many jobs."""
+    """The sweep computed in one job; later sweeps of the test are cut into many jobs."""
     whole = sweep(list(REGISTRY), MANY)
     monkeypatch.setattr(jobs, "CELLS", 2000)
     return whole
@@ -396,7 +396,7 @@ def test_a_long_sweep_shows_a_bar_unless_it_is_switched_off(bars: list[Any], mon
     sweep("gpipe", GRID)
     monkeypatch.setattr(jobs, "PATIENCE", 3)
     monkeypatch.setattr(jobs, "time", types.SimpleNamespace(monotonic=count().__next__))
-    sweep("1f1b", GRID)  # the bar comes with the third of four sizes, and knows of the first two
+    sweep("1f1b", GRID)  # the bar appears at the third of four sizes, and counts the first two
     assert [(bar.total, bar.n, bar.closed) for bar in bars] == [(8, 8, True)] * 2
 
 
@@ -542,7 +542,7 @@ def test_sizes_can_belong_together_and_functions_read_them() -> None:
     ],
 )
 def test_lists_that_may_belong_together_are_refused_with_three_ways_to_write_them(grid: dict[Any, Any]) -> None:
-    """Otherwise they would become every combination without a warning."""
+    """Without the refusal, the lists would give every combination without a warning."""
     one, other = (name for name in grid if not isinstance(grid[name], int))
     with refusal("ambiguous", f"('{one}', '{other}'): [", "itertools.product(", f"'{other}': lambda {one}: "):
         sweep("gpipe", {**SIZE, **grid})

@@ -1,4 +1,4 @@
-"""The sweep explorer has the values of its table, refuses with sentences, and prints the same text in every run."""
+"""The sweep explorer has the values of its table, refuses bad values with clear errors, and prints the same text in every run."""
 
 import json
 from pathlib import Path
@@ -78,7 +78,7 @@ def luminance(colour: str) -> float:
 
 def test_lines_can_be_read_on_light_and_on_dark_paper() -> None:
     for style in map(line_style, range(6)):
-        assert 1.05 / (luminance(style.colour) + 0.05) >= 4.5  # WCAG 2.2: their names are text
+        assert 1.05 / (luminance(style.colour) + 0.05) >= 4.5  # WCAG 2.2: the contrast of text, because each line's name has its colour
         assert (luminance(style.on_dark) + 0.05) / (luminance("#14181D") + 0.05) >= 4.5
 
 
@@ -168,7 +168,7 @@ def test_too_much_for_a_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     with refusal("too-large", "0.0005 MB"):
         explorer()
     monkeypatch.undo()
-    size = 400  # of two choices that are never combined: the table is small, its grid is not
+    size = 400  # values of each of two choices; no row combines them, so the table is small and its grid is large
     sparse = [(1, place, 0, 1) for place in range(size)] + [(1, 0, place, 1) for place in range(1, size)]
     with refusal("too-large", "2 MB"):
         SweepExplorer(table(("x", "a", "b", "makespan"), [(x, *rest) for _, *rest in sparse for x in range(20)]), "x", y="makespan")

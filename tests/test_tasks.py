@@ -1,4 +1,4 @@
-"""Every task of every lab: its solution passes; nothing, junk, cheats and the answers to other tasks do not."""
+"""Every task of every lab: its solution passes. Empty answers, junk, cheats and answers to other tasks do not pass."""
 
 import re
 from importlib import import_module
@@ -22,7 +22,7 @@ each_lab = pytest.mark.parametrize("lab", sorted(path.name[:5] for path in LABS.
 
 
 class AlwaysEqual:
-    """Says yes to any comparison."""
+    """An object that equals everything."""
 
     def __eq__(self, other: object) -> bool:
         return True
@@ -31,7 +31,7 @@ class AlwaysEqual:
 
 
 class Text(str):
-    """A text that says so as well."""
+    """A text that equals everything."""
 
     def __eq__(self, other: object) -> bool:
         return True
@@ -40,7 +40,7 @@ class Text(str):
 
 
 class Number(float):
-    """A number that says so as well, and is no distance from any other."""
+    """A number that equals everything, and whose difference from any number is 0."""
 
     def __eq__(self, other: object) -> bool:
         return True
@@ -66,7 +66,7 @@ JUNK = [
 
 
 def named(value: object) -> str:
-    """A name for an answer, the same in every run: no address, and not a million letters."""
+    """A short name for an answer, the same in every run."""
     return type(value).__name__
 
 
@@ -125,7 +125,7 @@ def test_a_task_says_what_is_wanted(key: str) -> None:
     assert known.key == key
     assert known.points > 0
     assert 5 < len(known.title) < 50
-    assert known.prompt[0].islower(), "it follows on 'nothing handed in yet:'"
+    assert known.prompt[0].islower(), "it is printed after 'nothing handed in yet:'"
 
 
 @pytest.mark.parametrize("key", ["lab02.t11", "LAB02.T1", "lab2.t1", "", None, 3, AlwaysEqual()], ids=named)

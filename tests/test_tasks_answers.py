@@ -31,7 +31,7 @@ def listed(name: str) -> list[tuple[Any, ...]]:
 
 
 def source_of(function: Callable[..., Any], seen: frozenset[str] = frozenset()) -> Iterator[ast.AST]:
-    """The syntax tree of a judge, and those of the functions that it calls in the file of its lab and among the rings."""
+    """The syntax tree of a judge and of the functions that it calls from the file of its lab or from ``rings``."""
     tree = ast.parse(getsource(function))
     yield tree
     module = sys.modules[function.__module__]
@@ -82,12 +82,12 @@ def test_each_wrong_answer_gets_the_code_of_its_mistake(key: str) -> None:
     assert not [(answer, code, verdict.code) for answer, code, _, verdict in feedback if verdict.code != code]
     assert not [(words, verdict) for _, _, words, verdict in feedback if not all(word in " ".join(verdict.messages) for word in words)]
     messages = Counter(verdict.messages for *_, verdict in feedback)
-    assert len(messages) >= messages.total() - 2, messages  # two answers with one mistake may share one, and junk of two types
+    assert len(messages) >= messages.total() - 2, messages  # two answers may share one: the same mistake, or two types of junk
 
 
 @each_task
 def test_a_sentence_of_a_task_has_a_code_of_its_own(key: str) -> None:
-    """In the source of the judge and of its helpers; the answers that are listed meet all of them."""
+    """The codes are read from the source of the judge and its helpers. The listed wrong answers produce every code."""
     given = codes_given(TASKS[key].judge)
     assert not {code for code, _ in given if not CODE.fullmatch(code) or code in OF_NO_MISTAKE}
     assert not {code: several for code, _ in given if len(several := {each for name, each in given if name == code}) > 1}

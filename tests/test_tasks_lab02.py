@@ -35,7 +35,7 @@ RIGHT: list[tuple[str, Any]] = [
 
 
 def moved(text: str, op: str, behind: str) -> str:
-    """The schedule with one operation taken out and put behind another."""
+    """The schedule with one operation moved behind another."""
     return text.replace(f"{op} ", "").replace(behind, f"{behind} {op}")
 
 

@@ -126,7 +126,7 @@ def test_any_rule_gets_feedback(scatter: Any, gather: Any) -> None:
 
 
 def by_hand(ranks: int, chunk: int) -> tuple[Counter[int], ...]:
-    """Who is in a chunk on each rank of a right ring after the reduce-scatter, by walking with the chunk."""
+    """The ranks whose numbers are in a chunk after the reduce-scatter of a right ring, for each rank, found by following the chunk."""
     held = [Counter({rank: 1}) for rank in range(ranks)]
     for hop in range(1, ranks):
         held[(chunk + hop) % ranks] += held[(chunk + hop - 1) % ranks]

@@ -96,7 +96,7 @@ def test_what_the_fourth_task_predicts_is_what_a_ring_gives() -> None:
 
 
 def test_the_limits_of_the_fifth_task_part_the_formats() -> None:
-    """Both ends of the range of blocks that pass, by another count and another seed."""
+    """The smallest and the largest block that pass, checked with bytes counted here and with another seed."""
     values = np.random.default_rng(2).standard_normal((32, 65_536))
     mean = np.add.reduce(values) / 32
     for block, fits, exact in [(62, False, True), (63, True, True), (1024, True, False)]:

@@ -80,13 +80,13 @@ def test_the_number_of_queues_is_that_of_neighbours_and_rings() -> None:
 
 
 def test_the_operations_that_are_too_early_are_those_of_threads_that_do_not_wait() -> None:
-    """Measured, in a try that was quick enough: a busy machine moves starts apart by some ms, so take longer ones there."""
+    """The starts are measured. A busy machine shifts them by some ms, so the test tries again, also with longer operations."""
     schedule = build("1f1b", 2, 2)
     expected = {op: start for op, (start, _) in without_waiting(schedule, 50, 80).items()}
     for longer in np.repeat([1, 4, 16], 15):
         run = run_threads(schedule, Costs(forward=50 * longer, backward=80 * longer), wait=False)
         start, end = (dict(zip(run.ops, times / longer, strict=True)) for times in (run.start, run.end))
-        if max(abs(start[op] - expected[op]) for op in run.ops) < 14:  # the nearest two are 30 ms apart
+        if max(abs(start[op] - expected[op]) for op in run.ops) < 14:  # the two nearest starts are 30 ms apart
             early = [str(op) for op in run.ops if any(start[op] < end[need] - 1 for need in schedule.needs(op))]
             assert check("lab08.t2", " ".join(early)).passed
             return

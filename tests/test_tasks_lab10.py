@@ -119,7 +119,7 @@ def test_devices_wait_for_ever_where_one_warms_up_less_than_the_next() -> None:
 
 
 def test_task_3_has_one_best_number() -> None:
-    """By GPipe's three parts: one microbatch alone, the others shared, one round trip."""
+    """GPipe's makespan has three parts: one microbatch alone, the other microbatches divided by the devices, and one round trip."""
     times = {devices: 1200 + 1200 * 15 / devices + 2 * (devices - 1) * 5 for devices in range(1, 10_001)}
     assert min(times, key=lambda devices: times[devices]) == 42
     assert [devices for devices in times if check("lab10.t3", devices).passed] == [42]

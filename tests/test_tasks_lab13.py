@@ -121,7 +121,7 @@ def test_the_choice_among_the_schedules_is_clear() -> None:
 
 @pytest.mark.parametrize(("devices", "latency", "weight"), [(2, 4, 8), (4, 7, 14), (4, 7, 13.9), (8, 16, 32), (8, 16, 31), (3, 2, 0.5)])
 def test_round_trips_are_waited_for_once_where_a_weight_gradient_is_as_long(devices: int, latency: float, weight: float) -> None:
-    """What the lab says of latency: for W >= 2C the bubble of ZB-H1 is the same for any number of microbatches."""
+    """The lab says about latency: for W >= 2C the bubble of ZB-H1 is the same for any number of microbatches."""
     costs = Costs(forward=10, backward=5 + weight, weight_share=weight / (5 + weight), p2p=latency)
     bubbles = []
     for microbatches in (4 * devices, 8 * devices):

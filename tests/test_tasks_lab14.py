@@ -93,7 +93,7 @@ def test_the_lines_of_task_1_cross_once_at_the_latency_that_passes() -> None:
 
 @pytest.mark.parametrize("most", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_no_schedule_that_fits_is_faster_than_the_one_that_passes(most: int) -> None:
-    """Steps by the recursion of the oracle; peaks of the schedules that are faster from their papers, of others counted here."""
+    """The oracle computes the steps. The peaks of faster schedules are from their papers, the other peaks are counted here."""
     setting = uniform(8, 10, 20, p2p=10)
     activations = {"zb-h2": 15, "looped-bfs": 32, "eager-1f1b": 15, "gpipe": 32, "chimera": 8}  # 2K-1, M, 2K-1, M, K
     fast = set()

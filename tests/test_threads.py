@@ -140,7 +140,7 @@ def test_without_waiting_stage_1_forwards_what_it_has_not_got() -> None:
 
 
 def lateness(durations: list[float]) -> float:
-    """The factor by which the machine lengthens sleeps of the given seconds, one after the other, outside our threads."""
+    """How much longer than asked for the machine sleeps, as a share, for sleeps of these ``durations`` in one thread."""
     began = time.perf_counter()
     for each in durations:
         time.sleep(each)
@@ -234,7 +234,7 @@ def test_work_gets_what_the_operation_it_depends_on_returned() -> None:
 
 
 class Raises:
-    """Work that raises an error at one operation of one rank and does nothing at all others."""
+    """A ``work`` function that raises an error at one operation of one rank and does nothing at other operations."""
 
     def __init__(self, rank: int, op: str) -> None:
         self.rank, self.op = rank, op

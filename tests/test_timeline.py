@@ -85,7 +85,7 @@ def test_costs_of_zero(p2p: float) -> None:
 
 @pytest.mark.parametrize("name", ["gpipe", "1f1b", "zb-h1", "interleaved", "hanayo"])
 def test_one_device_never_waits(name: str) -> None:
-    """This also holds if thirds and tenths are rounded."""
+    """This also holds for times that are thirds and tenths, which are rounded."""
     timeline = simulate(build(name, 1, 7), Costs(forward=0.1, backward=0.7, weight_share=0.3, p2p=5))
     assert timeline.makespan == pytest.approx(7 * 0.8, rel=1e-14)
     assert timeline.bubble_ratio == pytest.approx(0, abs=1e-14)
@@ -102,7 +102,7 @@ def test_what_an_operation_waited_for() -> None:
 
 
 def test_waits_lead_back_to_the_start() -> None:
-    """Following them from the last operation gives a critical path: no gap but latency."""
+    """The waits lead from the last operation back along a critical path, in which the only gaps are latencies."""
     timeline = simulate(build("hanayo", 4, 8, 4), Costs(forward=[3, 4, 5, 3], backward=[6, 9, 7, 8], p2p=1))
     waited, row, hops = timeline.blocking_operation(), int(timeline.end.argmax()), 0
     work = 0.0
@@ -115,7 +115,7 @@ def test_waits_lead_back_to_the_start() -> None:
 
 
 def test_a_measured_timeline_is_a_timeline() -> None:
-    """Its first start need not be 0; its times may come from a wall clock."""
+    """The first start may differ from 0, and times may come from a wall clock."""
     noon = 1.7e9
     measured = Timeline(ONE, [noon, noon + 2], [noon + 1, noon + 5])  # type: ignore[arg-type]
     assert measured.makespan == 5

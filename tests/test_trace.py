@@ -18,7 +18,7 @@ def slices_of(name: str) -> list[list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("name", ["dualpipe", "dualpipe-v"])
 def test_a_pair_is_two_slices_of_one_length_the_forward_first(name: str) -> None:
-    """A viewer nests a slice that begins and ends with the one before it, so that both are drawn."""
+    """If two slices begin and end together, a viewer draws the second below the first, so that both are visible."""
     pairs = 0
     for track in slices_of(name):
         for one, other in pairwise(track):

@@ -31,7 +31,7 @@ def schedules(devices: int, microbatches: int) -> list[Schedule]:
 def executed(schedule: Schedule, network: Network, replicas: int = 2, samples: int = 2, seed: int = 0) -> tuple[Executor, Any]:
     """One step of random data through a schedule, and the losses and gradients of a single device.
 
-    Losses are of each replica; gradients of each copy in each replica, of the mean loss over the samples that it sees.
+    There is one loss for each replica, and one gradient for each copy of each replica: of the mean loss over the samples of that copy.
     """
     rng = np.random.default_rng(seed)
     inputs = rng.normal(size=(replicas, schedule.microbatches, samples, network.sizes[0]))
@@ -155,7 +155,7 @@ def test_the_same_seed_gives_the_same_bits_and_leaves_numpys_own_generator_alone
 
 
 def test_the_seed_reaches_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stochastic rounding draws from the third generator of the seed, whose state goes on from one ring to the next."""
+    """Stochastic rounding draws from the third generator of the seed, and all rings of a run use this one generator."""
     states: list[Any] = []
 
     def watched(*given: Any, rng: np.random.Generator, **named: Any) -> Any:

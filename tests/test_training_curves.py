@@ -1,4 +1,4 @@
-"""The training curves hold what the runs hold, refuse in sentences, and print the same text in every run."""
+"""The training curves show the values of the runs, refuse bad input with clear errors, and print the same text in every run."""
 
 import json
 from collections.abc import Callable

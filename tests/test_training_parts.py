@@ -150,7 +150,7 @@ def test_a_check_follows_the_last_step_too() -> None:
 
 @pytest.mark.parametrize(("activation", "variance"), [("tanh", 1.0), ("relu", 2.0)])
 def test_weights_begin_with_the_variance_of_their_papers(activation: str, variance: float) -> None:
-    """Glorot and Bengio: 2 / (inputs + outputs); He et al.: 2 / inputs. Here both are 400."""
+    """Glorot and Bengio: 2 / (inputs + outputs); He et al.: 2 / inputs. Here inputs = outputs = 400."""
     weights = Network((400, 400), activation).initial(np.random.default_rng(5))
     assert weights[:160_000].var() * 400 == pytest.approx(variance, rel=0.03)
     assert not weights[160_000:].any()

@@ -64,7 +64,7 @@ def test_a_trace_is_in_microseconds_whatever_the_unit(unit: str) -> None:
 
 @pytest.mark.parametrize("unit", IN_A_SECOND)
 def test_threads_sleep_the_real_length_of_their_costs(unit: str) -> None:
-    """60 ms of work: a timeline in the costs' unit, never shorter and, being sleeps, far below ten times as long."""
+    """The run has 60 ms of work. The timeline has the unit of the costs; it is never shorter than 60 ms and far below 600 ms."""
     length = IN_A_SECOND[unit] / 1000
     costs = Costs(forward=10 * length, backward=20 * length, unit=unit)
     run = run_threads(build("gpipe", 1, 2), costs, optimiser=0)

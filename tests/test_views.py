@@ -105,7 +105,7 @@ def test_a_good_part_beside_a_bad_one_is_not_kept(name: str, good: dict[str, Any
 
 @pytest.fixture(scope="module")
 def view(request: pytest.FixtureRequest) -> View:
-    """A view that all examples share: junk meets the view as earlier junk has left it."""
+    """One view for all examples: each junk value is sent to the view in the state that earlier junk has left."""
     return MAKE[request.param]()
 
 
@@ -114,7 +114,7 @@ def view(request: pytest.FixtureRequest) -> View:
 @given(data=st.data())
 def test_junk_from_a_page_is_refused_or_drawn(view: View, data: st.DataObject) -> None:
     state = data.draw(st.dictionaries(st.sampled_from(view.SETTING), junk, max_size=3))
-    with contextlib.suppress(TypeError, ValueError, RecursionError):  # what JSON cannot say cannot come
+    with contextlib.suppress(TypeError, ValueError, RecursionError):  # a page can send only what JSON can hold
         state = json.loads(json.dumps(state))
         with contextlib.suppress(HybridLabError):
             view.set_state(state)
@@ -125,7 +125,7 @@ def test_junk_from_a_page_is_refused_or_drawn(view: View, data: st.DataObject) -
 
 @each_view
 def test_script_and_class_name_the_same_traits(name: str) -> None:
-    kind = getattr(widgets, name)  # a view that was made is of a class of its own
+    kind = getattr(widgets, name)  # not an instance: ipywidgets gives each instance a class of its own
     script = str(kind._esm)
     named = re.search(r"const SETTING = (\[.*?\]);", script, re.DOTALL)
     assert named

@@ -1,4 +1,4 @@
-"""The timeline explorer agrees with the simulator, refuses with sentences, and prints the same text in every run."""
+"""The timeline explorer agrees with the simulator, refuses bad values with clear errors, and prints the same text in every run."""
 
 import contextlib
 import json
@@ -97,7 +97,7 @@ def test_every_order_and_time_is_the_simulators() -> None:
 
 @pytest.mark.parametrize("key", ["dualpipe/4/8/1", "chimera/4/8/1", "dualpipe-v/4/8/2"])
 def test_a_microbatch_begins_on_the_first_device_of_its_copys_path(key: str) -> None:
-    """The two directions, told from the data alone: stage 0 of the second copy stands on the last device."""
+    """The data show the direction of each microbatch: stage 0 of the second copy is on the last device."""
     entry = grid_data(key.split("/")[0], AXES | {"microbatches": 8, "chunks": None}, TIMES)["pipelines"][key]
     ways = {0: 0, 1: 3}
     begin = {int(text[2:]): device for device, order in enumerate(entry["orders"]) for text in re.findall(r"\b0F\d+", order)}
@@ -180,7 +180,7 @@ def test_refused_combinations_carry_the_registrys_sentence() -> None:
 
 
 def test_a_schedule_is_offered_the_chunks_it_supports() -> None:
-    """Of the chunks of the grid, 1, 2 and 4; where it supports none of them, its fewest."""
+    """A schedule is offered those of the grid's chunks 1, 2 and 4 that it supports, or its fewest if it supports none of them."""
     chunks = {schedule["name"]: schedule["chunks"] for schedule in whole()["schedules"]}
     assert list(chunks) == list(REGISTRY)
     for name, offered in chunks.items():
@@ -205,7 +205,7 @@ def test_the_data_are_plain_json_and_small() -> None:
     text = json.dumps(explorer.data, allow_nan=False, separators=(",", ":"))
     assert json.loads(text) == explorer.data
     assert "42 settings" in repr(explorer)
-    assert len(text) < 93 * 1024  # one published yardstick: 42 settings in 93 KiB
+    assert len(text) < 93 * 1024  # the limit is from a published example: 42 settings in 93 KiB
 
 
 def test_the_text_is_the_same_in_another_process() -> None:
@@ -238,7 +238,7 @@ def test_observers_follow_the_setting() -> None:
     explorer = small()
     seen: list[tuple[str, Any]] = []
     explorer.observe(lambda change: seen.append((change["name"], change["new"])), ["schedule", "devices", "p2p"])
-    explorer.set_state({"schedule": "1f1b", "devices": 3})  # what a message from the page does
+    explorer.set_state({"schedule": "1f1b", "devices": 3})  # as a message from the page does
     assert seen == [("schedule", "1f1b"), ("devices", 3)]
     assert explorer.timeline.makespan == simulate(build("1f1b", 3, 2), Costs(forward=1, backward=2)).makespan
 
@@ -341,7 +341,7 @@ def test_a_new_schedule_keeps_its_chunks_or_takes_some_that_it_supports() -> Non
     explorer.schedule = "interleaved"
     assert explorer.chunks == 3  # the grid's first
     explorer.schedule = "hanayo"
-    assert explorer.chunks == 2  # its fewest
+    assert explorer.chunks == 2  # the schedule's fewest chunks
     explorer.chunks, explorer.schedule = 6, "interleaved"
     assert explorer.chunks == 6
 
@@ -351,7 +351,7 @@ def test_what_cannot_be_drawn_is_told_in_the_picture() -> None:
     explorer.devices = 4
     told = "the costs are for 3 devices but the schedule has 4"
     assert told in only(explorer.extra["pipelines"])["refusal"]
-    explorer.schedule = "interleaved"  # with 2 microbatches, which its rule refuses
+    explorer.schedule = "interleaved"  # with 2 microbatches, which the schedule does not support
     assert only(explorer.extra["pipelines"])["refusal"].startswith("interleaved needs microbatches divisible by devices")
 
 
@@ -374,7 +374,7 @@ def test_the_most_that_can_be_drawn_is_less_than_a_page_can_carry() -> None:
     explorer.microbatches += 1
     first, second = explorer.extra["pipelines"].values()
     assert "more operations than" in first["refusal"]
-    assert "refusal" not in second  # its backwards are whole
+    assert "refusal" not in second  # it has full backwards, so fewer operations
 
 
 def test_the_text_of_a_setting_outside_the_grid() -> None:
@@ -409,7 +409,7 @@ def test_what_the_library_does_not_have_is_refused_and_changes_nothing(trait: st
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What explorers send from now on."""
+    """A list that collects the messages that explorers send."""
     messages: list[dict[str, Any]] = []
     monkeypatch.setattr(TimelineExplorer, "_send", lambda self, message, buffers=None: messages.append(message))
     return messages

@@ -106,7 +106,7 @@ def test_int8_is_within_half_a_scale_and_its_codes_reach_127(wire: WireFormat, v
 
 @given(values=some.arrays(np.float32, st.integers(1, 40), elements=st.floats(-1e4, 1e4, width=32)))
 def test_int8_rounds_as_exact_arithmetic_does(values: Any) -> None:
-    """Codes against round(x / scale) of fractions; a code may differ only where x / scale is at half a step but for 1e-5."""
+    """Codes compared with round(x / scale) in exact fractions; they may differ only within 1e-5 of half a step."""
     packet = INT8.encode(values)
     scale = Fraction(float(packet.scales[0]))
     for code, value in zip(packet.codes.tolist(), values.tolist(), strict=True):

@@ -40,7 +40,7 @@ def all_reduces(ranks: int) -> tuple[Any, Any]:
 
 
 def summary(errors: Any) -> tuple[float, ...]:
-    """Points; mean, median and largest size of the errors; the lowest and the highest: to four digits."""
+    """To four digits: the number of points; mean, median and largest absolute error; the lowest and the highest error."""
     sizes = np.abs(errors)
     values = (sizes.mean(), np.median(sizes), sizes.max(), errors.min(), errors.max())
     return (errors.size, *(float(f"{value:.4g}") for value in values))

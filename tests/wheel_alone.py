@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = {"pip", "setuptools"}  # what a fresh environment brings itself
+TOOLS = {"pip", "setuptools"}  # packages that every fresh environment has
 DOCTEST = ("-W", "error", "-m", "doctest", "-o", "NORMALIZE_WHITESPACE")
 
 

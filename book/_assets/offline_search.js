@@ -1,5 +1,5 @@
-// For each result, search fetches the page and quotes it. On a page opened as a file browsers cannot fetch; there the texts come from
-// a script that is written with the site.
+// For each result, search fetches the page and quotes it. If a page is opened as a file, browsers cannot fetch other pages; then the texts
+// come from a script that is written with the site.
 if (location.protocol === "file:") {
   const texts = new Promise((ready) => {
     const script = document.createElement("script");

@@ -19,14 +19,14 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
     """Return a time that no order of the schedule's operations can beat.
 
     An order counts if every operation stays on its device and starts after its inputs and the latency of their messages, and if no
-    device holds more activations than the memory allows. The bound is the largest of four. The head of an operation is the least
+    device holds more activations than the memory allows. The result is the largest of four bounds. The head of an operation is the least
     time from the beginning of the step to its start, and the tail is the least time from its end to the end of the step.
 
     - Chain: the operations of one microbatch run one after the other.
-    - Device: take any set of operations of one device. They run one after the other, not before the smallest head among them, and
-      the smallest tail among them follows.
-    - Full device: with capacity P, activation kP + 1 cannot start before k lifetimes have passed. The microbatches that are then
-      left still need their devices.
+    - Device: take any set of operations of one device. They run one after the other. The first one starts no earlier than the smallest head
+      among them, and after the last one at least the smallest tail among them remains.
+    - Full device: with capacity P, activation kP + 1 cannot start before k lifetimes have passed. After that time the remaining
+      microbatches still have to run.
     - Area: the number of activations held, summed over time, equals the sum of their lifetimes and is at most P at any time. A
       device fills and empties by one activation per operation.
 
@@ -83,7 +83,7 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
 
 
 def reached(makespan: float, bound: float) -> bool:
-    """Return whether a makespan equals its lower bound, but for rounding.
+    """Return whether a makespan equals its lower bound, up to rounding.
 
     >>> reached(0.1 + 0.2, 0.3)
     True
@@ -100,10 +100,10 @@ class _OperationSets(NamedTuple):
 
 
 def _operation_sets(chains: list[Chain], counts: list[int], saved: Floats) -> _OperationSets:
-    """Return one set for every two operations of a device: all its operations with heads >= the one's head and tails >= the other's tail.
+    """Return one set for every two operations x, y of a device: all its operations with heads >= x's head and tails >= y's tail.
 
-    No other sets are needed: of all sets with one smallest head and one smallest tail, the largest gives the highest bound. The work
-    of each chain counts as often as ``counts`` says.
+    No other sets are needed: of all sets with the same smallest head and the same smallest tail, the largest gives the highest bound. The
+    work of each chain counts as often as ``counts`` says.
     """
     device, kind, head, tail, duration = (
         np.concatenate([getattr(chain, name) for chain in chains]) for name in ("device", "kind", "head", "tail", "duration")

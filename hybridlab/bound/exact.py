@@ -18,9 +18,9 @@ from hybridlab.schedule import B, F, Schedule, W
 from hybridlab.simulation import latencies, simulate
 
 MOST_OPERATIONS = 1000  # far more than can be proven in minutes
-MOST_TICKS = 10**9  # of a step: sums of several steps still fit into the solver's 64 bits
-LARGEST_DENOMINATOR = 10**4  # of a time
-WORK_PER_SECOND = 0.25  # of one core, in the solver's own unit of work
+MOST_TICKS = 10**9  # in one step; sums of several steps still fit into the solver's 64 bits
+LARGEST_DENOMINATOR = 10**4  # of a time that is written as a fraction
+WORK_PER_SECOND = 0.25  # what one core does, in the solver's own unit of work
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Optimum:
 def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers: int = 1, memory: Any = None) -> Optimum:
     """Return the shortest order of the schedule's operations with the same memory, or with the given ``memory``.
 
-    The rules for orders and for memory are those of :func:`lower_bound`. The solver is CP-SAT of OR-tools, the extra ``solver``. It
+    The rules for orders and for memory are the same as in :func:`lower_bound`. The solver is CP-SAT of OR-tools, the extra ``solver``. It
     is not needed if the schedule reaches the lower bound. If the schedule itself keeps to the memory, the result is never longer
     than the schedule, and is the schedule itself if nothing shorter is found. An order that the solver finds has no overlapped pairs.
 
@@ -114,7 +114,7 @@ class _JobShop:
     head: Ints  # least time from the beginning of the step to the operation
     tail: Ints  # least time from the operation to the end of the step
     capacity: Ints  # activations that each device may hold, shape (devices,)
-    alike: list[Ints]  # rows of operations that differ in their microbatch alone
+    alike: list[Ints]  # rows of operations that differ only in their microbatch
     hint: Ints | None  # starts that obey every rule, where the search begins; shape (rows,)
     least: int  # lower bound of the makespan
     most: int  # upper bound of the makespan
@@ -123,10 +123,10 @@ class _JobShop:
 def _refuse_unsolvable(schedule: Schedule, costs: Costs) -> None:
     """Refuse settings, sizes and pairs that the solver cannot handle."""
     if costs.batch:
-        message = f"the shortest order is that of one setting of costs, but these have settings {costs.batch}"
+        message = f"the shortest order is searched for one setting of costs, but these have settings {costs.batch}"
         raise HybridLabError(message, "several-settings")
     if schedule.kind.size > MOST_OPERATIONS:
-        message = f"{schedule.kind.size:,} operations are more than the {MOST_OPERATIONS:,} whose shortest order can be searched for"
+        message = f"{schedule.kind.size:,} operations are too many: the search for the shortest order takes at most {MOST_OPERATIONS:,}"
         raise UnsupportedSize(f"{message}; take fewer microbatches or devices, or lower_bound", "too-large")
     if schedule.pairs.size and costs.overlap.any():
         message = "the shortest order is not known for overlapped pairs; take lower_bound, or costs with overlap 0"
@@ -144,7 +144,7 @@ def _ticks_per_unit(schedule: Schedule, costs: Costs) -> int:
     for time in np.unique(np.append(durations, latencies(schedule, costs))).tolist():
         fraction = Fraction(time).limit_denominator(LARGEST_DENOMINATOR)
         if abs(float(fraction) - time) > SAME * time:
-            message = f"a time of {time!r} is no fraction with a denominator up to {LARGEST_DENOMINATOR:,}"
+            message = f"a time of {time!r} is not a fraction with a denominator up to {LARGEST_DENOMINATOR:,}"
             raise _uncountable(message, "not-a-fraction")
         ticks = math.lcm(ticks, fraction.denominator)
     return ticks
@@ -190,7 +190,7 @@ def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capaci
 def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints | None, float]:
     """Return the starts with the shortest makespan found, or None, and a lower bound of the makespan; both in ticks.
 
-    Operations that differ in their microbatch alone start in the order of their microbatches. This excludes no makespan: in any
+    Operations that differ only in their microbatch start in the order of their microbatches. This excludes no makespan: in any
     solution, give the starts of such operations to the microbatches in increasing order, at every position of the chain. Every
     operation still follows its input, and every device runs the same intervals and holds as many activations as before.
     """
@@ -228,7 +228,7 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
     solver = cp_model.CpSolver()
     solver.parameters.random_seed = 1
     solver.parameters.num_workers = workers
-    solver.parameters.interleave_search = True  # the same result whatever the speed of the machine and its threads
+    solver.parameters.interleave_search = True  # the result does not depend on the speed of the machine and its threads
     solver.parameters.max_deterministic_time = seconds * WORK_PER_SECOND
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):

@@ -31,7 +31,7 @@ class OptimalityGap:
 
     @property
     def ratio(self) -> float:
-        """The makespan divided by the optimum; if that is not known, by the bound, so that the true ratio is at most this."""
+        """The makespan divided by the optimum, or by the bound if the optimum is not known; the true ratio is at most this value."""
         best = self.bound if self.optimum is None else self.optimum
         return self.makespan / best if best else 1.0
 
@@ -64,7 +64,7 @@ def optimality_gap(schedule: Schedule, costs: Costs, *, seconds: float = 0.0) ->
     seconds = one_time(seconds, "seconds")
     bound, timeline = lower_bound(schedule, costs), simulate(schedule, costs)
     if costs.batch:
-        message = f"an optimality gap is that of one setting of costs, but these have settings {costs.batch}"
+        message = f"an optimality gap is computed for one setting of costs, but these have settings {costs.batch}"
         raise HybridLabError(message, "several-settings")
     if reached(timeline.makespan, bound):
         return OptimalityGap(timeline.makespan, bound, timeline.makespan)

@@ -8,7 +8,7 @@ from hybridlab.checks import known_name, numbers, one_time, short_repr, whole_nu
 from hybridlab.errors import HybridLabError, UnsupportedSize
 
 LARGEST_MESSAGE = 1e18  # bytes
-SLOWEST_LINK = 1e-30  # bytes a second: below any link, and far from where a time would be infinite
+SLOWEST_LINK = 1e-30  # bytes a second: slower than any real link, and fast enough that no time is infinite
 ALGORITHMS = ("ring", "one-shot", "recursive-doubling", "rabenseifner", "tree", "double-tree", "parameter-server")
 POWERS_OF_TWO = ("recursive-doubling", "rabenseifner")
 
@@ -22,7 +22,7 @@ class Link:
     latency : float
         Seconds.
     bandwidth : float
-        Bytes a second, above zero. Both directions have it at the same time.
+        Bytes a second, above zero. Each direction has this bandwidth, also while the other direction is busy.
 
     Examples
     --------
@@ -67,14 +67,14 @@ def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
     With D ranks and L = ceil(log2(D)):
 
     - "ring": 2(D-1), 2(D-1)/D, (D-1)/D (Patarasuk and Yuan 2009);
-    - "one-shot": the same, with one message for each other rank. Every rank is the parameter server of one chunk;
+    - "one-shot": the same, with one message to each of the other ranks. Every rank is the parameter server of one chunk;
     - "recursive-doubling": L, L, L, for powers of two;
     - "rabenseifner": 2L, 2(D-1)/D, (D-1)/D, for powers of two;
     - "tree": 2L, 2L, L: a binomial reduction and a broadcast;
     - "double-tree": 2L, 2, 1: two trees filled with small pieces, in the limit of long messages;
     - "parameter-server": 2, 2D, D, counted at the server.
 
-    No factor is below that of :func:`least_factors`, except the two latencies of the parameter server.
+    No factor is smaller than in :func:`least_factors`, except the two latencies of the parameter server.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def least_factors(ranks: int) -> Factors:
     """Return a lower bound of each cost factor, over all algorithms: ceil(log2(D)), 2(D-1)/D and (D-1)/D with D ranks.
 
     No algorithm need reach all three at once. With one message at a time the data of a rank reach at most twice as many ranks
-    in each round. What the other D - 1 ranks hold must be sent and added at least once. A parameter server is one more device,
+    in each round. The data of the other D - 1 ranks must be sent and added at least once. A parameter server is one more device,
     and needs only 2 latencies.
 
     Parameters
@@ -258,7 +258,7 @@ def flat_ring_time(
     """Return the seconds of one ring all-reduce over all ranks of all groups, at the pace of its slowest link.
 
     With g ranks in a group, M groups and S bytes a ring takes 2(gM-1) of the longer latency, and 2(gM-1)/gM S bytes at the lower
-    bandwidth. Outside a group that is the bandwidth of all its adapters together, since libraries run a ring through each of them.
+    bandwidth. Between two groups the bandwidth is the sum over all adapters of a group, since libraries run a ring through each adapter.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from hybridlab.wire import WireFormat
 def encoded_bytes(algorithm: str, ranks: int, size: int, wire: WireFormat) -> int:
     """Return the bytes that follow each other on a link in an all-reduce, with the scales of every message.
 
-    Of messages that travel at the same time the longest counts. With D ranks:
+    If several messages travel at the same time, only the longest one counts. With D ranks:
 
     - "ring" and "one-shot": 2(D-1) messages of ceil(size / D) numbers;
     - "rabenseifner": messages of a half, a quarter and so on of the numbers, and back;

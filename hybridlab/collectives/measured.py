@@ -4,9 +4,9 @@ Source: the measured tables of the vTrain project (Bang et al. 2023, arXiv 2312.
 for messages of 1 MiB to 1 GiB within one node. The errors below are means of relative errors, for each number of ranks. They are taken
 over the 20 measured sizes, or over all sizes in equal steps of 1 MiB, with times interpolated between the 20.
 
-- ``A100_LINKS`` has one link for each number of ranks. Its error is 1.1 to 1.6 % over sizes in equal steps, most of which are large.
-  Over the 20 sizes, most of which are small, it is 5 to 14 %. No link at all has less than 2.2 to 5.2 % there, since times below 50 MB
-  do not lie on a straight line.
+- ``A100_LINKS`` has one link for each number of ranks. Its error is 1.1 to 1.6 % over sizes in equal steps, most of which are large. Over
+  the 20 sizes, most of which are small, it is 5 to 14 %. With the best possible link the error is still 2.2 to 5.2 % there, since times
+  below 50 MB do not lie on a straight line.
 - :func:`measured_time` has six pieces. Its error is 0.8 to 1.7 % over the 20 sizes, and 0.3 to 1.1 % over sizes in equal steps. For a size
   that was left out of the fit and then predicted, it is 2.0 to 3.3 %, or 0.5 to 1.8 % if each size is weighted by the range of
   sizes around it.
@@ -27,7 +27,7 @@ from hybridlab.errors import HybridLabError, UnsupportedSize
 PASSES = MappingProxyType({"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1, "all-to-all": 1, "broadcast": 0, "reduce": 0})
 COLLECTIVES = tuple(PASSES)
 ROUNDS = 200  # of reweighting: the fits of the tests no longer change after 50
-EXACT = 1e-9  # relative errors up to this count as this, so that weights stay finite
+EXACT = 1e-9  # smaller relative errors are raised to this value, so that weights stay finite
 
 # a link for each number of ranks: fit_link with the weights numpy.gradient(nbytes)
 A100_LINKS: Mapping[int, Link] = MappingProxyType(
@@ -59,8 +59,8 @@ A100_SECONDS: Mapping[int, tuple[float, ...]] = MappingProxyType(
 def measured_time(ranks: int, nbytes: Any) -> Any:
     """Return the seconds of an all-reduce among 2 to 8 A100s of one node, from a fit to measurements.
 
-    The times are straight pieces between the sizes ``A100_KNOTS``, on two logarithmic axes. Below the first knot the time stays
-    at that of the knot, which is more than a small message takes. Beyond the last knot the bandwidth stays the same.
+    The times are straight pieces between the sizes ``A100_KNOTS``, on two logarithmic axes. Below the first knot the time is constant,
+    although a real message takes less time if it is smaller. Beyond the last knot the bandwidth stays the same.
 
     Parameters
     ----------
@@ -225,9 +225,9 @@ def fit_link(ranks: int, nbytes: Any, seconds: Any, weights: Any = None) -> Link
 def fit_knots(nbytes: Any, seconds: Any, knots: Any, weights: Any = None) -> Floats:
     """Return the seconds at the ``knots`` for which straight pieces on logarithmic axes come nearest to measured times.
 
-    A piece is a power law: slope 0 is latency alone, slope 1 is bandwidth alone. Libraries change protocol, channels and threads
-    with the size of the message, so they pass from one to the other in several steps. Nearest is meant as in
-    :func:`fit_link`, but for the errors of the logarithms. A piece that falls is made level, since no larger message takes less time.
+    A piece is a power law: slope 0 is latency alone, slope 1 is bandwidth alone. Libraries change protocol, channels and threads with the
+    size of the message, so they pass from one to the other in several steps. "Nearest" has the same meaning as in :func:`fit_link`, but for
+    the errors of the logarithms. A piece that falls is made level, since no larger message takes less time.
 
     Parameters
     ----------
@@ -271,7 +271,9 @@ def fit_knots(nbytes: Any, seconds: Any, knots: Any, weights: Any = None) -> Flo
         )
     found = _least_deviations(basis, np.log(times), counts)
     if np.abs(found).max() > np.log(LONGEST):
-        raise HybridLabError(f"the times at the knots {short_repr(knots)} run far beyond any time: take knots nearer to points", "no-fit")
+        raise HybridLabError(
+            f"the times at the knots {short_repr(knots)} are too large for any time: take knots nearer to points", "no-fit"
+        )
     return np.maximum.accumulate(np.exp(found))
 
 

@@ -55,7 +55,7 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
     if ranks == 1:
         return _one_rank(numbers)
     bounds, result = chunk_bounds(size, ranks), np.empty_like(numbers)
-    with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite results are refused
         whole = _one_shot_together(numbers, wire, divisor, bounds)
         if whole is not None:
             result[:] = whole
@@ -220,7 +220,7 @@ def two_level_all_reduce(
 
 
 def _one_shot_together(numbers: Real, wire: WireFormat, divisor: int, bounds: list[tuple[int, int]]) -> Single | None:
-    """Return the same bits as messages one by one, with all messages of a rank encoded together, or None as ``ring_sum_together``."""
+    """Return the same bits as one message at a time, but encode each rank's messages together. None: as in ``ring_sum_together``."""
     if not can_go_together(numbers, wire):
         return None
     chunks, inside = padded_chunks(numbers, bounds)
@@ -241,12 +241,12 @@ def _tree(ranks: int) -> list[tuple[int, int]]:
 
 
 def _sent_on_two_levels(bounds: list[tuple[int, int]], groups: int, count: Callable[[int], int]) -> Counts:
-    """Return what each rank sends: its messages inside the group, and those in the ring between the groups of the chunk it owns."""
+    """Return what each rank sends: messages inside its group, and messages in the ring between groups that averages its chunk."""
     group = len(bounds)
     whole = np.array([count(high - low) for low, high in bounds])
     parts = np.array([[count(stop - start) for start, stop in chunk_bounds(high - low, groups)] for low, high in bounds])
     inside = sent_in_reduce_scatter(whole) + sent_in_all_gather(parts.sum(axis=1))
-    between = sent_in_reduce_scatter(parts) + sent_in_all_gather(parts)  # of each chunk, for each group
+    between = sent_in_reduce_scatter(parts) + sent_in_all_gather(parts)  # by chunk and group, between groups
     owned = (np.arange(group) + 1) % group
     by_rank: Counts = (inside + between[owned].T).reshape(-1)
     return by_rank

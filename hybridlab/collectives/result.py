@@ -1,4 +1,4 @@
-"""What every all-reduce returns, and the checks of what every all-reduce is given."""
+"""The result of every all-reduce, and the checks of the arguments that all of them share."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +39,7 @@ class AllReduceResult(Frozen):
 
 
 def checked_arguments(values: npt.ArrayLike, wire: Any, average: Any, rng: Any) -> tuple[Real, WireFormat, int]:
-    """Return the values, the wire format and the divisor of the sum, or refuse what an all-reduce cannot use."""
+    """Return the values, the wire format and the divisor of the sum, or raise an error for wrong arguments."""
     numbers, wire = rows_of_ranks(values), checked_wire(wire)
     wire.random_source(rng)
     return numbers, wire, len(numbers) if true_or_false(average, "average") else 1
@@ -76,7 +76,7 @@ def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
 
 
 def refuse_infinite(array: Real, name: str) -> None:
-    """Raise unless every number is finite; name the rank and the place of the first that is not."""
+    """Raise unless every number is finite; the error names the rank and the place of the first number that is not finite."""
     for rank, row in enumerate(array):  # row by row: no copy of the whole
         if not np.isfinite(row).all():
             place = int(np.flatnonzero(~np.isfinite(row))[0])

@@ -21,7 +21,7 @@ REDUCE_SCATTER, ALL_GATHER = "reduce-scatter", "all-gather"
 
 @dataclass(frozen=True, eq=False)
 class Hop(Frozen):
-    """One step of the ring: every rank sends one chunk to the next rank, all at once.
+    """One step of the ring: at the same time, every rank sends one chunk to the next rank.
 
     Parameters
     ----------
@@ -75,10 +75,10 @@ def ring_all_reduce(
 ) -> RingResult:
     """Return the mean over the ranks, or the sum, as every rank holds it after a ring all-reduce.
 
-    The columns are cut into as many chunks as there are ranks, as ``numpy.array_split`` cuts them. In the reduce-scatter chunk
-    c starts at rank c and goes around the ring; each rank encodes the partial sum and sends it on. The rank that completes a
-    chunk divides it by the ranks and encodes it once. In the all-gather this packet is forwarded unchanged, and every rank keeps
-    what it decodes to, the first rank too. So all rows of the result are equal.
+    The columns are cut into as many chunks as there are ranks, as ``numpy.array_split`` cuts them. In the reduce-scatter chunk c starts at
+    rank c and goes around the ring; each rank encodes the partial sum and sends it on. The rank that completes a chunk divides it by the
+    number of ranks and encodes it once. In the all-gather this packet is forwarded unchanged. Every rank keeps the decoded packet, also the
+    rank that encoded it. So all rows of the result are equal.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def ring_all_reduce(
     average : bool
         True for the mean, False for the sum.
     rng : numpy.random.Generator, optional
-        The source of stochastic rounding, needed by wire formats that round so.
+        The source of stochastic rounding, needed by wire formats with stochastic rounding.
     residual : array_like, shape (ranks, n), optional
         Turns on error feedback. Start with zeros, then pass the residual of the last result. Each rank adds its residual to what it
         encodes and keeps what rounding lost. Summed over the ranks, ranks x mean + residual after = values + residual before, up to
@@ -125,7 +125,7 @@ def ring_all_reduce(
     result = numbers.copy() if ranks == 1 else np.empty_like(numbers)
     bounds = chunk_bounds(size, ranks)
     ring = RingSum(numbers, wire, divisor, rng, range(ranks), 0, new_residual, recorded)
-    with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite results are refused
         plain = ranks > 1 and new_residual is None and recorded is None
         finished = ring_sum_together(numbers, wire, divisor, bounds) if plain else None
         if finished is not None:
@@ -184,7 +184,7 @@ def sent_in_reduce_scatter(sizes: Counts) -> Counts:
 
 
 def sent_in_all_gather(sizes: Counts) -> Counts:
-    """Return what each rank sends in the all-gather: all chunks except the one that reaches it last, after the one it owns.
+    """Return what each rank sends in the all-gather: every chunk except the last chunk that it receives.
 
     >>> sent_in_all_gather(np.array([1, 10, 100])).tolist()
     [11, 110, 101]
@@ -211,7 +211,7 @@ def _hops_of_ring(nbytes: Counts, record: Real | None) -> tuple[Hop, ...]:
 def _residual(residual: npt.ArrayLike, numbers: Real) -> Real:
     """Return a copy of the residual in the precision of the numbers, or refuse it."""
     precision: Any = numbers.dtype
-    with np.errstate(over="ignore"):  # what becomes infinite is refused
+    with np.errstate(over="ignore"):  # infinite results are refused
         copy: Real = rows_of_ranks(residual, "residual").astype(precision)
     if copy.shape != numbers.shape:
         raise HybridLabError(f"residual must have the shape of values, {numbers.shape}, not {copy.shape}", "wrong-shape")
@@ -220,7 +220,7 @@ def _residual(residual: npt.ArrayLike, numbers: Real) -> Real:
 
 
 def _empty_record(numbers: Real) -> Real:
-    """Return an array for what every rank holds after every step, filled with what it holds at the start."""
+    """Return the array for the record: one entry for each step, each filled with the values at the start."""
     ranks, size = numbers.shape
     steps = 2 * (ranks - 1)
     if steps * ranks * size > MOST_CELLS:

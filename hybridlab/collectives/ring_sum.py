@@ -50,7 +50,7 @@ class RingSum:
         if self.wire == FP32 and self.residual is None and self.record is None:
             finished = self._finished_in_fp32(chunk, low, high)
             if np.isfinite(finished).all():
-                return finished  # else the hops one by one show which message fails
+                return finished  # otherwise the hops are computed one by one, and the error names the message
         ranks = len(self.numbers)
         total = self.partial_sum(chunk, low, high)
         owner = (chunk - 1) % ranks
@@ -101,7 +101,7 @@ class RingSum:
 
 
 def transmit(numbers: Real, wire: WireFormat, rng: np.random.Generator | None, rank: int, content: str, first: int) -> Single:
-    """Return what one message decodes to, or refuse it by the rank that sends it and the element that cannot be sent.
+    """Return one message after decoding, or raise an error that names the sending rank and the element that cannot be sent.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def transmit(numbers: Real, wire: WireFormat, rng: np.random.Generator | None, r
 
 
 def ring_sum_together(numbers: Real, wire: WireFormat, divisor: int, bounds: Sequence[tuple[int, int]]) -> Single | None:
-    """Return what :meth:`RingSum.finished` returns for every chunk, bit for bit, with all messages of a step encoded together.
+    """Return the result of :meth:`RingSum.finished` for every chunk, bit for bit; all messages of a step are encoded together.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def ring_sum_together(numbers: Real, wire: WireFormat, divisor: int, bounds: Seq
     Returns
     -------
     array, shape (n,), or None
-        None if the messages must be encoded one by one (see :func:`can_go_together`), or if one cannot be sent. Sent one by
-        one, such a message is refused by name.
+        None if the messages must be encoded one by one (see :func:`can_go_together`), or if one cannot be sent. In that case the caller
+        sends them one by one, and the error names the message.
     """
     if not can_go_together(numbers, wire):
         return None

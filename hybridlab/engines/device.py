@@ -75,15 +75,15 @@ class Device:
     end: Floats
     spans: list[SpanRow] = field(default_factory=list)
     _own_outputs: dict[int, Any] = field(default_factory=dict)  # outputs that stay on this device, by the row that needs them
-    _current: str = "the start"  # what runs now, for error messages
+    _current: str = "the start"  # the current operation or ring, for error messages
 
     def run(self) -> None:
         """Run the whole step. An error stops all threads and is kept for the caller."""
         try:
             self._run_step()
         except StoppedError:
-            pass  # the error that stopped this thread is kept already
-        except BaseException as why:  # whatever work raises must reach the caller, who sees nothing of this thread
+            pass  # the error that stopped this thread has been stored before
+        except BaseException as why:  # the caller must get any error of work, but cannot see this thread
             fault = HybridLabError(f"device {self.rank} failed at {self._current}: {_error_text(why)}", "device-failed")
             fault.__cause__ = why
             self.exchange.stop(fault)
@@ -143,7 +143,7 @@ class Device:
         return self.exchange.take(sender, self.rank, row, content, schedule.ops[row])
 
     def _run_ring(self, stage: int, ranks: list[int]) -> None:
-        """Average the gradients of a stage over D ranks: 2(D-1) steps, in each of which every rank sends one of D chunks."""
+        """Average the gradients of a stage over D ranks: 2(D-1) steps; in each step every rank sends one of D chunks."""
         count, place = len(ranks), ranks.index(self.rank)
         right, left = ranks[(place + 1) % count], ranks[place - 1]
         chunks = _chunks_of_gradients(self.shared.gradients, self.rank, stage, count)

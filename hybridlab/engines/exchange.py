@@ -10,7 +10,7 @@ from hybridlab.errors import Deadlock
 from hybridlab.schedule import Op
 from hybridlab.schedule.validation import Problem
 
-MOST_DEVICES_NAMED = 8  # in one sentence
+MOST_DEVICES_NAMED = 8  # in the error of a deadlock
 CHECK_INTERVAL = 0.1  # seconds between two checks for an interrupt
 
 
@@ -85,7 +85,7 @@ class Exchange:
     def take(self, sender: int, receiver: int, name: Any, content: str, op: Op | None = None) -> Any:
         """Return the content of the message ``name`` once it is there and usable.
 
-        ``content`` says in words what it is, and ``op`` which operation needs it, for the sentence of a deadlock.
+        ``content`` describes the message in words, and ``op`` is the operation that needs it; the error of a deadlock names both.
         """
         with self._lock:
             queue = self._queues[sender, receiver]
@@ -107,7 +107,7 @@ class Exchange:
                 self._block(device, Wait(None, content, None))
 
     def leave(self) -> None:
-        """Note that a device has finished. If all others wait, they now wait for ever."""
+        """Record that a device has finished. If all other devices are blocked now, this is a deadlock."""
         with self._lock:
             self._running -= 1
             self._find_deadlock()

@@ -48,10 +48,10 @@ def run_threads(
 ) -> Timeline:
     """Return the measured timeline of one step of ``replicas`` pipelines, with a thread for each device.
 
-    Each thread runs its device's operations in their order. An operation sleeps for its duration, or computes. What it needs from
-    another device comes as a message through a queue. The receiver can use a message once the latency ``p2p`` of the costs has passed
-    since it was sent; the sender does not wait. When all pipelines have ended, each rank runs the rings of its stages, 2(D-1)
-    messages each, and then its optimiser. A measured time is never shorter than its cost.
+    Each thread runs its device's operations in their order. An operation sleeps for its duration, or computes. Inputs from other devices
+    come as messages through queues. The receiver can use a message once the latency ``p2p`` of the costs has passed since it was sent; the
+    sender does not wait. When all pipelines have ended, each rank runs the rings of its stages, 2(D-1) messages each, and then its
+    optimiser. A measured time is never shorter than its cost.
 
     When all threads wait, nothing can arrive any more, and the run ends at once. No thread is left after a run, whether it ended
     or failed.
@@ -61,7 +61,7 @@ def run_threads(
     schedule : Schedule
         The schedule of one pipeline.
     costs : Costs, optional
-        How long operations last and messages travel, with a unit; None for no time at all, in ms.
+        How long operations last and messages travel, with a unit. None: everything takes 0 ms.
     replicas : int
         The number of pipelines.
     ring_step : float, optional
@@ -180,7 +180,7 @@ def _checked_run(
     wait: Any,
     lost: Any,
 ) -> Shared:
-    """Return what all threads share, with times in seconds, or refuse what cannot be run."""
+    """Return the values that all threads share, with times in seconds; raise for arguments that cannot be run."""
     mesh_schedule = replicate(schedule, replicas)
     if mesh_schedule.devices > MOST_THREADS:
         raise HybridLabError(
@@ -240,7 +240,7 @@ def _checked_lost(schedule: Schedule, lost: Any) -> frozenset[Op]:
 
 
 def _run_devices(devices: list[Device], exchange: Exchange) -> None:
-    """Run every device's thread to its end; raise the first error of any."""
+    """Run every device's thread to its end; raise the first error of any thread."""
     threads = [threading.Thread(target=each.run, name=f"device {each.rank}", daemon=True) for each in devices]
     try:
         for thread in threads:

@@ -33,7 +33,7 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     device : int
         d, from 0.
     chunks : int
-        v, used for interleaved 1F1B alone.
+        v, used only for interleaved 1F1B.
 
     Returns
     -------

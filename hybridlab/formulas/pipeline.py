@@ -1,4 +1,4 @@
-"""Closed forms of schedules with full backwards. They share no code with the simulation, whose timelines must equal them.
+"""Closed forms of schedules with full backwards. They share no code with the simulation, and simulated timelines must agree with them.
 
 Letters: K devices, M microbatches, v chunks on each device; F and B are the times of the forward and the full backward of one
 microbatch on one device, with all its chunks; C is the latency between two devices. All stages take equally long. Times have any one

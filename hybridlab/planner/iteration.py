@@ -14,7 +14,7 @@ from hybridlab.planner.plan import Plan, checked_profile, refuse_misfit
 from hybridlab.wire import FP16, WireFormat
 
 EFFICIENCY = 0.7514  # share of peak FLOP/s that matrix products reach, memory traffic apart: calibrate(large_runs.TABLE_1, A100_80GB)
-LEAST_EFFICIENCY = 1e-6  # no program has less, and with it all predicted times are finite
+LEAST_EFFICIENCY = 1e-6  # every real program reaches more; with this limit all predicted times are finite
 MEMORY_SHARE = 0.9  # share of the peak memory bandwidth that streaming reaches
 # Bytes that Adam moves per parameter: gradient to FP32 6, check and unscale 8, norm 4, clip 8, update 28, weight to 16 bits 6, zero 2
 OPTIMISER_BYTES = 62

@@ -12,7 +12,7 @@ from hybridlab.planner.plan import Plan, refuse_misfit
 # Mixed precision with Adam: weights and gradients in 16 bits, weights, mean and variance in 32 (Rajbhandari et al., arXiv 1910.02054)
 STATE_BYTES = 2 + 2 + 4 + 4 + 4
 MORE_STAGES, MORE_MEMORY = "more tensor or pipeline stages", "GPUs of more memory, or a smaller model"
-LOGIT_BYTES = 2 + 4  # a logit in 16 bits, and in FP32 for the loss, which overwrites it with its gradient
+LOGIT_BYTES = 2 + 4  # a 16-bit logit, and an FP32 copy for the loss; the gradient of the logit overwrites the copy
 
 
 class Memory(NamedTuple):

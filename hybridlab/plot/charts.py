@@ -17,7 +17,7 @@ from hybridlab.palette import PART_COLOURS, ink_on, line_style
 from hybridlab.plot.picture import FONT, MARGIN, MUTED, RULE, WIDTH, Picture, number, page, rectangle, sheet, text_width, write
 
 MOST_CURVES, MOST_BARS = 6, 16
-LARGEST = 1e100  # far beyond any time
+LARGEST = 1e100  # larger than any time in practice
 LEFT, RIGHT, HEIGHT = 0.62, 0.2, 2.4  # inches beside and of the axes of curves
 LINE = 0.25  # inches that a line of the title or the legend takes
 BAR_RIGHT, BAR_PITCH, BAR, PART_SIZE = 0.62, 0.36, 0.24, 8.5  # inches on the right of bars, between bars, of a bar; points
@@ -69,7 +69,7 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
 def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = "") -> Picture:
     """Return a figure of bars, one below the other on one scale, each divided into its parts.
 
-    The sum is written at the end of a bar, and a part's number, to three digits, in the part where there is room.
+    The sum is written at the end of a bar. The number of a part is written in the part if there is room, to three digits.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = 
     Raises
     ------
     HybridLabError
-        For more bars or parts, for parts that differ from bar to bar, and for parts that are no numbers from 0 to 1e100.
+        For more bars or parts, for parts that differ from bar to bar, and for parts that are not numbers from 0 to 1e100.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def curve_style(place: int) -> dict[str, Any]:
 
 
 def title_lines(title: Any) -> list[str]:
-    """Return the lines of a chart's title, or refuse what is no text."""
+    """Return the lines of a chart's title, or raise if it is not text."""
     return textwrap.wrap(checked_text(title, "title"), 66)
 
 
@@ -289,7 +289,7 @@ def _checked_bars(bars: Any) -> dict[str, dict[str, float]]:
 
 
 def code_of_mapping(given: object) -> str:
-    """Return the code of what should be a mapping with some entries: no mapping, an empty one or one with too many entries."""
+    """Return the error code of a refused mapping: it is not a mapping, it is empty, or it has too many entries."""
     if not isinstance(given, Mapping):
         return "wrong-type"
     return "too-large" if given else "empty"

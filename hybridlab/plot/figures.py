@@ -18,7 +18,7 @@ from hybridlab.timeline import Timeline
 MOST_DEVICES = 64  # rows of one figure
 MOST_OPS = 1000  # on one device: a figure hardly has more pixels
 MOST_LISTED = 16  # values that a sentence lists
-UNIT_ARGUMENT_REMOVED = "the unit is that of the timeline, which has it from its costs, as in Costs(..., unit='ms')"
+UNIT_ARGUMENT_REMOVED = "the unit is set in the costs of the timeline, as in Costs(..., unit='ms')"
 BETWEEN = 0.16  # inches from one timeline to the title of the next
 LINE, TITLE_LINE = 0.19, 0.26  # inches that a line of text takes
 
@@ -89,7 +89,7 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, acti
     Raises
     ------
     HybridLabError
-        As :func:`timeline`, and for timelines in different units.
+        In the same cases as :func:`timeline`, and for timelines in different units.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def alt_text(timeline: Timeline) -> str:
     Raises
     ------
     HybridLabError
-        As :func:`timeline`.
+        In the same cases as :func:`timeline`.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def alt_text(timeline: Timeline) -> str:
 
 
 def _check_drawable(timeline: object) -> None:
-    """Refuse what a figure cannot show, and say what it can."""
+    """Raise if a figure cannot show the timeline; the error says what a figure can show."""
     if not isinstance(timeline, Timeline):
         raise HybridLabError(f"a figure shows a Timeline, such as simulate() returns, not {short_repr(timeline)}", "not-a-timeline")
     if timeline.start.ndim > 1:
@@ -209,7 +209,7 @@ def _schedule_title(timeline: Timeline) -> str:
 
 
 def _sizes_text(timeline: Timeline) -> str:
-    """Return the numbers of devices, microbatches and, where there are several, chunks and copies of the weights."""
+    """Return the numbers of devices and microbatches, and of chunks and copies of the weights if there are several."""
     schedule = timeline.schedule
     sizes = [counted(schedule.devices, "device"), counted(schedule.microbatches, "microbatch")]
     if isinstance(schedule, Replicated):
@@ -262,7 +262,7 @@ def _copies_text(timeline: Timeline) -> str:
 
 
 def _peaks_text(timeline: Timeline) -> str:
-    """Return the peak activations of every device, or the lowest and the highest where there are many devices."""
+    """Return the peak activations of every device, or only the lowest and the highest if there are many devices."""
     peaks = timeline.peak_activations
     if (peaks == peaks[0]).all():
         return f"peak activations, in microbatches: {number(peaks[0])}{' on every device' if peaks.size > 1 else ''}"

@@ -224,7 +224,7 @@ def draw_legend(axes: Axes, top: float, lines: list[list[Entry]]) -> None:
 
 
 def _at_least(needed: float, given: Any, name: str, what: str) -> float:
-    """Return ``given``, or ``needed`` for None; refuse what is no single number or less than needed."""
+    """Return ``given``, or ``needed`` for None; raise unless it is one number of at least ``needed``."""
     if given is None:
         return needed
     space = times(given, name)

@@ -47,12 +47,12 @@ class Picture(Figure):
 
 
 def page(figure: Picture) -> Axes:
-    """Add bare axes over the whole figure and return them; x and y are inches from the upper left corner."""
+    """Return new axes without ticks over the whole figure; x and y are inches from the upper left corner."""
     return sheet(figure, 0, 0, WIDTH, figure.get_figheight(), WIDTH)
 
 
 def sheet(figure: Picture, left: float, top: float, width: float, height: float, span: float) -> Axes:
-    """Add bare axes and return them: x from 0 to ``span``, y in inches from their top. All other arguments are inches."""
+    """Return new axes without ticks: x runs from 0 to ``span``, y runs downwards in inches. All other arguments are in inches."""
     axes = figure.add_axes(rectangle(figure, left, top, width, height), xlim=(0, span), ylim=(height, 0))
     axes.set_axis_off()
     return axes

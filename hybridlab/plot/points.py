@@ -1,4 +1,4 @@
-"""Points in a plane: things by two quantities, and the plans of a search by time and memory; unbeaten points are marked."""
+"""Points in a plane: named things by two quantities, or the plans of a search by time and memory. Unbeaten points are marked."""
 
 import textwrap
 from collections.abc import Mapping
@@ -30,8 +30,8 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str = "") -> Picture:
     """Return a figure of named points; less is better in both quantities.
 
-    A point is filled if no other beats it with less of one quantity and no more of the other. Points that are equal to nine digits share
-    a mark.
+    A point is filled if no other point beats it. A point beats another one if it has less of one quantity and not more of the other. Points
+    that are equal to nine digits share a mark.
 
     Parameters
     ----------

@@ -182,7 +182,7 @@ def _set_ranges(axes: Axes, values: list[Floats], logarithmic: bool) -> None:
 
 
 def _set_x_ticks(axes: Axes, found: Lines, wide: float) -> None:
-    """Set a tick at every value of x, with its number where there is room; then give the axes their look."""
+    """Set a tick at every value of x, with its number if there is room; then set the look of the axes."""
     places = [place for place in found.places if place > 0 or axes.get_xscale() == "linear"]
     along = np.log(places) if axes.get_xscale() == "log" else np.array(places, dtype=np.float64)
     along = wide * (along - along[0]) / (float(np.ptp(along)) or 1.0)

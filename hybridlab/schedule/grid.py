@@ -16,7 +16,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule.ops import B, F, I, W
 
 LAST_SLOT = 2**35  # multiplied by the number of devices it stays below 2**63
-NONE = -1  # stands for the second operation of a turn that has one
+NONE = -1  # the second place of a turn that has only one operation
 
 
 def needed_lines(planes: int, lines: int, stages: int) -> Ints:

@@ -12,8 +12,8 @@ from hybridlab.schedule.grid import NONE, needed_lines, slots_in_order
 from hybridlab.schedule.ops import Kind, Op
 from hybridlab.schedule.text import Turns, join_marked, turn_text
 
-MOST_NAMED = 12  # microbatches listed in one sentence
-MOST_FAULTS = 24  # sentences of one report; a longer report is not read
+MOST_NAMED = 12  # an error lists at most 12 microbatches
+MOST_FAULTS = 24  # an error has at most 24 sentences, because nobody reads more
 PLANE = {Kind.F: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}  # of the grid of slots
 
 _MISSING = {
@@ -235,7 +235,7 @@ def _wrong_pairs(orders: Turns) -> Iterator[Problem]:
 
 
 def _too_early(placed: Sequence[PlacedOp]) -> Iterator[Problem]:
-    """Yield every operation that comes before an operation of its own stage that it needs."""
+    """Yield every operation that its device runs too early: before the operation of the same stage whose result it reads."""
     place: dict[tuple[Op, int], int] = {}
     for op, device, position in placed:
         place.setdefault((op, device), position)
@@ -247,7 +247,7 @@ def _too_early(placed: Sequence[PlacedOp]) -> Iterator[Problem]:
 
 
 def _blocked(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int]) -> Iterator[Problem]:
-    """Yield for each device that waits for ever the operation at which it stops and the operation it waits for."""
+    """Yield a problem for each device that waits for ever: the operation at which it stops, and the operation that it waits for."""
     needed_op = _needed_ops(paths, place_of)
     at = [next((turn for turn in range(len(order)) if slots[place_of[order[turn][0]]] < 0), len(order)) for order in orders]
     for device, order in enumerate(orders):

@@ -28,9 +28,9 @@ PADDING = (NONE, NONE)
     bidirectional=True,
 )
 def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
-    """Return the slots of Chimera, shape (2, 2 * devices, microbatches), the stages of one copy after those of the other.
+    """Return the slots of Chimera, shape (2, 2 * devices, microbatches): first the stages of one copy, then of the other.
 
-    Of each group of K microbatches the first half runs down the devices and the second half runs up. On device d of K, the downward
+    The first half of each group of K microbatches runs down the devices, and the second half runs up. On device d of K, the downward
     forwards take every second slot from d on, and the upward forwards every second slot from K-1-d on: for even K, one of these
     numbers is even and the other odd. The backward of a microbatch starts right after its forward on its last device.
 
@@ -88,7 +88,7 @@ def dualpipe_v(devices: int, microbatches: int, chunks: int) -> Ints:
     bidirectional=True,
 )
 def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
-    """Return the slots of DualPipe, shape (3, 2 * devices, microbatches), the stages of one copy after those of the other.
+    """Return the slots of DualPipe, shape (3, 2 * devices, microbatches): first the stages of one copy, then of the other.
 
     Device d and device K-1-d run the program of device d in DualPipeV with half the devices and half the microbatches. The two chunks
     of DualPipeV become the two copies of the weights.

@@ -89,12 +89,12 @@ def limited_memory_slots(devices: int, microbatches: int, part: int, ahead: bool
         Shape (3, 2 * devices, microbatches).
     """
     priority = building_block(devices, part)
-    horizon = int(priority.max()) + PERIOD * microbatches  # after the whole of the repeated block
+    horizon = int(priority.max()) + PERIOD * microbatches  # later than every slot of the repeated blocks
     priority = np.concatenate([priority, horizon + priority[[I1, I0]]])
     capacity = 2 + 2 * ((devices + 1) // part)
     capacity_0 = capacity - 1 - np.arange(devices) // part
     needs = _needed_passes(devices)
-    done = np.zeros((6, devices), dtype=np.intp)  # microbatches that each pass has behind it
+    done = np.zeros((6, devices), dtype=np.intp)  # microbatches that each pass has already processed
     slots = np.zeros((6, devices, microbatches), dtype=np.intp)
     planned, now, last_entry, done_at_entry = microbatches, 0, 0, done.copy()
     while done.min() < planned:
@@ -113,7 +113,8 @@ def limited_memory_slots(devices: int, microbatches: int, part: int, ahead: bool
             if now - last_entry == PERIOD and (done - done_at_entry == 1).all():
                 planned = int(done[F0, 0])  # every pass moved on by one microbatch in six slots: the rest is copied
             last_entry, done_at_entry = now, done.copy()
-    # The copies follow the microbatches in ``done_at_entry``; the microbatches planned after these come later by as many periods.
+    # The copies come after the microbatches in ``done_at_entry``. The microbatches planned after those start one period later for each
+    # copy.
     copies = np.clip(np.arange(microbatches) - done_at_entry[..., None] + 1, 0, microbatches - planned)
     slots = np.take_along_axis(slots, np.arange(microbatches) - copies, axis=2) + PERIOD * copies
     return np.stack([np.concatenate([slots[down], slots[up, ::-1]]) for down, up in ((F0, F1), (I0, I1), (W0, W1))])
@@ -139,7 +140,7 @@ def building_block(devices: int, part: int) -> Ints:
 
 
 def _needed_passes(devices: int) -> Ints:
-    """Return which pass of which device each pass needs, shape (6, devices), as an index into 6 x devices; 6 x devices for none."""
+    """Return the pass that each pass needs, shape (6, devices), as an index into the flat 6 x devices passes; 6 x devices: none."""
     device = np.arange(devices)
     line = np.concatenate([plane * 2 * devices + np.stack([device, 2 * devices - 1 - device]) for plane in range(3)])
     line = line[LINE_OF_PASS]

@@ -38,7 +38,7 @@ def hanayo(devices: int, microbatches: int, chunks: int) -> Ints:
     """
     plans, begins = _first_groups(devices, chunks)
     groups = np.arange(microbatches // devices)
-    repeats = np.maximum(groups - len(plans) + 1, 0)  # how often the last plan was repeated before, 0 for a group with its own plan
+    repeats = np.maximum(groups - len(plans) + 1, 0)  # repetitions of the last plan so far, 0 for a group with its own plan
     plan = groups - repeats
     begin = np.array(begins)[plan] + repeats * (begins[-1] - begins[-2])
     slots: Ints = plans[plan] + begin[:, None, None, None]

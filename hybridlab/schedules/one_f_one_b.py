@@ -37,7 +37,7 @@ def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
 def eager_one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of eager 1F1B, shape (2, devices, microbatches): 1F1B's slots if each message takes one slot.
 
-    The warm-up is that of interleaved 1F1B with one chunk, or all forwards if there are fewer.
+    The warm-up is as long as in interleaved 1F1B with one chunk, or has all forwards if there are fewer.
 
     Examples
     --------

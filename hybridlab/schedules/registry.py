@@ -69,7 +69,7 @@ class Family:
         return 2 if self.bidirectional else 1
 
     def device_of(self, devices: int, chunks: int) -> tuple[int, ...]:
-        """Return the device of every stage, of the second copy of the weights after the first.
+        """Return the device of every stage; the stages of a second copy of the weights follow those of the first.
 
         >>> REGISTRY["hanayo"].device_of(devices=3, chunks=2)
         (0, 1, 2, 2, 1, 0)
@@ -121,7 +121,7 @@ class Family:
         if self.bidirectional and devices % 2:
             near = f"{devices - 1} or {devices + 1}" if devices > 1 else "2"
             return f"{self.name} needs an even number of devices, not {devices}; try {near}"
-        apart = devices if self.whole_groups else self.copies  # divides the number of devices, and so divides least
+        apart = devices if self.whole_groups else self.copies  # a divisor of the number of devices, and therefore of least
         least = max(apart, self.min_microbatches_per_device * devices)
         if microbatches % apart:
             below = microbatches - microbatches % apart
@@ -187,7 +187,7 @@ def register(
 
 
 def known_schedule(name: object) -> str:
-    """Return the name of a registered schedule, whatever the case of its letters, or refuse it and name the nearest.
+    """Return the name of a registered schedule, given in any case of its letters; the error for any other name suggests the nearest.
 
     >>> known_schedule("ZB-H1")
     'zb-h1'

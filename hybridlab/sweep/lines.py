@@ -31,8 +31,8 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "weight_share": "Weight gradient's share of the backward",
     }
 )
-LARGEST_VALUE = 1e100  # that can be drawn: far longer than any step, and its square is still finite
-UNIT_REMOVED = "the unit is that of the sweep, as in sweep(..., unit='ms')"  # the answer to the removed argument unit of views
+LARGEST_VALUE = 1e100  # the largest value that can be drawn; its square is still finite
+UNIT_REMOVED = "the unit is set in the sweep, as in sweep(..., unit='ms')"  # the error for the removed argument unit of views
 LIST = ("a list",)  # in place of a value for each device, which cannot be drawn
 
 Row = Mapping[str, Any]
@@ -165,7 +165,7 @@ def logarithmic_axes(given: Any, positive: Mapping[str, bool]) -> list[str]:
     asked = known_names(given, "logarithmic", positive, "axis")
     for name in asked:
         if not positive[name]:
-            raise HybridLabError(f"{name!r} has no value above 0, so it cannot stand on a logarithmic axis", "not-positive")
+            raise HybridLabError(f"{name!r} has no value above 0, so it cannot be drawn on a logarithmic axis", "not-positive")
     return [name for name in positive if name in asked]
 
 
@@ -281,14 +281,14 @@ def _refuse_undrawable(rows: list[dict[str, Any]], drawn: tuple[str, ...]) -> No
         for value in found:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 content = "one value a device" if value is LIST else short_repr(value)
-                message = f"the column {name!r} is no axis: it holds {content}, and an axis needs numbers"
+                message = f"the column {name!r} cannot be an axis: it holds {content}, and an axis needs numbers"
                 raise HybridLabError(message, "not-a-number")
 
 
 def _independent(rows: list[dict[str, Any]], fixed: tuple[str, ...], offered: list[str]) -> list[str]:
     """Return the offered columns that vary and do not follow from the others.
 
-    Of two columns that follow from each other, the one with fewer values stays, or else the first.
+    If two columns follow from each other, the one with fewer values stays; if both have equally many, the first stays.
     """
 
     def combinations(names: Iterable[str]) -> int:

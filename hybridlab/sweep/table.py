@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COSTS = ("forward", "backward", "weight_share", "p2p", "overlap")
 NOT_COLUMNS = {  # arguments that are given in another way
-    "unit": "it is that of the whole sweep, as in sweep(..., unit='s')",
+    "unit": "the whole sweep has one unit, as in sweep(..., unit='s')",
     "weight_gradient": "give its part of the backward, weight_share",
     "p2p_between": "a sweep has one latency for all links, p2p; simulate() takes Costs(..., p2p_between=...) of each setting",
 }
@@ -223,7 +223,7 @@ def _grid_columns(grid: Any, executor: Any, progress: Any) -> list[str]:
             raise HybridLabError(f"the sweep itself fills the column {name}: give the grid's another name", "reserved-name")
     for name, instead in NOT_COLUMNS.items():
         if name in names:
-            raise HybridLabError(f"{name} is no column of a grid: {instead}", "not-a-column")
+            raise HybridLabError(f"{name} is not a column of a grid: {instead}", "not-a-column")
     missing = [name for name in ("devices", "microbatches", "forward", "backward") if name not in names]
     if missing:
         message = f"a grid needs devices, microbatches, forward and backward: {', '.join(missing)} missing"

@@ -227,7 +227,7 @@ class Timeline(Frozen):
         ]
         return rows if self.spans is None else rows + self.spans.to_rows(self.ops)
 
-    @removed_arguments(microseconds="the length of the unit is that of the timeline's unit, as in Costs(..., unit='ms')")
+    @removed_arguments(microseconds="the length follows from the timeline's unit, as in Costs(..., unit='ms')")
     def to_chrome_trace(self) -> dict[str, Any]:
         """Return a trace in Chrome's format; written with ``json.dump``, it can be opened by Perfetto (ui.perfetto.dev).
 

@@ -118,7 +118,7 @@ def accuracy_check(
     Raises
     ------
     HybridLabError
-        There is no format or no seed, or an argument does not fit, as for :func:`train`.
+        There is no format or no seed, or an argument is one that :func:`train` refuses.
 
     Examples
     --------

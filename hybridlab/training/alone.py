@@ -59,16 +59,15 @@ class Trained(TrainedAlone):
     Parameters
     ----------
     replicas : array, shape (replicas, parameters)
-        The weights of every replica. Of a schedule with two copies of the weights each copy has a row of its own: copy c of
-        replica r is row r x copies + c.
+        The weights of every replica. If the schedule has two copies of the weights, each copy has its own row: copy c of replica r is row r
+        x copies + c.
     spread : array, shape (steps,)
         The largest difference of any weight between two rows after each step. It is 0 if the all-reduce leaves the same bits on
         all replicas.
     peak_activations : array, shape (devices,)
         The most activations that each device held at once, in microbatches of the whole device, as in :class:`Timeline`.
     bytes_sent : int, optional
-        The bytes that all devices together send in the all-reduces of one step, scales included. None for an all-reduce
-        of the caller.
+        The bytes that all devices together send in the all-reduces of one step, scales included. None if the caller passed an all-reduce.
     """
 
     replicas: Floats
@@ -107,7 +106,7 @@ def train_alone(
     seed : int
         Decides the first weights and the order of the samples.
     every : int, optional
-        Measure the held-out accuracy after each so many steps. It is always measured after the last step.
+        Number of steps between two measurements of the held-out accuracy. It is always measured after the last step.
     progress : callable, optional
         Called after each step with the number of steps done and the number of all steps.
 
@@ -248,6 +247,6 @@ def checked_rate(value: object) -> float:
 
 
 def generators(seed: int) -> list[np.random.Generator]:
-    """Return the three random generators of a run: for the first weights, for the batches, for stochastic rounding."""
+    """Return the three random generators of a run: for the initial weights, the batches and stochastic rounding."""
     sequence = np.random.SeedSequence(whole_number(seed, "seed", at_least=0, at_most=2**63))
     return [np.random.default_rng(child) for child in sequence.spawn(3)]

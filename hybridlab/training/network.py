@@ -46,7 +46,7 @@ class Network:
     Raises
     ------
     HybridLabError
-        There are fewer than two sizes, a size is no whole number of at least 1, or the activation is unknown.
+        There are fewer than two sizes, a size is not a whole number of at least 1, or the activation is unknown.
 
     Examples
     --------

@@ -20,7 +20,7 @@ export function markOf(shape, x, y, r, attributes) {
   return shapes[shape % shapes.length]();
 }
 
-// A slider over the values of an axis, such as numbers of ranks. `told(value)` puts a value into words.
+// A slider over the values of an axis, such as numbers of ranks. `told(value)` returns a value in words.
 export function markerOf(id, label, told, pick) {
   const slider = make("input", { type: "range", min: 0, step: 1 });
   const output = make("output", { for: id, "aria-live": "off" }); // a screen reader reads the value from the slider

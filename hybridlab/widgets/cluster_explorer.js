@@ -1,5 +1,5 @@
 // A cluster explorer: controls, the time of an iteration, its picture, and its numbers as tables.
-// Times and memory are sums of products of tables that Python made; the script computes nothing else but TFLOP/s, work divided by time.
+// Python makes tables. The script multiplies and adds their entries to get times and memory, and divides work by time to get TFLOP/s.
 
 import { at, tableOf, watched } from "./chart.js";
 import { freshId, grouped, keepDrawn, make, number, rootIn, selectOf } from "./view.js";

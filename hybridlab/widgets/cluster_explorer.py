@@ -41,7 +41,7 @@ BEGIN |= {"link": "InfiniBand HDR", "wire": "FP16", "recompute": "full"}
 class ClusterExplorer(View):
     """A picture of one iteration under a plan: the parts of its time, and the memory of the fullest GPU.
 
-    All numbers are in the trait ``data``, so the picture needs no running kernel; they are those of :func:`predict`, part by part. The
+    All numbers are in the trait ``data``, so the picture needs no running kernel; they equal the parts of :func:`predict`. The
     traits ``model``, ``gpu``, ``link`` and ``wire`` (names), ``tensor``, ``stages``, ``replicas``, ``microbatches``, ``microbatch`` and
     ``recompute`` follow the controls; Python can observe and set them.
 
@@ -162,7 +162,7 @@ class ClusterExplorer(View):
 
 
 def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any, wires: Any, recompute: Any) -> Values:
-    """Return the values of all axes by name, or refuse what an axis does not accept."""
+    """Return the values of all axes by name, or raise for a value that an axis does not accept."""
     recomputations = [known_name(each, RECOMPUTE, "recomputation") for each in one_or_several(recompute, "recompute")]
     profiles = list(dict.fromkeys(_instance(each, Profile, "a GPU", "A100_80GB") for each in one_or_several(gpus, "gpus")))
     names = [each.name for each in profiles]
@@ -186,7 +186,7 @@ def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any,
 
 
 def _items_by_name(given: Any, name: str) -> Iterable[tuple[str, Any]]:
-    """Return the items of a mapping whose keys are texts, or refuse what is not one."""
+    """Return the items of a mapping whose keys are texts, or refuse any other value."""
     if not isinstance(given, Mapping) or not given:
         raise HybridLabError(f"{name} must be values by name, such as {{{'GPT 175B'!r}: ...}}, not {short_repr(given)}", "wrong-type")
     return [(checked_text(each, f"a name in {name}"), given[each]) for each in given]

@@ -1,4 +1,5 @@
-"""Iteration times and memory of every plan of a grid as plain data: a few tables, whose entries the script picks, multiplies and adds.
+"""Iteration times and memory of every plan of a grid as plain data: the script picks entries of a few tables, multiplies them and adds them
+up.
 
 The entries come from :func:`hybridlab.planner.predict` and :func:`hybridlab.planner.memory`. Each part of a prediction has a table over the
 axes on which it depends, and a quantity is a sum of products of tables. One table over all axes would have millions of entries.
@@ -172,7 +173,7 @@ class Tables:
     def columns(self, names: tuple[str, ...], numbers: CaseNumbers, of_gpu: Callable[[Profile], Any] = lambda gpu: gpu) -> list[Data]:
         """Return tables over the same axes, one for each number of a case.
 
-        An entry is 0 where the plan does not divide, and where no setting leads, since a stage holds at most as many microbatches as there
+        An entry is 0 if the plan does not divide the model, or if no setting uses it: a stage holds at most as many microbatches as there
         are stages.
 
         Parameters
@@ -206,7 +207,7 @@ class Tables:
         return 0.0
 
     def _combinations(self, names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-        refuse_too_large(2 * prod(len(self.axes[name]) for name in names))  # if every entry had one digit
+        refuse_too_large(2 * prod(len(self.axes[name]) for name in names))  # bytes, if every entry had one digit
         return (dict(zip(names, at, strict=True)) for at in product(*(self.axes[name].values() for name in names)))
 
     def _table(self, names: tuple[str, ...], numbers: Iterable[float]) -> Data:

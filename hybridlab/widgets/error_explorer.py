@@ -152,7 +152,7 @@ class ErrorExplorer(View):
 
 
 class ErrorRow(NamedTuple):
-    """One measured all-reduce: its NMSE, the NMSE of the closed form, the most bytes that a rank sends, and FP32's bytes over these."""
+    """One measured all-reduce: its NMSE, the NMSE of the closed form, the most bytes of a rank, and how many times as many FP32 sends."""
 
     algorithm: str
     distribution: str

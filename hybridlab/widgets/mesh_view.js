@@ -87,7 +87,7 @@ function frameOf({ stages, replicas }, width) {
 
 // ---- arrows ----
 
-// The points of a message's arrow, and the place of its letter, which touches no line.
+// The points of a message's arrow, and a place for its letter where the letter touches no line.
 function pipelineLine(frame, from, to, forward) {
   const middle = frame.y(from.replica) + BOX / 2;
   const between = Math.min(frame.x(from.stage), frame.x(to.stage)) + frame.box;
@@ -119,7 +119,7 @@ function arrowOf(kind, points, own) {
   return [make("path", { class: `link ${kind.name}${mine}`, d: `M${line}` }), make("path", { class: `head ${kind.name}${mine}`, d: `M${head}Z` })];
 }
 
-// The arrows: those of the chosen rank are thick and have letters, the others of its pipeline and its ring are thin.
+// The chosen rank's own arrows are thick and have letters. The other arrows of its pipeline and its ring are thin.
 function linksOf(mesh, frame) {
   const { now, places, links, kinds, pipeline, group } = mesh;
   const within = (ranks, link) => ranks.includes(link.sender) && ranks.includes(link.receiver);

@@ -13,7 +13,7 @@ from hybridlab.schedules import REGISTRY
 MOST_BYTES = 2_000_000  # of JSON that a page can carry for one view
 MOST_OPS = 12_500  # of one timeline: a browser draws two such timelines in 1.0 to 1.5 s (measured, headless Chromium on two cores)
 
-Data = dict[str, Any]  # what json.dumps takes
+Data = dict[str, Any]  # values that json.dumps accepts
 
 
 def nine_digits(values: Iterable[float]) -> list[float]:

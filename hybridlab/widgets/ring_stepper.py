@@ -25,7 +25,7 @@ MOST_RINGS = 4
 MOST_HOPS = 60
 MOST_TIMES = 99  # how often the number of one rank can be in a sum
 LONGEST_NAME = 40  # characters
-NEAR = 0.05  # of a whole number: a wire format rounds less than that, and a mean of up to 8 ranks is further away
+NEAR = 0.05  # how far a sum may be from a whole number: rounding in a wire format is smaller, the difference of a mean is larger
 TIMES = {1: "", 2: " twice"}
 
 
@@ -195,7 +195,7 @@ def _correct_ring(values: Floats) -> Any:
 
 
 def _checked_rings(rings: Any) -> dict[str, Ring]:
-    """Return the rings by name, or refuse what is not a mapping of 1 to 4 of them."""
+    """Return the rings by name, or raise unless ``rings`` is a mapping of 1 to 4 of them."""
     if not isinstance(rings, Mapping) or not 0 < len(rings) <= MOST_RINGS:
         wanted = f'1 to {MOST_RINGS} functions by name, such as {{"correct": ring}}'
         raise HybridLabError(f"rings must be {wanted}, not {short_repr(rings)}", "wrong-type")
@@ -252,7 +252,7 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
 
 
 def _hops(name: str, ring: Ring, values: Floats, ranks: int) -> list[Any]:
-    """Run a ring and return its hops, or refuse what is not a ring."""
+    """Run a ring and return its hops, or raise if the function is not a ring."""
     if not callable(ring):
         raise HybridLabError(
             f"the ring {name!r} must be a function of values, shape (ranks, n), that returns hops, not {short_repr(ring)}", "wrong-type"

@@ -75,7 +75,7 @@ def script_of(entry: str, folder: Path = HERE) -> str:
                 both = f"{owners[each]} and {name} both define {each}"
                 raise HybridLabError(f"{both}, and {entry} needs both files: rename one of the two", "duplicate-name")
     if "render" not in scripts[entry].names:
-        raise HybridLabError(f"{entry} is no widget: it has no function render", "no-render")
+        raise HybridLabError(f"{entry} is not a widget: it has no function render", "no-render")
     return "".join(scripts[name].text for name in order) + LAST_LINE
 
 

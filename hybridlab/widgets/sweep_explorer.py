@@ -15,7 +15,7 @@ from hybridlab.widgets.page_data import Data, compact_json, digest, refuse_too_l
 from hybridlab.widgets.scripts import script_of
 from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
 
-SHOWN = ("quantity", "chosen", "at", "drawn")  # what the argument ``show`` can name
+SHOWN = ("quantity", "chosen", "at", "drawn")  # names that the argument ``show`` may have
 SHAPES = {"o": 0, "s": 1, "^": 2, "D": 3, "v": 4, "x": 6}  # marks by their numbers in chart.js
 NO_ROW = "the sweep has no such row"
 
@@ -23,10 +23,10 @@ NO_ROW = "the sweep has no such row"
 class SweepExplorer(View):
     """A picture of a sweep's table: lines of a quantity against a column, with a control for each other column that varies.
 
-    All values are in the trait ``data``, so the picture needs no running kernel. These traits follow the controls; Python can observe
-    and set them: ``quantity``, ``chosen`` (column -> value; setting some columns leaves the others), ``at`` (the x that is read),
-    ``drawn`` (names of the lines) and ``logarithmic`` (columns with a logarithmic axis). Where the sweep refused a point, the line has a
-    gap. Times are in the sweep's unit.
+    All values are in the trait ``data``, so the picture needs no running kernel. These traits follow the controls; Python can observe and
+    set them: ``quantity``, ``chosen`` (column -> value; setting some columns leaves the others), ``at`` (the x that is read), ``drawn``
+    (names of the lines) and ``logarithmic`` (columns with a logarithmic axis). A line has a gap at a point that the sweep refused. Times
+    are in the sweep's unit.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class SweepExplorer(View):
         return self._checked_choices(value)
 
     def _checked_choices(self, value: Any) -> dict[str, Any]:
-        """Return a value for each control; a control that ``value`` does not name keeps its value, at first the first one."""
+        """Return a value for each control; a control that ``value`` does not name keeps its value, initially the first one."""
         if not isinstance(value, Mapping):
             wanted = "a value for each of the choices, by column"
             raise HybridLabError(f"chosen must have {wanted}, not {short_repr(value)}", "wrong-type")
@@ -143,7 +143,7 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
     -------
     dict
         ``values`` has a list for each quantity, and ``why`` is one list for all. Their axes are the choices, then the lines, then x; the
-        last axis changes first. An entry of ``why`` is 0 where there is a value, otherwise the number, from 1, of an entry of ``reasons``.
+        last axis changes first. An entry of ``why`` is 0 if there is a value, otherwise the number (from 1) of an entry of ``reasons``.
 
     Raises
     ------

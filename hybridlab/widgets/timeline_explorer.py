@@ -24,7 +24,7 @@ class TimelineExplorer(View):
     The timelines of all combinations are in the trait ``data``, so the picture needs no running kernel. The traits ``schedule``,
     ``devices``, ``microbatches``, ``chunks``, ``p2p`` and ``compare`` (a second schedule drawn below the first, or "") follow the controls;
     Python can observe and set them. They take any value that the library has: a timeline that is not in ``data`` is computed into the trait
-    ``extra``. Where there is nothing to draw, the picture says why. In a running notebook, the controls offer any value, too.
+    ``extra``. If there is nothing to draw, the picture says why. In a running notebook, the controls offer any value, too.
 
     Parameters
     ----------

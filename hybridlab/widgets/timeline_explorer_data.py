@@ -203,7 +203,7 @@ def _entry_or_refusal(name: str, devices: int, microbatches: int, chunks: int, c
 
 
 def _late_rows(timeline: Timeline) -> list[int]:
-    """Return the rows whose device stood idle until their input came; of an overlapped pair, the row whose input came later."""
+    """Return the rows for which a device was idle until their input came; in an overlapped pair, only the row with the later input."""
     schedule, waited = timeline.schedule, timeline.blocking_operation()
     return np.flatnonzero((waited != schedule.before) & (waited == schedule.source)).tolist()
 
@@ -249,6 +249,6 @@ def _supported_chunks(name: str, wanted: list[int], values: Values) -> list[int]
 
 
 def _refuse_grid(nbytes: int, values: Values) -> None:
-    """Refuse a grid whose data have more bytes than a page can carry; the sentence tells how many values each axis has."""
+    """Refuse a grid whose data have more bytes than a page can carry; the error says how many values each axis has."""
     counts = ", ".join(f"{counted(len(axis), 'value')} of {name}" for name, axis in values.items())
     refuse_too_large(nbytes, f"this grid ({counts}) is", "give fewer values, or fewer microbatches")

@@ -1,4 +1,4 @@
-// The picture of a timeline explorer, with its words: timelines on one time axis, to be pointed at and explored with the arrow keys.
+// The picture of a timeline explorer, and its description: timelines on one time axis. The pointer or the arrow keys choose operations.
 // Each device has a line of bars, one for each operation, and the number of activations held below it.
 
 import {

@@ -1,4 +1,4 @@
-"""Bytes of memory an operation, at sizes that double: linear means the same number each time."""
+"""Bytes of memory for each operation, at sizes that double. The number is the same each time if memory grows linearly."""
 
 import tracemalloc
 from collections.abc import Callable

@@ -21,14 +21,14 @@ def forget() -> None:
 
 
 def some(benchmark: BenchmarkFixture) -> list[Plan]:
-    """Plans of the search, spread over all of it; a few where nothing is measured."""
+    """Plans from all parts of the search; only a few if nothing is measured."""
     every = list(plans(TRILLION, 3072, A100_80GB, 3072))
     return every[:: len(every) // (20 if benchmark.disabled else 1000)]
 
 
 @pytest.mark.parametrize("forgets", ["nothing", "all before 1,000", "all before each"])
 def test_predictions(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], forgets: str) -> None:
-    """Of one model on one cluster, as a search makes them: most plans send messages that another plan sends too."""
+    """The predictions are for one model on one cluster, as in a search: most plans send messages that another plan sends too."""
     chosen = some(benchmark)
 
     def run() -> None:

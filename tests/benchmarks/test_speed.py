@@ -17,9 +17,9 @@ EVERY = [(name, CHUNKS.get(name, family.fewest_chunks)) for name, family in REGI
 FIVE = {"gpipe", "1f1b", "interleaved", "hanayo", "zb-h1"}
 TARGETS = {name: 3e6 if name in FIVE else 1e6 for name in REGISTRY} | {"1f1b": 4e6}
 
-# What no arrangement of these arrays can avoid, in bytes of 8-byte columns. Building writes the slots, reads them, and
-# writes kind, stage, microbatch, device, source and slot. Simulating reads kind, device, source and slot, reads the end
-# of the source and of the operation before, and writes start and end.
+# The bytes that every implementation with these arrays must move; a column has 8 bytes for each operation. Building writes the slots, reads
+# them, and writes kind, stage, microbatch, device, source and slot. Simulating reads kind, device, source and slot, reads the end of the
+# source and of the operation before, and writes start and end.
 BYTES_BUILT, BYTES_TIMED = 8 * (1 + 1 + 6), 8 * (4 + 2 + 2)
 BYTES_A_SETTING = 8 * (2 + 2)  # the two ends, start and end; the rest is read once for all settings
 
@@ -72,7 +72,7 @@ def test_build_and_simulate(
 @pytest.mark.parametrize("microbatches", [64, 128, 256, 512, 1024])
 @pytest.mark.parametrize(("name", "chunks"), [("1f1b", 1), ("interleaved", 4)], ids=["1f1b", "interleaved"])
 def test_scaling(benchmark: BenchmarkFixture, rate: Callable[..., float], name: str, chunks: int, microbatches: int) -> None:
-    """No worse than linear: the rate must not fall as microbatches double."""
+    """The time grows at most linearly: the rate must not fall if the microbatches double."""
     devices, microbatches = size_of(benchmark, 64, microbatches)
     count = 2 * devices * microbatches * chunks
     rate(

@@ -1,4 +1,4 @@
-"""How long a whole hybrid step takes to lay out: the published configuration, and a large mesh."""
+"""How long ``hybrid_step`` takes: for the published configuration, and for a large mesh."""
 
 from collections.abc import Callable
 
@@ -39,7 +39,7 @@ def test_a_large_mesh(benchmark: BenchmarkFixture, tell: Callable[[str, str], No
 
 
 def test_rows_of_the_published_configuration(benchmark: BenchmarkFixture, tell: Callable[[str, str], None]) -> None:
-    """What a table or a widget of the step reads."""
+    """Read what a table or a widget of the step needs."""
     step = step_of(3, 4, 6, True)
     benchmark.pedantic(step.timeline.to_rows, rounds=50, warmup_rounds=3)  # type: ignore[no-untyped-call]
     if not benchmark.disabled and benchmark.stats is not None:

@@ -31,7 +31,7 @@ def test_the_eight_published_sweeps(benchmark: BenchmarkFixture, rate: Callable[
 
 
 def test_rows_alone(benchmark: BenchmarkFixture, rate: Callable[..., float]) -> None:
-    """A grid whose operations cost next to nothing: what a row costs."""
+    """The time of a row: a grid with so few operations that they take almost no time."""
     rows = 100 if benchmark.disabled else 20_000
     grid = {"devices": 1, "microbatches": 1, "load": range(rows), "forward": lambda load: 1 + load, "backward": lambda forward: 2 * forward}
     rate("rows of a sweep on one device, one microbatch", f"{rows:,} rows", 2 * rows, lambda: sweep("1f1b", grid, progress=False), rounds=5)

@@ -94,7 +94,7 @@ def drawn_is_right(shown: Any, step: HybridStep, rings_only: bool = False) -> No
             for place, (x, top, width, height) in zip(places, shown[name], strict=True)
         ]
         if rings_only and name == "ops":
-            continue  # one that ends with the first hop may be drawn or not
+            continue  # an operation that ends when the first hop starts may be drawn or not
         assert len(found) == len(bars), f"{len(found)} {name} are drawn, not {len(bars)}"
         assert np.allclose(sorted(found), sorted(bars), atol=PIXELS + 1e-4 * shown["end"], rtol=0), name
 

@@ -106,7 +106,7 @@ def test_a_bet_survives_a_reload_and_stands_beside_the_answer(fresh_page: Any, r
     reload_after(page, bets, PLACED)
     stands()
     assert page.evaluate("key => localStorage.getItem(key)", KEY) == '"1F1B"'
-    expect(question(page).locator("[aria-live]")).to_be_empty()  # what was there before is no news
+    expect(question(page).locator("[aria-live]")).to_be_empty()  # an answer that was there before is not announced
 
 
 def test_a_bet_can_be_changed(fresh_page: Any, files: str) -> None:

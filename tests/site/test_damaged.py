@@ -61,7 +61,7 @@ def with_broken_code(states: Any) -> None:
 
 
 def only_warnings(faults: list[str]) -> None:
-    """The damage is written to the console for those who look there; nothing else may be wrong."""
+    """The page writes the damage to the console; nothing else may be wrong."""
     assert faults
     assert all(fault.startswith("console warning") for fault in faults), "\n".join(faults)
     faults.clear()

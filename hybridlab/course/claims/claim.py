@@ -113,7 +113,7 @@ class Finding:
         Raises
         ------
         HybridLabError
-            Without ``holds``, for a claim that prints no numbers or more numbers than the finding has.
+            ``holds`` is None, and the claim prints no numbers or more numbers than the finding has.
         """
         if self.holds is not None:
             return self.holds
@@ -136,7 +136,7 @@ def found(message: str, *numbers: Any, holds: Any = None) -> Finding:
     message : str
         Template as for ``str.format``.
     numbers : float or str
-        Results. The first ones are compared with the printed numbers of a claim. A result that is no number, such as a year or a
+        Results. The first ones are compared with the printed numbers of a claim. A result that is not a number, such as a year or a
         volume, is a text.
     holds : bool, optional
         Whether the claim holds; then no numbers are compared.

@@ -1,4 +1,4 @@
-"""Claims beside what was found for each, and the counts of verdicts; both as text and, in the book, as HTML."""
+"""Claims with their findings, and the counts of verdicts. Both print as text and, in the book, as HTML."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -94,7 +94,7 @@ def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Findin
     Raises
     ------
     HybridLabError
-        Where the verdict differs from the one of the claim, for a claim without a value and for a value without a claim.
+        The findings lead to another verdict than the claim's own, a claim has no value, or a value has no claim.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Findin
     right
     >>> judged(35, 35, {35: found("{} ms", step + 1)})
     Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: claim 35 is written down as right, but what was found makes it wrong: printed 1210 ms, found 1211 ms
+    hybridlab.errors.HybridLabError: claim 35 is recorded as right, but the findings make it wrong: printed 1210 ms, found 1211 ms
     """
     wanted = range(whole_number(first, "first"), whole_number(last, "last") + 1)
     if not isinstance(values, Mapping):
@@ -137,7 +137,7 @@ def count_verdicts(*tables: Judged) -> VerdictCounts:
     --------
     >>> count_verdicts()
     Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: every claim must be judged once; not so: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 66 more
+    hybridlab.errors.HybridLabError: every claim must be judged once, but these are not: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 66 more
     """
     for table in tables:
         if not isinstance(table, Judged):
@@ -146,7 +146,7 @@ def count_verdicts(*tables: Judged) -> VerdictCounts:
     odd = [number for number in CLAIMS if claims.count(CLAIMS[number]) != 1]
     if odd:
         more = f" and {len(odd) - 10} more" if len(odd) > 10 else ""
-        raise HybridLabError(f"every claim must be judged once; not so: {', '.join(map(str, odd[:10]))}{more}", "does-not-fit")
+        raise HybridLabError(f"every claim must be judged once, but these are not: {', '.join(map(str, odd[:10]))}{more}", "does-not-fit")
     verdicts = {
         name: [claim.verdict for claim in claims if claim.document == name] for name in dict.fromkeys(each.document for each in claims)
     }
@@ -185,7 +185,7 @@ def _checked_row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
     holds = {each.agrees(claim) for each in row.found}
     verdict = "depends" if len(holds) > 1 else "right" if holds.pop() else "wrong"
     if verdict != claim.verdict:
-        fault = f"claim {claim.number} is written down as {claim.verdict}, but what was found makes it {verdict}"
+        fault = f"claim {claim.number} is recorded as {claim.verdict}, but the findings make it {verdict}"
         texts = "; ".join(each.text for each in row.found)
         raise HybridLabError(f"{fault}: printed {claim.figures or 'no number'}, found {texts}", "wrong-verdict")
     return row

@@ -77,7 +77,7 @@ __all__ = [
 
 
 def compare_all(points: Iterable[Mapping[str, Any]], reference_orders: Mapping[str, Iterable[str]]) -> tuple[Comparison, ...]:
-    """Return every comparison but :func:`threads`, whose result differs from run to run.
+    """Return every comparison except :func:`threads`. The result of :func:`threads` differs from run to run.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def compare_all(points: Iterable[Mapping[str, Any]], reference_orders: Mapping[s
     Raises
     ------
     HybridLabError
-        As :func:`sweeps` and :func:`orders`.
+        In the same cases as :func:`sweeps` and :func:`orders`.
     """
     return (
         orders(reference_orders),

@@ -53,7 +53,7 @@ def _with_memory_share(share: float) -> Profile:
 
 
 def _with_network_share(share: float) -> Profile:
-    """Return an A100 whose network reaches another share of its line rate."""
+    """Return an A100 with a network that reaches another share of its line rate."""
     return replace(A100_80GB, network=A100_80GB.network * share / NETWORK_SHARE)
 
 

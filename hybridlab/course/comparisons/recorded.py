@@ -26,7 +26,7 @@ class Recorded(NamedTuple):
     points : int
         Number of measured runs.
     mean, median, worst : float
-        Of the errors without their signs.
+        Mean, median and largest error, without signs.
     shortest, longest : float
         The lowest and the highest error with their signs: -0.2 is a prediction that is a fifth too short.
     """

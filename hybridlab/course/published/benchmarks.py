@@ -43,8 +43,8 @@ class Benchmark1(NamedTuple):
     def counted_again(self) -> tuple[float, float]:
         """Total and speedup by the report's arithmetic.
 
-        Only the row of 8 microbatches includes warm-up and cool-down. The other rows add the communication twice. The speedup divides
-        1040 ms by the total: always the time of eight microbatches on one stage, whatever the number of microbatches in the row.
+        Only the row of 8 microbatches includes warm-up and cool-down. The other rows add the communication twice. The speedup divides 1040
+        ms by the total. 1040 ms is the time of eight microbatches on one stage, but the rows have different numbers of microbatches.
 
         >>> all(row.counted_again[0] == row.total for row in BENCHMARK_1)
         True
@@ -121,7 +121,7 @@ class Metric(NamedTuple):
     ----------
     name : str
     expected, observed : float
-        The report's expectation, and what it says it observed.
+        The value that the report expected, and the value that it reports as observed.
     unit : str
     """
 

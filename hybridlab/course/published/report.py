@@ -156,7 +156,7 @@ def microbatch_count(global_batch: int = GLOBAL_BATCH, microbatch_size: int = MI
     Raises
     ------
     HybridLabError
-        Where the quotient is no whole number.
+        The quotient is not a whole number.
 
     References
     ----------

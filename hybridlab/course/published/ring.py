@@ -99,7 +99,7 @@ def published_ring(gradients: npt.ArrayLike, comm_mode: str = "INT8", *, gather_
 
 
 def check_chunks(size: int, ranks: int) -> None:
-    """Raise where ``size`` numbers cannot be cut into ``ranks`` equal chunks, or where the hops do not fit in memory.
+    """Raise if ``size`` numbers cannot be cut into ``ranks`` equal chunks, or if the hops do not fit in memory.
 
     >>> check_chunks(10, 4)
     Traceback (most recent call last):

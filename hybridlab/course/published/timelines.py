@@ -1,4 +1,4 @@
-"""Two published timelines, a step grid and an event log, for any size. Both are called 1F1B, and neither is.
+"""Two published timelines, a step grid and an event log, for any size. Both are called 1F1B, but neither follows the 1F1B schedule.
 
 One rule makes both, for K stages, D replicas and M microbatches; rank = replica x K + stage. In each of M + K-1 steps, stage s runs
 
@@ -223,7 +223,7 @@ def lost_forwards(stages: int = 3, microbatches: int = 6) -> LostForwards:
     Raises
     ------
     HybridLabError
-        As :func:`step_grid`.
+        In the same cases as :func:`step_grid`.
 
     Examples
     --------

@@ -19,20 +19,19 @@ _PLAIN = frozenset((str, int, float, bool))
 _NUMPY = frozenset(scalar for scalar in np.sctypeDict.values() if issubclass(scalar, (np.number, np.bool_)))
 
 Numbers = float | Sequence[float]
-Mistake = tuple[Numbers, str, str]  # what a known mistake leads to, the code of the mistake, and the sentence about it
+Mistake = tuple[Numbers, str, str]  # the wrong value that a known mistake gives, the code of the mistake, and the sentence about it
 
 
 def plain_values(answer: Any, depth: int = 0) -> Any:
-    """Return ``answer`` as plain values: None, str, bool, int, float, list, dict. Nothing else reaches a judge.
-
-    An object of a class of its own could answer any comparison with yes; it is refused.
+    """Return ``answer`` as plain values: None, str, bool, int, float, list, dict. A judge gets no other types. Objects of other classes are
+    refused, because they could make every comparison true.
 
     Parameters
     ----------
     answer : Any
-        What was handed in. Tuples and arrays become lists, numbers of numpy become those of Python, ``...`` becomes None.
+        The answer of the student. Tuples and arrays become lists, numbers of numpy become those of Python, ``...`` becomes None.
     depth : int
-        How many lists are around it.
+        How many lists contain this value.
 
     Raises
     ------
@@ -68,7 +67,7 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether nothing is handed in: None, blank text or bare labels, or a list or dict of nothing else.
+    """Whether the answer is empty: None, blank text, labels without operations, or a list or dict of empty values.
 
     >>> [is_empty(value) for value in (None, " ", "device 0: ...", [None, ""], {"gpipe": None}, 0, False)]
     [True, True, True, True, True, False, False]
@@ -81,14 +80,14 @@ def is_empty(value: Any) -> bool:
 
 
 def require_text(value: Any, what: str, example: str) -> str:
-    """Return ``value`` if it is text, or refuse it as ``what``, written like ``example``."""
+    """Return ``value`` if it is text, or raise an error that calls it ``what`` and shows the ``example``."""
     if not isinstance(value, str):
         raise HybridLabError(f"{what} is text such as {example!r}, not {short_repr(value)}", "not-text")
     return value
 
 
 def require_number(value: Any, what: str, example: str = "12.5") -> float:
-    """Return ``value`` as a float if it is a finite number, or refuse it as ``what``, written like ``example``.
+    """Return ``value`` as a float if it is a finite number, or raise an error that calls it ``what`` and shows the ``example``.
 
     >>> require_number("57", "a makespan")
     Traceback (most recent call last):
@@ -101,7 +100,7 @@ def require_number(value: Any, what: str, example: str = "12.5") -> float:
 
 
 def require_count(value: Any, what: str, example: str = "12", least: int = 1, most: int | None = None) -> int:
-    """Return ``value`` as an int if it is a whole number from ``least`` to ``most``, or refuse it as ``what``.
+    """Return ``value`` as an int if it is a whole number from ``least`` to ``most``, or raise an error that calls it ``what``.
 
     >>> require_count(8.0, "a number of chunks")
     8
@@ -119,7 +118,7 @@ def require_count(value: Any, what: str, example: str = "12", least: int = 1, mo
 
 
 def require_numbers(value: Any, count: int, what: str) -> list[float]:
-    """Return ``value`` as a list of ``count`` floats, or refuse it as ``what`` ("warm-up of a device").
+    """Return ``value`` as a list of ``count`` floats, or raise an error that calls each one ``what`` ("warm-up of a device").
 
     >>> require_numbers([1, 2], 3, "warm-up of a device")
     Traceback (most recent call last):
@@ -134,7 +133,7 @@ def require_numbers(value: Any, count: int, what: str) -> list[float]:
 
 
 def require_parts(value: Any, count: int, what: str) -> list[Any]:
-    """Return ``value`` if it is a list of ``count`` parts, or refuse it as ``what``.
+    """Return ``value`` if it is a list of ``count`` parts, or raise an error that calls it ``what``.
 
     >>> require_parts("1f1b", 2, "a name and a number, such as ('gpipe', 1000)")
     Traceback (most recent call last):
@@ -146,14 +145,14 @@ def require_parts(value: Any, count: int, what: str) -> list[Any]:
 
 
 def require_entries(value: Any, names: Iterable[str], what: str) -> dict[str, Any]:
-    """Return ``value`` if it is a dict with an entry for each of ``names`` and no other, or refuse it as ``what``."""
+    """Return ``value`` if it is a dict with an entry for each of ``names`` and no other; else raise an error that calls it ``what``."""
     if not isinstance(value, dict) or set(value) != set(names):
         raise HybridLabError(f"the answer is {what}, not {short_repr(value)}", "wrong-shape")
     return value
 
 
 def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 0.0) -> bool:
-    """Whether each number of an answer is the true one, up to ``within`` or up to a share ``relative`` of the true one.
+    """Whether each number is near the true one: at most ``within`` away, or at most the share ``relative`` of the true number away.
 
     >>> near(49.6, 50, 0.5), near([49.6, 8], [50, 8.04], relative=0.01), near([50], [50, 8])
     (True, True, False)
@@ -165,7 +164,7 @@ def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 
 
 
 def mistake_behind(value: Numbers, mistakes: Iterable[Mistake], within: float = 0.0, relative: float = 0.0) -> Mistake | None:
-    """Return the nearest mistake that leads to ``value``, None if none does.
+    """Return the known mistake whose wrong value is nearest to ``value``, or None if none is near.
 
     >>> mistake_behind(50.01, [(50, "fill-alone", "this is the fill"), (80, "drain-alone", "this is the drain")], within=0.1)
     (50, 'fill-alone', 'this is the fill')

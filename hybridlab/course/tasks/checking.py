@@ -164,16 +164,16 @@ def wrong_value(
     about: str = "",
     code: str = "wrong-value",
 ) -> Feedback:
-    """Return the feedback on a number that is not the right one: the known mistake that leads to it, or a hint.
+    """Return the feedback on a wrong number: the sentence about the known mistake that gives it, or a hint.
 
     Parameters
     ----------
     value : float or sequence of floats
         The answer.
     mistakes : iterable of (value, code, sentence)
-        What known mistakes lead to; the nearest one counts.
+        For each known mistake its wrong value, its code and its sentence. The nearest value counts.
     hint : str
-        The sentence if no known mistake leads to the answer.
+        The sentence if no known mistake gives the answer.
     within, relative : float
         How far an answer may be from the number of a mistake: an absolute difference, or a share of that number.
     about : str
@@ -209,11 +209,11 @@ def judge_value(
     within, relative : float
         How far an answer may be off, as an absolute difference or as a share; the same for the numbers of mistakes.
     lesson : str
-        What a right answer is told.
+        The sentence for a right answer.
     mistakes : iterable of (value, code, sentence)
-        What known mistakes lead to.
+        For each known mistake its wrong value, its code and its sentence.
     hint : str
-        What any other answer is told.
+        The sentence for any other answer.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def judge_value(
 
 
 def _wrapped(line: str) -> list[str]:
-    """Return a line of a message, indented; broken at spaces if it is a long sentence, and whole if it is a grid."""
+    """Return a line of a message with an indent. A long sentence is broken at spaces; the line of a grid is not broken."""
     if re.match(r"device \d+: (\.\.\.|\[?\d+[FBIW])", line):
         return [f"  {line}"]
     inner = " " * (2 + len(line) - len(line.lstrip()))

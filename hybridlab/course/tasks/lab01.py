@@ -164,7 +164,7 @@ def messages_and_bytes_of_a_step(answer: object) -> Feedback:
     points=2,
 )
 def across_nodes(answer: object) -> Feedback:
-    """Judge how many messages of a step leave their node if the ranks are numbered in two ways."""
+    """Judge how many messages of a step leave their node, for two ways to number the ranks."""
     mesh, microbatches, node = Mesh(stages=2, replicas=8), 8, 4
     found = require_numbers(answer, 2, "count of messages that cross nodes")
     layouts: list[Layout] = [lambda place: mesh.rank(*place), lambda place: place.stage * mesh.replicas + place.replica]

@@ -43,7 +43,7 @@ def write_1f1b(answer: Any) -> Feedback:
 
 
 def not_1f1b(schedule: Schedule) -> Iterator[tuple[str, str]]:
-    """Yield the code of the first fault of each device whose order is not that of 1F1B, and a sentence about it."""
+    """Yield, for each device with another order than 1F1B's, the code of its first fault and a sentence about it."""
     if schedule.device_of != tuple(range(schedule.devices)):
         yield "another-placement", "in 1F1B stage 0 is on device 0, stage 1 on device 1, and so on, one stage a device"
         return
@@ -203,7 +203,7 @@ def open_deadlock(answer: Any) -> Feedback:
 
 
 def _broken_with(given: Sequence[str]) -> list[str]:
-    """Return the broken order with one line of it replaced, of the device that the line names."""
+    """Return the broken order with the line of one device replaced; the new line names the device."""
     lines = list(BROKEN)
     labels = [line.partition(":")[0] for line in BROKEN]
     label, _, order = given[0].partition(":")

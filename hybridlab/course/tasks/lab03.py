@@ -114,7 +114,7 @@ def peaks_of_a_short_pipeline(answer: object) -> Feedback:
     prompt="give the time in ms by which fill and drain lengthen the run of 2 stages, 8 microbatches, 50 and 80 ms a stage",
 )
 def thirty_milliseconds(answer: object) -> Feedback:
-    """Judge the fill and drain, in ms, of the report's pipeline, which its section 7.2.2 puts at 30 ms."""
+    """Judge the fill and drain, in ms, of the report's pipeline; section 7.2.2 of the report says 30 ms."""
     time = require_number(answer, "a fill and drain in ms")
     costs = Costs(forward=report.FORWARD, backward=report.BACKWARD)
     timeline = simulate(build("1f1b", report.STAGES, report.MICROBATCHES), costs)

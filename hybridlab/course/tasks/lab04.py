@@ -160,7 +160,7 @@ def where_the_ring_overtakes(answer: object) -> Feedback:
     points=3,
 )
 def five_broken_rings(answer: object) -> Feedback:
-    """Judge the faults named, by what a ring with the named fault would leave."""
+    """Judge the named faults: compare each ring's result with the result that the named fault would give."""
     faults = require_entries(answer, LETTERS, 'a fault for each of the rings A to E, {"A": "...", ...}')
     contradictions = []
     for letter in LETTERS:

@@ -165,7 +165,7 @@ def the_fewest_bytes(answer: object) -> Feedback:
     prompt="give what the program would print, in %, had all its weights begun at -1, and had all begun at 2, as a list of two numbers",
 )
 def other_weights(answer: object) -> Feedback:
-    """Judge the printed accuracy of a vector of -1 and of a vector of 2: the sign decides, the size does not."""
+    """Judge the printed accuracy for all weights -1 and for all weights 2: only the sign of a prediction matters."""
     values = require_numbers(answer, 2, "accuracy in %")
     ones = simulator().accuracy
     truth = [100 - ones, ones]
@@ -201,7 +201,7 @@ def other_weights(answer: object) -> Feedback:
     points=2,
 )
 def a_rate_that_hides_the_fault(answer: object) -> Feedback:
-    """Judge the factor: on equal gradients the published ring leaves gradient / D, so a rate D times as high makes up for it."""
+    """Judge the factor: with equal gradients the published ring returns gradient / D, so the rate must be D times as high."""
     replicas = 6
     value = require_number(answer, "a factor", "2")
     return judge_value(

@@ -109,7 +109,7 @@ def buy_the_time_back(answer: object) -> Feedback:
     points=2,
 )
 def the_best_number(answer: object) -> Feedback:
-    """Judge the K for which GPipe's makespan is least: 16 microbatches of 1200 ms cut over the devices, latency 5 ms."""
+    """Judge the K with GPipe's shortest makespan: 16 microbatches, 1200 ms each, divided by the devices; latency 5 ms."""
     devices = require_count(answer, "a number of devices", most=10_000)
     time, fewer, more = (whole_model(each) for each in (devices, max(devices - 1, 1), devices + 1))
     summary = f"{counted(devices, 'device')} take {time:.2f} ms"

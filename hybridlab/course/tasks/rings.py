@@ -1,4 +1,4 @@
-"""Rings that lab 4 judges: run by a rule of who sends what; five of them have a fault, which is described in a sentence."""
+"""The rings of lab 4's tasks: a rule says which chunk each rank sends. Five rings have a fault, described in a sentence."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -144,7 +144,7 @@ def contributors(counts: npt.NDArray[np.int64]) -> str:
 
 
 def contradiction(name: str, named: RingPlan, plan: RingPlan) -> str:
-    """Return where the results of a ring differ from those of a ring with the fault that was named."""
+    """Return how the results of a ring differ from the results that the named fault would give."""
     expected, found = contributions(named, 4)[-1], contributions(plan, 4)[-1]
     if (expected == 1).all():
         rank, chunk = np.argwhere((found != 1).any(axis=2))[0]
