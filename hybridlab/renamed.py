@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import MappingProxyType, ModuleType
-from typing import Any, NoReturn
+from typing import Any
 from warnings import warn
 
 from hybridlab.errors import HybridLabError
@@ -43,6 +43,10 @@ class MovedModules:
         module.__spec__ = module.__spec__ and module.__spec__.loader_state
 
 
+class RemovedAttribute(HybridLabError, AttributeError):
+    """The error of a renamed attribute. As an AttributeError, it lets ``hasattr`` and ``inspect.getmembers`` skip the old name."""
+
+
 class RenamedAttribute:
     """An attribute of a class that was renamed: reading it from an instance raises an error that gives the new name.
 
@@ -50,7 +54,7 @@ class RenamedAttribute:
     ...     single_device = RenamedAttribute("single_device_time")
     >>> Step().single_device
     Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: Step.single_device is now Step.single_device_time
+    hybridlab.renamed.RemovedAttribute: Step.single_device is now Step.single_device_time
     """
 
     def __init__(self, new: str) -> None:
@@ -62,20 +66,25 @@ class RenamedAttribute:
     def __get__(self, instance: object, owner: type) -> "RenamedAttribute":
         if instance is None:
             return self  # read from the class, as documentation tools do
-        raise HybridLabError(self.sentence, "removed-name")
+        raise RemovedAttribute(self.sentence, "removed-name")
 
 
-def renamed(module: str, **names: str) -> Callable[[str], NoReturn]:
+def renamed(module: str, **names: str) -> Callable[[str], Any]:
     """Return a ``__getattr__`` for ``module`` (PEP 562) that raises, for each of its old ``names``, an error with the new name.
+
+    A submodule that left the module when both moved is found by its old name: ``from hybridlab.published import claims``.
 
     >>> renamed("hybridlab.bound", distance="optimality_gap")("distance")
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: hybridlab.bound.distance is now hybridlab.bound.optimality_gap
     """
 
-    def lookup(name: str) -> NoReturn:
+    def lookup(name: str) -> Any:
         if name in names:
             raise HybridLabError(f"{module}.{name} is now {module}.{names[name]}", "removed-name")
+        for old, new in MOVED_MODULES.items():
+            if new == module and f"{old}.{name}" in MOVED_MODULES:
+                return import_module(f"{old}.{name}")
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return lookup

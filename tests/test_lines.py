@@ -106,6 +106,13 @@ def test_what_cannot_be_a_line_is_refused(x: str, quantities: list[str], lines: 
         lines_of(made, x, quantities, lines)
 
 
+def test_the_value_that_is_no_number_is_the_first_of_its_column() -> None:
+    """In the order of the rows, so that the sentence is the same in every run."""
+    names = ["zb-h1", *sorted(set(REGISTRY) - {"zb-h1"})]
+    with refusal("not-a-number", "it holds 'zb-h1'"):
+        lines_of(grid(schedule=names), "schedule", ["makespan"])
+
+
 @pytest.mark.parametrize(
     ("value", "code"),
     [

@@ -1,6 +1,7 @@
 """Names and modules of the previous version, and what `import hybridlab` loads."""
 
 import importlib
+import inspect
 import json
 import subprocess
 import sys
@@ -48,6 +49,14 @@ def test_a_renamed_name_is_refused_with_the_new_one(owner: Any, old: str, new: s
         getattr(owner, old)
     assert old not in getattr(owner, "__all__", ())
     assert getattr(owner, new.rpartition(".")[2], None) is not None
+
+
+def test_tools_that_list_attributes_skip_a_renamed_one() -> None:
+    assert not hasattr(STEP, "single_device")
+    assert not hasattr(STEP.timeline, "waited_for")
+    names = [name for name, _ in inspect.getmembers(STEP)]
+    assert "single_device_time" in names
+    assert "single_device" not in names
 
 
 def test_importing_a_renamed_name_gives_the_sentence() -> None:
@@ -111,6 +120,19 @@ def test_an_old_module_path_works_and_warns_of_the_new_one(statement: str) -> No
     assert f"DeprecationWarning: {old} is now {new}: import it from there" in warned
     assert found == expected
     assert once
+
+
+def test_a_submodule_that_left_its_package_is_found_in_the_old_package() -> None:
+    found = fresh("""
+import hybridlab, warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    from hybridlab.published import claims, korthikanti
+    result = [claims.__name__, korthikanti.__name__, hybridlab.published.megatron.__name__, [str(each.message)[:29] for each in caught]]
+""")
+    large_runs = "hybridlab.course.published.large_runs"
+    assert found[:3] == ["hybridlab.course.claims", large_runs, large_runs]
+    assert {"hybridlab.published.claims is", "hybridlab.published.korthikan", "hybridlab.published.megatron "} <= set(found[3])
 
 
 def test_the_warning_points_at_the_line_that_imports(tmp_path: Path) -> None:

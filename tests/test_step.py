@@ -620,7 +620,7 @@ def test_refusals_of_sizes() -> None:
     with refusal("two-copies-on-a-device", "device 1", "stage 1"):
         hybrid_step(Schedule.parse("0F0 2F1 2B1 0B0\n1F1 1F0 1B1 1B0\n0F1 2F0 2B0 0B1"), REPORT, 1)
     everyone = hybrid_step(schedule, REPORT, 2).timeline.schedule
-    with refusal("wrong-type", "<Replicated"):
+    with refusal("wrong-type", "one pipeline", "<Replicated"):
         hybrid_step(everyone, REPORT, 2)
 
 

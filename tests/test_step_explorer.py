@@ -290,7 +290,7 @@ def test_the_text_is_the_same_in_another_process_and_changes_with_the_data() -> 
         ({"schedules": ()}, "empty", "schedules"),
         ({"replicas": 0}, "too-small", "replicas"),
         ({"overlap": ()}, "empty", "overlap"),
-        ({"overlap": "yes"}, "not-true-or-false", "overlap must be True or False, not 'yes'"),
+        ({"overlap": "yes"}, "not-true-or-false", "each value of overlap must be True or False, not 'yes'"),
         ({"wire": [[1]], "link": 3}, "wrong-type", 'INT8 or WireFormat("INT8", block=256), or several, not [1]'),
         ({"ring_step": -1}, "negative", "ring_step"),
         ({"link": Link(0, 1e9)}, "conflicting-arguments", "ring_step"),

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import in_turn, refusal
 
 from hybridlab.course.tasks import TASKS, check
+from hybridlab.course.tasks.answers import require_count
 
 each_task = pytest.mark.parametrize("key", TASKS)
 CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -93,3 +95,9 @@ def test_a_sentence_of_a_task_has_a_code_of_its_own(key: str) -> None:
     assert not {code: several for code, _ in given if len(several := {each for name, each in given if name == code}) > 1}
     listed_codes = {code for task, _, code, *_ in listed("WRONG") if task == key}
     assert {code for code, _ in given} <= listed_codes, "a mistake that no listed answer makes"
+
+
+@in_turn("answer, shown", [(12.0000001, "12.0000001"), (0.1, "0.1"), (0, "0"), (4000000.0, "4000000"), (1234567.5, "1234567.5")])
+def test_a_refused_count_is_shown_with_all_its_digits(answer: float, shown: str) -> None:
+    with refusal("not-a-whole-number" if answer % 1 else "out-of-range", f"from 1 to 1,000, not {shown}"):
+        require_count(answer, "a number of devices", most=1000)

@@ -157,7 +157,9 @@ def hybrid_step(
     (1210.0, 40.0, 3.44)
     """
     if not isinstance(schedule, Schedule) or not isinstance(costs, Costs):
-        raise HybridLabError(f"hybrid_step takes a Schedule and Costs, not {short_repr(schedule)} and {short_repr(costs)}", "wrong-type")
+        raise HybridLabError(
+            f"hybrid_step takes the Schedule of one pipeline and Costs, not {short_repr(schedule)} and {short_repr(costs)}", "wrong-type"
+        )
     overlap = true_or_false(overlap, "overlap")
     mesh = Mesh(schedule.devices, replicas)
     update = one_time(optimiser, "optimiser")

@@ -275,7 +275,7 @@ def _line_columns(sweep: Sweep, drawn: tuple[str, ...], lines: Any) -> tuple[str
 def _refuse_undrawable(rows: list[dict[str, Any]], drawn: tuple[str, ...]) -> None:
     """Refuse axes without numbers; a quantity may be None, because refused rows have no results."""
     for name in drawn:
-        found = {row[name] for row in rows} - ({None} if name != drawn[0] else set())
+        found = [value for value in dict.fromkeys(row[name] for row in rows) if value is not None or name == drawn[0]]
         if not found:
             raise HybridLabError(f"the column {name!r} has no value to draw: every row was refused", "empty")
         for value in found:

@@ -108,7 +108,7 @@ class StepExplorer(View):
         show: Mapping[str, Any] | None = None,
     ) -> None:
         sizes = {name: whole_numbers(value, name) for name, value in zip(SIZES, (devices, replicas, microbatches), strict=True)}
-        overlaps = sorted({true_or_false(each, "overlap") for each in one_or_several(overlap, "overlap")})
+        overlaps = sorted({true_or_false(each, "each value of overlap") for each in one_or_several(overlap, "overlap")})
         axes: dict[str, list[Any]] = {"schedule": schedule_names(schedules), **sizes, "overlap": overlaps}
         self._costs = costs_of_one_setting(
             forward=forward, backward=backward, weight_share=weight_share, p2p=p2p, overlap=pair_overlap, unit=unit

@@ -109,11 +109,12 @@ def require_count(value: Any, what: str, example: str = "12", least: int = 1, mo
     hybridlab.errors.HybridLabError: a number of chunks is a whole number from 1 to 16, not 2.5
     """
     number = require_number(value, what, example)
+    digits = repr(number).removesuffix(".0")  # all of them: a rounded 12.0000001 would read "not 12"
     wanted = f"{what} is a whole number " + (f"of at least {least}" if most is None else f"from {least} to {most:,}")
     if number != int(number):
-        raise HybridLabError(f"{wanted}, not {number:g}", "not-a-whole-number")
+        raise HybridLabError(f"{wanted}, not {digits}", "not-a-whole-number")
     if number < least or (most is not None and number > most):
-        raise HybridLabError(f"{wanted}, not {number:g}", "out-of-range")
+        raise HybridLabError(f"{wanted}, not {digits}", "out-of-range")
     return int(number)
 
 
