@@ -272,12 +272,12 @@ def test_two_levels_of_time() -> None:
 
 @pytest.mark.parametrize(("call", "code", "words"), [
     (lambda: Link(-1, 1), "negative", ["latency", -1]),
-    (lambda: Link(0, 0), "too-small", ["bandwidth", "bytes a second", 0]),
+    (lambda: Link(0, 0), "too-small", ["bandwidth", "bytes a second", "25e9", "not 0"]),
     (lambda: Link([1, 2], 1), "wrong-shape", ["latency", [1, 2]]),
     (lambda: all_reduce_time("rings", 2, 1, LINK), "unknown-name", ["'rings'", "'ring'"]),
     (lambda: all_reduce_time("ring", 0, 1, LINK), "too-small", ["ranks", 0]),
-    (lambda: all_reduce_time("ring", 2, -1, LINK), "out-of-range", ["nbytes", -1]),
-    (lambda: all_reduce_time("ring", 2, math.nan, LINK), "out-of-range", ["nbytes", "nan"]),
+    (lambda: all_reduce_time("ring", 2, -1, LINK), "out-of-range", ["nbytes", "1e+18", -1]),
+    (lambda: all_reduce_time("ring", 2, math.nan, LINK), "out-of-range", ["nbytes", "1e+18", "nan"]),
     (lambda: all_reduce_time("ring", 2, 1, 25e9), "wrong-type", ["link", "Link(", 25e9]),
     (lambda: two_level_time(2, 2, 1, None, LINK), "wrong-type", ["inside", "Link(", None]),
     (lambda: two_level_time(2, 2, 1, LINK, LINK, adapters=3), "too-large", ["adapters", 2, 3]),

@@ -121,20 +121,20 @@ def test_a_message_between_others_than_neighbours_asks_for_a_matrix(name: str) -
 @pytest.mark.parametrize(
     ("between", "code", "words"),
     [
-        (3, "wrong-shape", "p2p_between ()"),
-        ([[1, 2, 3]], "wrong-shape", "p2p_between 3)"),
-        (np.zeros((2, 2, 2)), "wrong-shape", "p2p_between (2, 2)"),
-        ([[1, 0], [0, 0]], "not-zero", "p2p_between 0"),
-        ([1, -1], "negative", "p2p_between 1 -1"),
-        ([1, float("nan")], "not-finite", "p2p_between 1 nan"),
-        ([float("inf")], "not-finite", "p2p_between 0 inf"),
-        ([[0, 1], [2]], "ragged", "p2p_between"),
-        ([], "empty", "p2p_between"),
-        ("near", "not-a-number", "p2p_between 'near'"),
+        (3, "wrong-shape", ("p2p_between", "[1, 5, 1]", "4 devices", "()")),
+        ([[1, 2, 3]], "wrong-shape", ("p2p_between", "(1, 3)")),
+        (np.zeros((2, 2, 2)), "wrong-shape", ("p2p_between", "(2, 2, 2)")),
+        ([[1, 0], [0, 0]], "not-zero", ("p2p_between", "0")),
+        ([1, -1], "negative", ("p2p_between", "value 1", "-1")),
+        ([1, float("nan")], "not-finite", ("p2p_between", "value 1", "nan")),
+        ([float("inf")], "not-finite", ("p2p_between", "value 0", "inf")),
+        ([[0, 1], [2]], "ragged", ("p2p_between",)),
+        ([], "empty", ("p2p_between",)),
+        ("near", "not-a-number", ("p2p_between", "'near'")),
     ],
 )
-def test_what_is_no_latency_of_links_is_refused(between: Any, code: str, words: str) -> None:
-    with refusal(code, *words.split()):
+def test_what_is_no_latency_of_links_is_refused(between: Any, code: str, words: tuple[str, ...]) -> None:
+    with refusal(code, *words):
         Costs(forward=1, backward=2, p2p_between=between)
 
 
