@@ -137,7 +137,7 @@ def test_more_axes_than_arrays_can_have_are_refused(argument: str) -> None:
         (
             {"forward": [[1], [2]], "p2p": [[1], [2], [3]]},
             "does-not-fit",
-            "settings forward (2,) p2p (3,",
+            "settings forward (2,) p2p (3,)",
         ),
     ],
 )
