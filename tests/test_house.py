@@ -129,6 +129,18 @@ def test_files_stay_short(path: Path) -> None:
     assert length <= 400
 
 
+def test_the_picture_of_the_house_has_every_room_on_its_floor() -> None:
+    rooms = {path.stem for path in LIBRARY.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()} - {"__init__"}
+    assert rooms == set(FLOORS)
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert f"The library has {len(rooms)} rooms" in guide
+    drawn, floor = {}, None
+    for line in guide.split("```text\n")[1].split("```")[0].splitlines():
+        floor = int(line[2]) if line[2].isdigit() else floor
+        drawn |= dict.fromkeys((name for name in re.findall(r"(\w+)(?:/|\.py)(?= |$)", line) if name in rooms), floor)
+    assert drawn == FLOORS
+
+
 REFUSALS = {"HybridLabError", "InvalidSchedule", "Deadlock", "UnsupportedSize", "Refused"}
 
 
