@@ -27,6 +27,7 @@ class AnswerTrait(traitlets.TraitType[Any, Any]):
     """A trait that holds an answer to the question of its widget, or None; the library's error refuses anything else."""
 
     def validate(self, obj: Any, value: Any) -> Answer | None:
+        """Return the answer as the widget holds it, None for none."""
         return None if value is None else answer_to(value, obj.choices, f"a bet on {obj.name}")
 
 

@@ -1,7 +1,7 @@
-"""Iteration times and memory of every plan of a grid as plain data: the script picks entries of a few tables, multiplies them and adds them
-up.
+"""Iteration times and memory of every plan of a grid, as plain data.
 
-The entries come from :func:`hybridlab.planner.predict` and :func:`hybridlab.planner.memory`. Each part of a prediction has a table over the
+The script picks entries of a few tables, multiplies them and adds them up. The entries come from
+:func:`hybridlab.planner.predict` and :func:`hybridlab.planner.memory`. Each part of a prediction has a table over the
 axes on which it depends, and a quantity is a sum of products of tables. One table over all axes would have millions of entries.
 """
 

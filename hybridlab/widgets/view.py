@@ -22,6 +22,7 @@ class Checked(traitlets.TraitType[Any, Any]):
     """A trait that is part of a view's setting: each new value goes through the view's method ``checked``."""
 
     def validate(self, obj: Any, value: Any) -> Any:
+        """Return the value as the view's ``checked`` accepts it."""
         with as_trait_error():
             return obj.checked(str(self.name), value)
 

@@ -216,7 +216,7 @@ def _html_findings(claim: Claim, findings: tuple[Finding, ...]) -> str:
 
 
 def _html_text(text: str) -> str:
-    """Return the text in HTML, with no line break between a number and its unit.
+    r"""Return the text in HTML, with no line break between a number and its unit.
 
     >>> _html_text("1210 ms < 3.3 %")
     '1210\xa0ms &lt; 3.3\xa0%'

@@ -23,8 +23,9 @@ Mistake = tuple[Numbers, str, str]  # the wrong value that a known mistake gives
 
 
 def plain_values(answer: Any, depth: int = 0) -> Any:
-    """Return ``answer`` as plain values: None, str, bool, int, float, list, dict. A judge gets no other types. Objects of other classes are
-    refused, because they could make every comparison true.
+    """Return ``answer`` as plain values: None, str, bool, int, float, list, dict.
+
+    A judge gets no other types. Objects of other classes are refused, because they could make every comparison true.
 
     Parameters
     ----------

@@ -64,6 +64,7 @@ class Formula:
         self._check(self._tree)
 
     def __call__(self, **values: int) -> int:
+        """Return the value of the formula for these values of its letters."""
         try:
             return self._value(self._tree, values)
         except ZeroDivisionError:
