@@ -119,7 +119,7 @@ function opsOf(entry, place, { devices, chunks }) {
   return ops;
 }
 
-// The nearest values of one control at which a refused schedule runs, with the other controls unchanged.
+// For a refused setting: at most three nearest numbers of microbatches at which the schedule runs, or of devices if there are none.
 function remedies(grid, setting) {
   if (!grid.p2p.includes(setting.p2p)) return [];
   for (const name of ["microbatches", "devices"]) {
