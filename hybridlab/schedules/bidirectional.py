@@ -114,10 +114,7 @@ def _program(devices: int, microbatches: int, device: int) -> list[tuple[int, in
     after = devices - 1 - device  # devices between this one and the bottom of the V
     steady = [(F0, B1), (F1, B0)] * (microbatches - devices - after)
     if not after:
-        steady[:1] = [
-            (F0, NONE),
-            (B1, NONE),
-        ]  # the last device does not overlap these two, because the other devices wait for this backward
+        steady[:1] = [(F0, NONE), (B1, NONE)]  # no pair on the last device: the other devices wait for this backward
     last = [(B1, NONE), (B0, NONE)] * (device + 1)
     last[device + 1 :] = [(I1 if turn[0] == B1 else I0, NONE) for turn in last[device + 1 :]]
     return [
