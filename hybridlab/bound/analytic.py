@@ -1,4 +1,4 @@
-"""The lower bound: how long a step takes at least in any order. It needs no solver and takes all settings of costs at once."""
+"""The lower bound, a time that no order of a step can beat; it needs no solver and handles all settings of costs at once."""
 
 import math
 from typing import Any, NamedTuple
@@ -12,45 +12,47 @@ from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import B, F, Schedule
 
-SAME = 1e-12  # relative difference up to which two times count as equal: it comes from rounding
+SAME = 1e-12  # two times count as equal if their relative difference is at most this, since rounding causes small differences
 
 
 def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
     """Return a time that no order of the schedule's operations can beat.
 
-    An order counts if every operation stays on its device and starts after its inputs and the latency of their messages, and if no
-    device holds more activations than the memory allows. The result is the largest of four bounds. The head of an operation is the least
-    time from the beginning of the step to its start, and the tail is the least time from its end to the end of the step.
+    The bound holds for orders that obey three rules. Every operation stays on its device. It starts after its inputs have ended and their
+    messages have arrived. No device holds more activations than the memory allows. The result is the largest of four bounds. They use
+    two times of an operation. Its head is the least time from the beginning of the step to its start. Its tail is the least time from
+    its end to the end of the step.
 
     - Chain: the operations of one microbatch run one after the other.
-    - Device: take any set of operations of one device. They run one after the other. The first one starts no earlier than the smallest head
-      among them, and after the last one at least the smallest tail among them remains.
-    - Full device: with capacity P, activation kP + 1 cannot start before k lifetimes have passed. After that time the remaining
-      microbatches still have to run.
-    - Area: the number of activations held, summed over time, equals the sum of their lifetimes and is at most P at any time. A
-      device fills and empties by one activation per operation.
+    - Device: the operations of one device run one after the other. Take any set of them. The first one starts no earlier than the smallest
+      head in the set. After the last one, at least the smallest tail in the set remains.
+    - Full device: a device can hold P activations, and the lifetime of an activation is the time for which it is held. Activation kP + 1
+      cannot start before k lifetimes have passed. After that time the remaining microbatches still have to run.
+    - Area: sum the number of activations held over time. This area equals the sum of all lifetimes. The number is at most P at any time,
+      and each operation changes it by at most one.
 
     Rounding can raise or lower the last digits of the bound.
 
     Parameters
     ----------
     schedule : Schedule
-        Its operations and their devices.
+        The schedule whose operations and devices are taken.
     costs : Costs
-        The times; settings of a batch are on the leading axes.
+        The times. If the costs have several settings, the settings are on the leading axes.
     memory : number or sequence of numbers, optional
-        The most activations of a device, one number or one for each device, in microbatches of the whole device as
-        :attr:`Timeline.peak_activations` counts them. None stands for the peak of ``schedule`` on each device.
+        The largest number of activations that a device may hold: one number for all devices, or one for each device. It is counted as in
+        :attr:`Timeline.peak_activations`: the activations of one microbatch on all stages of the device count as 1. None means the peak
+        of ``schedule`` on each device.
 
     Returns
     -------
     float or Floats
-        In the unit of the costs; for a batch of costs an array over the settings.
+        The time in the unit of the costs. For costs with several settings it is an array over the settings.
 
     Raises
     ------
     HybridLabError
-        The costs are for another number of devices, the memory does not hold one microbatch, or there are too many settings.
+        The costs are for another number of devices, or the memory does not hold one microbatch, or there are too many settings.
 
     References
     ----------
@@ -92,18 +94,18 @@ def reached(makespan: float, bound: float) -> bool:
 
 
 class _OperationSets(NamedTuple):
-    """Sets of operations, each of one device."""
+    """Sets of operations; the operations of one set run on one device."""
 
     least: Floats  # smallest head plus smallest tail, shape (sets, settings...); minus infinity for the empty set
     work: Floats  # sum of the durations, shape (sets, settings...)
-    first: Ints  # the first position in a chain, shape (sets, settings...)
+    first: Ints  # the first position that an operation of the set has in its chain, shape (sets, settings...)
 
 
 def _operation_sets(chains: list[Chain], counts: list[int], saved: Floats) -> _OperationSets:
     """Return one set for every two operations x, y of a device: all its operations with heads >= x's head and tails >= y's tail.
 
-    No other sets are needed: of all sets with the same smallest head and the same smallest tail, the largest gives the highest bound. The
-    work of each chain counts as often as ``counts`` says.
+    No other sets are needed. If several sets have the same smallest head and the same smallest tail, the largest of these sets gives the
+    highest bound. ``counts`` has the number of microbatches for which the work of each chain counts.
     """
     device, kind, head, tail, duration = (
         np.concatenate([getattr(chain, name) for chain in chains]) for name in ("device", "kind", "head", "tail", "duration")
@@ -135,10 +137,11 @@ def _chain_bound(chains: list[Chain]) -> Floats:
 
 
 def _generations(chain: Chain, stage: int, capacity: Ints) -> tuple[int, int, Ints]:
-    """Return how often the device of ``stage`` must fill up, the microbatches that are then left, and its chunks up to ``stage``.
+    """Return how many times the device of ``stage`` must fill up, the microbatches that then remain, and its chunks up to ``stage``.
 
-    Sort the activations of i chunks of n microbatches by their start. With capacity P, activation kP + 1 waits until activation
-    (k-1)P + 1 has left. After k generations i * n - kP activations are left, and they belong to at least 1/i as many microbatches.
+    Take the activations of n microbatches in these i chunks, and sort them by their start. If the device can hold P activations,
+    activation kP + 1 waits until an earlier generation of P activations has left. After k generations, i * n - kP activations remain.
+    A microbatch has i of them, so at least (i * n - kP) / i microbatches remain.
     """
     chunks = np.flatnonzero(chain.device[: stage + 1] == chain.device[stage])
     device_capacity = int(capacity[chain.device[stage]])
@@ -149,7 +152,7 @@ def _generations(chain: Chain, stage: int, capacity: Ints) -> tuple[int, int, In
 
 
 def _full_device_bound(chain: Chain, stage: int, sets: _OperationSets, capacity: Ints) -> Floats:
-    """Return the least makespan, shape (settings...), if the last microbatches enter ``stage`` after its device was full k times."""
+    """Return the bound, shape (settings...), that holds because the last microbatches enter ``stage`` after its device was full."""
     generations, microbatches, chunks = _generations(chain, stage, capacity)
     entry = chain.head[chunks[0]] + generations * chain.lifetime[chunks].min(axis=0)
     remaining = np.where(sets.first >= stage, sets.least + microbatches * sets.work, -np.inf).max(axis=0)
@@ -158,7 +161,7 @@ def _full_device_bound(chain: Chain, stage: int, sets: _OperationSets, capacity:
 
 
 def _area_bound(schedule: Schedule, chains: list[Chain], capacity: Ints) -> Floats:
-    """Return the highest bound, shape (settings...), that follows from the sum of all lifetimes on a device."""
+    """Return the largest area bound of all devices, shape (settings...); it follows from the sum of the lifetimes on a device."""
     stages, settings = schedule.stages, chains[0].head.shape[1:]
     shape = (schedule.devices, *settings)
     area, count = np.zeros(shape), np.zeros(schedule.devices)
@@ -176,7 +179,7 @@ def _area_bound(schedule: Schedule, chains: list[Chain], capacity: Ints) -> Floa
 
 
 def _saved_by_pairs(schedule: Schedule, costs: Costs) -> Floats:
-    """Return the most time that an overlapped forward can save of each full backward, shape (devices, settings...)."""
+    """Return the most time that each full backward can save by running together with a forward, shape (devices, settings...)."""
     table = costs.table(schedule.devices, schedule.chunks)
     overlap = costs.overlap[..., 0] if schedule.pairs.size else np.zeros(())
     saved: Floats = overlap * np.minimum(table[F], table[B])

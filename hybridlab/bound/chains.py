@@ -1,4 +1,4 @@
-"""Chains: the operations of one microbatch in the order in which they depend on each other, with heads and tails."""
+"""Chains: the operations of one microbatch in the order of their dependencies, with the least times before and after each."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,18 +17,18 @@ from hybridlab.timeline import Timeline
 
 @dataclass(frozen=True)
 class Chain:
-    """The operations of microbatches that visit the same devices in the same order, with the times of one such microbatch.
+    """The operations of all microbatches that visit the same devices in the same order; the times are those of one microbatch.
 
-    With S stages, positions 0 to S-1 are the forwards. The next S are the backwards, from the last stage to the first. The weight
-    gradients follow, if there are any. Times are in the unit of the costs, and the settings of a batch are on the axes after the
-    first.
+    With S stages, positions 0 to S-1 are the forwards. The next S positions are the backwards, from the last stage to the first. The
+    weight gradients follow, if there are any. Times are in the unit of the costs. If the costs have several settings, the settings are on
+    the axes after the first.
 
     Parameters
     ----------
     rows : Ints
-        Shape (positions, microbatches): the rows of the schedule.
+        Shape (positions, microbatches): the row that each operation has in the arrays of the schedule.
     device, kind : Ints
-        Shape (positions,): the device of each operation and its kind.
+        Shape (positions,): the device and the kind of each operation.
     duration : Floats
         Shape (positions, settings...): the time of each operation.
     head : Floats
@@ -39,7 +39,7 @@ class Chain:
         Shape (S, settings...): the least time from the start of a stage's forward to the end of the operation that releases its
         activation.
     after, release : Floats
-        Shape (S, settings...): the tail and the duration of the operation that releases the stage's activation.
+        Shape (S, settings...): the tail (``after``) and the duration (``release``) of the operation that releases the stage's activation.
     """
 
     rows: Ints
@@ -54,14 +54,14 @@ class Chain:
 
     @property
     def microbatches(self) -> int:
-        """Number of microbatches with this chain."""
+        """Number of microbatches that have this chain."""
         return int(self.rows.shape[1])
 
 
 def chains_of(schedule: Schedule, costs: Costs) -> list[Chain]:
-    """Return the chains of a schedule: one for each path that microbatches take over the devices.
+    """Return the chains of a schedule, one for each path that microbatches take over the devices.
 
-    A schedule with one copy of the weights has one chain, unless it splits the backwards of some microbatches only.
+    A schedule with one copy of the weights has one chain, unless it splits backwards for some microbatches and not for others.
     """
     table, latency = costs.table(schedule.devices, schedule.chunks), np.moveaxis(latencies(schedule, costs), -1, 0)
     rows = _rows_by_position(schedule)
@@ -82,8 +82,8 @@ def capacity_of(schedule: Schedule, memory: Any = None) -> Ints:
     schedule : Schedule
         The schedule whose operations are to be ordered.
     memory : number or sequence of numbers, optional
-        The limit, one number or one for each device, in microbatches of the whole device. None stands for the peak of the schedule
-        itself.
+        The limit, one number for all devices or one for each device. The activations of one microbatch on all stages of a device count
+        as 1. None means the peak of the schedule itself.
 
     Returns
     -------
@@ -110,12 +110,12 @@ def capacity_of(schedule: Schedule, memory: Any = None) -> Ints:
     if not (limit >= 1).all():  # false for NaN as well
         raise HybridLabError(f"memory must hold at least 1 microbatch on every device, not {short_repr(memory)}", "too-small")
     most = schedule.microbatches * schedule.stages
-    activations = np.floor(np.minimum(limit, most) * schedule.chunks * (1 + 1e-12))  # 4/3 of 3 chunks are 4 in spite of rounding
+    activations = np.floor(np.minimum(limit, most) * schedule.chunks * (1 + 1e-12))  # 4/3 of 3 chunks give 4 in spite of rounding
     return np.broadcast_to(activations.astype(np.intp), (schedule.devices,))
 
 
 def _rows_by_position(schedule: Schedule) -> Ints:
-    """Return the row of every operation by position in its chain and microbatch, shape (3 * stages, microbatches); -1: none."""
+    """Return the row of the operation at each position and microbatch, shape (3 * stages, microbatches), or -1 if there is none."""
     stages, kind, stage = schedule.stages, schedule.kind, schedule.stage
     position = np.where(kind == F, stage, np.where(kind == W, 3 * stages, 2 * stages) - 1 - stage)
     rows = np.full((3 * stages, schedule.microbatches), -1, dtype=np.intp)
@@ -124,17 +124,17 @@ def _rows_by_position(schedule: Schedule) -> Ints:
 
 
 def _chain(schedule: Schedule, table: Floats, latency: Floats, rows: Ints) -> Chain:
-    """Return the chain of the microbatches that have ``rows``; ``latency`` is the time of the message to each row of the schedule."""
+    """Return the chain with these ``rows``; ``latency`` has, for each row of the schedule, the time of the message to it."""
     stages = schedule.stages
     one = rows[:, 0]
-    split: npt.NDArray[np.bool_] = one[2 * stages :] >= 0  # the backwards that have a weight gradient
+    split: npt.NDArray[np.bool_] = one[2 * stages :] >= 0  # True for backwards with a weight gradient
     device = schedule.device[one]
     kind = schedule.kind[one]
     without_weights = slice(2 * stages)
     duration = table[kind[without_weights], device[without_weights]]
     end = np.cumsum(duration + latency[one[without_weights]], axis=0)
     weight = table[W, device[stages : 2 * stages]][split]
-    finished = end[stages:].copy()  # the backward and its weight gradient
+    finished = end[stages:].copy()  # the end of the backward, or of its weight gradient if there is one
     finished[split] += weight
     last = np.maximum.accumulate(np.concatenate([end[:stages], finished])[::-1])[::-1]
     tail = last - end

@@ -17,10 +17,10 @@ from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.schedule import B, F, Schedule, W
 from hybridlab.simulation import latencies, simulate
 
-MOST_OPERATIONS = 1000  # far more than can be proven in minutes
-MOST_TICKS = 10**9  # in one step; sums of several steps still fit into the solver's 64 bits
-LARGEST_DENOMINATOR = 10**4  # of a time that is written as a fraction
-WORK_PER_SECOND = 0.25  # what one core does, in the solver's own unit of work
+MOST_OPERATIONS = 1000  # the solver can prove far fewer in minutes
+MOST_TICKS = 10**9  # the most ticks in one step, so that sums over several steps still fit into the solver's 64-bit numbers
+LARGEST_DENOMINATOR = 10**4  # the largest denominator of a time that is written as a fraction
+WORK_PER_SECOND = 0.25  # the work of one core in a second, in the solver's own unit
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Optimum:
     Parameters
     ----------
     schedule : Schedule
-        The order.
+        The schedule with this order.
     makespan : float
-        Its makespan by :func:`~hybridlab.simulate`, in the unit of the costs.
+        The makespan that :func:`~hybridlab.simulate` computes for this schedule, in the unit of the costs.
     bound : float
-        No order is shorter than this time. It equals ``makespan`` if ``proven``.
+        No order is shorter than this time. It equals ``makespan`` if ``proven`` is True.
     proven : bool
         Whether it is proven that no order is shorter than ``makespan``.
     """
@@ -48,9 +48,10 @@ class Optimum:
 def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers: int = 1, memory: Any = None) -> Optimum:
     """Return the shortest order of the schedule's operations with the same memory, or with the given ``memory``.
 
-    The rules for orders and for memory are the same as in :func:`lower_bound`. The solver is CP-SAT of OR-tools, the extra ``solver``. It
-    is not needed if the schedule reaches the lower bound. If the schedule itself keeps to the memory, the result is never longer
-    than the schedule, and is the schedule itself if nothing shorter is found. An order that the solver finds has no overlapped pairs.
+    The rules for orders and for memory are the same as in :func:`lower_bound`. The solver is CP-SAT of OR-tools, which
+    ``pip install 'hybridlab[solver]'`` installs. It is not needed if the schedule reaches the lower bound. If the schedule itself keeps
+    to the memory, the result is never longer than the schedule, and without a shorter order it is the schedule itself. An order that the
+    solver finds has no overlapped pairs.
 
     Parameters
     ----------
@@ -60,19 +61,19 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
         One setting. Every operation takes time, and all times are fractions with denominators up to 10,000, because the solver
         counts in whole numbers.
     seconds : float
-        Effort of the search. It is counted in the solver's work, about one second of one core each, so that the same call gives the
-        same result on every machine.
+        Effort of the search. The search counts the solver's work instead of real time, so that the same call gives the same result on every
+        machine. One unit is about one second on one core.
     workers : int
-        Threads of the solver.
+        Number of threads of the solver.
     memory : number or sequence of numbers, optional
-        The most activations of a device, in microbatches of the whole device: see :func:`lower_bound`.
+        The largest number of activations that a device may hold, as in :func:`lower_bound`.
 
     Raises
     ------
     UnsupportedSize
         The schedule has more than 1,000 operations.
     HybridLabError
-        The costs or pairs are not as described above, OR-tools is missing, or no order was found that keeps to the memory.
+        The costs or overlapped pairs are not as described above, or OR-tools is missing, or no order that keeps to the memory was found.
 
     Examples
     --------
@@ -106,22 +107,22 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
 
 @dataclass(frozen=True)
 class _JobShop:
-    """What the solver gets: the rows of ``schedule``, with times in whole ticks."""
+    """The input of the solver: the operations of ``schedule``, with times in whole ticks (see :func:`_ticks_per_unit`)."""
 
     schedule: Schedule
-    duration: Ints  # shape (rows,), like the next three
-    latency: Ints  # of the message that brings an operation's input
-    head: Ints  # least time from the beginning of the step to the operation
-    tail: Ints  # least time from the operation to the end of the step
+    duration: Ints  # of each operation, shape (rows,); the next three have the same shape
+    latency: Ints  # latency of the message that brings an operation's input
+    head: Ints  # least time from the beginning of the step to the start of the operation
+    tail: Ints  # least time from the end of the operation to the end of the step
     capacity: Ints  # activations that each device may hold, shape (devices,)
     alike: list[Ints]  # rows of operations that differ only in their microbatch
-    hint: Ints | None  # starts that obey every rule, where the search begins; shape (rows,)
+    hint: Ints | None  # starts that obey every rule, shape (rows,); the search begins with them
     least: int  # lower bound of the makespan
     most: int  # upper bound of the makespan
 
 
 def _refuse_unsolvable(schedule: Schedule, costs: Costs) -> None:
-    """Refuse settings, sizes and pairs that the solver cannot handle."""
+    """Raise an error for settings, sizes and overlapped pairs that the solver cannot handle."""
     if costs.batch:
         message = f"the shortest order is searched for one setting of costs, but these have settings {costs.batch}"
         raise HybridLabError(message, "several-settings")
@@ -134,7 +135,7 @@ def _refuse_unsolvable(schedule: Schedule, costs: Costs) -> None:
 
 
 def _ticks_per_unit(schedule: Schedule, costs: Costs) -> int:
-    """Return the number of ticks in a unit of time that makes every time a whole number of ticks."""
+    """Return how many ticks make up one unit of time, so that every time is a whole number of ticks."""
     durations = costs.table(schedule.devices, schedule.chunks)[schedule.kind, schedule.device]
     if not durations.all():
         op = schedule.ops[int(np.flatnonzero(durations == 0)[0])]
@@ -156,7 +157,7 @@ def _uncountable(message: str, code: str) -> HybridLabError:
 
 
 def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capacity: Ints, fits: bool) -> _JobShop:
-    """Return the solver's input; the search begins at the schedule itself if that ``fits`` the capacity."""
+    """Return the solver's input; ``fits`` says whether the schedule keeps to the capacity, and then the search begins with it."""
     table = costs.table(schedule.devices, schedule.chunks)
     latency = latencies(schedule, costs)
 
@@ -169,7 +170,7 @@ def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capaci
     for chain in chains:
         head[chain.rows], tail[chain.rows] = chain.head[:, None], chain.tail[:, None]
     timeline = simulate(schedule, costs)
-    # Running one microbatch after the other, one operation at a time, keeps to every memory.
+    # An order that runs all operations one at a time, microbatch after microbatch, fits into any memory.
     horizon = timeline.makespan if fits else duration.sum() + latency.sum()
     if horizon * ticks > MOST_TICKS:
         raise _uncountable(f"a step of these costs has more than {MOST_TICKS:,}", "too-large")
@@ -188,11 +189,12 @@ def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capaci
 
 
 def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints | None, float]:
-    """Return the starts with the shortest makespan found, or None, and a lower bound of the makespan; both in ticks.
+    """Return the starts of the shortest order found (or None) and a lower bound of the makespan, both in ticks.
 
-    Operations that differ only in their microbatch start in the order of their microbatches. This excludes no makespan: in any
-    solution, give the starts of such operations to the microbatches in increasing order, at every position of the chain. Every
-    operation still follows its input, and every device runs the same intervals and holds as many activations as before.
+    The solver only looks at orders in which operations that differ only in their microbatch start in the order of their microbatches. No
+    makespan is lost in this way. Take any solution. At every position of the chain, sort the starts of such operations, and give them to
+    the microbatches in increasing order. Every operation still follows its input. Every device is busy in the same intervals and holds as
+    many activations as before.
     """
     try:
         from ortools.sat.python import cp_model
@@ -228,7 +230,7 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
     solver = cp_model.CpSolver()
     solver.parameters.random_seed = 1
     solver.parameters.num_workers = workers
-    solver.parameters.interleave_search = True  # the result does not depend on the speed of the machine and its threads
+    solver.parameters.interleave_search = True  # so that the result does not depend on the speed of the machine and its threads
     solver.parameters.max_deterministic_time = seconds * WORK_PER_SECOND
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
@@ -237,7 +239,7 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
 
 
 def _activation_rows(schedule: Schedule) -> tuple[Ints, Ints]:
-    """Return for each activation the row that takes it and the row that frees it, both of shape (activations,)."""
+    """Return, for each activation, the row of the operation that stores it and the row of the one that frees it."""
     activation = schedule.stage * schedule.microbatches + schedule.microbatch
     taken, freed = np.flatnonzero(schedule.kind == F), np.flatnonzero((schedule.kind == B) | (schedule.kind == W))
     return taken[np.argsort(activation[taken])], freed[np.argsort(activation[freed])]

@@ -13,16 +13,16 @@ from hybridlab.simulation import simulate
 
 @dataclass(frozen=True)
 class OptimalityGap:
-    """A schedule's makespan beside the best that is possible; times are in the unit of the costs.
+    """The makespan of a schedule and the shortest possible makespan; times are in the unit of the costs.
 
     Parameters
     ----------
     makespan : float
         The schedule's makespan.
     bound : float
-        The :func:`lower_bound`: no order is shorter.
+        The result of :func:`lower_bound`; no order is shorter.
     optimum : float or None
-        The makespan of the shortest order, or None if it is not proven.
+        The makespan of the shortest order. None if no order is proven to be the shortest.
     """
 
     makespan: float
@@ -31,7 +31,7 @@ class OptimalityGap:
 
     @property
     def ratio(self) -> float:
-        """The makespan divided by the optimum, or by the bound if the optimum is not known; the true ratio is at most this value."""
+        """The makespan divided by the optimum, or by the bound if the optimum is None; then the true ratio may be smaller."""
         best = self.bound if self.optimum is None else self.optimum
         return self.makespan / best if best else 1.0
 
@@ -44,14 +44,14 @@ def optimality_gap(schedule: Schedule, costs: Costs, *, seconds: float = 0.0) ->
     schedule : Schedule
         The schedule to judge.
     costs : Costs
-        One setting of times.
+        The times; they must have one setting only.
     seconds : float
-        Effort of the search by :func:`optimum` for a schedule above its lower bound; 0 means no search.
+        Effort of the search by :func:`optimum`, if the schedule takes longer than its lower bound. 0 means no search.
 
     Raises
     ------
     HybridLabError
-        The costs have several settings, or a search is asked for that :func:`optimum` refuses.
+        The costs have several settings, or :func:`optimum` raises an error for these arguments.
 
     Examples
     --------

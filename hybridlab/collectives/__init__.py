@@ -1,4 +1,4 @@
-"""Collectives: all-reduces on real arrays, the bytes that each rank sends, and how long they take.
+"""Collectives: all-reduces on real arrays, the bytes that each rank sends, and the time that an all-reduce takes.
 
 Every all-reduce takes values of shape (ranks, n) and leaves all ranks with the same bits.
 

@@ -1,4 +1,4 @@
-"""How long an all-reduce takes: a latency for each message that follows another, and a time for each byte."""
+"""The time of an all-reduce: one latency for each message in turn, and a time for each byte sent or added."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from hybridlab.checks import known_name, numbers, one_time, short_repr, whole_nu
 from hybridlab.errors import HybridLabError, UnsupportedSize
 
 LARGEST_MESSAGE = 1e18  # bytes
-SLOWEST_LINK = 1e-30  # bytes a second: slower than any real link, and fast enough that no time is infinite
+SLOWEST_LINK = 1e-30  # bytes a second. Every real link is faster, and at this bandwidth no computed time is infinite
 ALGORITHMS = ("ring", "one-shot", "recursive-doubling", "rabenseifner", "tree", "double-tree", "parameter-server")
 POWERS_OF_TWO = ("recursive-doubling", "rabenseifner")
 
@@ -44,16 +44,16 @@ class Link:
 
 
 class Factors(NamedTuple):
-    """The cost factors of an all-reduce of S bytes.
+    """The three cost factors of an all-reduce in which each rank holds S bytes.
 
     Parameters
     ----------
     latency : float
-        Number of messages that follow each other.
+        The number of messages that are sent one after the other.
     bandwidth : float
-        Bytes that follow each other on a link, as a multiple of S.
+        The bytes that are sent one after the other on a link, divided by S.
     reduce : float
-        Bytes that one device adds up, as a multiple of S.
+        The bytes that one device adds to a sum, divided by S.
     """
 
     latency: float
@@ -62,19 +62,19 @@ class Factors(NamedTuple):
 
 
 def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
-    """Return the cost factors of an all-reduce: messages in turn, bytes on a link, bytes added up.
+    """Return the three cost factors of an all-reduce: for its latency, for the bytes sent and for the bytes added.
 
-    With D ranks and L = ceil(log2(D)):
+    With D ranks and L = ceil(log2(D)) the three factors are, in this order:
 
     - "ring": 2(D-1), 2(D-1)/D, (D-1)/D (Patarasuk and Yuan 2009);
-    - "one-shot": the same, with one message to each of the other ranks. Every rank is the parameter server of one chunk;
+    - "one-shot": the same as "ring". Each rank owns one chunk, and each rank sends a message to every other rank;
     - "recursive-doubling": L, L, L, for powers of two;
     - "rabenseifner": 2L, 2(D-1)/D, (D-1)/D, for powers of two;
-    - "tree": 2L, 2L, L: a binomial reduction and a broadcast;
-    - "double-tree": 2L, 2, 1: two trees filled with small pieces, in the limit of long messages;
+    - "tree": 2L, 2L, L, for a reduction along a binomial tree and a broadcast back;
+    - "double-tree": 2L, 2, 1, for two trees. Each message is cut into many small pieces, and the values hold for long messages;
     - "parameter-server": 2, 2D, D, counted at the server.
 
-    No factor is smaller than in :func:`least_factors`, except the two latencies of the parameter server.
+    No factor is below its bound in :func:`least_factors`. The only exception is the latency factor 2 of the parameter server.
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
 
 
 def least_factors(ranks: int) -> Factors:
-    """Return a lower bound of each cost factor, over all algorithms: ceil(log2(D)), 2(D-1)/D and (D-1)/D with D ranks.
+    """Return the lower bounds of the three cost factors with D ranks: ceil(log2(D)), 2(D-1)/D and (D-1)/D.
 
-    No algorithm need reach all three at once. With one message at a time the data of a rank reach at most twice as many ranks
-    in each round. The data of the other D - 1 ranks must be sent and added at least once. A parameter server is one more device,
-    and needs only 2 latencies.
+    Each bound holds for every algorithm, but one algorithm may not reach all three bounds. If each rank sends one message at a time,
+    then in each round the number of ranks that have the data of one rank at most doubles. The data of the other D - 1 ranks must be
+    sent and added at least once. A parameter server adds one more device to the D ranks, and therefore needs only 2 latencies.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def least_factors(ranks: int) -> Factors:
 
     References
     ----------
-    Chan et al. 2007. Patarasuk and Yuan 2009 prove the bound of the bytes.
+    Chan et al. 2007. Patarasuk and Yuan 2009 prove the bound for the bytes sent.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def least_factors(ranks: int) -> Factors:
 
 
 def all_reduce_time(algorithm: str, ranks: int, nbytes: Any, link: Link, reduce_seconds_per_byte: float = 0.0) -> Any:
-    """Return the seconds that an all-reduce takes: latency, bytes and adding, each times its cost factor.
+    """Return the seconds that an all-reduce takes: the sum of latency, sending and adding, each multiplied by its cost factor.
 
     Parameters
     ----------
@@ -193,14 +193,14 @@ def all_reduce_time(algorithm: str, ranks: int, nbytes: Any, link: Link, reduce_
 
 
 def reduce_scatter_time(ranks: int, nbytes: Any, link: Link, reduce_seconds_per_byte: float = 0.0) -> Any:
-    """Return the seconds in which a ring leaves every rank with its chunk of the sum: ranks - 1 steps, with all the adding.
+    """Return the seconds of a reduce-scatter in a ring, which has ranks - 1 steps and ends with one chunk of the sum on each rank.
 
     Parameters
     ----------
     ranks : int
         The number of ranks, D.
     nbytes : float or array
-        Bytes that one rank holds before. Each step sends nbytes / D.
+        Bytes that one rank holds before the reduce-scatter. In each step it sends nbytes / D.
     link : Link
         The link from each rank to the next.
     reduce_seconds_per_byte : float
@@ -222,7 +222,7 @@ def reduce_scatter_time(ranks: int, nbytes: Any, link: Link, reduce_seconds_per_
 
 
 def all_gather_time(ranks: int, nbytes: Any, link: Link) -> Any:
-    """Return the seconds in which a ring gives every rank the chunks of all ranks: a reduce-scatter without the adding.
+    """Return the seconds of an all-gather in a ring: it takes as long as a reduce-scatter that adds nothing.
 
     Parameters
     ----------
@@ -255,10 +255,11 @@ def flat_ring_time(
     reduce_seconds_per_byte: float = 0.0,
     adapters: int | None = None,
 ) -> Any:
-    """Return the seconds of one ring all-reduce over all ranks of all groups, at the pace of its slowest link.
+    """Return the seconds of one ring all-reduce over the ranks of all groups, as fast as its slowest link allows.
 
-    With g ranks in a group, M groups and S bytes a ring takes 2(gM-1) of the longer latency, and 2(gM-1)/gM S bytes at the lower
-    bandwidth. Between two groups the bandwidth is the sum over all adapters of a group, since libraries run a ring through each adapter.
+    Take g ranks in a group, M groups and S bytes. The ring then takes 2(gM-1) times the longer latency, and the time to send 2(gM-1)/gM
+    S bytes at the lower bandwidth. Communication libraries run one ring through each network adapter. The bandwidth between two groups
+    is therefore the sum over all adapters of a group.
 
     Parameters
     ----------
@@ -297,8 +298,8 @@ def two_level_time(
 ) -> Any:
     """Return the seconds of an all-reduce with rings on two levels: inside groups of ranks, and between the groups.
 
-    With g ranks in a group, M groups and S bytes: 2(g-1) latencies and 2(g-1)/g S bytes inside; 2(M-1) latencies and 2(M-1)/M S/g
-    bytes between, since each rank of a group averages S/g bytes with the other groups.
+    Take g ranks in a group, M groups and S bytes. Inside a group, the rings take 2(g-1) latencies and send 2(g-1)/g S bytes. Between
+    the groups, each rank averages S/g bytes with the other groups. These rings take 2(M-1) latencies and send 2(M-1)/M S/g bytes.
 
     Parameters
     ----------
@@ -315,8 +316,8 @@ def two_level_time(
     reduce_seconds_per_byte : float
         Seconds to add one byte to a sum.
     adapters : int, optional
-        The number of adapters of a group, at most g; None for one adapter a rank. With fewer, ranks share them, and the bytes
-        between the groups take g / adapters times as long.
+        The number of network adapters of a group, at most g. None means one adapter for each rank. If there are fewer than g adapters,
+        the ranks share them, and sending between the groups takes g / adapters times as long.
 
     Returns
     -------
@@ -351,7 +352,7 @@ def _factors_to_seconds(factors: Factors, size: Floats, link: Link, reduce: floa
 
 
 def _checked_groups(group: Any, groups: Any, adapters: Any) -> tuple[int, int, int]:
-    """Return the ranks of a group, the number of groups and the adapters of a group: one a rank for None."""
+    """Return the ranks of a group, the number of groups and the adapters of a group; None means one adapter for each rank."""
     group, groups = whole_number(group, "group"), whole_number(groups, "groups")
     return group, groups, group if adapters is None else whole_number(adapters, "adapters", at_most=group)
 

@@ -1,4 +1,4 @@
-"""The cost of an all-reduce in a wire format: its bytes, with the scales of every message, and its seconds."""
+"""The cost of an all-reduce in a wire format: the bytes that it sends, including the scales of every message, and its seconds."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ from hybridlab.wire import WireFormat
 
 
 def encoded_bytes(algorithm: str, ranks: int, size: int, wire: WireFormat) -> int:
-    """Return the bytes that follow each other on a link in an all-reduce, with the scales of every message.
+    """Return the bytes that an all-reduce sends one after the other on a link, including the scales of every message.
 
-    If several messages travel at the same time, only the longest one counts. With D ranks:
+    If several messages travel at the same time, only the longest one counts. With D ranks these messages count:
 
     - "ring" and "one-shot": 2(D-1) messages of ceil(size / D) numbers;
-    - "rabenseifner": messages of a half, a quarter and so on of the numbers, and back;
-    - "tree" and "recursive-doubling": all numbers in each round;
-    - "parameter-server": all numbers, 2D times;
-    - "double-tree": as in :func:`all_reduce_factors`, for formats without scales only, since its pieces have no fixed length.
+    - "rabenseifner": a half of the numbers, then a quarter, then an eighth and so on, and the same messages in reverse order;
+    - "tree" and "recursive-doubling": one message of all numbers in each round;
+    - "parameter-server": 2D messages of all numbers;
+    - "double-tree": as many bytes as in :func:`all_reduce_factors`. Its pieces have no fixed length, so it needs a format without scales.
 
-    Without scales this is the bandwidth factor of :func:`all_reduce_factors` times the bytes of the numbers, up to the rounding
-    of chunks to whole numbers.
+    For a format without scales, the result is the bandwidth factor of :func:`all_reduce_factors` times the bytes of the numbers. It can
+    be slightly larger, because a chunk has a whole number of numbers.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def encoded_bytes(algorithm: str, ranks: int, size: int, wire: WireFormat) -> in
     Raises
     ------
     UnsupportedSize
-        ``wire`` has scales and the algorithm is "double-tree", or the algorithm needs a power of two and ``ranks`` is none.
+        ``wire`` has scales and the algorithm is "double-tree". Or the algorithm needs a power of two, and ``ranks`` is not one.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def encoded_bytes(algorithm: str, ranks: int, size: int, wire: WireFormat) -> in
 
 
 def encoded_time(algorithm: str, ranks: int, size: int, wire: WireFormat, link: Link) -> float:
-    """Return the seconds of an all-reduce in a wire format: its latencies, and its bytes on the link.
+    """Return the seconds of an all-reduce in a wire format: the sum of its latencies, and the time to send its bytes.
 
     Encoding, adding and decoding are not counted.
 
@@ -98,9 +98,10 @@ def encoded_two_level_time(
 ) -> float:
     """Return the seconds of an all-reduce in a wire format with rings on two levels, as :func:`two_level_all_reduce` runs it.
 
-    With g ranks in a group and M groups: the reduce-scatter inside sends g-1 messages of ceil(size / g) numbers. The ring between
-    the groups sends 2(M-1) messages of an M-th of those numbers, rounded up. The all-gather inside sends g-1 messages, each with
-    the M packets in which the ring between the groups ended. Encoding, adding and decoding are not counted.
+    Take g ranks in a group, M groups and c = ceil(size / g). The reduce-scatter inside a group sends g-1 messages of c numbers. The ring
+    between the groups sends 2(M-1) messages of ceil(c / M) numbers. This ring ends with M packets, one for each part of the c numbers.
+    The all-gather inside a group sends g-1 messages, and each message consists of M such packets. Encoding, adding and decoding are
+    not counted.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def encoded_two_level_time(
     group, groups = whole_number(group, "group"), whole_number(groups, "groups")
     latencies = two_level_time(group, groups, 0, inside, between, adapters=adapters)
     size, wire = _checked_size(size), checked_wire(wire)
-    chunk = -(-size // group)  # numbers that a rank sums inside, and then averages in parts with the other groups
+    chunk = -(-size // group)  # numbers that a rank sums inside its group and then averages with the other groups
     part, longer = divmod(chunk, groups)
     packets = longer * wire.nbytes(part + 1) + (groups - longer) * wire.nbytes(part)
     seconds_inside = (group - 1) * (wire.nbytes(chunk) + packets) / inside.bandwidth

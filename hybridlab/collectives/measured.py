@@ -1,15 +1,15 @@
-"""Measured all-reduces: their bandwidth, rules fitted to their times, and the fitted times of 2 to 8 A100s with NCCL on NVLink.
+"""Measured all-reduces: their bandwidth, fits to their times, and fitted times of 2 to 8 A100 GPUs with NCCL over NVLink.
 
 Source: the measured tables of the vTrain project (Bang et al. 2023, arXiv 2312.12391; MIT licence). Only fitted values are stored here,
-for messages of 1 MiB to 1 GiB within one node. The errors below are means of relative errors, for each number of ranks. They are taken
-over the 20 measured sizes, or over all sizes in equal steps of 1 MiB, with times interpolated between the 20.
+for messages of 1 MiB to 1 GiB within one node. Each error below is the mean of the relative errors for one number of ranks. The mean is
+taken either over the 20 measured sizes, or over sizes in equal steps of 1 MiB, whose times are interpolated between the 20 measured ones.
 
 - ``A100_LINKS`` has one link for each number of ranks. Its error is 1.1 to 1.6 % over sizes in equal steps, most of which are large. Over
-  the 20 sizes, most of which are small, it is 5 to 14 %. With the best possible link the error is still 2.2 to 5.2 % there, since times
-  below 50 MB do not lie on a straight line.
-- :func:`measured_time` has six pieces. Its error is 0.8 to 1.7 % over the 20 sizes, and 0.3 to 1.1 % over sizes in equal steps. For a size
-  that was left out of the fit and then predicted, it is 2.0 to 3.3 %, or 0.5 to 1.8 % if each size is weighted by the range of
-  sizes around it.
+  the 20 sizes, most of which are small, it is 5 to 14 %. Even the link that fits the 20 sizes best has an error of 2.2 to 5.2 % over them,
+  since the times below 50 MB do not lie on a straight line.
+- :func:`measured_time` has six straight pieces. Its error is 0.8 to 1.7 % over the 20 sizes, and 0.3 to 1.1 % over sizes in equal steps.
+  If one size is left out of the fit and then predicted, the error is 2.0 to 3.3 %. It is 0.5 to 1.8 % if each size is weighted by the
+  range of sizes around it.
 """
 
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ from hybridlab.checks import LONGEST, known_name, numbers, short_repr, whole_num
 from hybridlab.collectives.cost import LARGEST_MESSAGE, Link, all_reduce_factors, message_sizes
 from hybridlab.errors import HybridLabError, UnsupportedSize
 
-# how often each collective sends (D-1)/D of its bytes; 0: all bytes once
+# how many times a collective of D ranks sends (D-1)/D of its bytes; 0 means that it sends all bytes once
 PASSES = MappingProxyType({"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1, "all-to-all": 1, "broadcast": 0, "reduce": 0})
 COLLECTIVES = tuple(PASSES)
-ROUNDS = 200  # of reweighting: the fits of the tests no longer change after 50
-EXACT = 1e-9  # smaller relative errors are raised to this value, so that weights stay finite
+ROUNDS = 200  # rounds of reweighting in a fit; the fits of the tests no longer change after 50 rounds
+EXACT = 1e-9  # smaller relative errors are set to this value, because a weight is divided by the error and must stay finite
 
-# a link for each number of ranks: fit_link with the weights numpy.gradient(nbytes)
+# one link for each number of ranks, fitted by fit_link with the weights numpy.gradient(nbytes)
 A100_LINKS: Mapping[int, Link] = MappingProxyType(
     {
         2: Link(2.950e-05, 196.22e9),
@@ -42,7 +42,7 @@ A100_LINKS: Mapping[int, Link] = MappingProxyType(
     }
 )
 A100_KNOTS = (1e6, 3e6, 6e6, 16e6, 50e6, 200e6, 1100e6)  # bytes
-# seconds at the knots for each number of ranks: fit_knots
+# for each number of ranks the seconds at the knots, fitted by fit_knots
 A100_SECONDS: Mapping[int, tuple[float, ...]] = MappingProxyType(
     {
         2: (43.76e-6, 55.34e-6, 70.69e-6, 127.1e-6, 309.8e-6, 1.099e-3, 5.589e-3),
@@ -59,8 +59,8 @@ A100_SECONDS: Mapping[int, tuple[float, ...]] = MappingProxyType(
 def measured_time(ranks: int, nbytes: Any) -> Any:
     """Return the seconds of an all-reduce among 2 to 8 A100s of one node, from a fit to measurements.
 
-    The times are straight pieces between the sizes ``A100_KNOTS``, on two logarithmic axes. Below the first knot the time is constant,
-    although a real message takes less time if it is smaller. Beyond the last knot the bandwidth stays the same.
+    On two logarithmic axes, the time runs along straight pieces between the sizes ``A100_KNOTS``. Below the first knot this function
+    returns a constant time, although a smaller message takes less time in reality. Beyond the last knot the bandwidth stays the same.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def measured_time(ranks: int, nbytes: Any) -> Any:
 
 
 def algorithm_bandwidth(nbytes: Any, seconds: Any) -> Any:
-    """Return the bytes of a collective divided by the seconds it took: the bandwidth that a program observes.
+    """Return the bandwidth that a program observes: the bytes of a collective, divided by the seconds that it took.
 
     Parameters
     ----------
@@ -137,11 +137,11 @@ def algorithm_bandwidth(nbytes: Any, seconds: Any) -> Any:
 
 
 def bus_bandwidth(collective: str, ranks: int, nbytes: Any, seconds: Any) -> Any:
-    """Return the bytes a second that each link must have carried in one direction. Compare it with the peak of the link.
+    """Return the bandwidth that each link must have had in one direction, to compare with the peak bandwidth of the link.
 
-    This is :func:`algorithm_bandwidth` times the share of the bytes that a rank must send: 2(D-1)/D for "all-reduce",
-    (D-1)/D for "reduce-scatter", "all-gather" and "all-to-all", 1 for "broadcast" and "reduce". So it does not depend on the
-    number of ranks D where links are the limit.
+    This is :func:`algorithm_bandwidth` times the share of the bytes that a rank must send. With D ranks the share is 2(D-1)/D for
+    "all-reduce", (D-1)/D for "reduce-scatter", "all-gather" and "all-to-all", and 1 for "broadcast" and "reduce". If the links are the
+    limit, the result does not depend on D.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def bus_bandwidth(collective: str, ranks: int, nbytes: Any, seconds: Any) -> Any
     ranks : int
         The number of ranks, D, at least two.
     nbytes : float or array
-        Bytes of the whole: what a rank holds before a reduce-scatter, or after an all-gather.
+        Bytes of the whole data: the bytes that a rank holds before a reduce-scatter, or after an all-gather.
     seconds : float or array
         How long the collective took.
 
@@ -173,11 +173,10 @@ def bus_bandwidth(collective: str, ranks: int, nbytes: Any, seconds: Any) -> Any
 
 
 def fit_link(ranks: int, nbytes: Any, seconds: Any, weights: Any = None) -> Link:
-    """Return the link for which the time of a ring comes nearest to measured times.
+    """Return the link for which the computed times of a ring come nearest to measured times.
 
-    Nearest means the smallest mean of the relative errors, by absolute value: least absolute deviations, found by reweighted
-    least squares. This is the error that people quote. It treats small and large messages alike, and a single outlier does not
-    move it.
+    "Nearest" means that the mean of the absolute values of the relative errors is smallest. This is a fit by least absolute deviations,
+    and it is found by reweighted least squares. Small and large messages count alike, and a single outlier does not change the fit much.
 
     Parameters
     ----------
@@ -188,7 +187,7 @@ def fit_link(ranks: int, nbytes: Any, seconds: Any, weights: Any = None) -> Link
     seconds : array, shape (points,)
         The time of each measured message.
     weights : array, shape (points,), optional
-        How much each point counts; None for equal weights. ``numpy.gradient(nbytes)`` lets each size stand for all sizes around it.
+        How much each point counts; None for equal weights. ``numpy.gradient(nbytes)`` weights each size by the range of sizes around it.
 
     Returns
     -------
@@ -215,7 +214,7 @@ def fit_link(ranks: int, nbytes: Any, seconds: Any, weights: Any = None) -> Link
     sizes, times, counts = _measured_points(nbytes, seconds, weights)
     columns = np.stack([np.full(sizes.size, factors.latency), factors.bandwidth * sizes], axis=1)
     latency, slope = _least_deviations(columns / times[:, None], np.ones(times.size), counts)
-    if latency < 0:  # the error is convex, so the best of the links allowed has latency 0
+    if latency < 0:  # the error is a convex function, so the best link with a latency of at least 0 has latency 0
         latency, slope = 0.0, _least_deviations(columns[:, 1:] / times[:, None], np.ones(times.size), counts)[0]
     if slope <= 0:
         raise HybridLabError("these seconds do not grow with nbytes, so no bandwidth fits them: measure larger messages", "no-fit")
@@ -225,9 +224,10 @@ def fit_link(ranks: int, nbytes: Any, seconds: Any, weights: Any = None) -> Link
 def fit_knots(nbytes: Any, seconds: Any, knots: Any, weights: Any = None) -> Floats:
     """Return the seconds at the ``knots`` for which straight pieces on logarithmic axes come nearest to measured times.
 
-    A piece is a power law: slope 0 is latency alone, slope 1 is bandwidth alone. Libraries change protocol, channels and threads with the
-    size of the message, so they pass from one to the other in several steps. "Nearest" has the same meaning as in :func:`fit_link`, but for
-    the errors of the logarithms. A piece that falls is made level, since no larger message takes less time.
+    A piece between two knots is a power law. Slope 0 means that only latency counts, and slope 1 that only bandwidth counts. Libraries
+    change their protocol, channels and threads with the size of the message, so the slope rises from 0 to 1 in several steps. "Nearest"
+    has the same meaning as in :func:`fit_link`, but for the errors of the logarithms. A piece that falls is made level, because a larger
+    message should not take less time.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def fit_knots(nbytes: Any, seconds: Any, knots: Any, weights: Any = None) -> Flo
     seconds : array, shape (points,)
         The time of each measured message.
     knots : array, shape (knots,)
-        Increasing sizes in bytes where pieces meet. Each piece needs a measured point.
+        The sizes in bytes where pieces meet, in increasing order. Each piece needs a measured point.
     weights : array, shape (points,), optional
         How much each point counts; None for equal weights.
 
@@ -248,7 +248,7 @@ def fit_knots(nbytes: Any, seconds: Any, knots: Any, weights: Any = None) -> Flo
     Raises
     ------
     HybridLabError
-        The knots do not increase, or are too many or too far away for the points.
+        The knots do not increase, or there are too many of them, or they are too far from the measured points.
 
     References
     ----------
@@ -278,7 +278,7 @@ def fit_knots(nbytes: Any, seconds: Any, knots: Any, weights: Any = None) -> Flo
 
 
 def _least_deviations(columns: Floats, wanted: Floats, counts: Floats) -> Floats:
-    """Return the x with the least weighted sum of |columns @ x - wanted|."""
+    """Return the vector x for which the sum of counts * |columns @ x - wanted| is smallest."""
     scale = np.abs(columns).max(axis=0)
     weights, found = counts, scale
     for _ in range(ROUNDS):
@@ -291,7 +291,7 @@ def _least_deviations(columns: Floats, wanted: Floats, counts: Floats) -> Floats
 
 
 def _measured_points(nbytes: Any, seconds: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
-    """Return sizes, times and weights as rows of one length, or refuse them."""
+    """Return sizes, times and weights as arrays of equal length, or raise an error."""
     sizes, times = numbers(nbytes, "nbytes"), numbers(seconds, "seconds")
     counts = np.ones(sizes.shape) if weights is None else numbers(weights, "weights")
     for name, row in (("nbytes", sizes), ("seconds", times), ("weights", counts)):

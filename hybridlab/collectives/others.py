@@ -18,11 +18,11 @@ Rng = np.random.Generator | None
 
 
 def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average: bool = True, *, rng: Rng = None) -> AllReduceResult:
-    """Return the mean, or the sum, after a one-shot all-reduce: every number is rounded twice, for any number of ranks.
+    """Return the mean, or the sum, after a one-shot all-reduce, in which every number is rounded twice for any number of ranks.
 
-    Rank r owns chunk r. Every rank encodes each of its chunks once, its own chunk too, and sends it straight to the owner. The
-    owner adds up what the packets decode to, encodes the finished chunk once and sends it to all. It sends as many
-    bytes as a ring, in two rounds of messages between all ranks.
+    Rank r owns chunk r. Every rank encodes each of its chunks once, also the chunk that it owns, and sends it straight to the owner. The
+    owner decodes and adds the packets, encodes the finished chunk once and sends it to all ranks. The all-reduce sends as many bytes
+    as a ring, in two rounds of messages between all ranks.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
 
     def sent(count: Callable[[int], int]) -> Counts:
         chunks = np.array([count(high - low) for low, high in bounds])
-        total: Counts = chunks.sum() - chunks + (ranks - 1) * chunks  # to the owners, then to all others
+        total: Counts = chunks.sum() - chunks + (ranks - 1) * chunks  # to the owners of the other chunks, then to all other ranks
         return total
 
     return _result(result, sent(wire.payload_bytes), sent(wire.scale_bytes))
@@ -77,8 +77,9 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
 def tree_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average: bool = True, *, rng: Rng = None) -> AllReduceResult:
     """Return the mean, or the sum, after a reduction to rank 0 along a binomial tree and a broadcast back.
 
-    In round k each rank that is an odd multiple of 2^k sends its whole partial sum to the rank 2^k below. This takes
-    ceil(log2(ranks)) rounds up and as many down. Rank 0 encodes the result once, and the packet is forwarded.
+    Rounds are counted from 0. In round k, each rank whose number is an odd multiple of 2^k sends its whole partial sum to the rank with a
+    number smaller by 2^k. The reduction takes ceil(log2(ranks)) rounds, and the broadcast takes as many. Rank 0 encodes the result once,
+    and the other ranks forward this packet.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def tree_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average: boo
     with np.errstate(over="ignore", invalid="ignore"):
         for sender, receiver in _tree(ranks):
             sums[receiver] = sums[receiver] + transmit(sums.pop(sender), wire, rng, sender, "its partial sum", 0)
-            messages[[sender, receiver]] += 1  # the sender's partial sum on the way up, the receiver's result on the way down
+            messages[[sender, receiver]] += 1  # sender: in the reduction, receiver: in the broadcast
         done = transmit(sums[0] / divisor, wire, rng, 0, "the result", 0)
     result = np.empty_like(numbers)
     result[:] = done
@@ -127,8 +128,8 @@ def parameter_server_all_reduce(
 ) -> AllReduceResult:
     """Return the mean, or the sum, that a parameter server computes. The server is one more device beside the ranks.
 
-    Each rank sends all its numbers, encoded. The server adds them up, encodes the result once and sends it to each rank. Even
-    a single rank sends and receives.
+    Each rank encodes all its numbers and sends them to the server. The server adds them, encodes the result once and sends it to each
+    rank. With one rank, too, numbers are sent to the server and back.
 
     Parameters
     ----------
@@ -140,8 +141,8 @@ def parameter_server_all_reduce(
     Returns
     -------
     AllReduceResult
-        The values of each rank, shape (ranks, n). The bytes have ranks + 1 entries: the last counts what the server sent, as much as
-        all ranks together.
+        The values of each rank, shape (ranks, n). The bytes have ranks + 1 entries. The last entry has the bytes that the server sent,
+        as many as all ranks together.
 
     Raises
     ------
@@ -171,9 +172,9 @@ def two_level_all_reduce(
 ) -> AllReduceResult:
     """Return the mean, or the sum, after rings on two levels: inside groups of consecutive ranks, and between the groups.
 
-    First comes a reduce-scatter inside each group, where links are fast. Then the owners of a chunk, one in each group, average
-    it in a ring all-reduce of their own. Last comes an all-gather inside each group. It forwards the packets of the rings
-    between the groups unchanged, so that all rows of the result are equal.
+    First comes a reduce-scatter inside each group, where links are fast. Now each chunk has one owner in each group. The owners of the
+    same chunk average it in a ring all-reduce between the groups. Last comes an all-gather inside each group. It forwards the packets of
+    the rings between the groups unchanged, so that all rows of the result are equal.
 
     Parameters
     ----------
@@ -220,7 +221,10 @@ def two_level_all_reduce(
 
 
 def _one_shot_together(numbers: Real, wire: WireFormat, divisor: int, bounds: list[tuple[int, int]]) -> Single | None:
-    """Return the same bits as one message at a time, but encode each rank's messages together. None: as in ``ring_sum_together``."""
+    """Return the same bits as with one message at a time, but encode all messages of a rank in one call.
+
+    The result is None in the same cases as in :func:`ring_sum_together`.
+    """
     if not can_go_together(numbers, wire):
         return None
     chunks, inside = padded_chunks(numbers, bounds)
@@ -235,18 +239,18 @@ def _one_shot_together(numbers: Real, wire: WireFormat, divisor: int, bounds: li
 
 
 def _tree(ranks: int) -> list[tuple[int, int]]:
-    """Return (sender, receiver) of every message of a binomial reduction to rank 0, in order."""
+    """Return (sender, receiver) for every message of a reduction to rank 0 along a binomial tree, in the order of the rounds."""
     rounds = (2**each for each in range((ranks - 1).bit_length()))
     return [(sender, sender - width) for width in rounds for sender in range(width, ranks, 2 * width)]
 
 
 def _sent_on_two_levels(bounds: list[tuple[int, int]], groups: int, count: Callable[[int], int]) -> Counts:
-    """Return what each rank sends: messages inside its group, and messages in the ring between groups that averages its chunk."""
+    """Return how much each rank sends inside its group and between the groups, where a ring averages the chunk that it owns."""
     group = len(bounds)
     whole = np.array([count(high - low) for low, high in bounds])
     parts = np.array([[count(stop - start) for start, stop in chunk_bounds(high - low, groups)] for low, high in bounds])
     inside = sent_in_reduce_scatter(whole) + sent_in_all_gather(parts.sum(axis=1))
-    between = sent_in_reduce_scatter(parts) + sent_in_all_gather(parts)  # by chunk and group, between groups
+    between = sent_in_reduce_scatter(parts) + sent_in_all_gather(parts)  # sent between the groups, for each chunk and group
     owned = (np.arange(group) + 1) % group
     by_rank: Counts = (inside + between[owned].T).reshape(-1)
     return by_rank

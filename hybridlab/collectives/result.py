@@ -1,4 +1,4 @@
-"""The result of every all-reduce, and the checks of the arguments that all of them share."""
+"""The result that every all-reduce returns, and the checks of the arguments that every all-reduce takes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,9 +23,9 @@ class AllReduceResult(Frozen):
     values : array, shape (ranks, n)
         The mean or the sum. All rows are equal, bit for bit.
     payload_bytes : array, shape (ranks,)
-        The bytes that each rank sent as codes. A parameter server has one more entry, the last.
+        The bytes of encoded numbers that each rank sent, without the scales. A parameter server is one more entry at the end.
     scale_bytes : array, shape (ranks,)
-        The bytes that each rank sent as scales, with the same entries.
+        The bytes of scales that each rank sent. A parameter server is again the last entry.
     """
 
     values: Real
@@ -34,7 +34,7 @@ class AllReduceResult(Frozen):
 
     @property
     def bytes_sent(self) -> Counts:
-        """Bytes that each rank sent, codes and scales together."""
+        """Bytes that each rank sent: encoded numbers and scales together."""
         return self.payload_bytes + self.scale_bytes
 
 
@@ -46,7 +46,7 @@ def checked_arguments(values: npt.ArrayLike, wire: Any, average: Any, rng: Any) 
 
 
 def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
-    """Return ``values``, shape (ranks, n), in the precision in which they are summed, or refuse them by ``name``.
+    """Return ``values``, shape (ranks, n), in the precision in which they are summed, or raise an error that names them ``name``.
 
     float16 and float32 become float32; all other real numbers become float64.
 
@@ -68,7 +68,7 @@ def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
         raise HybridLabError(f"{wanted}: shape (ranks, n), not {array.shape}", "wrong-shape")
     if not array.shape[0]:
         raise HybridLabError(f"{name} has no rows: an all-reduce needs at least one rank", "empty")
-    with np.errstate(over="ignore"):  # a longer float beyond float64 becomes infinite and is refused
+    with np.errstate(over="ignore"):  # a float longer than 64 bits can be too large for float64; it becomes infinite and is refused
         single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
         array = array.astype(np.float32 if single else np.float64, copy=False)
     refuse_infinite(array, name)
@@ -77,7 +77,7 @@ def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
 
 def refuse_infinite(array: Real, name: str) -> None:
     """Raise unless every number is finite; the error names the rank and the place of the first number that is not finite."""
-    for rank, row in enumerate(array):  # row by row: no copy of the whole
+    for rank, row in enumerate(array):  # row by row, so that no second array of this size is needed
         if not np.isfinite(row).all():
             place = int(np.flatnonzero(~np.isfinite(row))[0])
             raise HybridLabError(f"{name} must be finite, but value {place} of rank {rank} is {row[place]}", "not-finite")

@@ -30,9 +30,9 @@ class Hop(Frozen):
     step : int
         The number of the step in its phase, from 0 to ranks - 2.
     sender, receiver, chunk, nbytes : array, shape (ranks,)
-        Entry i is the message that rank i sends: from whom, to whom, which chunk, and how many bytes.
+        Entry i describes the message that rank i sends: its sender, its receiver, the number of its chunk, and its bytes.
     held : array, shape (ranks, n), optional
-        What every rank holds after the step, if the all-reduce was asked to record it.
+        The numbers that every rank holds after the step. None if the all-reduce ran without ``record=True``.
     """
 
     phase: str
@@ -51,7 +51,7 @@ class RingResult(AllReduceResult):
     Parameters
     ----------
     residual : array, shape (ranks, n), optional
-        What rounding lost on each rank, for the next all-reduce. None without error feedback.
+        The rounding errors of each rank, which the next all-reduce takes as its argument ``residual``. None without error feedback.
     """
 
     residual: Real | None = None
@@ -75,10 +75,10 @@ def ring_all_reduce(
 ) -> RingResult:
     """Return the mean over the ranks, or the sum, as every rank holds it after a ring all-reduce.
 
-    The columns are cut into as many chunks as there are ranks, as ``numpy.array_split`` cuts them. In the reduce-scatter chunk c starts at
-    rank c and goes around the ring; each rank encodes the partial sum and sends it on. The rank that completes a chunk divides it by the
-    number of ranks and encodes it once. In the all-gather this packet is forwarded unchanged. Every rank keeps the decoded packet, also the
-    rank that encoded it. So all rows of the result are equal.
+    The columns are cut into as many chunks as there are ranks, as ``numpy.array_split`` cuts them. In the reduce-scatter, chunk c starts at
+    rank c and goes around the ring. Each rank adds its own numbers to the partial sum, encodes it and sends it to the next rank. The rank
+    that completes a chunk divides it by the number of ranks and encodes it once. In the all-gather the ranks forward this packet unchanged.
+    Every rank keeps the decoded packet, also the rank that encoded it. Therefore all rows of the result are equal.
 
     Parameters
     ----------
@@ -91,11 +91,11 @@ def ring_all_reduce(
     rng : numpy.random.Generator, optional
         The source of stochastic rounding, needed by wire formats with stochastic rounding.
     residual : array_like, shape (ranks, n), optional
-        Turns on error feedback. Start with zeros, then pass the residual of the last result. Each rank adds its residual to what it
-        encodes and keeps what rounding lost. Summed over the ranks, ranks x mean + residual after = values + residual before, up to
-        the rounding of float arithmetic.
+        Turns on error feedback. Start with zeros, and then pass the residual of the last result. Before a rank encodes a sum, it adds its
+        residual. The rounding error becomes its new residual. No error is lost: ranks x mean plus the sum of the new residuals equals the
+        sum of the values plus the sum of the old residuals, up to the rounding of float arithmetic.
     record : bool
-        Whether to keep what every rank holds after every step. In the reduce-scatter these are sums, before the division.
+        Whether to keep the numbers that every rank holds after every step. In the reduce-scatter they are sums that are not yet divided.
 
     Returns
     -------
@@ -140,9 +140,9 @@ def ring_all_reduce(
 
 
 def chunk_bounds(size: int, ranks: int) -> list[tuple[int, int]]:
-    """Return the first column of each of the ``ranks`` chunks of ``size`` numbers, and the column after its last.
+    """Cut ``size`` numbers into ``ranks`` chunks, and return for each chunk its first column and the column after its last.
 
-    The numbers are cut as ``numpy.array_split`` cuts them.
+    The chunks are the same as those of ``numpy.array_split``.
 
     >>> chunk_bounds(7, 3), chunk_bounds(1, 3)
     ([(0, 3), (3, 5), (5, 7)], [(0, 1), (1, 1), (1, 1)])
@@ -174,7 +174,7 @@ def chunks_sent(ranks: int) -> npt.NDArray[np.int64]:
 
 
 def sent_in_reduce_scatter(sizes: Counts) -> Counts:
-    """Return what each rank sends in the reduce-scatter, for the ``sizes`` of all chunks (last axis): all but the chunk it owns.
+    """Return how much each rank sends in the reduce-scatter: all chunks except the chunk it owns; ``sizes`` has the chunks last.
 
     >>> sent_in_reduce_scatter(np.array([1, 10, 100])).tolist()
     [101, 11, 110]
@@ -184,7 +184,7 @@ def sent_in_reduce_scatter(sizes: Counts) -> Counts:
 
 
 def sent_in_all_gather(sizes: Counts) -> Counts:
-    """Return what each rank sends in the all-gather: every chunk except the last chunk that it receives.
+    """Return how much each rank sends in the all-gather: all chunks except the last one that it receives.
 
     >>> sent_in_all_gather(np.array([1, 10, 100])).tolist()
     [11, 110, 101]
@@ -194,7 +194,7 @@ def sent_in_all_gather(sizes: Counts) -> Counts:
 
 
 def _hops_of_ring(nbytes: Counts, record: Real | None) -> tuple[Hop, ...]:
-    """Return the 2 (ranks - 1) steps, from the bytes of each chunk's message and the record, if there is one."""
+    """Return the 2 (ranks - 1) steps; ``nbytes`` has the bytes of each chunk's message, and ``record`` the numbers held or None."""
     ranks = nbytes.size
     if 2 * ranks * ranks > MOST_CELLS:
         raise HybridLabError(f"{2 * (ranks - 1):,} hops of {ranks:,} messages do not fit in memory: look at fewer ranks", "too-large")
@@ -209,7 +209,7 @@ def _hops_of_ring(nbytes: Counts, record: Real | None) -> tuple[Hop, ...]:
 
 
 def _residual(residual: npt.ArrayLike, numbers: Real) -> Real:
-    """Return a copy of the residual in the precision of the numbers, or refuse it."""
+    """Return a copy of the residual in the precision of ``numbers``, or raise an error."""
     precision: Any = numbers.dtype
     with np.errstate(over="ignore"):  # infinite results are refused
         copy: Real = rows_of_ranks(residual, "residual").astype(precision)
@@ -220,7 +220,7 @@ def _residual(residual: npt.ArrayLike, numbers: Real) -> Real:
 
 
 def _empty_record(numbers: Real) -> Real:
-    """Return the array for the record: one entry for each step, each filled with the values at the start."""
+    """Return the array for the record, shape (steps, ranks, n), in which every step still holds the values from the start."""
     ranks, size = numbers.shape
     steps = 2 * (ranks - 1)
     if steps * ranks * size > MOST_CELLS:

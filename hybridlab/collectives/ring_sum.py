@@ -1,4 +1,4 @@
-"""The sums of a ring all-reduce: each chunk goes around, and every message is encoded and decoded."""
+"""The sums of a ring all-reduce: each chunk goes around the ring, and every message is encoded and decoded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,31 +9,31 @@ import numpy.typing as npt
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import FP32, Real, Single, WireFormat
 
-SMALL_CHUNK = 2**12  # numbers: the sums of all chunks up to this size stay in the cache together; larger ones are faster one by one
+SMALL_CHUNK = 2**12  # numbers. Up to this size the sums of all chunks fit into the cache together; larger chunks are faster one by one
 
 
 @dataclass(frozen=True, eq=False)
 class RingSum:
-    """The sum over the ranks of a ring, one chunk at a time, so that a partial sum stays in the cache.
+    """The sum over the ranks of a ring, computed one chunk at a time, so that the partial sum stays in the processor's cache.
 
     Parameters
     ----------
     numbers : array, shape (ranks, n)
-        What each rank starts with.
+        The numbers that each rank holds at the start.
     wire : WireFormat
         The format of every message.
     divisor : int
-        What a finished chunk is divided by: the number of values averaged, or 1 for the sum.
+        The number by which a finished chunk is divided: the number of values averaged, or 1 for the sum.
     rng : numpy.random.Generator, optional
         The source of stochastic rounding.
     ranks : sequence of int
         The number of each rank, for error messages.
     offset : int
-        The place of the first column in the whole row of a rank, for error messages.
+        The index of the first column of ``numbers`` in the whole row of a rank, for error messages.
     residual : array, shape (ranks, n), optional
         The residuals of error feedback. They are updated in place.
     record : array, shape (steps, ranks, n), optional
-        What each rank holds after each step. It is written in place.
+        The numbers that each rank holds after each step. The array is written in place.
     """
 
     numbers: Real
@@ -46,11 +46,11 @@ class RingSum:
     record: Real | None = None
 
     def finished(self, chunk: int, low: int, high: int) -> Real:
-        """Return the finished chunk, columns ``low`` to ``high``, as all ranks hold it after the all-gather."""
+        """Return the finished chunk (columns ``low`` to ``high``), which all ranks hold after the all-gather."""
         if self.wire == FP32 and self.residual is None and self.record is None:
             finished = self._finished_in_fp32(chunk, low, high)
             if np.isfinite(finished).all():
-                return finished  # otherwise the hops are computed one by one, and the error names the message
+                return finished  # otherwise the messages are computed one by one below, and the error names the message that failed
         ranks = len(self.numbers)
         total = self.partial_sum(chunk, low, high)
         owner = (chunk - 1) % ranks
@@ -60,7 +60,7 @@ class RingSum:
         return finished
 
     def partial_sum(self, chunk: int, low: int, high: int) -> Real:
-        """Return the sum of a chunk after the reduce-scatter, on the rank that owns it, before the division."""
+        """Return the sum of a chunk that its owner holds after the reduce-scatter; it is not yet divided."""
         ranks = len(self.numbers)
         total: Real = self.numbers[chunk, low:high].copy()
         for step in range(ranks - 1):
@@ -71,7 +71,7 @@ class RingSum:
         return total
 
     def _finished_in_fp32(self, chunk: int, low: int, high: int) -> Real:
-        """Return the finished chunk of FP32 messages, the same bits, without encoding any."""
+        """Return the finished chunk for FP32, with the same bits as from messages, but without encoding any message."""
         ranks = len(self.numbers)
         total = self.numbers[chunk, low:high].copy()
         double = total.dtype == np.float64
@@ -84,7 +84,7 @@ class RingSum:
         return total.astype(np.float32) if double else total
 
     def _send(self, total: Real, sender: int, divisor: int, content: str, low: int, high: int) -> Real:
-        """Return what the message of a sum decodes to, and update the sender's residual with what rounding lost."""
+        """Return a sum after it was encoded and decoded; the rounding error becomes the sender's residual."""
         if self.residual is not None:
             total = total + self.residual[sender, low:high]
         message = total / divisor if divisor > 1 else total
@@ -95,7 +95,7 @@ class RingSum:
         return arrived
 
     def _note(self, numbers: Real, step: int, rank: int, low: int, high: int) -> None:
-        """Write into the record what ``rank`` holds from ``step`` on."""
+        """Write into the record the numbers that ``rank`` holds from ``step`` on."""
         if self.record is not None:
             self.record[step:, rank, low:high] = numbers
 
@@ -114,9 +114,9 @@ def transmit(numbers: Real, wire: WireFormat, rng: np.random.Generator | None, r
     rank : int
         The sender.
     content : str
-        What the message is, in words.
+        The content of the message in words, for the error.
     first : int
-        The place of the first number in the row of the sender.
+        The index of the first number in the row of the sender, for the error.
 
     Examples
     --------
@@ -137,24 +137,24 @@ def transmit(numbers: Real, wire: WireFormat, rng: np.random.Generator | None, r
 
 
 def ring_sum_together(numbers: Real, wire: WireFormat, divisor: int, bounds: Sequence[tuple[int, int]]) -> Single | None:
-    """Return the result of :meth:`RingSum.finished` for every chunk, bit for bit; all messages of a step are encoded together.
+    """Return all finished chunks with the same bits as :meth:`RingSum.finished`, but encode all messages of a step in one call.
 
     Parameters
     ----------
     numbers : array, shape (ranks, n)
-        What each rank starts with.
+        The numbers that each rank holds at the start.
     wire : WireFormat
         The format of every message.
     divisor : int
-        What the finished chunks are divided by.
+        The number by which the finished chunks are divided.
     bounds : sequence of (int, int)
         The first column of each chunk, and the column after its last.
 
     Returns
     -------
     array, shape (n,), or None
-        None if the messages must be encoded one by one (see :func:`can_go_together`), or if one cannot be sent. In that case the caller
-        sends them one by one, and the error names the message.
+        None if the messages must be encoded one by one (see :func:`can_go_together`), or if one message cannot be sent. The caller then
+        sends the messages one by one, and the error names the message that failed.
     """
     if not can_go_together(numbers, wire):
         return None
@@ -197,9 +197,9 @@ def padded_chunks(numbers: Real, bounds: Sequence[tuple[int, int]]) -> tuple[Rea
 
 
 def transmit_rows(messages: Real, wire: WireFormat) -> Single:
-    """Return what each row of ``messages``, shape (messages, n), decodes to as a message of its own; all are encoded in one call.
+    """Encode and decode each row of ``messages``, shape (messages, n), as a message of its own, but all rows in one call.
 
-    Zeros at the end of a row change no scale. FP32 turns numbers beyond its range into infinity; other formats refuse them.
+    Zeros at the end of a row do not change its scales. FP32 turns numbers beyond its range into infinity. Other formats raise an error.
 
     >>> transmit_rows(np.array([[127.0, 0.6], [254.0, 3.1]]), WireFormat("INT8"))
     array([[127.,   1.],

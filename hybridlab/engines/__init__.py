@@ -1,7 +1,7 @@
-"""Schedules that really run: ``run_threads`` has a thread for each device and queues between them, and measures every operation.
+"""Schedules that really run: ``run_threads`` runs a thread for each device, with queues between them, and measures all operations.
 
-``RealStep`` has the arithmetic of one training step for those threads. ``longest_pause`` measures whether a call lets other threads
-run at the same time.
+``RealStep`` has the arithmetic of one training step for these threads. ``longest_pause`` measures whether a function call lets other
+threads run at the same time.
 """
 
 from hybridlab.engines.real_step import RealStep

@@ -1,4 +1,4 @@
-"""The thread of one device: it runs the device's operations in their order, then its rings and its optimiser, and measures each."""
+"""The thread of one device, which runs and measures its operations in their order, then its rings, and then its optimiser."""
 
 import time
 from collections.abc import Callable
@@ -15,14 +15,14 @@ from hybridlab.schedule import Op
 from hybridlab.step.replicas import Replicated
 from hybridlab.timeline.spans import ALL_GATHER, OPTIMISER, REDUCE_SCATTER
 
-WorkFunction = Callable[[int, Op, Any], Any]  # (rank, operation, output of the operation that it needs) -> its own output
-GradientsFunction = Callable[[int, int], Floats]  # (rank, stage) -> gradients that the ring averages in place
+WorkFunction = Callable[[int, Op, Any], Any]  # takes the rank, the operation and the output that it needs; returns its own output
+GradientsFunction = Callable[[int, int], Floats]  # takes the rank and the stage; returns gradients that the ring averages in place
 SpanRow = tuple[int, int, float, float, int, int, int, int]  # kind, device, start, end, stage, chunk, step, peer
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What all threads of a run share. All times are in seconds.
+    """The values that all threads of a run share; all times are in seconds.
 
     Parameters
     ----------
@@ -31,17 +31,17 @@ class Shared:
     holders : array, shape (stages, holders)
         The ranks that average the gradients of each stage.
     ring_order : tuple of int
-        The stages in the order in which their rings run. The same stage order on all devices prevents deadlock.
+        The stages in the order in which their rings run. All devices use the same order, which prevents deadlock.
     readers : dict
-        The rows that need the output of a row.
+        For each row, the rows that need its output.
     durations : list
-        How long each row lasts.
+        The duration of each row.
     delays : list
-        The latency of the message to each row, 0 if it needs none.
+        For each row, the latency of the message that it waits for; 0 if it waits for no message.
     ring_step : float
-        How long one step of a ring lasts.
+        The duration of one step of a ring.
     optimiser : float
-        How long the optimiser of a device lasts.
+        The duration of a device's optimiser.
     work, gradients, wait, lost
         As for :func:`run_threads`.
     """
@@ -64,8 +64,8 @@ class Shared:
 class Device:
     """The thread of one device.
 
-    All threads share ``start`` and ``end``, the measured times of each row in seconds; each row is written by the one thread that
-    runs it.
+    ``start`` and ``end`` have the measured times of all rows in seconds, and all threads share them. Each row is written only by the
+    thread that runs it.
     """
 
     rank: int
@@ -74,16 +74,16 @@ class Device:
     start: Floats
     end: Floats
     spans: list[SpanRow] = field(default_factory=list)
-    _own_outputs: dict[int, Any] = field(default_factory=dict)  # outputs that stay on this device, by the row that needs them
+    _own_outputs: dict[int, Any] = field(default_factory=dict)  # outputs that stay on this device; the key is the row that needs the output
     _current: str = "the start"  # the current operation or ring, for error messages
 
     def run(self) -> None:
-        """Run the whole step. An error stops all threads and is kept for the caller."""
+        """Run the whole step; if there is an error, stop all threads and keep the error for the caller."""
         try:
             self._run_step()
         except StoppedError:
-            pass  # the error that stopped this thread has been stored before
-        except BaseException as why:  # the caller must get any error of work, but cannot see this thread
+            pass  # another thread has failed, and its error is already stored
+        except BaseException as why:  # the caller must get every error of ``work``, but errors in a thread do not reach it
             fault = HybridLabError(f"device {self.rank} failed at {self._current}: {_error_text(why)}", "device-failed")
             fault.__cause__ = why
             self.exchange.stop(fault)
@@ -111,7 +111,7 @@ class Device:
         self.spans.append((OPTIMISER, self.rank, start, end, -1, -1, -1, -1))
 
     def _run_turn(self, rows: list[int]) -> None:
-        """Run one operation, or the two of an overlapped pair: wait for their inputs, compute, send the outputs."""
+        """Run one operation or an overlapped pair: wait for the inputs, compute, and send the outputs."""
         schedule, shared = self.shared.schedule, self.shared
         inputs = [self._input(row) for row in rows]
         start = time.perf_counter()
@@ -132,7 +132,7 @@ class Device:
                     self.exchange.put(self.rank, receiver, reader, Message(output, end + shared.delays[reader]))
 
     def _input(self, row: int) -> Any:
-        """Return the output that a row needs, once it is there; None if it needs none."""
+        """Wait for the output that a row needs and return it; return None if the row needs none."""
         schedule = self.shared.schedule
         source = int(schedule.source[row])
         if source < 0 or not schedule.crosses[row]:
@@ -143,7 +143,7 @@ class Device:
         return self.exchange.take(sender, self.rank, row, content, schedule.ops[row])
 
     def _run_ring(self, stage: int, ranks: list[int]) -> None:
-        """Average the gradients of a stage over D ranks: 2(D-1) steps; in each step every rank sends one of D chunks."""
+        """Average the gradients of a stage over D ranks in 2(D-1) steps; in each step every rank sends one of the D chunks."""
         count, place = len(ranks), ranks.index(self.rank)
         right, left = ranks[(place + 1) % count], ranks[place - 1]
         chunks = _chunks_of_gradients(self.shared.gradients, self.rank, stage, count)
@@ -169,12 +169,12 @@ class Device:
 def _error_text(why: BaseException) -> str:
     try:
         return f"{type(why).__name__}: {why}"
-    except Exception:  # a broken __str__ can raise anything, and must not hide the first error
+    except Exception:  # a broken __str__ can raise any error, which must not hide the first error
         return type(why).__name__
 
 
 def _chunks_of_gradients(gradients: GradientsFunction | None, rank: int, stage: int, ranks: int) -> list[Floats]:
-    """Return the gradients of a stage as one chunk a rank, which are views of them, or refuse them."""
+    """Return the gradients of a stage, cut into one chunk for each rank; chunks are views, and wrong gradients are refused."""
     whole = np.zeros(0) if gradients is None else gradients(rank, stage)
     if not (isinstance(whole, np.ndarray) and whole.ndim == 1 and whole.dtype == np.float64 and whole.flags.writeable):
         wanted = "gradients must return an array of float64 with one axis that the ring can write to"

@@ -1,4 +1,4 @@
-"""What threads exchange: queues of messages, meetings of all, one stop for all, and the detection of deadlocks."""
+"""The communication between threads: queues of messages, waiting for all devices, stopping all threads, finding deadlocks."""
 
 import threading
 import time
@@ -10,12 +10,12 @@ from hybridlab.errors import Deadlock
 from hybridlab.schedule import Op
 from hybridlab.schedule.validation import Problem
 
-MOST_DEVICES_NAMED = 8  # in the error of a deadlock
+MOST_DEVICES_NAMED = 8  # the error of a deadlock names at most this many devices
 CHECK_INTERVAL = 0.1  # seconds between two checks for an interrupt
 
 
 class StoppedError(Exception):
-    """Another thread has failed: this one must end as well."""
+    """Another thread has failed, and therefore this thread must end as well."""
 
 
 class Message(NamedTuple):
@@ -24,9 +24,9 @@ class Message(NamedTuple):
     Parameters
     ----------
     content : object
-        What the sender put in.
+        The object that the sender sends.
     usable : float
-        From when on the receiver can use it, in seconds of ``time.perf_counter``.
+        The time from which on the receiver can use it, in seconds of ``time.perf_counter``.
     """
 
     content: Any
@@ -34,16 +34,16 @@ class Message(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """What a blocked device waits for.
+    """The message or the meeting that a blocked device waits for.
 
     Parameters
     ----------
     name : object
-        The name of the message; None for a meeting of all devices.
+        The name of the message. None if the device waits until all devices meet (:meth:`Exchange.meet`).
     content : str
-        What it waits for, in words.
+        A description in words of the message or the meeting.
     op : Op, optional
-        The operation that needs it.
+        The operation that needs the message.
     """
 
     name: Any
@@ -54,9 +54,10 @@ class Wait(NamedTuple):
 class Exchange:
     """One queue for each pair of a sender and a receiver, shared by the threads of all devices.
 
-    A receiver takes a message by its name and leaves the others in the queue, so that messages may arrive out of order. A message is
-    in the queue as soon as it is put. So when all threads are blocked at the same time, no message can arrive any more: the last
-    thread to block stops them all with a :class:`Deadlock`, without a timeout. Any error stops all threads, also while they sleep.
+    A receiver takes a message by its name and leaves the other messages in the queue, so that messages may arrive in any order. A message
+    is in the queue as soon as its sender puts it there. So if all threads are blocked at the same time, no message can arrive any more.
+    The thread that blocks last then stops all threads with a :class:`Deadlock`, and no timeout is needed. Any error stops all threads,
+    also while they sleep.
 
     Parameters
     ----------
@@ -83,9 +84,10 @@ class Exchange:
                 self._wake_up(receiver)
 
     def take(self, sender: int, receiver: int, name: Any, content: str, op: Op | None = None) -> Any:
-        """Return the content of the message ``name`` once it is there and usable.
+        """Wait until the message ``name`` is there and usable, and return its content.
 
-        ``content`` describes the message in words, and ``op`` is the operation that needs it; the error of a deadlock names both.
+        ``content`` describes the message in words, and ``op`` is the operation that needs the message. The error of a deadlock names
+        both.
         """
         with self._lock:
             queue = self._queues[sender, receiver]
@@ -96,7 +98,7 @@ class Exchange:
         return message.content
 
     def meet(self, device: int, content: str) -> None:
-        """Wait until every device has called this. ``content`` says in words what is waited for."""
+        """Wait until every device has called this method; ``content`` describes this meeting in words, for the error of a deadlock."""
         with self._lock:
             self._met.add(device)
             if len(self._met) == len(self._wake):
@@ -107,7 +109,7 @@ class Exchange:
                 self._block(device, Wait(None, content, None))
 
     def leave(self) -> None:
-        """Record that a device has finished. If all other devices are blocked now, this is a deadlock."""
+        """Record that a device has finished; if all devices that still run are blocked now, this is a deadlock."""
         with self._lock:
             self._running -= 1
             self._find_deadlock()
@@ -115,12 +117,12 @@ class Exchange:
                 self._finished.set()
 
     def wait_for_all(self) -> None:
-        """Wait until every device has finished. Unlike ``Thread.join``, this can be called again after an interrupt."""
+        """Wait until every device has finished; unlike ``Thread.join``, this can be called again after an interrupt."""
         while not self._finished.wait(CHECK_INTERVAL):
-            pass  # an interrupt that comes just before a wait begins does not end that wait
+            pass  # wait in short intervals: an interrupt just before a wait begins would not end this wait
 
     def sleep(self, until: float) -> None:
-        """Sleep until ``time.perf_counter`` reaches ``until``, or raise :class:`StoppedError` as soon as the threads are stopped."""
+        """Sleep until ``time.perf_counter`` reaches ``until``; if the threads are stopped, raise :class:`StoppedError` at once."""
         while (left := until - time.perf_counter()) > 0:
             if self._stopped.wait(left):
                 raise StoppedError
@@ -132,7 +134,7 @@ class Exchange:
             raise StoppedError
 
     def stop(self, fault: BaseException) -> None:
-        """Stop all threads. Only the first error is kept, in ``fault``."""
+        """Stop all threads; only the first error is kept in the attribute ``fault``."""
         with self._lock:
             self._stop(fault)
 
@@ -155,7 +157,7 @@ class Exchange:
             self._wake[device].wait()
 
     def _find_deadlock(self) -> None:
-        """Stop all threads if every running one is blocked: no thread is left that could put a message."""
+        """Stop all threads if every running thread is blocked, because then no thread can send a message any more."""
         if self._waits and len(self._waits) == self._running:
             stuck = [Problem(_wait_sentence(device, wait), "deadlock", device, op=wait.op) for device, wait in sorted(self._waits.items())]
             first = "; ".join(problem.sentence for problem in stuck[:MOST_DEVICES_NAMED])

@@ -1,4 +1,4 @@
-"""One training step of a small network, computed by the threads of a run: what each operation does to its arrays."""
+"""One training step of a small network, computed by the threads of a run: the arithmetic of each operation."""
 
 from typing import Any
 
@@ -23,11 +23,11 @@ from hybridlab.training.network import (
 
 
 class RealStep:
-    """The arithmetic of one training step for :func:`run_threads`: pass its ``work`` and its ``gradients``.
+    """The arithmetic of one training step for :func:`run_threads`, which takes the methods ``work`` and ``gradients``.
 
-    A device keeps its activations and its gradients to itself; between stages only messages pass. After the rings
-    ``gradients(rank, stage)`` is the gradient of the mean loss over all samples, on every rank that holds the stage, and ``loss`` is that
-    mean. Gradients add up from run to run, so each step needs a new ``RealStep``.
+    Devices do not share activations or gradients. They exchange only messages. ``loss`` is the mean loss over all samples. After the
+    rings, ``gradients(rank, stage)`` returns the gradient of this mean on every rank that holds the stage. Each run adds to the same
+    gradients, so each step needs a new ``RealStep``.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class RealStep:
     inputs : array, shape (replicas, microbatches, samples, features)
         The samples of the step.
     labels : array, shape (replicas, microbatches, samples)
-        Their classes, whole numbers from 0.
+        The class of each sample, a whole number from 0.
 
     Raises
     ------
@@ -81,7 +81,7 @@ class RealStep:
         self._gradients = {(rank, stage): np.zeros(parts[stage].shape) for rank, stage in places}
         self._layer_gradients = {(rank, stage): network.unpacked(self._gradients[rank, stage], cut[stage]) for rank, stage in places}
         self._losses = np.zeros(self._labels.shape[:2])
-        # Threads share these two, but never an entry: each entry belongs to the rank in its key.
+        # All threads share these two dicts. Each entry is used by one thread only: its key begins with the rank of this thread.
         self._kept: dict[tuple[int, int, int], Activations] = {}
         self._halfway: dict[tuple[int, int, int], Halfway] = {}
 
@@ -101,7 +101,9 @@ class RealStep:
             raise HybridLabError(f"rank {short_repr(rank)} holds no gradients of stage {short_repr(stage)}", "not-held") from None
 
     def work(self, rank: int, op: Op, message: Any) -> Floats | None:
-        """Return what ``op`` sends: the output of its stage, or the gradient at the stage's input; None if nothing needs it.
+        """Compute ``op`` and return the array that another stage needs, or None if no stage needs one.
+
+        A forward returns the output of its stage. A backward or an input gradient returns the gradient with respect to the stage's input.
 
         Parameters
         ----------
@@ -110,7 +112,7 @@ class RealStep:
         op : Op
             The operation.
         message : array, optional
-            The output of the operation that it needs, from another stage.
+            The output that the operation needs from another stage.
         """
         place, layers = (rank, op.stage, op.microbatch), self._layers[op.stage]
         if op.kind is Kind.F:
@@ -138,6 +140,6 @@ class RealStep:
             return output
         losses, gradient = cross_entropy(output, self._labels[replica, op.microbatch])
         self._losses[replica, op.microbatch] = losses
-        samples = self._labels[0].size  # of a replica
+        samples = self._labels[0].size  # samples of one replica
         self._kept[place] = Activations(inputs, gradient * self.schedule.copies / samples)
         return None

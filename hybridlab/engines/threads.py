@@ -1,6 +1,6 @@
-"""Schedules run by threads: a thread for each device, queues between them, every operation measured.
+"""Schedules run by threads: each device has a thread, messages pass through queues, and every operation is measured.
 
-Also a measurement of whether a call lets other threads run at the same time.
+This module also measures whether a function call lets other threads run at the same time.
 """
 
 import threading
@@ -46,22 +46,22 @@ def run_threads(
     wait: bool = True,
     lost: Iterable[Op | str] = (),
 ) -> Timeline:
-    """Return the measured timeline of one step of ``replicas`` pipelines, with a thread for each device.
+    """Run one step of ``replicas`` pipelines with a thread for each device, and return the measured timeline.
 
     Each thread runs its device's operations in their order. An operation sleeps for its duration, or computes. Inputs from other devices
-    come as messages through queues. The receiver can use a message once the latency ``p2p`` of the costs has passed since it was sent; the
-    sender does not wait. When all pipelines have ended, each rank runs the rings of its stages, 2(D-1) messages each, and then its
-    optimiser. A measured time is never shorter than its cost.
+    come as messages through queues. The receiver can use a message when the latency ``p2p`` of the costs has passed since it was sent. The
+    sender does not wait. When all pipelines have ended, each rank runs the rings of its stages and then its optimiser. In a ring of D
+    ranks, each rank sends 2(D-1) messages. A measured time is never shorter than its cost.
 
-    When all threads wait, nothing can arrive any more, and the run ends at once. No thread is left after a run, whether it ended
-    or failed.
+    If all threads wait at the same time, no message can arrive any more, and the run ends at once with an error. After a run no thread
+    is left, also if the run failed.
 
     Parameters
     ----------
     schedule : Schedule
         The schedule of one pipeline.
     costs : Costs, optional
-        How long operations last and messages travel, with a unit. None: everything takes 0 ms.
+        The times of operations and of messages, with a unit. None means that everything takes 0 ms.
     replicas : int
         The number of pipelines.
     ring_step : float, optional
@@ -69,28 +69,29 @@ def run_threads(
     optimiser : float
         Time of a device's optimiser, in the unit of the costs.
     work : callable, optional
-        ``work(rank, op, message)`` computes an operation. ``message`` is what it returned for the operation that this one
-        needs, None for the forwards of the first stage. The operation lasts as long as the call, but at least its cost.
+        ``work(rank, op, message)`` computes the operation ``op``. ``op`` needs the output of another operation, and ``message`` is what
+        ``work`` returned for that operation. For forwards of the first stage it is None. An operation lasts as long as the call, but
+        at least as long as its cost.
     gradients : callable, optional
         ``gradients(rank, stage)`` returns the float64 array, shape (parameters,), that the ring of the stage averages in place.
     wait : bool
-        False plants a fault: no operation waits for a message.
+        With False no operation waits for a message. This is a deliberate fault, for tests and lessons.
     lost : iterable of Op or str
-        Plants a fault: messages with the outputs of these operations never arrive.
+        Operations whose outputs are never sent to another device. This is a deliberate fault as well.
 
     Returns
     -------
     Timeline
-        In the unit of the costs, with the spans of messages, rings and optimisers.
+        The measured times in the unit of the costs, with spans for messages, rings and optimisers.
 
     Raises
     ------
     Deadlock
-        All threads wait. The error says at which operation each device stands.
+        All threads wait. The error names the operation at which each device waits.
     HybridLabError
-        ``work`` or ``gradients`` has raised an error; the sentence names device and operation, and ``__cause__`` is the error. The
-        run ends as soon as all calls that had begun have returned. Also for costs of several settings or without a unit,
-        sleeps of more than 10 minutes, and if threads cannot be started.
+        ``work`` or ``gradients`` has raised an error. The message names the device and the operation, and ``__cause__`` is the first error.
+        The run ends as soon as all calls that have begun have returned. The same class is raised if the costs have several settings or
+        no unit, if a sleep would take more than 10 minutes, or if threads cannot be started.
 
     Examples
     --------
@@ -118,10 +119,10 @@ def run_threads(
 
 
 def longest_pause(call: Callable[[], object]) -> float:
-    """Return the longest time for which ``call`` kept other threads from running Python, as a share of its duration.
+    """Return the longest time for which ``call`` kept other threads from running Python, divided by the duration of the call.
 
-    A second thread reads the clock every half millisecond. A share near 0 says that the call let the second thread run, as sleeping
-    and numpy's matrix products do. A share near 1 says that it kept the interpreter to itself.
+    A second thread reads the clock every half millisecond. A result near 0 means that the second thread could run during the call. This
+    is the case for sleeping and for numpy's matrix products. A result near 1 means that the call did not release the interpreter.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ def _checked_run(
     wait: Any,
     lost: Any,
 ) -> Shared:
-    """Return the values that all threads share, with times in seconds; raise for arguments that cannot be run."""
+    """Return the values that all threads share, with times in seconds, or raise an error if the arguments cannot be run."""
     mesh_schedule = replicate(schedule, replicas)
     if mesh_schedule.devices > MOST_THREADS:
         raise HybridLabError(
@@ -221,7 +222,7 @@ def _checked_run(
 
 
 def _durations_of_rows(schedule: Operations, costs: Costs) -> Floats:
-    """Return the duration of each row, in the unit of the costs; both rows of an overlapped pair have the duration of the pair."""
+    """Return the duration of each row in the unit of the costs; each row of an overlapped pair gets the duration of the whole pair."""
     durations: Floats = costs.table(schedule.devices, schedule.chunks)[schedule.kind, schedule.device]
     of_pairs = costs.pairs(schedule.devices, schedule.chunks)[schedule.device[schedule.pairs]]
     durations[schedule.pairs] = durations[schedule.pairs + 1] = of_pairs
@@ -229,7 +230,7 @@ def _durations_of_rows(schedule: Operations, costs: Costs) -> Floats:
 
 
 def _checked_lost(schedule: Schedule, lost: Any) -> frozenset[Op]:
-    """Return the operations that ``lost`` names, or refuse one that the schedule does not have."""
+    """Return the operations that ``lost`` names, or raise an error if the schedule does not have one of them."""
     wanted = "lost names operations of the schedule, such as ['0F1']"
     if isinstance(lost, str):
         raise HybridLabError(f"{wanted}, not {short_repr(lost)}", "not-a-list")
@@ -240,13 +241,13 @@ def _checked_lost(schedule: Schedule, lost: Any) -> frozenset[Op]:
 
 
 def _run_devices(devices: list[Device], exchange: Exchange) -> None:
-    """Run every device's thread to its end; raise the first error of any thread."""
+    """Run the threads of all devices until they end, and then raise the first error, if there was one."""
     threads = [threading.Thread(target=each.run, name=f"device {each.rank}", daemon=True) for each in devices]
     try:
         for thread in threads:
             _start_thread(thread)
         exchange.wait_for_all()
-    except BaseException as why:  # an interrupt, or a thread that cannot be started: stop the other threads
+    except BaseException as why:  # after an interrupt, or if a thread cannot be started, stop the other threads
         exchange.stop(why)
         for thread in threads:
             if thread.ident is None:  # never started
@@ -271,7 +272,7 @@ def _start_thread(thread: threading.Thread) -> None:
 
 
 def _spans_of(rows: list[SpanRow], zero: float, second: int) -> Spans:
-    """Return the ring steps and optimisers of all devices, sorted by kind; ``second`` is a second in the unit of the timeline."""
+    """Return the spans of all ring steps and optimisers, sorted by kind; ``second`` is one second in the unit of the timeline."""
     by_kind = sorted(rows, key=lambda row: row[0])
     kind, device, start, end, stage, chunk, step, peer = map(np.array, zip(*by_kind, strict=True))
     return Spans(kind, device, (start - zero) * second, (end - zero) * second, stage=stage, chunk=chunk, step=step, peer=peer)

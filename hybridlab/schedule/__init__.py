@@ -1,4 +1,4 @@
-"""Operations, schedules, their text form, and the proof that a schedule can run."""
+"""Operations, schedules and their text form, and the proof that a schedule can run."""
 
 from hybridlab.schedule.ops import CODE, KINDS, B, F, I, Kind, Op, W
 from hybridlab.schedule.schedule import Operations, Schedule

@@ -1,8 +1,9 @@
-"""The grid of slots of a schedule: its dependency rule, slots from orders, and rows from slots.
+"""The grid of slots of a schedule: the dependency rule, the slots that follow from orders, and the rows that follow from slots.
 
-A grid has shape (2 or 3, lines, microbatches). Its planes are forwards, backwards and, if a schedule splits backwards, weight gradients.
-A line of a plane is one stage. With several copies of the weights, the lines of the first copy come first. A number in the grid is the
-slot of an operation, or -1 if there is no such operation. A place is an index into the flattened grid.
+A slot is a whole number that says when an operation runs: operations with smaller slots run earlier. A grid has shape (2 or 3, lines,
+microbatches). Its planes are forwards, backwards and, if a schedule splits backwards, weight gradients. A line of a plane is one stage.
+With several copies of the weights, the lines of the first copy come first. A number in the grid is the slot of an operation, or -1 if
+there is no such operation. A place is an index into the flattened grid.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,29 +16,29 @@ from hybridlab.checks import each_of, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule.ops import B, F, I, W
 
-LAST_SLOT = 2**35  # multiplied by the number of devices it stays below 2**63
+LAST_SLOT = 2**35  # the largest slot; its product with the number of devices stays below 2**63
 NONE = -1  # the second place of a turn that has only one operation
 
 
 def needed_lines(planes: int, lines: int, stages: int) -> Ints:
-    """Return which line each line of a grid needs. This is the dependency rule of all schedules.
+    """Return, for each line of a grid, the line that it needs, which is the dependency rule of all schedules.
 
-    A forward needs the forward of the stage before. A backward needs the backward of the stage after; on the last stage it needs the
-    forward of its own stage. A weight gradient needs the input gradient of its own stage.
+    A forward needs the forward of the stage before. A backward needs the backward of the stage after. A backward on the last stage needs
+    the forward of its own stage. A weight gradient needs the input gradient of its own stage.
 
     Parameters
     ----------
     planes : int
         2 (forwards, backwards) or 3 (weight gradients as well).
     lines : int
-        Lines of a plane: copies of the weights x stages.
+        Lines of a plane, which are copies of the weights x stages of one copy.
     stages : int
         Stages of one copy of the weights.
 
     Returns
     -------
     Ints
-        Shape (planes x lines,): for each line, plane by plane, the line it needs; -1 for the forwards of first stages.
+        Shape (planes x lines,). For each line, plane by plane, the line that it needs; -1 for the forwards of first stages.
 
     Examples
     --------
@@ -55,13 +56,13 @@ def needed_lines(planes: int, lines: int, stages: int) -> Ints:
 
 
 def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int, int, int], copies: int = 1) -> Ints:
-    """Return the slots in which devices run their orders, each turn as soon as its device is free and its inputs are there.
+    """Return the slots in which devices run their orders, if each turn starts as soon as its device is free and its inputs exist.
 
     Parameters
     ----------
     orders : sequence of sequences of pairs of int
-        For each device its turns. A turn is the place of an operation in the grid and ``NONE``, or the places of an overlapped
-        pair. Turns of ``NONE`` alone may follow at the end.
+        The turns of each device. A turn is a pair of places in the grid: the places of an overlapped pair, or the place of one operation
+        and ``NONE``. Turns of two ``NONE`` may follow at the end.
     shape : tuple of int
         Shape of the grid, (2 or 3, copies x stages, microbatches).
     copies : int
@@ -70,7 +71,7 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
     Returns
     -------
     Ints
-        The grid of slots. -1 marks operations that stand in no order and those that would wait for ever.
+        The grid of slots. -1 marks operations that are in no order, and operations that would wait for ever.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
     source = np.where(first < 0, NONE, first + np.arange(microbatches)).ravel().tolist()
     source.append(NONE)
     unknown = -2
-    slots = [unknown] * (planes * lines * microbatches) + [-1]  # the index NONE finds the last entry, a slot before all others
+    slots = [unknown] * (planes * lines * microbatches) + [-1]  # the index NONE (-1) finds the last entry, a slot before all other slots
     done, clock = [0] * len(orders), [-1] * len(orders)
     waiting: dict[int, int] = {}
     ready = list(range(len(orders)))
@@ -109,7 +110,7 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
 
 
 def checked_slots(slots: npt.ArrayLike) -> Ints:
-    """Return ``slots`` as an integer array of shape (2 or 3, lines, microbatches), or refuse it.
+    """Return ``slots`` as an integer array of shape (2 or 3, lines, microbatches), or raise an error.
 
     >>> checked_slots([[[0.5]], [[1]]])
     Traceback (most recent call last):
@@ -128,7 +129,7 @@ def checked_slots(slots: npt.ArrayLike) -> Ints:
 
 
 def devices_of(device_of: Iterable[int], lines: int) -> tuple[int, ...]:
-    """Return the device of every line as an int, or refuse anything but one device for each line."""
+    """Return the device of every line as an int; raise an error if there is not one device for each line."""
     each = each_of(device_of, "device_of must be one device a stage")
     devices = tuple(whole_number(device, "a stage's device", at_least=0, at_most=lines - 1) for device in each)
     if len(devices) != lines:
@@ -137,7 +138,7 @@ def devices_of(device_of: Iterable[int], lines: int) -> tuple[int, ...]:
 
 
 def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[str, Ints]:
-    """Return one row for each operation, device by device in the order of the slots.
+    """Return one row for each operation, sorted by device and then by slot.
 
     Parameters
     ----------
@@ -152,8 +153,8 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
     -------
     dict of str to Ints
         The columns kind (an index into ``KINDS``), stage, microbatch, device, source and slot, each of shape (operations,). A backward
-        that has a weight gradient is an input gradient. The source is the row of the operation that the rule of :func:`needed_lines`
-        names, -1 where it names none.
+        that has a weight gradient is an input gradient. The source of an operation is the row of the operation that it needs by the rule
+        of :func:`needed_lines`, or -1 if it needs none.
 
     Examples
     --------
@@ -165,7 +166,7 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
     line_device = np.tile(np.array(device_of, dtype=np.intp), planes)
     place = np.flatnonzero(slots >= 0)
     slot = slots.ravel()[place]
-    # The operations come as a few sorted runs, which a stable sort merges in linear time.
+    # The array to sort consists of a few parts that are already sorted. A stable sort merges them in linear time.
     rows = np.argsort(line_device[place // microbatches] * (slot.max(initial=0) + 1) + slot, kind="stable")
     place = place[rows]
     line = place // microbatches

@@ -1,4 +1,4 @@
-"""One operation of a schedule: a kind of work, on a stage, for a microbatch."""
+"""One operation of a schedule, which is one kind of work on one stage for one microbatch."""
 
 import re
 from enum import StrEnum
@@ -9,7 +9,7 @@ from hybridlab.errors import HybridLabError
 
 
 class Kind(StrEnum):
-    """The kind of work of an operation. "B" always means the full backward, never a part of it."""
+    """The kind of work of an operation; "B" always means the full backward, never a part of it."""
 
     F = "F"  # forward
     B = "B"  # full backward: input gradient and weight gradient in one operation
@@ -36,9 +36,9 @@ _TEXT = re.compile(r"([0-9]{1,9})([FBIW])([0-9]{1,9})")
 
 
 class Op(NamedTuple):
-    """An operation: one kind of work, on one stage, for one microbatch.
+    """An operation, which is one kind of work on one stage for one microbatch.
 
-    Its text form is stage, kind, microbatch, as in torch.distributed.pipelining.
+    Its text form has the stage, the kind and the microbatch, such as ``2F0``. torch.distributed.pipelining uses the same form.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Op(NamedTuple):
     def own_input(self) -> "Op | None":
         """The operation of the same stage and microbatch whose result this operation reads; None for a forward.
 
-        A backward and an input gradient read the activation of their forward; a weight gradient follows its input gradient.
+        A backward and an input gradient read the activation that their forward has stored. A weight gradient follows its input gradient.
 
         >>> str(Op.parse("2W0").own_input), Op.parse("2F0").own_input
         ('2I0', None)

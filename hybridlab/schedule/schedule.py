@@ -1,4 +1,4 @@
-"""A schedule: the order in which each device runs its operations. It knows no time."""
+"""A schedule: the order in which each device runs its operations, without any times."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,18 +22,19 @@ NAME = "a schedule's name"
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Operations(Frozen):
-    """Operations on devices in running order, as arrays: the common base of a schedule and of its replicas.
+    """Operations on devices in running order, as arrays; this is the base class of a schedule and of its replicas.
 
-    Its length is the number of devices, and it is indexed and iterated like ``orders``. The arrays have one row for each operation,
-    device by device in running order:
+    Its length is the number of devices. Indexing and iterating give the same as for ``orders``. The arrays have one row for each
+    operation, device by device in running order:
 
     - ``kind``: index into F, B, I, W
     - ``stage``, ``microbatch``, ``device``: whole numbers from 0
     - ``source``: the row whose output the operation needs, -1 for the forwards of the first stage
-    - ``slot``: larger than the slot of the operation before it on the device and than the slot of its source; an overlapped pair
-      shares one
+    - ``slot``: a whole number that is larger than the slot of the operation before it on the device, and larger than the slot of its
+      source. The two operations of an overlapped pair have the same slot
 
-    ``paths`` has a tuple for each copy of the weights: the device of every stage. ``copy_of`` has the copy that each microbatch uses.
+    ``paths`` has a tuple for each copy of the weights, with the device of every stage. ``copy_of`` has the copy of the weights that each
+    microbatch uses.
     """
 
     name: str
@@ -49,7 +50,7 @@ class Operations(Frozen):
 
     @property
     def device_of(self) -> tuple[int, ...]:
-        """The device of every stage; with several copies of the weights, of the first copy."""
+        """The device of every stage; with several copies of the weights, these are the devices of the first copy."""
         return self.paths[0]
 
     @property
@@ -69,7 +70,7 @@ class Operations(Frozen):
 
     @property
     def chunks(self) -> int:
-        """Number of stages that a device holds of each copy of the weights (model chunks)."""
+        """Number of model chunks on a device, which are the stages that it holds of one copy of the weights."""
         return self.device_of.count(self.device_of[0])
 
     @cached_property
@@ -79,12 +80,12 @@ class Operations(Frozen):
 
     @cached_property
     def pairs(self) -> Ints:
-        """The rows of the forwards of overlapped pairs; the backward of each is in the next row."""
+        """The row of the forward of each overlapped pair; the backward of the pair is in the next row."""
         return readonly(np.flatnonzero((np.diff(self.slot) == 0) & (np.diff(self.device) == 0)))
 
     @property
     def before(self) -> Ints:
-        """For each row the row that runs before it on its device, -1 for the first; the two of an overlapped pair share it."""
+        """For each row, the row that runs before it on its device, or -1; both rows of an overlapped pair have the same entry."""
         before = np.arange(-1, self.kind.size - 1)
         before[self.first] = -1
         before[self.pairs + 1] = before[self.pairs]
@@ -92,7 +93,7 @@ class Operations(Frozen):
 
     @cached_property
     def crosses(self) -> npt.NDArray[np.bool_]:
-        """For each row whether its source runs on another device, so that a message must carry the source's output."""
+        """For each row, whether its source runs on another device, so that a message must bring the output of the source."""
         source_device = np.append(self.device, -1)[self.source]
         crosses: npt.NDArray[np.bool_] = (source_device != self.device) & (self.source >= 0)
         return readonly(crosses)
@@ -116,7 +117,7 @@ class Operations(Frozen):
 
     @property
     def orders(self) -> tuple[tuple[Op, ...], ...]:
-        """The operations of each device in running order; the two of an overlapped pair stand side by side."""
+        """The operations of each device in running order; the operations of an overlapped pair are neighbours."""
         return tuple(self._order(device) for device in range(self.devices))
 
     def _order(self, device: int) -> tuple[Op, ...]:
@@ -125,7 +126,7 @@ class Operations(Frozen):
 
     @property
     def turns(self) -> Turns:
-        r"""The turns of each device in running order; a turn is a tuple of one operation, or of the two of an overlapped pair.
+        r"""The turns of each device in running order; a turn is a tuple of one operation, or of two in an overlapped pair.
 
         >>> [len(turn) for turn in Schedule.parse("0F0 0F1 0B0 0B1\n1F0 (1F1;1B0) 1B1").turns[1]]
         [1, 2, 1]
@@ -147,8 +148,8 @@ class Operations(Frozen):
         Returns
         -------
         tuple of Op
-            The operation of the same stage whose result it reads, and the operation of the neighbouring stage. Empty for a forward
-            of the first stage.
+            The operation of the same stage whose result ``op`` reads, and the operation of the neighbouring stage whose output it needs.
+            Empty for a forward of the first stage.
 
         Raises
         ------
@@ -162,7 +163,7 @@ class Operations(Frozen):
         """
         try:
             row = self._row_of.get(op) if isinstance(op, Op) else None
-        except TypeError:  # the parts of an Op may be values without a hash
+        except TypeError:  # an Op may have been made from values that have no hash
             row = None
         if row is None:
             message = f"{short_repr(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}"
@@ -202,16 +203,16 @@ class Operations(Frozen):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Schedule(Operations):
-    r"""An order of operations for every device, proven to be complete and free of deadlock.
+    r"""The orders in which all devices run their operations, proven to be complete and free of deadlock.
 
     Parameters
     ----------
     name : str
         The schedule's name.
     orders : sequence of sequences
-        For each device its operations in running order, as :class:`Op` or as texts like ``"2F0"``. A forward and a backward
-        that a device runs at the same time, an overlapped pair, are a tuple of two or the text ``"(0F3;3B1)"``. If microbatches take
-        different paths over the devices, each path has a copy of all weights.
+        The operations of each device in running order, as :class:`Op` or as texts like ``"2F0"``. If a device runs a forward and a backward
+        at the same time, they are an overlapped pair. A pair is given as a tuple of two operations or as a text like ``"(0F3;3B1)"``. If
+        microbatches take different paths over the devices, each path has its own copy of all weights.
 
     Raises
     ------
@@ -244,18 +245,19 @@ class Schedule(Operations):
         name : str
             The schedule's name.
         slots : array of int
-            Shape (2 or 3, copies x stages, microbatches): forwards, backwards and, if backwards are split, weight gradients. -1 stands
-            for an operation that does not exist: the weight gradient of a full backward, or an operation on the other copy of the
-            weights. A forward and a full backward in one slot of a device are an overlapped pair.
+            Shape (2 or 3, copies x stages, microbatches): forwards, backwards and, if backwards are split, weight gradients. -1 means
+            that an operation does not exist. Examples are the weight gradient of a full backward, and an operation on a copy of the
+            weights that the microbatch does not use. If a device has a forward and a full backward in the same slot, they are an
+            overlapped pair.
         device_of : sequence of int
-            The device of every stage, one copy of the weights after the other.
+            The device of every stage. With several copies of the weights, all stages of the first copy come first.
         copies : int
             Copies of the weights.
 
         Returns
         -------
         Schedule
-            Slots that respect every dependency prove that the orders can run. Other slots are only used to sort each device's
+            If the slots respect every dependency, they prove that the orders can run. If not, they are only used to sort each device's
             operations, and the orders are then checked one operation at a time.
 
         Examples
@@ -286,7 +288,7 @@ class Schedule(Operations):
         object.__setattr__(self, "paths", paths)
 
     def __eq__(self, other: object) -> bool:
-        """Two schedules are equal if their names and orders are, overlapped pairs included."""
+        """Return whether both schedules have the same name and the same orders with the same overlapped pairs."""
         return isinstance(other, Schedule) and self._key() == other._key()
 
     def __hash__(self) -> int:
@@ -315,7 +317,7 @@ class Schedule(Operations):
         return cls(name, split_text(text))
 
     def to_csv(self) -> str:
-        """Return one line for each device with commas between its operations, as torch.distributed.pipelining reads it."""
+        """Return a CSV text that torch.distributed.pipelining can read, with one line of operations for each device."""
         return join_csv(self.turns)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Schedules as text and as CSV. A reading error names the line and the column."""
+"""Schedules as text and as CSV; an error in a text names the line and the column."""
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -7,10 +7,10 @@ from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.schedule.ops import Op
 
-Turn = tuple[Op, ...]  # one operation, or the two of an overlapped pair
-Turns = tuple[tuple[Turn, ...], ...]  # for each device its turns, in running order
-MOST_LINES = 32  # devices that a marked grid shows; with more devices it shows only those with a mark
-WINDOW = 12  # turns shown before the first mark of a long line; twice as many are shown after it
+Turn = tuple[Op, ...]  # one operation, or the two operations of an overlapped pair
+Turns = tuple[tuple[Turn, ...], ...]  # the turns of each device in running order
+MOST_LINES = 32  # an error shows at most this many lines; if there are more devices, it shows only lines with a mark
+WINDOW = 12  # a long line shows this many turns before its first mark, and twice as many after it
 
 _LABEL = re.compile(r"\s*device\s+([0-9]{1,9})(?:\s*:|(?=\s|$))", re.IGNORECASE)
 _PAIR = re.compile(r"\(([^();]*);([^();]*)\)(?:OVERLAP_F_B)?")  # torch.distributed.pipelining adds OVERLAP_F_B in its CSV
@@ -23,13 +23,14 @@ def read_orders(orders: Iterable[Iterable[Op | str | tuple[Op | str, ...]]]) -> 
     Parameters
     ----------
     orders : sequence of sequences
-        For each device its operations in running order, as :class:`Op` or as text. A tuple of operations or a text such as
-        ``"(0F3;3B1)"`` is one turn.
+        The operations of each device in running order, as :class:`Op` or as text. A tuple of operations is one turn, and so is a text
+        such as ``"(0F3;3B1)"``.
 
     Raises
     ------
     InvalidSchedule
-        A device's order is not a sequence, or an element of it is not an operation. The message names the device and the position.
+        The order of a device is not a sequence, or an element of the order is not an operation. The message names the device and the
+        position.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def join_marked(orders: Sequence[Sequence[Turn]], marks: Container[tuple[int | N
     Parameters
     ----------
     orders : sequence of sequences of turns
-        For each device its turns.
+        The turns of each device.
     marks : container of pairs
         The (device, position) of each turn to put in brackets.
 
@@ -100,7 +101,7 @@ def join_csv(orders: Sequence[Sequence[Turn]]) -> str:
 
 
 def split_text(text: str) -> Turns:
-    """Return the orders in ``text``: one line for each device, with or without the label ``device N:``.
+    """Return the orders in ``text``, which has one line for each device, with or without the label ``device N:``.
 
     Raises
     ------
@@ -124,13 +125,13 @@ def split_text(text: str) -> Turns:
 
 
 def split_csv(text: str) -> Turns:
-    """Return the orders in CSV ``text``: one line for each device, commas between its turns; empty cells are skipped."""
+    """Return the orders in the CSV ``text``, which has one line of turns for each device; empty cells are skipped."""
     word = re.compile(_IN_BRACKETS + r"[^\s,](?:[^,]*[^\s,])?")
     return _not_empty([_split_line(number, line, 0, word) for number, line in _numbered_lines(text)])
 
 
 def _listed_order(order: Iterable[Op | str | tuple[Op | str, ...]]) -> list[Op | str | tuple[Op | str, ...]]:
-    """Return a device's order as a list, or refuse a single operation or text in its place."""
+    """Return a device's order as a list; raise an error if it is a single operation or a text instead of a sequence."""
     if isinstance(order, (str, Op)):
         wanted = 'a device\'s order is a sequence of operations, such as ["0F0", "0B0"]'
         raise InvalidSchedule(f"{wanted}, not {short_repr(str(order))}; Schedule.parse reads text", "not-a-list")
@@ -148,7 +149,7 @@ def _read_turn(turn: Op | str | tuple[Op | str, ...], device: int, position: int
 
 
 def _parse_turn(text: str) -> Turn:
-    """Return the operation that a word names, or the two of a pair such as (0F3;3B1)."""
+    """Return the operation that a word names, or the two operations of a pair such as (0F3;3B1)."""
     pair = _PAIR.fullmatch(text) if isinstance(text, str) else None
     return tuple(Op.parse(part.strip()) for part in pair.groups()) if pair else (Op.parse(text),)
 
@@ -157,7 +158,7 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     """Return the lines that are not blank, each with its number from 1."""
     if not isinstance(text, str):
         raise InvalidSchedule(f"a schedule's text must be a string, not {short_repr(text)}", "not-text")
-    lines = text.removeprefix("\ufeff").split("\n")  # the byte order mark that Windows programs put before text
+    lines = text.removeprefix("\ufeff").split("\n")  # some Windows programs put this byte order mark before a text
     return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
 
 

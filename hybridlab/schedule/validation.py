@@ -1,4 +1,4 @@
-"""The proof that orders can run. Every fault found gets a sentence, a code and a mark in the printed grid."""
+"""The proof that orders can run; each fault that is found gets a sentence, a code and, if possible, a mark in the printed orders."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from hybridlab.schedule.text import Turns, join_marked, turn_text
 
 MOST_NAMED = 12  # an error lists at most 12 microbatches
 MOST_FAULTS = 24  # an error has at most 24 sentences, because nobody reads more
-PLANE = {Kind.F: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}  # of the grid of slots
+PLANE = {Kind.F: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}  # the plane in the grid of slots
 
 _MISSING = {
     "missing-forward": "never runs the forward {}",
@@ -26,19 +26,19 @@ _MISSING = {
 
 
 class Problem(NamedTuple):
-    """One fault of given orders.
+    """One fault in the orders that a schedule is made from.
 
     Parameters
     ----------
     sentence : str
-        What is wrong, for a reader.
+        The fault in words, for a reader.
     code : str
         The name of the fault, for programs.
     device, position : int or None
-        Where the fault can be marked: the device and the position in its order. None if something is missing, so that there is
-        nothing to mark.
+        The device and the position in its order at which the fault can be marked. None if there is nothing to mark, for example if an
+        operation is missing.
     op : Op or None
-        The operation at that position.
+        The operation that is marked.
     """
 
     sentence: str
@@ -68,7 +68,7 @@ class Paths(NamedTuple):
 
 
 def slots_of(name: str, orders: Turns) -> tuple[Ints, tuple[tuple[int, ...], ...]]:
-    """Return the slots in which ``orders`` run, or say why they cannot.
+    """Return the slots in which ``orders`` run, or raise an error that says why they cannot run.
 
     The slot of an operation is one more than the larger of two slots: the slot of the operation before it on its device, and the
     slot of the operation it needs. The two operations of an overlapped pair share a slot.
@@ -78,12 +78,12 @@ def slots_of(name: str, orders: Turns) -> tuple[Ints, tuple[tuple[int, ...], ...
     name : str
         The schedule's name, for messages.
     orders : Turns
-        For each device its turns.
+        The turns of each device.
 
     Returns
     -------
     slots : Ints
-        The grid of slots, shape (3, copies x stages, microbatches); -1 where there is no operation.
+        The grid of slots, shape (3, copies x stages, microbatches). It has -1 where there is no operation.
     paths : tuple of tuple of int
         For each copy of the weights, the device of every stage.
 
@@ -125,11 +125,11 @@ def _grid_index(op: Op, paths: Paths, stages: int, shape: tuple[int, int, int]) 
 
 
 def paths_of(placed: Iterable[PlacedOp]) -> Paths:
-    """Return the paths that microbatches take over the devices: one for each copy of the weights.
+    """Return the paths that microbatches take over the devices, one path for each copy of the weights.
 
-    Microbatches that visit the same devices in the same order share a copy. Several paths are accepted only if each of them visits
-    every stage and has the same number of stages on every device. Otherwise the orders have one path, and an operation on another
-    device is a fault that :func:`slots_of` reports.
+    Microbatches that visit the same devices in the same order share a copy. Several paths are accepted only if each path visits every
+    stage and has the same number of stages on every device. Otherwise this function returns one path. If an operation is then on a
+    device that is not on the path, :func:`slots_of` reports it as a fault.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def _balanced(path: dict[int, int], devices: set[int]) -> bool:
 
 
 def _incomplete(placed: Sequence[PlacedOp], devices: int, paths: Paths) -> Iterator[Problem]:
-    """Yield what is missing, doubled, or on the wrong device."""
+    """Yield a problem for each stage or operation that is missing, doubled, or on the wrong device."""
     if not placed:
         yield Problem("there is no operation in it: give each device an order such as 0F0 0B0", "empty-schedule")
         return
@@ -196,7 +196,7 @@ def _incomplete(placed: Sequence[PlacedOp], devices: int, paths: Paths) -> Itera
 
 
 def _missing_operations(times: Counter[Op], stages: int, microbatches: int) -> Iterator[Problem]:
-    """Yield a problem for each stage and each kind of operation that is missing, or that is there both full and split."""
+    """Yield a problem for each stage that lacks operations of a kind, or that has both a full and a split backward."""
     for stage in range(stages):
         found: dict[str, list[int]] = {}
         for microbatch in range(microbatches):
@@ -224,7 +224,10 @@ def _of_microbatches(numbers: Sequence[int]) -> str:
 
 
 def _wrong_pairs(orders: Turns) -> Iterator[Problem]:
-    """Yield every turn of several operations that is not a forward and a full backward of another stage or microbatch."""
+    """Yield a problem for each turn of several operations that is not an overlapped pair.
+
+    An overlapped pair is a forward and a full backward, and the two have different stages or different microbatches.
+    """
     for device, order in enumerate(orders):
         for position, turn in enumerate(order):
             kinds, places = sorted(op.kind for op in turn), {op[1:] for op in turn}
@@ -235,7 +238,7 @@ def _wrong_pairs(orders: Turns) -> Iterator[Problem]:
 
 
 def _too_early(placed: Sequence[PlacedOp]) -> Iterator[Problem]:
-    """Yield every operation that its device runs too early: before the operation of the same stage whose result it reads."""
+    """Yield a problem for each operation that a device runs before the operation of the same stage whose result it reads."""
     place: dict[tuple[Op, int], int] = {}
     for op, device, position in placed:
         place.setdefault((op, device), position)
@@ -247,7 +250,7 @@ def _too_early(placed: Sequence[PlacedOp]) -> Iterator[Problem]:
 
 
 def _blocked(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int]) -> Iterator[Problem]:
-    """Yield a problem for each device that waits for ever: the operation at which it stops, and the operation that it waits for."""
+    """Yield a problem for each device that waits for ever, with the operation at which it stops and the one that it waits for."""
     needed_op = _needed_ops(paths, place_of)
     at = [next((turn for turn in range(len(order)) if slots[place_of[order[turn][0]]] < 0), len(order)) for order in orders]
     for device, order in enumerate(orders):
@@ -263,7 +266,7 @@ def _blocked(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int
 
 
 def _needed_ops(paths: Paths, place_of: Mapping[Op, int]) -> dict[Op, Op]:
-    """Return for each operation the operation it needs. Forwards of the first stage need none and are left out."""
+    """Return, for each operation, the operation that it needs; forwards of the first stage need none and are left out."""
     stages, microbatches = len(paths.copies[0]), len(paths.copy_of)
     needed = needed_lines(3, len(paths.copies) * stages, stages)
     op_at = {place: op for op, place in place_of.items()}
@@ -272,7 +275,7 @@ def _needed_ops(paths: Paths, place_of: Mapping[Op, int]) -> dict[Op, Op]:
 
 
 def _report(name: str, orders: Turns, problems: Sequence[Problem]) -> str:
-    """Return the message: one line for each fault, then the orders with the faulty operations in brackets."""
+    """Return the message of the error: one line for each fault, and then the orders with the faulty operations in brackets."""
     lines = [f"  {problem.sentence}" for problem in problems[:MOST_FAULTS]]
     if len(lines) == MOST_FAULTS:
         lines.append("  and perhaps more")

@@ -1,6 +1,6 @@
-"""The registry of schedules, and the families of schedules. A schedule is a rule for slots and its registration."""
+"""The registry of schedules, and the rules of all schedules; a rule is a function that returns slots, and it is registered."""
 
-# The order of these imports is the order of the registry, from the simplest schedule on.
+# The registry has the order of these imports. It begins with the simplest schedule.
 from hybridlab.schedules import gpipe, one_f_one_b, looped, hanayo, zero_bubble, controllable_memory, bidirectional  # noqa: I001
 from hybridlab.schedules.registry import REGISTRY, Family, build, known_schedule, register
 

@@ -1,8 +1,8 @@
 """Schedules with microbatches in two directions: Chimera, DualPipe and DualPipeV.
 
-Chimera and DualPipe have two copies of the weights, and microbatches enter at both ends of the devices. DualPipeV is one half of
-DualPipe: its two chunks take the place of the two copies. DualPipe and DualPipeV run a forward and a backward at the same time, so that
-the messages of one are hidden behind the work of the other.
+Chimera and DualPipe have two copies of the weights, and microbatches enter at the first device and at the last device. DualPipeV needs
+only half of the devices of DualPipe, and its two chunks take the place of the two copies. DualPipe and DualPipeV run a forward and a
+backward at the same time. The messages of one can then travel while the device computes the other.
 """
 
 import numpy as np
@@ -11,11 +11,12 @@ from hybridlab.arrays import Ints
 from hybridlab.schedule.grid import NONE, slots_in_order
 from hybridlab.schedules.registry import register
 
-# Entries of a device's program in DualPipe and DualPipeV: forward, full backward and input gradient of either side, and the weight
-# gradient whose input gradient ran first. A side is a chunk of DualPipeV, or one of the two copies of the weights in DualPipe.
+# The entries of a device's program in DualPipe and DualPipeV. Each side has a forward (F), a full backward (B) and an input gradient (I).
+# A side is a chunk in DualPipeV, and one of the two copies of the weights in DualPipe. W is a weight gradient of either side. Weight
+# gradients run in the order of their input gradients.
 F0, F1, B0, B1, I0, I1, W = range(7)
-SIDE = np.array([0, 1, 0, 1, 0, 1, 0])  # of each entry; the side of W follows from its input gradient
-PLANE = np.array([0, 0, 1, 1, 1, 1, 2])  # of each entry in the grid of slots
+SIDE = np.array([0, 1, 0, 1, 0, 1, 0])  # the side of each entry; the value for W is not used, since its input gradient decides
+PLANE = np.array([0, 0, 1, 1, 1, 1, 2])  # the plane of each entry in the grid of slots
 PADDING = (NONE, NONE)
 
 
@@ -30,13 +31,14 @@ PADDING = (NONE, NONE)
 def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of Chimera, shape (2, 2 * devices, microbatches): first the stages of one copy, then of the other.
 
-    The first half of each group of K microbatches runs down the devices, and the second half runs up. On device d of K, the downward
-    forwards take every second slot from d on, and the upward forwards every second slot from K-1-d on: for even K, one of these
-    numbers is even and the other odd. The backward of a microbatch starts right after its forward on its last device.
+    Take K devices. The first half of each group of K microbatches runs from device 0 to device K-1 ("down"), and the second half runs in
+    the other direction ("up"). On device d, the forwards of the first half take every second slot from d on. The forwards of the second
+    half take every second slot from K-1-d on. They do not meet, because for even K one of these numbers is even and the other is odd.
+    The backward of a microbatch starts right after its forward on its last device.
 
-    A group begins K slots after the group before it. If two operations meet in a slot, the backward comes first: it belongs to the
-    older group. In the paper's sec. 3.5 groups begin 2K slots apart, and no operations meet. Joined in that way, groups would wait for
-    each other wherever backwards and forwards take unequal times.
+    A group begins K slots after the group before it. If two operations fall on the same slot, the backward comes first, because it belongs
+    to the older group. In sec. 3.5 of the paper, groups begin 2K slots apart, and no two operations fall on the same slot. With that
+    distance, groups would wait for each other wherever backwards and forwards take unequal times.
 
     Examples
     --------
@@ -65,8 +67,8 @@ def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
 def dualpipe_v(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of DualPipeV, shape (3, 2 * devices, microbatches).
 
-    Two operations of a device in one slot are an overlapped pair: a forward of one chunk and a full backward of the other. The
-    first and the last backwards are split, so that weight gradients fill idle time.
+    If two operations of a device have the same slot, they are an overlapped pair. A pair has a forward of one chunk and a full backward of
+    the other chunk. The first and the last backwards are split, so that weight gradients fill idle time.
 
     Examples
     --------
@@ -90,8 +92,8 @@ def dualpipe_v(devices: int, microbatches: int, chunks: int) -> Ints:
 def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of DualPipe, shape (3, 2 * devices, microbatches): first the stages of one copy, then of the other.
 
-    Device d and device K-1-d run the program of device d in DualPipeV with half the devices and half the microbatches. The two chunks
-    of DualPipeV become the two copies of the weights.
+    Take K devices and d < K/2. Device d and device K-1-d both run the program that device d has in DualPipeV with half the devices and
+    half the microbatches. The two chunks of DualPipeV become the two copies of the weights.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
     [[0, 2, -1, -1], [1, 4, -1, -1], [-1, -1, 0, 2], [-1, -1, 1, 4]]
     """
     device = np.arange(devices)
-    down, up = device, 2 * devices - 1 - device  # lines of the grid: the device's stage in the first copy and in the second
+    down, up = device, 2 * devices - 1 - device  # the line of the grid for the device's stage in the first copy, and in the second
     from_near = np.where(device < devices // 2, [down, up], [up, down]).T  # side 0: the microbatches from the nearer end
     half = microbatches // 2
     programs = [_program(devices // 2, half, each) for each in range(devices // 2)]
@@ -108,11 +110,11 @@ def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
 
 
 def _program(devices: int, microbatches: int, device: int) -> list[tuple[int, int]]:
-    """Return the program of a device in DualPipeV: for each turn one entry and ``NONE``, or the two of an overlapped pair."""
+    """Return a device's program in DualPipeV, in which a turn has one entry and ``NONE``, or the two entries of an overlapped pair."""
     after = devices - 1 - device  # devices between this one and the bottom of the V
     steady = [(F0, B1), (F1, B0)] * (microbatches - devices - after)
     if not after:
-        steady[:1] = [(F0, NONE), (B1, NONE)]  # at the bottom of the V, not a pair: the other devices wait for this backward
+        steady[:1] = [(F0, NONE), (B1, NONE)]  # no pair on the last device: the other devices wait for this backward
     last = [(B1, NONE), (B0, NONE)] * (device + 1)
     last[device + 1 :] = [(I1 if turn[0] == B1 else I0, NONE) for turn in last[device + 1 :]]
     return [
@@ -130,8 +132,8 @@ def _program(devices: int, microbatches: int, device: int) -> list[tuple[int, in
 def _turn_places(programs: list[list[tuple[int, int]]], line_of: Ints, begin: Ints, microbatches: int) -> Ints:
     """Return the turns of all devices as indices into the flattened grid of slots, shape (devices, turns, 2).
 
-    ``line_of`` and ``begin`` have shape (devices, 2): the line of the grid for each device and side, and its first microbatch. The
-    forwards of a side take the microbatches in order, and so do its backwards. Weight gradients have the order of their input
+    ``line_of`` and ``begin`` have shape (devices, 2). For each device and side they give the line of the grid and the first microbatch.
+    The forwards of a side take the microbatches in order, and so do its backwards. Weight gradients run in the order of their input
     gradients.
     """
     longest = max(map(len, programs))

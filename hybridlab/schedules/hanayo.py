@@ -1,4 +1,4 @@
-"""Hanayo: chunks folded into waves, so that a microbatch changes direction without leaving its device."""
+"""Hanayo, in which a microbatch runs down and up the devices in waves, and needs no message where it changes direction."""
 
 from functools import lru_cache
 
@@ -7,7 +7,7 @@ import numpy as np
 from hybridlab.arrays import Ints
 from hybridlab.schedules.registry import register
 
-FORWARD, BACKWARD = 1, 2  # slots of an operation in the plan, whatever its cost
+FORWARD, BACKWARD = 1, 2  # the number of slots that an operation takes in the plan, whatever its cost
 FREE, TAKEN = b"\0", b"\1"
 
 
@@ -24,12 +24,12 @@ FREE, TAKEN = b"\0", b"\1"
 def hanayo(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of Hanayo with chunks / 2 waves, shape (2, chunks * devices, microbatches).
 
-    Microbatches are planned one at a time along their path: a forward takes the first free slot after the operation before it, a
-    backward the first two adjacent free slots. In a group of K microbatches the first one reserves slots: on device d, the K-1-d slots
-    before its forward of the second chunk and the d slots before its first backward are closed to the others. A group starts when
-    the first microbatch of the group before it has ended.
+    Microbatches are planned one at a time along their path. A forward takes the first free slot after the operation before it. A backward
+    takes the first two adjacent free slots. With K devices, a group has K microbatches, and the first one reserves slots. On device d, the
+    other microbatches cannot use the K-1-d slots before its forward of the second chunk, and the d slots before its first backward. A
+    group starts when the first microbatch of the group before it has ended.
 
-    Once a group has the same plan as the group before it, with the same slots taken ahead of it, all later groups repeat this plan.
+    If the slots that earlier groups have taken are the same at the beginning of two groups in a row, all later groups repeat the plan.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def hanayo(devices: int, microbatches: int, chunks: int) -> Ints:
     """
     plans, begins = _first_groups(devices, chunks)
     groups = np.arange(microbatches // devices)
-    repeats = np.maximum(groups - len(plans) + 1, 0)  # repetitions of the last plan so far, 0 for a group with its own plan
+    repeats = np.maximum(groups - len(plans) + 1, 0)  # repetitions of the last plan up to this group; 0 if it has its own plan
     plan = groups - repeats
     begin = np.array(begins)[plan] + repeats * (begins[-1] - begins[-2])
     slots: Ints = plans[plan] + begin[:, None, None, None]
@@ -49,7 +49,7 @@ def hanayo(devices: int, microbatches: int, chunks: int) -> Ints:
 def _first_groups(devices: int, chunks: int) -> tuple[Ints, list[int]]:
     """Return the plans of the first groups and the slots where these groups and the next one begin.
 
-    The plans have shape (groups, 2, stages, devices), in slots from the group's beginning. The last one repeats itself.
+    The plans have shape (groups, 2, stages, devices). Their slots are counted from the beginning of the group. The last plan repeats.
     """
     rows = [bytearray() for _ in range(devices)]
     plans: list[Ints] = []
@@ -81,7 +81,7 @@ def _plan_group(rows: list[bytearray], devices: int, chunks: int, begin: int) ->
 
 
 def _plan_microbatch(rows: list[bytearray], path: list[int], begin: int) -> tuple[list[int], list[int]]:
-    """Plan one microbatch along ``path`` and back; return the slots of its forwards and of its backwards, by stage."""
+    """Plan one microbatch along ``path`` and back, and return, for each stage, the slots of its forward and its backward."""
     forwards, backwards = [], []
     now = begin
     for device in path:

@@ -1,4 +1,4 @@
-"""Interleaved 1F1B and looped BFS: several model chunks on each device, so that a microbatch goes round the devices in a loop."""
+"""Interleaved 1F1B and looped BFS: a device has several model chunks, so that a microbatch passes through all devices repeatedly."""
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from hybridlab.schedules.registry import register
 def interleaved(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of interleaved 1F1B, shape (2, chunks * devices, microbatches).
 
-    A device numbers its forwards 0, 1, 2, ... group by group, and chunk by chunk within a group. It numbers its backwards in the
-    same way from the last chunk to the first. Forwards take even slots and backwards odd slots, two slots apart. The first backward
-    comes late enough that device d warms up with 2(K-1-d) + (v-1)K forwards, or with all of them if there are fewer.
+    K is the number of devices and v the number of chunks on a device. A group has K microbatches. A device numbers its forwards 0, 1, 2,
+    ... group by group, and chunk by chunk within a group. It numbers its backwards in the same way, but from the last chunk to the first.
+    On each device the forwards are two slots apart, and the backwards take every second slot between them. The first backward comes so
+    late that device d warms up with 2(K-1-d) + (v-1)K forwards, or with all forwards if there are fewer.
 
     Examples
     --------
@@ -44,8 +45,9 @@ def interleaved(devices: int, microbatches: int, chunks: int) -> Ints:
 def looped_bfs(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of looped BFS, shape (2, chunks * devices, microbatches).
 
-    A chunk starts max(M, K) slots after the chunk before it: the device has then run all of that chunk, and the first microbatch has
-    passed through all devices. The backwards mirror the forwards: the last chunk and the last microbatch come first.
+    With K devices and M microbatches, a chunk starts max(M, K) slots after the chunk before it. By then the device has run all forwards of
+    the chunk before, and the first microbatch has passed through all devices. The backwards run in the reverse order of the forwards. The
+    last chunk and the last microbatch come first.
 
     Examples
     --------
@@ -66,8 +68,8 @@ def numbers_on_device(devices: int, microbatches: int, chunks: int) -> tuple[Int
     device : Ints
         Shape (1, devices, 1).
     forward, backward : Ints
-        Shape (chunks, 1, microbatches): the number of each forward among the forwards of its device, and of each backward among the
-        backwards.
+        Shape (chunks, 1, microbatches). ``forward`` numbers the forwards of a device from 0, and ``backward`` numbers its backwards
+        from 0.
 
     Examples
     --------

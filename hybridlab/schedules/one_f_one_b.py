@@ -1,4 +1,4 @@
-"""1F1B and eager 1F1B: a warm-up of forwards, then one forward and one backward in turn."""
+"""1F1B and eager 1F1B: each device first runs some forwards as a warm-up, and then one forward and one backward in turn."""
 
 import numpy as np
 
@@ -15,9 +15,8 @@ from hybridlab.schedules.registry import register
 def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of 1F1B, shape (2, devices, microbatches).
 
-    A microbatch enters every second slot, and its backward starts right after its forward on the last device. Device d warms up with
-    the K-1-d forwards that fit before the first backward reaches it. If there are fewer microbatches than that, all forwards fit, so
-    that this case needs no rule of its own.
+    A microbatch enters every second slot, and its backward starts right after its forward on the last device. With K devices, device d
+    warms up with K-1-d forwards. If there are fewer microbatches, it warms up with all forwards, and the same formula gives their slots.
 
     Examples
     --------
@@ -37,7 +36,8 @@ def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
 def eager_one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of eager 1F1B, shape (2, devices, microbatches): 1F1B's slots if each message takes one slot.
 
-    The warm-up is as long as in interleaved 1F1B with one chunk, or has all forwards if there are fewer.
+    With K devices, device d warms up with 2(K-1-d) forwards, or with all forwards if there are fewer. This is the warm-up that
+    interleaved 1F1B would have with one chunk.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What schedules there are, for which sizes, and how to build one."""
+"""The registry of all named schedules, with the sizes that they support, and the function that builds one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,18 +33,20 @@ class Family:
     source : str
         Where it was published, with the arXiv number of the paper.
     placement : "looped" or "folded"
-        The stage of chunk c on device d of K: c*K + d (looped); the same for even c and c*K + K-1-d for odd c (folded).
+        With K devices, chunk c on device d has stage c*K + d if looped. If folded, this holds for even c, and for odd c the stage is
+        c*K + K-1-d.
     fewest_chunks : int
-        The smallest number of chunks per device that it supports.
+        The smallest number of chunks per device that the schedule supports.
     chunk_step : int
-        The distance from one supported number of chunks to the next. With 0 it supports the fewest chunks only.
+        The distance from one supported number of chunks to the next. With 0 the schedule supports only ``fewest_chunks``.
     whole_groups : bool
-        Whether microbatches must be a multiple of devices.
+        Whether the number of microbatches must be a multiple of the number of devices.
     min_microbatches_per_device : int
-        Microbatches must be at least this many times the devices.
+        The number of microbatches must be at least this number times the number of devices.
     bidirectional : bool
-        Whether microbatches enter from both ends. Each device then holds two copies of the weights, the second copy from the last
-        device to the first, and devices and microbatches must be even numbers.
+        Whether microbatches enter at the first device and at the last device. There are then two copies of the weights, and each device
+        holds stages of both. The stages of the second copy run from the last device to the first. The numbers of devices and of
+        microbatches must be even.
     """
 
     name: str
@@ -69,7 +71,7 @@ class Family:
         return 2 if self.bidirectional else 1
 
     def device_of(self, devices: int, chunks: int) -> tuple[int, ...]:
-        """Return the device of every stage; the stages of a second copy of the weights follow those of the first.
+        """Return the device of every stage; the stages of a second copy of the weights come after all stages of the first.
 
         >>> REGISTRY["hanayo"].device_of(devices=3, chunks=2)
         (0, 1, 2, 2, 1, 0)
@@ -83,7 +85,7 @@ class Family:
 
     @property
     def sizes(self) -> str:
-        """The sizes it supports, in words.
+        """The sizes that the schedule supports, in words.
 
         >>> REGISTRY["1f1b"].sizes, REGISTRY["hanayo"].sizes
         ('any numbers of devices and microbatches; 1 chunk a device',
@@ -102,11 +104,11 @@ class Family:
 
     @property
     def _chunk_counts(self) -> str:
-        """The first numbers of chunks it supports, where it supports several."""
+        """The smallest three numbers of chunks that the schedule supports, if it supports several numbers."""
         return ", ".join(str(self.fewest_chunks + self.chunk_step * more) for more in range(3)) + ", ..."
 
     def refusal(self, devices: int, microbatches: int, chunks: int) -> str | None:
-        """Return why the size is not supported and what would work, None if it is.
+        """Return a sentence that says why the sizes are not supported and which sizes are, or None if they are supported.
 
         >>> REGISTRY["interleaved"].refusal(devices=4, microbatches=6, chunks=2)
         'interleaved needs microbatches divisible by devices: 6 is not divisible by 4; try 4 or 8'
@@ -121,7 +123,7 @@ class Family:
         if self.bidirectional and devices % 2:
             near = f"{devices - 1} or {devices + 1}" if devices > 1 else "2"
             return f"{self.name} needs an even number of devices, not {devices}; try {near}"
-        apart = devices if self.whole_groups else self.copies  # a divisor of the number of devices, and therefore of least
+        apart = devices if self.whole_groups else self.copies  # divides the number of devices, and therefore also ``least``
         least = max(apart, self.min_microbatches_per_device * devices)
         if microbatches % apart:
             below = microbatches - microbatches % apart
@@ -162,7 +164,7 @@ def register(
     min_microbatches_per_device: int = 0,
     bidirectional: bool = False,
 ) -> Callable[[Rule], Rule]:
-    """Return a decorator that adds a rule to the registry under ``name``; the other arguments are :class:`Family`'s."""
+    """Return a decorator that adds a rule to the registry under ``name``; :class:`Family` explains the other arguments."""
     for what, text in {"name": name, "title": title, "summary": summary, "source": source}.items():
         checked_text(text, f"a schedule's {what}")
     taken = next((known for known in _FAMILIES if known.lower() == name.lower()), None)
@@ -187,7 +189,7 @@ def register(
 
 
 def known_schedule(name: object) -> str:
-    """Return the name of a registered schedule, given in any case of its letters; the error for any other name suggests the nearest.
+    """Return the name of a registered schedule, with capital or small letters as registered, or raise an error for other names.
 
     >>> known_schedule("ZB-H1")
     'zb-h1'
@@ -201,16 +203,16 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     Parameters
     ----------
     name : str
-        A name of ``REGISTRY``, in any case of its letters.
+        A name in ``REGISTRY``, in capital or small letters.
     devices, microbatches : int
-        Numbers of devices and of microbatches.
+        The number of devices and the number of microbatches.
     chunks : int, optional
-        Model chunks on each device; the fewest that the schedule supports if it is not given.
+        The number of model chunks on each device. None means the smallest number that the schedule supports.
 
     Returns
     -------
     Schedule
-        Complete, and proven to run.
+        The schedule, which is complete and proven to run.
 
     Raises
     ------

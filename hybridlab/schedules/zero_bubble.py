@@ -1,4 +1,4 @@
-"""Zero-bubble schedules: backwards are split into input gradient and weight gradient, so that weight gradients fill idle time."""
+"""Zero-bubble schedules, which split a backward into input gradient and weight gradient, so that weight gradients fill idle time."""
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from hybridlab.schedules.registry import register
 def zb_h1(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of ZB-H1, shape (3, devices, microbatches).
 
-    Forwards and input gradients have the order of 1F1B. On device d the weight gradient of microbatch i comes right after the slot
-    of the input gradient of microbatch i + d. The last d microbatches have no such input gradient; their weight gradients come at
-    the end.
+    Forwards and input gradients have the order of 1F1B. On device d, the weight gradient of microbatch i comes right after the input
+    gradient of microbatch i + d. For the last d microbatches there is no microbatch i + d, and their weight gradients come at the end.
 
     Examples
     --------
@@ -38,8 +37,8 @@ def zb_h1(devices: int, microbatches: int, chunks: int) -> Ints:
 def zb_h2(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of ZB-H2, shape (3, devices, microbatches).
 
-    Device d holds 2(K-d)-1 microbatches before its first input gradient, and 2d more before its first weight gradient. That makes
-    2K-1 on every device.
+    With K devices, device d has run the forwards of 2(K-d)-1 microbatches before its first input gradient. It runs 2d more forwards before
+    its first weight gradient. Therefore every device holds the activations of 2K-1 microbatches.
 
     Examples
     --------
@@ -61,9 +60,9 @@ def zb_h2(devices: int, microbatches: int, chunks: int) -> Ints:
 def interleaved_zb(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of interleaved zero bubble, shape (3, chunks * devices, microbatches).
 
-    Operations are numbered as in interleaved 1F1B. The warm-up has the forwards of the first v-1 chunks and K-1-d forwards more,
-    half as many as in interleaved 1F1B, because the backward of a microbatch starts right after its forward on the last stage. With
-    one chunk it would be ZB-H1.
+    Take K devices and v chunks on each device. Operations are numbered as in interleaved 1F1B. Device d warms up with (v-1)K + K-1-d
+    forwards, because the backward of a microbatch starts right after its forward on the last stage. Interleaved 1F1B has 2(K-1-d) in place
+    of K-1-d. With one chunk this schedule would be ZB-H1.
 
     Examples
     --------
@@ -86,10 +85,10 @@ def interleaved_zb(devices: int, microbatches: int, chunks: int) -> Ints:
 def zb_v(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of ZB-V, shape (3, 2 * devices, microbatches): zero bubble with the memory of 1F1B.
 
-    The order of a device is written with the letters F, I, W for its first chunk and f, i, w for its second. The operations of one
-    letter take the microbatches in turn. Device d starts in slot d and from then on has an operation in every slot, so that no device
-    waits if all operations take equally long. Fewer than 2K-1 microbatches run in the order of 2K-1 microbatches without the missing
-    ones.
+    The order of a device is written with the letters F, I and W for its first chunk, and with f, i and w for its second chunk. The
+    operations with the same letter take the microbatches in turn. With K devices and at least 2K-1 microbatches, device d starts in slot d
+    and then has an operation in every slot. So no device waits if all operations take equally long. If there are fewer microbatches, the
+    order for 2K-1 microbatches is taken, and the operations of the missing microbatches are left out.
 
     Examples
     --------
@@ -111,16 +110,16 @@ def zb_v(devices: int, microbatches: int, chunks: int) -> Ints:
             + "w" * device
             + "W" * device
         )
-        # Sorting by letter, F I W f i w, brings the positions of each letter together.
+        # After sorting by letter (F, I, W, f, i, w), the positions of the same letter stand together.
         positions = np.argsort(np.frombuffer(order.encode(), dtype=np.uint8), kind="stable").reshape(2, 3, most)
         slots[:, 0, device], slots[:, 1, devices - 1 - device] = device + positions[:, :, :microbatches]
     return slots.reshape(3, 2 * devices, microbatches)
 
 
 def _split(slots: Ints, late: Ints) -> Ints:
-    """Return slots in which backwards are split: the weight gradient comes right after the input gradient ``late`` places later.
+    """Return slots with split backwards; a weight gradient comes right after the input gradient that runs ``late`` places later.
 
-    Backwards are two slots apart on a device. All slots are doubled to make place for the weight gradients.
+    Backwards are two slots apart on a device. All slots are doubled, so that there is a free slot for each weight gradient.
     """
     forward, input_gradient = 2 * slots
     return np.stack([forward, input_gradient, input_gradient + 4 * late + 1])

@@ -1,8 +1,8 @@
 """A small network that is really trained: on one device, and on K stages x D replicas in the order of a schedule.
 
-``digits`` returns the data and ``Network`` has the layers. ``train_alone`` trains on one device, the reference for all else. ``train``
-runs a schedule operation by operation (``Executor``) and averages the gradients by a ring in a wire format. ``accuracy_check``
-compares the two.
+``digits`` returns the data and ``Network`` has the layers. ``train_alone`` trains on one device, and its result is the reference for
+training on many devices. ``train`` runs a schedule operation by operation (``Executor``). It averages the gradients by a ring
+all-reduce in a wire format. ``accuracy_check`` compares the results of ``train`` with the result of ``train_alone``.
 """
 
 from hybridlab.training.accuracy import AccuracyRow, AccuracyTable, accuracy_check

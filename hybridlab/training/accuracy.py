@@ -1,4 +1,4 @@
-"""The accuracy check: held-out accuracy after training on one device, and on a mesh in several wire formats."""
+"""The accuracy check: held-out accuracy after training on one device, and on many devices with several wire formats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class AccuracyRow(NamedTuple):
     mean, lowest, highest : float
         Share of held-out samples classified correctly, from 0 to 1.
     distance : float
-        How far the weights end from the weights of one device: the norm of the difference, divided by the norm of the weights
-        of one device. The mean over the seeds.
+        The difference between the final weights w and the final weights v of training on one device: the norm of w - v divided by
+        the norm of v. It is the mean over the seeds.
     bytes_sent : int
         The bytes that all devices send in the all-reduces of one step.
     """
@@ -51,9 +51,9 @@ class AccuracyTable(Frozen):
     Parameters
     ----------
     setting : str
-        What was trained, in words.
+        The schedule and the numbers of devices, replicas and seeds, in words.
     rows : tuple of AccuracyRow
-        One device first, then each format.
+        First the row for one device, then a row for each wire format.
     accuracies : array, shape (rows, seeds)
         The held-out accuracy of every run.
     """
@@ -87,10 +87,10 @@ def accuracy_check(
     learning_rate: float = 0.3,
     progress: Progress | None = None,
 ) -> AccuracyTable:
-    """Return the accuracy on held-out digits after training on one device and on a mesh in each wire format.
+    """Return the accuracy on held-out digits after training on one device, and on many devices with each wire format.
 
-    A seed decides which digits are held out (:func:`digits`), the first weights and the order of the batches. They are the same for
-    every row.
+    A seed decides which digits are held out (:func:`digits`), the first weights and the order of the batches. For the same seed, all
+    rows of the table have the same digits, first weights and order.
 
     Parameters
     ----------
@@ -105,10 +105,10 @@ def accuracy_check(
     network, steps, learning_rate
         As for :func:`train_alone` and :func:`train`.
     batch : int, optional
-        Samples of a global batch; None for the largest number up to 128 that can be cut into equal microbatches, or the
-        smallest if all are larger.
+        Samples of a global batch. None means the largest number up to 128 that can be cut into equal microbatches. If every such number
+        is above 128, it means the smallest of them.
     progress : callable, optional
-        Called after each run on the mesh with the number of runs done and the number of all runs.
+        Called after each run on many devices, with the number of runs done and the number of all runs.
 
     Returns
     -------

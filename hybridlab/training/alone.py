@@ -1,6 +1,6 @@
-"""Training on a single device: the whole network, the whole global batch. No stages, no messages, no ring.
+"""Training on a single device, which computes the whole network and the whole global batch without stages, messages and rings.
 
-Also here: the result of a run, and the log of its losses and accuracies, which training on a mesh uses too.
+This module also has the result of a run, and the log of its losses and accuracies. Training on many devices uses both, too.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.training.data import DataSet, batches, digits
 from hybridlab.training.network import Network
 
-Progress = Callable[[int, int], object]  # called with the number of steps done and of all
+Progress = Callable[[int, int], object]  # called with the number of steps done and the number of all steps
 DEFAULT = Network()
 
 
@@ -31,7 +31,7 @@ class TrainedAlone(Frozen):
     losses : array, shape (steps,)
         The mean loss of each global batch, before its step.
     checked : array, shape (checks,)
-        After how many steps the accuracy was measured. The last entry is the number of steps.
+        The numbers of steps after which the accuracy was measured. The last entry is the number of all steps.
     accuracies : array, shape (checks,)
         The share of held-out samples classified correctly at each check, from 0 to 1.
     """
@@ -54,20 +54,22 @@ class TrainedAlone(Frozen):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trained(TrainedAlone):
-    """A network after training on K stages x D replicas; ``weights`` belong to replica 0.
+    """A network after training on K stages x D replicas; ``weights`` are the weights of replica 0.
 
     Parameters
     ----------
     replicas : array, shape (replicas, parameters)
-        The weights of every replica. If the schedule has two copies of the weights, each copy has its own row: copy c of replica r is row r
-        x copies + c.
+        The weights of every replica, one replica in each row. If the schedule has two copies of the weights, each copy has its own row, and
+        copy c of replica r is row r x copies + c.
     spread : array, shape (steps,)
-        The largest difference of any weight between two rows after each step. It is 0 if the all-reduce leaves the same bits on
-        all replicas.
+        For each step, the largest difference that any weight has between two rows after the step. It is 0 if the all-reduce leaves the
+        same bits on all replicas.
     peak_activations : array, shape (devices,)
-        The most activations that each device held at once, in microbatches of the whole device, as in :class:`Timeline`.
+        The largest number of activations that each device held at the same time. It is counted as in :class:`Timeline`: the activations
+        of one microbatch on all stages of the device count as 1.
     bytes_sent : int, optional
-        The bytes that all devices together send in the all-reduces of one step, scales included. None if the caller passed an all-reduce.
+        The bytes that all devices together send in the all-reduces of one step, scales included. None if the caller passed a function
+        ``all_reduce``.
     """
 
     replicas: Floats
@@ -87,7 +89,7 @@ def train_alone(
     every: int | None = None,
     progress: Progress | None = None,
 ) -> TrainedAlone:
-    """Return the network after ``steps`` of SGD on one device: the reference for every other way to train it.
+    """Return the network after ``steps`` of SGD on one device, which is the reference for training on many devices.
 
     All computing is in float64.
 
@@ -98,11 +100,11 @@ def train_alone(
     data : DataSet, optional
         The samples; None for :func:`digits`.
     batch : int
-        Samples of a step.
+        The number of samples in each step.
     steps : int
         Number of steps.
     learning_rate : float
-        The factor of the gradient, above 0.
+        The number by which the gradient is multiplied, above 0.
     seed : int
         Decides the first weights and the order of the samples.
     every : int, optional
@@ -118,7 +120,7 @@ def train_alone(
     Raises
     ------
     HybridLabError
-        A size is wrong, or training diverges.
+        An argument is of another type or out of range, or training diverges.
 
     Examples
     --------
@@ -146,7 +148,7 @@ def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels:
     network : Network
         The layers.
     weights : array, shape (parameters,)
-        Their parameters.
+        The parameters of all layers.
     inputs : array, shape (samples, features)
         The samples.
     labels : array, shape (samples,)
@@ -155,9 +157,9 @@ def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels:
     Returns
     -------
     loss : float
-        The mean over the samples.
+        The mean cross-entropy over the samples.
     gradient : array, shape (parameters,)
-        Its derivative with respect to each weight.
+        The derivative of the loss with respect to each parameter.
 
     Raises
     ------
@@ -203,30 +205,33 @@ class Log:
         self.accuracies: dict[int, float] = {}
 
     def add(self, loss: float, weights: Floats) -> None:
-        """Note the loss of a step, and the accuracy if it is due. Raises :class:`HybridLabError` if training has diverged."""
+        """Store the loss of a step, and the accuracy if it is measured after this step.
+
+        Raises :class:`HybridLabError` if training has diverged.
+        """
         self.must_be_finite(loss, weights)
         self.losses.append(loss)
         done = len(self.losses)
         if done % self.every == 0 or done == self.steps:
-            with np.errstate(all="ignore"):  # weights far too large give a low accuracy, and no warning is needed
+            with np.errstate(all="ignore"):  # weights that are far too large lower the accuracy, and numpy need not warn
                 self.accuracies[done] = self.network.accuracy(weights, self.data.held_out_inputs, self.data.held_out_labels)
         if self.progress is not None:
             self.progress(done, self.steps)
 
     def must_be_finite(self, *arrays: float | Floats) -> None:
-        """Raise :class:`HybridLabError` if a number is not finite: training has diverged."""
+        """Raise :class:`HybridLabError` if a number is not finite, because then training has diverged."""
         if not all(np.isfinite(array).all() for array in arrays):
             diverges = f"training diverges: in step {len(self.losses) + 1} numbers are no longer finite"
             raise HybridLabError(f"{diverges}; try a smaller learning_rate", "diverged")
 
     def columns(self) -> tuple[Floats, Ints, Floats]:
-        """Return ``losses``, ``checked`` and ``accuracies`` as :class:`TrainedAlone` has them."""
+        """Return the arrays ``losses``, ``checked`` and ``accuracies`` of :class:`TrainedAlone`."""
         checked, accuracies = np.array(list(self.accuracies)), np.array(list(self.accuracies.values()))
         return readonly(np.array(self.losses)), readonly(checked), readonly(accuracies)
 
 
 def data_for(network: Network, data: DataSet | None) -> DataSet:
-    """Return the data, or the digits for None; refuse data that do not fit the network."""
+    """Return ``data``, or the digits if it is None; raise an error if the data do not fit the network."""
     data = digits() if data is None else data
     if not isinstance(network, Network) or not isinstance(data, DataSet):
         raise HybridLabError(f"training takes a Network and a DataSet, not {short_repr(network)} and {short_repr(data)}", "wrong-type")
@@ -239,7 +244,7 @@ def data_for(network: Network, data: DataSet | None) -> DataSet:
 
 
 def checked_rate(value: object) -> float:
-    """Return a learning rate as a float, or refuse a value that is not one finite number above 0."""
+    """Return a learning rate as a float, or raise an error if it is not one finite number above 0."""
     rate = numbers(value, "learning_rate")
     if rate.ndim or not 0 < rate < np.inf:
         raise HybridLabError(f"learning_rate must be a number above 0, not {short_repr(value)}", "out-of-range")

@@ -1,4 +1,4 @@
-"""The data of training: handwritten digits, some to train on and some held out, and global batches drawn from them."""
+"""The data of training: handwritten digits, of which some are held out for the accuracy, and global batches of the others."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from hybridlab.arrays import Floats, Frozen, Ints, readonly
 from hybridlab.checks import numbers, random_source, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 
-HELD_OUT = 397  # of the 1,797 digits
+HELD_OUT = 397  # the number of held-out digits, of 1,797 in all
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,10 +92,10 @@ def digits(seed: int = 0) -> DataSet:
 
 
 def batches(samples: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """Yield ``steps`` global batches, each the indices of ``batch`` samples.
+    """Yield ``steps`` global batches; each is an array with the indices of ``batch`` samples.
 
-    Every pass over the data takes the samples in a new random order. Samples left over at the end of a pass, fewer than a batch, are
-    not used in that pass.
+    Every pass over the data takes the samples in a new random order. If fewer samples than a batch are left at the end of a pass, this
+    pass does not use them.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def batches(samples: int, batch: int, steps: int, rng: np.random.Generator) -> I
     steps : int
         The number of batches.
     rng : numpy.random.Generator
-        The source of the order.
+        The source of the random orders.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def _images() -> tuple[Floats, Ints]:
 
 
 def _checked_labels(value: npt.ArrayLike, name: str, samples: int) -> npt.NDArray[Any]:
-    """Return ``value`` as whole numbers from 0, shape (samples,), or refuse it by ``name``."""
+    """Return ``value`` as whole numbers from 0, shape (samples,), or raise an error that names it ``name``."""
     wanted = f"{name} must be {samples:,} whole numbers from 0, one for each sample, not {short_repr(value)}"
     try:
         array = np.array(value)

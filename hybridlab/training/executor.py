@@ -1,4 +1,4 @@
-"""The executor: operations of a schedule, run one by one on real arrays, with explicit messages between stages."""
+"""The executor, which runs the operations of a schedule one by one on real arrays, with explicit messages between stages."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -26,10 +26,10 @@ Content = TypeVar("Content")
 
 
 class Executor:
-    """One training step of a pipeline on real arrays. All replicas run together, on the first axis of every array.
+    """One training step of a pipeline on real arrays; all replicas run together, along the first axis of every array.
 
-    Stages share nothing. Outputs and their gradients pass from one stage to the next through mailboxes, and the operation that needs
-    a message takes it out.
+    Stages share no arrays. A stage puts its output into a mailbox for the next stage, and the gradient at its input into a mailbox for
+    the stage before. The operation that needs a message takes it out of the mailbox.
 
     Parameters
     ----------
@@ -38,19 +38,19 @@ class Executor:
     weights : sequence of arrays, each of shape (replicas x copies, parameters)
         The parameters of each stage. Copy c of replica r is row r x copies + c.
     device_of : sequence of int
-        The device of each stage; with several copies of the weights, all stages of one copy and then of the next.
+        The device of each stage. With several copies of the weights, all stages of the first copy come first, then all stages of the next.
     inputs : array, shape (replicas, microbatches, samples, features)
         The samples of the step.
     labels : array, shape (replicas, microbatches, samples)
-        Their classes, whole numbers from 0.
+        The class of each sample, a whole number from 0.
     copy_of : iterable of int
-        The copy of the weights that each microbatch runs through; empty for one copy.
+        The copy of the weights that each microbatch runs through. It is empty if there is only one copy.
 
     Attributes
     ----------
     gradients : tuple of arrays, each of shape (replicas x copies, parameters)
-        The gradient of the mean loss of a replica, for each stage. A row has the gradients of its own microbatches only, times the
-        number of copies, so that the mean over all rows is the gradient of the whole batch.
+        For each stage, the gradient of a replica's mean loss. A row has only the gradients of the microbatches that run through its copy.
+        They are multiplied by the number of copies, so that the mean over all rows is the gradient of the whole batch.
     losses : array, shape (replicas,)
         The mean loss of each replica.
 
@@ -90,11 +90,11 @@ class Executor:
             given = f"inputs (replicas, microbatches, samples, features) have shape {inputs.shape}"
             wanted = f"the weights of the {counted(len(cut), 'stage')} must then have shapes {shapes}"
             raise HybridLabError(f"{given}: {wanted}", "wrong-shape")
-        self.samples = labels.shape[1] * labels.shape[2]  # of a replica
+        self.samples = labels.shape[1] * labels.shape[2]  # samples of one replica
         self.labels = labels
         self.losses = np.zeros(len(labels))
         self.gradients = tuple(np.zeros_like(flat) for flat in weights)
-        # both have the layers of a stage for each entry of device_of
+        # both lists have one entry for each entry of device_of: the layers of that stage
         self._layers, self._layer_gradients = (
             [network.unpacked(rows[stage][copy :: self.copies], cut[stage]) for copy in range(self.copies) for stage in range(self._stages)]
             for rows in (weights, self.gradients)
@@ -108,16 +108,19 @@ class Executor:
 
     @property
     def peak_activations(self) -> Floats:
-        """Most activations that each device held at once, in microbatches of the whole device, as in :class:`Timeline`."""
+        """The largest number of activations that each device held at the same time, shape (devices,).
+
+        It is counted as in :class:`Timeline`: the activations of one microbatch on all stages of the device count as 1.
+        """
         return np.array(self._peak) / (self._stages // len(self._alive))
 
     def run(self, ops: Iterable[Op]) -> None:
-        """Run operations one by one, in any order in which each finds its input.
+        """Run operations one by one, in any order in which the input of each operation exists when it runs.
 
         Parameters
         ----------
         ops : iterable of Op
-            All operations of the step, such as :func:`in_running_order` returns them.
+            All operations of the step, for example in the order of :func:`in_running_order`.
 
         Raises
         ------
@@ -149,7 +152,7 @@ class Executor:
         self._peak[device] = max(self._peak[device], self._alive[device])
 
     def _add_loss(self, scores: Floats, labels: Ints) -> Floats:
-        """Add the cross-entropy of a microbatch to the losses; return the gradient at its scores, times the number of copies."""
+        """Add the loss of a microbatch to the losses, and return the gradient at its scores, multiplied by the number of copies."""
         losses, gradient = cross_entropy(scores, labels)
         self.losses += losses / self.samples
         gradient *= self.copies
@@ -166,7 +169,7 @@ class Executor:
         self._add_gradients(op, _take_out(self._halfway, op, "its input gradient has not run"))
 
     def _halfway_of(self, op: Op) -> Halfway:
-        """Send the gradient at the stage's input to the stage before; return what the weight gradient needs."""
+        """Send the gradient at the stage's input to the stage before, and return the arrays that the weight gradient needs."""
         place = op.stage, op.microbatch
         if place not in self._kept:
             raise _no_input(op, "its forward has not run")
@@ -183,12 +186,12 @@ class Executor:
         return halfway
 
     def _add_gradients(self, op: Op, halfway: Halfway) -> None:
-        """Add the weight gradients of a microbatch to those of its stage, and free its activations."""
+        """Add the weight gradients of a microbatch to the gradients of its stage, and count its activations as freed."""
         add_weight_gradients(self._layer_gradients[self._place(op)], halfway)
         self._alive[self.device_of[self._place(op)]] -= 1
 
     def _place(self, op: Op) -> int:
-        """Return the index in ``device_of`` of the operation's stage, in the copy of the weights that its microbatch uses."""
+        """Return the index in ``device_of`` that belongs to the operation's stage and its microbatch's copy of the weights."""
         return self.copy_of[op.microbatch] * self._stages + op.stage
 
     def _is_last(self, stage: int) -> bool:
@@ -196,7 +199,7 @@ class Executor:
 
 
 def _copies_of_microbatches(copy_of: Iterable[int], microbatches: int) -> tuple[int, ...]:
-    """Return the copy of the weights that each microbatch runs through: the first copy if none is named."""
+    """Return the copy of the weights that each microbatch runs through; this is copy 0 for all if ``copy_of`` is empty."""
     copies = tuple(whole_number(each, "a copy", at_least=0) for each in each_of(copy_of, "copy_of names copies of the weights"))
     if len(copies) not in (0, microbatches):
         wanted = f"copy_of must name a copy for each of the {counted(microbatches, 'microbatch')}"
@@ -205,7 +208,7 @@ def _copies_of_microbatches(copy_of: Iterable[int], microbatches: int) -> tuple[
 
 
 def _take_out(mailbox: dict[StageAndMicrobatch, Content], op: Op, reason: str) -> Content:
-    """Return what is in the mailbox for an operation and remove it, or refuse the operation with the reason."""
+    """Remove the message for an operation from the mailbox and return it; if there is none, raise an error with the reason."""
     try:
         return mailbox.pop((op.stage, op.microbatch))
     except KeyError:

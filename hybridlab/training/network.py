@@ -1,4 +1,4 @@
-"""A small network, its layers spread over stages, and what one stage computes: forward, loss, input gradient, weight gradient."""
+"""A small network whose layers are spread over stages, and the arithmetic of one stage: forward, loss and both gradients."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Layer(NamedTuple):
     matrix : array, shape (..., inputs, outputs)
         The weights.
     bias : array, shape (..., 1, outputs)
-        What is added to each sum.
+        The numbers that are added to the sums.
     """
 
     matrix: Floats
@@ -31,10 +31,10 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class Network:
-    """A network of fully connected layers that ends in softmax: layer i turns sizes[i] numbers into sizes[i + 1].
+    """A network of fully connected layers that ends in softmax; layer i turns sizes[i] numbers into sizes[i + 1] numbers.
 
-    A layer multiplies by its matrix, adds its bias and applies the activation; the last layer ends in softmax instead. All
-    parameters are one flat vector: layer by layer, and of each layer the matrix before the bias.
+    A layer multiplies its input by a matrix, adds a bias and applies the activation. The last layer applies softmax instead. All
+    parameters stand in one flat vector, layer by layer. For each layer the matrix comes before the bias.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Network:
         return sum((self.sizes[layer] + 1) * self.sizes[layer + 1] for layer in layers)
 
     def stages(self, count: int) -> tuple[range, ...]:
-        """Return the layers of each of ``count`` stages, spread as evenly as possible; the first stages have one layer more.
+        """Return the layers of each stage, spread over ``count`` stages as evenly as possible; longer stages come first.
 
         Parameters
         ----------
@@ -109,9 +109,10 @@ class Network:
         return tuple(range(start, end) for start, end in pairwise(ends))
 
     def initial(self, rng: np.random.Generator) -> Floats:
-        """Return random first parameters, shape (parameters,), drawn layer by layer, so that they do not depend on the stages.
+        """Return random first parameters, shape (parameters,), which do not depend on the number of stages.
 
-        Matrices are normal, with variance 2 / (inputs + outputs) for tanh and 2 / inputs for relu. Biases are zero.
+        The matrices have normally distributed entries, with variance 2 / (inputs + outputs) for tanh and 2 / inputs for relu. The
+        biases are zero.
 
         Parameters
         ----------
@@ -130,14 +131,14 @@ class Network:
         return flat
 
     def unpacked(self, flat: Floats, layers: Sequence[int] | None = None) -> tuple[Layer, ...]:
-        """Return the matrices and biases of the ``layers`` as views of their parameters.
+        """Return the matrices and biases of the ``layers`` as views of the vector ``flat``.
 
         Parameters
         ----------
         flat : array, shape (..., parameters)
             The parameters of the layers.
         layers : sequence of int, optional
-            Which layers ``flat`` has; None for all.
+            The layers whose parameters are in ``flat``; None for all layers.
 
         Raises
         ------
@@ -183,7 +184,7 @@ class Network:
         return inputs @ last.matrix + last.bias
 
     def accuracy(self, flat: Floats, inputs: Floats, labels: Ints) -> float:
-        """Return the share of samples that are classified correctly: the class with the highest score is the label.
+        """Return the share of samples that are classified correctly, which means that their label has the highest score.
 
         Parameters
         ----------
@@ -198,7 +199,7 @@ class Network:
         return float((self.scores(flat, inputs).argmax(axis=-1) == labels).mean())
 
     def readable(self, inputs: Any) -> Floats:
-        """Return ``inputs`` if they are numbers of shape (..., samples, features) for this network, or refuse them."""
+        """Return ``inputs`` if they are numbers of shape (..., samples, features) for this network, or raise an error."""
         if len(_shape(inputs)) < 2 or inputs.shape[-1] != self.sizes[0] or inputs.dtype.kind not in "iuf":
             wanted = f"inputs must be an array of numbers, shape (..., samples, {self.sizes[0]})"
             raise HybridLabError(f"{wanted}, not {_shape_and_type(inputs)}", "wrong-shape")
@@ -206,7 +207,7 @@ class Network:
         return found
 
     def samples(self, inputs: Any, labels: Any) -> tuple[Floats, Ints]:
-        """Return inputs (..., samples, features) and labels (..., samples) if they fit this network, or refuse them."""
+        """Return inputs (..., samples, features) and labels (..., samples) if they fit this network, or raise an error."""
         inputs = self.readable(inputs)
         wanted = f"labels must be an array of whole numbers from 0 to {self.sizes[-1] - 1}, shape {inputs.shape[:-1]}, one for each sample"
         if _shape(labels) != inputs.shape[:-1] or labels.dtype.kind not in "iu":
@@ -217,15 +218,15 @@ class Network:
 
 
 class Activations(NamedTuple):
-    """What a forward keeps on its device until the backward (B or I) of the same stage and microbatch uses it.
+    """The arrays that a forward keeps on its device for the backward (B or I) of the same stage and microbatch.
 
     Parameters
     ----------
     inputs : tuple of arrays, each of shape (replicas, samples, features)
-        The input of each layer of the stage. The input of a layer is the output of the layer before it, from which the
-        backward takes the slope of the activation.
+        The input of each layer of the stage. It is also the output of the layer before. The backward computes the slope of the
+        activation from it.
     output : array, shape (replicas, samples, features)
-        The output of the last layer of the stage. On the last stage it is the gradient of the loss at the scores instead.
+        The output of the last layer of the stage. The last stage keeps the gradient of the loss with respect to the scores instead.
     """
 
     inputs: tuple[Floats, ...]
@@ -233,14 +234,14 @@ class Activations(NamedTuple):
 
 
 class Halfway(NamedTuple):
-    """What an input gradient (I) keeps on its device until the weight gradient (W) uses it.
+    """The arrays that an input gradient (I) keeps on its device for the weight gradient (W) of the same stage and microbatch.
 
     Parameters
     ----------
     inputs : tuple of arrays
         The input of each layer of the stage.
     deltas : tuple of arrays
-        The gradient of the loss at the sums of each layer, before its activation.
+        For each layer, the gradient of the loss with respect to its sums, which are the numbers before its activation.
     """
 
     inputs: tuple[Floats, ...]
@@ -248,7 +249,7 @@ class Halfway(NamedTuple):
 
 
 def forward_through(layers: Sequence[Layer], stage_input: Floats, activation: str) -> tuple[tuple[Floats, ...], Floats]:
-    """Return the input of each layer of a stage, and the sums of its last layer before their activation."""
+    """Return the input of each layer of a stage, and the sums of the last layer, to which no activation is applied yet."""
     inputs = [stage_input]
     *hidden, last = layers
     for layer in hidden:
@@ -257,9 +258,10 @@ def forward_through(layers: Sequence[Layer], stage_input: Floats, activation: st
 
 
 def cross_entropy(scores: Floats, labels: Ints) -> tuple[Floats, Floats]:
-    """Return the cross-entropy of softmax, summed over the samples, and its gradient at the scores.
+    """Return the cross-entropy of softmax, summed over the samples, and its gradient with respect to the scores.
 
-    ``scores`` have shape (..., samples, classes), ``labels`` (..., samples). The gradient is softmax, less one at the label.
+    ``scores`` have shape (..., samples, classes) and ``labels`` have shape (..., samples). The gradient is softmax minus 1 at the label,
+    and softmax elsewhere.
     """
     scores = scores - scores.max(axis=-1, keepdims=True)
     logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
@@ -268,7 +270,7 @@ def cross_entropy(scores: Floats, labels: Ints) -> tuple[Floats, Floats]:
 
 
 def backward_through(layers: Sequence[Layer], inputs: tuple[Floats, ...], delta: Floats, activation: str) -> Halfway:
-    """Return the gradient at the sums of each layer of a stage, from the gradient ``delta`` at the sums of its last layer."""
+    """Return the gradients with respect to the sums of each layer of a stage; ``delta`` is the gradient for the last layer."""
     deltas = [delta]
     for layer, layer_input in zip(layers[:0:-1], inputs[:0:-1], strict=True):  # from the last layer to the second
         deltas.append(deltas[-1] @ layer.matrix.swapaxes(-1, -2) * slope(layer_input, activation))
@@ -288,7 +290,7 @@ def activated(sums: Floats, activation: str) -> Floats:
 
 
 def slope(outputs: Floats, activation: str) -> Floats:
-    """Return the derivative of the activation at the points where its value is ``outputs``; relu has slope 0 at 0."""
+    """Return the derivative of the activation where its value equals ``outputs``; for relu it is 0 at 0."""
     return 1 - outputs * outputs if activation == "tanh" else (outputs > 0).astype(np.float64)
 
 

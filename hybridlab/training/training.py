@@ -1,4 +1,4 @@
-"""Training on K stages x D replicas: a schedule run operation by operation, gradients averaged by a ring in a wire format."""
+"""Training on K stages x D replicas: operations run one by one, and a ring all-reduce in a wire format averages the gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from hybridlab.training.executor import Executor
 from hybridlab.training.network import Network
 from hybridlab.wire import FP32, WireFormat
 
-AllReduce = Callable[[Floats], Any]  # (holders, parameters of a stage) -> the same shape
+AllReduce = Callable[[Floats], Any]  # takes and returns an array of shape (holders, parameters of a stage)
 
 
 def train(
@@ -41,11 +41,11 @@ def train(
     """Return the network after ``steps`` of SGD on ``replicas`` pipelines that each run ``schedule``.
 
     A step cuts a global batch into equal parts, one for each microbatch of each replica. It runs the operations of the schedule one by
-    one in the order of their slots. Then it averages the gradients of every stage over the ranks that hold the stage, with one
-    :func:`~hybridlab.collectives.ring_all_reduce` a stage, and each rank updates its own weights. With two copies of the
-    weights both copies of every replica take part in the ring, each with the gradients of its own microbatches.
+    one in the order of their slots. Then it averages the gradients of every stage over the ranks that hold the stage. Each stage has one
+    :func:`~hybridlab.collectives.ring_all_reduce`. Last, each rank updates its own weights. With two copies of the weights, both copies
+    of every replica take part in the ring, each with the gradients of its own microbatches.
 
-    All computing is in float64, so that any difference from one device is due to the wire format.
+    All computing is in float64, so that any larger difference from training on one device comes from the wire format.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ def train(
     wire : WireFormat
         The format of the messages of the ring.
     error_feedback : bool
-        Whether what rounding lost is kept and added in the next step.
+        Whether each rank keeps its rounding errors and adds them to its gradients in the next step.
     all_reduce : callable, optional
-        Replaces the ring. It takes the gradients of one stage, shape (holders, parameters), and returns the average for each
-        holder in the same shape.
+        A function that replaces the ring. It takes the gradients of one stage, shape (holders, parameters), where the holders are the
+        ranks that hold the stage. It returns the average for each holder in the same shape.
     by_label : bool
         Whether every global batch is sorted by label before it is cut, so that replicas see different digits.
     network, data, batch, steps, learning_rate, seed, every, progress
-        As for :func:`train_alone`, which takes the same batches from the same first weights.
+        As for :func:`train_alone`. For the same arguments both functions start from the same weights and take the same batches.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def train(
     Raises
     ------
     HybridLabError
-        The batch cannot be cut into equal microbatches, there are more stages than layers, the wire format cannot carry a
+        The batch cannot be cut into equal microbatches, or there are more stages than layers. Or the wire format cannot carry a
         gradient, or training diverges.
 
     Examples
@@ -119,7 +119,7 @@ def train(
 
 
 def in_running_order(schedule: Schedule) -> tuple[Op, ...]:
-    """Return the operations of all devices in the order of their slots. In this order each operation finds its input.
+    """Return the operations of all devices in the order of their slots, in which the input of each operation exists in time.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def in_running_order(schedule: Schedule) -> tuple[Op, ...]:
 
 
 def equal_batch(schedule: Schedule, replicas: int) -> int:
-    """Return the largest global batch up to 128 that can be cut into equal microbatches, or the smallest if all are larger.
+    """Return the largest global batch up to 128 that can be cut into equal microbatches, or else the smallest above 128.
 
     >>> from hybridlab.schedules import build
     >>> equal_batch(build("1f1b", 3, 6), 4), equal_batch(build("1f1b", 3, 60), 4)
@@ -150,7 +150,7 @@ def equal_batch(schedule: Schedule, replicas: int) -> int:
 
 
 class _StageRings:
-    """The all-reduce of every stage, and the residuals of error feedback that it keeps from step to step."""
+    """The all-reduces of all stages, with the residuals of error feedback, which are kept from one step to the next."""
 
     def __init__(
         self, wire: WireFormat, error_feedback: bool, all_reduce: AllReduce | None, weights: list[Floats], rng: np.random.Generator
@@ -162,14 +162,14 @@ class _StageRings:
         feedback = true_or_false(error_feedback, "error_feedback")
         self.wire, self.all_reduce, self.rng = checked_wire(wire), all_reduce, rng
         self.residuals = [np.zeros_like(stage) if feedback else None for stage in weights]
-        self.sent = [0] * len(weights)  # bytes, of the last step
+        self.sent = [0] * len(weights)  # bytes that each stage sent in the last step
 
     @property
     def bytes_sent(self) -> int | None:
         return sum(self.sent) if self.all_reduce is None else None
 
     def averaged(self, stage: int, gradients: Floats) -> Floats:
-        """Return the average that each holder of a stage gets, shape (holders, parameters)."""
+        """Return the average that each rank gets that holds the stage, shape (holders, parameters)."""
         if self.all_reduce is None:
             result = ring_all_reduce(gradients, self.wire, rng=self.rng, residual=self.residuals[stage])
             if result.residual is not None:
@@ -191,7 +191,7 @@ def _must_be_one_pipeline(schedule: Any) -> None:
 
 
 def _shape_of_labels(batch: int, replicas: int, microbatches: int) -> tuple[int, int, int]:
-    """Return (replicas, microbatches, samples of a microbatch), or refuse a batch that cannot be cut into equal parts."""
+    """Return (replicas, microbatches, samples of a microbatch), or raise an error if the batch cannot be cut into equal parts."""
     parts = replicas * microbatches
     if batch % parts:
         below = batch - batch % parts
