@@ -116,10 +116,10 @@ def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
 
 
 def numbers_for(timeline: Timeline, height: float, inches: float) -> Numbers:
-    """Return the style of numbers that fits into the most bars, and of several such styles the first; a unit of time takes ``inches``.
+    """Return the style in which the most bars get a number; a unit of time is ``inches`` inches long.
 
-    Styles with the letter of the kind come first, then larger styles before smaller ones. Either all operations of one kind on one
-    device get their number, or none of them. The operations in overlapped pairs are separate groups.
+    If several styles give the same count, a style with the letter of the kind is preferred, then a larger one. Either all operations of
+    one kind on one device get their number, or none of them. The operations in overlapped pairs are separate groups.
     """
     schedule = timeline.schedule
     wide = (timeline.end - timeline.start) * inches

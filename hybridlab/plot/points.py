@@ -32,7 +32,7 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str = "") -> Picture:
-    """Return a figure of named points with two quantities, of both of which less is better.
+    """Return a figure of named points by two quantities; for both quantities, less is better.
 
     A point is filled if no other point beats it. One point beats another if it is smaller in one quantity and not larger in the other.
     Points that are equal to nine digits share a mark.
