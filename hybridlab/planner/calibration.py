@@ -1,4 +1,4 @@
-"""Calibration: from measured iteration times to the share of peak FLOP/s that matrix products reach."""
+"""The calibration computes, from measured iteration times, the share of peak FLOP/s that matrix products reach."""
 
 import math
 from collections.abc import Iterable
@@ -17,17 +17,17 @@ Measured = tuple[Transformer, Plan, float]
 
 
 def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
-    """Return the efficiency with which :func:`predict` comes closest to measured runs.
+    """Return the efficiency with which the times from :func:`predict` are closest to measured times.
 
-    The efficiency minimises the mean square of log(predicted / measured), so a prediction of half the time counts as much as one of
-    twice the time. It is found to six digits by golden-section search.
+    The efficiency minimises the mean square of log(predicted / measured). So a prediction that is half the measured time counts as much
+    as a prediction that is twice the measured time. A golden-section search finds the efficiency to six digits.
 
     Parameters
     ----------
     runs : iterable of (Transformer, Plan, float)
         The model, the plan and the measured seconds of an iteration.
     profile : Profile
-        The GPUs that ran them.
+        The GPUs on which these runs were measured.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
     measured = checked_runs(runs)
     if not measured:
         raise HybridLabError("there are no runs to calibrate on: pass at least one (model, plan, seconds)", "empty")
-    # A predicted time is constant + variable / efficiency; two predictions give both.
+    # A predicted time is constant + variable / efficiency. Predictions at two efficiencies give the constant and the variable part.
     at_peak, at_half = (
         np.array([predict(model, plan, profile, efficiency=share).seconds for model, plan, _ in measured]) for share in (1.0, 0.5)
     )
@@ -73,7 +73,7 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
 
 
 def _refuse_faster_than_peak(measured: list[Measured], least: list[float], profile: Profile) -> None:
-    """Raise for the first run that took less time than ``least``, the times predicted at the peak of the GPU."""
+    """Raise for the first run that is faster than its time in ``least``, which is predicted with matrix products at peak FLOP/s."""
     for place, ((*_, seconds), fewest) in enumerate(zip(measured, least, strict=True)):
         if seconds < fewest:
             message = f"run {place} is too fast for any efficiency: at its peak {profile.name} needs {fewest:.6g} s"

@@ -13,14 +13,15 @@ from hybridlab.planner.memory import refuse_overflow, stage_parameters
 from hybridlab.planner.plan import Plan, checked_profile, refuse_misfit
 from hybridlab.wire import FP16, WireFormat
 
-EFFICIENCY = 0.7514  # share of peak FLOP/s that matrix products reach, memory traffic apart: calibrate(large_runs.TABLE_1, A100_80GB)
-LEAST_EFFICIENCY = 1e-6  # every real program reaches more; with this limit all predicted times are finite
+EFFICIENCY = 0.7514  # share of peak FLOP/s in matrix products, memory traffic apart: calibrate(large_runs.TABLE_1, A100_80GB)
+LEAST_EFFICIENCY = 1e-6  # every real program reaches more, and this limit keeps all predicted times finite
 MEMORY_SHARE = 0.9  # share of the peak memory bandwidth that streaming reaches
-# Bytes that Adam moves per parameter: gradient to FP32 6, check and unscale 8, norm 4, clip 8, update 28, weight to 16 bits 6, zero 2
+# Bytes that Adam reads and writes per parameter. They are the sum of: gradient to FP32 6, check and unscale 8, norm 4, clip 8,
+# update 28, weight to 16 bits 6, setting the gradient to zero 2
 OPTIMISER_BYTES = 62
-NETWORK_SHARE = 0.9  # share of the ports' line rate: nccl-tests with four HDR ports reach 84.8 to 96 of 100 GB/s
-NETWORK_LATENCY = 14e-6  # seconds per message between nodes: net_ring, protocol Simple, in tuning.cc of the NCCL library
-MOST_MEASURED_RANKS = max(A100_LINKS)  # of all-reduces measured on NVLink
+NETWORK_SHARE = 0.9  # share of the line rate of the ports; nccl-tests with four HDR ports reach 84.8 to 96 of 100 GB/s
+NETWORK_LATENCY = 14e-6  # seconds per message between nodes, from tuning.cc in the NCCL library (net_ring, protocol Simple)
+MOST_MEASURED_RANKS = max(A100_LINKS)  # the largest number of ranks for which an all-reduce over NVLink was measured
 PARTS = ("matmul", "memory_traffic", "tensor_parallel", "point_to_point", "bubble", "data_parallel", "optimiser")
 
 
@@ -31,9 +32,10 @@ class IterationTime:
     Attributes
     ----------
     matmul : float
-        Seconds of the arithmetic of matrix products, on the slowest stage.
+        Seconds that matrix products take for their arithmetic, on the slowest stage.
     memory_traffic : float
-        Seconds of reading and writing the operands of matrix products and of all element-wise operations, on the slowest stage.
+        Seconds for reading and writing memory, on the slowest stage. This is the memory traffic of matrix products and of all
+        element-wise operations.
     tensor_parallel : float
         Seconds of the all-reduces inside the layers, on the slowest stage.
     point_to_point : float
@@ -41,11 +43,12 @@ class IterationTime:
     bubble : float
         Seconds in which the pipeline fills and drains.
     data_parallel : float
-        Seconds of the all-reduce of the gradients, and of the embedding's gradients between first and last stage.
+        Seconds of two all-reduces: the gradients over the replicas, and the embedding's gradients over the first and the last stage.
     optimiser : float
         Seconds of the optimiser.
     flops : float
-        Operations of all matrix products of the step on all GPUs, with recomputed ones, as published tables count them.
+        Floating-point operations of all matrix products in one step, on all GPUs together. Recomputed products count too, as in
+        published tables.
     gpus : int
         Number of GPUs.
     """
@@ -72,7 +75,7 @@ class IterationTime:
 
     @property
     def tflops_per_gpu(self) -> float:
-        """Operations of matrix products per second and GPU, with recomputed ones, in units of 1e12 (TFLOP/s)."""
+        """Matrix-product operations per second and GPU, recomputed ones included, in units of 1e12 (TFLOP/s)."""
         return self.flops / self.gpus / self.seconds / 1e12
 
     def __repr__(self) -> str:
@@ -91,9 +94,10 @@ def predict(
 ) -> IterationTime:
     """Return the predicted time of one training iteration.
 
-    The schedule is 1F1B, or interleaved 1F1B with more than one chunk. Messages, all-reduces and computation do not overlap. The
-    slowest of the K stages is the last one, which computes the logits. M microbatches take M times its time, and filling and draining
-    the pipeline take (K-1)/v times the time of another stage.
+    The schedule is 1F1B, or interleaved 1F1B if the plan has more than one chunk. Messages, all-reduces and computation do not overlap.
+    There are K stages with v chunks each. The slowest stage is the last one, because it also computes the logits. M microbatches take
+    M times as long as one microbatch on this stage. To fill and drain the pipeline takes (K-1)/v times as long as one microbatch on any
+    other stage, plus K-1 times its messages.
 
     Parameters
     ----------
@@ -106,8 +110,8 @@ def predict(
     wire : WireFormat
         The format in which the gradients of replicas travel. Encoding them is assumed to take no time.
     efficiency : float
-        The share of peak FLOP/s that matrix products reach, apart from the memory traffic of their operands. This is the only
-        calibrated constant; see :func:`calibrate`.
+        The share of peak FLOP/s that matrix products reach. Their memory traffic is counted apart. This is the only calibrated
+        constant; see :func:`calibrate`.
     must_fit : bool
         Whether to raise if the plan does not fit in the memory of a GPU.
 
@@ -165,9 +169,9 @@ def predict(
 def ring_seconds(profile: Profile, ranks: int, together: int, nbytes: float) -> float:
     """Return the seconds of a ring all-reduce of ``nbytes`` among ``ranks``, at most ``together`` of them in one node.
 
-    Within a node, the time is the one measured on A100s; for a faster NVLink, the message size is scaled down. More ranks than were
-    measured take the time of the largest measured number. Across nodes, the slowest link determines the time: the network ports of
-    a node's ranks together, or NVLink if it is slower.
+    Within a node, the time is the time measured on A100 GPUs. For a faster NVLink, the message size is scaled down. If there are more
+    ranks than in any measurement, the time for the largest measured number of ranks is used. Across nodes, the slowest link determines
+    the time. This link is the network ports of all ranks in a node together, or NVLink if NVLink is slower.
     """
     if ranks == 1:
         return 0.0
@@ -181,7 +185,7 @@ def ring_seconds(profile: Profile, ranks: int, together: int, nbytes: float) -> 
 
 
 def network_link(profile: Profile, ports: int = 1) -> Link:
-    """Return the link to other nodes that several ``ports`` make together."""
+    """Return one link that stands for all ``ports`` between a node and other nodes."""
     return Link(NETWORK_LATENCY, NETWORK_SHARE * ports * profile.network)
 
 
@@ -189,9 +193,9 @@ def network_link(profile: Profile, ports: int = 1) -> Link:
 def message_seconds(profile: Profile, tensor: int, nbytes: float, near: bool, whole: bool) -> float:
     """Return the seconds of one message of ``nbytes`` from the ``tensor`` GPUs of a stage to the GPUs of the next stage.
 
-    Each GPU sends one part, and the receivers gather all parts over NVLink, which takes half an all-reduce (Narayanan et al., arXiv
-    2104.04473, sec. 4.1). If ``whole`` is False (sequence parallelism), each GPU needs only its part and nothing is gathered. If
-    ``near`` is True, the next stage is in the same node.
+    Each GPU sends one part of the message. Then the receivers gather all parts over NVLink, which takes half the time of an all-reduce
+    (Narayanan et al., arXiv 2104.04473, sec. 4.1). If ``whole`` is False (sequence parallelism), each GPU needs only its own part, and
+    nothing is gathered. If ``near`` is True, the next stage is in the same node.
     """
     link = Link(A100_LINKS[2].latency, profile.nvlink) if near else network_link(profile)
     gather = ring_seconds(profile, tensor, min(tensor, profile.gpus_per_node), nbytes) / 2 if whole else 0.0
@@ -199,7 +203,7 @@ def message_seconds(profile: Profile, tensor: int, nbytes: float, near: bool, wh
 
 
 def _stage_exchange_seconds(plan: Plan, profile: Profile, nbytes: float) -> float:
-    """Return the seconds in which a stage sends a microbatch's activations to the next stage and receives their gradients."""
+    """Return the seconds in which a stage sends the activations of one microbatch to the next stage and receives their gradients."""
     if plan.pipeline == 1:
         return 0.0
     near = plan.gpus <= profile.gpus_per_node
@@ -207,9 +211,11 @@ def _stage_exchange_seconds(plan: Plan, profile: Profile, nbytes: float) -> floa
 
 
 def _gradient_seconds(model: Transformer, plan: Plan, profile: Profile, wire: WireFormat) -> float:
-    """Return the seconds of the all-reduces of gradients: over the replicas, and of the embedding over first and last stage.
+    """Return the seconds that the all-reduces of gradients take.
 
-    GPUs are numbered by tensor rank first, then by replica, then by stage, so a node has as many replicas of a stage as fit in it.
+    All gradients are summed over the replicas, and the gradients of the embedding also over the first and the last stage. The number
+    of a GPU grows first with the tensor rank, then with the replica, then with the stage. So a node has as many replicas of a stage as
+    fit in it.
     """
     together = min(plan.data, max(1, profile.gpus_per_node // plan.tensor))
     replicas = ring_seconds(profile, plan.data, together, _encoded_bytes(stage_parameters(model, plan), plan.data, wire))
@@ -220,5 +226,5 @@ def _gradient_seconds(model: Transformer, plan: Plan, profile: Profile, wire: Wi
 
 
 def _encoded_bytes(numbers: float, ranks: int, wire: WireFormat) -> float:
-    """Return the bytes of this many numbers, encoded in the pieces of a ring; each piece has its own scales."""
+    """Return the bytes of this many numbers, encoded as one piece for each rank of a ring; each piece has its own scales."""
     return float(ranks * wire.nbytes(math.ceil(numbers / ranks)))

@@ -9,7 +9,8 @@ from hybridlab.hardware import Profile
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner.plan import Plan, refuse_misfit
 
-# Mixed precision with Adam: weights and gradients in 16 bits, weights, mean and variance in 32 (Rajbhandari et al., arXiv 1910.02054)
+# Bytes per parameter in mixed precision with Adam: weight and gradient in 16 bits; a copy of the weight, the mean and the variance in
+# 32 bits (Rajbhandari et al., arXiv 1910.02054)
 STATE_BYTES = 2 + 2 + 4 + 4 + 4
 MORE_STAGES, MORE_MEMORY = "more tensor or pipeline stages", "GPUs of more memory, or a smaller model"
 LOGIT_BYTES = 2 + 4  # a 16-bit logit, and an FP32 copy for the loss; the gradient of the logit overwrites the copy
@@ -25,7 +26,7 @@ class Memory(NamedTuple):
     activations : float
         Activations kept for backwards.
     working : float
-        Activations that one layer recomputes, and on the last stage the logits of one microbatch.
+        Activations that one layer recomputes. On the last stage, this also has the logits of one microbatch.
     """
 
     states: float
@@ -39,17 +40,21 @@ class Memory(NamedTuple):
 
 
 def stage_parameters(model: Transformer, plan: Plan) -> float:
-    """Return the number of parameters on one GPU of the first stage: its part of the layers and of the vocabulary, and all positions."""
+    """Return the number of parameters on one GPU of the first stage.
+
+    The GPU has its part of the layers, its part of the token embedding, and the whole position embedding.
+    """
     layers = model.layers / plan.pipeline * model.layer_parameters / plan.tensor
     return layers + (model.vocabulary / plan.tensor + model.sequence) * model.hidden
 
 
 def memory(model: Transformer, plan: Plan) -> Memory:
-    """Return the memory of the fullest GPU of a plan in bytes: a GPU of the first stage, or of the last if its logits take more.
+    """Return the bytes that the fullest GPU of a plan needs.
 
-    A parameter takes 16 bytes. The first stage holds activations as in :meth:`Transformer.activation_bytes`. The last of K stages
-    with v chunks holds the activations of K - (K-1)/v microbatches: before its first backward it runs the forwards of K microbatches
-    on v - 1 chunks and of one microbatch on its last chunk.
+    The fullest GPU is in the first stage, or in the last stage if the logits make that one larger. A parameter takes 16 bytes. The
+    first stage holds the activations that :meth:`Transformer.activation_bytes` gives. With K stages and v chunks, the last stage holds
+    the activations of K - (K-1)/v microbatches. The reason is that before its first backward it runs the forwards of K microbatches
+    on v - 1 chunks, and the forward of one microbatch on its last chunk.
 
     Parameters
     ----------
@@ -65,7 +70,7 @@ def memory(model: Transformer, plan: Plan) -> Memory:
 
     References
     ----------
-    Bytes of a parameter: Rajbhandari et al., arXiv 1910.02054.
+    The 16 bytes of a parameter are from Rajbhandari et al., arXiv 1910.02054.
 
     Examples
     --------
@@ -87,7 +92,7 @@ def memory(model: Transformer, plan: Plan) -> Memory:
 
 
 def refuse_overflow(model: Transformer, plan: Plan, profile: Profile) -> None:
-    """Raise :class:`UnsupportedSize` if a plan does not fit in the memory of a GPU; the sentence says what would fit.
+    """Raise :class:`UnsupportedSize` if a plan does not fit in the memory of a GPU; the message of the error says what would fit.
 
     >>> from hybridlab.hardware import A100_40GB
     >>> refuse_overflow(Transformer(layers=24, hidden=2304, heads=24), Plan(1, 1, 32, microbatch=16, global_batch=512), A100_40GB)
@@ -107,12 +112,12 @@ def refuse_overflow(model: Transformer, plan: Plan, profile: Profile) -> None:
 
 
 def can_fit(model: Transformer, plan: Plan, profile: Profile) -> bool:
-    """Return whether a plan fits in memory, as it is or with smaller microbatches or more recomputation."""
+    """Return whether a plan fits in memory, either unchanged or with smaller microbatches or more recomputation."""
     return any(memory(model, each).total <= profile.memory for each in (plan, *(other for _, other in _smaller_plans(plan))))
 
 
 def _smaller_plans(plan: Plan) -> Iterator[tuple[str, Plan]]:
-    """Yield plans that need less memory on the same GPUs, each with the words of its change, in the order of the time that they cost."""
+    """Yield (words, plan) for each change of a plan that can save memory on the same GPUs; changes that cost less time come first."""
     kinds = RECOMPUTE[RECOMPUTE.index(plan.recompute) :]
     sizes = [size for size in range(plan.microbatch, 0, -1) if plan.microbatch % size == 0]
     for recompute in kinds:

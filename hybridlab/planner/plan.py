@@ -10,7 +10,7 @@ from hybridlab.model import RECOMPUTE, Transformer
 
 A_MODEL = "Transformer(layers=96, hidden=12288, heads=96)"
 A_PLAN = "Plan(tensor=8, pipeline=8, data=4, microbatch=1, global_batch=512)"
-LEAST_BATCH = 512  # samples: the smallest batch of the runs that the efficiency is calibrated on
+LEAST_BATCH = 512  # samples; no run in the calibration of the efficiency has a smaller batch
 SIZES = ("tensor", "pipeline", "data", "microbatch", "global_batch", "chunks")
 
 
@@ -27,15 +27,15 @@ class Plan:
     data : int
         Replicas.
     microbatch : int
-        Samples of a microbatch.
+        Samples in one microbatch.
     global_batch : int
-        Samples of a step, over all replicas.
+        Samples in one step, in all replicas together.
     chunks : int
-        Chunks of each stage; more than 1 means interleaved 1F1B.
+        Chunks on each stage. More than 1 means interleaved 1F1B.
     recompute : str
         Which activations are recomputed in the backward: "none", "selective" (the attention's core) or "full" (the whole layer).
     sequence_parallel : bool
-        Whether the ``tensor`` GPUs also divide the operations between a layer's matrix products.
+        Whether the ``tensor`` GPUs also share the operations that run between the matrix products of a layer.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def checked_profile(profile: object) -> Profile:
 
 
 def refuse_misfit(model: Transformer, plan: Plan) -> None:
-    """Raise if the plan cannot divide the model: its layers into equal stages, or its heads among the tensor GPUs."""
+    """Raise if the layers cannot be divided into equal stages, or the heads cannot be divided among the tensor GPUs."""
     checked_model(model)
     if not isinstance(plan, Plan):
         raise HybridLabError(f"plan must be a Plan, such as {A_PLAN}, not {short_repr(plan)}", "wrong-type")
@@ -121,12 +121,12 @@ def refuse_misfit(model: Transformer, plan: Plan) -> None:
 
 
 def samples_of(gpus: int, global_batch: int | None) -> int:
-    """Return the samples of a step: ``global_batch``, or if it is None one for each GPU and at least 512."""
+    """Return the number of samples in a step: ``global_batch`` if it is given, otherwise one for each GPU and at least 512."""
     return max(gpus, LEAST_BATCH) if global_batch is None else global_batch
 
 
 def tensor_degrees(model: Transformer, profile: Profile) -> list[int]:
-    """Return the tensor degrees that divide a node and the heads, in increasing order."""
+    """Return the tensor degrees that divide both the GPUs of a node and the heads of the model, in increasing order."""
     return [count for count in divisors(profile.gpus_per_node) if not model.heads % count]
 
 

@@ -1,4 +1,4 @@
-"""The search for the fastest plan of a model on a number of GPUs, and for numbers of GPUs on which a plan fits."""
+"""The search for the fastest plan for a model on given GPUs, and for the numbers of GPUs on which some plan fits."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from hybridlab.planner.plan import LEAST_BATCH, Plan, checked_model, checked_pro
 
 
 class Found(NamedTuple):
-    """A plan that fits in memory: its predicted time in seconds, TFLOP/s per GPU, and bytes on the fullest GPU."""
+    """A plan that fits in memory, with its predicted seconds per iteration, TFLOP/s per GPU, and bytes on the fullest GPU."""
 
     plan: Plan
     seconds: float
@@ -28,9 +28,9 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """The plans of one search that fit in memory, fastest first, made by :func:`search`.
+    """The result of :func:`search`: all plans that fit in memory, fastest first.
 
-    ``len``, indexing and iteration work as on ``found``.
+    ``len``, indexing and iteration work in the same way as on the tuple ``found``.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Search:
     found : tuple of Found
         The plans that fit, fastest first.
     tried : int
-        Number of plans that were tried, with those that do not fit.
+        Number of plans that were tried. Plans that do not fit count too.
 
     Examples
     --------
@@ -87,12 +87,12 @@ class Search:
         return tuple(chosen)
 
     def to_rows(self, most: int | None = None) -> list[dict[str, Any]]:
-        """Return one dict for each plan, fastest first: the fields of the plan, seconds, TFLOP/s per GPU and memory in GB.
+        """Return one dict for each plan, fastest first, with the fields of the plan, seconds, TFLOP/s per GPU and memory in GB.
 
         Parameters
         ----------
         most : int, optional
-            The largest number of rows. By default all plans.
+            The largest number of rows. By default, there is a row for every plan.
         """
         chosen = self.found if most is None else self.found[: whole_number(most, "most")]
         return [
@@ -111,11 +111,11 @@ class Search:
 
 
 def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | None = None, *, efficiency: float = EFFICIENCY) -> Search:
-    """Return all plans of a model on a number of GPUs that fit in memory, fastest first.
+    """Return all plans with which a model fits in the memory of a given number of GPUs, fastest first.
 
-    The search tries all plans that divide layers, heads and samples evenly: every tensor degree that divides a node; every number of
-    stages, replicas and chunks; microbatches of 1, 2, 4, ... samples; every kind of recomputation; with and without sequence
-    parallelism.
+    The search tries all plans that divide layers, heads and samples evenly. It combines every tensor degree that divides the GPUs of
+    a node, every number of stages, replicas and chunks, microbatches of 1, 2, 4, ... samples, and every kind of recomputation. It tries
+    each combination with and without sequence parallelism.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
     profile : Profile
         The GPUs, their nodes and their network.
     global_batch : int, optional
-        Samples of a step. By default one for each GPU, and at least 512.
+        Samples in one step. The default is one for each GPU, and at least 512.
     efficiency : float
         As in :func:`predict`.
 
@@ -137,8 +137,8 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
     Raises
     ------
     UnsupportedSize
-        No plan divides the model and the samples (``not-divisible``), or no plan fits in memory (``too-large``). The sentence names the
-        nearest smaller and larger numbers of GPUs on which a plan exists and fits.
+        No plan divides the model and the samples (``not-divisible``), or no plan fits in memory (``too-large``). The message names the
+        nearest smaller and the nearest larger number of GPUs on which a plan exists and fits.
 
     Examples
     --------
@@ -197,11 +197,11 @@ def _plans_of_degrees(model: Transformer, tensor: int, pipeline: int, data: int,
 
 
 def other_gpus(model: Transformer, gpus: int, profile: Profile, global_batch: int | None) -> str:
-    """Return what to try if no plan fits on ``gpus``: the nearest smaller and larger numbers of GPUs on which one does.
+    """Return advice for a model that has no plan on ``gpus`` GPUs: the nearest smaller and larger numbers of GPUs on which one fits.
 
-    If no number of GPUs is enough, the advice is GPUs of more memory. With given tensor and pipeline degrees, a plan needs the least
-    memory with microbatches of one sample, and more replicas never need more memory, because each has fewer samples. So one test
-    decides whether fewer GPUs are enough, and a bisection finds how many more are needed.
+    If no number of GPUs is enough, the advice is to take GPUs with more memory. For given tensor and pipeline degrees, a plan needs
+    the least memory with microbatches of one sample. More replicas never need more memory on a GPU, because each replica has fewer
+    samples. So one test decides whether a smaller number of GPUs is enough, and a bisection finds the nearest larger number.
 
     >>> from hybridlab.hardware import H100
     >>> llama = Transformer(layers=126, hidden=16384, heads=128, vocabulary=128256, sequence=8192)
@@ -232,7 +232,8 @@ def other_gpus(model: Transformer, gpus: int, profile: Profile, global_batch: in
 def _replica_counts(replica_gpus: int, gpus: int, global_batch: int | None) -> list[int]:
     """Return numbers of replicas that share the samples evenly, in increasing order; a replica has ``replica_gpus`` GPUs.
 
-    If the batch grows with the number of GPUs, all numbers share it evenly, and only those nearest to ``gpus`` are returned.
+    If ``global_batch`` is None, a batch of more than 512 samples grows with the number of GPUs and every number of replicas shares it
+    evenly. Of these numbers, only the smallest one and the two next to ``gpus`` are returned.
     """
     if global_batch is not None:
         return divisors(global_batch)

@@ -1,7 +1,8 @@
-"""Static figures: one or several timelines, curves, a sweep, named points, plans of a search, bars divided into parts.
+"""Functions that draw static figures of timelines, curves, sweeps, named points, plans of a search, and bars divided into parts.
 
-Every function returns a :class:`Picture`, a matplotlib Figure that a notebook shows by itself and that ``savefig`` writes. Its
-``alt_text`` says what it shows. Nothing is printed, and no setting of matplotlib is changed.
+Every function returns a :class:`Picture`. This is a matplotlib Figure: a notebook shows it as the value of a cell, and its method
+``savefig`` writes it to a file. Its ``alt_text`` says in words what the figure shows. No function prints anything or changes a setting
+of matplotlib.
 """
 
 from hybridlab.plot.charts import lines, stacks

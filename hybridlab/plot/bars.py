@@ -1,4 +1,4 @@
-"""Operations of a timeline as bars, and its spans: messages, hops of rings and optimisers."""
+"""Draws the operations of a timeline as bars, and also its spans, which are messages, hops of rings and optimisers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +16,10 @@ from hybridlab.timeline import Timeline
 from hybridlab.timeline.spans import SPAN_KINDS
 
 IDLE: dict[str, Any] = {"facecolor": "#F8F9FA", "edgecolor": "#B4BBC4", "linewidth": 0.0, "hatch": "/////"}
-SMALLEST = 6.0  # points of a microbatch's number
-DRAWN_SPANS = ("optimiser", "reduce-scatter", "all-gather", "send", "receive")  # in this order, one over the other
+SMALLEST = 6.0  # the smallest size of a microbatch's number, in points
+DRAWN_SPANS = ("optimiser", "reduce-scatter", "all-gather", "send", "receive")  # drawn in this order, so later kinds cover earlier ones
 SPAN_WORDS = {"send": "message sent", "receive": "message received"}
-HOLLOW = ("receive", "all-gather")  # distinguishes them from "send" and "reduce-scatter" without colour
+HOLLOW = ("receive", "all-gather")  # drawn hollow, so that they differ from "send" and "reduce-scatter" without colour
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Bars:
     ----------
     kind : str
     start, end : array of float, shape (operations,)
-        Times from the first start on.
+        Times since the first start.
     top, height : array of float, shape (operations,)
         Inches from the top of the panel.
     colours : array of str, shape (operations,)
@@ -46,7 +46,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Numbers:
-    """How numbers of microbatches are written into bars.
+    """How the number of its microbatch is written into each bar.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def draw_idle(axes: Axes, start: Floats, end: Floats, top: Floats, height: float
 
 
 def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
-    """Return the operations of a timeline, kind by kind; the rows of devices are ``pitch`` inches apart."""
+    """Return the bars of a timeline, one :class:`Bars` for each kind of operation; the rows of devices are ``pitch`` inches apart."""
     schedule, first = timeline.schedule, origin(timeline)
     shades = schedule.copies * schedule.chunks
     colours = np.array([[shade_colour(kind, shade, shades) for shade in range(shades)] for kind in KINDS])
@@ -91,13 +91,14 @@ def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
 
 
 def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
-    """Draw operations of one kind, with a mark that distinguishes the kinds without colour; a unit of x is ``points`` long.
+    """Draw operations of one kind, with a mark that tells the kind without colour; one unit of x is ``points`` points long.
 
-    The mark is a line near the bottom for B, a dotted line for I and a line near the top for W; F has none.
+    The mark is a solid line near the bottom for B, a dotted line near the bottom for I, and a solid line near the top for W. F has no
+    mark.
     """
     wide = (bars.end - bars.start) * points
     narrowest = float(wide[wide > 0].min(initial=72.0))
-    edges = np.where(wide > 0, "#FFFFFF", bars.colours)  # an operation without duration is a stroke in its own colour
+    edges = np.where(wide > 0, "#FFFFFF", bars.colours)  # an operation without duration is drawn as a line in its own colour
     style: dict[str, Any] = {"facecolors": bars.colours, "edgecolors": edges, "linewidths": min(0.9, 0.2 * narrowest)}
     body = PolyCollection(list(_corners(bars.start, bars.end, bars.top, bars.height)), gid=f"operations {bars.kind}", **style)
     axes.add_collection(body, autolim=False)
@@ -115,9 +116,10 @@ def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
 
 
 def numbers_for(timeline: Timeline, height: float, inches: float) -> Numbers:
-    """Return the largest writing that fits into the most bars; a unit of time is ``inches`` long.
+    """Return the style in which the most bars get a number; a unit of time is ``inches`` inches long.
 
-    Either all operations of one kind on one device get their number, or none of them. Overlapped pairs are groups of their own.
+    If several styles give the same count, a style with the letter of the kind is preferred, then a larger one. Either all operations of
+    one kind on one device get their number, or none of them. The operations in overlapped pairs are separate groups.
     """
     schedule = timeline.schedule
     wide = (timeline.end - timeline.start) * inches
@@ -152,7 +154,7 @@ def write_numbers(axes: Axes, timeline: Timeline, numbers: Numbers, pitch: float
 
 
 def span_kinds_in(timeline: Timeline) -> list[str]:
-    """Return the kinds of spans to draw: all that the timeline has, without an optimiser that takes no time."""
+    """Return the kinds of spans to draw, which are all kinds in the timeline except an optimiser that takes no time."""
     spans = timeline.spans
     if spans is None:
         return []
@@ -163,18 +165,18 @@ def span_kinds_in(timeline: Timeline) -> list[str]:
 
 
 def lane_for(timeline: Timeline, bar: float) -> float:
-    """Return the inches that messages and hops need below a bar of ``bar`` inches: twice as many where they overlap in time."""
+    """Return the height in inches for messages and hops below a bar of ``bar`` inches; it doubles if rings overlap messages in time."""
     if not set(span_kinds_in(timeline)) - {"optimiser"}:
         return 0.0
     return bar if _rings_overlap_messages(timeline) else bar / 2
 
 
 def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: float, points: float) -> None:
-    """Draw the spans of a timeline; the rows of devices are ``pitch`` inches apart, and a unit of x is ``points`` long.
+    """Draw the spans of a timeline; the rows of devices are ``pitch`` inches apart, and one unit of x is ``points`` points long.
 
-    The ``lane`` below the ``bar`` of operations holds messages, sent ones above received ones, and hops. Hops have the same place as
-    messages, or a place below them where both overlap in time. The optimiser is drawn among the operations. A span without duration
-    is a stroke.
+    Messages and hops are drawn in a lane of ``lane`` inches below the operations, which take ``bar`` inches. Sent messages are above
+    received messages. Hops are at the same height as messages, or below them if rings and messages overlap in time. The optimiser is
+    drawn in the row of the operations. A span without duration is drawn as a line.
     """
     below, strip = bar + 0.02, lane - 0.03
     if _rings_overlap_messages(timeline):
@@ -188,7 +190,7 @@ def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: f
 
 
 def draw_spans_of_kind(axes: Axes, kind: str, start: Floats, end: Floats, top: Floats, height: float, points: float) -> None:
-    """Draw spans of one kind in lanes of ``height`` inches that begin at ``top``; a unit of x is ``points`` long."""
+    """Draw spans of one kind with their upper edge at ``top`` and ``height`` inches high; one unit of x is ``points`` points long."""
     colour = SPAN_COLOURS.get(kind, MUTED)
     wide = (end - start) * points
     line = min(0.9, 0.2 * float(wide[wide > 0].min(initial=72.0)))
@@ -215,7 +217,10 @@ def _corners(start: Floats, end: Floats, top: Floats, height: float | Floats) ->
 
 
 def _tops_and_heights(schedule: Operations, pitch: float, height: float) -> tuple[Floats, Floats]:
-    """Return the top and the height of every operation in inches; an overlapped pair shares a bar, the forward in its upper half."""
+    """Return the top and the height of every operation in inches.
+
+    The two operations of an overlapped pair share one bar, and the forward takes the upper half.
+    """
     tops: Floats = schedule.device.astype(np.float64) * pitch
     heights: Floats = np.full(tops.size, height)
     heights[schedule.pairs] /= 2
@@ -225,12 +230,12 @@ def _tops_and_heights(schedule: Operations, pitch: float, height: float) -> tupl
 
 
 def _largest(height: float) -> float:
-    """Return the size in points of the largest writing in a bar of ``height`` inches."""
+    """Return the largest size of text, in points, for a bar of ``height`` inches."""
     return max(min(8.5, 35 * height), SMALLEST)
 
 
 def _rings_overlap_messages(timeline: Timeline) -> bool:
-    """Return whether a ring starts on some device before the last message of the device has ended."""
+    """Return whether, on some device, a ring starts before the last message of this device has ended."""
     if timeline.spans is None:
         return False
     hops, messages = timeline.spans.of("reduce-scatter", "all-gather"), timeline.spans.of("send", "receive")

@@ -1,4 +1,4 @@
-"""Charts of numbers by name: curves, and bars divided into parts."""
+"""Charts of named numbers, drawn as curves or as bars that are divided into parts."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from hybridlab.plot.picture import FONT, MARGIN, MUTED, RULE, WIDTH, Picture, nu
 
 MOST_CURVES, MOST_BARS = 6, 16
 LARGEST = 1e100  # larger than any time in practice
-LEFT, RIGHT, HEIGHT = 0.62, 0.2, 2.4  # inches beside and of the axes of curves
+LEFT, RIGHT, HEIGHT = 0.62, 0.2, 2.4  # inches left and right of the axes of curves, and the height of the axes
 LINE = 0.25  # inches that a line of the title or the legend takes
 BAR_RIGHT, BAR_PITCH, BAR, PART_SIZE = 0.62, 0.36, 0.24, 8.5  # inches on the right of bars, between bars, of a bar; points
 
@@ -29,12 +29,12 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     Parameters
     ----------
     x : array of float, shape (values,)
-        Growing values. If each is the same multiple of the one before, such as 1, 2, 4, 8, they are spaced evenly.
+        Growing values. Four or more values that grow by a constant factor, such as 1, 2, 4, 8, are drawn at equal distances.
     series : mapping of str to array of float, shape (values,)
         One to six curves by name.
     x_label, y_label, title : str
     log_y : bool
-        Whether the vertical axis is logarithmic; then the curves must be above zero.
+        Whether the vertical axis is logarithmic. On a logarithmic axis, all values must be above zero.
 
     Raises
     ------
@@ -67,20 +67,21 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
 
 
 def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = "") -> Picture:
-    """Return a figure of bars, one below the other on one scale, each divided into its parts.
+    """Return a figure of bars, one below the other on one scale, where each bar is divided into its parts.
 
-    The sum is written at the end of a bar. The number of a part is written in the part if there is room, to three digits.
+    The sum of its parts is written at the end of each bar. The value of a part is written in the part if there is room. All these
+    numbers have three digits.
 
     Parameters
     ----------
     bars : mapping of str to mapping of str to float
-        One to 16 bars by name. Each has the same one to seven parts by name, none below zero.
+        One to 16 bars by name. All bars have the same one to seven parts, by name, and no part is below zero.
     x_label, title : str
 
     Raises
     ------
     HybridLabError
-        For more bars or parts, for parts that differ from bar to bar, and for parts that are not numbers from 0 to 1e100.
+        For too many bars or parts, for bars whose parts have different names, and for parts that are not numbers from 0 to 1e100.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = 
 
 
 def curve_style(place: int) -> dict[str, Any]:
-    """Return the style of curve number ``place`` as matplotlib takes it."""
+    """Return the style of curve number ``place``, as keyword arguments of matplotlib."""
     style = line_style(place)
     hollow = {"markerfacecolor": "white", "markeredgewidth": 1.4} if style.hollow else {}
     dash = {"color": style.colour, "linestyle": (0, style.dash) if style.dash else "-", "linewidth": style.width}
@@ -156,7 +157,7 @@ def legend_rows(names: list[str]) -> int:
 
 
 def dress(axes: Axes) -> None:
-    """Give axes the look of all charts: a line below, a faint horizontal grid, small muted numbers."""
+    """Give axes the look that all charts share, with a line below, a faint horizontal grid and small grey numbers."""
     axes.tick_params(labelsize=8.5, labelcolor=MUTED, labelfontfamily=FONT, color=RULE, length=3)
     axes.grid(True, axis="y", color=RULE, linewidth=0.7, linestyle="-")
     axes.grid(False, axis="x")
@@ -170,9 +171,10 @@ def _places_of_curve_names(names: list[str]) -> list[tuple[float, int]]:
 
 
 def _places_in_rows(names: list[str], sample: float, gap: float, right: float) -> list[tuple[float, int]]:
-    """Return the left end in inches and the row of each name: as many in a row as there is room for.
+    """Return the left end in inches and the row of each name in a legend; a row takes as many names as fit.
 
-    A name needs ``sample`` inches for its sample; ``gap`` inches separate two names, and ``right`` inches stay free at the end of a row.
+    Each name has a sample of its style, which takes ``sample`` inches. ``gap`` inches separate two names, and ``right`` inches stay free
+    at the end of a row.
     """
     places: list[tuple[float, int]] = []
     x, row = MARGIN, 0
@@ -186,7 +188,7 @@ def _places_in_rows(names: list[str], sample: float, gap: float, right: float) -
 
 
 def _set_scales(axes: Axes, places: Floats, values: Floats, log_y: bool) -> None:
-    """Set ranges and ticks: y from 0 if no value is negative, x in even steps if it grows by a constant factor."""
+    """Set ranges and ticks; y begins at 0 if no value is negative, and x is logarithmic if it grows by a constant factor."""
     if values.min() >= 0 and not log_y:
         axes.set_ylim(0, 1.08 * values.max() or 1.0)
     if places.size > 3 and places[0] > 0 and _evenly_spaced(np.log(places)):
@@ -208,20 +210,20 @@ def _set_scales(axes: Axes, places: Floats, values: Floats, log_y: bool) -> None
 
 
 def _evenly_spaced(places: Floats) -> bool:
-    """Return whether growing values have equal steps."""
+    """Return whether the steps between growing values are equal."""
     steps = np.diff(places)
     return not steps.size or bool(np.ptp(steps) < 1e-6 * steps.max())
 
 
 def _curves_text(title: str, labels: tuple[str, str], places: Floats, curves: dict[str, Floats]) -> str:
-    """Return what a figure of curves shows."""
+    """Return in words what a figure of curves shows."""
     about = f"{labels[1]} against {labels[0]} from {number(places[0])} to {number(places[-1])}."
     facts = [f"{name}: from {number(values[0])} to {number(values[-1])}." for name, values in curves.items()]
     return " ".join([*([f"{title}:"] if title else []), about, *facts])
 
 
 def _bars_text(title: str, x_label: str, parts_of: dict[str, dict[str, float]], sums: dict[str, float]) -> str:
-    """Return what a figure of bars shows."""
+    """Return in words what a figure of bars shows."""
     facts = [
         f"{name}: {_three_digits(sums[name])}, of which {', '.join(f'{part} {_three_digits(value)}' for part, value in parts.items())}."
         for name, parts in parts_of.items()
@@ -234,7 +236,7 @@ def _three_digits(value: float) -> str:
 
 
 def _checked_curves(x: Any, series: Mapping[str, Any]) -> tuple[Floats, dict[str, Floats]]:
-    """Return the values as arrays, or refuse values without a curve."""
+    """Return the values of x and of every curve as arrays, or refuse values that make no curve."""
     places = _checked_values(x, "x")
     if not (np.diff(places) > 0).all():
         raise HybridLabError(f"x must grow from value to value, not {short_repr(x)}", "not-growing")
@@ -251,7 +253,7 @@ def _checked_curves(x: Any, series: Mapping[str, Any]) -> tuple[Floats, dict[str
 
 
 def _checked_values(given: Any, name: str) -> Floats:
-    """Return a row of finite numbers as an array, or refuse it."""
+    """Return a list of finite numbers as an array, or refuse it."""
     values = numbers(given, name)
     if values.ndim != 1 or not (np.abs(values) < LARGEST).all():
         code = "wrong-shape" if values.ndim != 1 else "too-large" if np.isfinite(values).all() else "not-finite"
@@ -289,7 +291,7 @@ def _checked_bars(bars: Any) -> dict[str, dict[str, float]]:
 
 
 def code_of_mapping(given: object) -> str:
-    """Return the error code of a refused mapping: it is not a mapping, it is empty, or it has too many entries."""
+    """Return the error code for a refused argument that is not a mapping, is empty, or has too many entries."""
     if not isinstance(given, Mapping):
         return "wrong-type"
     return "too-large" if given else "empty"

@@ -1,4 +1,4 @@
-"""Figures of timelines, one or several on one time axis, and what they show in words."""
+"""Figures of one timeline, or of several timelines on one time axis, each with a text that says what it shows."""
 
 import textwrap
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ from hybridlab.step.replicas import Replicated
 from hybridlab.timeline import Timeline
 
 MOST_DEVICES = 64  # rows of one figure
-MOST_OPS = 1000  # on one device: a figure hardly has more pixels
-MOST_LISTED = 16  # values that a sentence lists
+MOST_OPS = 1000  # the most operations on one device; a figure hardly has more pixels
+MOST_LISTED = 16  # the most values that a sentence lists
 UNIT_ARGUMENT_REMOVED = "the unit is set in the costs of the timeline, as in Costs(..., unit='ms')"
 BETWEEN = 0.16  # inches from one timeline to the title of the next
 LINE, TITLE_LINE = 0.19, 0.26  # inches that a line of text takes
@@ -32,25 +32,26 @@ def timeline(
     end: float | None = None,
     peak: float | None = None,
 ) -> Picture:
-    """Return a figure of one timeline: a row a device, operations coloured by kind, idle time hatched.
+    """Return a figure of one timeline, with one row for each device, a colour for each kind of operation, and hatched idle time.
 
-    The number in a bar is its microbatch. Time starts at the first start, in the timeline's unit. If the timeline has spans, as in a
-    hybrid step, a lane below the bars shows them: sent messages above received ones, and hops of rings. The optimiser is drawn
-    among the operations.
+    The number in a bar is the number of its microbatch. The time axis begins at the first start and has the timeline's unit. The
+    timeline of a hybrid step also has spans. A lane below the bars shows messages, sent ones above received ones, and the hops of rings.
+    The optimiser is drawn in the row of the operations.
 
     Parameters
     ----------
     timeline : Timeline
         One setting.
     title : str, optional
-        None takes the schedule's name and sizes.
+        The title. None means the name and the sizes of the schedule.
     activations : bool
-        Whether a strip below each row shows the activations that the device holds, in microbatches of the whole device. All strips
-        have one scale, and a dot marks where the peak is first reached.
+        Whether a strip below each row shows how many activations the device holds. They are counted in microbatches; 1 means the
+        activations of one microbatch for all layers of the device. All strips have one scale, and a dot marks where the peak is first
+        reached.
     end : float, optional
-        End of the time axis. None takes the end of the timeline. Figures with the same ``end`` and ``peak`` have the same scales.
+        End of the time axis. None means the end of the timeline. Figures with the same ``end`` and ``peak`` have the same scales.
     peak : float, optional
-        Activations that fill a strip. None takes the largest peak of a device.
+        The number of activations that fills the height of a strip. None means the largest peak of any device.
 
     Raises
     ------
@@ -75,12 +76,13 @@ def timeline(
 def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, activations: bool = True) -> Picture:
     """Return a figure of several timelines, one below the other on one time axis.
 
-    A solid line marks the end of each timeline. A dashed line continues it through the timelines below, so that ends can be compared.
+    A solid line marks the end of each timeline. A dashed line at the same time runs through the timelines below, so a reader can compare
+    the ends.
 
     Parameters
     ----------
     timelines : mapping of str to Timeline
-        Timelines by their titles, with at most 64 devices in all and one unit of time.
+        Timelines by their titles. They have at most 64 devices together, and all have the same unit of time.
     title : str, optional
         Title of the figure.
     activations : bool
@@ -124,7 +126,7 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, acti
 
 @removed_arguments(unit=UNIT_ARGUMENT_REMOVED)
 def alt_text(timeline: Timeline) -> str:
-    """Return what the figure of a timeline shows, with its numbers, for readers who cannot see it.
+    """Return in words and numbers what the figure of a timeline shows, for readers who cannot see it.
 
     Parameters
     ----------
@@ -191,7 +193,7 @@ def _draw_timelines(timelines: Mapping[str, Timeline], title: str, frame: Frame,
 
 
 def _head(title: str, results: str) -> list[list[tuple[float, str, dict[str, Any]]]]:
-    """Return the texts above a timeline, line by line: the title, and the results on its right or on a line of their own."""
+    """Return the lines of text above a timeline, which are its title and its results; results too long for the title get a new line."""
     bold = {"size": 10.5, "weight": "bold"}
     lines = [[(MARGIN, line, bold)] for line in textwrap.wrap(title, 66)] or [[]]
     last = lines[-1][0][1] if lines[-1] else ""
@@ -209,7 +211,7 @@ def _schedule_title(timeline: Timeline) -> str:
 
 
 def _sizes_text(timeline: Timeline) -> str:
-    """Return the numbers of devices and microbatches, and of chunks and copies of the weights if there are several."""
+    """Return the numbers of devices and microbatches in words; numbers of chunks and of copies of the weights follow if above 1."""
     schedule = timeline.schedule
     sizes = [counted(schedule.devices, "device"), counted(schedule.microbatches, "microbatch")]
     if isinstance(schedule, Replicated):
@@ -222,18 +224,18 @@ def _sizes_text(timeline: Timeline) -> str:
 
 
 def _results_text(timeline: Timeline) -> str:
-    """Return makespan and bubble ratio."""
+    """Return the makespan and the bubble ratio in words."""
     return f"makespan {number(timeline.makespan)}{after_a_number(timeline.unit)}, bubble ratio {timeline.bubble_ratio:.3f}"
 
 
 def _comparison_text(timelines: Mapping[str, Timeline]) -> str:
-    """Return what a figure of several timelines shows."""
+    """Return in words what a figure of several timelines shows."""
     facts = (f"{title} ({_sizes_text(each)}): {_facts_text(each)}." for title, each in timelines.items())
     return f"{counted(len(timelines), 'timeline')} on one time axis. {' '.join(facts)}"
 
 
 def _facts_text(timeline: Timeline) -> str:
-    """Return results and peaks and, where a timeline has them, copies of the weights, overlapped pairs and spans."""
+    """Return results and peaks in words; copies of the weights, overlapped pairs and spans follow if the timeline has them."""
     facts = f"{_results_text(timeline)}, {_peaks_text(timeline)}{_copies_text(timeline)}"
     if timeline.schedule.pairs.size:
         facts += f"; a forward and a backward run at the same time in {counted(timeline.schedule.pairs.size, 'overlapped pair')}"
@@ -252,7 +254,7 @@ def _facts_text(timeline: Timeline) -> str:
 
 
 def _copies_text(timeline: Timeline) -> str:
-    """Return how many microbatches run through each copy of the weights, and from which device on; nothing for one copy."""
+    """Return in words how many microbatches run through each copy of the weights, and on which device they enter; empty for one copy."""
     schedule = timeline.schedule
     if schedule.copies == 1:
         return ""
@@ -262,7 +264,7 @@ def _copies_text(timeline: Timeline) -> str:
 
 
 def _peaks_text(timeline: Timeline) -> str:
-    """Return the peak activations of every device, or only the lowest and the highest if there are many devices."""
+    """Return the peak activations of every device in words, or only the lowest and the highest peak if there are many devices."""
     peaks = timeline.peak_activations
     if (peaks == peaks[0]).all():
         return f"peak activations, in microbatches: {number(peaks[0])}{' on every device' if peaks.size > 1 else ''}"

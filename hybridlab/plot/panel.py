@@ -1,4 +1,4 @@
-"""The parts of a figure of timelines: the rows of devices on their axes, the time axis and the legend."""
+"""Draws the parts of a figure of timelines, which are the rows of devices, the time axis and the legend."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,19 +34,19 @@ from hybridlab.step.replicas import Replicated
 from hybridlab.timeline import Timeline
 from hybridlab.timeline.spans import SPAN_KINDS
 
-LEFT, RIGHT = 0.76, 0.14  # inches beside the time axis: names of the devices, half a number
+LEFT, RIGHT = 0.76, 0.14  # inches left of the time axis for the names of devices, and right of it for half a number
 AXIS = WIDTH - LEFT - RIGHT
-PAIR_HEIGHT = 1.35  # height of a bar with room for an overlapped pair, relative to one operation
+PAIR_HEIGHT = 1.35  # height of a bar with room for an overlapped pair, divided by the height of a normal bar
 ACTIVATION_FILL, ACTIVATION_LINE = "#C4CAD1", "#59636E"
 SIZE = 8.5  # points of the texts on the axis and in the legend
 LEGEND_LINE = 0.25  # inches from one line of the legend to the next
-SAMPLE = 0.22, 0.17  # inches
-GAP = 0.15  # inches between two entries
+SAMPLE = 0.22, 0.17  # width and height of a sample in the legend, inches
+GAP = 0.15  # inches between two entries of the legend
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Measures that the panels of a figure share.
+    """Sizes that all timelines in a figure share.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Frame:
     gap : float
         Space between two devices, inches.
     most : float
-        Activations that fill a strip.
+        The number of activations that fills the height of a strip.
     """
 
     span: float
@@ -82,21 +82,22 @@ class Frame:
 
 
 class Entry(NamedTuple):
-    """One entry of the legend: its words, and a function that draws its sample at x, y inches."""
+    """One entry of the legend, with its words and a function that draws its sample at x, y inches; None means no sample."""
 
     words: str
     paint: Callable[[Axes, float, float], None] | None
 
     @property
     def width(self) -> float:
-        """Inches, with the space to the next entry."""
+        """The width of the entry in inches, with the space to the next entry."""
         return text_width(self.words, SIZE) + GAP + (SAMPLE[0] + 0.06 if self.paint else 0)
 
 
 def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None, peak: Any = None) -> Frame:
-    """Return a frame with room for all timelines; with more devices their rows are lower.
+    """Return a frame with room for all timelines; the more devices there are, the lower is each row.
 
-    ``end`` is the end of the time axis and ``peak`` the activations that fill a strip. None takes the least that the timelines need.
+    ``end`` is the end of the time axis, and ``peak`` is the number of activations that fills a strip. None means the smallest value that
+    is enough for all timelines.
     """
     longest = max(timeline.makespan for timeline in timelines)
     devices = sum(timeline.schedule.devices for timeline in timelines)
@@ -110,9 +111,9 @@ def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None,
 
 
 def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ticks: list[float], makespans_above: Sequence[float]) -> None:
-    """Add a timeline ``top`` inches below the figure's edge; x is time from the first start on.
+    """Draw a timeline ``top`` inches below the upper edge of the figure; x is the time since the first start.
 
-    A solid line marks the makespan, and dashed lines mark the makespans of the timelines above.
+    A solid line marks the makespan of this timeline. Dashed lines mark the makespans of the timelines above it.
     """
     height = frame.height(timeline)
     axes = sheet(figure, LEFT, top, AXIS, height, frame.span)
@@ -136,7 +137,7 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
 
 
 def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
-    """Return times from the first start on, and the activations that the device holds from each time to the next.
+    """Return times since the first start, and the number of activations that the device holds from each time to the next.
 
     >>> from hybridlab import Costs, build, simulate
     >>> times, held = activation_curve(simulate(build("gpipe", 1, 2), Costs(forward=1, backward=2)), device=0)
@@ -147,15 +148,15 @@ def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
     rows = np.flatnonzero((schedule.device == device) & (schedule.kind != I))
     takes = schedule.kind[rows] == F
     when = np.where(takes, timeline.start[rows], timeline.end[rows]) - origin(timeline)
-    when = np.maximum.accumulate(when)  # measured operations can overlap: then their order decides
+    when = np.maximum.accumulate(when)  # measured operations can overlap; then the order in the schedule counts
     held = timeline.activations[rows] - ~takes / schedule.chunks
-    refilled = (np.diff(when) == 0) & (np.diff(held) > 0)  # one activation freed and another taken at the same time
+    refilled = (np.diff(when) == 0) & (np.diff(held) > 0)  # one activation is freed and another one is taken at the same time
     kept = np.append(~refilled, True)
     return np.concatenate([[0.0], when[kept], [timeline.makespan]]), np.concatenate([[0.0], held[kept], [0.0]])
 
 
 def ticks_for(span: float) -> list[float]:
-    """Return round times from 0 to ``span``, with enough space between them for their numbers.
+    """Return round times from 0 to ``span``, so far apart that there is room to write their numbers.
 
     >>> ticks_for(33)
     [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0]
@@ -167,7 +168,7 @@ def ticks_for(span: float) -> list[float]:
 
 
 def draw_axis(axes: Axes, y: float, frame: Frame, ticks: list[float], makespans: list[float], unit: str | None) -> None:
-    """Write the numbers of the time axis: every makespan in bold, and the ticks that do not touch them."""
+    """Write the numbers of the time axis, first the makespans in bold, then the ticks; a number that has no room is left out."""
     write(axes, LEFT - 0.14, y, f"time, {unit}" if unit else "time", size=SIZE, color=MUTED, ha="right")
     taken: list[tuple[float, float]] = []
     bold = [(end, {"weight": "bold"}) for end in sorted(set(makespans), reverse=True)]
@@ -180,7 +181,7 @@ def draw_axis(axes: Axes, y: float, frame: Frame, ticks: list[float], makespans:
 
 
 def legend_lines(timelines: Sequence[Timeline], activations: bool, numbered: bool) -> list[list[Entry]]:
-    """Return the entries of the legend, line by line; ``numbered`` says whether all bars have a number."""
+    """Return the lines of the legend, each a list of entries; ``numbered`` says whether all bars have a number."""
     present = sorted({int(code) for timeline in timelines for code in np.unique(timeline.schedule.kind)})
     spans = {kind for timeline in timelines for kind in span_kinds_in(timeline)}
     entries = [Entry(KINDS[code].words, _operation_sample(KINDS[code].value)) for code in present]
@@ -208,7 +209,7 @@ def legend_lines(timelines: Sequence[Timeline], activations: bool, numbered: boo
 
 
 def draw_legend(axes: Axes, top: float, lines: list[list[Entry]]) -> None:
-    """Draw the lines of the legend; the first one is ``top`` inches below the figure's edge."""
+    """Draw the lines of the legend; the first line is ``top`` inches below the upper edge of the figure."""
     left = LEFT if max(map(_width_of_line, lines)) < WIDTH - LEFT - MARGIN else MARGIN
     for line in lines:
         x = left
@@ -224,11 +225,11 @@ def draw_legend(axes: Axes, top: float, lines: list[list[Entry]]) -> None:
 
 
 def _at_least(needed: float, given: Any, name: str, what: str) -> float:
-    """Return ``given``, or ``needed`` for None; raise unless it is one number of at least ``needed``."""
+    """Return ``given``, or ``needed`` if it is None; raise if ``given`` is not a single number or is less than ``needed``."""
     if given is None:
         return needed
     space = times(given, name)
-    if space.ndim or space < needed * (1 - 1e-9):  # a makespan rounded as it is printed is accepted
+    if space.ndim or space < needed * (1 - 1e-9):  # accepts a makespan that was rounded for printing
         raise HybridLabError(
             f"{name} must be one number, at least {what}, {number(needed)}, not {short_repr(given)}",
             "wrong-shape" if space.ndim else "too-small",
@@ -269,7 +270,7 @@ def _width_of_line(line: list[Entry]) -> float:
 
 
 def _first_devices_text(first_devices: set[tuple[int, ...]]) -> str:
-    """Return on which device microbatches enter each copy, if that is the same in all timelines and there are few copies."""
+    """Return the devices on which microbatches enter each copy; if timelines differ or have many copies, return "first, second"."""
     devices = next(iter(first_devices))
     if len(first_devices) > 1 or len(devices) > 3:
         return "first, second"

@@ -1,4 +1,4 @@
-"""What all figures share: the matplotlib Figure that a notebook shows, with its alternative text; measures, texts and numbers."""
+"""What all figures share: a class of matplotlib Figures with alternative text, sizes, and functions that write texts and numbers."""
 
 from functools import lru_cache
 from io import BytesIO
@@ -10,16 +10,16 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from PIL import Image
 
-WIDTH = 7.2  # inches; in a column of 720 pixels a point of text takes 1.4 pixels
+WIDTH = 7.2  # inches; if a page shows it 720 pixels wide, one point of text takes 1.4 pixels
 MARGIN = 0.08
-DPI = 160  # the notebook shows the picture at 100 dots per inch, so that it is sharp on fine screens
-COLOURS = 64  # of a stored picture: a third of the bytes of true colour, without a visible difference
+DPI = 160  # more than the 100 dots per inch at which a notebook shows it, so it is sharp on screens with small pixels
+COLOURS = 64  # number of colours in a stored picture; it looks the same as in true colour and takes a third of the bytes
 FONT = "DejaVu Sans"  # comes with matplotlib, so that a figure is the same on every machine
 INK, MUTED, RULE = "#1F2328", "#59636E", "#D8DEE4"
 
 
 class Picture(Figure):
-    """A matplotlib Figure that a notebook shows by itself.
+    """A matplotlib Figure that a notebook shows without a call of ``show``.
 
     Parameters
     ----------
@@ -59,7 +59,10 @@ def sheet(figure: Picture, left: float, top: float, width: float, height: float,
 
 
 def rectangle(figure: Picture, left: float, top: float, width: float, height: float) -> tuple[float, float, float, float]:
-    """Return matplotlib's left, bottom, width and height, as shares of the figure, of a rectangle in inches from the upper left corner."""
+    """Return left, bottom, width and height of a rectangle as shares of the figure, as matplotlib takes them.
+
+    The arguments are in inches, and ``left`` and ``top`` count from the upper left corner of the figure.
+    """
     whole = figure.get_figheight()
     return left / WIDTH, 1 - (top + height) / whole, width / WIDTH, height / whole
 
@@ -78,13 +81,14 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
     True
     """
     font = FontProperties(family=FONT, weight="bold" if bold else "normal")
-    # measured at one size, so that widths grow exactly with the size, and between two bars, so that spaces at the ends count
+    # The text is measured at one size, so that widths grow exactly with the size. It stands between two "|", so that spaces at its
+    # ends count.
     with_bars, bars = (TextPath((0, 0), each, size=100, prop=font).get_extents().width for each in (f"|{text}|", "||"))
     return float(with_bars - bars) / 100 * size / 72
 
 
 def number(value: float) -> str:
-    """Return a number as figures write it: with up to six significant digits.
+    """Return a number as text with up to six significant digits, as in all figures.
 
     >>> number(33.0), number(0.1 + 0.2)
     ('33', '0.3')
@@ -93,5 +97,5 @@ def number(value: float) -> str:
 
 
 def after_a_number(unit: str | None) -> str:
-    """Return the unit of time as written after a number: a space and its name; nothing for plain slots."""
+    """Return the text that follows a number of time units: a space and the unit, or nothing if there is no unit."""
     return f" {unit}" if unit else ""

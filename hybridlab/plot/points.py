@@ -1,4 +1,7 @@
-"""Points in a plane: named things by two quantities, or the plans of a search by time and memory. Unbeaten points are marked."""
+"""Figures of points: named points by two quantities, or the plans of a search by memory and time.
+
+A point is marked if no other point beats it.
+"""
 
 import textwrap
 from collections.abc import Mapping
@@ -17,10 +20,11 @@ from hybridlab.plot.picture import INK, MARGIN, MUTED, WIDTH, Picture, number, p
 
 LEFT, RIGHT, HEIGHT = 0.62, 0.2, 3.6  # inches
 WIDE = WIDTH - LEFT - RIGHT
-MARK, SIZE = 0.09, 8.5  # half of a mark in inches, points of a name
+MARK, SIZE = 0.09, 8.5  # half the size of a mark in inches, and the size of a name in points
 MOST_POINTS = 24
 MEMORY_LABEL, TIME_LABEL = "memory of the fullest GPU, GB", "seconds of an iteration"
-# The end of the time axis, so that slow plans do not compress the others: times the slowest unbeaten plan, times the fastest plan
+# The time axis ends at 1.5 times the seconds of the slowest unbeaten plan or 5 times those of the fastest plan, whichever is less. So
+# slow plans do not press the others together.
 BEYOND_UNBEATEN, BEYOND_FASTEST = 1.5, 5.0
 
 Point = tuple[float, float]
@@ -28,10 +32,10 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str = "") -> Picture:
-    """Return a figure of named points; less is better in both quantities.
+    """Return a figure of named points by two quantities; for both quantities, less is better.
 
-    A point is filled if no other point beats it. A point beats another one if it has less of one quantity and not more of the other. Points
-    that are equal to nine digits share a mark.
+    A point is filled if no other point beats it. One point beats another if it is smaller in one quantity and not larger in the other.
+    Points that are equal to nine digits share a mark.
 
     Parameters
     ----------
@@ -42,7 +46,7 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
     Raises
     ------
     HybridLabError
-        For no points, more than 24, and anything but pairs of such numbers.
+        For no points, for more than 24 points, and for a point that is not a pair of numbers from 0 to 1e100.
 
     Examples
     --------
@@ -70,21 +74,22 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
 
 
 def pareto(search: Search, *, title: str = "") -> Picture:
-    """Return a figure of the plans that fit, by seconds and memory; a line joins the plans that no other beats in both.
+    """Return a figure of the plans that fit in memory, by memory and seconds, where a line joins the plans that no other plan beats.
 
-    The fastest plan is named, and a dashed line marks the capacity of the GPU. Plans that take more than 1.5 times as long as the slowest
-    plan of the line, or 5 times as long as the fastest plan, are counted and not drawn.
+    One plan beats another if it is faster and needs less memory. The fastest plan is named, and a dashed line marks the memory capacity
+    of the GPU. A plan is counted but not drawn if it takes more than 1.5 times as long as the slowest plan on the line, or more than 5
+    times as long as the fastest plan.
 
     Parameters
     ----------
     search : Search
-        As :func:`~hybridlab.search` returns it.
+        The result of :func:`~hybridlab.search`.
     title : str
 
     Raises
     ------
     HybridLabError
-        For anything but a :class:`Search`.
+        If ``search`` is not a :class:`Search`.
 
     Examples
     --------
@@ -124,7 +129,7 @@ def pareto(search: Search, *, title: str = "") -> Picture:
 
 
 def plan_words(plan: Plan) -> str:
-    """Return a plan in a few words.
+    """Return the sizes and options of a plan in a few words.
 
     >>> plan_words(Plan(tensor=8, pipeline=4, data=16, microbatch=2, global_batch=1024, chunks=2, sequence_parallel=True))
     'tensor 8, pipeline 4, data 16, microbatch 2, 2 chunks, full recomputation, sequence parallel'
@@ -136,9 +141,9 @@ def plan_words(plan: Plan) -> str:
 
 
 def _plane(words: str, title: str, x_label: str, y_label: str, x_end: float, y_end: float) -> tuple[Picture, Axes, Axes]:
-    """Return a figure with ``words`` as its alternative text, its axes from 0 to ``x_end`` and ``y_end``, and a sheet over them.
+    """Return a figure with the alternative text ``words``, its axes from 0 to ``x_end`` and ``y_end``, and a sheet over these axes.
 
-    Positions on the sheet are inches from the upper left corner of the axes.
+    The sheet is a second pair of axes for texts. Positions on it are inches from the upper left corner of the first axes.
     """
     above = title_lines(title)
     top = MARGIN + LINE * (len(above) + 1)
@@ -156,7 +161,7 @@ def _plane(words: str, title: str, x_label: str, y_label: str, x_end: float, y_e
 
 
 def _write_names(axes: Axes, names: Mapping[Point, str]) -> None:
-    """Write each name beside its mark, at the first free place of: right, left, above, below."""
+    """Write each name at the first free place beside its mark; the places are tried in the order right, left, above, below."""
     taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in names]
     for (x, y), name in names.items():
         width, half = text_width(name, SIZE), 0.08
@@ -198,7 +203,7 @@ def _checked_points(places: Any) -> dict[str, Point]:
 
 
 def _search_text(search: Search, title: str, slower: int) -> str:
-    """Return what a figure of a search shows."""
+    """Return in words what a figure of a search shows."""
     best, smallest = search.best, search.pareto[-1]
     sentences = [
         *([f"{title}:"] if title else []),

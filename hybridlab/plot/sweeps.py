@@ -1,4 +1,4 @@
-"""The table of a sweep as a figure of small plots."""
+"""Draws the table of a sweep as a figure of small plots."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -17,21 +17,21 @@ from hybridlab.sweep.lines import TIMES, UNIT_REMOVED, Lines, known_names, label
 
 MOST_PLOTS = 20
 LEFT, RIGHT, BETWEEN = 0.62, 0.12, 0.24  # inches
-HEIGHT, BELOW = 2.1, 0.32  # inches of one plot, and of the numbers below it
-SMALLER = {"linewidth": 0.8, "markersize": 0.7}  # factors of the sizes in a figure of one plot
+HEIGHT, BELOW = 2.1, 0.32  # height in inches of one plot, and of the numbers below it
+SMALLER = {"linewidth": 0.8, "markersize": 0.7}  # lines and markers are smaller than in a figure of one plot, by these factors
 
 
 class Plot(NamedTuple):
-    """One plot.
+    """One small plot of a figure.
 
     Parameters
     ----------
     quantity : str
         Column on the vertical axis.
     heads : tuple of str
-        Parts of the heading.
+        The parts of the plot's heading.
     values : array of float, shape (lines, x)
-        NaN where there is no result.
+        The value of each point; NaN means that there is no result.
     """
 
     quantity: str
@@ -51,10 +51,10 @@ def panels(
     logarithmic: Any = (),
     title: str = "",
 ) -> Picture:
-    """Return a figure of small plots of a quantity against a column, one plot for each value of the other columns.
+    """Return a figure of small plots; each shows a quantity against a column, for one combination of values in the other columns.
 
-    The plots of a quantity have one scale. Lines, names and styles are the same as in :class:`hybridlab.widgets.SweepExplorer`. A refused
-    point is a gap in its line.
+    All plots of a quantity have the same scale. Lines, names and styles are the same as in :class:`hybridlab.widgets.SweepExplorer`. If
+    the sweep refused a point, the line has a gap there.
 
     Parameters
     ----------
@@ -62,9 +62,10 @@ def panels(
     x : str
         Column on the horizontal axis.
     y : str or sequence of str
-        Quantities. Each has plots and a scale of its own.
+        The quantities on the vertical axis. Each quantity has its own plots and its own scale.
     panels : str or sequence of str, optional
-        Columns: there is one plot for each combination of their values. None takes every column that varies and is not used otherwise.
+        There is one plot for each combination of values in these columns. None means every column that varies and is not used for an
+        axis or the lines.
     lines, labels, logarithmic : optional
         As in :class:`hybridlab.widgets.SweepExplorer`.
     title : str
@@ -72,7 +73,8 @@ def panels(
     Raises
     ------
     HybridLabError
-        For a column that varies and has no place in the figure, for more than 20 plots, and for values that cannot be drawn.
+        For a column that varies but is not in ``panels``, ``lines`` or an axis, for more than 20 plots, and for values that cannot be
+        drawn.
 
     Examples
     --------
@@ -96,7 +98,10 @@ def panels(
 
 
 def _plots(found: Lines, axes: Mapping[str, str]) -> list[Plot]:
-    """Return the plots in their order; the heading names the values of the columns and, with several quantities, the quantity."""
+    """Return the plots in the order in which they are drawn.
+
+    The heading of a plot has the values of its columns. If there are several quantities, it also has the name of the quantity.
+    """
     choices = list(product(*(range(len(values)) for values in found.choices.values())))
     quantities = found.quantities
     if len(choices) * len(quantities) > MOST_PLOTS:
@@ -124,7 +129,7 @@ def _draw_plots(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales
     columns = len(last) if len(last) in (2, 3) else min(len(plots), 3)
     rows = -(-len(plots) // columns)
     above, names = title_lines(title), list(found.names)
-    one = len(quantities) == 1  # all plots have one scale: its name and its numbers are written once
+    one = len(quantities) == 1  # all plots have one scale, so its name is written once and its numbers once a row
     top = MARGIN + LINE * (len(above) + legend_rows(names) + one) + 0.06
     note = _missing_points_text(found, plots, scales)
     between = BETWEEN if one else LEFT
@@ -166,7 +171,7 @@ def _draw_lines(axes: Axes, found: Lines, plot: Plot, scales: list[str]) -> None
 
 
 def _set_ranges(axes: Axes, values: list[Floats], logarithmic: bool) -> None:
-    """Set range and ticks of y for the ``values`` of all plots of one quantity."""
+    """Set the range and the ticks of y so that they suit the ``values`` in all plots of this quantity."""
     heights = np.stack(values)
     heights = heights[heights > 0] if logarithmic else heights[~np.isnan(heights)]
     low, high = float(heights.min()), float(heights.max())
@@ -199,13 +204,13 @@ def _set_x_ticks(axes: Axes, found: Lines, wide: float) -> None:
 
 
 def _drawn(found: Lines, plot: Plot, scales: list[str]) -> Any:
-    """Return which points are drawn: those with a result, and above zero on logarithmic axes."""
+    """Return which points are drawn; a point needs a result, and on a logarithmic axis it must be above zero."""
     across = np.array(found.places) > (0 if found.x in scales else -np.inf)
     return across & (plot.values > (0 if plot.quantity in scales else -np.inf))
 
 
 def _missing_points_text(found: Lines, plots: list[Plot], scales: list[str]) -> str:
-    """Return how many points are not drawn, and why; nothing if all are drawn."""
+    """Return a sentence that says how many points are not drawn, and why; it is empty if all points are drawn."""
     gaps = sum(int(np.isnan(plot.values).sum()) for plot in plots)
     low = sum(plot.values.size - int(_drawn(found, plot, scales).sum()) for plot in plots) - gaps
     reasons = [f"{counted(gaps, 'point')} without a result"] if gaps else []
@@ -214,7 +219,7 @@ def _missing_points_text(found: Lines, plots: list[Plot], scales: list[str]) -> 
 
 
 def _plots_text(found: Lines, plots: list[Plot], axes: Mapping[str, str], title: str, note: str) -> str:
-    """Return what a figure of plots shows."""
+    """Return in words what a figure of plots shows."""
     drawn = " and ".join(axes[name] for name in found.quantities)
     span = f"{drawn} against {axes[found.x]} from {number(found.places[0])} to {number(found.places[-1])}."
     sentences = []

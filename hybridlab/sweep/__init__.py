@@ -1,4 +1,4 @@
-"""Sweeps: schedules over a grid of settings as a table of plain rows, and the rows as lines of a picture."""
+"""A sweep times schedules at every point of a grid and returns a table of rows; a picture can draw the rows as lines."""
 
 from hybridlab.sweep.table import Sweep, sweep
 

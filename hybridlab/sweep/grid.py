@@ -1,4 +1,4 @@
-"""A grid of settings: axes of values, and columns that are functions of other columns."""
+"""A grid of settings is made of axes with values, and of columns that are computed from other columns."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -13,14 +13,14 @@ from hybridlab.checks import known_name, refuse_masked, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 
 SIZES = ("devices", "microbatches", "chunks")
-OF_ONE_MODEL = ("forward", "backward", "weight_share")  # lists for two of these may be meant as pairs or as all combinations
-MOST_ROWS = 10**6  # at about 1 kB each
+OF_ONE_MODEL = ("forward", "backward", "weight_share")  # lists for two of these can mean pairs or all combinations
+MOST_ROWS = 10**6  # a row takes about 1 kB of memory
 
 Row = dict[str, Any]
 
 
 def column_names(key: Any) -> tuple[str, ...]:
-    """Return the columns that a key of a grid names: one, or several that take their values together.
+    """Return the columns that a key of a grid names; a tuple names several columns, which take their values together.
 
     >>> column_names("p2p"), column_names(("forward", "backward"))
     (('p2p',), ('forward', 'backward'))
@@ -41,19 +41,21 @@ def settings(schedules: Sequence[Row], grid: Mapping[Any, Any]) -> list[Row]:
     schedules : sequence of dict
         The columns that each schedule fixes.
     grid : mapping
-        For the name of a column one value, several values, or a function of other columns, named by its parameters; a parameter with
-        a default keeps it. For a tuple of names a list that has one value for each name at each point.
+        A key is the name of a column, or a tuple of names. The entry of one name is one value, several values, or a function of other
+        columns. The parameters of the function are the names of these columns; a parameter with a default value is not a column and
+        keeps its default. The entry of a tuple is a list of points, and each point has one value for each name.
 
     Returns
     -------
     list of dict
-        Schedule by schedule; among the rows of one schedule, the last axis of the grid changes fastest.
+        All rows of the first schedule come first, then those of the second, and so on. Within a schedule, the last axis of the grid
+        changes fastest.
 
     Raises
     ------
     HybridLabError
-        A size is not a whole number, an axis is empty, two axes may be meant to belong together, a function reads a column that does
-        not exist, functions wait for each other, or there are too many rows.
+        A size is not a whole number, an axis is empty, it is not clear whether two axes are pairs, a function reads a column that does
+        not exist, functions need each other's results in a circle, or there are too many rows.
 
     Examples
     --------
@@ -87,7 +89,7 @@ def settings(schedules: Sequence[Row], grid: Mapping[Any, Any]) -> list[Row]:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value without numpy types, a list or an array as a tuple.
+    """Return a value without numpy types; a list or an array becomes a tuple.
 
     >>> plain_value(np.array([1, 2])), plain_value([np.float64(0.5)])
     ((1, 2), (0.5,))
@@ -100,7 +102,7 @@ def plain_value(value: Any) -> Any:
 
 
 def _refuse_possible_pairs(axes: Iterable[tuple[str, ...]]) -> None:
-    """Refuse two axes of costs of one model: they may be meant as pairs or as every combination."""
+    """Refuse two axes whose costs describe one model, because they can mean pairs or every combination."""
     lists = [name for names in axes if len(names) == 1 for name in names if name in OF_ONE_MODEL]
     if len(lists) > 1:
         one, other = lists[:2]
@@ -126,7 +128,7 @@ def _axis_points(key: Any, value: Any) -> tuple[tuple[Any, ...], ...]:
 
 
 def _axis_values(name: str, value: Any) -> tuple[Any, ...]:
-    """Return the values of a column: several, or the one that was given."""
+    """Return the values of a column as a tuple, also if only one value was given."""
     if isinstance(value, np.ndarray):
         refuse_masked(value, name)
         value = value.tolist()
@@ -138,7 +140,7 @@ def _axis_values(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def _checked_value(name: str, value: Any) -> Any:
-    """Return a value of a column as plain data; a size must be a whole number."""
+    """Return a value of a column without numpy types, and refuse a size that is not a whole number."""
     if name in SIZES:
         return whole_number(value, name)
     refuse_masked(value, name)

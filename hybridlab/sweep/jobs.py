@@ -1,4 +1,4 @@
-"""The jobs of a sweep: a job times several schedules, each with a batch of costs, in one call of the simulation."""
+"""A sweep is cut into jobs, and each job times several schedules, each with a batch of costs, in one call of the simulation."""
 
 import os
 import time
@@ -12,12 +12,12 @@ from hybridlab.schedules import build
 from hybridlab.simulation import simulate_many
 from hybridlab.sweep.grid import Row
 
-CELLS = 2**21  # operations x settings of one job: 100 MB while it is timed, and enough work for each call of numpy
+CELLS = 2**21  # most operations x settings of one job; it then takes 100 MB, and each call of numpy has enough work
 PATIENCE = 5.0  # seconds before a sweep shows a progress bar that was not asked for
 
 Size = tuple[str, int, int, int]  # schedule, devices, microbatches, chunks
 Run = tuple[Size, Costs]
-Job = list[Run]  # all with the same number of settings
+Job = list[Run]  # all runs of a job have the same number of settings
 Results = list[tuple[float, ...]]  # makespan, device span, bubble ratio and peak activations of every setting
 
 
@@ -37,7 +37,7 @@ def run_job(job: Job) -> list[Results]:
 
 
 def batches_of(rows: Sequence[Row], names: Sequence[str], size: Size) -> tuple[Costs, ...]:
-    """Return the costs of rows as batches that are small enough for a job.
+    """Return the costs of the given rows in batches, each of which is small enough for one job.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def batches_of(rows: Sequence[Row], names: Sequence[str], size: Size) -> tuple[C
     Raises
     ------
     HybridLabError
-        The costs of a row are refused. The message ends with the row.
+        :class:`Costs` refuses the costs of a row. The message of the error ends with this row.
     """
     most = max(1, CELLS // _most_operations(size))
     return tuple(_batch(rows[begin : begin + most], names, size[1]) for begin in range(0, len(rows), most))
 
 
 def group_into_jobs(runs: Sequence[Run]) -> list[list[int]]:
-    """Return the indices of ``runs`` job by job. A job has runs with the same number of settings, as many as fit."""
+    """Return one list of indices of ``runs`` for each job; a job has as many runs as fit, all with the same number of settings."""
     jobs: list[list[int]] = []
     open_jobs: dict[tuple[int, ...], tuple[int, list[int]]] = {}
     for place, (size, costs) in enumerate(runs):
@@ -73,7 +73,7 @@ def group_into_jobs(runs: Sequence[Run]) -> list[list[int]]:
 
 
 def with_progress(done: Iterable[list[Results]], counts: Sequence[int], progress: bool | None) -> Iterator[list[Results]]:
-    """Yield what the jobs found, and show the progress in a bar.
+    """Yield the results of each job, and show in a progress bar how many rows are done.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def with_progress(done: Iterable[list[Results]], counts: Sequence[int], progress
     counts : sequence of int
         Number of rows of each job.
     progress : bool or None
-        True shows the bar at once, False never, None after five seconds if tqdm is installed.
+        True shows the bar at once, and False never shows it. None shows it after five seconds if tqdm is installed.
     """
     show_at, rows, bar = time.monotonic() + PATIENCE, 0, None
     if progress:
@@ -101,7 +101,7 @@ def with_progress(done: Iterable[list[Results]], counts: Sequence[int], progress
 
 
 def _most_operations(size: Size) -> int:
-    """Return the most operations that a schedule of this size has."""
+    """Return an upper limit of the number of operations in a schedule of this size."""
     return 3 * size[1] * size[2] * size[3]
 
 
@@ -127,14 +127,14 @@ def _batch(rows: Sequence[Row], names: Sequence[str], devices: int) -> Costs:
 
 
 def _equal_lengths(values: list[Any]) -> Any:
-    """Return for each value one number a device; a single number is repeated for all devices."""
+    """Return values of equal length: a single number is repeated for all devices if another value has one number for each device."""
     lists = [value if isinstance(value, tuple) else (value,) for value in values]
     most = max(map(len, lists))
     return [each * most if len(each) == 1 else each for each in lists]
 
 
 def _progress_bar(rows: int, required: bool) -> Any:
-    """Return a bar of tqdm; without tqdm raise an error if it is ``required``, or else return None."""
+    """Return a progress bar of tqdm; if tqdm is missing, raise an error for a ``required`` bar, otherwise return None."""
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ImportError as why:

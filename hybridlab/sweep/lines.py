@@ -1,4 +1,4 @@
-"""The lines of a picture of a sweep: which rows make a line, the name of each line, and the columns left to choose from."""
+"""How a picture draws a sweep as lines: which rows make a line, the name of each line, and which columns the reader chooses from."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -31,9 +31,9 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "weight_share": "Weight gradient's share of the backward",
     }
 )
-LARGEST_VALUE = 1e100  # the largest value that can be drawn; its square is still finite
+LARGEST_VALUE = 1e100  # the largest value that can be drawn, since the square of this value is still finite
 UNIT_REMOVED = "the unit is set in the sweep, as in sweep(..., unit='ms')"  # the error for the removed argument unit of views
-LIST = ("a list",)  # in place of a value for each device, which cannot be drawn
+LIST = ("a list",)  # replaces a cell with one value for each device, which cannot be drawn
 
 Row = Mapping[str, Any]
 
@@ -47,18 +47,19 @@ class Lines:
     x : str
         The column on the horizontal axis.
     quantities : tuple of str
-        The columns that are drawn against it.
+        The columns that are drawn against ``x``, on the vertical axis.
     labels : mapping of str to str
-        The words given for columns.
+        The words that the caller gave for columns.
     places : tuple of float
         The values of ``x``, in increasing order.
     names : tuple of str
         The name of each line.
     choices : mapping of str to tuple
-        The columns that neither ``x`` nor the lines determine, each with its values. A picture shows one value of each at a time.
+        The columns that vary and that neither ``x`` nor the lines determine, each with its values. A picture shows the points for one
+        value of each of these columns at a time.
     at : mapping of (choice, line, place) to row
-        The row of each point. A choice is a tuple of one index for each of ``choices``; line and place are indices into ``names`` and
-        ``places``.
+        The row of each point. A choice is a tuple with one index for each column of ``choices``. ``line`` is an index into ``names``,
+        and ``place`` is an index into ``places``.
     unit : str or None
         The unit of the times.
     """
@@ -79,18 +80,19 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
     Parameters
     ----------
     sweep : Sweep
-        At least one row.
+        A table with at least one row.
     x : str
         A column of numbers.
     y : str or sequence of str
         Columns of numbers.
     lines : str or sequence of str, optional
-        There is one line for each combination of these columns. None stands for schedule and chunks, without ``x``.
+        There is one line for each combination of values in these columns. None means the columns schedule and chunks, except a column
+        that is an axis.
     labels : mapping of str to str, optional
         Words for columns.
     keep : str or sequence of str
-        Columns that are choices in any case. The other choices are the columns that vary and do not follow from the rest: for example
-        not a forward time that is a function of the number of devices. A column of lists is never a choice.
+        Columns that are always choices. Another column is a choice if it varies and the other columns do not determine it. For example,
+        a forward time that is a function of the number of devices is not a choice. A column of lists is never a choice.
 
     Raises
     ------
@@ -143,14 +145,14 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
 
 
 def logarithmic_axes(given: Any, positive: Mapping[str, bool]) -> list[str]:
-    """Return the axes that are to be logarithmic.
+    """Return the names of the axes that become logarithmic, or refuse an axis that cannot.
 
     Parameters
     ----------
     given : str or sequence of str
         Names of axes.
     positive : mapping of str to bool
-        All axes, and whether each has values above 0.
+        For each axis, whether it has a value above 0.
 
     Raises
     ------
@@ -170,7 +172,7 @@ def logarithmic_axes(given: Any, positive: Mapping[str, bool]) -> list[str]:
 
 
 def drawable(value: Any, name: str) -> Any:
-    """Return a value of column ``name`` as JSON can hold it, numbers rounded to nine digits, or refuse it.
+    """Return a value of column ``name`` in a form that JSON can hold, with numbers rounded to nine digits, or refuse it.
 
     >>> drawable(np.float64(0.1 + 0.2), "p2p"), drawable(3.0, "p2p"), drawable([1, 2], "forward") is LIST
     (0.3, 3, True)
@@ -182,7 +184,7 @@ def drawable(value: Any, name: str) -> Any:
     if value is None or isinstance(value, (str, bool)):
         return value
     number = isinstance(value, (int, float))
-    if not number or not abs(value) <= LARGEST_VALUE:  # false for NaN as well
+    if not number or not abs(value) <= LARGEST_VALUE:  # the comparison is false for NaN, too
         code = "not-a-number" if not number else "too-large" if abs(value) < math.inf else "not-finite"
         raise HybridLabError(f"a cell of {name!r} is {short_repr(value)}: what is drawn are finite numbers and texts", code)
     short = float(f"{value:.9g}")
@@ -200,7 +202,7 @@ def unique_values(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def label_of(name: str, labels: Mapping[str, str], unit: str | None = None) -> str:
-    """Return the words for a column, from ``labels`` or from this library, followed by the unit if it holds times.
+    """Return the words for a column, from ``labels`` or from this library; if the column holds times, the unit follows.
 
     >>> label_of("p2p", {"p2p": "T_C"}, "ms"), label_of("bubble_ratio", {}, "ms"), label_of("T_B_share", {})
     ('T_C, ms', 'Bubble ratio', 'T B share')
@@ -224,7 +226,7 @@ def value_text(name: str, value: Any) -> str:
 
 
 def line_name(key: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """Return the name of the line with these values; chunks are left out if the schedule supports one number of them only.
+    """Return the name of the line with these values; it has no chunks if the schedule supports only one number of chunks.
 
     >>> line_name({"schedule": "hanayo", "chunks": 4}, {}), line_name({"schedule": "gpipe", "chunks": 1}, {})
     ('Hanayo, 4 chunks', 'GPipe')
@@ -242,7 +244,7 @@ def line_name(key: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 def checked_labels(labels: Any, known: Iterable[str]) -> dict[str, str]:
-    """Return ``labels`` if they map columns to words (None: no words), or refuse them.
+    """Return ``labels`` if they map columns to words, an empty dict for None, or refuse them.
 
     >>> checked_labels({"ptp": "Latency"}, ["p2p"])
     Traceback (most recent call last):
@@ -255,7 +257,7 @@ def checked_labels(labels: Any, known: Iterable[str]) -> dict[str, str]:
 
 
 def known_names(given: Any, argument: str, known: Iterable[str], what: str = "column") -> tuple[str, ...]:
-    """Return the names given, each once, or refuse a name that is not ``known``; ``given`` is one name or several.
+    """Return each given name once, or refuse a name that is not ``known``; ``given`` is one name or several names.
 
     >>> known_names("makespan", "y", ["makespan", "refused"])
     ('makespan',)
@@ -266,14 +268,14 @@ def known_names(given: Any, argument: str, known: Iterable[str], what: str = "co
 
 
 def _line_columns(sweep: Sweep, drawn: tuple[str, ...], lines: Any) -> tuple[str, ...]:
-    """Return the columns whose combinations are the lines."""
+    """Return the columns that tell lines apart; each combination of their values is one line."""
     if lines is None:
         return tuple(name for name in ("schedule", "chunks") if name in sweep.columns and name not in drawn)
     return known_names(lines, "lines", [name for name in sweep.columns if name not in (*drawn, *RESULTS)])
 
 
 def _refuse_undrawable(rows: list[dict[str, Any]], drawn: tuple[str, ...]) -> None:
-    """Refuse axes without numbers; a quantity may be None, because refused rows have no results."""
+    """Refuse an axis without numbers; a quantity on the vertical axis may be None, because refused rows have no results."""
     for name in drawn:
         found = [value for value in dict.fromkeys(row[name] for row in rows) if value is not None or name == drawn[0]]
         if not found:
@@ -286,9 +288,9 @@ def _refuse_undrawable(rows: list[dict[str, Any]], drawn: tuple[str, ...]) -> No
 
 
 def _independent(rows: list[dict[str, Any]], fixed: tuple[str, ...], offered: list[str]) -> list[str]:
-    """Return the offered columns that vary and do not follow from the others.
+    """Return the offered columns that vary and whose values the other columns do not determine.
 
-    If two columns follow from each other, the one with fewer values stays; if both have equally many, the first stays.
+    If either of two columns can be left out, the one with fewer values is kept. If both have equally many values, the first is kept.
     """
 
     def combinations(names: Iterable[str]) -> int:

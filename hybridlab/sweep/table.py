@@ -1,4 +1,4 @@
-"""A sweep: schedules over a grid of sizes and costs, as a table of plain rows."""
+"""A sweep times schedules at every point of a grid of sizes and costs, and returns a table of rows."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,21 +27,21 @@ Values = tuple[Any, ...]
 
 @dataclass(frozen=True, repr=False)
 class Sweep:
-    """The table that :func:`sweep` returns. It has a length and is iterated row by row.
+    """The table that :func:`sweep` returns; ``len`` gives its number of rows, and a loop over it gives the rows.
 
     Parameters
     ----------
     columns : tuple of str
         The names of the columns.
     values : tuple of tuple
-        For each row one plain value for each column.
+        One tuple for each row, with one value for each column.
     unit : str or None
-        The unit of its times: "s", "ms", "us", or None for plain slots.
+        The unit of all times in the table: "s", "ms" or "us". None means that times are plain slots.
 
     Raises
     ------
     HybridLabError
-        The columns are not different names, or a row has not one value for each column.
+        Two columns have the same name, or a row does not have one value for each column.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Sweep:
 
     @property
     def rows(self) -> list[Row]:
-        """The rows, each a dict from the name of a column to its value."""
+        """The rows; each is a dict from the name of a column to the value in that row."""
         return list(self)
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class Sweep:
         Parameters
         ----------
         **values
-            For each column the value to look for. A schedule's name may be in any case of its letters.
+            The value to look for in each named column. The letters of a schedule's name may be upper or lower case.
 
         Raises
         ------
@@ -128,34 +128,34 @@ def sweep(
     executor: "Executor | None" = None,
     progress: bool | None = None,
 ) -> Sweep:
-    """Return the results of every schedule at every point of a grid, one row each.
+    """Return a table with the results of every schedule at every point of a grid, one row for each schedule and point.
 
     Parameters
     ----------
     schedules : str, pair, or sequence of these
-        Names of schedules, or pairs (name, chunks). A name alone takes the fewest chunks that the schedule supports, or those of the
-        grid's column ``chunks``.
+        Names of schedules, or pairs (name, chunks). A schedule that is given by its name alone has the chunks of the grid's column
+        ``chunks``, or without such a column the fewest chunks that the schedule supports.
     grid : mapping
-        For the name of a column one value, several values (an axis), or a function of other columns, named by its parameters. Columns
-        whose values belong together are one axis under a tuple of their names, such as ``("forward", "backward"): [(1, 2), (2, 4)]``.
-        The grid needs devices, microbatches, forward and backward. It may have chunks, weight_share, p2p and overlap (see
-        :class:`Costs`); other columns can be read by functions. Times for each device are a list that a function returns, or an
-        element of a list of lists.
+        The entry of a column's name is one value, several values (an axis), or a function of other columns. The parameters of the
+        function are the names of these columns. Columns whose values belong together are one axis; its key is a tuple of their names,
+        such as ``("forward", "backward"): [(1, 2), (2, 4)]``. The grid needs devices, microbatches, forward and backward. It may have
+        chunks, weight_share, p2p and overlap (see :class:`Costs`). It may also have other columns, which functions can read. To give
+        one time for each device, let a function return a list, or give a list of lists.
     unit : str or None
-        The unit of all times: "s", "ms", "us", or None for plain slots.
+        The unit of all times: "s", "ms" or "us". None means that times are plain slots.
     executor : concurrent.futures.Executor, optional
-        Runs the jobs; a job is a few sizes, each with all its costs. A new process knows only the schedules registered by the modules
-        it imports.
+        The executor that runs the jobs. A job has one or several schedule sizes, each with a batch of costs. A new process knows only
+        the schedules that are registered in the modules it imports.
     progress : bool, optional
-        Whether to show a progress bar of tqdm: True at once, False never, None after five seconds if tqdm is installed.
+        True shows a progress bar of tqdm at once, and False never shows one. None shows it after five seconds if tqdm is installed.
 
     Returns
     -------
     Sweep
-        Rows schedule by schedule; among the rows of one schedule, the last axis of the grid changes fastest. The columns are
-        schedule, devices, microbatches, chunks, the other columns of the grid, then makespan, device_span, bubble_ratio,
-        peak_activations (the largest over the devices) and refused. ``refused`` is None, or the reason why the schedule does not
-        exist at this size; the results are then None.
+        All rows of the first schedule come first, then those of the second, and so on. Within a schedule, the last axis of the grid
+        changes fastest. The columns are schedule, devices, microbatches, chunks, the other columns of the grid, then makespan,
+        device_span, bubble_ratio, peak_activations (the largest over the devices) and refused. If a schedule does not exist at a size,
+        ``refused`` is the reason and the results are None. In all other rows, ``refused`` is None.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def sweep(
 
 
 def _as_in_rows(name: str, value: Any) -> Any:
-    """Return the value of a column as rows contain it: a schedule's name in the case of the registry."""
+    """Return a value as the rows of the column ``name`` have it; the name of a schedule gets the spelling of the registry."""
     known = {each.lower(): each for each in REGISTRY} if name == "schedule" and isinstance(value, str) else {}
     return known.get(value.lower(), value) if known else value
 
@@ -237,7 +237,7 @@ def _grid_columns(grid: Any, executor: Any, progress: Any) -> list[str]:
 
 
 def _schedule_columns(schedules: Any, grid: Collection[str]) -> list[Row]:
-    """Return a dict for each schedule: its name, and its chunks unless they are a column of the ``grid``."""
+    """Return a dict for each schedule with its name, and with its chunks unless chunks are a column of the ``grid``."""
     wanted = "schedules are names, or pairs of a name and its chunks such as ('interleaved', 2)"
     several = [schedules] if _is_pair(schedules) or isinstance(schedules, str) else list(each_of(schedules, wanted))
     if not several:
@@ -257,6 +257,6 @@ def _schedule_columns(schedules: Any, grid: Collection[str]) -> list[Row]:
 
 
 def _is_pair(value: Any) -> bool:
-    """Return whether the value is a name and its chunks, rather than two schedules."""
+    """Return whether the value is the pair of a name and its chunks, and not a list of two schedules."""
     two = isinstance(value, (tuple, list)) and len(value) == 2
     return two and isinstance(value[0], str) and not isinstance(value[1], (str, tuple, list))

@@ -1,4 +1,4 @@
-"""The bet: a question that is asked before its answer is shown, and the look back that puts bet and answer side by side."""
+"""A bet asks the reader a question before the answer is shown, and its look back shows the reader's answer beside the true one."""
 
 import math
 import re
@@ -18,21 +18,21 @@ LONGEST_QUESTION = 600  # characters
 LONGEST_CHOICE = 100
 LONGEST_UNIT = 20
 MOST_CHOICES = 12
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # the browser stores the answer under it
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # of a bet; the browser stores the reader's answer under this name
 
 Answer = str | int | float
 
 
 class AnswerTrait(traitlets.TraitType[Any, Any]):
-    """A trait that holds an answer to the question of its widget, or None; the library's error refuses anything else."""
+    """A trait that holds an answer to the question of its widget, or None; other values raise :class:`HybridLabError`."""
 
     def validate(self, obj: Any, value: Any) -> Answer | None:
-        """Return the answer as the widget holds it, None for none."""
+        """Return the answer in the form that the widget stores, or None if there is no answer."""
         return None if value is None else answer_to(value, obj.choices, f"a bet on {obj.name}")
 
 
 class Question(anywidget.AnyWidget):
-    """The base of a bet and of the look back at it: the question, and the answer of the reader."""
+    """The base class of a bet and of the look back at it, with the question and the reader's answer."""
 
     _esm = script_of("bet.js")
     _css = style_sheet("bet", "revealed", files=("bet.css",))
@@ -53,20 +53,20 @@ class Question(anywidget.AnyWidget):
 
 
 class Bet(Question):
-    """A question to answer before its answer is shown: choose one of several answers, or give a number.
+    """A question that the reader answers before the truth is shown, with one of several choices or with a number.
 
-    The trait ``answer`` is None until the reader places a bet; then it is the choice or the number. Python can observe and set it.
-    :meth:`reveal` shows it beside the truth.
+    The trait ``answer`` is None until the reader places a bet. Then it is the choice or the number. Python can observe and set this
+    trait. :meth:`reveal` shows the answer beside the truth.
 
     Parameters
     ----------
     name : str
-        A name that no other bet has, such as "lab02.sooner". The reader's browser stores the answer under it, so the answer is still
-        there after a reload.
+        A name that no other bet has, such as "lab02.sooner". The browser stores the answer under this name, so the answer is still
+        there after the page is loaded again.
     question : str
         One or several sentences, at most 600 characters.
     choices : list of str or None
-        The answers to choose from, 2 to 12. None asks for a number.
+        The 2 to 12 answers to choose from. None means that the answer is a number.
     unit : str
         The unit of the number, if it has one.
 
@@ -97,12 +97,12 @@ class Bet(Question):
         super().__init__(name=str(name), question=sentence, choices=answers, unit=unit_text)
 
     def reveal(self, truth: Any, why: str = "") -> "Revealed":
-        """Return the look back: the question, the bet, the truth beside it, and how far apart the two are.
+        """Return a view that shows the question, the reader's answer, the truth, and how far the answer is from the truth.
 
         Parameters
         ----------
         truth : str or float
-            The correct choice, or the correct number, rounded as the reader is to see it.
+            The correct choice, or the correct number. A number is shown as it is given, so round it first.
         why : str
             The reason, in a sentence or two.
 
@@ -114,14 +114,14 @@ class Bet(Question):
         return Revealed(self, truth, why)
 
     def __repr__(self) -> str:
-        """Return the name, the choices and the answer; the text is the same in every run."""
+        """Return the name, the choices and the answer in a text that is the same in every run."""
         number = f"a number, {self.unit}" if self.unit else "a number"
         wanted = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}" if self.choices else number
         return f"<Bet {self.name}: {wanted}; {self._bet_text()}>"
 
 
 class Revealed(Question):
-    """The look back at a bet, as :meth:`Bet.reveal` makes it: the answer of the reader beside the truth.
+    """A view that looks back at a bet and shows the reader's answer beside the truth; :meth:`Bet.reveal` makes it.
 
     The trait ``answer`` follows the answer of the bet.
 
@@ -154,21 +154,21 @@ class Revealed(Question):
         traitlets.link((bet, "answer"), (self, "answer"))
 
     def __repr__(self) -> str:
-        """Return the name, the truth and the answer; the text is the same in every run."""
+        """Return the name, the truth and the answer in a text that is the same in every run."""
         return f"<Revealed {self.name}: {_answer_text(self.truth)}; {self._bet_text()}>"
 
 
 def answer_to(value: Any, choices: list[str], subject: str) -> Answer:
-    """Return a value as an answer: one of the choices, or a finite number if there are no choices.
+    """Return a value if it can be an answer, which is one of the choices, or a finite number if there are no choices.
 
     Parameters
     ----------
     value : object
         The answer to check.
     choices : list of str
-        The answers to choose from; empty for a question that asks for a number.
+        The answers to choose from. The list is empty if the question asks for a number.
     subject : str
-        What the value is, for the sentence of an error.
+        Words for the value, which begin the message of an error.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def _choice_texts(choices: Any) -> list[str]:
 
 
 def _one_line(value: Any, subject: str, longest: int, *, may_be_empty: bool = False) -> str:
-    """Return a text in one line; refuse one that is empty, too long or not printable."""
+    """Return a text as a single line, or refuse it if it is empty, too long or not printable."""
     text = " ".join(checked_text(value, subject).split())
     if not text and not may_be_empty:
         raise HybridLabError(f"{subject} is empty: write at least a word", "empty")

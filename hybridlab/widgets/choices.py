@@ -1,4 +1,4 @@
-"""The values that the controls of a view offer: one or several, as the author of the view writes them."""
+"""Functions that check the values for a control of a view, where the author of the view gives one value or several."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -12,7 +12,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.wire import WireFormat
 
-MOST_VALUES = 1_000  # of one control
+MOST_VALUES = 1_000  # the most values of one control
 
 
 def one_or_several(value: Any, name: str, at_most: int = MOST_VALUES) -> list[Any]:
@@ -23,7 +23,7 @@ def one_or_several(value: Any, name: str, at_most: int = MOST_VALUES) -> list[An
     value : object or iterable of object
         Texts and arrays without axes count as one value.
     name : str
-        The argument's name, for the sentence of an error.
+        The name of the argument, for the message of an error.
     at_most : int
         The largest number of values that is accepted.
 
@@ -80,7 +80,7 @@ def wire_formats(value: Any, name: str) -> list[WireFormat]:
 
 
 def schedule_names(value: Any) -> list[str]:
-    """Return one schedule's name or several, without duplicates, in the order given; a set has the order of the registry.
+    """Return the names of schedules without duplicates, in the given order; names in a set get the order of the registry.
 
     >>> schedule_names(("1F1B", "gpipe")), schedule_names({"1F1B", "gpipe"})
     (['1f1b', 'gpipe'], ['gpipe', '1f1b'])
@@ -92,7 +92,7 @@ def schedule_names(value: Any) -> list[str]:
 
 
 def costs_of_one_setting(**arguments: Any) -> Costs:
-    """Return the costs that these ``arguments`` of :class:`Costs` give, or refuse a batch of settings."""
+    """Return :class:`Costs` with these ``arguments``, or refuse arguments that describe more than one setting."""
     costs = Costs(**arguments)
     if costs.batch:
         raise HybridLabError("the costs must be for one setting: give each as one number, or one for each device", "several-settings")

@@ -1,4 +1,4 @@
-"""The cluster explorer: how long an iteration takes under a plan, why, and whether it fits into memory."""
+"""The cluster explorer shows how long an iteration takes with a plan, which parts take the time, and whether the plan fits in memory."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from hybridlab.widgets.scripts import script_of
 from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
 from hybridlab.wire import FP16, FP32, WireFormat
 
-# Shapes of Narayanan et al., arXiv 2104.04473, Tables 1 and 2
+# The sizes of these models are from Tables 1 and 2 in Narayanan et al., arXiv 2104.04473
 MODELS: Mapping[str, Transformer] = MappingProxyType(
     {
         "GPT 1.7B": Transformer(layers=24, hidden=2304, heads=24),
@@ -33,17 +33,17 @@ LINKS: Mapping[str, float] = MappingProxyType(
     {"InfiniBand EDR": INFINIBAND_EDR, "InfiniBand HDR": INFINIBAND_HDR, "InfiniBand NDR": INFINIBAND_NDR}
 )
 WIRES = (FP32, FP16, WireFormat("INT8", block=256))
-# The setting to begin with; a grid without one of these values begins at its first value
+# The setting to begin with. If the grid does not have one of these values, its first value is taken instead.
 BEGIN = {"model": "GPT 175B", "gpu": "A100-SXM4-80GB", "tensor": 8, "stages": 8, "replicas": 16, "microbatches": 64, "microbatch": 1}
 BEGIN |= {"link": "InfiniBand HDR", "wire": "FP16", "recompute": "full"}
 
 
 class ClusterExplorer(View):
-    """A picture of one iteration under a plan: the parts of its time, and the memory of the fullest GPU.
+    """A picture of one iteration with a plan that shows the parts of its time and the memory of the fullest GPU.
 
-    All numbers are in the trait ``data``, so the picture needs no running kernel; they equal the parts of :func:`predict`. The
+    All numbers are in the trait ``data``, so the picture needs no running kernel. They are the same as from :func:`predict`. The
     traits ``model``, ``gpu``, ``link`` and ``wire`` (names), ``tensor``, ``stages``, ``replicas``, ``microbatches``, ``microbatch`` and
-    ``recompute`` follow the controls; Python can observe and set them.
+    ``recompute`` change with the controls. Python can observe and set them.
 
     Each of the following arguments is one value or several values to choose from.
 
@@ -54,15 +54,15 @@ class ClusterExplorer(View):
     gpus : Profile or iterable of Profile
         Profiles of GPUs.
     tensor, stages, replicas : int or iterable of int
-        The tensor-parallel size, stages (K) and replicas (D).
+        The tensor-parallel size, the number of stages (K) and the number of replicas (D).
     microbatches, microbatch : int or iterable of int
-        Microbatches of each replica (M), and samples in one of them.
+        The number of microbatches in each replica (M), and the number of samples in one microbatch.
     links : mapping of str to float
-        Bytes per second of a GPU's own port to the network, by name.
+        Network ports by name. The value is the bytes per second of the one port that each GPU has.
     wires : WireFormat or iterable of WireFormat
         The formats in which gradients are sent.
     recompute : str or iterable of str
-        What the backward computes again: "none", "selective", "full".
+        Which activations the backward computes again: "none", "selective" (the attention's core) or "full" (the whole layer).
     show : mapping or None
         The setting to begin with, such as ``{"stages": 4}``.
 
@@ -135,12 +135,12 @@ class ClusterExplorer(View):
 
     @property
     def time(self) -> IterationTime:
-        """The prediction of :func:`predict` for the plan. If it does not divide or does not fit, this raises :class:`UnsupportedSize`."""
+        """The time from :func:`predict`, which raises :class:`UnsupportedSize` if the plan does not fit or cannot divide the model."""
         return self._case.time()
 
     @property
     def memory(self) -> Memory:
-        """The memory that the plan needs on the fullest GPU. If it does not divide, this raises :class:`UnsupportedSize`."""
+        """The memory that the plan needs on the fullest GPU; raises :class:`UnsupportedSize` if the plan cannot divide the model."""
         return self._case.memory
 
     def checked(self, name: str, value: Any) -> Any:
@@ -154,7 +154,10 @@ class ClusterExplorer(View):
         raise HybridLabError(f"this explorer has no plan with {name} = {short_repr(value)}: choose from {known}", "out-of-range")
 
     def __repr__(self) -> str:
-        """Return the grid's size and digest and the setting; the text is the same in every run, since stored outputs have it."""
+        """Return the size of the grid, the digest of the data and the setting.
+
+        The text is the same in every run, because outputs that are stored in notebooks contain it.
+        """
         count = int(np.prod([len(each) for each in self._values.values()]))
         plan = f"tensor {self.tensor}, K {self.stages}, D {self.replicas}, M {self.microbatches} of {self.microbatch}"
         setting = f"{self.model} on {self.plan.gpus:,} x {self.gpu}, {plan}, {self.link}, {self.wire}, {self.recompute}"
@@ -172,7 +175,7 @@ def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any,
             raise HybridLabError(f"two GPUs have the name {name!r}: {advice}", "duplicate-name")
     axes = {name: {each: each for each in whole_numbers(value, name)} for name, value in counts.items()}
     node, widest = min(each.gpus_per_node for each in profiles), max(axes["tensor"])
-    if widest > node:  # beyond a node, the time of every layer would depend on the link
+    if widest > node:  # if a layer were on several nodes, its time would depend on the link
         wanted = f"tensor must be at most {node}, not {widest}; predict() takes more"
         raise HybridLabError(f"in the explorer, a layer stays inside one node: {wanted}", "too-large")
     return {

@@ -1,8 +1,8 @@
-"""Iteration times and memory of every plan of a grid, as plain data.
+"""Iteration times and memory for every plan in a grid, as plain data.
 
-The script picks entries of a few tables, multiplies them and adds them up. The entries come from
-:func:`hybridlab.planner.predict` and :func:`hybridlab.planner.memory`. Each part of a prediction has a table over the
-axes on which it depends, and a quantity is a sum of products of tables. One table over all axes would have millions of entries.
+One table over all axes would have millions of entries. So each part of a prediction has small tables, which have only the axes on
+which the part depends. The script multiplies entries of these tables and adds the products. The entries come from
+:func:`hybridlab.planner.predict` and :func:`hybridlab.planner.memory`.
 """
 
 import re
@@ -49,14 +49,14 @@ PARTS = {
 }
 STAGE = ("model", "tensor", "stages", "recompute", "gpu", "microbatch")  # the time of one microbatch on a stage depends on these
 KEPT = ("model", "tensor", "stages", "recompute", "microbatch", "held")  # the memory of a stage depends on these
-DIGITS = 5  # of a time
+DIGITS = 5  # significant digits of a time
 
-Values = Mapping[str, Mapping[Any, Any]]  # by axis, by name
+Values = Mapping[str, Mapping[Any, Any]]  # for each axis, its values by name
 CaseNumbers = Callable[["Case"], Sequence[float]]
 
 
 class Case(NamedTuple):
-    """One setting as the planner takes it."""
+    """One setting, in the form of arguments for the planner."""
 
     model: Transformer
     plan: Plan
@@ -64,7 +64,7 @@ class Case(NamedTuple):
     wire: WireFormat
 
     def time(self, must_fit: bool = True) -> IterationTime:
-        """Return the prediction of :func:`predict`."""
+        """Return the iteration time that :func:`predict` gives."""
         return predict(self.model, self.plan, self.profile, wire=self.wire, must_fit=must_fit)
 
     @property
@@ -74,7 +74,7 @@ class Case(NamedTuple):
 
     @property
     def misfit(self) -> str:
-        """Why the plan cannot divide the model, whatever the memory of the GPU; empty if it can."""
+        """The reason why the plan cannot divide the model, or an empty text if it can; memory does not matter here."""
         try:
             refuse_misfit(self.model, self.plan)
         except UnsupportedSize as why:
@@ -83,7 +83,7 @@ class Case(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """How far a message between stages goes: 0 for one stage alone, 1 inside a node, 2 between nodes."""
+        """The distance of messages between stages: 0 if there is only one stage, 1 inside a node, 2 between nodes."""
         return 0 if self.plan.pipeline == 1 else 1 if self.plan.gpus <= self.profile.gpus_per_node else 2
 
 
@@ -105,13 +105,14 @@ def cluster_data(values: Values) -> Data:
     Returns
     -------
     dict
-        A table has ``axes``, their ``sizes``, and one of ``values`` for each combination; the last axis changes first.
+        A table has ``axes``, their ``sizes``, and ``values`` with one value for each combination. The last axis changes fastest.
 
-        - ``quantities`` are sums of products of tables: the seconds of each part, ``gpus``, ``work`` (1e12 operations per GPU and
-          iteration), and gigabytes: ``states``, ``activations``, ``working``, their ``total``, and the ``capacity`` of a GPU
-        - ``derived`` has the tables of two axes that follow from others: ``held``, the microbatches that the first stage holds, and
-          ``reach``
-        - ``refused`` has tables of places in ``sentences``; place 0 means that nothing is refused
+        - ``quantities`` are sums of products of tables. They are the seconds of each part, ``gpus``, and ``work`` (1e12 operations per
+          GPU and iteration). In gigabytes, they are ``states``, ``activations``, ``working``, the ``total`` of these three, and the
+          ``capacity`` of a GPU
+        - ``derived`` has tables for two axes that other axes determine. ``held`` is the number of microbatches that the first stage
+          holds, and ``reach`` is the distance of messages between stages (see :attr:`Case.reach`)
+        - ``refused`` has tables of indices into ``sentences``; index 0 means that nothing is refused
 
     Raises
     ------
@@ -152,7 +153,7 @@ def cluster_data(values: Values) -> Data:
 
 
 class Tables:
-    """Makes tables over the axes of a grid. For an axis that a table does not have, it takes the first value, or 1 for a count."""
+    """Makes tables over some axes of a grid; each of the other axes has its first value, or 1 if the axis is a count."""
 
     def __init__(self, values: Values) -> None:
         first = {name: next(iter(each.values())) for name, each in values.items()}
@@ -162,7 +163,7 @@ class Tables:
         self._first = first | dict.fromkeys(COUNTS, 1)
 
     def case(self, at: Mapping[str, Any]) -> Case:
-        """Return the case at some values. With ``held``, it has that many microbatches, but at most as many as stages."""
+        """Return the case for some values; with ``held``, the number of microbatches is ``held``, or ``stages`` if that is less."""
         microbatches = {"microbatches": min(at["held"], at["stages"])} if "held" in at else {}
         return case_of({**self._first, **at, **microbatches})
 
@@ -173,8 +174,8 @@ class Tables:
     def columns(self, names: tuple[str, ...], numbers: CaseNumbers, of_gpu: Callable[[Profile], Any] = lambda gpu: gpu) -> list[Data]:
         """Return tables over the same axes, one for each number of a case.
 
-        An entry is 0 if the plan does not divide the model, or if no setting uses it: a stage holds at most as many microbatches as there
-        are stages.
+        An entry is 0 if the plan does not divide the model. It is also 0 if ``held`` is larger than the number of stages, because a stage
+        never holds so many microbatches.
 
         Parameters
         ----------
@@ -183,7 +184,7 @@ class Tables:
         numbers : function of a Case
             The numbers; it runs once for each case.
         of_gpu : function of a Profile
-            The part of a GPU's profile on which the numbers depend: GPUs with equal parts share a case.
+            Returns the part of a GPU's profile on which the numbers depend. GPUs for which this part is equal share one case.
         """
         known: dict[Any, Sequence[float]] = {}
         rows = []
@@ -197,7 +198,7 @@ class Tables:
         return [self._table(names, column) for column in zip(*(row or nothing for row in rows), strict=True)]
 
     def exchange(self, at: Mapping[str, Any]) -> float:
-        """Return the seconds for which a microbatch travels between stages at the distance ``reach``; 0 if no plan has that distance."""
+        """Return the seconds that the messages of one microbatch take at the distance ``reach``, or 0 if no plan has this distance."""
         if not at["reach"]:
             return 0.0
         for stages, replicas in product(self.axes["stages"].values(), self.axes["replicas"].values()):
@@ -216,7 +217,7 @@ class Tables:
 
 
 def _time_terms(tables: Tables) -> Data:
-    """Return the parts of an iteration: times of one microbatch multiplied by their number, and times of the whole step."""
+    """Return the quantities of time, where the time of one microbatch is multiplied by the number of microbatches."""
     count = {name: tables.table((name,), itemgetter(name)) for name in COUNTS}
     gaps = tables.table(("stages",), lambda at: at["stages"] - 1)
     exchange = tables.table(("model", "gpu", "tensor", "microbatch", "link", "reach"), tables.exchange)
@@ -250,7 +251,7 @@ def _time_terms(tables: Tables) -> Data:
 
 
 def _memory_terms(tables: Tables) -> Data:
-    """Return the gigabytes of the fullest GPU, to the digit of the library's sentences, and the capacity of each GPU."""
+    """Return the gigabytes on the fullest GPU, with one decimal as in the library's messages, and the capacity of each GPU."""
 
     def gigabytes(*nbytes: float) -> list[float]:
         return [float(f"{each / 1e9:.1f}") for each in nbytes]
@@ -270,17 +271,20 @@ def _memory_terms(tables: Tables) -> Data:
 
 
 def _overflow_sentences(case: Case, gpus: Sequence[Profile]) -> list[str]:
-    """Return for each GPU the sentence why the plan does not fit into its memory; empty if it fits."""
+    """Return one text for each GPU that says why the plan does not fit in its memory, or is empty if the plan fits."""
     found, sentence, total = {}, "", case.memory.total
     for capacity, gpu in sorted({gpu.memory: gpu for gpu in gpus}.items(), reverse=True):
-        if total > capacity and MORE_MEMORY not in sentence:  # advice that fails on a larger GPU fails on all smaller ones
+        if total > capacity and MORE_MEMORY not in sentence:  # if a larger GPU already needs this advice, all smaller ones do
             sentence = _overflow_template(case, gpu)
         found[capacity] = sentence
     return [found[gpu.memory] for gpu in gpus]
 
 
 def _overflow_template(case: Case, gpu: Profile) -> str:
-    """Return the sentence why a plan does not fit, with names in place of numbers, so many cases share one text; empty if it fits."""
+    """Return a text that says why a plan does not fit, or an empty text if it fits.
+
+    The text has names in braces instead of numbers, so that many cases share one text.
+    """
     try:
         refuse_overflow(case.model, case.plan, gpu)
     except UnsupportedSize as why:
@@ -291,7 +295,7 @@ def _overflow_template(case: Case, gpu: Profile) -> str:
 
 
 def _merged(tables: Sequence[Data], axis: str) -> Data:
-    """Return tables over the same axes as one table with a last axis, on which each of them has a place."""
+    """Join tables that have the same axes into one table with a new last axis; table i is at index i of this axis."""
     values = [each for row in zip(*(table["values"] for table in tables), strict=True) for each in row]
     return {"axes": [*tables[0]["axes"], axis], "sizes": [*tables[0]["sizes"], len(tables)], "values": values}
 
@@ -302,5 +306,5 @@ def _five_digits(value: float) -> float:
 
 @lru_cache(maxsize=256)
 def _with_port(gpu: Profile, network: float) -> Profile:
-    """Return the GPU with another port to the network, in bytes per second; cached, since all tables ask for the same few."""
+    """Return the GPU with another network port, given in bytes per second; the few results are cached because all tables need them."""
     return replace(gpu, network=network)

@@ -1,4 +1,4 @@
-"""The error explorer: how exact the mean of an all-reduce is against the number of ranks, and what it costs in bytes."""
+"""The error explorer shows, against the number of ranks, the error of an all-reduced mean and the bytes that a rank sends."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -25,9 +25,9 @@ RANKS = (2, 4, 8, 16, 32, 64)
 FORMATS = (FP16, BF16, INT8, WireFormat("INT8", block=256), WireFormat("INT8", stochastic=True))
 BOTH = "both"  # algorithms in one picture
 MOST_RANKS = 128
-MOST_FORMATS = 6  # in one picture, each with a mark of its own
-MOST_ENCODED = 10**9  # numbers of all messages, which take minutes
-DIGITS = 4  # of an error: the last bits of a sum differ from machine to machine
+MOST_FORMATS = 6  # the most formats in one picture, because each has its own mark
+MOST_ENCODED = 10**9  # the most numbers in all messages together; more would take minutes
+DIGITS = 4  # significant digits of an error, because the last bits of a sum differ from machine to machine
 
 ALGORITHMS: Mapping[str, Callable[..., Any]] = MappingProxyType({"ring": ring_all_reduce, "one-shot": one_shot_all_reduce})
 DISTRIBUTIONS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = MappingProxyType(
@@ -39,12 +39,12 @@ DISTRIBUTIONS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], Flo
 
 
 class ErrorExplorer(View):
-    """A picture of the NMSE of all-reduced means against the number of ranks: measured, next to the closed form, with bytes per rank.
+    """A picture of the measured NMSE of all-reduced means against the number of ranks, with the closed form and the bytes per rank.
 
-    Every all-reduce really runs, as a ring and as one shot, when the explorer is made. The trait ``measured`` has all results, so the
-    picture needs no running kernel; ``rows`` has them as rows. The traits ``algorithm`` ("ring", "one-shot" or "both"), ``distribution``,
-    ``formats`` (names of the formats that are drawn) and ``ranks`` (the position of the marker) follow the controls; Python can observe
-    and set them.
+    NMSE is the mean square of the error divided by the mean square of the true values. When the explorer is made, it runs every
+    all-reduce, both as a ring and as one shot. The trait ``measured`` has all results, so the picture needs no running kernel. ``rows``
+    has the same results as rows. The traits ``algorithm`` ("ring", "one-shot" or "both"), ``distribution``, ``formats`` (names of the
+    formats that are drawn) and ``ranks`` (the position of the marker) change with the controls. Python can observe and set them.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class ErrorExplorer(View):
         return count
 
     def _checked_formats(self, value: Any) -> list[str]:
-        """Return names of wire formats in the order of the data, or refuse a list with others."""
+        """Return the names of wire formats in the order of the data, or refuse a list with a name that is not in the data."""
         if not isinstance(value, (list, tuple)):
             wanted = 'a list of names of wire formats, such as ["INT8"]'
             raise HybridLabError(f"formats must be {wanted}, not {short_repr(value)}", "not-a-list")
@@ -143,7 +143,7 @@ class ErrorExplorer(View):
         return self._rows
 
     def __repr__(self) -> str:
-        """Return the grid and the setting, but no measured digit; the text is the same in every run and on every machine."""
+        """Return the grid and the setting but no measured number, so the text is the same in every run and on every machine."""
         ranks = self.measured["ranks"]
         span = f"{ranks[0]} to {counted(ranks[-1], 'rank')}" if len(ranks) > 1 else counted(ranks[0], "rank")
         drawn = ", ".join(self.formats) or "no format"
@@ -152,7 +152,11 @@ class ErrorExplorer(View):
 
 
 class ErrorRow(NamedTuple):
-    """One measured all-reduce: its NMSE, the NMSE of the closed form, the most bytes of a rank, and how many times as many FP32 sends."""
+    """One measured all-reduce.
+
+    ``law`` is the NMSE from the closed form, ``nbytes`` is the most bytes that a rank sends, and ``saving`` is how many times as many
+    bytes a rank sends in an FP32 ring.
+    """
 
     algorithm: str
     distribution: str
@@ -165,7 +169,7 @@ class ErrorRow(NamedTuple):
 
 
 class ErrorGrid(NamedTuple):
-    """The all-reduces to measure: every combination of the first three, on ``size`` numbers per rank."""
+    """The all-reduces to measure, one for each combination of ``ranks``, ``formats`` and ``distributions``; a rank has ``size`` numbers."""
 
     ranks: tuple[int, ...]
     formats: tuple[WireFormat, ...]
@@ -178,7 +182,7 @@ class ErrorGrid(NamedTuple):
 def error_rows(grid: ErrorGrid) -> tuple[ErrorRow, ...]:
     """Return one row for every algorithm, distribution, wire format and number of ranks of a grid.
 
-    The gradients are independent from rank to rank, with variance 1. Runs with fewer ranks use the first gradients of the runs with more.
+    The gradients of different ranks are independent and have variance 1. Runs with fewer ranks use the first of the same gradients.
     """
     shape = max(grid.ranks), grid.size
     gradients = {name: DISTRIBUTIONS[name](np.random.default_rng(grid.seed), shape) for name in grid.distributions}
@@ -227,7 +231,7 @@ def closed_form_nmse(algorithm: str, wire: WireFormat, ranks: int, size: int) ->
 
 
 def error_data(rows: Iterable[ErrorRow], size: int) -> Data:
-    """Return the rows as data that the script draws.
+    """Return the rows in the form of data that the script draws.
 
     Parameters
     ----------
@@ -239,8 +243,9 @@ def error_data(rows: Iterable[ErrorRow], size: int) -> Data:
     Returns
     -------
     dict
-        ``ranks``, ``formats``, ``algorithms`` and ``distributions`` have the values. ``series`` has an entry for each line, under
-        "ring/normal/INT8": ``nmse``, ``law``, ``nbytes`` and ``saving``, each with one value for each of ``ranks``.
+        ``ranks``, ``formats``, ``algorithms`` and ``distributions`` list the values that were measured. ``series`` has an entry for each
+        line under a key such as "ring/normal/INT8". An entry has lists ``nmse``, ``law``, ``nbytes`` and ``saving``, with one value for
+        each number of ranks.
     """
     listed = list(rows)
     series: Data = {}
@@ -270,7 +275,7 @@ def _measured_row(algorithm: str, distribution: str, wire: WireFormat, values: F
 
 
 def _checked_grid(ranks: Any, formats: Any, distributions: Any, size: Any, seed: Any) -> ErrorGrid:
-    """Return what is to be measured, without duplicates and with the ranks sorted, or refuse it."""
+    """Return the grid of all-reduces without duplicates and with sorted ranks, or refuse wrong arguments."""
     counts = tuple(whole_numbers(ranks, "ranks", at_least=2, at_most=MOST_RANKS))
     wires = tuple(wire_formats(formats, "formats"))
     names = [known_name(each, DISTRIBUTIONS, "distribution") for each in one_or_several(distributions, "distributions")]

@@ -1,4 +1,4 @@
-"""The mesh view: the devices of K stages and D replicas, and the messages between them."""
+"""The mesh view shows the devices of a mesh with K stages and D replicas, and the messages between them."""
 
 from collections.abc import Mapping
 from itertools import pairwise, product
@@ -23,17 +23,17 @@ LINK_KINDS = (
 
 
 class MeshView(View):
-    """A picture of a mesh: choose a rank, and see its pipeline, its stage group, and the ranks that it sends to and receives from.
+    """A picture of a mesh that shows, for a chosen rank, its pipeline, its stage group, and the ranks with which it exchanges messages.
 
-    All meshes are in the trait ``data``, so the picture needs no running kernel. The traits ``stages``, ``replicas`` and ``rank`` follow
-    the controls; Python can observe and set them. A rank that a smaller mesh does not have becomes 0.
+    All meshes are in the trait ``data``, so the picture needs no running kernel. The traits ``stages``, ``replicas`` and ``rank`` change
+    with the controls. Python can observe and set them. If a new mesh is too small for the chosen rank, ``rank`` becomes 0.
 
     Parameters
     ----------
     stages, replicas : int or iterable of int
         The sizes to choose from, at most 12.
     microbatches : int
-        Microbatches of a pipeline in one step, which give the number of messages.
+        The number of microbatches that run through a pipeline in one step. It determines the number of messages.
     show : mapping or None
         The setting to begin with, such as ``{"stages": 3, "replicas": 4, "rank": 5}``. What it leaves out begins at the first value.
 
@@ -81,7 +81,7 @@ class MeshView(View):
         return Mesh(self.stages, self.replicas).coordinates(self.rank)
 
     def checked(self, name: str, value: Any) -> int:
-        """Return the value if it is a size that the view was made with, or a possible number of a rank; or refuse it."""
+        """Return the value if the view was made with this size, or if it can be the number of a rank; otherwise refuse it."""
         if name == "rank":
             return whole_number(value, name, at_least=0)
         number, sizes = whole_number(value, name), self.data[name]
@@ -102,27 +102,31 @@ class MeshView(View):
             self.rank = 0
 
     def __repr__(self) -> str:
-        """Return the grid's size and digest and the setting; the text is the same in every run, since stored outputs have it."""
+        """Return the number of sizes, the digest of the data and the setting.
+
+        The text is the same in every run, because outputs that are stored in notebooks contain it.
+        """
         meshes = counted(len(self.data["meshes"]), "size")
         sizes = f"{counted(self.stages, 'stage')}, {counted(self.replicas, 'replica')}"
         return f"<MeshView: {meshes}, data {self._digest}; {sizes}, rank {self.rank}>"
 
 
 def mesh_data(stages: list[int], replicas: list[int], microbatches: int) -> Data:
-    """Return what the view draws: the places, groups and links of every mesh.
+    """Return the data that the view draws, with the places, groups and links of every mesh.
 
     Parameters
     ----------
     stages, replicas : list of int
         The sizes; there is a mesh for each pair.
     microbatches : int
-        Microbatches of a pipeline in one step.
+        The number of microbatches that run through a pipeline in one step.
 
     Returns
     -------
     dict
-        ``meshes`` has an entry under "stages/replicas": ``places`` has [stage, replica] of every rank, ``pipelines`` and ``groups`` have
-        lists of ranks, and ``links`` has [kind, sender, receiver, messages per step].
+        ``meshes`` has an entry for each mesh under the key "stages/replicas". In an entry, ``places`` has [stage, replica] for every rank.
+        ``pipelines`` has the list of ranks of each pipeline, and ``groups`` has the list of ranks of each stage. ``links`` has
+        [kind, sender, receiver, messages per step] for every link.
 
     Examples
     --------

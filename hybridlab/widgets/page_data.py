@@ -1,4 +1,4 @@
-"""The data that a view gives to its script: plain JSON with few digits, small enough for a page."""
+"""Functions for the data that a view gives to its script, which are plain JSON with few digits and small enough for a page."""
 
 import hashlib
 import json
@@ -10,8 +10,8 @@ from hybridlab.palette import shade_colour
 from hybridlab.schedule import KINDS
 from hybridlab.schedules import REGISTRY
 
-MOST_BYTES = 2_000_000  # of JSON that a page can carry for one view
-MOST_OPS = 12_500  # of one timeline: a browser draws two such timelines in 1.0 to 1.5 s (measured, headless Chromium on two cores)
+MOST_BYTES = 2_000_000  # the most bytes of JSON for one view in a page
+MOST_OPS = 12_500  # in one timeline; a browser draws two such timelines in 1.0 to 1.5 s (measured, headless Chromium, two cores)
 
 Data = dict[str, Any]  # values that json.dumps accepts
 
@@ -27,7 +27,7 @@ def nine_digits(values: Iterable[float]) -> list[float]:
 
 
 def compact_json(data: Mapping[str, Any], sort_keys: bool = False) -> str:
-    """Return data as JSON without spaces, the form in which a page carries them.
+    """Return data as JSON text without spaces, which is how a page stores them.
 
     >>> compact_json({"p2p": [0, 0.5]})
     '{"p2p":[0,0.5]}'
@@ -50,9 +50,9 @@ def refuse_too_large(nbytes: int, subject: str = "this grid is", advice: str = "
     Parameters
     ----------
     nbytes : int
-        The length of the JSON text in bytes, or a lower bound of it that is known before the data are made.
+        The length of the JSON text in bytes, or a smaller number of bytes that is known before the data are made.
     subject, advice : str
-        The beginning and the end of the sentence for the reader.
+        The beginning and the end of the error's message.
 
     Raises
     ------
@@ -75,13 +75,13 @@ def operation_kinds(chunks: Mapping[str, Iterable[int]]) -> Data:
     Parameters
     ----------
     chunks : mapping of str to iterable of int
-        For each schedule by name, the numbers of chunks per device that a picture can show.
+        The numbers of chunks per device that a picture can show, for each schedule by its name.
 
     Returns
     -------
     dict
-        For each kind (F, B, I, W) its ``words``, and ``colours``: number of shades -> that many colours. There is one shade for each
-        chunk of each copy of the weights.
+        An entry for each kind (F, B, I, W) has its ``words`` and its ``colours``. ``colours`` maps a number of shades to a list of as
+        many colours. There is one shade for each chunk on a device in each copy of the weights.
 
     Examples
     --------

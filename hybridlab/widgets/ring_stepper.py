@@ -1,4 +1,4 @@
-"""The ring stepper: which ranks' numbers are in each chunk on each rank after every hop, for one or more rings side by side."""
+"""The ring stepper shows one or several rings after each hop, with the ranks whose numbers are in the sums on every rank."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice, pairwise
@@ -23,25 +23,25 @@ Counts = npt.NDArray[np.int64]  # (ranks, chunks, ranks): how often the number o
 MOST_RANKS = 8
 MOST_RINGS = 4
 MOST_HOPS = 60
-MOST_TIMES = 99  # how often the number of one rank can be in a sum
+MOST_TIMES = 99  # how many times the number of one rank can be in a sum
 LONGEST_NAME = 40  # characters
-NEAR = 0.05  # how far a sum may be from a whole number: rounding in a wire format is smaller, the difference of a mean is larger
+NEAR = 0.05  # how far a sum may be from a whole number; rounding in a wire format changes it by less, a mean is farther away
 TIMES = {1: "", 2: " twice"}
 
 
 class RingStepper(View):
-    """A picture of a ring all-reduce, hop by hop: ranks as columns, chunks as rows, and the ranks whose numbers are in each sum.
+    """A picture of a ring all-reduce, hop by hop, with ranks as columns, chunks as rows, and the ranks whose numbers are in each sum.
 
-    Every state is in the trait ``data``, as the rings computed it, so the picture needs no running kernel. Rank r begins with 2**r in
-    every chunk. The traits ``ranks`` and ``step`` follow the controls; Python can observe and set them. When a smaller number of ranks has
-    fewer steps, ``step`` becomes the last one.
+    The rings run when the stepper is made. The trait ``data`` has the state after every hop, so the picture needs no running kernel. Rank
+    r begins with the number 2**r in every chunk. The traits ``ranks`` and ``step`` change with the controls. Python can observe and set
+    them. If ``step`` is too large for a new number of ranks, it becomes the last step.
 
     Parameters
     ----------
     rings : mapping of str to function, or None
-        The rings to show side by side, by name, at most 4. A ring takes values of shape (ranks, n), whose chunks are cut as by
-        ``numpy.array_split``, and returns its hops with the sums (not means) that the ranks hold after each. None shows
-        :func:`~hybridlab.collectives.ring_all_reduce` alone.
+        At most 4 rings by name, which are shown side by side. A ring is a function that takes values of shape (ranks, n). Its chunks are
+        the parts into which ``numpy.array_split`` cuts the n numbers. It returns its hops, each with the sums (not means) that the ranks
+        hold after this hop. None shows :func:`~hybridlab.collectives.ring_all_reduce` alone.
     ranks : int or iterable of int
         The numbers of ranks to choose from, 2 to 8.
     show : mapping or None
@@ -97,7 +97,7 @@ class RingStepper(View):
         return {name: states[self.step] for name, states in zip(self.data["names"], rings, strict=True)}
 
     def checked(self, name: str, value: Any) -> int:
-        """Return the value if it is a number of ranks that the view was made with, or a possible number of a step; or refuse it."""
+        """Return the value if the view was made with this number of ranks, or if it can be the number of a step; otherwise refuse it."""
         number = whole_number(value, name, at_least=0)
         if name == "ranks" and number not in self.data["ranks"]:
             known = ", ".join(map(str, self.data["ranks"]))
@@ -118,7 +118,10 @@ class RingStepper(View):
         self.step = min(self.step, self.last)
 
     def __repr__(self) -> str:
-        """Return the rings, the digest of the data and the setting; the text is the same in every run, since stored outputs have it."""
+        """Return the names of the rings, the digest of the data and the setting.
+
+        The text is the same in every run, because outputs that are stored in notebooks contain it.
+        """
         names = " and ".join(self.data["names"])
         *fewer, most = map(str, self.data["ranks"])
         sizes = f"{', '.join(fewer)} or {most}" if fewer else most
@@ -128,8 +131,8 @@ class RingStepper(View):
 def ring_data(rings: Mapping[str, Ring], ranks: Iterable[int]) -> Data:
     """Return every state of every ring at every number of ranks, from the start to the last hop.
 
-    A ring runs twice. In the first run, each number is 1 on one rank and 0 on the others, so a sum shows whose numbers are in it. In the
-    second run, every number of rank r is 2**r, with one number for each chunk.
+    A ring runs twice. In the first run, each number is 1 on one rank and 0 on the other ranks, so each sum shows which ranks' numbers are
+    in it. In the second run, there is one number in each chunk, and on rank r it is 2**r.
 
     Parameters
     ----------
@@ -144,9 +147,9 @@ def ring_data(rings: Mapping[str, Ring], ranks: Iterable[int]) -> Data:
         ``runs`` has an entry for each number of ranks: ``phases`` (one for each step), ``mean`` (the correct result), and ``rings``. A
         ring has these keys at each step:
 
-        - ``messages``: [sender, receiver, chunk] of each message of the hop; ``sent`` says the same in a sentence
-        - ``told``: what the receivers did, which sums are whole now and which are lost, in sentences
-        - ``parts``: shape (ranks, chunks, ranks), how often the number of each rank is in each chunk on each rank
+        - ``messages``: [sender, receiver, chunk] for each message of the hop; ``sent`` says the same in a sentence
+        - ``told``: sentences that say what the receivers did, which sums have become whole and which whole sums are lost
+        - ``parts``: shape (ranks, chunks, ranks), where entry [r, c, s] counts how many times the number of rank s is in chunk c on rank r
         - ``values``: shape (ranks, chunks), the sums of the second run
         - ``marks``: shape (ranks, chunks), "whole", "lost" (a whole sum that was overwritten) or ""
         - ``whole``: the number of whole sums
@@ -177,7 +180,7 @@ def ranks_in_sum(counts: Counts) -> str:
     Parameters
     ----------
     counts : array of int, shape (ranks,)
-        How often the number of each rank is in the sum.
+        How many times the number of each rank is in the sum.
 
     Examples
     --------
@@ -207,7 +210,7 @@ def _checked_rings(rings: Any) -> dict[str, Ring]:
 
 
 def _ring_runs(rings: Mapping[str, Ring], ranks: int) -> Data:
-    """Return the states of all rings at one number of ranks; a ring with fewer hops keeps its last state."""
+    """Return the states of all rings for one number of ranks; a ring that ends before the others keeps its last state."""
     runs = [_states(name, ring, ranks) for name, ring in rings.items()]
     steps = max(len(states) for states in runs)
     phases = next([state["phase"] for state in states] for states in runs if len(states) == steps)
@@ -281,7 +284,7 @@ def _held_values(name: str, hop: Any, ranks: int, size: int) -> Floats:
 
 
 def _part_counts(name: str, hop: Any, ranks: int) -> Counts:
-    """Return how often the number of each rank is in each chunk, shape (ranks, chunks, ranks); refuse values that are not sums."""
+    """Return ``parts`` after a hop, as in :func:`ring_data`, or refuse values that are not sums."""
     held = _held_values(name, hop, ranks, ranks * ranks).reshape(ranks, ranks, ranks)
     counts = np.rint(held)
     if (np.abs(held - counts) > NEAR).any() or (np.abs(counts) > MOST_TIMES).any():

@@ -1,4 +1,4 @@
-"""The script of a widget: one ES module, joined from its file and all files that it imports."""
+"""Makes the script of a widget, which is one ES module with the code of the widget's file and of all files that it imports."""
 
 import re
 from graphlib import CycleError, TopologicalSorter
@@ -13,21 +13,21 @@ IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "\./(\w+\.js)";
 EXPORT = re.compile(r"^export (?=(?:const|(?:async )?function) (\w+))", re.MULTILINE)
 ANY_OTHER = re.compile(r"^\s*((?:import|export)\b.*)", re.MULTILINE)
 TOP_LEVEL = re.compile(r"^(?:const|let|var|class|(?:async )?function\*?) (?:(\w+)|[\[{](.*)[\]}] =)", re.MULTILINE)
-NOT_CODE = re.compile(r"^ *(?://.*)?\n", re.MULTILINE)  # empty lines and lines of comment, which pages need not carry
+NOT_CODE = re.compile(r"^ *(?://.*)?\n", re.MULTILINE)  # empty lines and comment lines, which a page does not need
 LAST_LINE = "export default { render };\n"
 
 
 class Script(NamedTuple):
-    """One file: its code without imports and exports, and the names in it."""
+    """One file with its code, without imports and exports, and with the names in it."""
 
     text: str  # the code alone
     imports: list[tuple[str, str]]  # (name, file)
     exports: list[str]
-    names: list[str]  # of the top level
+    names: list[str]  # the names that are defined at the top level
 
 
 def script_of(entry: str, folder: Path = HERE) -> str:
-    r"""Return the ES module of a widget: each file that it imports once, then the widget's own file ``entry``.
+    r"""Return the ES module of a widget, in which each imported file comes once, before the widget's own file ``entry``.
 
     The joined text has no ``import`` lines, no word ``export``, no comment lines and no empty lines. The rest of each file stays as it
     is, so no build tool is needed.

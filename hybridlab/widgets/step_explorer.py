@@ -1,4 +1,4 @@
-"""The step explorer: one training step of all devices of a mesh, from the first forward to the last optimiser."""
+"""The step explorer shows one training step on all devices of a mesh, from the first forward to the last optimiser."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -29,28 +29,29 @@ SPAN_WORDS = ("message sent", "message received", "reduce-scatter", "all-gather"
 
 
 class StepExplorer(View):
-    """A picture of one training step on all ranks: pipelines, messages, the rings of all stages, the optimiser.
+    """A picture of one training step on all ranks, with pipelines, messages, the rings of all stages and the optimiser.
 
     All steps are in the trait ``data``, so the picture needs no running kernel. The traits ``schedule``, ``devices``, ``replicas``,
-    ``microbatches``, ``ring`` (the time of a ring step, or the name of a wire format) and ``overlap`` follow the controls, ``rank`` and
-    ``time`` follow the cursor; Python can observe and set them. A rank that a smaller mesh does not have becomes 0.
+    ``microbatches``, ``ring`` (the time of a ring step, or the name of a wire format) and ``overlap`` change with the controls. The
+    traits ``rank`` and ``time`` change with the cursor. Python can observe and set all of them. If a new mesh is too small for the
+    chosen rank, ``rank`` becomes 0.
 
     Parameters
     ----------
     schedules : str or iterable of str
-        Names of the schedules to choose from. Each has its fewest chunks.
+        Names of the schedules to choose from. Each schedule has the fewest chunks that it supports.
     devices, replicas, microbatches : int or iterable of int
-        Devices of one pipeline (K), replicas (D) and microbatches of each replica (M) to choose from.
+        The sizes to choose from: devices in one pipeline (K), replicas (D), and microbatches in each replica (M).
     forward, backward, weight_share, p2p, unit
-        As in :class:`Costs`. Different costs on the ranks show what a slow replica does.
+        As in :class:`Costs`. With different costs on the ranks, the picture shows the effect of a slow replica.
     pair_overlap : float
         The argument ``overlap`` of :class:`Costs`.
     ring_step : float, iterable of float or None
         Times of one step of the ring to choose from, in ``unit``.
     link, gradient_bytes, wire
-        As in :func:`hybrid_step`, instead of ``ring_step``; ``wire`` is one format or several to choose from.
+        As in :func:`hybrid_step`. They replace ``ring_step``. ``wire`` is one format, or several formats to choose from.
     overlap : bool or iterable of bool
-        Whether rings run during the backwards of other stages.
+        Whether the ring of a stage may run during the backwards of other stages.
     optimiser : float
         The time of the optimiser, in ``unit``.
     show : mapping or None
@@ -122,13 +123,13 @@ class StepExplorer(View):
 
     @property
     def step(self) -> HybridStep:
-        """The step of the current setting. If the schedule does not support the size, this raises :class:`UnsupportedSize`."""
+        """The step for the current setting; raises :class:`UnsupportedSize` if the schedule does not support the size."""
         schedule = build(self.schedule, self.devices, self.microbatches)
         ring = self._ring_costs.arguments[self.data["ring"].index(self.ring)]
         return hybrid_step(schedule, self._costs, self.replicas, overlap=self.overlap, optimiser=self._optimiser, **ring)
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value if it is one that the explorer was made with, a rank or a time; or refuse it."""
+        """Return the value if the explorer was made with it, or if it can be a rank or a time; otherwise refuse it."""
         if name == "rank":
             return whole_number(value, name, at_least=0)
         if name == "time":
@@ -144,7 +145,7 @@ class StepExplorer(View):
         raise HybridLabError(f"this explorer has no step with {name} = {short_repr(value)}: choose from {known}", "out-of-range")
 
     def _first_setting(self, show: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the setting to begin with: what ``show`` says, and for the rest the first values that can run."""
+        """Return the first setting, which has the values in ``show`` and otherwise the first values that can run."""
         asked = {name: self.checked(name, value) for name, value in shown_first(show, self.SETTING, '{"replicas": 2}').items()}
         choices = ([asked[name]] if name in asked else self.data[name] for name in AXES)
         settings = [dict(zip(AXES, values, strict=True)) for values in product(*choices)]
@@ -167,7 +168,10 @@ class StepExplorer(View):
             self.rank = 0
 
     def __repr__(self) -> str:
-        """Return the grid's size and digest and the setting; the text is the same in every run, since stored outputs have it."""
+        """Return the number of settings, the digest of the data and the current setting.
+
+        The text is the same in every run, because outputs that are stored in notebooks contain it.
+        """
         count = sum("refusal" not in entry for entry in self.data["steps"].values())
         numbers = {"device": self.devices, "replica": self.replicas, "microbatch": self.microbatches}
         sizes = ", ".join(counted(number, name) for name, number in numbers.items())
@@ -176,7 +180,7 @@ class StepExplorer(View):
 
 
 class RingCosts(NamedTuple):
-    """What a step of the ring can cost: the label of the control, its values, and for each the arguments of :func:`hybrid_step`."""
+    """The control for the cost of a ring step, with its label, its values, and the arguments of :func:`hybrid_step` for each value."""
 
     label: str
     values: list[Any]
@@ -184,7 +188,7 @@ class RingCosts(NamedTuple):
 
 
 def ring_costs(ring_step: Any, link: Any, gradient_bytes: Any, wire: Any, unit: str | None = None) -> RingCosts:
-    """Return what a step of the ring can cost: times to choose from, or wire formats of gradients that cross a link.
+    """Return the costs of a ring step to choose from, which are times, or wire formats for gradients that are sent over a link.
 
     Parameters
     ----------
@@ -205,14 +209,14 @@ def ring_costs(ring_step: Any, link: Any, gradient_bytes: Any, wire: Any, unit: 
 
 
 def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, optimiser: float) -> Data:
-    """Return the steps of every combination of the values of the axes.
+    """Return one step for each combination of values on the axes.
 
     Parameters
     ----------
     axes : mapping of str to list
-        Values of schedule, devices (of one pipeline), replicas, microbatches and overlap.
+        The values of schedule, devices (in one pipeline), replicas, microbatches and overlap.
     ring : RingCosts
-        What a step of the ring can cost.
+        The costs of a ring step to choose from.
     costs : Costs
         The costs of all settings.
     optimiser : float
@@ -221,18 +225,19 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
     Returns
     -------
     dict
-        What ``json.dumps`` takes. What several settings share, such as the replicas of one setting, is there once:
+        Plain data for ``json.dumps``. Data that several settings or replicas share are stored only once:
 
-        - ``pipelines``, by "schedule/devices/microbatches": ``orders`` (one text for each device), ``peak`` (activations at the peak of
-          each device), ``chunks``, ``messages`` ([row of an operation, device that needs its output]), and ``copy`` of each microbatch if
-          there are several copies of the weights
-        - ``runs``: ``start`` and ``end`` of every operation of one replica
-        - ``rounds``, by number of ranks: the hops of a ring. Each has ``kind``, ``step``, and for each rank the ``piece`` that it sends
-          and ``to``, the place in the ring of the receiver
-        - ``steps``, by "schedule/devices/microbatches/replicas/place of the ring's cost/overlap": ``runs`` (one place for each replica),
-          ``rings`` ([device, or one for each copy; stage; start; bytes of each piece if known]), ``hop`` (the time of a hop),
-          ``optimiser`` (one start for each device), ``update`` (the time of the optimiser), and the figures of the step. A setting that
-          cannot run has ``refusal``, the sentence.
+        - ``pipelines`` has an entry for each "schedule/devices/microbatches". It has ``orders`` (one text for each device), ``peak``
+          (the peak activations of each device), ``chunks``, and ``messages`` ([row of an operation, device that needs its output]). If
+          there are several copies of the weights, it has ``copy``, the copy that each microbatch runs through
+        - ``runs`` is a list; an entry has ``start`` and ``end`` of every operation in one replica
+        - ``rounds`` has the hops of a ring for each number of ranks. A hop has ``kind`` and ``step``. For each rank it has the ``piece``
+          that the rank sends, and in ``to`` the position of the receiver in the ring
+        - ``steps`` has an entry for each "schedule/devices/microbatches/replicas/index of the ring's cost/overlap". ``runs`` has for each
+          replica an index into the list ``runs``. ``rings`` has [device, or a list with the device of each copy; stage; start; bytes of
+          each piece if known]. ``hop`` is the time of a hop, ``optimiser`` has one start for each device, and ``update`` is the time of
+          the optimiser. The other keys are results of the step, such as the makespan. A setting that cannot run has only ``refusal``, a
+          sentence that says why
 
     Raises
     ------
@@ -270,7 +275,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
 
 
 def step_key(data: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
-    """Return the name of a setting's entry in ``steps``.
+    """Return the key under which ``steps`` has the entry of a setting.
 
     >>> setting = {"schedule": "1f1b", "devices": 2, "replicas": 4, "microbatches": 8, "ring": "FP16", "overlap": True}
     >>> step_key({"ring": ["FP32", "FP16"]}, setting)
@@ -281,7 +286,7 @@ def step_key(data: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
 
 
 def _all_steps(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, optimiser: float) -> Iterator[tuple[str, HybridStep | str]]:
-    """Yield the name of every combination with its step, or with the sentence why it cannot run."""
+    """Yield the key of every combination, together with its step or with a sentence that says why it cannot run."""
     for name, devices, microbatches in product(axes["schedule"], axes["devices"], axes["microbatches"]):
         refusal = REGISTRY[name].refusal(devices, microbatches, REGISTRY[name].fewest_chunks)
         for replicas, place, overlap in product(axes["replicas"], range(len(ring.values)), axes["overlap"]):
@@ -295,9 +300,10 @@ def _all_steps(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opt
 
 
 def _too_many_operations(name: str, devices: int, replicas: int, microbatches: int) -> str | None:
-    """Return a sentence if a step has more operations than a browser can draw, otherwise None."""
+    """Return a sentence that refuses a step with more operations than a browser can draw, or None for a smaller step."""
     stages, copies = devices * REGISTRY[name].fewest_chunks, REGISTRY[name].copies
-    most = 3 * stages * microbatches + 2 * copies * (copies * replicas - 1) * stages + devices  # of one replica with split backwards
+    # the operations, the hops and the optimisers of one replica, if backwards are split
+    most = 3 * stages * microbatches + 2 * copies * (copies * replicas - 1) * stages + devices
     if replicas * most <= MOST_OPS:
         return None
     sizes = f"{counted(devices, 'device')} x {counted(replicas, 'replica')} x {counted(microbatches, 'microbatch')}"
@@ -305,7 +311,7 @@ def _too_many_operations(name: str, devices: int, replicas: int, microbatches: i
 
 
 def _pipeline_entry(step: HybridStep) -> Data:
-    """Return what all replicas share: orders, peaks, and the messages of each row."""
+    """Return the data that all replicas share, which are the orders, the peaks and the messages."""
     schedule, devices, sends = step.timeline.schedule, step.mesh.stages, _spans_of_kinds(step, "send")
     first = sends.where(sends.device < devices)
     return {
@@ -317,7 +323,7 @@ def _pipeline_entry(step: HybridStep) -> Data:
 
 
 def _hop_entries(step: HybridStep) -> list[Data]:
-    """Return the hops of the ring of stage 0; the rings of all stages are the same."""
+    """Return the hops of the ring for stage 0, which are the same as for every other stage."""
     hops = _spans_of_kinds(step, "reduce-scatter", "all-gather")
     ring = hops.where(hops.stage == 0)
     ranks = [replica * step.mesh.stages + path[0] for replica in range(step.mesh.replicas) for path in step.timeline.schedule.paths]
@@ -331,7 +337,7 @@ def _hop_entries(step: HybridStep) -> list[Data]:
 
 
 def _step_entry(step: HybridStep, runs: dict[str, int]) -> Data:
-    """Return the entry of one step; new times of operations are added to ``runs``."""
+    """Return the entry of one step in ``steps``; if the times of its operations are not yet in ``runs``, they are added there."""
     mesh, timeline = step.mesh, step.timeline
     starts, ends = (np.split(times, mesh.replicas) for times in (timeline.start, timeline.end))
     texts = (compact_json({"start": nine_digits(start), "end": nine_digits(end)}) for start, end in zip(starts, ends, strict=True))
@@ -357,7 +363,7 @@ def _step_entry(step: HybridStep, runs: dict[str, int]) -> Data:
 
 
 def _ring_entries(hops: Spans, step: HybridStep) -> list[list[Any]]:
-    """Return device (or devices), stage, start and the bytes of each piece, if they are known, of every ring."""
+    """Return for every ring its device (or a list of devices), its stage, its start, and the bytes of each piece if they are known."""
     rings: dict[int, list[Any]] = {}
     for device in range(step.mesh.stages):
         own = hops.where(hops.device == device)
@@ -371,7 +377,7 @@ def _ring_entries(hops: Spans, step: HybridStep) -> list[list[Any]]:
 
 
 def _spans_of_kinds(step: HybridStep, *kinds: str) -> Spans:
-    """Return the spans of these kinds: what the devices of a step do besides operations."""
+    """Return the spans of these kinds, where a span is a message, a hop of a ring or an optimiser."""
     spans = step.timeline.spans
     if spans is None:
         raise HybridLabError("the timeline of this step has no spans beside its operations", "no-spans")

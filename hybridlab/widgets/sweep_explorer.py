@@ -1,4 +1,4 @@
-"""The sweep explorer: the rows of a sweep as lines, with a control for each other column that varies."""
+"""The sweep explorer draws the rows of a sweep as lines, and has a control for each other column that varies."""
 
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -21,12 +21,12 @@ NO_ROW = "the sweep has no such row"
 
 
 class SweepExplorer(View):
-    """A picture of a sweep's table: lines of a quantity against a column, with a control for each other column that varies.
+    """A picture of a sweep that draws a quantity against a column as lines, with a control for each other column that varies.
 
-    All values are in the trait ``data``, so the picture needs no running kernel. These traits follow the controls; Python can observe and
-    set them: ``quantity``, ``chosen`` (column -> value; setting some columns leaves the others), ``at`` (the x that is read), ``drawn``
-    (names of the lines) and ``logarithmic`` (columns with a logarithmic axis). A line has a gap at a point that the sweep refused. Times
-    are in the sweep's unit.
+    All values are in the trait ``data``, so the picture needs no running kernel. These traits change with the controls: ``quantity``,
+    ``chosen`` (a mapping from column to value), ``at`` (the value of x at which numbers are shown), ``drawn`` (names of the lines that are
+    drawn) and ``logarithmic`` (columns with a logarithmic axis). Python can observe and set them. Columns that a new ``chosen`` does not
+    name keep their values. If the sweep refused a point, the line has a gap there. Times are in the sweep's unit.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class SweepExplorer(View):
     y : str or iterable of str
         The quantities to choose from.
     lines : iterable of str or None
-        The columns whose values tell lines apart. None means schedule and chunks, without ``x``.
+        The columns whose values tell lines apart. None means the columns schedule and chunks, except a column that is an axis.
     labels : mapping or None
         Words for columns, such as ``{"p2p": "Latency T_C"}``.
     logarithmic : str or iterable of str
-        The columns whose axis is logarithmic at first.
+        The columns whose axis is logarithmic when the view opens.
     show : mapping or None
         What to show first, such as ``{"chosen": {"p2p": 4}, "at": 8}``.
 
@@ -112,7 +112,7 @@ class SweepExplorer(View):
         return self._checked_choices(value)
 
     def _checked_choices(self, value: Any) -> dict[str, Any]:
-        """Return a value for each control; a control that ``value`` does not name keeps its value, initially the first one."""
+        """Return a value for each control; a control that ``value`` does not name keeps its value, which is at first the first one."""
         if not isinstance(value, Mapping):
             wanted = "a value for each of the choices, by column"
             raise HybridLabError(f"chosen must have {wanted}, not {short_repr(value)}", "wrong-type")
@@ -122,7 +122,7 @@ class SweepExplorer(View):
         return kept | {name: _offered_value(asked[name], values, name) for name, values in offered.items() if name in asked}
 
     def __repr__(self) -> str:
-        """Return the lines, the digest of the data and the setting; the text is the same in every run."""
+        """Return the number of lines, the digest of the data and the setting in a text that is the same in every run."""
         axis = self.data["x"]
         choices = [f"{name} {value_text(name, value)}" for name, value in self.chosen.items()]
         some = [] if len(self.drawn) == len(self.data["lines"]) else [f"{counted(len(self.drawn), 'line')} drawn"]
@@ -132,7 +132,7 @@ class SweepExplorer(View):
 
 
 def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None) -> Data:
-    """Return what the view draws: the axes, the lines with their styles, the choices, and the values in every setting.
+    """Return the data that the view draws, which are axes, lines with their styles, choices, and the values in every setting.
 
     Parameters
     ----------
@@ -142,8 +142,9 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
     Returns
     -------
     dict
-        ``values`` has a list for each quantity, and ``why`` is one list for all. Their axes are the choices, then the lines, then x; the
-        last axis changes first. An entry of ``why`` is 0 if there is a value, otherwise the number (from 1) of an entry of ``reasons``.
+        ``values`` has a list for each quantity, and ``why`` is one list for all quantities. The axes of these lists are the choices, then
+        the lines, then x; the last axis changes fastest. An entry of ``why`` is 0 if the point has a value. Otherwise, 1 means the first
+        of ``reasons``, 2 the second, and so on.
 
     Raises
     ------
@@ -153,7 +154,7 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
     found = lines_of(sweep, x, y, lines, labels)
     unit = found.unit or ""  # the script takes an empty text for none
     sizes = [*(len(values) for values in found.choices.values()), len(found.names), len(found.places)]
-    _refuse_rows(prod(sizes) * 2 * (len(found.quantities) + 1))  # if every entry had one digit
+    _refuse_rows(prod(sizes) * 2 * (len(found.quantities) + 1))  # the bytes if every entry had one digit
     cells = [found.at.get((tuple(choice), line, place)) for *choice, line, place in product(*map(range, sizes))]
     refusals = [NO_ROW if row is None else str(row.get("refused") or "") for row in cells]
     reasons = list(dict.fromkeys(filter(None, refusals)))
@@ -182,7 +183,7 @@ def _refuse_rows(nbytes: int) -> None:
 
 
 def _axis_data(name: str, values: Iterable[Any], labels: Mapping[str, str], unit: str) -> Data:
-    """Return an axis; it is ``positive``, so that it can be logarithmic, if one of its values is."""
+    """Return the data of an axis; ``positive`` is True if a value is above 0, because then the axis can be logarithmic."""
     positive = any(value is not None and value > 0 for value in values)
     return {"name": name, "label": label_of(name, labels), "unit": unit if name in TIMES else "", "positive": positive}
 

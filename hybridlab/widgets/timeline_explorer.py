@@ -1,4 +1,4 @@
-"""The timeline explorer: choose a schedule and its sizes, and see when each operation runs."""
+"""The timeline explorer shows when each operation runs, for a schedule and sizes that the reader chooses."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -22,9 +22,9 @@ class TimelineExplorer(View):
     """A picture of timelines with controls for schedule, devices, microbatches, chunks and latency.
 
     The timelines of all combinations are in the trait ``data``, so the picture needs no running kernel. The traits ``schedule``,
-    ``devices``, ``microbatches``, ``chunks``, ``p2p`` and ``compare`` (a second schedule drawn below the first, or "") follow the controls;
-    Python can observe and set them. They take any value that the library has: a timeline that is not in ``data`` is computed into the trait
-    ``extra``. If there is nothing to draw, the picture says why. In a running notebook, the controls offer any value, too.
+    ``devices``, ``microbatches``, ``chunks``, ``p2p`` and ``compare`` (a second schedule drawn below the first, or "") change with the
+    controls. Python can observe and set them, also to values that are not in ``data``. Then a new timeline is computed and stored in the
+    trait ``extra``. If there is nothing to draw, the picture says why. In a running notebook, the controls also offer such values.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class TimelineExplorer(View):
     devices, microbatches : int or iterable of int
         The sizes to choose from.
     chunks : int, iterable of int or None
-        Numbers of chunks per device, for schedules that have more than one. None gives each schedule its fewest.
+        Numbers of chunks per device, for schedules that support more than one. None means the fewest that each schedule supports.
     p2p : float or iterable of float
         Latencies to choose from, in ``unit``.
     forward, backward, weight_share, overlap : float or sequence of float
@@ -63,7 +63,7 @@ class TimelineExplorer(View):
     _css = style_sheet("explorer", files=("timeline.css", "timeline_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
-    extra = traitlets.Dict(read_only=True).tag(sync=True)  # the current setting if `data` lack it, otherwise empty
+    extra = traitlets.Dict(read_only=True).tag(sync=True)  # the current setting if it is not in `data`, otherwise empty
     schedule = Checked().tag(sync=True)
     devices = Checked().tag(sync=True)
     microbatches = Checked().tag(sync=True)
@@ -96,7 +96,7 @@ class TimelineExplorer(View):
 
     @property
     def timeline(self) -> Timeline:
-        """The timeline of the current setting. If the schedule does not support the size, this raises :class:`UnsupportedSize`."""
+        """The timeline for the current setting; raises :class:`UnsupportedSize` if the schedule does not support the size."""
         schedule = build(self.schedule, self.devices, self.microbatches, self.chunks)
         return simulate(schedule, Costs(**self._times, p2p=self.p2p))
 
@@ -109,7 +109,7 @@ class TimelineExplorer(View):
         return nine_digits([one_time(value, name)])[0] if name == "p2p" else whole_number(value, name)
 
     def _first_setting(self, show: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the setting to begin with: what ``show`` says, and for the rest the first values of the grid that can run."""
+        """Return the first setting, which has the values in ``show`` and otherwise the first values of the grid that can run."""
         asked = {name: self.checked(name, value) for name, value in shown_first(show, self.SETTING, '{"devices": 4}').items()}
         names = [schedule["name"] for schedule in self.data["schedules"]]
         choices = {"schedule": names, "compare": [""], **{name: self.data[name] for name in AXES}}
@@ -129,13 +129,13 @@ class TimelineExplorer(View):
         return next((schedule["chunks"] for schedule in self.data["schedules"] if schedule["name"] == name), [])
 
     def _chunks_for(self, name: str, chunks: int) -> int:
-        """Return the number of chunks if the schedule supports it, else its first in the grid, else its fewest."""
+        """Return ``chunks`` if the schedule supports it, otherwise the schedule's first number in the grid, or its fewest chunks."""
         near, offered = supported_or_fewest_chunks(name, chunks), self._offered_chunks(name)
         return near if near == chunks or not offered else offered[0]
 
     @traitlets.observe(*SETTING)
     def _follow(self, change: Any) -> None:
-        """Give a new schedule chunks that it supports, and compute what the grid lacks."""
+        """Give a new schedule a number of chunks that it supports, and compute a setting that the grid does not have."""
         setting = {name: getattr(self, name) for name in self.SETTING}
         if change["name"] == "schedule":
             chunks = self._chunks_for(change["new"], self.chunks)
@@ -148,7 +148,7 @@ class TimelineExplorer(View):
             self.set_trait("extra", setting_data(setting, self._times))
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a view that asks whether a kernel is running, with the schedules that the kernel can compute."""
+        """Answer a page that asks whether a kernel is running; the answer has the schedules that the kernel can compute."""
         if content == {"ask": "live"}:
             schedules = [
                 {"name": family.name, "title": family.title, "fewest": family.fewest_chunks, "step": family.chunk_step}
@@ -157,7 +157,10 @@ class TimelineExplorer(View):
             self.send({"live": True, "schedules": schedules})
 
     def __repr__(self) -> str:
-        """Return the grid's size and digest and the setting; the text is the same in every run, since stored outputs have it."""
+        """Return the number of settings, the digest of the data and the current setting.
+
+        The text is the same in every run, because outputs that are stored in notebooks contain it.
+        """
         pipelines = self.data["pipelines"].values()
         settings = len(self.data["p2p"]) * sum("refusal" not in entry for entry in pipelines)
         sizes = {"device": self.devices, "microbatch": self.microbatches, "chunk": self.chunks}

@@ -1,4 +1,4 @@
-"""The timelines of a grid of settings as plain data, from which the script draws any of them without computing."""
+"""The timelines for a grid of settings as plain data, so that the script can draw each timeline without a simulation."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -21,37 +21,37 @@ from hybridlab.widgets.page_data import MOST_OPS, Data, compact_json, nine_digit
 SIZES = ("devices", "microbatches", "chunks")
 AXES = (*SIZES, "p2p")
 
-Values = Mapping[str, list[Any]]  # by axis
+Values = Mapping[str, list[Any]]  # for each axis, its values
 
 
 def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any]) -> Data:
-    """Return the timelines of every combination of schedules and values.
+    """Return one timeline for each combination of a schedule and one value on each axis.
 
     Parameters
     ----------
     schedules : str or iterable of str
         Names of schedules.
     axes : mapping
-        Under each of ``devices``, ``microbatches``, ``chunks`` and ``p2p`` (latency, in the unit of time) one value or several. A schedule
-        gets the numbers of chunks that it supports, or its fewest if it supports none of them; None means the fewest.
+        One value or several for each of ``devices``, ``microbatches``, ``chunks`` and ``p2p`` (latency, in the unit of time). A schedule
+        gets those numbers of chunks that it supports. If it supports none of them, or ``chunks`` is None, it gets its fewest chunks.
     costs : mapping
         The other arguments of :class:`Costs`, for one setting.
 
     Returns
     -------
     dict
-        What ``json.dumps`` takes. ``pipelines`` has one entry for each combination, under "schedule/devices/microbatches/chunks". The entry
-        of a size that the schedule does not support, or that has more operations than can be drawn, is ``refusal``: the sentence. The
-        other entries have these keys:
+        Plain data for ``json.dumps``. ``pipelines`` has one entry for each combination, under "schedule/devices/microbatches/chunks". If
+        the schedule does not support the size, or if there are more operations than can be drawn, the entry has only ``refusal``, a
+        sentence that says why. The other entries have these keys:
 
         - ``orders``: one text for each device
-        - ``source``: for each operation, the row whose output it needs; -1 for none
-        - ``duration``: kind, or "pair" for an overlapped pair -> one time for each device
-        - ``peak``: activations at the peak, one number for each device
+        - ``source``: for each operation, the row of the operation whose output it needs; -1 if it needs no output
+        - ``duration``: for each kind of operation, and under "pair" for overlapped pairs, one time for each device
+        - ``peak``: the peak activations of each device
         - ``start``: for each latency, the start of each operation
-        - ``late``: for each latency, the rows of operations whose device stood idle until their input came
+        - ``late``: for each latency, the rows of operations for which their device was idle until the input came
         - ``makespan`` and ``bubble``: one number for each latency
-        - ``copy``: the copy of the weights of each microbatch, if the schedule has several copies
+        - ``copy``: the copy of the weights that each microbatch runs through, if the schedule has several copies
 
     Raises
     ------
@@ -85,7 +85,7 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any])
 
 
 def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any]) -> Data:
-    """Return what :func:`grid_data` returns, for one setting and the schedule that it is compared with.
+    """Return the same data as :func:`grid_data`, for one setting and for the schedule that is compared with it.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any]) -> Data:
     Returns
     -------
     dict
-        As :func:`grid_data`. Whatever the library refuses is the ``refusal`` of its entry; nothing is raised.
+        As in :func:`grid_data`. If the library refuses a size or the costs, no error is raised, and the entry has the ``refusal``.
 
     Examples
     --------
@@ -126,14 +126,14 @@ def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any]) -> Data:
 
 
 def has_setting(data: Mapping[str, Any], setting: Mapping[str, Any]) -> bool:
-    """Return whether the data have the entries that a setting shows, be it timelines or refusals."""
+    """Return whether the data have all entries that a setting needs, where an entry is a timeline or a refusal."""
     names = {schedule["name"] for schedule in data.get("schedules", ())}
     compared = {setting["schedule"], setting["compare"]} - {""}
     return compared <= names and all(setting[name] in data[name] for name in AXES)
 
 
 def supported_or_fewest_chunks(name: str, chunks: int) -> int:
-    """Return the number of chunks if the schedule supports it, otherwise the fewest that it supports.
+    """Return ``chunks`` if the schedule supports this number, otherwise the fewest chunks that it supports.
 
     >>> supported_or_fewest_chunks("hanayo", 4), supported_or_fewest_chunks("hanayo", 3), supported_or_fewest_chunks("gpipe", 4)
     (4, 2, 1)
@@ -143,7 +143,7 @@ def supported_or_fewest_chunks(name: str, chunks: int) -> int:
 
 
 def timeline_entry(name: str, devices: int, microbatches: int, chunks: int, costs: Costs) -> Data:
-    """Return one entry of ``pipelines``: a schedule's order and its times, or ``refusal``.
+    """Return one entry of ``pipelines``, with the order and the times of a schedule, or with ``refusal``.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def timeline_entry(name: str, devices: int, microbatches: int, chunks: int, cost
     devices, microbatches, chunks : int
         The size.
     costs : Costs
-        Costs with one leading axis: a setting for each latency.
+        Costs with one leading axis, which has a setting for each latency.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def timeline_entry(name: str, devices: int, microbatches: int, chunks: int, cost
 
 
 def _entry_or_refusal(name: str, devices: int, microbatches: int, chunks: int, costs: Costs) -> Data:
-    """Return :func:`timeline_entry`, with any error of the library as the ``refusal``."""
+    """Return the result of :func:`timeline_entry`; if the library raises an error, its message becomes the ``refusal``."""
     try:
         return timeline_entry(name, devices, microbatches, chunks, costs)
     except HybridLabError as why:
@@ -203,7 +203,10 @@ def _entry_or_refusal(name: str, devices: int, microbatches: int, chunks: int, c
 
 
 def _late_rows(timeline: Timeline) -> list[int]:
-    """Return the rows for which a device was idle until their input came; in an overlapped pair, only the row with the later input."""
+    """Return the rows of operations for which their device was idle until the input came.
+
+    In an overlapped pair, only the operation with the later input counts.
+    """
     schedule, waited = timeline.schedule, timeline.blocking_operation()
     return np.flatnonzero((waited != schedule.before) & (waited == schedule.source)).tolist()
 
@@ -213,7 +216,7 @@ def _pipelines(names: Iterable[str], values: Values, costs: Costs) -> Data:
     pipelines: Data = {}
     nbytes = 0
     for name, devices, microbatches, chunks in product(names, *(values[size] for size in SIZES)):
-        at_least = 2 * devices * chunks * microbatches * (6 + 2 * len(values["p2p"]))  # bytes, if every number had one digit
+        at_least = 2 * devices * chunks * microbatches * (6 + 2 * len(values["p2p"]))  # the bytes if every number had one digit
         if REGISTRY[name].refusal(devices, microbatches, chunks) is None:
             _refuse_grid(nbytes + at_least, values)
         entry = timeline_entry(name, devices, microbatches, chunks, costs)
@@ -231,17 +234,17 @@ def _key(name: str, devices: int, microbatches: int, chunks: int) -> str:
 
 
 def _titles(chunks: Mapping[str, list[int]]) -> list[Data]:
-    """Return name, title and numbers of chunks of each schedule."""
+    """Return the name, the title and the numbers of chunks for each schedule."""
     return [{"name": name, "title": REGISTRY[name].title, "chunks": counts} for name, counts in chunks.items()]
 
 
 def _with_latencies(arguments: Mapping[str, Any], p2p: list[float]) -> Costs:
-    """Return costs with a leading axis: one setting for each latency."""
+    """Return costs with a leading axis, which has one setting for each latency."""
     return replace(costs_of_one_setting(**arguments), p2p=np.array(p2p)[:, None])
 
 
 def _supported_chunks(name: str, wanted: list[int], values: Values) -> list[int]:
-    """Return the wanted numbers of chunks that the schedule supports at some size of the grid, or else its fewest."""
+    """Return those wanted numbers of chunks that the schedule supports at some size in the grid, or its fewest if there are none."""
     family = REGISTRY[name]
     sizes = list(product(values["devices"], values["microbatches"]))
     supported = [chunks for chunks in wanted if any(family.refusal(*size, chunks) is None for size in sizes)]

@@ -1,4 +1,4 @@
-"""The training curves: loss and held-out accuracy of finished runs, each compared with the run of one device."""
+"""The training curves show loss and held-out accuracy of finished training runs, compared with a run on one device."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -14,24 +14,24 @@ from hybridlab.widgets.page_data import Data, compact_json, refuse_too_large
 from hybridlab.widgets.scripts import script_of
 from hybridlab.widgets.view import Checked, View, style_sheet
 
-LONGEST_NAME = 40  # characters of an axis or of a value on it
+LONGEST_NAME = 40  # characters in the name of a control or in one of its values
 MOST_RUNS = 500
 
 
 class TrainingCurves(View):
-    """A picture of training runs: choose one, and compare its loss and held-out accuracy with the run of one device.
+    """A picture of the loss and the held-out accuracy in a chosen training run, compared with a run on one device.
 
     All curves are in the trait ``data``, so the picture needs no running kernel. The traits ``chosen`` (one text for each control) and
-    ``step`` follow the controls; Python can observe and set them.
+    ``step`` change with the controls. Python can observe and set them.
 
     Parameters
     ----------
     choices : sequence of str
         The names of the controls, in their order.
     runs : mapping of tuple of str to Trained
-        One run for every combination of the controls' values, such as ``("INT8", "at random")``.
+        One run for every combination of the controls' values. A key is such a combination, for example ``("INT8", "at random")``.
     alone : TrainedAlone
-        The run of one device. All runs need the same number of steps, with the accuracy measured after the same steps.
+        The run on one device. All runs need the same number of steps, and the accuracy must be measured after the same steps.
 
     Raises
     ------
@@ -61,7 +61,7 @@ class TrainingCurves(View):
         super().__init__(chosen=[axis["values"][0] for axis in data["axes"]], step=data["steps"])
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value if it is a step of the runs, from 1, or a list with one value for each control; or refuse it."""
+        """Return the value if it is a number of a step (from 1) or a list with one value for each control; otherwise refuse it."""
         if name == "step":
             return whole_number(value, name, at_most=self.data["steps"])
         axes = self.data["axes"]
@@ -72,13 +72,13 @@ class TrainingCurves(View):
         return [known_name(each, axis["values"], axis["name"]) for each, axis in zip(values, axes, strict=True)]
 
     def __repr__(self) -> str:
-        """Return the number of runs and the choice, but no digit of a curve, since the last digits differ from machine to machine."""
+        """Return the number of runs and the choice, but no value of a curve, because the last digits differ from machine to machine."""
         size = f"{counted(len(self.data['runs']), 'run')} of {counted(self.data['steps'], 'step')}"
         return f"<TrainingCurves: {size}; {', '.join(self.chosen)}>"
 
 
 def curves_data(choices: Any, runs: Any, alone: Any) -> Data:
-    """Return what the view draws: the choices, the range of all losses in powers of ten, and the curves of every run.
+    """Return the data that the view draws, which are the choices, the range of all losses in powers of ten, and all curves.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def curves_data(choices: Any, runs: Any, alone: Any) -> Data:
     Returns
     -------
     dict
-        ``axes`` has a name and values for each control, ``alone`` and each entry of ``runs`` have ``losses`` and ``accuracies``. Losses
-        and accuracies have four digits: enough to draw and to read, and the same on every machine.
+        ``axes`` has a name and values for each control. ``alone`` and each entry of ``runs`` have ``losses`` and ``accuracies``. Losses
+        and accuracies have four digits. This is enough to draw and to read them, and these digits are the same on every machine.
 
     Raises
     ------
@@ -135,13 +135,13 @@ def _curves(run: TrainedAlone) -> Data:
 
 
 def _spread_and_bytes(run: Trained) -> Data:
-    """Return the largest difference between two replicas so far at each check (two digits), and the bytes of a step."""
+    """Return the bytes sent in a step, and for each accuracy check the largest difference between two replicas so far (two digits)."""
     largest = np.maximum.accumulate(run.spread)[run.checked - 1]
     return {"spread": [float(f"{each:.2g}") for each in largest.tolist()], "bytes": run.bytes_sent}
 
 
 def _short_text(value: Any, subject: str) -> str:
-    """Return a printable text of 1 to 40 characters without "|", which separates the texts of a key; or refuse it."""
+    """Return a text of 1 to 40 printable characters, or refuse it; "|" is refused because it separates the texts of a key."""
     text = checked_text(value, subject)
     if not 0 < len(text) <= LONGEST_NAME or not text.isprintable() or "|" in text:
         wanted = f"1 to {LONGEST_NAME} printable characters without |"

@@ -1,4 +1,4 @@
-"""What all views share: a style sheet, and a setting that both the page and Python can change."""
+"""All views share a style sheet, and a setting that both the page and Python can change."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,25 +15,28 @@ HERE = Path(__file__).parent
 
 
 class Refused(HybridLabError, traitlets.TraitError):
-    """A value that a view does not accept. As a TraitError, it makes traitlets undo the other changes of the same message."""
+    """The error for a value that a view does not accept.
+
+    It is also a TraitError, so traitlets undoes all other changes that came in the same message from the page.
+    """
 
 
 class Checked(traitlets.TraitType[Any, Any]):
-    """A trait that is part of a view's setting: each new value goes through the view's method ``checked``."""
+    """A trait that is part of a view's setting, so the view's method ``checked`` checks each new value."""
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """Return the value as the view's ``checked`` accepts it."""
+        """Return the value that the view's method ``checked`` returns for it."""
         with as_trait_error():
             return obj.checked(str(self.name), value)
 
 
 class View(anywidget.AnyWidget):
-    """A view with a setting: the traits named in ``SETTING``, which the controls of the page and Python can change."""
+    """The base class of views; ``SETTING`` names the traits that the controls of the page and Python can change."""
 
     SETTING: ClassVar[tuple[str, ...]]
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value for one trait of the setting, in its normal form, or refuse it.
+        """Return the value for one trait of the setting in the form in which the trait stores it, or refuse it.
 
         Parameters
         ----------
@@ -50,7 +53,7 @@ class View(anywidget.AnyWidget):
         raise NotImplementedError(f"{type(self).__name__} does not check {name} = {short_repr(value)}")
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Set traits to what the page sends. After an error, the page gets the setting that still holds and the error's sentence."""
+        """Set traits to the values that the page sends; after an error, send the page its old setting and the message of the error."""
         try:
             super().set_state(sync_data)
         except Exception as why:
@@ -61,7 +64,7 @@ class View(anywidget.AnyWidget):
 
 @contextmanager
 def as_trait_error() -> Iterator[None]:
-    """Turn a :class:`HybridLabError` into :class:`Refused`, with the same sentence and code."""
+    """Turn a :class:`HybridLabError` into :class:`Refused`, with the same message and code."""
     try:
         yield
     except HybridLabError as why:
@@ -78,7 +81,7 @@ def shown_first(show: Any, known: Iterable[str], example: str) -> dict[str, Any]
     known : iterable of str
         The names that the view has.
     example : str
-        A correct ``show``, for the sentence of an error.
+        A correct ``show``, for the message of an error.
 
     Raises
     ------
@@ -101,13 +104,13 @@ def shown_first(show: Any, known: Iterable[str], example: str) -> dict[str, Any]
 def style_sheet(*kinds: str, files: Iterable[str]) -> str:
     """Return the text of a view's style sheet: the shared ``view.css``, then the view's own ``files`` in their order.
 
-    Rules of the files target ``.hybridlab-view``. In the text, the class of the view takes its place. A page with several kinds of views
-    has a copy of the shared rules for each kind, so no kind changes the look of another.
+    The rules in these files are for elements of the class ``hybridlab-view``. The returned text has the class of the view instead. A
+    page with several kinds of views has a copy of the shared rules for each kind, so no kind changes the look of another.
 
     Parameters
     ----------
     kinds : str
-        The kinds of views that use the sheet: ``"mesh"`` for elements of the class ``hybridlab-mesh``.
+        The kinds of views that use the sheet. For example, ``"mesh"`` means elements of the class ``hybridlab-mesh``.
     files : iterable of str
         Names of files in this folder.
 
