@@ -16,10 +16,10 @@ REPLICAS = 2
 MICROBATCHES = 8
 GLOBAL_BATCH = 256  # samples
 MICROBATCH_SIZE = 32  # samples
-FORWARD = 50.0  # ms a microbatch; the report does not say whether of one stage or of the whole model
+FORWARD = 50.0  # ms for each microbatch; the report does not say whether this is for one stage or for the whole model
 BACKWARD = 80.0
-RING_STEP = 20.0  # ms a step of the ring all-reduce
-ACTIVATION = 10.0  # units of memory a microbatch, test 5
+RING_STEP = 20.0  # ms for each step of the ring all-reduce
+ACTIVATION = 10.0  # units of memory for each microbatch, in test 5
 
 
 @dataclass(frozen=True)
