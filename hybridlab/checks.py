@@ -1,4 +1,4 @@
-"""Checks of arguments, shared by all public functions: the same fault has the same sentence and the same code everywhere."""
+"""Checks of arguments, used by all public functions. The same mistake gets the same sentence and the same code everywhere."""
 
 import difflib
 import operator
@@ -17,12 +17,12 @@ Item = TypeVar("Item")
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LARGEST = 10**7  # the largest count of devices, microbatches and so on: above any cluster, and products of two fit in 64 bits
+LARGEST = 10**7  # the largest count of devices, microbatches and so on; a product of two such counts fits in 64 bits
 LONGEST = 1e200  # the largest single time, in any unit
-LATEST = 1e250  # the largest sum of times; no schedule reaches it, so all times of a timeline are finite
+LATEST = 1e250  # the largest start or end in a timeline; no simulated schedule reaches it
 MOST_AXES = 24  # axes of a batch of settings; some numpy functions stop at 32, and the library adds a few axes
 IN_A_SECOND = MappingProxyType({"s": 1, "ms": 1_000, "us": 1_000_000})  # how many of each unit make one second
-MOST_CELLS = 2**26  # operations x settings that are timed at once; each takes about 120 bytes, so at most 8 GB
+MOST_CELLS = 2**26  # most operations x settings in one simulation; each takes about 120 bytes of memory, so all take at most 8 GB
 
 
 def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LARGEST) -> int:
@@ -76,7 +76,7 @@ def known_name(value: object, known: Iterable[str], what: str, *, any_case: bool
     known : Iterable[str]
         The names that exist.
     what : str
-        What the names are names of, for the error: "schedule", "GPU".
+        The kind of thing that has these names, for the error, such as "schedule" or "GPU".
     any_case : bool
         Whether upper and lower case count as the same. The name is returned as it is written in ``known``.
 
@@ -148,7 +148,7 @@ def unit_of_time(value: object) -> str | None:
 def in_a_second(unit: str | None, user: str) -> int:
     """Return how many of ``unit`` make one second, or raise if there is no unit.
 
-    ``user`` says what needs the length in seconds, for the error.
+    ``user`` names the object that needs times in seconds. The error starts with this name.
 
     >>> in_a_second("ms", "a link")
     1000
@@ -176,7 +176,7 @@ def times(value: Any, name: str) -> Floats:
     Raises
     ------
     HybridLabError
-        ``negative``, ``not-finite``, ``too-large`` above 1e200, and all codes of :func:`numbers`.
+        The code is ``negative``, ``not-finite``, ``too-large`` (above 1e200), or a code of :func:`numbers`.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def random_source(rng: Any, user: str = "") -> Any:
     rng : object
         What the caller passed.
     user : str
-        What draws the random numbers, for the error. If it is empty, nothing draws them and ``rng`` may be None.
+        What needs the random numbers, for the error. If ``user`` is empty, no random numbers are needed and ``rng`` may be None.
 
     Raises
     ------
@@ -278,7 +278,7 @@ def random_source(rng: Any, user: str = "") -> Any:
 
 
 def each_of(value: Any, wanted: str) -> Iterator[Any]:
-    """Return an iterator over ``value``, or raise if it cannot be iterated; the error starts with the sentence ``wanted``.
+    """Return an iterator over ``value``, or raise an error that starts with the sentence ``wanted``.
 
     >>> each_of(3, "devices must be a list")
     Traceback (most recent call last):
@@ -291,16 +291,16 @@ def each_of(value: Any, wanted: str) -> Iterator[Any]:
 
 
 def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item | tuple[Item, ...]:
-    """Return one item of a sequence, or a tuple of items for a slice, as ``list`` does; raise for any other index.
+    """Return one item of a sequence, or a tuple of items for a slice; raise for an index that is neither.
 
     Parameters
     ----------
     items : Sequence
         The items.
     place : object
-        A whole number, negative from the end, or a slice.
+        A whole number or a slice. A negative number counts from the end.
     owner, noun : str
-        What holds the items and what one item is called, for the error: "the search", "plan".
+        The name of the sequence and the name of one item, for the error, such as "the search" and "plan".
 
     Raises
     ------
@@ -330,7 +330,7 @@ def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item
 
 
 def short_repr(value: object) -> str:
-    """Return a short ``repr`` for an error message, whatever the value is."""
+    """Return the ``repr`` of any value for an error message, cut to 60 characters."""
     try:
         text = repr(value)
     except Exception:  # a broken __repr__, or an int too long to print, must not replace the error that is being written
@@ -348,14 +348,14 @@ def counted(count: int, thing: str) -> str:
 
 
 def removed_arguments(positional: str = "", **arguments: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for a function that lost arguments: a call with one of them raises an error that says what works now.
+    """Return a decorator for a function without some of its old arguments: a call with one of them raises an error with advice.
 
     Parameters
     ----------
     positional : str
-        What to do instead of passing too many positional arguments. By default, the sentence of the first of ``arguments``.
+        What to do instead of passing too many positional arguments. By default, this is the advice for the first removed argument.
     arguments : str
-        Each removed argument, and what to do instead.
+        For each removed argument, what to do instead.
 
     Raises
     ------

@@ -31,11 +31,11 @@ READINGS = "p2p_between=[1, 5, 1] is one latency for each pair of neighbours, an
 
 @dataclass(frozen=True, eq=False, init=False)
 class Costs(Frozen):
-    """The times of one microbatch on one device, with all chunks of the device together, and the latency of messages.
+    """The times of one microbatch on one device, and the latency of messages. The times include all chunks of the device.
 
-    The last axis of a value is the devices; it has length 1 if all devices have the same value. The axes before it are settings:
-    a batch of costs that are simulated together. The settings of all arguments are broadcast against each other. Costs are equal if
-    all their values are.
+    The last axis of each value has one entry for each device, or only one entry if all devices have the same value. The axes before
+    it are for settings: several sets of costs that are simulated together. The settings of all arguments are broadcast against each
+    other, as numpy broadcasts shapes. Two objects are equal if all their values are equal.
 
     Parameters
     ----------
@@ -48,20 +48,21 @@ class Costs(Frozen):
     p2p : array_like, shape (..., 1) or ()
         Latency of a message between any two devices.
     overlap : array_like, shape (..., 1) or ()
-        What an overlapped pair saves, from 0 to 1. Such a pair is a forward F and a full backward B that a device runs at the same
-        time; it takes F + B - overlap x min(F, B). Schedules without such pairs do not use this value.
+        How much time an overlapped pair saves, from 0 to 1. An overlapped pair is a forward and a full backward that a device runs
+        at the same time. It takes F + B - overlap x min(F, B), where F and B are their times alone. Schedules without such pairs do
+        not use this value.
     p2p_between : array_like, shape (devices - 1,) or (devices, devices), optional
-        Latencies that differ from link to link, in place of ``p2p``. Either one for each pair of neighbours: value d holds
-        between the devices d and d + 1 in both directions. Or a matrix [from, to] with zeros on its diagonal. In costs for all
-        ranks of a mesh, the devices are the ranks. There is no axis for settings.
+        Latencies that differ from link to link, in place of ``p2p``. A list has one latency for each pair of neighbours: value d
+        holds between the devices d and d + 1 in both directions. A matrix has the latency from device i to device j at [i, j], and
+        zeros on its diagonal. In costs for all ranks of a mesh, each rank counts as a device. There is no axis for settings.
     unit : str or None
         The unit of all times: "s", "ms", "us", or None for time slots without a length.
 
     Raises
     ------
     HybridLabError
-        A time is not a finite number of zero or more, a share is above 1, shapes do not fit together, the unit is unknown, or
-        ``p2p`` has several values on its last axis, which could mean settings or links (``ambiguous``).
+        A time is not a finite number of zero or more, a share is above 1, shapes do not fit together, or the unit is unknown. The
+        code is ``ambiguous`` if ``p2p`` has several values on its last axis, because they could be settings or links.
 
     Examples
     --------
@@ -127,14 +128,14 @@ class Costs(Frozen):
 
     @property
     def devices(self) -> int | None:
-        """Number of devices the costs are for; None if they are the same for all devices and links, however many."""
+        """Number of devices that the costs are for; None if all devices and links have the same costs."""
         longest = max(getattr(self, name).shape[-1] for name in PER_DEVICE)
         if self.p2p_between is not None:
             return _devices_joined(self.p2p_between)
         return longest if longest > 1 else None
 
     def table(self, devices: int, chunks: int = 1) -> Floats:
-        """Return the time of one chunk's operation, shape (4, devices, settings...); the kinds are in the order F, B, I, W.
+        """Return the times of the four kinds of operation on one chunk, in the order F, B, I, W; shape (4, devices, settings...).
 
         >>> Costs(forward=[[1], [2]], backward=4).table(devices=1)[:, 0].tolist()
         [[1.0, 2.0], [4.0, 4.0], [2.0, 2.0], [2.0, 2.0]]
@@ -155,7 +156,7 @@ class Costs(Frozen):
         return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) / chunks for kind in kinds])
 
     def pairs(self, devices: int, chunks: int = 1) -> Floats:
-        """Return the time of one chunk's overlapped pair, a forward and a full backward, shape (devices, settings...).
+        """Return the time of an overlapped pair, a forward and a full backward of one chunk each; shape (devices, settings...).
 
         >>> Costs(forward=1, backward=2, overlap=[[0], [0.5], [1]]).pairs(devices=1).tolist()
         [[3.0, 2.5, 2.0]]
@@ -165,12 +166,12 @@ class Costs(Frozen):
         return together
 
     def latency(self, sender: Ints, receiver: Ints) -> Floats:
-        """Return how long messages take, each from its ``sender`` to its ``receiver``.
+        """Return the latency of each message from its ``sender`` to its ``receiver``.
 
         Parameters
         ----------
         sender, receiver : array of int, shape (messages,)
-            Devices.
+            The devices at both ends of each message.
 
         Returns
         -------
@@ -179,7 +180,7 @@ class Costs(Frozen):
         Raises
         ------
         HybridLabError
-            ``p2p_between`` has no value for two devices: they are not neighbours (``no-link``), or out of range.
+            ``p2p_between`` has no value for two devices, because they are not neighbours (``no-link``) or out of range.
 
         Examples
         --------
@@ -215,7 +216,7 @@ class Costs(Frozen):
         device : int
             The device that runs it.
         chunks : int
-            Chunks on a device. An operation of one of v chunks takes 1/v of the microbatch's time.
+            Number of chunks on a device. With v chunks, an operation on one chunk takes 1/v of the time on the whole device.
 
         Raises
         ------
@@ -243,9 +244,9 @@ class Costs(Frozen):
         devices : Iterable[int]
             The slower devices. A device that is named twice is slowed once.
         factor : float
-            How many times as long their operations take; below 1, they are faster.
+            The operations of these devices take ``factor`` times as long. With a factor below 1 they are faster.
         of : int, optional
-            The number of all devices. It must be given if the costs are the same for all devices.
+            The number of all devices. It is needed if the costs are the same for all devices.
 
         Raises
         ------
@@ -287,7 +288,7 @@ class Costs(Frozen):
             return replace(self, forward=by * self.forward, backward=by * self.backward, p2p=by * self.p2p, p2p_between=between)
 
     def repeated(self, pipelines: int) -> "Costs":
-        """Return the costs of several equal ``pipelines`` together; their devices are numbered one pipeline after the other.
+        """Return the costs of several equal ``pipelines`` together. The devices are numbered one pipeline after the other.
 
         >>> Costs(forward=[1, 2], backward=3).repeated(2).forward
         array([1., 2., 1., 2.])
@@ -306,7 +307,7 @@ class Costs(Frozen):
 
 
 def _ambiguous(name: str, value: Any, shape: tuple[int, ...]) -> str:
-    """Return the sentence for ``p2p`` or ``overlap`` with several values on the axis of the devices."""
+    """Return the sentence of the error for a ``p2p`` or an ``overlap`` that has several values on its last axis."""
     if name == "p2p" and len(shape) == 1:
         return f"p2p = {short_repr(value)} can be read in two ways, so write what you mean: {READINGS}"
     if name == "p2p":
@@ -337,12 +338,12 @@ def _latencies_between(value: Any) -> Floats:
 
 
 def _devices_joined(between: Floats) -> int:
-    """Return how many devices the links of ``p2p_between`` join."""
+    """Return the number of devices that ``p2p_between`` has latencies for."""
     return int(between.shape[0] + (between.ndim == 1))
 
 
 def _require_fitting_shapes(shapes: dict[str, tuple[int, ...]], between: Floats | None) -> None:
-    """Raise if two values differ in their number of devices, or if their settings cannot be broadcast."""
+    """Raise if two values are for different numbers of devices, or if their settings cannot be broadcast."""
     lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
     if between is not None:
         lengths["p2p_between"] = _devices_joined(between)

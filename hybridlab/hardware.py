@@ -1,9 +1,13 @@
 """GPUs, their nodes and their networks: all figures in SI units, with their sources.
 
-Three figures of vendors need a conversion. Network rates are given in bits a second, and a byte has eight bits
-(:func:`gigabits`). NVLink rates are the sum of both directions, InfiniBand rates are one direction (:func:`each_way`). Tensor-core
-rates are often given with 2:4 sparsity, which training does not use; the dense rate is half of it. In this module rates are bytes a
-second in one direction and dense FLOP a second, and a GB is 1e9 bytes.
+Three figures in data sheets need a conversion:
+
+- Network rates are given in bits per second. A byte has eight bits (:func:`gigabits`).
+- NVLink rates are the sum of both directions (:func:`each_way`). InfiniBand rates are for one direction.
+- Tensor-core rates are often given with 2:4 sparsity, which training does not use. The dense rate is half as high.
+
+In this module, rates of links are bytes per second in one direction, rates of arithmetic are dense FLOP per second, and a GB is 1e9
+bytes.
 
 >>> from dataclasses import replace
 >>> A100_80GB.nvlink / A100_80GB.network  # NVLink is 12 times as fast as the GPU's own network port
@@ -27,7 +31,7 @@ POSITIVE_OR_NONE = ("fp32_flops", "fp8_flops", "nccl_nvlink")
 
 
 def gigabits(number: float) -> float:
-    """Return a rate in bytes a second from one in gigabits a second, the unit of network products: 1e9 / 8 times it.
+    """Return a rate in bytes per second. The argument is in gigabits per second, the unit in which network products are sold.
 
     >>> gigabits(200)  # InfiniBand HDR: 200 Gb/s, not 200 GB/s
     25000000000.0
@@ -36,7 +40,7 @@ def gigabits(number: float) -> float:
 
 
 def each_way(total: float) -> float:
-    """Return the rate of one direction, half of a rate that is the sum of both directions, as for NVLink.
+    """Return the rate of one direction. The argument is the sum of both directions, as in data sheets of NVLink.
 
     >>> each_way(600e9)  # NVLink of an A100: 600 GB/s on the data sheet
     300000000000.0
@@ -44,13 +48,13 @@ def each_way(total: float) -> float:
     return one_time(total, "total") / 2
 
 
-INFINIBAND_EDR, INFINIBAND_HDR, INFINIBAND_NDR = gigabits(100), gigabits(200), gigabits(400)  # a port, bytes/s in one direction
+INFINIBAND_EDR, INFINIBAND_HDR, INFINIBAND_NDR = gigabits(100), gigabits(200), gigabits(400)  # rate of one port, bytes/s in one direction
 PCIE_GEN3, PCIE_GEN4, PCIE_GEN5 = 16e9, 32e9, 64e9  # 16 lanes, bytes/s in one direction, before line encoding
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Peak rates and sizes of one GPU, its node and its network. Programs do not exceed them, and few reach them.
+    """Peak rates and sizes of one GPU, its node and its network. No program is faster than a peak rate, and few programs reach it.
 
     Change a figure with ``dataclasses.replace``.
 
@@ -75,7 +79,7 @@ class Profile:
     nccl_nvlink : float or None
         The NVLink rate that the NCCL library assumes, bytes/s in one direction; None if no source has it.
     source : str
-        Where the figures are printed, and which are not confirmed.
+        The documents that print the figures, and which figures are not confirmed.
 
     Raises
     ------
@@ -129,14 +133,14 @@ class Profile:
         return self.matmul_flops / self.memory_bandwidth
 
     def roofline(self, flops: Any, nbytes: Any) -> Any:
-        """Return the least time of a program in seconds by the roofline model: the longer of arithmetic and memory traffic.
+        """Return the least time of a program in seconds by the roofline model: the longer of its arithmetic and its memory traffic.
 
         Parameters
         ----------
         flops : array_like
             16-bit operations of the program.
         nbytes : array_like
-            Bytes that it moves to and from memory. Its shape must broadcast with that of ``flops``.
+            Bytes that the program reads from and writes to memory. The shapes of ``nbytes`` and ``flops`` must broadcast.
 
         Returns
         -------

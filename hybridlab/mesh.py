@@ -1,4 +1,4 @@
-"""A mesh: the ranks of K stages and D replicas, and which of them exchange messages."""
+"""A mesh: one rank for each stage of each replica. It knows which ranks exchange messages."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from hybridlab.errors import HybridLabError
 
 
 class Place(NamedTuple):
-    """The place of a rank in a mesh: its pipeline stage and its replica of the model."""
+    """The pipeline stage that a rank holds, and the replica of the model that it belongs to."""
 
     stage: int
     replica: int
@@ -16,11 +16,11 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Mesh:
-    """One device for each stage of each replica, numbered replica by replica: rank = replica x stages + stage.
+    """A mesh has one device for each stage of each replica, with the number rank = replica x stages + stage.
 
-    Activations and their gradients travel along a :meth:`pipeline`. The gradients of the weights travel around the :meth:`ring` of
-    a :meth:`stage_group`. The published hybrid simulator numbers ranks in the same way; other programs give consecutive numbers to
-    the ranks of a stage group.
+    Activations and their gradients are sent along a :meth:`pipeline`. The gradients of the weights are sent around a :meth:`ring`,
+    which joins the ranks of a :meth:`stage_group`. The published hybrid simulator (``hybridlab.course.published``) numbers ranks in
+    the same way. Other programs give consecutive numbers to the ranks that hold the same stage.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class Mesh:
     Raises
     ------
     HybridLabError
-        A size is not a whole number of at least 1, the mesh has more than 10,000,000 devices, or a method is asked for a stage,
-        replica or rank that the mesh does not have (``out-of-range``).
+        A size is not a whole number of at least 1, or the mesh has more than 10,000,000 devices. A method raises ``out-of-range`` for
+        a stage, a replica or a rank that the mesh does not have.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Mesh:
         return Place(stage, replica)
 
     def stage_group(self, stage: int) -> tuple[int, ...]:
-        """Return the ranks that hold ``stage``, in the order of the replicas. They average its gradients."""
+        """Return the ranks that hold ``stage``, in the order of the replicas. These ranks average the gradients of the stage."""
         return tuple(range(_index(stage, "stage", self.stages), self.size, self.stages))
 
     def pipeline(self, replica: int) -> tuple[int, ...]:

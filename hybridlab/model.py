@@ -1,7 +1,8 @@
-"""The shape of a transformer, and what follows from it: parameters, operations, memory traffic, activation memory.
+"""The shape of a transformer, and its parameters, operations, memory traffic and activation memory.
 
-Letters of the papers: l layers, h hidden size, a attention heads, s sequence length, V vocabulary, b samples of a microbatch, t GPUs
-that share each layer (tensor parallelism), p pipeline stages, v chunks of a stage. Numbers have 16 bits, as in mixed-precision training.
+The letters are those of the papers: l layers, h hidden size, a attention heads, s sequence length, V vocabulary size, b samples in a
+microbatch, t GPUs that share each layer (tensor parallelism), p pipeline stages, v chunks of a stage. Numbers have 16 bits, as in
+mixed-precision training.
 """
 
 from dataclasses import dataclass
@@ -12,17 +13,21 @@ from hybridlab.errors import UnsupportedSize
 
 RECOMPUTE = ("none", "selective", "full")
 
-# Bytes that the element-wise operations of a layer read and write, as (forward, backward). Each operation reads its operands from
-# memory and writes its result to memory; a number takes 2 bytes, an element of a dropout mask 1.
-# Bytes per token and hidden unit that each GPU moves in full: two normalisations, two additions of bias, dropout and residual. In
-# the backward also the sums of the residuals' gradients, and the gradients of the biases and of the normalisations' weights.
+# The constants WHOLE, SHARED and SCORES are bytes that the element-wise operations of a layer read and write, as (forward, backward).
+# Each operation reads its operands from memory and writes its result to memory. A number takes 2 bytes, and an element of a dropout
+# mask takes 1 byte.
+# WHOLE: bytes per token and hidden unit that tensor parallelism does not divide. They belong to two normalisations and to two additions
+# of bias, dropout and residual. The backward also adds the gradients of the residuals, and computes the gradients of the biases and of
+# the weights of the normalisations.
 WHOLE = (4 + 7 + 4 + 7, 2 * (5 + 6) + 2 * 10 + 4)
-# Bytes per token and hidden unit that tensor parallelism divides: GeLU and its bias on 4h numbers, and a copy of the attention's output.
+# SHARED: bytes per token and hidden unit that tensor parallelism divides. They belong to GeLU and its bias on 4h numbers, and to a copy
+# of the attention's output.
 SHARED = (16 + 4, 24 + 8 + 6 + 4)
-# Bytes per attention score: softmax (2 read, 2 written) and dropout. A sample has a x s x s scores.
+# SCORES: bytes per attention score, for softmax (2 read, 2 written) and dropout. A sample has a x s x s scores in each layer.
 SCORES = (4 + 5, 5 + 6)
-# Bytes per score that the matrix products before and after the softmax move: two products forward, four backward. The other operands
-# of these products (query, key, value, output and their gradients) move 8 bytes forward and 16 backward per token and hidden unit.
+# Bytes per attention score that the matrix products before and after the softmax read and write, as (forward, backward). There are two
+# products in the forward and four in the backward. For their other operands (query, key, value, output and their gradients) they read
+# and write 8 bytes in the forward and 16 bytes in the backward, per token and hidden unit.
 PRODUCTS_OF_SCORES = (4, 8)
 HEAD = 52  # bytes per logit, in FP32: maximum, difference, exponential, sum, quotient, and the gradient
 
@@ -39,7 +44,7 @@ class Work(NamedTuple):
     elementwise_bytes : float
         Bytes that all other operations read and write.
     all_reduces : int
-        All-reduces of tensor parallelism, each over the microbatch's activations.
+        Number of all-reduces for tensor parallelism. Each one sums the activations of the microbatch over the t GPUs.
     """
 
     flops: float
@@ -104,11 +109,11 @@ class Transformer:
 
     @property
     def parameters(self) -> int:
-        """All parameters, 12lh^2 (1 + 13/(12h) + (V + s)/(12lh)). Narayanan et al., arXiv 2104.04473, eq. (2)."""
+        """Number of all parameters, 12lh^2 (1 + 13/(12h) + (V + s)/(12lh)) (Narayanan et al., arXiv 2104.04473, eq. 2)."""
         return self.layers * self.layer_parameters + (self.vocabulary + self.sequence) * self.hidden
 
     def flops(self, batch: int, recompute: str = "none") -> float:
-        """Return the operations of the matrix products of one step, with recomputed ones.
+        """Return the number of operations in all matrix products of one step, recomputed products included.
 
         Parameters
         ----------
@@ -144,10 +149,10 @@ class Transformer:
         tensor : int
             GPUs that share the layer, t.
         recompute : str
-            "none", "selective" (the attention's core) or "full" (the whole layer).
+            What is computed again: "none", "selective" (scores, softmax, dropout and output of the attention) or "full" (the whole layer).
         sequence_parallel : bool
-            Whether t also divides the operations outside attention and MLP. The all-gathers and reduce-scatters that this needs carry
-            as many bytes as the all-reduces that they replace.
+            Whether t also divides the operations outside attention and MLP. Then all-gathers and reduce-scatters replace the
+            all-reduces, and carry as many bytes.
 
         References
         ----------
@@ -173,7 +178,7 @@ class Transformer:
         return Work((3 + again) * linear + (3 + core) * attention, operands, elementwise, 4 + 2 * again if t > 1 else 0)
 
     def head_work(self, microbatch: int, tensor: int = 1) -> Work:
-        """Return the work of one GPU on the logits of one microbatch: the logits, the loss and its gradient.
+        """Return the work of one GPU for the logits of one microbatch, their loss and the gradient of the loss.
 
         Parameters
         ----------
@@ -195,9 +200,9 @@ class Transformer:
     def layer_activation_bytes(self, microbatch: int, tensor: int = 1, recompute: str = "none", sequence_parallel: bool = False) -> float:
         """Return the bytes that one layer keeps on one GPU for one microbatch, from its forward to its backward.
 
-        No recomputation keeps sbh (10 + 24/t + 5as/(ht)) bytes, selective recomputation sbh (10 + 24/t), full recomputation 2sbh, which
-        is the input of the layer. Sequence parallelism also divides the 10 and the 2 by t. The arguments are the same as in
-        :meth:`layer_work`.
+        Without recomputation these are sbh (10 + 24/t + 5as/(ht)) bytes. With selective recomputation they are sbh (10 + 24/t) bytes.
+        With full recomputation only the input of the layer is kept, 2sbh bytes. Sequence parallelism also divides the numbers 10 and
+        2 in these formulas by t. The arguments are the same as in :meth:`layer_work`.
 
         References
         ----------
@@ -230,8 +235,8 @@ class Transformer:
     ) -> float:
         """Return the activation memory of one GPU of the first stage in bytes, under 1F1B or interleaved 1F1B.
 
-        The first of p stages holds p microbatches of l/p layers at once. With v > 1 chunks it holds 1 + (p-1)/(pv) times as much.
-        The input of the embedding and the logits are not counted.
+        There are p stages of l/p layers each. The first stage holds the activations of p microbatches at once. With v > 1 chunks it
+        holds 1 + (p-1)/(pv) times as much. The input of the embedding and the logits are not counted.
 
         Parameters
         ----------
@@ -242,7 +247,7 @@ class Transformer:
         chunks : int
             Chunks of each stage, v.
         microbatches : int, optional
-            Microbatches of a step, if there may be fewer than the stage could hold.
+            Number of microbatches in a step. The stage holds at most this number.
 
         References
         ----------

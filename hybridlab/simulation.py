@@ -1,4 +1,4 @@
-"""Simulation: from a schedule and its costs to a timeline."""
+"""Simulation: it computes a timeline from a schedule and its costs."""
 
 import math
 from collections.abc import Sequence
@@ -18,21 +18,21 @@ from hybridlab.timeline import Timeline
 def simulate(schedule: Operations, costs: Costs) -> Timeline:
     r"""Return the timeline of a schedule: each operation starts as soon as its device is free and its input has arrived.
 
-    An operation starts at the later of two times: the end of the operation before it on its device, and the end of the operation
-    that makes its input, plus the latency of the message if that ran on another device. The two operations of an overlapped pair
-    start together and end together.
+    An operation starts at the later of two times. The first is the end of the operation before it on its device. The second is the
+    end of the operation that makes its input; if the input comes from another device, the latency of the message is added. The two
+    operations of an overlapped pair start together and end together.
 
     Parameters
     ----------
     schedule : Schedule or Replicated
         The order of the operations on each device.
     costs : Costs
-        Their times. All settings of a batch are simulated in one pass.
+        The times of the operations and the latency of the messages. If the costs have several settings, all are simulated in one pass.
 
     Returns
     -------
     Timeline
-        In the unit of the costs; ``start`` and ``end`` have shape (settings..., operations).
+        Start and end of each operation, in the unit of the costs; both arrays have shape (settings..., operations).
 
     Raises
     ------
@@ -67,8 +67,8 @@ def simulate_many(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
     Raises
     ------
     HybridLabError
-        An entry of ``runs`` is not such a pair, the shapes of the settings differ, costs are for another number of devices, or the arrays
-        do not fit in memory.
+        An entry of ``runs`` is not a pair of a schedule and costs, the shapes of the settings differ, costs are for another number of
+        devices, or the arrays do not fit in memory.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def latencies(schedule: Operations, costs: Costs) -> Floats:
 
 
 def _require_runs(runs: list[Any]) -> None:
-    """Raise if ``runs`` are not pairs of a schedule and costs with settings of one shape, or do not fit in memory."""
+    """Raise if an entry is not a pair of a schedule and costs, if shapes of settings differ, or if the arrays do not fit in memory."""
     for run in runs:
         if not isinstance(run, tuple) or len(run) != 2 or not isinstance(run[0], Operations) or not isinstance(run[1], Costs):
             message = " and ".join(map(short_repr, run)) if isinstance(run, tuple) else short_repr(run)
@@ -133,7 +133,7 @@ def _require_runs(runs: list[Any]) -> None:
 
 
 def _operation_times(runs: list[tuple[Operations, Costs]], rows: Ints) -> Floats:
-    """Return how long the operation of each row takes, shape (operations, settings...)."""
+    """Return the duration of the operation in each row, shape (operations, settings...)."""
     tables, places, size = [], [], 0
     for schedule, costs in runs:
         devices, first = schedule.devices, schedule.pairs
@@ -164,11 +164,15 @@ def _message_times(schedule: Operations, costs: Costs) -> Floats:
 
 
 def _by_slot(schedules: Sequence[Operations], bounds: Ints) -> tuple[Ints, list[int], Ints, Ints, Ints]:
-    """Return the rows of all schedules sorted by slot, and their dependencies as places in that order.
+    """Return the rows of all schedules sorted by slot, and the places of the operations that each row must wait for.
 
-    Row i of schedule k is row ``bounds[k]`` + i of all. The result is: the sorted rows; the places where slots begin; the place of
-    each row's source and of its predecessor on the device, or the number of rows if there is none; the place of the first operation
-    of each overlapped pair.
+    Row i of schedule k gets the number ``bounds[k]`` + i. A place is a position in the sorted order. The result has five parts:
+
+    - the row numbers in sorted order
+    - the places where a new slot begins
+    - for each row, the place of the operation that makes its input, or the number of rows if there is none
+    - for each row, the place of the operation before it on its device, or the number of rows if there is none
+    - the place of the first operation of each overlapped pair
     """
     slot = np.concatenate([schedule.slot for schedule in schedules])
     rows = np.argsort(slot, kind="stable")
@@ -183,5 +187,5 @@ def _by_slot(schedules: Sequence[Operations], bounds: Ints) -> tuple[Ints, list[
 
 
 def _shifted(rows: Ints, low: int) -> Ints:
-    """Return row numbers of one schedule as row numbers of all schedules: ``low`` more, except that -1 (no row) stays."""
+    """Return ``rows`` with ``low`` added to each row number. The entry -1, which means that there is no row, stays -1."""
     return np.where(rows < 0, -1, rows + low)

@@ -1,4 +1,4 @@
-"""Wire formats: how numbers are encoded in messages between devices, with which error and in how many bytes."""
+"""Wire formats: how messages between devices encode numbers, how large the error is, and how many bytes a message takes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +13,18 @@ from hybridlab.errors import HybridLabError
 Real = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]
 
-LEVELS = 127  # codes run from -127 to 127: zero is exact, and the range is the same for both signs
+LEVELS = 127  # the largest INT8 code; codes run from -127 to 127, so 0 is exact and both signs have the same range
 CODES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16, "BF16": np.uint16, "INT8": np.int8}
 SCALES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16}
-LARGEST_NUMBER = {"FP32": 3.4028235e38, "FP16": 65504.0, "BF16": 3.3895314e38, "INT8": 3.4028232e38}  # INT8: 127 scales
+LARGEST_NUMBER = {"FP32": 3.4028235e38, "FP16": 65504.0, "BF16": 3.3895314e38, "INT8": 3.4028232e38}  # INT8: 127 times the largest scale
 ROUNDOFF = {"FP32": 2.0**-24, "FP16": 2.0**-11, "BF16": 2.0**-8}
 
 
 @dataclass(frozen=True, eq=False)
 class Packet:
-    """An encoded message: one code for each number and, in INT8, one scale for each block.
+    """An encoded message: one code for each number and, in INT8, one scale for each block of numbers.
 
-    Its byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` makes packets.
+    The byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` makes packets.
     """
 
     wire: "WireFormat"
@@ -51,20 +51,21 @@ class Packet:
 class WireFormat:
     """The encoding of numbers in a message: FP32, FP16, BF16, or INT8 with one scale for each message or each block.
 
-    FP32, FP16 and BF16 round each number to the nearest value of the format, ties to even (BF16 after a conversion to float32).
-    INT8 divides the numbers of a block by the block's scale, at least max|x| / 127, and sends whole numbers from -127 to 127.
+    FP32, FP16 and BF16 round each number to the nearest value of the format; a tie goes to the even value. BF16 first converts the
+    number to float32. INT8 divides the numbers of a block by the scale of the block, which is at least max|x| / 127. Then it sends
+    whole numbers from -127 to 127.
 
-    No number is clipped, and no number becomes infinite. Numbers too small for a format are rounded to 0.
+    No number is clipped, and no number becomes infinite. Numbers that are too small for a format are rounded to 0.
 
     Parameters
     ----------
     name : str
         "FP32", "FP16", "BF16" or "INT8".
     block : int or None
-        How many numbers share a scale; None: one scale for the whole message. INT8 only.
+        How many numbers share a scale. None means one scale for the whole message. INT8 only.
     stochastic : bool
-        False rounds to the nearest. True rounds up with a probability equal to the fractional part, so that the rounded number
-        has the right mean. INT8 only.
+        False rounds to the nearest code. True rounds up with a probability equal to the fractional part, and else down. Then the
+        mean of the rounded number is the number itself. INT8 only.
     scale : str
         The format of the scales, "FP32" (4 bytes) or "FP16" (2 bytes). INT8 only.
 
@@ -109,9 +110,9 @@ class WireFormat:
 
     @property
     def roundoff(self) -> float | None:
-        """Largest relative error of one number in FP32, FP16 and BF16, subnormal numbers excepted; None for INT8.
+        """Largest relative error of one number in FP32, FP16 or BF16, without subnormal numbers; None for INT8.
 
-        INT8 bounds the absolute error: rounded to the nearest, a number is off by at most half a scale.
+        INT8 has a bound on the absolute error instead. When it rounds to the nearest code, the error is at most half a scale.
         """
         return ROUNDOFF.get(self.name)
 
@@ -135,12 +136,12 @@ class WireFormat:
         return self.payload_bytes(size) + self.scale_bytes(size)
 
     def random_source(self, rng: Any) -> np.random.Generator | None:
-        """Return ``rng`` if it is a ``numpy.random.Generator``, or None if nothing is rounded at random; else raise."""
+        """Return ``rng`` if it is a ``numpy.random.Generator`` or, without stochastic rounding, None; else raise."""
         source: np.random.Generator | None = random_source(rng, "stochastic rounding" if self.stochastic else "")
         return source
 
     def encode(self, values: npt.ArrayLike, rng: np.random.Generator | None = None) -> Packet:
-        """Return ``values``, shape (n,), as an encoded message. Stochastic rounding draws its random numbers from ``rng``."""
+        """Return an encoded message with ``values``, shape (n,). Stochastic rounding takes its random numbers from ``rng``."""
         numbers, rng = _row_of_numbers(values), self.random_source(rng)
         if self.name == "INT8":
             return self._encode_int8(numbers, rng if self.stochastic else None)
@@ -152,7 +153,7 @@ class WireFormat:
         return Packet(self, readonly(codes), _NO_SCALES)
 
     def decode(self, packet: Packet) -> Single:
-        """Return the numbers of a message in this format as float32, shape (n,). All receivers get the same bits.
+        """Return the numbers of a message in this format as float32, shape (n,). The same message always gives the same bits.
 
         >>> BF16.decode(BF16.encode([1.0, 3.14159]))
         array([1.      , 3.140625], dtype=float32)
@@ -179,7 +180,7 @@ FP32, FP16, BF16, INT8 = (WireFormat(name) for name in CODES)
 
 
 def _row_of_numbers(values: npt.ArrayLike) -> Real:
-    """Return ``values`` as a float32 or float64 array of one axis, without a copy if they are one, or raise."""
+    """Return ``values`` as a float32 or float64 array with one axis, or raise. Such an array is not copied."""
     refuse_masked(values, "a message")
     try:
         array = np.asarray(values)
@@ -191,14 +192,14 @@ def _row_of_numbers(values: npt.ArrayLike) -> Real:
 
 
 def _to_bfloat16(numbers: Real) -> npt.NDArray[np.uint16]:
-    """Return the upper 16 bits of the numbers in float32, rounded to the nearest, ties to even."""
+    """Return the upper 16 bits of each number in float32, rounded to the nearest value; a tie goes to the even value."""
     bits = numbers.astype(np.float32).view(np.uint32)
     rounded = (bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)) >> 16
     return np.where(bits & 0x7FFFFFFF > 0x7F800000, 0x7FC0, rounded).astype(np.uint16)  # NaN stays NaN
 
 
 def _cannot_carry(numbers: Real, wire: WireFormat, largest: float) -> HybridLabError:
-    """Return the error for the first number that is not finite, or else for the largest number."""
+    """Return the error for the first number that is not finite or, if all are finite, for the largest number."""
     broken = np.flatnonzero(~np.isfinite(numbers))
     if broken.size:
         return HybridLabError(f"a message must hold finite numbers, but value {broken[0]} is {numbers[broken[0]]}", "not-finite")
@@ -209,21 +210,22 @@ def _cannot_carry(numbers: Real, wire: WireFormat, largest: float) -> HybridLabE
 
 
 def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
-    """Return the scale of each block: the smallest number s of ``form`` with 127 s >= max|x| of the block.
+    """Return the scale of each block: the smallest number s in the format ``form`` for which 127 s >= max|x| in the block.
 
     Parameters
     ----------
     numbers : array of float32 or float64, shape (n,)
         The numbers of the message.
     block : int or None
-        How many numbers share a scale; None: all of them.
+        How many numbers share a scale. None means that all numbers share one.
     form : type
         ``np.float32`` or ``np.float16``.
 
     Returns
     -------
     array of ``form``, shape (blocks,)
-        0 for a block of zeros. Infinity for a block with NaN or infinity, and for one too large for ``form`` or float32.
+        A block of zeros has the scale 0. The scale is infinite if the block has NaN or infinity, or if its numbers are too large for
+        ``form`` or for float32.
 
     Examples
     --------
@@ -249,9 +251,10 @@ def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
 
 
 def codes_of(numbers: Real, scales: npt.NDArray[Any], block: int | None, rng: np.random.Generator | None) -> npt.NDArray[np.int8]:
-    """Return the INT8 code of each number: number / scale, rounded to the nearest, or at random if there is an ``rng``.
+    """Return the INT8 code of each number, which is number / scale, rounded.
 
-    At random means: up with a probability equal to the fractional part, else down.
+    Without ``rng`` it is rounded to the nearest code. With ``rng`` it is rounded up with a probability equal to the fractional part,
+    and else down.
 
     >>> codes_of(np.array([254.0, -3.2, 0.0, 0.0]), np.array([2.0, 0.0]), block=2, rng=None)
     array([127,  -2,   0,   0], dtype=int8)
@@ -280,5 +283,5 @@ def numbers_of(codes: npt.NDArray[np.int8], scales: npt.NDArray[Any], block: int
 
 
 def _scale_of_each(scales: npt.NDArray[Any], block: int | None, size: int) -> npt.NDArray[Any]:
-    """Return the scale of each number, or the one scale of all of them."""
+    """Return the scale for each number, or the single scale if all numbers share one."""
     return scales if block is None else np.repeat(scales, block)[:size]

@@ -1,1 +1,1 @@
-"""The course on top of the library: tasks and their checks, published programs and claims, comparisons with measurements."""
+"""The course that uses the library: tasks and their checks, published programs and claims, comparisons with measurements."""

@@ -1,4 +1,4 @@
-"""Closed forms of timelines, of the bytes of a ring and of its error. They share no code with the results that they judge."""
+"""Closed forms for makespans, peak activations, and the bytes and the error of a ring. They share no code with the simulation."""
 
 from hybridlab.formulas.bidirectional import chimera_makespan, dualpipe_bubble
 from hybridlab.formulas.peaks import peak_activations

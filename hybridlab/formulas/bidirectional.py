@@ -7,16 +7,16 @@ from hybridlab.formulas.ranges import ROUNDING, outside_range, single_times, siz
 def dualpipe_bubble(stages: int, overlapped: float, backward: float, weight_gradient: float) -> float:
     """Return the idle time of a device in DualPipe and DualPipeV, (P/2 - 1)(FB + B - 3W), for an even number P of stages.
 
-    DualPipe has P stages on P devices, with two copies of each; DualPipeV has P stages on P/2 devices. In the simulation it is the
-    idle time of the device that waits longest, provided that the forward is as long as the input gradient.
+    DualPipe has P stages on P devices, with two copies of each stage. DualPipeV has P stages on P/2 devices. The simulation gives this
+    idle time for the device that waits longest, if the forward is as long as the input gradient.
 
     Parameters
     ----------
     stages : int
         P.
     overlapped, backward, weight_gradient : float
-        Times of one microbatch on one stage, in any one unit: FB, a forward and a full backward that run overlapped; B, a full
-        backward alone; W, a weight gradient alone.
+        Times of one microbatch on one stage, all in the same unit. FB is the time of a forward and a full backward that run
+        overlapped, B the time of a full backward alone, and W the time of a weight gradient alone.
 
     Raises
     ------
@@ -46,13 +46,13 @@ def dualpipe_bubble(stages: int, overlapped: float, backward: float, weight_grad
 def chimera_makespan(devices: int, microbatches: int, forward: float, backward: float) -> float:
     """Return Chimera's makespan, M(F + B) + (K-2)max(F, B), for even K and M a multiple of K.
 
-    The paper has the bubble ratios that follow from it for B = F, (K-2)/(2M + K-2), and for B = 2F, (K-2)/(3M/2 + K-2). For other
-    times the formula is not from the paper: it equals simulations at all times tried.
+    The paper prints bubble ratios for B = F, (K-2)/(2M + K-2), and for B = 2F, (K-2)/(3M/2 + K-2). The formula gives the same ratios.
+    For other times it is not from the paper, but it agreed with the simulation for all times that were tried.
 
     Parameters
     ----------
     devices, microbatches : int
-        K and M; M counts both directions.
+        K and M, where M counts the microbatches of both directions.
     forward, backward : float
         F and B.
 

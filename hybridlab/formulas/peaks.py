@@ -1,4 +1,4 @@
-"""The closed forms of peak activations."""
+"""Closed forms for peak activations."""
 
 from hybridlab.checks import known_name, whole_number
 from hybridlab.formulas.ranges import outside_range, sizes
@@ -17,9 +17,10 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     - interleaved 1F1B, device 0: [2(K-1) + (v-1)K + 1]/v, at most M
     - ZB-H1: min(K, M); ZB-H2: min(2K-1, M); interleaved zero bubble: K
     - ZB-V: K, at most M and (M + 1 + d)/2
-    - Chimera: K; for one group of microbatches, M = K, from K/2 + 1 on the first and the last device to K in the middle
+    - Chimera for M > K: K
+    - Chimera for M = K: K/2 + 1 on the first and the last device, and one more for each step towards the middle, up to K
 
-    The largest peak of any device, for M >= 2K:
+    For these schedules the formula is the largest peak on any device, and holds for M >= 2K:
 
     - V-Half: ceil((K+2)/2); V-Min: floor((K+4)/3)
     - DualPipe: K + 1; DualPipeV: K + 1/2. Both are the activations of P + 1 stages, where P is the number of stages.
@@ -27,18 +28,18 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     Parameters
     ----------
     schedule : str
-        The schedule's name, in any case of its letters.
+        The name of the schedule. Upper and lower case count as the same.
     devices, microbatches : int
         K and M.
     device : int
-        d, from 0.
+        d, counted from 0.
     chunks : int
         v, used only for interleaved 1F1B.
 
     Returns
     -------
     float
-        In microbatches of the whole device: an activation of one chunk counts 1/v.
+        The unit is the activation of one microbatch on the whole device. The activation of one chunk counts as 1/v.
 
     Raises
     ------

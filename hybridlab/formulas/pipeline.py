@@ -1,8 +1,8 @@
-"""Closed forms of schedules with full backwards. They share no code with the simulation, and simulated timelines must agree with them.
+"""Closed forms for schedules with full backwards. They share no code with the simulation, and simulated timelines must agree with them.
 
-Letters: K devices, M microbatches, v chunks on each device; F and B are the times of the forward and the full backward of one
-microbatch on one device, with all its chunks; C is the latency between two devices. All stages take equally long. Times have any one
-unit, and results have the same unit.
+There are K devices, M microbatches and v chunks on each device. F and B are the times of the forward and the full backward of one
+microbatch on one device, with all its chunks. C is the latency between two devices. All stages take equally long. All times have the
+same unit, and results have this unit, too.
 """
 
 from hybridlab.checks import whole_number
@@ -36,8 +36,8 @@ def gpipe_makespan(devices: int, microbatches: int, forward: float, backward: fl
 def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0) -> float:
     """Return 1F1B's makespan, (M + K-1)(F + B) + [2(K-1)M/K + 2(K-2)]C.
 
-    Without latency it equals GPipe's makespan and holds for every M. With latency, M must be a multiple of K: 1F1B waits for one
-    round trip for every K microbatches.
+    Without latency it equals GPipe's makespan and holds for every M. With latency, M must be a multiple of K. Then 1F1B waits once for
+    every K microbatches, while messages travel to the last device and back.
 
     Parameters
     ----------
@@ -71,10 +71,10 @@ def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backwa
 
 
 def eager_one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0) -> float:
-    """Return eager 1F1B's makespan, (M + K-1)(F + B) + 2(K-1)C, for C up to (F + B)/2: it equals GPipe's, also with latency.
+    """Return eager 1F1B's makespan, (M + K-1)(F + B) + 2(K-1)C, for C up to (F + B)/2.
 
-    The formula is not from the paper. Each message can travel there and back while a device runs one forward and one backward, so
-    that only the first and the last microbatch wait.
+    It equals GPipe's makespan, also with latency. The formula is not from the paper. A message to the next device and a message back
+    take no longer than one forward and one backward on a device, so only the first and the last microbatch wait for messages.
 
     Parameters
     ----------
@@ -106,14 +106,16 @@ def eager_one_f_one_b_makespan(devices: int, microbatches: int, forward: float, 
 
 
 def interleaved_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0) -> float:
-    """Return interleaved 1F1B's makespan, (M + (K-1)/v)(F + B) + 2(vK-1)C: 1F1B's bubble divided by v.
+    """Return interleaved 1F1B's makespan, (M + (K-1)/v)(F + B) + 2(vK-1)C.
+
+    Without latency its bubble is the bubble of 1F1B divided by v.
 
     Parameters
     ----------
     devices, microbatches, chunks : int
-        K, M and v; M is a multiple of K, and v is at least 2.
+        K, M and v, where M is a multiple of K and v is at least 2.
     forward, backward, p2p : float
-        F, B and C; C is shorter than F/v and B/v, the times of a chunk.
+        F, B and C, where C is shorter than F/v and B/v, the times of one chunk.
 
     Raises
     ------
@@ -141,17 +143,17 @@ def interleaved_makespan(devices: int, microbatches: int, chunks: int, forward: 
 
 
 def looped_bfs_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0) -> float:
-    """Return looped BFS's makespan; without latency and for M >= K it is interleaved 1F1B's, (M + (K-1)/v)(F + B).
+    """Return looped BFS's makespan, for all sizes and times.
 
-    In general, let x be the time of a chunk: F/v for forwards, B/v for backwards. All forwards take
-    (v-1) max(Mx, K(x + C)) + (K-1)(x + C) + Mx, and so do all backwards: before a chunk starts, the chunk before it has ended on
-    this device, and its first microbatch has passed through all devices. The general formula is not from the paper, and holds for
-    all sizes and times.
+    Let x be the time of one chunk: F/v for forwards, B/v for backwards. All forwards together take
+    (v-1) max(Mx, K(x + C)) + (K-1)(x + C) + Mx, and all backwards take the same with their x. Before a device starts its next chunk, it
+    has finished all microbatches of its current chunk, and the first microbatch has passed through all devices. This formula is not
+    from the paper. Without latency and for M >= K, it gives the makespan of interleaved 1F1B, (M + (K-1)/v)(F + B).
 
     Parameters
     ----------
     devices, microbatches, chunks : int
-        K, M and v; v is at least 2.
+        K, M and v, where v is at least 2.
     forward, backward, p2p : float
         F, B and C.
 
@@ -177,13 +179,13 @@ def looped_bfs_makespan(devices: int, microbatches: int, chunks: int, forward: f
 def hanayo_makespan(devices: int, microbatches: int, chunks: int, forward: float) -> float:
     """Return Hanayo's makespan for B = 2F and no latency, (F/v)[3vM + 4(K-1) + (M/K-1)(2K-3)].
 
-    The formula is not from the paper: it equals independent simulations at all 112 sizes tried. The schedule repeats the paper's
-    group of K microbatches M/K times, with v/2 waves.
+    The formula is not from the paper, but it agreed with independent simulations for all 112 sizes that were tried. The paper's schedule
+    has one group of K microbatches. Here it is repeated M/K times, with v/2 waves.
 
     Parameters
     ----------
     devices, microbatches, chunks : int
-        K, M and v; M is a multiple of K, and v is even.
+        K, M and v, where M is a multiple of K and v is even.
     forward : float
         F.
 
@@ -212,7 +214,7 @@ def hanayo_makespan(devices: int, microbatches: int, chunks: int, forward: float
 
 
 def bubble_ratio(devices: int, microbatches: int) -> float:
-    """Return the bubble ratio of GPipe, 1F1B and eager 1F1B without latency, (K-1)/(M + K-1): it is the same for all three.
+    """Return the bubble ratio of GPipe, 1F1B or eager 1F1B without latency, (K-1)/(M + K-1).
 
     Parameters
     ----------
@@ -222,7 +224,7 @@ def bubble_ratio(devices: int, microbatches: int) -> float:
     Returns
     -------
     float
-        Idle time over the time of all devices, from 0 to 1.
+        The idle time of all devices, divided by the number of devices and the makespan; from 0 to 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What closed forms check: sizes, times, and the range in which the formula holds."""
+"""Checks for closed forms: sizes, times, and the range in which a formula holds."""
 
 from hybridlab.checks import times, whole_number
 from hybridlab.errors import UnsupportedSize
@@ -7,9 +7,9 @@ ROUNDING = 1e-12  # relative; for example, 0.3 - 0.1 is a little less than 0.2
 
 
 def sizes(devices: int, microbatches: int, whole_groups: str = "") -> tuple[int, int]:
-    """Return devices and microbatches, or refuse them.
+    """Return the numbers of devices and microbatches as ints, or raise.
 
-    If ``whole_groups`` names a schedule, microbatches must be a multiple of devices.
+    If ``whole_groups`` is the name of a schedule, the number of microbatches must be a multiple of the number of devices.
     """
     devices, microbatches = whole_number(devices, "devices"), whole_number(microbatches, "microbatches")
     if whole_groups and microbatches % devices:
@@ -18,7 +18,7 @@ def sizes(devices: int, microbatches: int, whole_groups: str = "") -> tuple[int,
 
 
 def single_times(*values: float) -> tuple[float, ...]:
-    """Return each value as one finite time."""
+    """Return each value as a float if it is one finite time, or raise."""
     checked = [times(value, "a closed form's times") for value in values]
     if any(value.ndim for value in checked):
         message = "a closed form takes one number for each time: uniform stages, one setting"
@@ -27,5 +27,5 @@ def single_times(*values: float) -> tuple[float, ...]:
 
 
 def outside_range(schedule: str, condition: str) -> UnsupportedSize:
-    """Return the error for a size or a time outside the range of a closed form, which holds under ``condition``."""
+    """Return the error for a size or a time for which a closed form does not hold. ``condition`` says when it holds."""
     return UnsupportedSize(f"the closed form of {schedule} holds for {condition}; simulate other cases", "outside-the-formula")

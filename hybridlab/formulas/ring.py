@@ -1,7 +1,7 @@
-"""Closed forms of an all-reduce: its bytes, and the error that rounding leaves in its result.
+"""Closed forms for an all-reduce: its bytes, and the error in its result because of rounding.
 
-The error is given as NMSE: the mean square of the error divided by the mean square of the exact result. The values are independent
-from rank to rank, with mean 0 and equal variance. Letter: D ranks.
+The error is given as NMSE: the mean square of the error, divided by the mean square of the exact result. There are D ranks. The formulas
+assume that the values of different ranks are independent, with mean 0 and equal variance.
 """
 
 import math
@@ -17,9 +17,9 @@ MOST_NUMBERS = 2**62
 
 
 def gaussian_crest(count: int) -> float:
-    """Return the crest of ``count`` independent normal numbers of variance 1: the expected largest magnitude, E max|x|.
+    """Return the crest of ``count`` independent normal numbers with variance 1: the expected largest magnitude, E max|x|.
 
-    It is the integral over x >= 0 of 1 - P(abs(X) <= x)^count, computed by Simpson's rule.
+    It is the integral of 1 - P(abs(X) <= x)^count over all x >= 0, computed by Simpson's rule.
 
     >>> round(gaussian_crest(2**14), 3)
     4.134
@@ -28,18 +28,19 @@ def gaussian_crest(count: int) -> float:
 
 
 def int8_ring_nmse(ranks: int, crest: float, stochastic: bool = False) -> float:
-    """Return the NMSE of a ring all-reduce in INT8, c^2/(12 x 127^2) x ((D-1)/2 + 1): it grows with the ranks.
+    """Return the NMSE of a ring all-reduce in INT8, c^2/(12 x 127^2) x ((D-1)/2 + 1).
 
-    A message of numbers with variance s^2 has the scale c s / 127. Rounding to the nearest adds an error of scale^2/12 to each
-    number. The D-1 hops of the reduce-scatter carry sums over 1 to D-1 ranks. They add (1 + ... + D-1)/D = (D-1)/2 such errors,
-    relative to the result's variance D. Rounding the finished chunk adds one more.
+    If the numbers of a message have variance s^2, the message has the scale c s / 127. Rounding to the nearest gives each number an
+    error with variance scale^2/12, which is c^2/(12 x 127^2) of s^2. The D-1 hops of the reduce-scatter carry sums over 1 to D-1 ranks,
+    and the result is a sum over D ranks. So these hops together add (1 + ... + D-1)/D = (D-1)/2 such errors. Rounding the finished chunk
+    adds one more.
 
     Parameters
     ----------
     ranks : int
         D.
     crest : float
-        c: the largest magnitude over the standard deviation, for the numbers that share a scale. See :func:`gaussian_crest`.
+        c, the largest magnitude of the numbers that share a scale, divided by their standard deviation. See :func:`gaussian_crest`.
     stochastic : bool
         Whether rounding is stochastic, which doubles the error.
 
@@ -55,13 +56,13 @@ def int8_ring_nmse(ranks: int, crest: float, stochastic: bool = False) -> float:
 def int8_one_shot_nmse(crest: float, stochastic: bool = False) -> float:
     """Return the NMSE of a one-shot all-reduce in INT8, 2c^2/(12 x 127^2), for any number of ranks.
 
-    Each value is rounded once before the sum, and the finished chunk once more. The formula assumes that every rank rounds
-    everything it sends, and that the owner of a chunk rounds its own values too.
+    Each value is rounded once before the sum, and the finished chunk is rounded once more. The formula assumes that every rank rounds
+    all values that it sends, and that the rank which sums a chunk also rounds its own values.
 
     Parameters
     ----------
     crest : float
-        c: the largest magnitude over the standard deviation, for the numbers that share a scale.
+        c, the largest magnitude of the numbers that share a scale, divided by their standard deviation.
     stochastic : bool
         Whether rounding is stochastic, which doubles the error.
 
@@ -76,9 +77,9 @@ def int8_one_shot_nmse(crest: float, stochastic: bool = False) -> float:
 def cast_nmse(roundoff: float) -> float:
     """Return the NMSE of one rounding to a floating-point format, u^2 / (8 ln 2), where u is the largest relative error.
 
-    A number between 2^e and 2^(e+1) has a mean square error of (2^e u)^2/3. If every fraction of a power of two is equally likely,
-    the mean of 4^e/x^2 is 3/(8 ln 2); numbers over a wide range of magnitudes come close to that. A ring all-reduce has (D-1)/2 + 1
-    such errors, as in INT8.
+    A number x between 2^e and 2^(e+1) has a mean square error of (2^e u)^2/3. If the logarithm of x is uniformly distributed, the mean
+    of 4^e/x^2 is 3/(8 ln 2). Numbers with a wide range of magnitudes come close to this mean. A ring all-reduce has (D-1)/2 + 1 such
+    errors, as in INT8.
 
     Parameters
     ----------
@@ -103,13 +104,13 @@ def ring_bytes(ranks: int, size: int, itemsize: int, scale_bytes: int = 0, block
     ranks : int
         D.
     size : int
-        Numbers that each rank holds.
+        How many numbers each rank holds.
     itemsize : int
-        Bytes of a number in a message.
+        Bytes of one number in a message.
     scale_bytes : int
-        Bytes of a scale.
+        Bytes of one scale.
     block : int, optional
-        Numbers of a message that share a scale. None stands for one scale for each message.
+        How many numbers share a scale. None means one scale for each message.
 
     References
     ----------
@@ -122,7 +123,7 @@ def ring_bytes(ranks: int, size: int, itemsize: int, scale_bytes: int = 0, block
     """
     ranks, size = whole_number(ranks, "ranks"), whole_number(size, "size", at_least=0, at_most=MOST_NUMBERS)
     itemsize, scale_bytes = whole_number(itemsize, "itemsize"), whole_number(scale_bytes, "scale_bytes", at_least=0)
-    shorter, longer_chunks = divmod(size, ranks)  # chunks of ``shorter`` numbers, some with one number more
+    shorter, longer_chunks = divmod(size, ranks)  # each chunk has ``shorter`` numbers, or one more
     width = whole_number(block, "block", at_most=MOST_NUMBERS) if block is not None else shorter + 1
     scales = longer_chunks * -(-(shorter + 1) // width) + (ranks - longer_chunks) * -(-shorter // width)
     return 2 * (ranks - 1) * (size * itemsize + scales * scale_bytes)
@@ -141,13 +142,13 @@ def _crest(count: int) -> float:
 
 
 def _rounding_nmse(crest: float, stochastic: bool) -> float:
-    """Return the variance of the error of one rounding, relative to the variance of the numbers."""
+    """Return the variance of the error from one rounding, divided by the variance of the numbers."""
     doubled = 2 if true_or_false(stochastic, "stochastic") else 1
     return _one_number(crest, "crest", 1e9) ** 2 / (12 * LEVELS**2) * doubled
 
 
 def _one_number(value: float, name: str, at_most: float) -> float:
-    """Return one number from 0 to ``at_most``, or refuse it."""
+    """Return ``value`` as a float if it is one number from 0 to ``at_most``, or raise."""
     number = times(value, name)
     if number.ndim or number > at_most:
         code = "wrong-shape" if number.ndim else "too-large"

@@ -1,8 +1,9 @@
-"""Closed forms of schedules with split backwards, without latency.
+"""Closed forms for schedules with split backwards, without latency.
 
-Letters as in :mod:`hybridlab.formulas.pipeline`. A full backward takes B = I + W: the input gradient takes I, which Qi et al. call
-T_B, and the weight gradient takes W. Each bubble is K-1 times the largest of a few terms. The first term is the paper's. The others
-apply where the weight gradient is too long for the idle time; they are not from the paper, and equal simulations at all costs tried.
+The letters K, M, v, F and B are the same as in :mod:`hybridlab.formulas.pipeline`. The input gradient takes the time I, which Qi et al.
+call T_B. The weight gradient takes the time W. A full backward takes B = I + W. Each bubble is K-1 times the largest of a few terms. The
+first term is from the paper. The other terms matter if the weight gradient is too long for the idle time. They are not from the paper,
+but they agreed with the simulation for all costs that were tried.
 """
 
 from hybridlab.checks import whole_number
@@ -13,7 +14,7 @@ from hybridlab.formulas.ranges import ROUNDING, outside_range, single_times, siz
 def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return ZB-H1's makespan, M(F + B) + (K-1) max(F + I - W, F, I), for M >= K.
 
-    The first term is the largest as long as W is no longer than F and I.
+    The first term is the largest if W is at most F and at most I.
 
     Parameters
     ----------
@@ -43,12 +44,14 @@ def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: fl
 
 
 def interleaved_zb_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, weight_gradient: float) -> float:
-    """Return interleaved zero bubble's makespan, M(F + B) + (K-1)/v max(F + I - W, F, I): ZB-H1's bubble divided by v.
+    """Return interleaved zero bubble's makespan, M(F + B) + (K-1)/v max(F + I - W, F, I).
+
+    The bubble is that of ZB-H1 divided by v.
 
     Parameters
     ----------
     devices, microbatches, chunks : int
-        K, M and v; M is a multiple of K, and v is at least 2.
+        K, M and v, where M is a multiple of K and v is at least 2.
     forward, backward, weight_gradient : float
         F, B and W.
 
@@ -70,8 +73,8 @@ def interleaved_zb_makespan(devices: int, microbatches: int, chunks: int, forwar
 def zb_h2_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return ZB-H2's makespan, M(F + B) + (K-1) max(F, F + I - 2W, I - F), for M >= 2K-1.
 
-    If the weight gradients fit into the idle time, the first term is the largest: the last device starts K-1 forwards after the
-    first.
+    If the weight gradients fit into the idle time, the first term, F, is the largest. It is there because the last device starts K-1
+    forwards after the first device.
 
     Parameters
     ----------
@@ -99,7 +102,8 @@ def zb_h2_makespan(devices: int, microbatches: int, forward: float, backward: fl
 def zb_h2_span(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return ZB-H2's device span, M(F + B) + (K-1) max(F + I - 2W, I - F, 0), for M >= 2K-1.
 
-    For F = I = W no device waits between its first start and its last end.
+    The device span is the longest time from the first start to the last end on one device. For F = I = W no device waits between its
+    first start and its last end.
 
     Parameters
     ----------
@@ -131,8 +135,8 @@ def zb_h2_span(devices: int, microbatches: int, forward: float, backward: float,
 def zb_v_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return ZB-V's makespan, M(F + B) + (K-1) max(I/2, I - W), for F and W at most I and M >= 2K-1.
 
-    For F = I = W no device waits between its first start and its last end, and the last device starts K-1 forwards of a chunk after
-    the first.
+    For F = I = W no device waits between its first start and its last end. The last device starts after the first device, later by the
+    time of K-1 forwards of one chunk.
 
     Parameters
     ----------
@@ -148,7 +152,7 @@ def zb_v_makespan(devices: int, microbatches: int, forward: float, backward: flo
 
     References
     ----------
-    F = I = W: Qi et al., ICLR 2024, arXiv 2401.10241, sec. 6.
+    The case F = I = W: Qi et al., ICLR 2024, arXiv 2401.10241, sec. 6.
 
     Examples
     --------
@@ -181,7 +185,7 @@ def _split_times(forward: float, backward: float, weight_gradient: float) -> tup
 
 
 def _enough_microbatches(schedule: str, devices: int, microbatches: int) -> tuple[int, int]:
-    """Return devices and microbatches, or refuse fewer than 2K-1 microbatches."""
+    """Return the numbers of devices and microbatches as ints, or raise if there are fewer than 2K-1 microbatches."""
     devices, microbatches = sizes(devices, microbatches)
     if microbatches < 2 * devices - 1:
         raise outside_range(schedule, f"at least 2K-1 microbatches, {2 * devices - 1} for {devices} devices, not {microbatches}")

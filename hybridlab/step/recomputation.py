@@ -1,4 +1,4 @@
-"""Peak activations with recomputation: backwards run the forwards again, and less is kept in between."""
+"""Peak activations with recomputation: backwards run forwards again, and a device keeps less from forward to backward."""
 
 import numpy as np
 
@@ -9,18 +9,19 @@ from hybridlab.schedule import B, F, I, Schedule, W
 
 
 def recomputed_peak(schedule: Schedule, kept: float) -> Floats:
-    """Return the most activations that each device holds at once with recomputation, in microbatches of a whole device.
+    """Return the most activations that each device holds at once with recomputation.
 
-    After its forward, a part ``kept`` of a microbatch's activation stays in memory, for example the input of the stage. The full
-    backward or the input gradient computes the rest again. The whole activation is then held until the full backward or the weight
-    gradient has ended. The peak follows from the order of the operations; their times do not change it.
+    The unit is the activation of one microbatch on a whole device. After a forward, only the share ``kept`` of its activation stays in
+    memory, for example the input of the stage. The full backward or the input gradient computes the rest again. From then on, the
+    device holds the whole activation until the full backward or the weight gradient has ended. The peak depends on the order of the
+    operations, and not on their times.
 
     Parameters
     ----------
     schedule : Schedule
         The schedule of one pipeline.
     kept : float
-        The part of an activation that stays, from 0 to 1. With 1 nothing is recomputed, and the result is
+        The share of an activation that stays, from 0 to 1. With 1 nothing is recomputed, and the result equals
         ``Timeline.peak_activations``.
 
     Returns
@@ -49,7 +50,7 @@ def recomputed_peak(schedule: Schedule, kept: float) -> Floats:
         raise HybridLabError(f"kept is the part of an activation that stays, from 0 to 1, not {short_repr(kept)}", "out-of-range")
     kind = schedule.kind
     ends = (kind == B) | (kind == W)
-    # The counts run over all devices. Each device frees all its activations, so they are 0 where the next device's rows begin.
+    # The sums run over the rows of all devices. Each device frees all its activations, so a sum is 0 where the next device's rows begin.
     freed = np.cumsum(ends) - ends
     alive, whole = np.cumsum(kind == F) - freed, np.cumsum((kind == B) | (kind == I)) - freed
     activations = share * alive + (1 - share) * whole

@@ -1,4 +1,4 @@
-"""Replicas of a pipeline: the orders and the costs of all ranks of a mesh, and the ranks that hold each stage."""
+"""Replicas of a pipeline: the orders and the costs of all ranks in a mesh, and the ranks that hold each stage."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,11 @@ from hybridlab.schedule import Operations, Schedule
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Replicated(Operations):
-    """The orders of all ranks of a mesh in which all replicas run the same schedule; :func:`replicate` makes it.
+    """The orders of all ranks in a mesh whose replicas all run the same schedule. :func:`replicate` makes this object.
 
-    Its devices are the ranks: rank = replica x K + device. ``paths``, ``copy_of``, ``stages``, ``chunks`` and ``microbatches`` describe
-    one pipeline. The arrays hold the operations of all replicas, replica by replica. It is no :class:`Schedule`, because several ranks
-    run the same operation.
+    Each device is a rank: rank = replica x K + device, where K is the number of devices of one pipeline. ``paths``, ``copy_of``,
+    ``stages``, ``chunks`` and ``microbatches`` describe one pipeline. The arrays hold the operations of all replicas, replica by
+    replica. The object is not a :class:`Schedule`, because in a schedule each operation runs only once.
     """
 
     replicas: int = 1
@@ -30,7 +30,7 @@ class Replicated(Operations):
 
     @property
     def mesh(self) -> Mesh:
-        """The mesh of the ranks; its stages are the devices of one pipeline."""
+        """The mesh of all ranks. Each device of one pipeline counts as a stage of the mesh."""
         return Mesh(super().devices, self.replicas)
 
     def __repr__(self) -> str:
@@ -38,7 +38,7 @@ class Replicated(Operations):
 
 
 def replicate(schedule: Schedule, replicas: int) -> Replicated:
-    """Return the orders of all ranks of a mesh: ``replicas`` times one pipeline, side by side.
+    """Return the orders of all ranks if several ``replicas`` of one pipeline run side by side.
 
     Parameters
     ----------
@@ -50,7 +50,8 @@ def replicate(schedule: Schedule, replicas: int) -> Replicated:
     Returns
     -------
     Replicated
-        The orders of all ranks. :func:`~hybridlab.simulate` takes them with costs that are equal for all devices, or costs of all ranks.
+        The orders of all ranks. :func:`~hybridlab.simulate` takes this object. The costs must be equal for all devices, or given for
+        all ranks.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A hybrid step: its figures, its timeline, and the spans of its messages, rings and optimisers."""
+"""A hybrid step: its times, its timeline, and the spans of its messages, rings and optimisers."""
 
 import math
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ class HybridStep(Frozen):
     mesh : Mesh
         The ranks.
     all_reduce_time : float
-        How long the rings of one device take, one after the other.
+        The time that the rings of one device take, one after the other.
     exposed_communication : float, or array of the settings' shape
         How much sooner the step would end if the rings took no time.
     single_device_time : float, or array of the settings' shape
-        How long one device with one copy of the weights takes for the same work: all operations of all replicas, with the same
-        overlapped pairs, and the optimiser of each of the K devices once.
+        The time that one device with one copy of the weights would take for the same work. It runs all operations of all replicas,
+        with the same overlapped pairs, and the optimiser of each of the K devices once.
     """
 
     timeline: Timeline
@@ -72,7 +72,7 @@ class HybridStep(Frozen):
 
     @property
     def communication_share(self) -> Any:
-        """Exposed communication of the rings, divided by the time of the step; 0 if the step takes no time."""
+        """Exposed communication divided by the time of the step; 0 if the step takes no time."""
         return _ratio(self.exposed_communication, self.makespan)
 
     @property
@@ -98,18 +98,19 @@ def hybrid_step(
     overlap: bool = False,
     optimiser: float = 0.0,
 ) -> HybridStep:
-    """Return one training step: the pipelines of all replicas, a ring all-reduce of each stage's gradients, the optimisers.
+    """Return one training step: the pipelines of all replicas, a ring all-reduce for the gradients of each stage, the optimisers.
 
-    The ring of a stage joins the devices that hold it, one in each of D replicas. It has 2(D-1) steps; in each of them every rank sends
-    one of D pieces of the gradients. If a schedule has two copies of the weights, the ring joins both copies of all replicas, so it has
-    2D ranks, and a device takes part in two rings for each of its chunks. After its last ring a device runs its optimiser.
+    The ring of a stage joins the devices that hold this stage, one in each of D replicas. It has 2(D-1) steps. In each step every rank
+    sends one of D pieces of the gradients. If a schedule has two copies of the weights, the ring joins both copies in all replicas, so
+    it has 2D ranks. Then a device takes part in two rings for each of its chunks. After its last ring a device runs its optimiser.
 
-    The rings of a device run one after the other. All devices run them in the same order of stages, which prevents deadlock: a stage
-    comes earlier if its last backward comes earlier in the order of its device (the latest position, if several devices hold it).
+    The rings of a device run one after the other. All devices run their rings in the same order of stages, which prevents deadlock.
+    The order is set by the position of each stage's last backward in the order of its device: a lower position comes first. If several
+    devices hold the stage, the latest position counts.
 
-    A ring step takes no time, or the time ``ring_step``, or the time that follows from ``link`` and ``gradient_bytes``.
-    ``ring_step``, ``gradient_bytes`` and ``optimiser`` are for one copy of the weights: a device with two copies sends twice the gradients
-    and takes twice the time for its optimiser.
+    A ring step takes the time ``ring_step``, or the time computed from ``link`` and ``gradient_bytes``. If none of them is given, it
+    takes no time. ``ring_step``, ``gradient_bytes`` and ``optimiser`` are for one copy of the weights. A device with two copies sends
+    twice the gradients, and its optimiser takes twice the time.
 
     Parameters
     ----------
@@ -121,16 +122,17 @@ def hybrid_step(
         Number of pipelines D.
     ring_step : float, optional
         Time of one ring step for all gradients of one device, in the unit of the costs. With v chunks, each chunk has its own ring, and
-        a step of it takes 1/v of this time.
+        a step of this ring takes 1/v of this time.
     link : Link, optional
-        The link between ranks of a ring. A step takes latency + bytes / bandwidth, for the largest piece that a rank sends.
+        The link between ranks of a ring. A step takes latency + bytes / bandwidth, where bytes are those of the largest piece.
     gradient_bytes : float, optional
-        Bytes of one device's gradients in its memory, 2 for each parameter.
+        Bytes that the gradients take in the memory of one device, 2 for each parameter.
     wire : WireFormat
         The format in which gradients travel over ``link``.
     overlap : bool
-        False: all rings start when the pipelines of all replicas have ended. True: the ring of a stage starts when its last backward
-        (B or W) has ended on all its devices and they have finished their earlier rings; operations run beside it.
+        With False, all rings wait until the pipelines of all replicas have ended. With True, the ring of a stage waits only until all
+        its devices have ended their last backward (B or W) of this stage and their earlier rings. Then operations can run at the same
+        time as the ring.
     optimiser : float
         Time of the optimiser for all weights of a device, in the unit of the costs.
 
@@ -142,8 +144,9 @@ def hybrid_step(
     Raises
     ------
     HybridLabError
-        ``ring_step`` is given together with ``link``, or only one of ``link`` and ``gradient_bytes`` is given; ``link`` is given and the
-        costs have no unit; a time is negative or infinite; two copies of a stage are on one device; the step does not fit in memory.
+        Raised in each of these cases: ``ring_step`` is given together with ``link``, only one of ``link`` and ``gradient_bytes`` is
+        given, ``link`` is given but the costs have no unit, a time is negative or infinite, one device has two copies of a stage, or
+        the step does not fit in memory.
 
     References
     ----------
@@ -186,9 +189,9 @@ def hybrid_step(
 def ring_order(schedule: Operations) -> Ints:
     """Return the stages in the order in which their rings run, shape (stages,).
 
-    Stages are sorted by the position of their last backward in the order of its device, and by number if positions are equal. If
-    several devices hold a stage, the latest position counts. Slots are not used, because schedules with equal orders can differ in
-    their slots.
+    Stages are sorted by the position of their last backward in the order of the device that runs it. If several devices hold a stage,
+    the latest position counts. Stages with equal positions are sorted by number. Slots are not used, because schedules with equal
+    orders can have different slots.
     """
     place = np.arange(schedule.kind.size) - schedule.first[schedule.device]
     last = np.zeros(schedule.stages, dtype=np.intp)
@@ -199,8 +202,8 @@ def ring_order(schedule: Operations) -> Ints:
 def ring_times(run: Timeline, holder: Ints, hop: float, overlap: bool) -> Floats:
     """Return when each ring starts and when each of its steps ends.
 
-    A ring starts when all its ranks have finished their earlier rings. All ranks run their rings in :func:`ring_order`, so the first
-    unfinished ring in that order can always run.
+    A ring starts when its gradients are complete and all its ranks have finished their earlier rings. All ranks run their rings in the
+    order of :func:`ring_order`, so the first unfinished ring in this order never waits for another ring.
 
     Parameters
     ----------
@@ -216,7 +219,7 @@ def ring_times(run: Timeline, holder: Ints, hop: float, overlap: bool) -> Floats
     Returns
     -------
     array of float, shape (settings..., stages, steps + 1)
-        Entry 0 of the last axis is the start of the ring, entry s the end of its step s.
+        On the last axis, entry 0 is the start of the ring. Entry s is the end of step number s, counted from 1.
     """
     settings, schedule = run.end.shape[:-1], run.schedule
     ready = np.full((schedule.stages, *settings), -np.inf)
@@ -234,7 +237,7 @@ def ring_times(run: Timeline, holder: Ints, hop: float, overlap: bool) -> Floats
 
 
 def message_spans(run: Timeline, costs: Costs) -> tuple[Spans, Spans]:
-    """Return the sends and the receives of all messages between devices; ``costs`` are the costs of all devices of ``run``."""
+    """Return the sends and the receives of all messages between devices. ``costs`` must be for all devices of ``run``."""
     schedule = run.schedule
     needs = np.flatnonzero(schedule.crosses)
     row = schedule.source[needs]
@@ -250,9 +253,10 @@ def message_spans(run: Timeline, costs: Costs) -> tuple[Spans, Spans]:
 
 
 def hop_spans(edges: Floats, holder: Ints, order: Ints, nbytes: Ints) -> tuple[Spans, Spans]:
-    """Return the hops of the reduce-scatters and of the all-gathers of all rings.
+    """Return the hops of all rings: first those of the reduce-scatters, then those of the all-gathers.
 
-    The spans are sorted by rank, then by the position of the ring in ``order``. Pieces are numbered as in ``ring_all_reduce``.
+    In both tables the spans are sorted by rank, then by the position of the ring in ``order``. Pieces have the same numbers as in
+    ``ring_all_reduce``.
 
     Parameters
     ----------
@@ -261,12 +265,13 @@ def hop_spans(edges: Floats, holder: Ints, order: Ints, nbytes: Ints) -> tuple[S
     holder : array of int, shape (stages, ranks of a ring)
         The ranks of the ring of each stage.
     order : array of int, shape (stages,)
-        The stages in the order of their rings.
+        The stages in the order in which their rings run.
     nbytes : array of int, shape (stages, ranks of a ring)
-        Bytes of each piece of a stage's gradients; -1 if not known.
+        The bytes of each piece; -1 if they are not known.
     """
     ranks, hops = holder.shape[1], holder.shape[1] - 1
-    # One entry for each rank of each ring, sorted by rank: the position of the ring in the order, and the place of the rank in the ring.
+    # One entry for each rank of each ring, sorted by rank. ``turn`` is the position of the ring in ``order``, and ``place`` is the
+    # place of the rank in the ring.
     turn, place = np.divmod(np.argsort(holder[order], axis=None, kind="stable")[:, None], ranks)
     stage, step = order[turn], np.arange(hops)
 
@@ -294,7 +299,7 @@ def optimiser_spans(edges: Floats, holder: Ints, update: float) -> Spans:
 def _ring_step(
     chunks: int, ranks: int, ring_step: Any, link: Link | None, gradient_bytes: Any, wire: WireFormat, unit: str | None
 ) -> tuple[float, Ints]:
-    """Return the time of one step of one ring, and the bytes of each piece, shape (chunks, ranks), or -1 if not known."""
+    """Return the time of one step of one ring, and the bytes of each piece, shape (chunks, ranks); -1 if bytes are not known."""
     if not isinstance(wire, WireFormat):
         raise HybridLabError(f"wire must be a WireFormat, such as FP16, not {short_repr(wire)}", "wrong-type")
     if ring_step is not None and (link is not None or gradient_bytes is not None):
@@ -325,7 +330,7 @@ def _ring_step(
 
 
 def _split_sizes(sizes: Ints, parts: int) -> Ints:
-    """Return the sizes of the ``parts`` into which ``numpy.array_split`` divides arrays of these sizes, on a new last axis."""
+    """Return the sizes of the parts if ``numpy.array_split`` divides arrays of these ``sizes``; the parts are on a new last axis."""
     return sizes[..., None] // parts + (np.arange(parts) < sizes[..., None] % parts)
 
 

@@ -1,4 +1,4 @@
-"""Timelines: when each operation ran, what devices did beside their operations, and traces for Perfetto."""
+"""Timelines: the times of operations, the times of messages, ring hops and optimisers, and traces for Perfetto."""
 
 from hybridlab.timeline.spans import SPAN_KINDS, Spans
 from hybridlab.timeline.timeline import Timeline

@@ -1,4 +1,4 @@
-"""Spans: what devices do beside the operations of a schedule (messages, hops of a ring, the optimiser), and when."""
+"""Spans: the start and the end of each message, each hop of a ring and each optimiser. They are no operations of a schedule."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from hybridlab.errors import HybridLabError
 
 SPAN_KINDS = ("send", "receive", "reduce-scatter", "all-gather", "optimiser")  # the code of a kind is its index
 SEND, RECEIVE, REDUCE_SCATTER, ALL_GATHER, OPTIMISER = range(len(SPAN_KINDS))
-MOST_SPANS = 2**23  # spans x settings of one timeline: about 2 GB
+MOST_SPANS = 2**23  # the largest number of spans x settings in one timeline; they take about 2 GB
 DETAILS = ("stage", "microbatch", "chunk", "step", "peer", "nbytes", "row")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spans(Frozen):
-    """A table of spans of time: one array for each column, one element for each span.
+    """A table of spans of time: it has one array for each column, and each array has one element for each span.
 
-    All columns but ``kind``, ``device``, ``start`` and ``end`` may hold -1: it does not apply, or it is not known. One number for a
-    whole column is used for all spans.
+    In all columns except ``kind``, ``device``, ``start`` and ``end``, -1 means that the value is not known or has no meaning for this
+    kind of span. If one number is given for a column, all spans get this number.
 
     Parameters
     ----------
@@ -33,17 +33,17 @@ class Spans(Frozen):
     start, end : array of float, shape (settings..., spans)
         Times in the unit of the timeline.
     stage : array of int, shape (spans,)
-        For a message, the stage of the operation that made its content; for a hop, the stage of the gradients that the ring averages.
+        For a message, the stage of the operation that made its content. For a hop, the stage whose gradients the ring averages.
     microbatch : array of int, shape (spans,)
-        For a message, the microbatch of that operation.
+        For a message, the microbatch of the operation that made its content.
     chunk, step : array of int, shape (spans,)
-        For a hop, which piece of the gradients it sends, and which step of its phase it is.
+        For a hop, the piece of the gradients that it sends, and the number of the step in the reduce-scatter or the all-gather.
     peer : array of int, shape (spans,)
         The device at the other end: the receiver of a send or of a hop, the sender of a receive.
     nbytes : array of int, shape (spans,)
         Bytes of a message or hop.
     row : array of int, shape (spans,)
-        For a message, the row of that operation in the schedule.
+        For a message, the row in the schedule of the operation that made its content.
 
     Raises
     ------
@@ -94,7 +94,7 @@ class Spans(Frozen):
         return self.where(np.isin(self.kind, codes))
 
     def where(self, chosen: npt.NDArray[Any]) -> "Spans":
-        """Return the spans that ``chosen`` selects: an array of bools or of indices, as in ``array[chosen]``."""
+        """Return some of the spans, selected by an array of bools or an array of indices, as in ``array[chosen]``."""
         return Spans(*(readonly(getattr(self, name)[..., chosen]) for name in self.__dataclass_fields__))
 
     def at(self, *setting: int) -> "Spans":
@@ -115,7 +115,7 @@ class Spans(Frozen):
         return earliest
 
     def computing(self, devices: int) -> Floats:
-        """Return the time of each device's optimiser, shape (settings..., devices): messages and hops occupy no device."""
+        """Return the time that each device spends in its optimiser, shape (settings..., devices); messages and hops do not count."""
         optimisers = np.flatnonzero(self.kind == OPTIMISER)
         total = np.zeros((devices, *self.start.shape[:-1]))
         np.add.at(total, self.device[optimisers], np.moveaxis((self.end - self.start)[..., optimisers], -1, 0))
@@ -127,12 +127,12 @@ class Spans(Frozen):
         Parameters
         ----------
         ops : sequence
-            The operations of the schedule, which are put into the names of messages ("send 0F0").
+            The operations of the schedule. The name of a message contains its operation, as in "send 0F0".
 
         Returns
         -------
         list of dict
-            The same keys as in ``Timeline.to_rows``, then chunk, step, peer, nbytes. ``activations`` is None.
+            Each dict has the same keys as in ``Timeline.to_rows``, then chunk, step, peer and nbytes. ``activations`` is None.
         """
         names = ("device", "kind", "stage", "microbatch", "start", "end", "chunk", "step", "peer", "nbytes")
         columns = zip(*(getattr(self, name).tolist() for name in ("row", *names)), strict=True)
@@ -157,7 +157,7 @@ def join_spans(*parts: Spans) -> Spans:
 
 
 def require_fitting_spans(spans: Spans, settings: tuple[int, ...], devices: int, rows: int) -> None:
-    """Raise unless ``spans`` are :class:`Spans` with these settings, of this many devices and of a schedule with this many rows."""
+    """Raise unless ``spans`` are :class:`Spans` with this shape of settings, and name only existing devices and rows."""
     if not isinstance(spans, Spans):
         raise HybridLabError(f"the spans of a timeline are Spans, or None, not {short_repr(spans)}", "wrong-type")
     if spans.start.shape[:-1] != settings:

@@ -1,4 +1,4 @@
-"""A timeline: when each operation ran, what follows from it, and its trace for Perfetto."""
+"""A timeline: the start and the end of each operation, the figures computed from them, and a trace for Perfetto."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from hybridlab.schedule import KINDS, F, I, Op, Operations
 from hybridlab.timeline.spans import Spans, require_fitting_spans
 
 Row = Mapping[str, Any]
-TRACKS = {"send": "send", "receive": "receive", "reduce-scatter": "ring", "all-gather": "ring"}  # a trace's tracks below the device's own
+# For each kind of span, the additional track on which a trace draws it.
+TRACKS = {"send": "send", "receive": "receive", "reduce-scatter": "ring", "all-gather": "ring"}
 DETAILS = ("stage", "microbatch", "chunk", "step", "peer", "nbytes")
 
 
@@ -27,11 +28,11 @@ class Timeline(Frozen):
     Parameters
     ----------
     schedule : Schedule or Replicated
-        The operations, in the order of its rows: device by device, in the order in which each device runs them.
+        The operations. They are sorted by device, and for each device in the order in which it runs them.
     start, end : array_like, shape (settings..., operations)
-        Times of each operation. The axes before the last are the settings of a batch; there are none for one setting.
+        Start and end of each operation. If several settings were simulated together, the axes before the last are the settings.
     spans : Spans, optional
-        What devices did beside the operations: messages, hops of a ring, the optimiser. None if it is not known.
+        The messages, the hops of rings and the optimisers. None if they are not known.
     unit : str or None
         The unit of all times: "s", "ms", "us", or None for time slots without a length.
 
@@ -88,8 +89,8 @@ class Timeline(Frozen):
 
     @property
     def makespan(self) -> Any:
-        """Time from the first start to the last end over all devices, with spans: a float, or an array of the settings' shape."""
-        whole = [0]  # one segment; reduceat is faster than min() and max() where the last axis is not contiguous in memory
+        """Time from the first start to the last end on all devices, spans included; a float, or an array of the settings' shape."""
+        whole = [0]  # one segment; reduceat is faster than min() and max() if the last axis is not contiguous in memory
         first = np.minimum.reduceat(self.start, whole, axis=-1)[..., 0]
         last = np.maximum.reduceat(self.end, whole, axis=-1)[..., 0]
         if self.spans is not None:
@@ -98,7 +99,10 @@ class Timeline(Frozen):
 
     @property
     def device_span(self) -> Any:
-        """The longest time from first start to last end of one device, without spans (definition of Qi et al., arXiv 2401.10241)."""
+        """Time from the first start to the last end on one device, without spans, for the device where it is longest.
+
+        Qi et al., arXiv 2401.10241, define it in this way.
+        """
         first = self.schedule.first
         starts = np.minimum.reduceat(self.start, first, axis=-1)
         ends = np.maximum.reduceat(self.end, first, axis=-1)
@@ -106,7 +110,7 @@ class Timeline(Frozen):
 
     @property
     def busy(self) -> Floats:
-        """Time that each device spends in operations and optimiser, shape (settings..., devices); an overlapped pair counts once."""
+        """Time that each device runs operations or its optimiser, shape (settings..., devices); an overlapped pair counts once."""
         duration = self.end - self.start
         duration[..., self.schedule.pairs + 1] = 0
         busy: Floats = np.add.reduceat(duration, self.schedule.first, axis=-1)
@@ -114,24 +118,25 @@ class Timeline(Frozen):
 
     @property
     def bubble_ratio(self) -> Any:
-        """Idle share of the time of all devices, 1 - sum(busy) / (devices * makespan); 0 if the makespan is 0."""
+        """Share of the time in which devices are idle, 1 - sum(busy) / (devices * makespan); 0 if the makespan is 0."""
         total = np.asarray(self.makespan) * self.schedule.devices
         idle = np.maximum(total - self.busy.sum(axis=-1), 0.0)  # rounding can make it slightly negative
         return self._plain(np.divide(idle, total, out=np.zeros_like(total), where=total > 0))
 
     @property
     def peak_activations(self) -> Floats:
-        """Most activations that each device holds at once, in microbatches of a whole device, shape (settings..., devices).
+        """Most activations that each device holds at once, shape (settings..., devices).
 
-        A device holds an activation from the start of its forward to the end of its full backward or weight gradient. The activation
-        of one of v chunks counts as 1/v. The peak follows from the order of the operations; their times do not change it.
+        The unit is the activation of one microbatch on a whole device. With v chunks, the activation of one chunk counts as 1/v. A
+        device holds an activation from the start of the forward to the end of the full backward or of the weight gradient. The peak
+        depends on the order of the operations, and not on their times.
         """
         peak = np.maximum.reduceat(self.activations, self.schedule.first)
         return np.broadcast_to(peak, (*self.start.shape[:-1], self.schedule.devices))
 
     @cached_property
     def activations(self) -> Floats:
-        """Activations that the device holds while each operation runs, in microbatches of a whole device, shape (operations,)."""
+        """Activations that the device holds while each operation runs, shape (operations,); unit as in ``peak_activations``."""
         stores, frees = self.schedule.kind == F, (self.schedule.kind != F) & (self.schedule.kind != I)
         # Each device frees all its activations, so the running count is 0 where the next device's rows begin.
         alive: Floats = (np.cumsum(stores) - np.cumsum(frees) + frees) / self.schedule.chunks
@@ -140,8 +145,8 @@ class Timeline(Frozen):
     def blocking_operation(self) -> Ints:
         """Return for each operation the row of the operation that it waited for, shape (operations,).
 
-        If the device was idle before it started, this is the operation that made its input; else it is the operation before it on the
-        device. The row is -1 if the operation waited for none.
+        If the device was idle just before, the operation waited for the one that made its input. Else it waited for the operation
+        before it on the device. The row is -1 if it waited for no operation.
 
         Raises
         ------
@@ -163,7 +168,10 @@ class Timeline(Frozen):
     waited_for = RenamedAttribute("blocking_operation")
 
     def _latest_input(self) -> Ints:
-        """Return the row that made each operation's input; both operations of an overlapped pair get the later of their two inputs."""
+        """Return for each operation the row of the operation that made its input.
+
+        Both operations of an overlapped pair get the same row: that of the input which came later.
+        """
         source, first = self.schedule.source.copy(), self.schedule.pairs
         pair = np.stack([first, first + 1])
         ended = np.append(self.end, -np.inf)[source[pair]]
@@ -172,12 +180,12 @@ class Timeline(Frozen):
         return source
 
     def at(self, *setting: int) -> "Timeline":
-        """Return the timeline of one setting of a batch, or of the settings that share the first indices.
+        """Return the timeline of one setting, or of all settings that have these first indices.
 
         Parameters
         ----------
         setting : int
-            Indices on the axes of the settings, negative from the end.
+            Indices on the axes of the settings. A negative index counts from the end.
 
         Raises
         ------
@@ -229,7 +237,7 @@ class Timeline(Frozen):
 
     @removed_arguments(microseconds="the length follows from the timeline's unit, as in Costs(..., unit='ms')")
     def to_chrome_trace(self) -> dict[str, Any]:
-        """Return a trace in Chrome's format; written with ``json.dump``, it can be opened by Perfetto (ui.perfetto.dev).
+        """Return a trace in Chrome's format. Perfetto (ui.perfetto.dev) opens it from a file written with ``json.dump``.
 
         Raises
         ------
@@ -270,9 +278,9 @@ class Timeline(Frozen):
 def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[str, Any]:
     """Return the rows of a timeline as a Chrome trace: one track and one counter of activations for each device.
 
-    A device's track has one slice for each operation. Sends, receives and hops of rings have tracks of their own below it, as many
-    as are needed so that no two slices of a track overlap. The two operations of an overlapped pair are the exception: they begin
-    and end together on the device's track, and viewers draw one below the other.
+    The track of a device has one slice for each operation. Sends, receives and hops of rings have additional tracks below it. There are
+    enough additional tracks that no two slices overlap on one of them. On the device's own track, only the two operations of an
+    overlapped pair overlap: they begin and end together, and viewers draw one below the other.
 
     Parameters
     ----------
@@ -320,10 +328,10 @@ def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[s
 
 
 def _tracks(rows: Sequence[Row], first: int) -> tuple[list[int], list[tuple[int, str]]]:
-    """Return the track of each row, and the device and name of each additional track, which are numbered from ``first``."""
+    """Return the track of each row, and the device and name of each additional track. Additional tracks are numbered from ``first``."""
     track_of = [row["device"] for row in rows]
     beside: list[tuple[int, str]] = []
-    lanes: dict[tuple[int, str], list[tuple[float, int]]] = {}  # heaps of (time when it is free again, track)
+    lanes: dict[tuple[int, str], list[tuple[float, int]]] = {}  # for each lane a heap of (time when the track is free again, track)
     for place in sorted((place for place, row in enumerate(rows) if row["kind"] in TRACKS), key=lambda place: rows[place]["start"]):
         row = rows[place]
         lane = (row["device"], TRACKS[row["kind"]])

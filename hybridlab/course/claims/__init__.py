@@ -1,7 +1,7 @@
-"""The 76 claims of the published documents. The verdict of each must follow from recomputed values.
+"""The 76 claims of the published documents. The verdict on each claim must follow from recomputed values.
 
-:data:`CLAIMS` has each claim: its place, what it says and prints, the verdict and the reason. :func:`judged` puts recomputed values
-beside the claims and refuses a verdict that the values contradict. The book's page on the published claims does this for all claims.
+:data:`CLAIMS` has for each claim its place, its text, its printed numbers, the verdict and the reason. :func:`judged` compares the claims
+with recomputed values, and raises if the values contradict a verdict. The book's page on the published claims does this for all claims.
 """
 
 from hybridlab.course.claims.claim import DOCUMENTS, VERDICTS, Claim, Finding, found

@@ -39,9 +39,9 @@ class Claim:
         What the claim says, in our words.
     verdict : {"right", "wrong", "depends"}
     why : str
-        The reason of the verdict, one sentence.
+        The reason for the verdict, in one sentence.
     printed : tuple
-        The numbers that the claim prints; a pair is a range, from and to.
+        The numbers that the claim prints. A pair is a range: its lower and its upper end.
     unit : str
         Unit of the printed numbers.
     sources : tuple of str
@@ -74,7 +74,7 @@ class Claim:
 
     @property
     def figures(self) -> str:
-        """The printed numbers as text, with their unit; empty without numbers.
+        """The printed numbers as text, with their unit; an empty text if the claim prints no number.
 
         >>> Claim(1, "report", "abstract", "", "wrong", "", printed=((6, 8),), unit="times").figures
         '6 to 8 times'
@@ -89,16 +89,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """One recomputed result. Use :func:`found` to make one.
+    """One recomputed result. :func:`found` makes this object.
 
     Parameters
     ----------
     text : str
         The result in words.
     numbers : tuple
-        The numbers in the text. The first ones are compared with the printed ones.
+        The numbers in the text. The first ones are compared with the printed numbers of the claim, one by one.
     holds : bool or None
-        Whether the claim holds; None compares the numbers.
+        Whether the claim holds. With None, this is decided by comparing the numbers.
     """
 
     text: str
@@ -106,9 +106,10 @@ class Finding:
     holds: bool | None = None
 
     def agrees(self, claim: Claim) -> bool:
-        """Return ``holds`` or, without it, whether each printed number agrees with the number at the same place here.
+        """Return whether the claim holds: ``holds``, or whether all printed numbers agree with the recomputed ones if it is None.
 
-        Numbers agree if they are equal to the printed digits. A number agrees with a range if it lies in the range.
+        Numbers at the same position are compared. They agree if they are equal after rounding to the printed digits. A number agrees with
+        a range if it lies in the range.
 
         Raises
         ------
@@ -136,15 +137,15 @@ def found(message: str, *numbers: Any, holds: Any = None) -> Finding:
     message : str
         Template as for ``str.format``.
     numbers : float or str
-        Results. The first ones are compared with the printed numbers of a claim. A result that is not a number, such as a year or a
-        volume, is a text.
+        Results. The first ones are compared with the printed numbers of a claim. A result that cannot be compared is given as a text,
+        for example a year or the volume of a journal.
     holds : bool, optional
-        Whether the claim holds; then no numbers are compared.
+        Whether the claim holds. If it is given, no numbers are compared.
 
     Raises
     ------
     HybridLabError
-        For braces without a number and for numbers that are not finite.
+        The message has braces without a number, or a number is not finite.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Claims with their findings, and the counts of verdicts. Both print as text and, in the book, as HTML."""
+"""Tables of claims with their findings, and counts of verdicts. Both print as text, and as HTML in the book."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from hybridlab.course.claims.report import REPORT_CLAIMS
 from hybridlab.errors import HybridLabError
 
 CLAIMS: Mapping[int, Claim] = MappingProxyType({claim.number: claim for claim in (*REPORT_CLAIMS, *PROGRAM_CLAIMS)})
-WIDTH = 96  # columns of the text form
+WIDTH = 96  # characters in a line of the text form
 SIGNS = {"right": "✓", "wrong": "✗", "depends": "±"}
 HEADS = ("Claim", "Printed", "Recomputed", "Verdict")
 
@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Judged:
-    """Claims with their findings; each verdict follows from the findings. ``str()`` is text; in the book it is a table.
+    """Claims with their findings. Each verdict follows from the findings. It prints as text, and as a table in the book.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class VerdictCounts:
     Parameters
     ----------
     counts : mapping
-        Number of claims by document, then by verdict; the document "all" has the sums.
+        For each document, the number of claims with each verdict. The key "all" has the sums over the documents.
     """
 
     counts: Mapping[str, Mapping[str, int]]
@@ -80,16 +80,17 @@ class VerdictCounts:
 
 
 def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Finding]]) -> Judged:
-    """Return claims ``first`` to ``last`` with their findings, after a check of each verdict.
+    """Return claims ``first`` to ``last`` with their findings, after each verdict is checked.
 
-    A claim is right if it holds in all its findings, wrong if it holds in none, and otherwise it depends.
+    The verdict must be "right" if the claim holds in all its findings, "wrong" if it holds in none, and "depends" otherwise.
 
     Parameters
     ----------
     first, last : int
         Numbers of the claims.
     values : mapping of int to Finding, or to a list of them
-        For each claim what :func:`found` returned; a list has one entry for each reading of the claim or each setting.
+        For each claim, what :func:`found` returned. If a claim can be read in several ways, or has several settings, give a list with
+        one entry for each.
 
     Raises
     ------
@@ -131,7 +132,7 @@ def count_verdicts(*tables: Judged) -> VerdictCounts:
     Raises
     ------
     HybridLabError
-        For a claim that is missing or judged twice.
+        A claim is missing or judged twice.
 
     Examples
     --------
@@ -155,7 +156,7 @@ def count_verdicts(*tables: Judged) -> VerdictCounts:
 
 
 def claims_html(rows: Iterable[tuple[Claim, tuple[Finding, ...]]]) -> str:
-    """Return claims as an HTML table. ARIA roles are written out because a narrow page shows each row as a card."""
+    """Return claims as an HTML table. It has ARIA roles, because CSS shows each row as a card on a narrow page."""
     body = "".join(_html_row(claim, findings) for claim, findings in rows)
     heads = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in HEADS)
     head = f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
@@ -177,7 +178,7 @@ def counts_html(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _checked_row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
-    """Return the row of a claim, or refuse findings that contradict its verdict."""
+    """Return the row of a claim, or raise if the findings contradict its verdict."""
     given = tuple(value) if isinstance(value, Sequence) else (value,)
     row = Row(claim, tuple(each for each in given if isinstance(each, Finding)))
     if not row.found or len(row.found) < len(given):
@@ -192,7 +193,7 @@ def _checked_row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
 
 
 def _holds_or_not(claim: Claim, finding: Finding) -> str:
-    """Return whether the claim holds in a finding, for a verdict that depends on the findings; otherwise nothing."""
+    """Return "holds: " or "does not: " if the verdict on the claim is "depends"; else return an empty text."""
     if claim.verdict != "depends":
         return ""
     return "holds: " if finding.agrees(claim) else "does not: "
@@ -209,7 +210,7 @@ def _html_row(claim: Claim, findings: tuple[Finding, ...]) -> str:
 
 
 def _html_findings(claim: Claim, findings: tuple[Finding, ...]) -> str:
-    """Return the findings, a line each; where the verdict depends on them, each says whether the claim holds."""
+    """Return the findings in HTML, one line for each. If the verdict is "depends", each line says whether the claim holds."""
     bold = [f"<b>{word.strip()}</b> " if word else "" for word in (_holds_or_not(claim, each) for each in findings)]
     items = [word + _html_text(each.text) for word, each in zip(bold, findings, strict=True)]
     return items[0] if len(items) == 1 else "<ul>" + "".join(f"<li>{each}</li>" for each in items) + "</ul>"
@@ -233,7 +234,7 @@ def _links_of(claim: Claim) -> str:
 
 
 def _author_and_year(key: str) -> str:
-    """Return the first author and the year, with which a key of the bibliography begins.
+    """Return the first author and the year from the beginning of a key in the bibliography.
 
     >>> _author_and_year("huang2019gpipe")
     'Huang 2019'

@@ -1,4 +1,4 @@
-"""Every comparison of the library's results with values that others published or measured.
+"""All comparisons of the library's results with values that others published or measured.
 
 >>> for each in (parameters(), activation_memory(), iteration_times(), one_speed_for_all()):
 ...     print(each)

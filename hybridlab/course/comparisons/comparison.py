@@ -11,9 +11,9 @@ from hybridlab.errors import HybridLabError
 
 @dataclass(frozen=True)
 class Comparison:
-    """The mean and the largest error of the library on a set of values. Use :func:`compared` to make one.
+    """The mean and the largest error of the library for a set of values. :func:`compared` makes this object.
 
-    An error is relative, ``abs(ours / theirs - 1)``, unless the note says otherwise.
+    Errors are relative, ``abs(ours / theirs - 1)``, unless ``note`` names another kind of error.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class Comparison:
 
     @property
     def bounds(self) -> tuple[tuple[str, float], ...]:
-        """The bounds that were set, as pairs of "mean" or "worst" and the bound."""
+        """The bounds that were set, as pairs: ("mean", bound) and ("worst", bound)."""
         return tuple((name, bound) for name, bound in (("mean", self.mean_bound), ("worst", self.worst_bound)) if bound is not None)
 
     @property
     def holds(self) -> bool | None:
-        """Whether every bound is kept; None without a bound."""
+        """Whether every error is within its bound; None if no bound was set."""
         error = {"mean": self.mean_error, "worst": self.worst_error}
         return all(error[name] <= bound for name, bound in self.bounds) if self.bounds else None
 
@@ -83,7 +83,7 @@ def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool
     Raises
     ------
     HybridLabError
-        For numbers that are not finite, and for different lengths.
+        ``ours`` or ``theirs`` has a number that is not finite, or they have different lengths.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent as text, with two digits.
+    """Return a share as text in per cent, with two digits.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def percent(share: float) -> str:
     Raises
     ------
     HybridLabError
-        For anything but one number, and for NaN.
+        ``share`` is not one number, or it is NaN.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Comparisons of predicted iteration times and memory with published runs, and the effect of each assumption."""
+"""Comparisons of predicted iteration times and memory with published runs. They also show the effect of each assumption."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -21,8 +21,8 @@ MEGATRON = "Narayanan et al. 2021, Table 1"
 RUNS: tuple[Measured, ...] = tuple((run.model, run.plan, run.seconds) for run in large_runs.TABLE_1)
 RUNS_2022: tuple[Measured, ...] = tuple((run.model, run.plan, run.seconds) for run in large_runs.RUNS_2022)
 PRINTED_TFLOPS = np.array([run.tflops_per_gpu for run in large_runs.TABLE_1])
-# Korthikanti et al., arXiv 2205.05198, Fig. 1: model, microbatch, stages, chunks; GiB without recomputation, and GiB with sequence
-# parallelism and selective recomputation
+# Each row is a model in Figure 1 of Korthikanti et al., arXiv 2205.05198: the model, samples of a microbatch, stages, chunks, GiB without
+# recomputation, and GiB with sequence parallelism and selective recomputation.
 FIGURE_1 = (
     (Transformer(layers=48, hidden=6144, heads=64), 4, 1, 1, 59.25, 9.5625),
     (Transformer(layers=96, hidden=12288, heads=96), 1, 8, 3, 66.84375, 12.3515625),
@@ -30,16 +30,16 @@ FIGURE_1 = (
 
 
 class Assumption(NamedTuple):
-    """A changed assumption of the predictions.
+    """A set of assumptions for the predictions, usually with one assumption changed.
 
     Parameters
     ----------
     name : str
         The assumption in words.
     profile : Profile
-        The GPU with the changed property.
+        The GPU, with a changed property if the assumption changes one.
     efficiency : float
-        Factor of the calibrated efficiency.
+        The calibrated efficiency is multiplied by this factor.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Assumption(NamedTuple):
 
 
 def _with_memory_share(share: float) -> Profile:
-    """Return an A100 on which streaming reaches another share of the memory's peak bandwidth."""
+    """Return an A100 on which programs reach this ``share`` of the memory's peak bandwidth."""
     return replace(A100_80GB, memory_bandwidth=A100_80GB.memory_bandwidth * share / MEMORY_SHARE)
 
 
 def _with_network_share(share: float) -> Profile:
-    """Return an A100 with a network that reaches another share of its line rate."""
+    """Return an A100 whose network reaches this ``share`` of its line rate."""
     return replace(A100_80GB, network=A100_80GB.network * share / NETWORK_SHARE)
 
 
@@ -74,16 +74,16 @@ ASSUMPTIONS = (
 
 
 def errors(runs: Iterable[Measured], profile: Profile = A100_80GB, efficiency: float = EFFICIENCY) -> Floats:
-    """Return the error predicted / measured - 1 of each run; it is negative where the prediction is too short.
+    """Return predicted time / measured time - 1 for each run. It is negative if the prediction is too short.
 
     Parameters
     ----------
     runs : iterable of (Transformer, Plan, float)
-        Model, plan and measured seconds of each run.
+        Model, plan and measured seconds for each run.
     profile : Profile
         The GPU.
     efficiency : float
-        Share of peak that matrix products reach.
+        Share of the GPU's peak FLOP/s that matrix products reach.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def errors(runs: Iterable[Measured], profile: Profile = A100_80GB, efficiency: f
     Raises
     ------
     HybridLabError
-        For runs of another form, and for runs that :func:`~hybridlab.predict` refuses.
+        A run has another form, or :func:`~hybridlab.predict` refuses it.
 
     Examples
     --------
@@ -105,12 +105,12 @@ def errors(runs: Iterable[Measured], profile: Profile = A100_80GB, efficiency: f
 
 
 def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
-    """Return the errors of the ten runs of Table 1, each predicted with the efficiency calibrated on the other nine.
+    """Return the errors for the ten runs in Table 1. Each run is predicted with the efficiency calibrated on the other nine runs.
 
     Parameters
     ----------
     assumption : Assumption
-        What the predictions assume.
+        What is assumed in the predictions.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
     Raises
     ------
     HybridLabError
-        For anything but an :class:`Assumption`.
+        ``assumption`` is not an :class:`Assumption`.
     """
     if not isinstance(assumption, Assumption):
         raise HybridLabError(
@@ -134,13 +134,13 @@ def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
 
 
 def one_speed() -> Floats:
-    """Return the errors of the ten iteration times if every GPU ran at the mean TFLOP/s of the other nine runs."""
+    """Return the errors for the ten runs if each run is predicted with the mean TFLOP/s per GPU of the other nine runs."""
     others: Floats = (PRINTED_TFLOPS.sum() - PRINTED_TFLOPS) / (PRINTED_TFLOPS.size - 1)
     return PRINTED_TFLOPS / others - 1
 
 
 def iteration_times() -> Comparison:
-    """Return the comparison of the ten runs of Table 1 with predictions that were calibrated on the other runs.
+    """Return the comparison of the ten runs in Table 1 with predictions. Each prediction is calibrated on the other nine runs.
 
     >>> iteration_times()
     Comparison(iteration times, each run left out: 10 points, mean error 2.4 %, worst 5.2 %: within)
@@ -150,32 +150,32 @@ def iteration_times() -> Comparison:
 
 
 def one_speed_for_all() -> Comparison:
-    """Return the comparison of the ten runs with a rule without a model: every GPU runs at the mean TFLOP/s of the other runs."""
+    """Return the comparison of the ten runs with a simple rule: each GPU runs at the mean TFLOP/s of the other nine runs."""
     note = "the rule to beat"
     return compared("iteration times by one TFLOP/s for all", MEGATRON, 1 + one_speed(), np.ones(PRINTED_TFLOPS.size), note=note)
 
 
 def without_memory() -> Comparison:
-    """Return the comparison of the ten runs with predictions without memory traffic, calibrated in the same way."""
+    """Return the comparison of the ten runs with predictions in which memory traffic takes no time, calibrated in the same way."""
     note = "refitted"
     ours = 1 + left_out(WITHOUT_MEMORY)
     return compared("iteration times without memory traffic", MEGATRON, ours, np.ones(PRINTED_TFLOPS.size), note=note)
 
 
 def newer_software() -> Comparison:
-    """Return the comparison of two iteration times of 2022 with predictions that use the constant of 2021."""
+    """Return the comparison of two iteration times from 2022 with predictions calibrated on the runs from 2021."""
     ours = 1 + errors(RUNS_2022)
     return compared("iteration times, not refitted", "Korthikanti et al. 2022, abstract", ours, np.ones(ours.size))
 
 
 def parameters() -> Comparison:
-    """Return the comparison of parameter counts with the billions of Table 1, rounded in the same way."""
+    """Return the comparison of parameter counts with those in Table 1. Both are rounded to 0.1 billion."""
     ours = [round(run.model.parameters / 1e9, 1) for run in large_runs.TABLE_1]
     return compared("billions of parameters", MEGATRON, ours, [run.billions for run in large_runs.TABLE_1], worst_bound=0.0)
 
 
 def activation_memory() -> Comparison:
-    """Return the comparison of the activation memory of two models, each with two settings, with Figure 1 of Korthikanti et al."""
+    """Return the comparison of activation memory with Figure 1 of Korthikanti et al., for two models with two settings each."""
     ours, theirs = [], []
     for model, size, pipeline, chunks, *printed in FIGURE_1:
         for recompute, split, gibibytes in zip(("none", "selective"), (False, True), printed, strict=True):

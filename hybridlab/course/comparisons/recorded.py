@@ -1,7 +1,8 @@
-"""Recorded errors of predictions on the tables of the vTrain project. The tables are not part of this repository.
+"""Recorded errors: the library's predictions were compared with measurements of the vTrain project.
 
-They have 109 iteration times of GPT models on 64 to 512 A100s, and times of all-reduces among 2 to 8 A100s. With the tables in a folder
-beside the repository, `tests/test_comparisons_recorded.py` computes all errors again and prints them.
+The measurements are 109 iteration times of GPT models on 64 to 512 A100s, and times of all-reduces among 2 to 8 A100s. They are not part
+of this repository. If they are in a folder beside the repository, `tests/test_comparisons_recorded.py` computes all errors again and
+prints them.
 
 References
 ----------
@@ -19,16 +20,16 @@ SOURCE = "Bang et al. 2023"
 
 
 class Recorded(NamedTuple):
-    """Relative errors of predictions, predicted / measured - 1.
+    """The errors of several predictions. Each error is predicted / measured - 1.
 
     Parameters
     ----------
     points : int
         Number of measured runs.
     mean, median, worst : float
-        Mean, median and largest error, without signs.
+        Mean, median and largest absolute value of the errors.
     shortest, longest : float
-        The lowest and the highest error with their signs: -0.2 is a prediction that is a fifth too short.
+        The lowest and the highest error with their signs. An error of -0.2 means that the prediction is a fifth too short.
     """
 
     points: int
@@ -54,18 +55,18 @@ class Recorded(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The cost of choosing a plan by prediction, among plans that were measured for one model, cluster and batch.
+    """The result of choosing among measured plans by prediction. All plans are for one model, one cluster and one batch.
 
     Parameters
     ----------
     plans : int
         Number of measured plans.
     lost : float
-        How much longer the plan that is predicted fastest took than the fastest plan, as a share.
+        Extra time of the plan with the shortest prediction, compared with the fastest measured plan, as a share of the latter's time.
     average : float
-        How much longer a plan chosen at random takes on average, as a share.
+        The same for a plan that is chosen at random, on average.
     pairs : float
-        Share of pairs of plans that the predictions put in the measured order.
+        Share of all pairs of plans for which the plan predicted faster was also measured faster.
     """
 
     plans: int
@@ -87,7 +88,7 @@ GROUPS: Mapping[str, Callable[[Plan], bool]] = MappingProxyType(
         "tensor 2, 512 GPUs, 16 replicas and more": lambda plan: plan.tensor == 2 and plan.gpus == 512 and plan.data >= 16,
     }
 )
-# with the constant calibrated on Table 1; four digits
+# The errors if the predictions use the efficiency calibrated on Table 1, with four digits.
 ITERATION_TIMES: Mapping[str, Recorded] = MappingProxyType(
     {
         "all": Recorded(109, 0.08791, 0.07038, 0.4736, -0.4736, 0.1087),
@@ -101,7 +102,7 @@ ITERATION_TIMES: Mapping[str, Recorded] = MappingProxyType(
         "tensor 2, 512 GPUs, 16 replicas and more": Recorded(6, 0.2493, 0.2648, 0.3493, -0.3493, -0.112),
     }
 )
-# mean error with a changed assumption and the constant calibrated again on Table 1; names as in ASSUMPTIONS
+# The mean error for each of ASSUMPTIONS, by name. The efficiency is calibrated again on Table 1 for each one.
 IF_ASSUMED: Mapping[str, float] = MappingProxyType(
     {
         "as it is": 0.08791,
@@ -115,7 +116,7 @@ IF_ASSUMED: Mapping[str, float] = MappingProxyType(
         "no time for the network": 0.09531,
     }
 )
-# by number of parameters and of GPUs
+# The keys are the number of parameters and the number of GPUs.
 CHOICES: Mapping[str, Choice] = MappingProxyType(
     {
         "3.6 billion, 64 GPUs": Choice(26, 0.0, 0.7516, 0.9415),
@@ -124,7 +125,7 @@ CHOICES: Mapping[str, Choice] = MappingProxyType(
         "174.6 billion, 512 GPUs": Choice(21, 0.006424, 0.07432, 0.8619),
     }
 )
-# of measured_time for 2 to 8 GPUs, on the sizes to which its pieces were fitted
+# The errors of ``measured_time`` for 2 to 8 GPUs. They are taken at the sizes to which its curves were fitted.
 ALL_REDUCES: Mapping[int, Recorded] = MappingProxyType(
     {
         2: Recorded(20, 0.007917, 0.002525, 0.04054, -0.04054, 0.02628),
@@ -146,7 +147,7 @@ def measured_iterations() -> Comparison:
 
 
 def measured_all_reduces() -> tuple[Comparison, ...]:
-    """Return the recorded comparisons of measured all-reduce times with the curves fitted to them, one for each number of GPUs."""
+    """Return one recorded comparison for each number of GPUs: measured all-reduce times, and the curve fitted to them."""
     note = "fitted to them; recorded"
     return tuple(
         Comparison(f"all-reduces of {ranks} GPUs", SOURCE, errors.points, errors.mean, errors.worst, mean_bound=0.02, note=note)

@@ -1,4 +1,4 @@
-"""Comparisons of schedules, rings and simulated steps: with reference programs, the Zero Bubble paper and runs on this machine."""
+"""Comparisons of schedules, rings and simulated steps with reference programs, the Zero Bubble paper and runs on this machine."""
 
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
@@ -26,14 +26,14 @@ ZERO_BUBBLE = "Qi et al. 2024"
 PAPER_NAMES = {"1f1b": "1F1B", "zb-h1": "ZB-H1", "zb-h2": "ZB-H2"}
 COLUMNS = ("schedule", "devices", "microbatches", "chunks", "forward", "p2p", "total_time", "bubble_ratio")
 GRADIENTS = ("input_grad", "weight_grad")
-HALF_A_DIGIT = 0.00005001  # half a unit of the fourth decimal, and the error of binary fractions
+HALF_A_DIGIT = 0.00005001  # half a unit in the fourth decimal, and a little more for floating-point errors
 NUMBERS_OF_A_RANK = 131_072
 RANKS = (2, 4, 8, 16, 32, 64)
-LONGER_TRY = 4 / 3  # how much longer the sleeps of the next try of threads are
+LONGER_TRY = 4 / 3  # in ``threads``, the sleeps of each try are longer than those of the last try by this factor
 
 
 def sweeps(points: Iterable[Mapping[str, Any]]) -> tuple[Comparison, Comparison]:
-    """Return the comparisons of makespans and of bubble ratios with points of the eight sweeps.
+    """Return two comparisons with the ``points`` of the eight published sweeps: makespans and bubble ratios.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def sweeps(points: Iterable[Mapping[str, Any]]) -> tuple[Comparison, Comparison]
     Raises
     ------
     HybridLabError
-        For points of another form, and for settings that the library refuses.
+        A point has another form, or the library refuses its settings.
     """
     rows = [_checked_point(point) for point in each_of(points, "points must be a list of points, such as tests/data/sweeps.json has")]
     timelines = [_timeline_of_point(point) for point in rows]
@@ -60,17 +60,17 @@ def sweeps(points: Iterable[Mapping[str, Any]]) -> tuple[Comparison, Comparison]
 
 
 def orders(reference: Mapping[str, Iterable[str]]) -> Comparison:
-    """Return the comparison of orders with reference orders: the share of operations that differ.
+    """Return the comparison of schedules with reference orders. The error is the share of operations that differ.
 
     Parameters
     ----------
     reference : mapping
-        Orders by "schedule|devices|microbatches|chunks"; each has a line of operations for each device.
+        The keys are "schedule|devices|microbatches|chunks". Each value has one line of operations for each device.
 
     Raises
     ------
     HybridLabError
-        For keys and lines of another form, and for sizes that the schedule does not support.
+        A key or a line has another form, or the schedule does not support a size.
     """
     if not isinstance(reference, Mapping):
         raise HybridLabError(
@@ -91,7 +91,7 @@ def orders(reference: Mapping[str, Iterable[str]]) -> Comparison:
 
 
 def bubble_rates(schedule: str) -> Comparison:
-    """Return the comparison of bubble rates with Table 5 of Qi et al., simulated with the times of Table 9.
+    """Return the comparison of simulated bubble rates with Table 5 of Qi et al. The simulation uses the times in Table 9.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def bubble_rates(schedule: str) -> Comparison:
     Raises
     ------
     HybridLabError
-        For another schedule.
+        The schedule is not one of these three.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def bubble_rates(schedule: str) -> Comparison:
 
 
 def throughput() -> Comparison:
-    """Return the comparison of the throughput of 1F1B, simulated with measured operation times, with Table 4 of Qi et al."""
+    """Return the comparison of 1F1B's simulated throughput with Table 4 of Qi et al. The simulation uses measured operation times."""
     runs = zero_bubble.RUNS
     spans = [float(simulate(build("1f1b", run.devices, run.microbatches), run.costs()).makespan) for run in runs]  # ms
     ours = [run.microbatches * run.samples / run.devices / (span / 1000) for run, span in zip(runs, spans, strict=True)]
@@ -126,7 +126,7 @@ def throughput() -> Comparison:
 
 
 def int8_law() -> Comparison:
-    """Return the comparison of the formula for the INT8 ring's error with the errors of real rings, on normal numbers of a fixed seed."""
+    """Return the comparison of ``formulas.int8_ring_nmse`` with the errors of rings that run here on normally distributed numbers."""
     law, measured = [], []
     for ranks in RANKS:
         values = np.random.default_rng(3).normal(size=(ranks, NUMBERS_OF_A_RANK))
@@ -138,22 +138,22 @@ def int8_law() -> Comparison:
 
 
 def threads(tries: int = 10) -> Comparison:
-    """Return the comparison of the predicted step with a step that threads run now. The result differs from run to run.
+    """Return the comparison of a predicted step with a step that threads run now. The result differs from run to run.
 
-    The step has the report's costs: two stages of 50 and 80 ms, 8 microbatches, two replicas, ring steps of 20 ms; the first try runs
-    four times as fast. Other programs can delay the threads beyond the bound. Then the step is tried again with sleeps that are a third
-    longer, up to four times the report's times, because the same delay matters less for a longer sleep. The best try counts; each try
-    is the median of three steps.
+    The step has the costs of the published report: two stages with 50 ms forward and 80 ms backward, 8 microbatches, two replicas, and
+    ring steps of 20 ms. The first try runs four times as fast. Other programs can delay the threads so much that the error is above the
+    bound. Then the step is tried again with sleeps that are a third longer, because the same delay matters less for a longer sleep. The
+    sleeps grow to at most four times the report's times. Each try is the median of three steps, and the best try counts.
 
     Parameters
     ----------
     tries : int
-        Most tries.
+        The largest number of tries.
 
     Raises
     ------
     HybridLabError
-        For fewer tries than one.
+        ``tries`` is below 1.
     """
     tries = whole_number(tries, "tries")
     schedule, costs = build("1f1b", 2, 8), Costs(forward=50, backward=80)
@@ -168,7 +168,7 @@ def threads(tries: int = 10) -> Comparison:
 
 
 def _checked_point(point: Any) -> Mapping[str, Any]:
-    """Return a point that has all columns, or refuse it."""
+    """Return the point if it has all columns, or raise."""
     if not isinstance(point, Mapping):
         raise HybridLabError(f"a point of a sweep is a mapping from columns to values, not {short_repr(point)}", "wrong-type")
     missing = [name for name in COLUMNS if name not in point]
@@ -179,7 +179,7 @@ def _checked_point(point: Any) -> Mapping[str, Any]:
 
 
 def _timeline_of_point(point: Mapping[str, Any]) -> Timeline:
-    """Return the simulated timeline of a point's settings."""
+    """Return the simulated timeline for the settings of a point."""
     backward = point["backward"] if "backward" in point else point["input_grad"] + point["weight_grad"]
     share = point["weight_grad"] / backward if "weight_grad" in point else 0.5
     schedule = build(point["schedule"], point["devices"], point["microbatches"], point["chunks"])
@@ -187,7 +187,7 @@ def _timeline_of_point(point: Mapping[str, Any]) -> Timeline:
 
 
 def _name_and_sizes(key: Any) -> tuple[str, list[int]]:
-    """Return the schedule and its devices, microbatches and chunks from a key such as "1f1b|2|4|1"."""
+    """Return the name of the schedule and the three sizes in a key such as "1f1b|2|4|1": devices, microbatches, chunks."""
     name, *sizes = checked_text(key, "a key of reference orders").split("|")
     if len(sizes) != 3 or not all(size.isdecimal() and len(size) < 8 for size in sizes):
         raise HybridLabError(

@@ -1,10 +1,15 @@
 """Programs, reports and measurements that others published, reproduced as they are, with their faults.
 
-``timelines`` has two printed timelines of "1F1B". ``ring`` has the all-reduce of the same program, and ``simulator`` runs the whole program
-and returns its printed results. ``report`` has the printed figures and the arithmetic of a report on that program, and ``benchmarks`` the
-report's last tables. ``sweeps`` has the settings of eight comparisons of schedules. ``zero_bubble`` has measured times and the bubble rates
-computed from them, and ``large_runs`` the iteration times of large runs. In the library only ``hybridlab.course`` computes with these
-modules.
+- ``timelines`` has two printed timelines of a simulator of hybrid training. It calls both of them "1F1B".
+- ``ring`` has the all-reduce of the same simulator.
+- ``simulator`` runs the whole simulator and returns its printed results.
+- ``report`` has the printed figures of a report on hybrid training, and its arithmetic.
+- ``benchmarks`` has the last tables of this report.
+- ``sweeps`` has the settings of eight comparisons of schedules.
+- ``zero_bubble`` has measured times of operations, and the bubble rates computed from them.
+- ``large_runs`` has iteration times of large runs.
+
+In the library only ``hybridlab.course`` computes with these modules.
 
 >>> print(step_grid(stages=2, replicas=1, microbatches=2))
 Step | R0(S0) | R1(S1)

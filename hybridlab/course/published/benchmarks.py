@@ -1,8 +1,8 @@
-"""Tables of the published report's sections 6 and 7: as printed, by the report's own arithmetic, and computed correctly.
+"""Tables in sections 6 and 7 of the published report: as printed, by the report's own arithmetic, and computed correctly.
 
-``report`` has the setting and the sections before. The times of 50 and 80 ms can be read in two ways, and the report uses both. In
-reading "A" they are the times of one stage, for any number of stages. In reading "B" they are the times of the whole model: with K
-stages, one stage takes 50/K and 80/K. Times in ms.
+The module ``report`` has the setting and the earlier sections. The times of 50 and 80 ms can be read in two ways, and the report uses
+both. In reading "A" they are the times of one stage, for any number of stages. In reading "B" they are the times of the whole model.
+Then one of K stages takes 50/K and 80/K. All times are in ms.
 """
 
 from typing import Generic, NamedTuple, TypeVar
@@ -30,7 +30,7 @@ class Benchmark1(NamedTuple):
     compute, communication, total : float
         Times, ms.
     speedup : float
-        Against one GPU.
+        The time of one GPU divided by the time of the step, as printed.
     """
 
     microbatches: int
@@ -72,7 +72,7 @@ class Benchmark2(NamedTuple):
 
     @property
     def counted_again(self) -> tuple[float, float, float, float]:
-        """The four times by the report's arithmetic: warm-up and cool-down of reading A, steady state of reading B.
+        """The four times by the report's arithmetic. It takes warm-up and cool-down from reading A, and the steady state from reading B.
 
         >>> all(row.counted_again == row[1:] for row in BENCHMARK_2)
         True
@@ -105,7 +105,7 @@ class Benchmark3(NamedTuple):
 
     @property
     def counted_again(self) -> tuple[int, float, float]:
-        """Number of ring steps, time of the all-reduce and its share in % of a step with 2 stages, by the report's own rules.
+        """Ring steps, time of the all-reduce, and its share of a step with 2 stages in %, all by the report's own rules.
 
         >>> [round(row.counted_again[2], 1) for row in BENCHMARK_3]  # the last is printed as 11.5
         [0.0, 1.7, 4.9, 10.7]
@@ -161,13 +161,13 @@ Row = TypeVar("Row", Benchmark1, Benchmark2, Benchmark3)
 
 
 class Beside(NamedTuple, Generic[Row]):
-    """A printed row beside the correct step.
+    """A printed row together with the correct step.
 
     Parameters
     ----------
     printed : Benchmark1, Benchmark2 or Benchmark3
     right : HybridStep
-        The simulated step in the setting of the row.
+        The step simulated with the settings of the row.
     """
 
     printed: Row
@@ -182,7 +182,7 @@ def reading_step(
     Parameters
     ----------
     reading : {"A", "B"}
-        Reading of the 50 and 80 ms: times of one stage, or of the whole model.
+        With "A", 50 and 80 ms are the times of one stage. With "B" they are the times of the whole model.
     stages : int
     microbatches : int
         Microbatches of each replica.
@@ -193,7 +193,7 @@ def reading_step(
     Raises
     ------
     HybridLabError
-        For another reading, and for sizes and times that ``hybrid_step`` refuses.
+        The reading is unknown, or ``hybrid_step`` refuses a size or a time.
 
     Examples
     --------

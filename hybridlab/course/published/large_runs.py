@@ -1,4 +1,4 @@
-"""Published iteration times of large runs on A100s: ten of 2021, two of 2022.
+"""Published iteration times of large runs on A100s: ten runs from 2021 and two from 2022.
 
 References
 ----------
@@ -28,11 +28,11 @@ class MegatronRun:
     Parameters
     ----------
     billions : float
-        Parameters of the model as printed, in billions.
+        The printed number of parameters, in billions.
     model : Transformer
     plan : Plan
     tflops_per_gpu : float
-        TFLOP/s of each GPU as printed, recomputed operations included.
+        The printed TFLOP/s of each GPU, recomputed operations included.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class MegatronRun:
 
     @property
     def seconds(self) -> float:
-        """Time of one iteration: the operations of the paper's eq. (3), divided by the printed rate of all GPUs."""
+        """Time of one iteration in seconds: the operations by the paper's eq. (3), divided by the printed rate of all GPUs together."""
         return self.model.flops(self.plan.global_batch, self.plan.recompute) / self.plan.gpus / self.tflops_per_gpu / 1e12
 
 
@@ -60,7 +60,7 @@ class KorthikantiRun:
     model : Transformer
     plan : Plan
     utilisation : float
-        Share of the GPUs' peak that the run reaches; recomputed operations are not counted.
+        The share of the GPUs' peak FLOP/s that the run reaches. Recomputed operations are not counted.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class KorthikantiRun:
 
     @property
     def seconds(self) -> float:
-        """Time of one iteration: operations without recomputation, divided by the rate that all GPUs reach."""
+        """Time of one iteration in seconds: the operations without recomputation, divided by the rate that all GPUs reach together."""
         return self.model.flops(self.plan.global_batch) / self.plan.gpus / (self.utilisation * A100_80GB.matmul_flops)
 
 

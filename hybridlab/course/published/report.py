@@ -1,7 +1,7 @@
-"""Figures of the published report on hybrid parallelism, and the rules by which it computes them, right or wrong.
+"""Figures of the published report on hybrid parallelism, and the rules, right or wrong, by which the report computes them.
 
-Sections 4.2, 5.2 and 5.3 and tests 1 and 5: two stages, two replicas, eight microbatches. Times in ms. For the right values use
-``simulate`` and ``formulas``.
+The figures come from sections 4.2, 5.2 and 5.3 and from tests 1 and 5. They are for two stages, two replicas and eight microbatches.
+Times are in ms. ``simulate`` and ``formulas`` give the right values.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ REPLICAS = 2
 MICROBATCHES = 8
 GLOBAL_BATCH = 256  # samples
 MICROBATCH_SIZE = 32  # samples
-FORWARD = 50.0  # ms a microbatch; the report does not say whether of one stage or of the whole model
+FORWARD = 50.0  # ms for each microbatch; the report does not say whether this is for one stage or for the whole model
 BACKWARD = 80.0
-RING_STEP = 20.0  # ms a step of the ring all-reduce
-ACTIVATION = 10.0  # units of memory a microbatch, test 5
+RING_STEP = 20.0  # ms for each step of the ring all-reduce
+ACTIVATION = 10.0  # units of memory for each microbatch, in test 5
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ TEST_1_ORDER = "0F0 0F1 0B0 0F2 0B1"  # section 6.1, test 1: the beginning of th
 
 
 class Estimate(NamedTuple):
-    """Section 5.3's parts of one step, in ms.
+    """The parts of one step in section 5.3, in ms.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class Estimate(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The sum of all parts: nothing overlaps."""
+        """The sum of all parts, because in the report nothing overlaps."""
         return self.compute + self.all_reduce + self.overhead
 
 
@@ -188,8 +188,8 @@ def estimate(
 ) -> Estimate:
     """Return the parts of one step by the report's rules.
 
-    With K stages, D replicas and M microbatches: computing takes M(F + B), the all-reduce 2(D-1) ring steps, the warm-up (K-1)F and
-    the cool-down (K-1)B.
+    There are K stages, D replicas and M microbatches. The computation takes M(F + B), the all-reduce takes 2(D-1) ring steps, the
+    warm-up takes (K-1)F, and the cool-down takes (K-1)B.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def estimate(
     Raises
     ------
     HybridLabError
-        For sizes below 1 and for times that are not single numbers of zero or more.
+        A size is below 1, or a time is not a single number of zero or more.
 
     References
     ----------
@@ -227,20 +227,21 @@ def estimate(
 def memory_saving(peak: float = MEMORY_PEAK.printed[0], microbatches: int = MICROBATCHES, activation: float = ACTIVATION) -> float:
     """Return the saved share of activation memory by the report's rule: (M a - peak) / (M a).
 
-    M a are the activations of all M microbatches at once. The report calls this a run without a pipeline.
+    Here M is the number of microbatches, and a is the activation of one microbatch. The product M a is the memory if all activations are
+    held at once. The report calls this a run without a pipeline.
 
     Parameters
     ----------
     peak : float
-        Most activations held under 1F1B, in units of memory. The report prints the number without a rule.
+        The most activations that are held at once under 1F1B, in units of memory. The report does not say how it computes this number.
     microbatches : int
     activation : float
-        Units of memory a microbatch.
+        Units of memory for each microbatch.
 
     Raises
     ------
     HybridLabError
-        Where M a is zero.
+        The product M a is zero.
 
     References
     ----------

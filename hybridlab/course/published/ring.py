@@ -1,12 +1,12 @@
-"""The published ring all-reduce, for any number of replicas: all replicas end with the same numbers, and none has the mean.
+"""The published ring all-reduce, for any number of replicas. It has a fault: all replicas end with the same wrong numbers.
 
-D ranks hold a gradient of n numbers each, cut into D chunks of n / D numbers. In step t of the reduce-scatter, rank i sends chunk i - t
-to rank i + 1, which adds it to its own. At the end rank i holds the complete sum of chunk i + 1, while its chunk i has received nothing.
-The all-gather should therefore start from chunk i + 1 of rank i. The published one starts from chunk i: it overwrites the sums with each
-rank's own gradient.
+Each of D ranks holds a gradient of n numbers, cut into D chunks of n / D numbers. In step t of the reduce-scatter, rank i sends chunk
+i - t to rank i + 1, which adds it to its own chunk i - t. At the end rank i holds the complete sum of chunk i + 1, but its chunk i has
+received nothing. So the all-gather should start from chunk i + 1 of rank i. The published all-gather starts from chunk i. It overwrites
+the sums with the gradients of single ranks.
 
-With rounded messages the replicas differ slightly. All ranks that receive a chunk hold the same numbers, because a second encoding does
-not change a rounded number. The rank that sends the chunk first keeps its own numbers unrounded.
+If messages are rounded, the replicas differ slightly. The rank that sends a chunk first keeps its own numbers unrounded. All ranks that
+receive the chunk hold the same rounded numbers, because a second encoding does not change a rounded number.
 """
 
 from dataclasses import dataclass, field
@@ -32,13 +32,14 @@ class PublishedRing(Frozen):
     Parameters
     ----------
     values : array of float32, shape (ranks, n)
-        What each rank ends with.
+        The numbers that each rank holds at the end.
     payload_bytes : array of int, shape (ranks,)
-        Bytes that the program counts for each rank: the codes.
+        Bytes that the program counts for each rank. It counts only the codes.
     scale_bytes : array of int, shape (ranks,)
-        Bytes that each rank sends and the program does not count: a scale of 4 bytes for each INT8 message.
+        Bytes of the scales that each rank sends: 4 bytes for each INT8 message. The program does not count these bytes.
     hops : tuple of Hop
-        The 2 (ranks - 1) steps. ``nbytes`` are bytes as the program counts, ``held`` are sums before the division by the ranks.
+        The 2 (ranks - 1) steps. ``nbytes`` has the bytes that the program counts. ``held`` has the sums before they are divided by the
+        number of ranks.
     """
 
     values: Single
@@ -60,14 +61,14 @@ def published_ring(gradients: npt.ArrayLike, comm_mode: str = "INT8", *, gather_
     gradients : array, shape (ranks, n)
         One row for each rank. The program computes in float32.
     comm_mode : {"INT8", "FP16", "FP32"}
-        Format of the messages. The program has no "FP32"; without rounding it shows the fault alone.
+        Format of the messages. The program has no "FP32". It is added here because it shows the fault without rounding.
     gather_from : int
-        The all-gather starts from chunk i + ``gather_from`` of rank i: 0 as published, 1 gives the mean.
+        The all-gather starts from chunk i + ``gather_from`` of rank i. The published program uses 0; with 1 the result is the mean.
 
     Raises
     ------
     HybridLabError
-        For an unknown mode, for n that is not a multiple of the ranks, for NaN and infinity, and for numbers beyond the mode's range.
+        The mode is unknown, n is not a multiple of the number of ranks, or a number is NaN, infinite, or outside the range of the mode.
 
     Examples
     --------
@@ -157,7 +158,7 @@ def _sum(own: Single, received: Single) -> Single:
 
 
 def _finite(sums: Single, limit: str) -> Single:
-    """Return the sums, or refuse infinite ones."""
+    """Return the sums, or raise if one of them is infinite."""
     if not np.isfinite(sums).all():
         raise HybridLabError(f"a partial sum is too large for {limit}: scale the gradients down", "too-large")
     return sums

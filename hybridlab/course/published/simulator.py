@@ -1,9 +1,9 @@
-"""The published hybrid simulator, for any size: the figures of its performance report.
+"""The published hybrid simulator, for any size: it computes the figures of the simulator's performance report.
 
-K stages, D replicas and M microbatches; each stage has n weights, all 1. A backward adds n random numbers to the gradient of its rank.
-The backwards run as in ``timelines``. Then the rings of ``ring`` run, one for each stage, and every rank subtracts 0.01 times the result
-from its weights. The accuracy is measured with stage 0 of replica 0 as a linear classifier of random points. The labels come from a random
-vector that no other part of the program knows, so that there is nothing to learn.
+There are K stages, D replicas and M microbatches. Each stage has n weights, and at the start all weights are 1. A backward adds n random
+numbers to the gradient of its rank. The backwards run as in ``timelines``. Then one ring runs for each stage, as in ``ring``, and every
+rank subtracts 0.01 times the result from its weights. To measure the accuracy, the weights of stage 0 in replica 0 classify random
+points. The labels of the points come from a random vector that training never uses, so nothing can be learned.
 """
 
 from dataclasses import dataclass, field
@@ -18,28 +18,28 @@ from hybridlab.mesh import Mesh
 from hybridlab.wire import Single
 
 LEARNING_RATE = 0.01
-POINTS, POINTS_SEED = 300, 42  # of the accuracy check
-PRINTED_SEED = 9400  # the program sets none; this one gives the printed figures: 49.00 %, 3.0e-4, 2.6e-4, 2.5e-4
+POINTS, POINTS_SEED = 300, 42  # number of points in the accuracy check, and the seed for them
+PRINTED_SEED = 9400  # the program sets no seed; this seed gives the printed figures: 49.00 %, 3.0e-4, 2.6e-4, 2.5e-4
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """What the published program prints of one run. ``str()`` is its performance report without the run time.
+    """The figures that the published program prints for one run. ``str()`` is its performance report without the run time.
 
     Parameters
     ----------
     stages, replicas, microbatches, gradient_size : int
     comm_mode : str
     comm_bytes : int
-        Bytes of all messages as the program counts them: the codes.
+        Bytes of all messages as the program counts them. It counts only the codes.
     scale_bytes : int
         Bytes of all scales, which the program does not count.
     accuracy : float
-        Percent of points classified as labelled, after the step.
+        The percentage of points that get the right label after the step.
     accuracy_before : float
         The same with the initial weights.
     weight_difference : tuple of float
-        For each stage the largest distance between the weights of replica 0 and of another replica.
+        One value for each stage: the largest distance between the weights of replica 0 and the weights of another replica.
     timeline : tuple of tuple of str
         The cells of :func:`step_grid`.
     events : tuple of Event
@@ -84,14 +84,14 @@ def simulator(
     comm_mode : {"INT8", "FP16", "FP32"}
         Format of the messages. The program has no "FP32".
     seed : int, optional
-        Seed of ``numpy.random.RandomState``, which the program uses without a seed: with the same seed it prints the same numbers. None
-        takes a seed that gives the published accuracy and, to two digits, the published weight differences. Another seed changes the
-        accuracy after the step by a few of 300 points, at random.
+        Seed of ``numpy.random.RandomState``. The published program sets no seed; with this seed it would print the same numbers. None
+        takes a seed that gives the published accuracy and, to two digits, the published weight differences. With another seed, a few
+        of the 300 points are classified differently after the step.
 
     Raises
     ------
     HybridLabError
-        For sizes, modes and seeds that do not exist, and for runs that take too long or do not fit in memory.
+        A size, a mode or a seed is not allowed, or the run takes too long or does not fit in memory.
 
     Examples
     --------
@@ -123,7 +123,10 @@ def simulator(
 
 
 def _random_gradients(mesh: Mesh, microbatches: int, size: int, seed: int) -> Single:
-    """Return the sum of each rank's random gradients, shape (replicas, stages, size), drawn step by step and rank by rank."""
+    """Return the sum of random gradients for each rank, shape (replicas, stages, size).
+
+    The random numbers are drawn step by step and, within a step, rank by rank.
+    """
     draw = np.random.RandomState(seed)
     _, backward = microbatches_by_step(mesh.stages, microbatches)
     total: Single = np.zeros((mesh.replicas, mesh.stages, size), dtype=np.float32)
@@ -133,7 +136,7 @@ def _random_gradients(mesh: Mesh, microbatches: int, size: int, seed: int) -> Si
 
 
 def _accuracies(weights: Single) -> tuple[float, ...]:
-    """Return the percentage of points that each row of weights classifies as labelled."""
+    """Return for each row of weights the percentage of points that get the right label."""
     draw = np.random.RandomState(POINTS_SEED)
     points = draw.standard_normal((POINTS, weights.shape[1])).astype(np.float32)
     labelling = draw.standard_normal((weights.shape[1],)).astype(np.float32)

@@ -1,8 +1,9 @@
-"""Eight published sweeps of pipeline schedules: the settings that the program runs, and how its text differs from them.
+"""Eight published sweeps of pipeline schedules: the settings that the program runs, and how its text differs from these settings.
 
-Most figures have six lines: GPipe, 1F1B, interleaved 1F1B with 2 chunks, Hanayo with 1 and 2 waves (2 and 4 chunks), ZB-H1. In most
-sweeps one microbatch takes 400/K forward and 800/K backward on each of K devices, the weight gradient is half of the backward, and
-M = 2K. The program simulates the points one by one; here :func:`hybridlab.sweep` computes them together.
+Most figures have six lines: GPipe, 1F1B, interleaved 1F1B with 2 chunks, Hanayo with 1 wave (2 chunks), Hanayo with 2 waves (4 chunks),
+and ZB-H1. In most sweeps there are K devices and M = 2K microbatches. On each device, one microbatch takes 400/K for the forward and
+800/K for the backward, and the weight gradient is half of the backward. The published program simulates the points one by one. Here
+:func:`hybridlab.sweep` computes them together.
 """
 
 from collections.abc import Mapping
@@ -35,17 +36,17 @@ class PublishedSweep:
     x : str
         Column on the horizontal axis.
     panels : tuple of str
-        Columns: the figure has a panel for each combination of their values and for each quantity of ``y``.
+        Names of columns. The figure has a panel for each combination of their values and for each quantity in ``y``.
     differences : tuple of str
-        Sentences: where the program's text differs from its settings.
+        Sentences that say where the program's text differs from its settings.
     schedules : tuple
         Names of schedules, or pairs (name, chunks).
     y : tuple of str
         Quantities on vertical axes.
     log_y : tuple of str
-        Those quantities of ``y`` whose axis is logarithmic.
+        The quantities in ``y`` that have a logarithmic axis.
     lines : tuple of str
-        Columns: a panel has a line for each combination of their values.
+        Names of columns. A panel has a line for each combination of their values.
     """
 
     name: str
@@ -63,7 +64,7 @@ class PublishedSweep:
         object.__setattr__(self, "grid", MappingProxyType(dict(self.grid)))
 
     def run(self, *, executor: "Executor | None" = None, progress: bool | None = None) -> Sweep:
-        """Return the results of every setting.
+        """Return the results for all settings.
 
         Parameters
         ----------
@@ -80,9 +81,10 @@ class PublishedSweep:
 
 
 def not_drawn(row: Mapping[str, Any]) -> bool:
-    """Return whether the published figures lack this row of a sweep: interleaved 1F1B with 2 chunks and M = K.
+    """Return whether this row of a sweep is missing in the published figures, as for interleaved 1F1B with 2 chunks and M = K.
 
-    For these settings the program stops with an error and hides it. The schedule exists, and :func:`hybridlab.sweep` has the results.
+    For these settings the program stops with an error and hides the error. The schedule exists, and :func:`hybridlab.sweep` has its
+    results.
 
     Parameters
     ----------
@@ -210,5 +212,5 @@ SWEEPS: Mapping[str, PublishedSweep] = MappingProxyType({each.name: each for eac
 
 
 def _with_slow_ends(devices: int, end: float, middle: float) -> list[float]:
-    """Return one value a device: ``end`` for the first and the last device, ``middle`` for the others."""
+    """Return one value for each device: ``end`` for the first and the last device, ``middle`` for the others."""
     return [end if device in (0, devices - 1) else middle for device in range(devices)]

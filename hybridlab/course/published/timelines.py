@@ -1,6 +1,7 @@
 """Two published timelines, a step grid and an event log, for any size. Both are called 1F1B, but neither follows the 1F1B schedule.
 
-One rule makes both, for K stages, D replicas and M microbatches; rank = replica x K + stage. In each of M + K-1 steps, stage s runs
+There are K stages, D replicas and M microbatches, and rank = replica x K + stage. The same rule makes both timelines. In each of M + K-1
+steps, stage s runs
 
 - the forward of microbatch step - s, if s <= step < M;
 - then the backward of microbatch step - (K-1-s), if there is such a microbatch.
@@ -8,8 +9,8 @@ One rule makes both, for K stages, D replicas and M microbatches; rank = replica
 No operation waits for another. This has three consequences:
 
 - The last stage starts with a backward.
-- The bound should be step < M + s. With step < M, every stage but the first loses its last forwards.
-- The grid has one cell for a rank and a step. If both operations run in one step, the backward overwrites the forward.
+- The bound of the first line should be step < M + s. With step < M, the last forwards are missing on every stage except the first.
+- The grid has one cell for each rank and step. If a rank runs a forward and a backward in one step, the backward overwrites the forward.
 """
 
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ from hybridlab.schedule.text import join_text
 Microbatches = npt.NDArray[np.int64]  # (steps, stages): the microbatch that runs, -1 for none
 
 IDLE = "-"
-MOST_TABLE_CELLS = 10**6  # steps x ranks: the tables are for reading
+MOST_TABLE_CELLS = 10**6  # the largest number of steps x ranks in a table
 
 
 class Event(NamedTuple):
@@ -37,7 +38,7 @@ class Event(NamedTuple):
     Parameters
     ----------
     time : int
-        Number of the row, from 0 on.
+        Number of the row, counted from 0.
     rank, stage : int
     event : str
         What the rank does: "F0", "B3" or, for the optimiser, "OPT".
@@ -108,7 +109,7 @@ class EventLog:
     ----------
     stages, replicas, microbatches : int
     rows : tuple of Event
-        All events, the optimiser's included.
+        All events, with those of the optimiser.
     """
 
     stages: int
@@ -146,14 +147,14 @@ class EventLog:
 
 
 class LostForwards(NamedTuple):
-    """Forwards of one replica that a printed table lacks, as pairs (stage, microbatch).
+    """Forwards of one replica that are missing in a printed table, as pairs (stage, microbatch).
 
     Parameters
     ----------
     by_bound : tuple of (int, int)
-        Dropped by the bound step < M: missing from the log and from the grid.
+        Forwards that never run because of the bound step < M. They are missing in the log and in the grid.
     by_overwriting : tuple of (int, int)
-        In the log, but overwritten in the grid by the backward of their step.
+        Forwards that are in the log, but not in the grid, because the backward in the same step overwrites them there.
     """
 
     by_bound: tuple[tuple[int, int], ...]
@@ -161,7 +162,7 @@ class LostForwards(NamedTuple):
 
 
 def step_grid(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> StepGrid:
-    """Return the published step grid: M + K-1 rows, one column a rank.
+    """Return the published step grid: M + K-1 rows, and one column for each rank.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ def step_grid(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> Step
 def event_log(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> EventLog:
     """Return the published event log.
 
-    Each step lists its ranks in turn, F before B. After the last step comes OPT on every rank, stage by stage.
+    In each step the log lists the ranks in turn, with F before B. After the last step it lists OPT for every rank, stage by stage.
 
     Parameters
     ----------
@@ -213,7 +214,7 @@ def event_log(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> Even
 
 
 def lost_forwards(stages: int = 3, microbatches: int = 6) -> LostForwards:
-    """Return the forwards of one replica that the log or the grid lacks.
+    """Return the forwards of one replica that are missing in the log or in the grid.
 
     Parameters
     ----------
@@ -241,7 +242,7 @@ def lost_forwards(stages: int = 3, microbatches: int = 6) -> LostForwards:
 
 
 def checked_table_sizes(stages: int, replicas: int, microbatches: int) -> tuple[int, int, int]:
-    """Return the sizes as ints, or refuse sizes below 1 and tables that are too large to read."""
+    """Return the sizes as ints, or raise for sizes below 1 and for tables that are too large to read."""
     stages, replicas = whole_number(stages, "stages"), whole_number(replicas, "replicas")
     microbatches = whole_number(microbatches, "microbatches")
     steps, ranks = microbatches + stages - 1, stages * replicas
@@ -253,7 +254,7 @@ def checked_table_sizes(stages: int, replicas: int, microbatches: int) -> tuple[
 
 
 def microbatches_by_step(stages: int, microbatches: int) -> tuple[Microbatches, Microbatches]:
-    """Return which microbatch runs forward and which runs backward, each of shape (steps, stages), -1 for none."""
+    """Return two tables of shape (steps, stages): the microbatch that runs forward, and the one that runs backward; -1 means none."""
     step = np.arange(microbatches + stages - 1)[:, None]
     stage = np.arange(stages)
     forward = np.where((stage <= step) & (step < microbatches), step - stage, -1)
@@ -268,7 +269,7 @@ def _pairs(microbatches: Microbatches) -> set[tuple[int, int]]:
 
 
 def _text_of_cell(forward: int, backward: int) -> str:
-    """Return the cell of a rank in a step: the backward overwrites the forward."""
+    """Return the text of a cell in the grid, for one rank and one step. A backward overwrites a forward."""
     if backward >= 0:
         return f"{Kind.B}{backward}"
     return f"{Kind.F}{forward}" if forward >= 0 else IDLE

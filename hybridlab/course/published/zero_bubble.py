@@ -22,7 +22,7 @@ from hybridlab.renamed import renamed
 from hybridlab.timeline import Timeline
 
 DEVICES = 8
-SAMPLES = {"1.5B": 6, "6.2B": 3}  # a microbatch
+SAMPLES = {"1.5B": 6, "6.2B": 3}  # samples in a microbatch, by model
 
 # Table 9: model, microbatches, then T_F, T_B, T_W and T_comm in ms.
 TABLE_9 = (
@@ -57,7 +57,7 @@ TABLE_4 = (
 
 @dataclass(frozen=True)
 class ZeroBubbleRun:
-    """One measured run: a model on A100s, one stage each.
+    """One measured run: a model on A100s, with one stage on each GPU.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def bubble_rate(timeline: Timeline) -> float:
     Raises
     ------
     HybridLabError
-        For anything but a timeline of one setting, and for unequal stages.
+        ``timeline`` is not a timeline of one setting, or its stages are unequal.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def bubble_rate(timeline: Timeline) -> float:
 
 
 def _by_schedule(columns: tuple[str, ...], row: tuple[float, ...]) -> Mapping[str, float]:
-    """Return a row of a table as a read-only mapping from the schedule to its number."""
+    """Return a row of a table as a read-only mapping from the name of each schedule to its number."""
     return MappingProxyType(dict(zip(columns, row, strict=True)))
 
 

@@ -37,7 +37,7 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
     Raises
     ------
     HybridLabError
-        If it is too long or too deep, or of any other type.
+        The answer is too long, has too many lists within lists, or has another type.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def require_entries(value: Any, names: Iterable[str], what: str) -> dict[str, An
 
 
 def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 0.0) -> bool:
-    """Whether each number is near the true one: at most ``within`` away, or at most the share ``relative`` of the true number away.
+    """Whether each number differs from the true number by at most ``within``, or by at most ``relative`` times the true number.
 
     >>> near(49.6, 50, 0.5), near([49.6, 8], [50, 8.04], relative=0.01), near([50], [50, 8])
     (True, True, False)

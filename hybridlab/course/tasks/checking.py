@@ -1,4 +1,4 @@
-"""Tasks, the feedback on an answer, and the registry: a lab's file adds its tasks, a notebook or a grader calls ``check``."""
+"""Tasks, the feedback on an answer, and the list of all tasks. The file of a lab adds its tasks; a notebook calls ``check``."""
 
 import re
 import textwrap
@@ -11,7 +11,7 @@ from hybridlab.checks import known_name, whole_number
 from hybridlab.course.tasks.answers import Mistake, Numbers, is_empty, mistake_behind, near, plain_values
 from hybridlab.errors import HybridLabError
 
-WIDTH = 72  # columns of the printed feedback, as wide as a page of the book
+WIDTH = 72  # characters in a line of the printed feedback, as many as fit on a page of the book
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,7 +28,7 @@ class Feedback:
         The key of the task, such as ``"lab02.t1"``.
     code : str
         The name of the mistake, such as ``"one-device-alone"``; ``"passed"`` for a right answer and ``"nothing-handed-in"``
-        for an empty one. Within a task each sentence has a code of its own, which stays when the sentence is improved.
+        for an empty one. Within a task each sentence has its own code. The code stays the same if the sentence is reworded.
 
     Examples
     --------
@@ -65,10 +65,10 @@ class Task:
     prompt : str
         What to hand in, in one sentence.
     points : int
-        What a right answer is worth, at least 1.
+        The number of points for a right answer, at least 1.
     judge : callable
         Takes the answer as plain values (text, numbers, lists and dicts of them; never empty) and returns :class:`Feedback`.
-        A :class:`HybridLabError` that it raises is feedback too: its sentence and its code are passed on.
+        If it raises a :class:`HybridLabError`, the sentence and the code of this error become the feedback.
     """
 
     key: str
@@ -83,7 +83,7 @@ TASKS: Mapping[str, Task] = MappingProxyType(_TASKS)
 
 
 def task(key: str, *, title: str, prompt: str, points: int = 1) -> Callable[[Judge], Judge]:
-    """Return a decorator that adds a judge to ``TASKS``.
+    """Return a decorator that adds a task to ``TASKS``. The decorated function judges the answers.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ def check(key: str, answer: Any = None) -> Feedback:
     key : str
         The task, such as ``"lab02.t1"``.
     answer : Any
-        Text, a number, or lists and dicts of them; arrays and numbers of numpy are read as such. The feedback on an answer
-        of any other type says so.
+        Text, a number, or a list or dict of these. Arrays and numbers of numpy are allowed. If the answer has any other type, the
+        feedback says so.
 
     Returns
     -------
@@ -145,12 +145,12 @@ def check(key: str, answer: Any = None) -> Feedback:
 
 
 def right(*messages: str) -> Feedback:
-    """Return the feedback on an answer that passes: what there is to learn from it."""
+    """Return the feedback on a right answer. The messages say what can be learned from it."""
     return Feedback(True, messages, code="passed")
 
 
 def wrong(code: str, *messages: str) -> Feedback:
-    """Return the feedback on an answer that does not pass: the name of the mistake, what is wrong, and where to look."""
+    """Return the feedback on a wrong answer: the code of the mistake, and messages that say what is wrong and where to look."""
     return Feedback(False, messages, code=code)
 
 
@@ -164,7 +164,7 @@ def wrong_value(
     about: str = "",
     code: str = "wrong-value",
 ) -> Feedback:
-    """Return the feedback on a wrong number: the sentence about the known mistake that gives it, or a hint.
+    """Return the feedback on a wrong number. If a known mistake gives this number, it is the sentence about the mistake, else a hint.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def wrong_value(
     hint : str
         The sentence if no known mistake gives the answer.
     within, relative : float
-        How far an answer may be from the number of a mistake: an absolute difference, or a share of that number.
+        The largest distance between the answer and the wrong value of a mistake, as an absolute difference or as a share of this value.
     about : str
         Words in front of the sentence, such as ``"model b: "``.
     code : str
@@ -207,7 +207,8 @@ def judge_value(
     value, truth : float or sequence of floats
         The answer, and the right one.
     within, relative : float
-        How far an answer may be off, as an absolute difference or as a share; the same for the numbers of mistakes.
+        The largest distance between the answer and the right value, as an absolute difference or as a share. The same limits hold for
+        the wrong values of mistakes.
     lesson : str
         The sentence for a right answer.
     mistakes : iterable of (value, code, sentence)
@@ -226,7 +227,7 @@ def judge_value(
 
 
 def _wrapped(line: str) -> list[str]:
-    """Return a line of a message with an indent. A long sentence is broken at spaces; the line of a grid is not broken."""
+    """Return the indented lines for one line of a message. A long sentence is broken at spaces; a line of a schedule is not broken."""
     if re.match(r"device \d+: (\.\.\.|\[?\d+[FBIW])", line):
         return [f"  {line}"]
     inner = " " * (2 + len(line) - len(line.lstrip()))

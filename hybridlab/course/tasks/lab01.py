@@ -164,12 +164,12 @@ def messages_and_bytes_of_a_step(answer: object) -> Feedback:
     points=2,
 )
 def across_nodes(answer: object) -> Feedback:
-    """Judge how many messages of a step leave their node, for two ways to number the ranks."""
+    """Judge how many messages of one step go to another node, for two ways to number the ranks."""
     mesh, microbatches, node = Mesh(stages=2, replicas=8), 8, 4
     found = require_numbers(answer, 2, "count of messages that cross nodes")
     layouts: list[Layout] = [lambda place: mesh.rank(*place), lambda place: place.stage * mesh.replicas + place.replica]
     links = [_crossing_links(mesh, layout, node) for layout in layouts]
-    along, around = 2 * microbatches, 2 * (mesh.replicas - 1)  # messages of one link of a pipeline and of a ring
+    along, around = 2 * microbatches, 2 * (mesh.replicas - 1)  # messages on one link of a pipeline, and of a ring
     truth = [along * pipeline + around * ring for pipeline, ring in links]
     if found == truth:
         return right("replica by replica only rings cross; stage by stage every pipeline does, and each ring of 8 fills two nodes")
@@ -198,7 +198,7 @@ def across_nodes(answer: object) -> Feedback:
 
 
 def _crossing_links(mesh: Mesh, layout: Layout, node: int) -> tuple[int, int]:
-    """Return how many links of pipelines, and of rings, lead from one node to another."""
+    """Return two numbers: how many links of pipelines, and how many links of rings, go from one node to another."""
     pipelines = [pair for replica in range(mesh.replicas) for pair in pairwise(mesh.pipeline(replica))]
     rings = [pair for stage in range(mesh.stages) for pair in mesh.ring(stage)]
 

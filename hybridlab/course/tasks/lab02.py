@@ -29,7 +29,7 @@ BROKEN = (
     points=3,
 )
 def write_1f1b(answer: Any) -> Feedback:
-    """Judge a schedule as text: complete, able to run, of the right size, and 1F1B on every device."""
+    """Judge a schedule as text. It must be complete, able to run, of the right size, and 1F1B on every device."""
     schedule = Schedule.parse(require_text(answer, "a schedule", EXAMPLE), name="yours")
     if (schedule.devices, schedule.microbatches) != (3, 4):
         size = f"{schedule.devices} devices and {schedule.microbatches} microbatches"
@@ -43,7 +43,7 @@ def write_1f1b(answer: Any) -> Feedback:
 
 
 def not_1f1b(schedule: Schedule) -> Iterator[tuple[str, str]]:
-    """Yield, for each device with another order than 1F1B's, the code of its first fault and a sentence about it."""
+    """For each device whose order differs from 1F1B, yield the code of its first fault and a sentence about the fault."""
     if schedule.device_of != tuple(range(schedule.devices)):
         yield "another-placement", "in 1F1B stage 0 is on device 0, stage 1 on device 1, and so on, one stage a device"
         return
@@ -179,7 +179,7 @@ def short_warmup(answer: Any) -> Feedback:
     points=3,
 )
 def open_deadlock(answer: Any) -> Feedback:
-    """Judge the new line of one device: the order must run, within the memory and the makespan of 1F1B."""
+    """Judge the new line of one device. The order must be able to run, with at most the memory and the makespan of 1F1B."""
     given = [" ".join(line.split()) for line in require_text(answer, "the new line", EXAMPLE).splitlines() if line.strip()]
     lines = given if len(given) == len(BROKEN) else _broken_with(given)
     changed = [device for device, line in enumerate(lines) if line != BROKEN[device]]
@@ -203,7 +203,7 @@ def open_deadlock(answer: Any) -> Feedback:
 
 
 def _broken_with(given: Sequence[str]) -> list[str]:
-    """Return the broken order with the line of one device replaced; the new line names the device."""
+    """Return the broken order with one line replaced. The new line says which device it is for."""
     lines = list(BROKEN)
     labels = [line.partition(":")[0] for line in BROKEN]
     label, _, order = given[0].partition(":")

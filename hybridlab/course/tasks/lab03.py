@@ -24,7 +24,7 @@ from hybridlab.simulation import simulate
     prompt="give idle / ideal of the picture: the idle time of all devices over the busy time of all devices",
 )
 def the_other_number(answer: object) -> Feedback:
-    """Judge idle / ideal of 1F1B on 3 devices with 4 microbatches, the last device 1.5 times as slow; two decimals."""
+    """Judge idle time / ideal time of 1F1B, to two decimals, if the last of 3 devices takes 1.5 times as long; 4 microbatches."""
     value = require_number(answer, "idle / ideal", "0.25")
     timeline = simulate(build("1f1b", 3, 4), Costs(forward=[10, 10, 15], backward=[20, 20, 30]))
     busy, ratio = timeline.busy, timeline.bubble_ratio
@@ -147,7 +147,7 @@ def thirty_milliseconds(answer: object) -> Feedback:
     points=2,
 )
 def a_schedule_that_fits(answer: object) -> Feedback:
-    """Judge the schedule of lowest bubble ratio that fits 16 GiB on devices 0 to 6 and 8 GiB on device 7."""
+    """Judge which schedule has the lowest bubble ratio and fits in memory: 16 GiB on devices 0 to 6, 8 GiB on device 7."""
     gib, names = 1.5, ("gpipe", "1f1b", "zb-h1")
     parts = require_parts(answer, 2, "a name and a list, such as ('gpipe', [1.5, ...])")
     name = known_name(require_text(parts[0], "the name of a schedule", "gpipe").strip().lower(), names, "schedule to choose")
@@ -176,7 +176,7 @@ def a_schedule_that_fits(answer: object) -> Feedback:
     points=2,
 )
 def the_price_of_messages(answer: object) -> Feedback:
-    """Judge the ms that latency adds to 1F1B's makespan: the times of 6.2B with 64 microbatches, on 16 devices."""
+    """Judge how many ms latency adds to 1F1B's makespan. The times are those of the model 6.2B; 64 microbatches, 16 devices."""
     time = require_number(answer, "a time in ms")
     run, devices = zero_bubble.RUNS[-1], 16
     others: list[Mistake] = [
@@ -234,7 +234,7 @@ def _cost_of_latency(run: zero_bubble.ZeroBubbleRun, devices: int) -> float:
 
 
 def _wrong_device(values: list[float], truth: list[float], mistakes: list[Mistake], unit: str, of: str) -> Feedback:
-    """Return the feedback on a list with one number a device: a known mistake, or the first device that is wrong."""
+    """Return the feedback on a list with one number for each device. It names a known mistake, or the first wrong device."""
     device = next(place for place in range(len(truth)) if not near(values[place], truth[place], 0.01))
     side, code = ("less", "too-much") if values[device] > truth[device] else ("more", "too-little")
     hint = f"device {device} holds {side} than {values[device]:g} {unit} {of}: count from its first forward to its first backward"

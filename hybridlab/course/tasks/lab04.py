@@ -65,7 +65,7 @@ def who_has_the_sum(answer: object) -> Feedback:
     points=3,
 )
 def one_step_of_the_ring(answer: object) -> Feedback:
-    """Judge two formulas by running the ring that they make, with 2 to 9 ranks."""
+    """Judge two formulas for the chunks that ranks send. The ring with these formulas is run with 2 to 9 ranks."""
     texts = require_entries(answer, HALVES, '{"reduce-scatter": "...", "all-gather": "..."}')
     scatter, gather = (_rule(texts[half], half) for half in HALVES)
     plan = RingPlan(scatter, gather)
@@ -89,7 +89,7 @@ def one_step_of_the_ring(answer: object) -> Feedback:
     "for 8 ranks with 2 GB of gradients each, as a list of three numbers",
 )
 def messages_and_bytes_of_a_ring(answer: object) -> Feedback:
-    """Judge messages and bytes of a ring of 8 ranks with 2e9 bytes of gradients on each."""
+    """Judge the messages and the bytes in a ring of 8 ranks. Each rank has 2e9 bytes of gradients."""
     ranks, nbytes = 8, 2e9
     messages, sent, together = require_numbers(answer, 3, "messages of a rank, its bytes, or all messages")
     steps, share = len(contributions(RingPlan(), ranks)) - 1, sent / nbytes
@@ -160,7 +160,7 @@ def where_the_ring_overtakes(answer: object) -> Feedback:
     points=3,
 )
 def five_broken_rings(answer: object) -> Feedback:
-    """Judge the named faults: compare each ring's result with the result that the named fault would give."""
+    """Judge the named faults. The result of each ring is compared with the result that the named fault would give."""
     faults = require_entries(answer, LETTERS, 'a fault for each of the rings A to E, {"A": "...", ...}')
     contradictions = []
     for letter in LETTERS:
@@ -196,7 +196,7 @@ def what_a_check_lets_through(answer: object) -> Feedback:
     return right("equal replicas and counted bytes let the published ring, B, through; one comparison with a known mean stops all five")
 
 
-_REASONS = {  # why a ring fails a check, why it passes
+_REASONS = {  # for each check, why a ring fails it and why a ring passes it
     "equal": ("its ranks hold different numbers", "its ranks all hold the same numbers, which are wrong"),
     "bytes": ("it leaves out a step", "it sends all its messages, whatever is in them"),
     "same": ("count how many ranks are in each of its sums: only a sum of D ranks gives the value back", "it gives every value back"),
@@ -205,7 +205,7 @@ _REASONS = {  # why a ring fails a check, why it passes
 
 
 def _passes(check: str, letter: str) -> bool:
-    """Whether a faulty ring of 4 ranks passes a check, on numbers that differ from rank to rank and from place to place."""
+    """Whether a faulty ring of 4 ranks passes a check. For "same", all ranks have equal numbers; else all numbers are different."""
     values = np.sqrt(np.arange(1.0, 33.0)).reshape(4, 8)
     if check == "same":
         values = values[:1].repeat(4, axis=0)

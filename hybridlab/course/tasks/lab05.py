@@ -21,7 +21,7 @@ MOST_REPLICAS = 64
     prompt="give the largest error that INT8 can make in a message whose largest magnitude is 5.08",
 )
 def the_largest_error(answer: object) -> Feedback:
-    """Judge the bound of INT8's error, half a scale, for a message with largest magnitude 5.08."""
+    """Judge the bound on the error in INT8, half a scale, for a message whose largest magnitude is 5.08."""
     value = require_number(answer, "the largest error", "0.5")
     peak = 5.08
     scale = peak / 127
@@ -105,7 +105,7 @@ def count_the_bytes(answer: object) -> Feedback:
     prompt="give the largest number of replicas whose ring can average gradients of 5,000 in FP16",
 )
 def as_far_as_fp16_reaches(answer: object) -> Feedback:
-    """Judge the largest number of replicas for which no partial sum of gradients of 5,000 leaves FP16."""
+    """Judge the largest number of replicas for which no partial sum is too large for FP16, if each gradient is 5,000."""
     count = require_count(answer, "a number of replicas", "8")
     if not _fp16_carries(count):
         largest = f"the largest sum on the wire is that of {count - 1:,} gradients, {5000 * (count - 1):,}, and FP16 ends at 65,504"
@@ -123,7 +123,7 @@ def as_far_as_fp16_reaches(answer: object) -> Feedback:
     points=2,
 )
 def predict_the_error(answer: object) -> Feedback:
-    """Judge the NMSE of a ring of 12 ranks in INT8, messages of 2,048 normal numbers, up to 6 %."""
+    """Judge the NMSE of an INT8 ring with 12 ranks and messages of 2,048 normal numbers. The answer may be off by 6 %."""
     value = require_number(answer, "an NMSE", "0.0002")
     ranks, crest = 12, formulas.gaussian_crest(2048)
     truth, of_four = formulas.int8_ring_nmse(ranks, crest), formulas.int8_ring_nmse(4, crest)
@@ -184,7 +184,7 @@ def a_wire_format_on_a_budget(answer: object) -> Feedback:
 
 
 def _all_reduce_and_wire(answer: object) -> tuple[str, WireFormat]:
-    """Return the algorithm and the wire format of an answer, with scales in FP16, or refuse them."""
+    """Return the algorithm and the wire format of an answer, or raise. The scales are in FP16."""
     parts = require_parts(answer, 3, 'an all-reduce, a wire format and its block, such as ("ring", "INT8", 256)')
     algorithm = known_name(require_text(parts[0], "an all-reduce", "ring").strip().lower(), ALGORITHMS, "all-reduce")
     name = require_text(parts[1], "a wire format", "INT8").strip().upper()
@@ -196,7 +196,7 @@ def _all_reduce_and_wire(answer: object) -> tuple[str, WireFormat]:
 
 
 def _all_reduced(algorithm: str, wire: WireFormat, ranks: int, size: int) -> AllReduceResult:
-    """Return an all-reduce of normal numbers, the same for the same sizes."""
+    """Return the result of an all-reduce of normal numbers. The same sizes always give the same numbers."""
     return ALGORITHMS[algorithm](_normal_numbers(ranks, size), wire)
 
 
@@ -210,7 +210,7 @@ def _nmse(result: AllReduceResult, ranks: int, size: int) -> float:
 
 
 def _fp16_carries(replicas: int) -> bool:
-    """Whether a ring of so many replicas can average gradients of 5,000 in FP16."""
+    """Whether a ring with this number of replicas can average gradients of 5,000 in FP16."""
     try:
         ring_all_reduce(np.full((min(replicas, MOST_REPLICAS), MOST_REPLICAS), 5000.0), FP16)
     except HybridLabError:

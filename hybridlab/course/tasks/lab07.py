@@ -165,7 +165,7 @@ def the_fewest_bytes(answer: object) -> Feedback:
     prompt="give what the program would print, in %, had all its weights begun at -1, and had all begun at 2, as a list of two numbers",
 )
 def other_weights(answer: object) -> Feedback:
-    """Judge the printed accuracy for all weights -1 and for all weights 2: only the sign of a prediction matters."""
+    """Judge the printed accuracy if all weights are -1, and if all are 2. Only the sign of a prediction matters."""
     values = require_numbers(answer, 2, "accuracy in %")
     ones = simulator().accuracy
     truth = [100 - ones, ones]
@@ -201,7 +201,7 @@ def other_weights(answer: object) -> Feedback:
     points=2,
 )
 def a_rate_that_hides_the_fault(answer: object) -> Feedback:
-    """Judge the factor: with equal gradients the published ring returns gradient / D, so the rate must be D times as high."""
+    """Judge the factor for the learning rate. If all gradients are equal, the published ring returns gradient / D; the factor is D."""
     replicas = 6
     value = require_number(answer, "a factor", "2")
     return judge_value(

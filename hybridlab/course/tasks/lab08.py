@@ -98,7 +98,7 @@ def too_early(answer: object) -> Feedback:
     points=2,
 )
 def who_holds_the_lock(answer: object) -> Feedback:
-    """Judge how long the interpreter is held: the report's step, forwards that release it and backwards that do not."""
+    """Judge how long the lock of the interpreter is held in the report's step. Forwards release it, and backwards do not."""
     time = require_number(answer, "a time in ms", "1640")
     truth = report.STAGES * report.REPLICAS * report.MICROBATCHES * report.BACKWARD
     return judge_value(
@@ -153,7 +153,7 @@ def where_they_stand(answer: object) -> Feedback:
 
 
 def without_waiting(schedule: Schedule, forward: float, backward: float) -> dict[Op, tuple[float, float]]:
-    """Return start and end of every operation if each device runs its order without waiting for anything.
+    """Return start and end of each operation if every device runs its order without waiting for messages.
 
     >>> from hybridlab.schedules import build
     >>> without_waiting(build("1f1b", 2, 1), 50, 80)[Op.parse("1B0")]
@@ -169,7 +169,7 @@ def without_waiting(schedule: Schedule, forward: float, backward: float) -> dict
 
 def where_devices_stop(schedule: Schedule, lost: Op) -> tuple[Op, ...]:
     """Return the operation at which each device stops if the message with the output of ``lost`` never arrives."""
-    never = (schedule.source == schedule.ops.index(lost)) & schedule.crosses  # by row: whether it never starts
+    never = (schedule.source == schedule.ops.index(lost)) & schedule.crosses  # for each row, whether the operation never starts
     before = schedule.before
     for row in np.argsort(schedule.slot, kind="stable").tolist():
         never[row] |= any(never[needed] for needed in (schedule.source[row], before[row]) if needed >= 0)

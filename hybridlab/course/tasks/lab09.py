@@ -10,7 +10,7 @@ from hybridlab.planner import Plan, memory, predict, search
 
 GOAL = 0.8  # efficiency, section 3.4
 MOST = 2000  # microbatches that are simulated
-GPUS, BATCH, SLACK = 64, 512, 1.1  # of task 4: how much slower than the fastest plan an answer may be
+GPUS, BATCH, SLACK = 64, 512, 1.1  # for task 4; an answer may take SLACK times as long as the fastest plan
 
 
 @task(

@@ -139,7 +139,7 @@ def whole_model(devices: int) -> float:
 
 
 def cut_pipeline(name: str, devices: int, microbatches: int, p2p: float = 0.0) -> Timeline:
-    """Return the timeline of a schedule of the sweeps: 400 ms forward and 800 ms backward, cut over the devices.
+    """Return the timeline of a schedule in the sweeps. The devices share a forward of 400 ms and a backward of 800 ms.
 
     >>> cut_pipeline("1f1b", 16, 32, 16).makespan
     4933.0
@@ -148,7 +148,7 @@ def cut_pipeline(name: str, devices: int, microbatches: int, p2p: float = 0.0) -
 
 
 def warmed_up(warmups: list[int], microbatches: int = 16) -> Timeline:
-    """Return the timeline of 1F1B with these warm-ups, one a device; a forward takes 12.5, a backward 25, a message 16 ms.
+    """Return the timeline of 1F1B with one warm-up for each device. A forward takes 12.5 ms, a backward 25 ms, a message 16 ms.
 
     >>> warmed_up([3, 2, 1, 0]).makespan
     1160.5

@@ -7,7 +7,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
 
-LAYERS = 24  # of a device in task 4
+LAYERS = 24  # layers of each device in task 4
 
 
 @task(
@@ -193,7 +193,7 @@ def makespan(name: str, devices: int, microbatches: int, chunks: int, forward: f
 
 
 def _chunks_of_layers(value: float) -> int:
-    """Return a number of chunks into which the layers of a device can be cut, or refuse it."""
+    """Return the number of chunks if the layers of a device can be cut into so many, or raise."""
     if value not in range(2, LAYERS + 1) or LAYERS % value:
         cuts = ", ".join(str(cut) for cut in range(2, LAYERS) if LAYERS % cut == 0)
         wanted = f"{LAYERS} layers make chunks of the same size if there are {cuts} or {LAYERS} of them"

@@ -12,7 +12,7 @@ from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
 THREE_TIMES = ((10, 12, 6), (10, 6, 12), (8, 12, 10))  # F, I, W in ms
-ROOM = 12  # microbatches a device
+ROOM = 12  # microbatches whose activations fit on a device
 
 
 @task(
@@ -22,7 +22,7 @@ ROOM = 12  # microbatches a device
     points=2,
 )
 def bubbles_by_hand(answer: object) -> Feedback:
-    """Judge the bubble of ZB-H1, makespan less work, of 6 devices and 12 microbatches for three sets of times."""
+    """Judge the bubble of ZB-H1, which is makespan minus work, for three sets of times; 6 devices, 12 microbatches."""
     values = require_numbers(answer, 3, "bubble of a model in ms")
     for model, value, times in zip("abc", values, THREE_TIMES, strict=True):
         timeline = _split_timeline("zb-h1", 6, 12, *times)
@@ -136,7 +136,7 @@ def the_shortest_that_fits(answer: object) -> Feedback:
     points=3,
 )
 def beat_zb_h1(answer: object) -> Feedback:
-    """Judge an order as text against ZB-H1, with uneven stages: able to run, 3 activations a device, a shorter makespan."""
+    """Judge an order as text, for uneven stages. It must run, hold at most 3 activations on a device, and be shorter than ZB-H1."""
     schedule = Schedule.parse(require_text(answer, "a schedule", "device 0: 0F0 0F1 0I0 0W0 0I1 0W1"), name="yours")
     size = (schedule.devices, schedule.stages, schedule.microbatches)
     if size != (3, 3, 4) or schedule.device_of != (0, 1, 2):

@@ -27,7 +27,7 @@ from hybridlab.timeline import Timeline
 
 DEVICES, MICROBATCHES, LATENCY = 8, 32, 10.0  # of task 2; times in ms
 ROOM, SECOND_COPY = 12.0, 5.0  # in activations of a microbatch
-LAYERS = np.array([2.0] + 14 * [4.0] + [12.0])  # forwards of task 4, ms
+LAYERS = np.array([2.0] + 14 * [4.0] + [12.0])  # forward time of each layer in task 4, ms
 WHY_SLOW = {  # the code and the reason by the name of the schedule
     "1f1b": ("too-few-in-flight", "K microbatches in flight are too few for the round trip: it has no other work in the meantime"),
     "zb-h1": ("hides-5-ms", "putting off the weight gradient hides a latency of half a weight gradient, 5 ms, and no more"),
@@ -180,7 +180,7 @@ def whose_idle_time(answer: object) -> Feedback:
     points=3,
 )
 def where_to_cut(answer: object) -> Feedback:
-    """Judge a cut of 16 layers into 4 stages by the step it gives: 1F1B, 8 microbatches, backwards twice the forwards."""
+    """Judge a cut of 16 layers into 4 stages by its makespan under 1F1B; 8 microbatches, B = 2F."""
     if isinstance(answer, list) and len(answer) == 3:
         raise HybridLabError("three numbers are the places of the cuts: give how many layers each of the 4 devices has", "places-of-cuts")
     values = require_numbers(answer, 4, "number of layers of a device")
@@ -216,7 +216,7 @@ def slow_link(name: str, chunks: int | None = None, latency: float = LATENCY) ->
 
 
 def loads(counts: Sequence[int]) -> Floats:
-    """Return the forward times in ms of the stages of task 4, with so many layers each.
+    """Return the forward time of each stage in task 4, in ms, for these numbers of layers.
 
     >>> loads([4, 4, 4, 4]).tolist()
     [14.0, 16.0, 16.0, 24.0]
@@ -225,26 +225,26 @@ def loads(counts: Sequence[int]) -> Floats:
 
 
 def _makespans(times: Floats) -> Floats:
-    """Return the makespans of 1F1B with these forward times, one row of four a setting."""
+    """Return the makespans of 1F1B with these forward times. Each row of four times is one setting."""
     found: Floats = simulate(build("1f1b", 4, 8), Costs(forward=times, backward=2 * times)).makespan
     return found
 
 
 @cache
 def _shortest() -> float:
-    """Return the shortest step of task 4, of all ways to cut."""
+    """Return the makespan of the best cut in task 4, among all ways to cut."""
     cuts = [np.diff([0, *places, LAYERS.size]) for places in combinations(range(1, LAYERS.size), 3)]
     return float(_makespans(np.array([loads(cut.tolist()) for cut in cuts])).min())
 
 
 @cache
 def _fastest() -> float:
-    """Return the shortest step of task 2 among the schedules that fit, with up to 8 chunks a device."""
+    """Return the shortest step in task 2, among all schedules that fit in memory with up to 8 chunks on each device."""
     sizes = [(name, chunks) for name in REGISTRY for chunks in range(1, 9)]
     timelines = [slow_link(*size) for size in sizes if REGISTRY[size[0]].refusal(DEVICES, MICROBATCHES, size[1]) is None]
     return min(float(timeline.makespan) for timeline in timelines if _memory_needed(timeline) <= ROOM)
 
 
 def _memory_needed(timeline: Timeline) -> float:
-    """Return the largest need of a device, in activations of a microbatch, a second copy of the weights included."""
+    """Return the most memory that a device needs, in activations of a microbatch. A second copy of the weights is included."""
     return float(timeline.peak_activations.max()) + SECOND_COPY * (timeline.schedule.copies - 1)

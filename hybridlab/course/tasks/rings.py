@@ -1,4 +1,4 @@
-"""The rings of lab 4's tasks: a rule says which chunk each rank sends. Five rings have a fault, described in a sentence."""
+"""The rings in the tasks of lab 4. A rule says which chunk each rank sends. Five rings have a fault, described in a sentence."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class RingPlan:
     scatter_short, gather_short : int
         How many steps are left out at the end of each half.
     gather_adds : bool
-        Whether a receiver adds in the all-gather, where it should replace.
+        Whether a receiver adds the received chunk in the all-gather. It should replace its own chunk.
     divides : bool
         Whether the sums are divided by the number of ranks at the end.
     """
@@ -52,31 +52,31 @@ FAULTS: Mapping[str, RingPlan] = MappingProxyType(
         "reduce-scatter one step short": RingPlan(scatter_short=1),
     }
 )
-_ORDER = (1, 2, 5, 4, 0)  # places in FAULTS of the rings A to E
+_ORDER = (1, 2, 5, 4, 0)  # the position in FAULTS for each of the rings A to E
 LETTERS = "ABCDE"
 
 
 class RingOutcome(NamedTuple):
-    """What a ring leaves: ``values``, shape (ranks, n), and how many ``messages`` each rank has sent."""
+    """The result of a ring: ``values``, shape (ranks, n), and the number of ``messages`` that each rank has sent."""
 
     values: Floats
     messages: int
 
 
 def faulty_ring(letter: str, values: npt.ArrayLike) -> RingOutcome:
-    """Return the outcome of a faulty ring, which should average ``values`` over the ranks and does not.
+    """Return the outcome of a faulty ring. It should average ``values`` over the ranks, but it does not.
 
     Parameters
     ----------
     letter : str
         The ring: A, B, C, D or E.
     values : array_like, shape (ranks, n)
-        What each rank holds; n is a multiple of the ranks.
+        The numbers of each rank. n must be a multiple of the number of ranks.
 
     Raises
     ------
     HybridLabError
-        If the shape is another, or the letter is unknown.
+        The values have another shape, or the letter is unknown.
 
     Examples
     --------
@@ -98,14 +98,14 @@ def fault_of(letter: str) -> RingPlan:
 
 
 def steps_of(plan: RingPlan, chunks: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Return what every rank holds before the first step and after each step: sums, not yet divided.
+    """Return the sums that every rank holds before the first step and after each step. They are not yet divided.
 
     Parameters
     ----------
     plan : RingPlan
         How the ring is run.
     chunks : array, shape (ranks, chunks, ...)
-        What each rank holds at the start; there are as many chunks as ranks.
+        The chunks of each rank at the start. There are as many chunks as ranks.
 
     Examples
     --------
@@ -127,13 +127,13 @@ def steps_of(plan: RingPlan, chunks: npt.NDArray[Any]) -> list[npt.NDArray[Any]]
 
 
 def contributions(plan: RingPlan, ranks: int) -> list[npt.NDArray[np.int64]]:
-    """Return how often each rank's numbers are in each chunk on each rank, shape (ranks, chunks, ranks), step by step."""
+    """Return an array for the start and for each step: how often chunk c on rank r has the numbers of rank q, at [r, c, q]."""
     own = np.eye(ranks, dtype=np.int64)[:, None, :].repeat(ranks, axis=1)
     return steps_of(plan, own)
 
 
 def contributors(counts: npt.NDArray[np.int64]) -> str:
-    """Return in words whose numbers are in a chunk.
+    """Return a text that names the ranks whose numbers are in a chunk.
 
     >>> contributors(np.array([1, 0, 2, 1])), contributors(np.array([0, 1]))
     ('the numbers of ranks 0, 2 (2 times) and 3', 'the numbers of rank 1 alone')
@@ -179,7 +179,7 @@ def first_fault(plan: RingPlan, ranks: int) -> tuple[str, str] | None:
 
 
 def is_published(plan: RingPlan, ranks: int) -> bool:
-    """Whether the ring sends what the published one sends."""
+    """Whether each rank sends the same chunks as in the published ring."""
     published = FAULTS["all-gather starts at chunk r"]
     rules = ((plan.scatter, published.scatter), (plan.gather, published.gather))
     places = list(product(range(ranks), range(ranks - 1)))

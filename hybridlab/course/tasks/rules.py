@@ -1,4 +1,4 @@
-"""Formulas that are handed in as text, such as "(r - s) % D": parsed, never run as a program, and evaluated for whole numbers."""
+"""Formulas that students hand in as text, such as "(r - s) % D". They are parsed and evaluated, but never run as a program."""
 
 import ast
 import operator
@@ -30,12 +30,12 @@ class Formula:
     names : set of str
         The names that it may use.
     what : str
-        How errors call it.
+        The name of the formula in errors.
 
     Raises
     ------
     HybridLabError
-        If the text has anything else; when called, if the formula divides by zero.
+        The text has anything else, or a call of the formula divides by zero.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Formula:
         self._check(self._tree)
 
     def __call__(self, **values: int) -> int:
-        """Return the value of the formula for these values of its letters."""
+        """Return the value of the formula for these values of its names."""
         try:
             return self._value(self._tree, values)
         except ZeroDivisionError:
