@@ -139,8 +139,8 @@ def choose(view: Locator, setting: Mapping[str, str]) -> None:
 def walk(view: Locator, kind: Kind, place: int) -> None:
     """Go through a view with the Tab key and press the keys of each control; raise AssertionError at the first fault.
 
-    Every control must be reached. Every key that changes a value must change the picture or the words. Among the keys of a control, some must
-    change the picture and some the words. After every key, the view must be right.
+    Every control must be reached. Every key that changes a value must change the picture or the words. Some keys must change the picture,
+    and some the words. After every key, the view must be right.
     """
     page = view.page
     view.evaluate(ENTER)

@@ -84,9 +84,7 @@ def drawn_is_right(shown: Any, step: HybridStep, rings_only: bool = False) -> No
         left, right = ((row[edge] - begin) * scale for edge in ("start", "end"))
         if (row["op"] != "optimiser" or right > left) and (right >= 0 if left >= 0 else right > 0):
             across = row["device"], max(left, 0), max(right - max(left, 0), NARROWEST.get(name, 1))
-            half = (
-                sharing[row["device"], row["start"], row["end"]] > 1
-            )  # in an overlapped pair, the forward is above and the backward below
+            half = sharing[row["device"], row["start"], row["end"]] > 1  # in a pair, the forward is above and the backward below
             level = (bar / 2 * (half and "B" in row["op"]), bar / (1 + half)) if name == "ops" else ()
             wanted[name].append((*across, *level))
     for name, bars in wanted.items():
