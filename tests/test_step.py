@@ -114,7 +114,7 @@ def test_more_microbatches_pay(costs: Costs, totals: list[float], speedups: list
 
 
 def test_the_same_four_gpus_cut_three_ways() -> None:
-    """Benchmark 2 with exactly 4 GPUs and 8 microbatches in all, the model split."""
+    """This is benchmark 2 with exactly 4 GPUs and 8 microbatches in all, and with the model divided among the stages."""
     for (stages, replicas), total in {(1, 4): 380, (2, 2): 365, (4, 1): 357.5}.items():
         costs = Costs(forward=50 / stages, backward=80 / stages)
         assert hybrid_step(build("1f1b", stages, 8 // replicas), costs, replicas, ring_step=20).makespan == total
@@ -383,7 +383,7 @@ def test_two_copies_of_the_weights_by_hand() -> None:
 
 
 def test_a_pair_takes_its_own_time_on_every_rank() -> None:
-    """Rank 2, device 0 of replica 1, is twice as slow; half of the shorter operation of a pair is saved."""
+    """Rank 2 (device 0 of replica 1) is twice as slow, and a pair saves half of its shorter operation."""
     schedule = build("dualpipe-v", 2, 4)
     step = hybrid_step(schedule, Costs(forward=[2, 2, 4, 2], backward=[4, 4, 8, 4], overlap=0.5), 2)
     everyone = step.timeline.schedule
@@ -484,7 +484,7 @@ def test_a_batch_equals_its_settings_one_by_one(data: st.DataObject) -> None:
 
 
 def ring_bytes(parameters: int, replicas: int, wire: WireFormat) -> int:
-    """All bytes of one ring, added up from the pieces that numpy cuts: each travels 2(D-1) times."""
+    """Return all bytes of one ring, added up from the pieces that numpy cuts; each piece travels 2(D-1) times."""
     pieces = np.array_split(np.zeros(parameters), replicas)
     return 2 * (replicas - 1) * sum(wire.encode(piece, np.random.default_rng(0)).nbytes for piece in pieces)
 
@@ -545,7 +545,7 @@ def test_a_device_with_two_copies_moves_twice_the_gradients(wire: WireFormat, re
 
 @pytest.mark.parametrize("wire", WIRES, ids=str)
 def test_the_ring_of_a_step_sends_what_the_ring_on_arrays_sends(wire: WireFormat) -> None:
-    """Both have equal phases, steps, senders, receivers, chunks and bytes, for each rank and each hop."""
+    """Both must have equal phases, steps, senders, receivers, chunks and bytes, for each rank and each hop."""
     values = np.random.default_rng(1).standard_normal((5, 23))
     ring = ring_all_reduce(values, wire, rng=np.random.default_rng(2))
     step = hybrid_step(build("1f1b", 1, 1), REPORT, 5, link=LINK, gradient_bytes=2 * 23, wire=wire)

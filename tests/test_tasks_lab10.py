@@ -66,7 +66,10 @@ RIGHT: list[tuple[str, Any]] = [
 
 
 def ends(warmups: Sequence[int], microbatches: int = 16) -> float | None:
-    """The makespan of task 2 by asking every device in turn what it can run, None where all wait for ever."""
+    """Return the makespan of task 2, found by asking every device in turn what it can run.
+
+    It is None if all devices wait for ever.
+    """
     lanes = []
     for device, warmup in enumerate(warmups):
         lane = [("F", device, number) for number in range(warmup)]

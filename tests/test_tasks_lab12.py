@@ -76,7 +76,7 @@ RIGHT: list[tuple[str, Any]] = [
 
 
 def test_a_fold_puts_neighbouring_stages_on_neighbouring_devices_and_turns_where_it_is() -> None:
-    """Go from stage to stage: one device down or up, but at a turn stay on the same device."""
+    """From one stage to the next, the device is one up or one down, but at a turn it stays the same."""
     walk, step = [0], 1
     while len(walk) < 12:
         turns = len(walk) % 3 == 0

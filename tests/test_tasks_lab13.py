@@ -83,7 +83,7 @@ RIGHT: list[tuple[str, Any]] = [
 
 
 def length_of(text: str) -> Fraction:
-    """The makespan of an order with the uneven stages, by the oracle."""
+    """Return the makespan of an order with the uneven stages, computed in a second, independent way (oracle.py)."""
     return max(end for _, end in times(nodes(Schedule.parse(text, name="yours")), UNEVEN, 1).values())
 
 
