@@ -1,4 +1,7 @@
-"""Faults that axe-core finds in a page for readers with a screen reader, without a mouse, or with weak eyes."""
+"""Find accessibility faults in a page with axe-core.
+
+Such faults matter to readers who use a screen reader, who use no mouse, or who see badly.
+"""
 
 from functools import cache
 
@@ -8,10 +11,10 @@ from playwright.sync_api import Page
 
 AXE = SITE.parents[1] / "tests/node_modules/axe-core/axe.min.js"
 NO_AXE = "axe-core is not installed: run make site-check, or npm ci --prefix tests"
-OF_COLOURS = ("color-contrast", "link-in-text-block")  # the rules that depend on whether a page is light or dark
-# Texts look the same if they have the same element, class and letters on the same backgrounds. The contrast of only two of them is checked;
-# for links, also the difference from the text around only two of them. Thousands of words of code and numbers of operations look the same,
-# and each check would take a millisecond.
+OF_COLOURS = ("color-contrast", "link-in-text-block")  # these rules depend on whether a page is light or dark
+# Two texts look the same if they have the same element, class and letters on the same backgrounds. Of all texts that look the same, only
+# two are checked for contrast. Of all links that look the same, only two are compared with the text around them. A page has thousands of
+# code words and operation numbers that look the same, and each check would take a millisecond.
 VIOLATIONS = """async ([within, rules]) => {
   const grounds = new Map();
   const groundsOf = (element) => {
@@ -76,9 +79,9 @@ def thinned(page: Page) -> None:
 
 
 def violations(page: Page, *within: str, rules: tuple[str, ...] = ()) -> list[str]:
-    """Return the serious and critical faults of the page, or of the elements that the selectors match, each with its elements.
+    """Return the serious and critical faults of the page, or of the elements that the selectors match.
 
-    ``rules`` are the rules of axe to check; without them all rules are checked.
+    Each fault names the elements that have it. ``rules`` are the axe rules to check; without them, all rules are checked.
     """
     if not AXE.is_file():
         pytest.skip(NO_AXE)

@@ -1,4 +1,7 @@
-"""A browser, a server and pages that record what they ask for: used by the tests of the built site and by its benchmark."""
+"""Open pages in a browser, serve them, and record what they request.
+
+The tests of the built site and the benchmark of its pages use this file.
+"""
 
 import gzip
 import json
@@ -19,7 +22,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 SITE = Path(__file__).resolve().parents[1] / "_build/html"
 NO_SITE = "there is no site in _build/html: run make book first"
 NO_CHROMIUM = "no Chromium on the path: install chromium or Chrome, or name its program in CHROMIUM"
-PATIENCE = 120_000  # milliseconds that a wait for a condition may take; only a fault takes so long, on any machine
+PATIENCE = 120_000  # a wait for a condition may take so many milliseconds; on every machine, only a fault takes so long
 # The headless shell is Debian's package of Chromium without windows. The tests of the site take a third less time in it.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
@@ -30,9 +33,9 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # the network is cut: no name is ever looked up
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no host name is ever looked up, so the browser cannot reach the network
 ]
-TEXTS = {".css", ".html", ".ipynb", ".js", ".json", ".svg", ".txt"}  # files that public servers compress
+TEXTS = {".css", ".html", ".ipynb", ".js", ".json", ".svg", ".txt"}  # public servers compress these files
 VIEWS = 'script[type="application/vnd.jupyter.widget-view+json"]'
 # Writes JSON as json.loads reads it: with NaN and Infinity, for which JSON.stringify writes null.
 AS_TEXT = """
@@ -44,20 +47,26 @@ READY = f"""() => document.readyState === "complete" && !document.querySelector(
 
 
 def program() -> str | None:
-    """Return the path of Chromium: the program that the environment variable CHROMIUM names, or the first on the path, or None."""
+    """Return the path of Chromium, or None if there is none.
+
+    It is the program that the environment variable CHROMIUM names; otherwise, it is the first Chromium found on the PATH.
+    """
     named = os.environ.get("CHROMIUM")
     return next(filter(None, map(shutil.which, [named] if named else NAMES)), None)
 
 
 def page_names() -> list[str]:
-    """Return every page of the built site, such as ``labs/lab02.html``; pages of JupyterLite are left out, because they are not ours."""
+    """Return the name of every page of the built site, such as ``labs/lab02.html``.
+
+    The pages of JupyterLite are left out, because they are not written in this project.
+    """
     names = (path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
     return sorted(name for name in names if not name.startswith("lite/"))
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A headless Chromium with a fresh profile and no network but this machine's."""
+    """Start a headless Chromium with a new profile; it can reach only servers on this machine."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program(), args=FLAGS, timeout=PATIENCE)
         yield browser
@@ -82,7 +91,7 @@ class Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """A local web server of ``folder``: its address, with a slash at the end."""
+    """Serve ``folder`` on a local web server, and give the server's address with a slash at the end."""
     with Server(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -105,7 +114,7 @@ def record(context: BrowserContext, faults: list[str], roots: tuple[str, ...]) -
             faults.append(f"a request that failed: {response.url} ({response.status})")
 
     def failed(request: Request) -> None:
-        if request.failure != "net::ERR_ABORTED":  # the page was left, or the file downloaded
+        if request.failure != "net::ERR_ABORTED":  # the browser had left the page, or the file was a download
             faults.append(f"a request that failed: {request.url} ({request.failure})")
 
     def said(message: ConsoleMessage) -> None:
@@ -120,16 +129,20 @@ def record(context: BrowserContext, faults: list[str], roots: tuple[str, ...]) -
 
 
 def open_page(page: Page, url: str) -> Page:
-    """Return the page at ``url``, or the page it redirects to, after it has loaded and its widgets are drawn."""
+    """Open ``url`` and return the page after it has loaded and its widgets are drawn.
+
+    If ``url`` redirects to another page, that page is returned.
+    """
     page.goto(url)
     page.wait_for_function(READY)
     return page
 
 
 class Held:
-    """A locator of one element that is looked for only once: each evaluation then asks the browser one time, not five.
+    """A locator whose element is looked up only once.
 
-    Results come as JSON text: playwright inspects every number of a nested list, which takes longer than everything else.
+    Each evaluation then sends one request to the browser instead of five. Results are returned as JSON text, because playwright
+    inspects every number of a nested list, and this takes longer than everything else.
     """
 
     def __init__(self, locator: Locator) -> None:
@@ -144,31 +157,32 @@ class Held:
 
 
 def held(locator: Locator) -> Any:
-    """Return the locator, its element found."""
+    """Look up the locator's element, and return the locator that holds it."""
     return Held(locator)
 
 
 def follow(link: Locator, url: str) -> None:
-    """Click the link, and wait for the page at ``url`` that it leads to: loaded, its widgets drawn.
+    """Click the link, and wait until the page at ``url`` has loaded and its widgets are drawn.
 
-    The address changes before the page is there: a value that is read right after the change may belong to an empty page.
+    The address changes before the new page is there. A value that is read right after this change may belong to an empty page.
     """
     link.click()
-    link.page.wait_for_url(url)  # and for the event "load"
+    link.page.wait_for_url(url)  # this also waits for the event "load"
     link.page.wait_for_function(READY)
 
 
 def reload(page: Page) -> None:
-    """Load the page again, its widgets drawn."""
+    """Load the page again, and wait until its widgets are drawn."""
     page.reload()
     page.wait_for_function(READY)
 
 
 def reload_after(page: Page, act: Callable[[], object], kept: str) -> None:
-    """Act, and load the page again; a page from a file is loaded until the expression ``kept`` is true there, for PATIENCE at most.
+    """Call the given action, then load the page again.
 
-    A busy Chromium sometimes loses what a page from a file has stored: an empty page that stored one word and was loaded
-    again lost it in 24 of 662 cases, with up to 2 s between, over HTTP in none of 245.
+    A page from a file is loaded until the expression ``kept`` is true in it, for PATIENCE at most. The reason: a busy Chromium sometimes
+    loses what a page from a file has stored. In an experiment, an empty page stored one word and was loaded again up to 2 s later. The word
+    was lost in 24 of 662 cases from a file, and in none of 245 cases over HTTP.
     """
     end = time.monotonic() + PATIENCE / 1000
     while True:
@@ -179,7 +193,10 @@ def reload_after(page: Page, act: Callable[[], object], kept: str) -> None:
 
 
 def weight_of(page: Page, site: Path, server: str) -> dict[str, int]:
-    """Return the bytes of each file that the page at ``server`` asked for: texts gzipped, pictures and fonts as they are."""
+    """Return the size in bytes of each file that the page at ``server`` requested.
+
+    Text files are counted after gzip; pictures and fonts are counted as they are.
+    """
     asked = page.evaluate("[location.href, ...performance.getEntriesByType('resource').map((each) => each.name)]")
     names = {urlsplit(url.removeprefix(server)).path for url in asked if url.startswith(server)}
     return {name: sent(site / name) for name in names}

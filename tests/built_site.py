@@ -1,4 +1,7 @@
-"""Faults in the files of a built site, found by reading them: addresses outside, dead links, pictures without words."""
+"""Read the files of a built site, and find their faults.
+
+Faults are, for example, addresses on other hosts, dead links and pictures without alternative text.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-LOADING = {"src", "data", "action", "formaction", "poster", "background", "manifest", "ping"}  # attributes that a browser fetches
+LOADING = {"src", "data", "action", "formaction", "poster", "background", "manifest", "ping"}  # a browser fetches these addresses
 ELSEWHERE = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
 OWN = re.compile(r"(?:data|blob|about|mailto|javascript):", re.IGNORECASE)
 IN_STYLE = re.compile(r"""url\(\s*(["']?)(.*?)\1\s*\)|@import\s+(["'])(.*?)\3""", re.IGNORECASE | re.DOTALL)
@@ -20,7 +23,10 @@ FILE_NAME = re.compile(r"\S+\.(?:png|svg|jpe?g|gif|webp)", re.IGNORECASE)
 
 
 class Parsed(HTMLParser):
-    """A page: ``loads`` are the addresses that a browser fetches by itself, ``links`` those that a reader may follow."""
+    """A parsed page.
+
+    A browser fetches the addresses in ``loads`` by itself. A reader may follow the addresses in ``links``.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -65,7 +71,7 @@ class Parsed(HTMLParser):
 
 
 def addresses_in_style(text: str) -> list[str]:
-    """Return what a style sheet loads.
+    """Return the addresses that a style sheet loads.
 
     >>> addresses_in_style('@import "a.css"; p { background: url(b.png) }')
     ['a.css', 'b.png']
@@ -75,7 +81,7 @@ def addresses_in_style(text: str) -> list[str]:
 
 
 def addresses_in_script(text: str) -> list[str]:
-    """Return the addresses of other hosts that are written in a script and that it loads; the script may be code inside JSON.
+    """Return the addresses on other hosts that a script loads, if they are written in it; the script may be inside JSON.
 
     >>> addresses_in_script('const name = "http://www.w3.org/2000/svg"; fetch("https://example.org/a.json")')
     ['https://example.org/a.json']
@@ -118,7 +124,10 @@ def describes(words: str) -> bool:
 
 
 def is_dead(site: Path, name: str, address: str) -> bool:
-    """Return whether an address inside the site is dead: no such file, no such place in the page, or a path from the host's top."""
+    """Return whether an address inside the site is dead.
+
+    It is dead if there is no such file, if the page has no such place, or if it is a path from the top of the host.
+    """
     if not address or OWN.match(address) or ELSEWHERE.match(address):
         return not address
     parts = urlsplit(address)

@@ -1,4 +1,4 @@
-"""Many small cases in one test, each named if it fails; and expected errors, identified by their code."""
+"""Run many small cases in one test, where a failure names its case, and expect errors by their code."""
 
 import inspect
 import traceback

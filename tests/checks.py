@@ -1,6 +1,7 @@
-"""What must be true of every schedule and every timeline: plain functions that raise AssertionError.
+"""Check what must be true of every schedule and every timeline.
 
-The property tests run them over the registry; the tests of planted bugs run them over a broken library and expect them to fail.
+The checks are plain functions that raise AssertionError. The property tests run them on all schedules in the registry. The tests of
+planted bugs run them on a library with a bug, and expect them to fail.
 """
 
 import json
@@ -15,23 +16,23 @@ from oracle import Node, Setting, Span
 
 from hybridlab import REGISTRY, Schedule, Timeline
 
-FROM_PAPERS = {  # placement, and whether bidirectional, independent of the registry; other schedules are compared with their registration
+FROM_PAPERS = {  # (placement, bidirectional) from the papers; other schedules are compared with the registry
     **dict.fromkeys(("gpipe", "1f1b", "eager-1f1b", "zb-h1", "zb-h2", "interleaved", "looped-bfs", "interleaved-zb"), ("looped", False)),
     **dict.fromkeys(("hanayo", "zb-v", "v-half", "v-min", "dualpipe-v"), ("folded", False)),
     **dict.fromkeys(("chimera", "dualpipe"), ("looped", True)),
 }
-TOLERANCE = Fraction(1, 10**12)  # of the makespan
+TOLERANCE = Fraction(1, 10**12)  # as a share of the makespan
 
 
 def spans(timeline: Timeline) -> dict[Node, Span]:
-    """The start and the end of every operation, as fractions that equal the floats exactly."""
+    """Return the start and the end of every operation, as fractions that equal the floats exactly."""
     keys = ((op.kind.value, op.stage, op.microbatch) for op in timeline.ops)
     times = zip(timeline.start.tolist(), timeline.end.tolist(), strict=True)
     return {key: (Fraction(start), Fraction(end)) for key, (start, end) in zip(keys, times, strict=True)}
 
 
 def small(timeline: Timeline) -> Fraction:
-    """The rounding error allowed in this timeline's times."""
+    """Return the rounding error that is allowed in the times of this timeline."""
     return TOLERANCE * Fraction(timeline.makespan)
 
 
@@ -53,7 +54,10 @@ def runs_everything_once(schedule: Schedule) -> None:
 
 
 def stages_are_where_they_belong(schedule: Schedule) -> None:
-    """Chunk c of device d is stage cK + d; folded, cK + K-1-d for odd c. A second copy of the weights stands the other way round."""
+    """Chunk c of device d must be stage cK + d; with folded placement and odd c, it must be stage cK + K-1-d.
+
+    A second copy of the weights must be placed in the opposite order of devices.
+    """
     family = REGISTRY.get(schedule.name)
     registered = (family.placement, family.bidirectional) if family else ("looped", False)
     placement, bidirectional = FROM_PAPERS.get(schedule.name, registered)
@@ -144,7 +148,7 @@ def every_operation_takes_its_time(timeline: Timeline, setting: Setting) -> None
 
 
 def work_is_conserved(timeline: Timeline, setting: Setting) -> None:
-    """Every device computes microbatches x (forward + full backward) for every schedule; overlapped pairs save the overlap."""
+    """Every device must compute for microbatches x (forward + full backward), less what overlapped pairs save."""
     slack, together = small(timeline), oracle.partners(timeline.schedule)
     for device, (busy, order) in enumerate(zip(timeline.busy.tolist(), oracle.nodes(timeline.schedule), strict=True)):
         once = Fraction(setting.forward[device]) + Fraction(setting.backward[device])
@@ -190,7 +194,10 @@ def peaks_equal_a_walk_through_the_order(timeline: Timeline, setting: Setting) -
 
 
 def peaks_equal_a_sweep_through_time(timeline: Timeline, setting: Setting) -> None:
-    """An activation is held from the start of F to the end of B or W; they are counted whenever a forward starts."""
+    """The peaks must equal a count that goes through time.
+
+    An activation is held from the start of F to the end of B or W. The activations are counted whenever a forward starts.
+    """
     schedule, when = timeline.schedule, spans(timeline)
     if not (timeline.end > timeline.start).all():
         return  # if operations take no time, only their order shows which activations are held
@@ -206,7 +213,10 @@ def peaks_equal_a_sweep_through_time(timeline: Timeline, setting: Setting) -> No
 
 
 def waits_are_explained(timeline: Timeline, setting: Setting) -> None:
-    """If an operation waited for another one, it starts exactly when that one has ended and the latency has passed."""
+    """If an operation waited for another one, it must start exactly when that one has ended and its message has arrived.
+
+    The message takes one latency between two devices, and no time within one device.
+    """
     schedule = timeline.schedule
     for row, other in enumerate(timeline.blocking_operation().tolist()):
         if other < 0:

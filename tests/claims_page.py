@@ -1,4 +1,4 @@
-"""The page of published claims, read as the book reads it: its cells, one after the other, in one namespace."""
+"""Run the page of published claims as the book runs it: all cells in order, with shared variables."""
 
 import ast
 import os
@@ -16,7 +16,7 @@ LAST = "from myst_nb import glue"
 
 
 def cells() -> list[str]:
-    """The code of every cell."""
+    """Return the code of every cell."""
     blocks = [block.split("\n```")[0].split("\n", 1)[1] for block in TEXT.split("```{code-cell}")[1:]]
     return [block.split("\n---\n")[-1].strip() for block in blocks]
 
@@ -33,7 +33,10 @@ def inside(folder: str) -> Iterator[None]:
 
 
 def run_page(folder: str = "book") -> dict[str, Any]:
-    """Run all cells except the last, which gives the summary to the book, and return the variables; ``judged`` are the tables."""
+    """Run all cells except the last, and return their variables; ``judged`` are the tables.
+
+    The last cell is left out because it gives the summary to the book.
+    """
     names: dict[str, Any] = {}
     tables: list[Judged] = []
     with inside(folder):
@@ -48,5 +51,5 @@ def run_page(folder: str = "book") -> dict[str, Any]:
 
 
 def summed_up() -> list[str]:
-    """The names of the tables that the last cell counts."""
+    """Return the names of the tables that the last cell counts."""
     return re.findall(r"\w+", cells()[-1].split("count_verdicts(")[1].split(")")[0])

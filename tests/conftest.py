@@ -1,4 +1,4 @@
-"""What all tests share: the profiles of hypothesis, and no silent skips where everything is available."""
+"""Set up what all tests share: the profiles of hypothesis, and the rule that in CI a skipped test is an error."""
 
 import gc
 import os
@@ -11,7 +11,7 @@ import pytest
 
 profiles.register()
 
-# these files have no examples to run, and importing them takes seconds
+# these files have no doctests to run, and importing them takes seconds
 collect_ignore = ["accessibility.py", "browser.py", "explorers.py", "lab_views", "run_labs.py", "stored_labs.py"]
 
 if TYPE_CHECKING:
@@ -22,18 +22,18 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
 def skips_are_errors(test: str) -> bool:
-    """Whether it is an error that ``test`` (a node id) was skipped: yes in CI, where everything that tests need is available.
+    """Return whether it is an error that ``test`` (a node id) was skipped.
 
-    On a public runner there are no reference data beside the repository, so the tests that read them are skipped there;
-    the tests of the site have a browser there, too.
+    It is an error in CI, where everything that the tests need is available. A public runner has no reference data beside the repository, so
+    tests that read them are skipped there. On such a runner, only a skipped test of the site is an error, because a browser is there.
     """
     return bool(os.environ.get("CI")) and (SHARED.is_dir() or test.startswith("tests/site/"))
 
 
 @pytest.fixture
 def families() -> Iterator[dict[str, "Family"]]:
-    """The registry as a dict that a test may change; afterwards the registry is as it was, in the same order."""
-    from hybridlab.schedules import registry  # here, since some tests run before the library can be imported
+    """Return the registry as a dict that a test may change; after the test, the registry and its order are as before."""
+    from hybridlab.schedules import registry  # imported here, since some tests run before the library can be imported
 
     kept = dict(registry._FAMILIES)
     yield registry._FAMILIES
@@ -43,9 +43,10 @@ def families() -> Iterator[dict[str, "Family"]]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Switch Python's garbage collector off while tests are collected: it finds nothing then and takes a quarter of the time.
+    """Switch Python's garbage collector off while tests are collected.
 
-    Modules and tests stay until the end, so later collections leave them out, too.
+    It would find nothing to free at that time, and would take a quarter of the time. Modules and tests stay in memory until the end, so
+    later runs of the garbage collector leave them out, too.
     """
     gc.disable()
     try:
@@ -66,7 +67,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def forbid_skip(report: Report) -> Report:
-    """Return the report; if skips are errors, the report of a skip becomes a failure."""
+    """Return the report; where a skip is an error, the report of a skip becomes a failure."""
     if report.skipped and not hasattr(report, "wasxfail") and skips_are_errors(report.nodeid):
         report.outcome = "failed"
         report.longrepr = f"{report.nodeid} was skipped where nothing may be: {report.longrepr}"

@@ -1,4 +1,4 @@
-"""A timeline explorer on a page: reads what the drawing shows, and compares it with what the library computes."""
+"""Read what a timeline explorer on a page draws, and compare it with what the library computes."""
 
 import json
 import re
@@ -47,13 +47,16 @@ CHOOSE = """(root, [name, value]) => {
 
 @dataclass(frozen=True)
 class Explorer:
-    """A view on a page and the data that the page holds for it."""
+    """The view of an explorer on a page, and the data that the page holds for it."""
 
     view: Locator
     data: Mapping[str, Any]
 
     def shown(self) -> Any:
-        """Return the panels' bars (words, x, y, width, height, colour), the rows of the table, the setting of the controls."""
+        """Return the bars of each panel, the rows of the table, and the setting of the controls.
+
+        A bar is a list of its words, x, y, width, height and colour.
+        """
         return self.view.evaluate(SHOWN)
 
     def control(self, name: str) -> Locator:
@@ -77,7 +80,7 @@ class Explorer:
         return [key for key in keys if int(key.split("/")[3]) in self.chunks(key.split("/")[0])]
 
     def timelines(self, setting: Mapping[str, Any]) -> list[Timeline | str]:
-        """Return the library's results for a setting: each schedule's timeline, or the sentence that refuses it."""
+        """Return what the library computes for a setting: for each schedule its timeline, or the error message that refuses it."""
         said: list[Timeline | str] = []
         for name in filter(None, (setting["schedule"], setting["compare"])):
             size = setting["devices"], setting["microbatches"]
@@ -87,14 +90,14 @@ class Explorer:
         return said
 
     def costs(self, name: str, devices: int, microbatches: int, chunks: int, p2p: float) -> Costs:
-        """Return the costs behind the data: the costs of a chunk times the number of chunks."""
+        """Return the costs from which the data were computed: the costs of a chunk times the number of chunks."""
         chunk = self.data["pipelines"][f"{name}/{devices}/{microbatches}/{chunks}"]["duration"]
         forward, backward, weight = (np.array(chunk[kind], dtype=float) for kind in "FBW")
         return Costs(forward=forward * chunks, backward=backward * chunks, weight_share=weight / backward, p2p=p2p)
 
 
 def data_of(html: str) -> list[Any]:
-    """Return the data of a page's explorers, in the order of their views; ``html`` is its text."""
+    """Return the data of a page's explorers, in the order of their views; ``html`` is the text of the page."""
     states = state_of(html)["state"]
     shown = (states[json.loads(match[1])["model_id"]]["state"] for match in VIEW.finditer(html))
     return [state["data"] for state in shown if "pipelines" in state.get("data", {})]
@@ -114,7 +117,7 @@ def state_of(html: str) -> Any:
 def with_state(html: str, change: Callable[[Any], Any]) -> str:
     """Return the page after ``change`` has altered the states of its widgets (model id -> state) in place.
 
-    The states come in the order of their views; those that have no view follow. The page itself has them in any order.
+    ``change`` gets the states in the order of their views, followed by the states without a view. In the page they can be in any order.
     """
     whole = state_of(html)
     names = dict.fromkeys([*(json.loads(match[1])["model_id"] for match in VIEW.finditer(html)), *whole["state"]])
@@ -123,7 +126,7 @@ def with_state(html: str, change: Callable[[Any], Any]) -> str:
 
 
 def bare(html: str) -> str:
-    """Return a page with only the widgets of this page, in a column of the same width, and the scripts that draw them."""
+    """Return a page with only the widgets of this page and the scripts that draw them, in a column of the same width."""
     views = "".join(match[0] for match in VIEW.finditer(html))
     state = "".join(match[0] for match in STATE.finditer(html))
     head = '<meta charset="utf-8"><title>Widgets</title><link rel="icon" href="data:,"><style>article { max-width: 688px }</style>'
@@ -132,7 +135,10 @@ def bare(html: str) -> str:
 
 
 def is_right(explorer: Explorer) -> None:
-    """Raise AssertionError unless the drawing, the sentences and the tables equal what the library computes for the controls' setting."""
+    """Raise AssertionError unless everything shown equals what the library computes for the setting of the controls.
+
+    The drawing, the sentences and the tables are compared.
+    """
     shown = explorer.shown()
     said = explorer.timelines(shown["setting"])
     assert len(shown["panels"]) == len(shown["rows"]) == len(said)
@@ -151,7 +157,7 @@ def is_right(explorer: Explorer) -> None:
 
 def bars_are_right(panel: Any, expected: Timeline) -> None:
     """Raise AssertionError unless the positions and the words of a panel's bars agree with the operations."""
-    scale = panel["end"] / expected.makespan  # px a unit of time
+    scale = panel["end"] / expected.makespan  # px per unit of time
     ops = [str(op) for op in expected.ops]
     waited = [ops[row] if row >= 0 else "nothing" for row in expected.blocking_operation().tolist()]
     spoken = [SPOKEN.fullmatch(words) for words, *_ in panel["bars"]]
@@ -168,7 +174,7 @@ def bars_are_right(panel: Any, expected: Timeline) -> None:
     causes = [CAUSE.search(words) for *_, words in told]
     assert [match and (match[1] or match[2] or "nothing") for match in causes] == waited
     x, y, width, height = np.array([numbers for _, *numbers, _ in panel["bars"]]).T
-    tolerance = PIXELS * (1 + expected.end / expected.makespan)  # of the bar, and of the axis that gives the scale
+    tolerance = PIXELS * (1 + expected.end / expected.makespan)  # rounding of the bar, and of the axis from which the scale is read
     assert np.all(np.abs(x - expected.start * scale) <= tolerance)
     assert np.all(np.abs(width - np.maximum((expected.end - expected.start) * scale, 1)) <= 2 * PIXELS)
     bar, paired = height.max(), np.array([bool(match) for match in others])
@@ -183,7 +189,7 @@ def bars_are_right(panel: Any, expected: Timeline) -> None:
 
 
 def copies_of(expected: Timeline) -> list[str | None]:
-    """Return the words for each operation's copy of the weights; None if there is only one copy."""
+    """Return the words for the copy of the weights that each operation uses; None if there is only one copy."""
     if REGISTRY[expected.schedule.name].copies == 1:
         return [None] * len(expected.ops)
     enters = {op.microbatch: device for op, device in zip(expected.ops, expected.device.tolist(), strict=True) if op.stage == 0}
@@ -198,7 +204,10 @@ def partners_of(expected: Timeline) -> list[str | None]:
 
 
 def colours_are_right(fills: list[str], expected: Timeline) -> None:
-    """Raise AssertionError unless two operations have the same colour exactly if kind, copy of the weights and chunk are the same."""
+    """Raise AssertionError if colours do not tell operations apart as they should.
+
+    Two operations must have the same colour if they have the same kind, copy of the weights and chunk, and different colours otherwise.
+    """
     chunks = [op.stage // expected.schedule.devices for op in expected.ops]
     groups = list(zip([op.kind for op in expected.ops], copies_of(expected), chunks, strict=True))
     assert len(set(zip(groups, fills, strict=True))) == len(set(groups)) == len(set(fills))

@@ -1,4 +1,7 @@
-"""The page of the gallery with the solver's optima, the parts of the page, and what the registry requires on it."""
+"""Give the gallery page with known optima, split the page into its parts, and say what the registry requires on it.
+
+The optima were found by the solver earlier, so a test does not run the solver.
+"""
 
 import re
 from dataclasses import replace
@@ -27,7 +30,7 @@ TITLES = [
     "Two copies of the weights",
 ]
 ENTRIES = import_module("gallery.entries")
-OPTIMA = {  # at the common size: proven by the solver, which takes a minute for all; None where it does not find one in time
+OPTIMA = {  # optimal makespans at the common size, proven by the solver in a minute for all; None if it found none in time
     "hanayo": 30.0,
     "v-half": None,
     "v-min": 29.5,
@@ -38,12 +41,15 @@ OPTIMA = {  # at the common size: proven by the solver, which takes a minute for
 
 
 def made(name: str) -> Schedule:
-    """The schedule at the size that the page shows."""
+    """Return the schedule at the size that the page shows."""
     return build(name, *ENTRIES.nearest_size(REGISTRY[name]))
 
 
 def title_of_group(family: Family) -> str:
-    """The group of a schedule, from its registration; only the split backward is found from its order."""
+    """Return the title of the group that a schedule belongs to.
+
+    The group follows from the schedule's registration. Only a split backward is recognised by the operations of the schedule.
+    """
     if family.bidirectional:
         return TITLES[4]
     if family.fewest_chunks > 1:
@@ -52,7 +58,10 @@ def title_of_group(family: Family) -> str:
 
 
 def groups() -> dict[str, list[str]]:
-    """The names of the schedules of each group, in the order of the page; within a group, in the order of the registry."""
+    """Return the names of the schedules in each group.
+
+    Groups are in the order of the page. Within a group, names are in the order of the registry.
+    """
     members: dict[str, list[str]] = {title: [] for title in TITLES}
     for name, family in REGISTRY.items():
         members[title_of_group(family)].append(name)
@@ -60,7 +69,7 @@ def groups() -> dict[str, list[str]]:
 
 
 def names() -> list[str]:
-    """The names of all schedules in the order of the page."""
+    """Return the names of all schedules in the order of the page."""
     return [name for members in groups().values() for name in members]
 
 
@@ -69,12 +78,12 @@ def anchor(name: str) -> str:
 
 
 def longest() -> float:
-    """The end of the time axis that all figures share."""
+    """Return the end of the time axis that all figures share."""
     return max(simulate(made(name), COSTS).makespan for name in REGISTRY)
 
 
 def known(schedule: Schedule) -> OptimalityGap:
-    """The answer of the solver for the page, taken from the optima above."""
+    """Return what the solver would answer for the page, with the optimum taken from ``OPTIMA``."""
     return replace(found, optimum=OPTIMA.get(schedule.name)) if (found := optimality_gap(schedule, COSTS)).optimum is None else found
 
 
@@ -84,25 +93,25 @@ def page() -> str:
 
 @cache
 def page_of(families: tuple[Family, ...]) -> str:
-    """The page with these schedules, made once."""
+    """Return the page with these schedules; it is made only once."""
     assert families == tuple(REGISTRY.values())
     return filled_in(TEXT, REFERENCES)
 
 
 def filled_in(text: str, bibliography: str = "") -> str:
-    """The text with its marks replaced, as the extension does it, but without asking the solver."""
+    """Return the text with its marks replaced as the book's extension does it, but without running the solver."""
     with mock.patch.object(ENTRIES, "_gap", known):
         return gallery.fill(text, bibliography)
 
 
 def sections(filled: str) -> dict[str, str]:
-    """The text of each schedule's section by its anchor."""
+    """Return the text of each schedule's section, by the section's anchor."""
     parts = re.split(r"^\(([\w-]+)\)=\n", filled, flags=re.M)
     return {anchor: part for anchor, part in zip(parts[1::2], parts[2::2], strict=True) if anchor.startswith("schedule-")}
 
 
 class Table(HTMLParser):
-    """The rows of a table as lists of texts, its links, and the scopes of its headers."""
+    """Read a table: its rows as lists of texts, its links, and the scopes of its headers."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -125,7 +134,7 @@ class Table(HTMLParser):
             self.links.append(dict(attrs)["href"] or "")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Do nothing: such an element, the path of a drawing, has no text."""
+        """Do nothing, because such an element (for example the path of a drawing) has no text."""
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -142,5 +151,5 @@ def table(filled: str) -> Table:
 
 
 def rows(filled: str) -> list[list[str]]:
-    """The rows of the schedules, in the order of the page."""
+    """Return the rows of the schedules, in the order of the page."""
     return [row for row in table(filled).rows[1:] if len(row) > 1]

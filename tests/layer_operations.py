@@ -1,16 +1,17 @@
-"""What a transformer layer's operations read and write, listed one by one: an oracle for the bytes of `hybridlab.model`.
+"""List what each operation of a transformer layer reads and writes, to check the bytes that `hybridlab.model` computes.
 
-Written from the layer itself (Megatron-LM of 2021: bias, dropout and residual in one kernel, bias and GeLU in one, scale, mask and
-softmax in one), not from the library's sums. Each line: what it reads, what it writes.
+The list was written from the layer itself, not from the sums in the library. The layer is that of Megatron-LM in 2021. It has three
+fused kernels: bias, dropout and residual; bias and GeLU; scale, mask and softmax. Each line of the list has an operation, the tensors
+that it reads, and the tensors that it writes.
 """
 
 from collections.abc import Iterable
 
-# bytes of one number of a kind, in 16 bits; a mask of dropout has one byte a number
+# the last value is the bytes per number: two for numbers of 16 bits, one for a dropout mask
 SIZE = {
-    "x": ("whole", 1, 2),  # h numbers a token, on every GPU: normalised, added up, dropped out
+    "x": ("whole", 1, 2),  # h numbers per token, on every GPU; used by normalisation, residual addition and dropout
     "mask": ("whole", 1, 1),
-    "full": ("gemm", 1, 2),  # h numbers a token, read or written by a matrix product: sequence parallelism gathers them
+    "full": ("gemm", 1, 2),  # h numbers per token, read or written by a matrix product; sequence parallelism gathers them first
     "q": ("shared", 1, 2),
     "k": ("shared", 1, 2),
     "v": ("shared", 1, 2),
@@ -25,7 +26,7 @@ SIZE = {
     "w_down": ("weights", 4, 2),
 }
 Operations = tuple[tuple[str, str, str], ...]
-CORE: Operations = (  # the attention's core, which selective recomputation runs again
+CORE: Operations = (  # the core of the attention, which selective recomputation runs again
     ("scores = q k", "q k", "scores"),
     ("scale, mask, softmax", "scores", "scores"),
     ("dropout", "scores", "scores scores_mask"),
@@ -73,15 +74,16 @@ BACKWARD: Operations = (
     ("normalisation: gradients of its weights", "x x", ""),
     ("add the residual's gradient", "x x", "x"),
 )
-PRODUCTS = ("scores =", "context =", "query,", "output", "up", "down", "context:", "scores:")  # how the matrix products begin
-# bytes read, bytes written a logit, from 16 bits to FP32 and back
+PRODUCTS = ("scores =", "context =", "query,", "output", "up", "down", "context:", "scores:")  # matrix products begin with these
+# (bytes read, bytes written) per logit by each operation of the loss, from 16 bits to FP32 and back
 LOSS = ((2, 4), (4, 0), (4, 4), (4, 4), (4, 0), (4, 4), (4, 4), (4, 2))  # cast, max, minus, exp, sum, divide, gradient, cast
-# the same a parameter: gradient to FP32, unscale, norm, clip, Adam (gradient, weight, two moments), weight to 16 bits, zero the gradient
+# The same per parameter, for: gradient to FP32, unscale, norm, clip, Adam, weight to 16 bits, zero the gradient. Adam uses the gradient,
+# the weight and two moments.
 OPTIMISER = ((2, 4), (4, 4), (4, 0), (4, 4), (16, 12), (4, 2), (0, 2))
 
 
 def nbytes(tensors: str, tokens: int, hidden: int, heads: int, sequence: int, tensor: int, split: bool) -> float:
-    """Bytes of the named tensors on one GPU."""
+    """Return the bytes of the named tensors on one GPU."""
     numbers = {
         "whole": tokens * hidden / (tensor if split else 1),
         "gemm": tokens * hidden,
@@ -93,7 +95,10 @@ def nbytes(tensors: str, tokens: int, hidden: int, heads: int, sequence: int, te
 
 
 def layer_bytes(microbatch: int, hidden: int, heads: int, sequence: int, tensor: int, recompute: str, split: bool) -> list[float]:
-    """Bytes that one layer moves for one microbatch on one GPU, by matrix products and by all else: forward, recomputation, backward."""
+    """Return the bytes that one layer moves for one microbatch on one GPU, in forward, recomputation and backward.
+
+    The first number is for matrix products, the second for all other operations.
+    """
     again: dict[str, Iterable[tuple[str, str, str]]] = {"none": (), "selective": CORE, "full": (*FORWARD, *CORE)}
     sizes = (microbatch * sequence, hidden, heads, sequence, tensor, split)
     operations = (*FORWARD, *CORE, *again[recompute], *BACKWARD)

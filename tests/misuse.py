@@ -1,4 +1,4 @@
-"""Junk for public functions: usual values, values that no function was made for, and the outcomes that are allowed."""
+"""Draw wrong values for public functions, mixed with usual values, and check that each outcome is allowed."""
 
 import warnings
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class BrokenRepr:
 
 
 class BrokenIndex:
-    """An object that claims to be a whole number and is not."""
+    """An object that claims to be a whole number although it is not."""
 
     def __index__(self) -> int:
         raise ValueError("no index")
@@ -71,7 +71,7 @@ junk: st.SearchStrategy[Any] = st.one_of(
 
 
 def usual_or_junk(usual: list[Any]) -> st.SearchStrategy[Any]:
-    """Usual values among the junk, so that an example gets past the first check."""
+    """Draw usual values as well as junk, so that some examples get past the first check."""
     return st.one_of(st.sampled_from(usual), junk)
 
 
@@ -79,7 +79,10 @@ small = usual_or_junk([1, 2, 3, 4])
 
 
 def outcome(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """The result, or None for a refusal; every error except a HybridLabError with a sentence is raised, and so are warnings."""
+    """Return the result, or None if the call was refused.
+
+    A refusal is a HybridLabError with a sentence. All other errors are raised, and so are warnings.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -92,7 +95,10 @@ def outcome(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
 
 
 def refused_and_unchanged(make: Callable[..., Any], name: str, value: Any, code: str, *words: str) -> None:
-    """Assert that a view refuses a value with this code and these words, set later or shown from the start, and keeps its state."""
+    """Assert that a view refuses a value with this code and these words, and keeps its state.
+
+    The value is tried in two ways: set later, and given when the view is made.
+    """
     view = make()
     before = repr(view)
     with refusal(code, *words):

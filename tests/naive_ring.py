@@ -1,4 +1,7 @@
-"""A ring all-reduce written message by message, in which faults can be planted: the library's ring must equal it."""
+"""A ring all-reduce written message by message; the result of the library's ring must equal its result.
+
+Faults can be planted in it.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -20,10 +23,10 @@ def naive_ring(
     record: bool = False,
     fault: str = "",
 ) -> Any:
-    """Every rank has its own row of chunks; at each step all send at once, then all receive."""
+    """Run the ring: every rank has its own row of chunks, and at each step all ranks send at once, then all receive."""
     ranks, size = values.shape
     chunks = [[part.copy() for part in np.array_split(row, ranks)] for row in values]
-    if fault == "dropped":  # chunks of equal length; the remaining numbers belong to no chunk
+    if fault == "dropped":  # all chunks have equal length, and the remaining numbers belong to no chunk
         each = size // ranks
         chunks = [[row[place * each : (place + 1) * each].copy() for place in range(ranks)] for row in values]
     residuals = None if residual is None else [[part.copy() for part in np.array_split(row, ranks)] for row in residual]

@@ -1,4 +1,4 @@
-"""A JupyterLab of this machine with settings of its own, for tests of notebooks that are worked in a browser."""
+"""Start a JupyterLab on this machine with its own settings, for tests that run notebooks in a browser."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def stop_kernels(address: str) -> None:
 
 @contextmanager
 def jupyter(folder: Path, root: Path) -> Iterator[str]:
-    """The address of a JupyterLab on the folder ``root``; it uses only its own settings, which are in ``folder``."""
+    """Give the address of a JupyterLab on the folder ``root``; it uses only the settings in ``folder``."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -49,7 +49,7 @@ def jupyter(folder: Path, root: Path) -> Iterator[str]:
             yield address
             stop_kernels(address)
         finally:
-            server.kill()  # kernels that are left end with it
+            server.kill()  # kernels that still run end together with the server
 
 
 def until_it_answers(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -58,7 +58,7 @@ def until_it_answers(address: str, server: subprocess.Popen[bytes], log: Path) -
         try:
             ask(address)
         except OSError:
-            time.sleep(0.1)  # it does not listen yet
+            time.sleep(0.1)  # the server does not listen yet
         else:
             return
     pytest.fail(f"JupyterLab did not start: {log.read_text()}", pytrace=False)

@@ -1,4 +1,4 @@
-"""The cells of a stored notebook, read as plain JSON: importing nbformat takes seconds."""
+"""Read the cells of a stored notebook as plain JSON, because importing nbformat takes seconds."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ LABS = Path(__file__).resolve().parents[1] / "labs"
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its kind ("code" or "markdown"), its source, its tags and, of a code cell, its outputs as stored."""
+    """A cell: its kind ("code" or "markdown"), source and tags, and the stored outputs if it is a code cell."""
 
     kind: str
     source: str
@@ -25,7 +25,7 @@ class Cell:
 
 @cache
 def cells_of(path: Path) -> tuple[Cell, ...]:
-    """Return the cells of a notebook in the fourth format, from top to bottom."""
+    """Return the cells of a notebook in version 4 of the format, from top to bottom."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     assert notebook["nbformat"] == 4
     return tuple(

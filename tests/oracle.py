@@ -1,7 +1,7 @@
-"""A second way to time a schedule: longest paths by recursion over operations, in exact fractions.
+"""Time a schedule in a second way: longest paths by recursion over operations, in exact fractions.
 
-It shares nothing with the clock that it judges: no arrays, no slots. It has its own rules for an operation's inputs and a stage's
-device. An operation is written here as the tuple (kind letter, stage, microbatch).
+This code shares nothing with the simulator that it checks: it uses no arrays and no slots. It has its own rules for the inputs of an
+operation and for the device of a stage. An operation is written here as the tuple (kind letter, stage, microbatch).
 """
 
 import re
@@ -24,9 +24,10 @@ sys.setrecursionlimit(100_000)
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of costs in plain numbers: times of one microbatch on each device, all its chunks together.
+    """The costs of one setting in plain numbers.
 
-    A message takes ``p2p``; if there is a matrix ``between``, it takes the value in the sender's row and the receiver's column.
+    A time is that of one microbatch on one device, for all chunks of the device together. A message takes ``p2p``. If there is a matrix
+    ``between``, a message takes the value in the sender's row and the receiver's column instead.
     """
 
     forward: tuple[float, ...]
@@ -46,13 +47,13 @@ class Setting:
         )
 
     def hop(self, sender: int, receiver: int) -> float:
-        """The time of a message; 0 within one device."""
+        """Return the time of a message; it is 0 within one device."""
         if sender == receiver:
             return 0.0
         return self.p2p if self.between is None else self.between[sender][receiver]
 
     def saved(self, device: int, chunks: int) -> Fraction:
-        """The time that an overlapped pair saves compared with its two operations one after the other."""
+        """Return the time that an overlapped pair saves, compared with running its two operations one after the other."""
         return Fraction(self.overlap) * min(self.duration("F", device, chunks), self.duration("B", device, chunks))
 
     def duration(self, kind: str, device: int, chunks: int) -> Fraction:
@@ -78,7 +79,7 @@ def nodes(schedule: Schedule) -> list[list[Node]]:
 
 
 def partners(schedule: Schedule) -> dict[Node, Node]:
-    """A mapping between the two operations of every overlapped pair, read from the schedule's text."""
+    """Map each operation of every overlapped pair to the other operation of the pair, read from the schedule's text."""
     found: dict[Node, Node] = {}
     for numbers in re.findall(r"\((\d+)([FB])(\d+);(\d+)([FB])(\d+)\)", str(schedule)):
         stage, kind, microbatch, other_stage, other_kind, other_microbatch = numbers
@@ -88,7 +89,10 @@ def partners(schedule: Schedule) -> dict[Node, Node]:
 
 
 def inputs(node: Node, stages: int, every: Iterable[Node] | Mapping[Node, object]) -> list[Node]:
-    """The operations that must end before ``node`` starts: its own forward or input gradient, and the neighbour stage's operation."""
+    """Return the operations that must end before ``node`` starts.
+
+    These are its own forward or input gradient, and the operation of the neighbour stage.
+    """
     kind, stage, microbatch = node
     if kind == "F":
         return [("F", stage - 1, microbatch)] if stage > 0 else []
@@ -103,16 +107,17 @@ def placement(orders: Orders) -> dict[int, int]:
 
 
 def where(orders: Orders) -> dict[Node, int]:
-    """The device of every operation."""
+    """Return the device of every operation."""
     return {node: device for device, order in enumerate(orders) for node in order}
 
 
 def times(
     orders: Orders, setting: Setting, chunks: int, in_order: bool = True, together: Mapping[Node, Node] = MappingProxyType({})
 ) -> dict[Node, Span]:
-    """Start and end of every operation: the longest path to it through inputs, messages and the order of its device.
+    """Return the start and end of every operation, from the longest path to it.
 
-    Without ``in_order`` every operation has its own device. Operations that are ``together`` start and end at the same time.
+    A path goes through inputs, messages and the order of operations on a device. Without ``in_order``, every operation has its own device.
+    Operations that are ``together`` start and end at the same time.
     """
     device_of = where(orders)
     stages = 1 + max(stage for _, stage, _ in device_of)
@@ -154,12 +159,15 @@ def times(
 
 
 def tick_of(times: Iterable[Fraction]) -> Fraction:
-    """A time of which all ``times`` are whole multiples."""
+    """Return a unit of time such that all ``times`` are whole multiples of it."""
     return Fraction(1, lcm(*(time.denominator for time in times)))
 
 
 def can_run(orders: Orders) -> bool:
-    """Whether complete ``orders`` have no cycle of waiting: repeatedly remove the operations that wait for nothing."""
+    """Return whether complete ``orders`` have no cycle of waiting.
+
+    Operations that wait for nothing are removed again and again; the orders can run if nothing is left.
+    """
     every = {node for order in orders for node in order}
     stages = 1 + max(stage for _, stage, _ in every)
     done: set[Node] = set()
@@ -175,19 +183,22 @@ def can_run(orders: Orders) -> bool:
 
 
 def critical_path(orders: Orders, setting: Setting, chunks: int) -> Fraction:
-    """Longest chain of inputs and messages: no order can be faster."""
+    """Return the length of the longest chain of inputs and messages; no order can be faster."""
     return max(end for _, end in times(orders, setting, chunks, in_order=False).values())
 
 
 def works(orders: Orders, setting: Setting, chunks: int, together: Mapping[Node, Node] = MappingProxyType({})) -> Iterator[Fraction]:
-    """The work of each device, from its operations one by one; a pair saves what is overlapped."""
+    """Return the work of each device, added up operation by operation; an overlapped pair counts less by the time that it saves."""
     for device, order in enumerate(orders):
         pairs = sum(node in together for node in order) // 2
         yield sum((setting.duration(kind, device, chunks) for kind, _, _ in order), Fraction(0)) - pairs * setting.saved(device, chunks)
 
 
 def peaks(orders: Orders, chunks: int) -> list[Fraction]:
-    """The most activations that each device holds at once: go through its order, hold each from its F to its B or W, and count."""
+    """Return the most activations that each device holds at once.
+
+    The code goes through the order of each device, and holds an activation from its F to its B or W.
+    """
     result = []
     for order in orders:
         held: set[tuple[int, int]] = set()

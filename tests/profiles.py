@@ -1,14 +1,17 @@
-"""How many examples a property test draws: the profiles `quick`, the default, and `full` (`--hypothesis-profile=full`)."""
+"""Set how many examples a property test draws.
+
+There are two profiles: `quick`, the default, and `full` (`--hypothesis-profile=full`).
+"""
 
 import os
 
 from hypothesis import settings
 
-FULL, QUICK = 100, 12  # examples of a test that asks for no number
+FULL, QUICK = 100, 12  # the number of examples in a test that does not give a number
 
 
 def register() -> None:
-    """Register both profiles and load the quick one; in CI both draw the same examples in every run."""
+    """Register both profiles and load the quick one; in CI, every run of a profile draws the same examples."""
     for name, count in (("quick", QUICK), ("full", FULL)):
         settings.register_profile(name, max_examples=count, deadline=None, derandomize=bool(os.environ.get("CI")))
     settings.load_profile("quick")

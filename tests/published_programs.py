@@ -1,7 +1,7 @@
-"""Runs the two published programs as they were printed; their text stays outside, beside the repository.
+"""Run the two published programs as they were printed; their text is stored outside the repository, beside it.
 
-A page break of the documents moves the lines below it to the left. Each of ``COLUMNS`` gives the original column of the line that
-follows such a break; the lines below it move with it.
+In the documents, a page break moves the lines below it to the left. Each number in ``COLUMNS`` is the original column of the line that
+follows such a break. The lines below it are moved by the same distance.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ COLUMNS = {
 
 
 def text_of(document: str) -> str:
-    """The program in the document, with every line at its right indentation."""
+    """Return the program in the document, with every line at its right indentation."""
     document = (SOURCES / document).read_text()
     body = document[document.index("import numpy") : document.index("if __name__")]
     above, name, below = body.partition("class HybridSimulator:")
@@ -36,13 +36,13 @@ def text_of(document: str) -> str:
         column = 4 if bare.rstrip() == "# -----" else next((to for start, to in COLUMNS.items() if bare.startswith(start)), None)
         if column is not None:
             moved = column - (len(line) - len(bare))
-        bare = 'print("")' if bare.count('"') == 1 else bare  # a string that the page break cut
+        bare = 'print("")' if bare.count('"') == 1 else bare  # the page break cut this string into two lines
         lines.append(" " * (len(line) - len(line.lstrip()) + moved) + bare)
     return "\n".join(lines)
 
 
 def run(document: str, seed: int, mode: str = "INT8", mend: bool = False, **sizes: int) -> tuple[Any, str]:
-    """The program's simulator after its run, and what it printed; ``mend`` starts the all-gather one chunk later."""
+    """Run the program, and return its simulator and what it printed; ``mend`` starts the all-gather one chunk later."""
     text = text_of(document)
     if mend:
         at = text.lower().index("all-gather")

@@ -1,4 +1,4 @@
-"""What every ring all-reduce must satisfy; each check compares it with something that is not a ring."""
+"""Check what every ring all-reduce must satisfy, by comparing its result with something that is not a ring."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,19 +30,22 @@ def rng() -> np.random.Generator:
 
 
 def lost(messages: Floats, wire: WireFormat) -> Floats:
-    """The largest error of one rounding of each number of a message with magnitudes up to ``messages``."""
+    """Return the largest error of each number when a message with magnitudes up to ``messages`` is rounded once."""
     if wire.roundoff is not None:
-        return messages * wire.roundoff + 2.0**-25  # half the distance between two subnormal numbers of FP16
+        return messages * wire.roundoff + 2.0**-25  # half the distance between two neighbouring subnormal numbers in FP16
     steps = np.empty_like(messages)
     for start in range(0, messages.size, wire.block or max(messages.size, 1)):
         part = slice(start, start + (wire.block or messages.size))
         steps[part] = messages[part].max() / 127
-    slack = 1 + 2.0**-9 if wire.scale == "FP16" else 1 + 2.0**-20  # the scale is rounded up
+    slack = 1 + 2.0**-9 if wire.scale == "FP16" else 1 + 2.0**-20  # because the scale is rounded up
     return steps * slack * (1.0 if wire.stochastic else 0.5) + 2.0**-24
 
 
 def worst(values: Any, wire: WireFormat) -> Floats:
-    """The largest error of a ring's mean for each number, computed from the exact partial sums and the largest rounding errors."""
+    """Return the largest error that each number of a ring's mean may have.
+
+    It is computed from the exact partial sums and the largest rounding errors.
+    """
     ranks = len(values)
     chunks = [np.array_split(row.astype(np.float64), ranks) for row in values]
     most = []
@@ -52,14 +55,14 @@ def worst(values: Any, wire: WireFormat) -> Floats:
         for row in rows[1:]:
             off = off + lost(np.abs(total) + off, wire)
             total, size = total + row, size + np.abs(row)
-            off = off + size * 2.0**-23  # rounding of the addition in float32
+            off = off + size * 2.0**-23  # the rounding error of an addition in float32
         off = off / ranks
         most.append(off + lost(np.abs(total) / ranks + off, wire) + size * 2.0**-23)
     return np.concatenate(most)
 
 
 def is_the_mean(ring: Ring) -> None:
-    """The result is numpy's mean, up to 1e-6 of its norm."""
+    """The result must be numpy's mean, with an error of at most 1e-6 of its norm."""
     for ranks, size in [(2, 64), (4, 120), (5, 333), (8, 1001), (16, 4096)]:
         for kind in (np.float32, np.float64):
             values = gradients(ranks, size, ranks, kind)
@@ -90,7 +93,7 @@ def leaves_all_ranks_with_the_same_bits(ring: Ring) -> None:
 
 
 def sends_the_bytes_of_the_published_configuration(ring: Ring) -> None:
-    """reference/collectives.md: three rings of four ranks, 120 numbers."""
+    """A ring must send the bytes given in reference/collectives.md: three rings of four ranks, 120 numbers."""
     rings = {wire: [ring(gradients(4, 120, stage), wire) for stage in range(3)] for wire in (INT8, FP16)}
     assert sum(int(each.payload_bytes.sum()) for each in rings[INT8]) == 2160
     assert sum(int(each.bytes_sent.sum()) for each in rings[INT8]) == 2448

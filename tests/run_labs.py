@@ -1,15 +1,15 @@
-"""Run the labs once, and compare their outputs with the stored ones, or store the outputs: `python tests/run_labs.py check labs`.
+"""Run each lab once, then compare its outputs with the stored ones, or store the outputs: `python tests/run_labs.py check labs`.
 
-`check` runs each lab that is not kept from an earlier run (see `book/_ext/executed.py`). Then nbval compares, with its own
-options and one test for each cell. `refresh` stores the outputs instead, in normal form.
+`check` runs each lab whose result was not kept from an earlier run (see `book/_ext/executed.py`). Then nbval, a pytest plugin, compares
+the outputs with its own options, in one test for each cell. `refresh` stores the outputs instead, in normal form.
 
-Stored outputs must be the same on every machine. Kept: text, figures, results. Left out: the state and the ids of widgets
-(the book takes them from the run itself), timings, versions of this machine's Python, paths in tracebacks. Refreshing twice
-changes nothing but the pictures of measured times in lab 8.
+Stored outputs must be the same on every machine. Text, figures and results are kept. Four things are left out: the state and the ids of
+widgets (the book takes them from the run itself), timings, the Python version of this machine, and paths in tracebacks. A second refresh
+changes nothing except the pictures of measured times in lab 8.
 
-nbval compares printed text, the text of results and of widgets, and errors. It does not compare pictures, which differ in
-their last pixels between builds of a font library, so a lab prints the numbers behind a figure. nbval does not know that a
-`;` at the end of a cell hides its result, so no cell ends in one.
+nbval compares printed text, the text of results and of widgets, and errors. It does not compare pictures, because their last pixels
+differ between builds of a font library. So a lab prints the numbers behind a figure. nbval does not know that a `;` at the end of a cell
+hides its result, so no cell ends in one.
 """
 
 import sys
@@ -23,29 +23,29 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book/_ext"))
 
-from executed import LabError, executed  # noqa: E402 - found only now
+from executed import LabError, executed  # noqa: E402 - it can be imported only now
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 KEPT_OF_A_LAB = ("mystnb",)
 KEPT_OF_A_CELL = ("tags", "mystnb", "jupyter")
-KEPT_OF_AN_OUTPUT = ("image/png",)  # the width that a figure is shown at
+KEPT_OF_AN_OUTPUT = ("image/png",)  # the width at which a figure is shown
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Judge:
-    """The pytest plugin that collects stored labs; ``runs`` has each lab with its new outputs."""
+    """The pytest plugin that collects the stored labs; ``runs`` has each lab as it ran, with the new outputs."""
 
     def __init__(self, runs: Mapping[Path, NotebookNode]) -> None:
         self.runs = runs
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        from stored_labs import StoredLab  # imports nbval, and pytest must load nbval itself
+        from stored_labs import StoredLab  # this imports nbval, and pytest must load nbval first
 
         return StoredLab.from_parent(parent, path=file_path, run=self.runs[file_path]) if file_path in self.runs else None
 
 
 def check(labs: Iterable[Path]) -> int:
-    """Compare every lab with its run, a test a cell; return pytest's exit status."""
+    """Compare every lab with its run, in one test for each cell; return pytest's exit status."""
     runs = {}
     for path, lab in executed({path: nbformat.read(path, as_version=4) for path in labs}):
         print(f"{path.name} has {'stopped' if isinstance(lab, LabError) else 'run'}", flush=True)
@@ -133,7 +133,7 @@ ACTIONS: Mapping[str, Callable[[Iterable[Path]], int]] = {"check": check, "refre
 
 
 def main(arguments: list[str]) -> int:
-    """Check or refresh every lab named, or in a folder named."""
+    """Check or refresh every lab that is named, or that is in a named folder."""
     if len(arguments) < 2 or arguments[0] not in ACTIONS:
         print("use: python tests/run_labs.py check|refresh labs", file=sys.stderr)
         return 2

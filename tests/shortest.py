@@ -1,4 +1,4 @@
-"""Finds the shortest order by trying every order: for tiny sizes, in exact fractions, without the library's reasoning."""
+"""Find the shortest order by trying every order: for tiny sizes, in exact fractions, without the bounds of the library."""
 
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The worked solutions of the labs, taken from their cells tagged `solution`, and the cells before them."""
+"""Take the worked solutions of the labs from their cells tagged `solution`, with the cells that come before them."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -12,7 +12,7 @@ from hybridlab import A100_80GB, REGISTRY, Costs, Transformer, build, formulas, 
 from hybridlab.collectives import Link
 from hybridlab.course.published.zero_bubble import RUNS
 
-# What the cells before a solution define and the solutions use.
+# Cells before a solution define these names, and the solutions use them.
 NAMES: dict[str, Any] = {
     "np": np,
     "REGISTRY": REGISTRY,
@@ -32,7 +32,7 @@ NAMES: dict[str, Any] = {
 
 
 def lab_cells(lab: str) -> tuple[Cell, ...]:
-    """The cells of the notebook of a lab, such as "lab02"."""
+    """Return the cells of a lab's notebook; the lab is named like "lab02"."""
     (path,) = LABS.glob(f"{lab}_*.ipynb")
     return cells_of(path)
 
@@ -42,12 +42,12 @@ def is_solution(cell: Cell) -> bool:
 
 
 def task_cells(lab: str) -> Iterator[tuple[Cell, Cell]]:
-    """The cell in which a student answers and the cell after it, with the solution, task by task."""
+    """Return two cells for each task: the one in which a student answers, and the next one, which has the solution."""
     yield from (pair for pair in pairwise(lab_cells(lab)) if is_solution(pair[1]))
 
 
 def handed_in(source: str) -> tuple[str, Any]:
-    """The task's key and the answer in a cell's only call of ``check``."""
+    """Return the task's key and the answer from the only call of ``check`` in a cell."""
     calls: list[tuple[str, Any]] = []
     exec(source, {**NAMES, "check": lambda key, answer: calls.append((key, answer))})  # noqa: S102 - a cell of our own lab
     (call,) = calls
@@ -56,11 +56,11 @@ def handed_in(source: str) -> tuple[str, Any]:
 
 @cache
 def solutions_of(lab: str) -> dict[str, Any]:
-    """The answers that the solutions of a lab hand in, by the keys of their tasks."""
+    """Return the answers that the solutions of a lab give to ``check``, by the keys of their tasks."""
     return dict(handed_in(solution.source) for _, solution in task_cells(lab))
 
 
 @cache
 def solutions() -> dict[str, Any]:
-    """The answers of all labs, in the order of the labs."""
+    """Return the answers of all labs, in the order of the labs."""
     return {key: answer for path in sorted(LABS.glob("lab*.ipynb")) for key, answer in solutions_of(path.name[:5]).items()}

@@ -1,9 +1,9 @@
-"""A second way to time a hybrid step: a naive loop over events, one rank at a time, in exact fractions.
+"""Time a hybrid step in a second way: a naive loop over events, one rank at a time, in exact fractions.
 
-Inside the loop every time is a whole number of ticks; the tick divides all given times.
+Inside the loop, every time is a whole number of ticks. A tick is a unit of time that divides all given times.
 
-It shares only the texts of a schedule's operations with the library. It uses no arrays, and has its own rules for inputs,
-for the ranks of each ring, and for the time at which a ring may start.
+This code shares only the texts of a schedule's operations with the library. It uses no arrays. It has its own rules for inputs, for the
+ranks of each ring, and for the time at which a ring may start.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ Time = tuple[Fraction, Fraction]
 
 @dataclass
 class Log:
-    """The start and the end of everything that the loop ran."""
+    """The start and the end of everything that ran in the loop."""
 
     ops: dict[tuple[Rank, Node], Time] = field(default_factory=dict)
     rings: dict[int, Time] = field(default_factory=dict)  # stage -> start and end of its ring
@@ -31,11 +31,12 @@ class Log:
 
 @dataclass
 class Step:
-    """The setting: durations[(rank, kind letter)] of a chunk's operation, and the times of hop, message and optimiser.
+    """The setting of a step: the durations of operations, and the times of a hop, a message and the optimiser.
 
-    A message takes ``p2p``, or the value of ``between`` for its sender and its receiver.
+    ``durations[(rank, kind letter)]`` is the time of one chunk's operation. A message takes ``p2p``, or the value of ``between`` for its
+    sender and its receiver.
 
-    ``together`` has both operations of every overlapped pair, each with the other, and ``saved`` what a pair saves on each rank.
+    ``together`` maps each operation of an overlapped pair to the other one. ``saved`` has the time that a pair saves on each rank.
     """
 
     orders: Orders
@@ -97,7 +98,7 @@ class Step:
         return started
 
     def _start_turn(self, log: Log, now: int, rank: Rank) -> bool:
-        """Start the next operation of a rank, or the next two that run together, if the rank is idle and all inputs are there."""
+        """Start the next operation of a rank, if the rank is idle and all inputs are there; an overlapped pair starts together."""
         following = next((node for node in self.orders[rank[1]] if (rank, node) not in log.ops), None)
         busy = any(end > now for (there, _), (_, end) in log.ops.items() if there == rank)
         if following is None or busy:
@@ -116,12 +117,15 @@ class Step:
         return times is not None and times[1] + (self.between.get((source, rank), self.p2p) if source != rank else 0) <= now
 
     def _done(self, log: Log, now: int, nodes: Sequence[Node]) -> bool:
-        """Whether every replica has ended all of ``nodes``."""
+        """Return whether every replica has ended all of ``nodes``."""
         ended = {(there[0], node) for (there, node), (_, end) in log.ops.items() if end <= now}
         return all((replica, node) in ended for replica in range(self.replicas) for node in nodes)
 
     def _turn_of(self, stage: int) -> tuple[int, int]:
-        """The sort key of a stage in the order of the rings: the latest position of its operations on any device, then its number."""
+        """Return the key that sorts the rings of the stages.
+
+        The key has the latest position of the stage's operations on any device, then the number of the stage.
+        """
         return max(place for order in self.orders for place, node in enumerate(order) if node[1] == stage), stage
 
     def _start_ring(self, log: Log, now: int, stage: int) -> bool:

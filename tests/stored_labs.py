@@ -1,4 +1,4 @@
-"""Stored labs as tests of nbval: one test for each cell compares it with a lab that has already run."""
+"""Turn stored labs into nbval tests: one test for each cell compares the cell with a lab that has already run."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from nbval.plugin import IPyNbCell, IPyNbFile
 
 
 class Recording:
-    """Replaces nbval's kernel: it answers with the outputs of a cell from the time when the lab ran."""
+    """A replacement for nbval's kernel: it gives the outputs that a cell had when the lab ran."""
 
     def __init__(self, cell: NotebookNode) -> None:
         outputs = (*cell.outputs, NotebookNode(output_type="status", execution_state="idle"))
@@ -27,7 +27,7 @@ class Recording:
         return "as it ran"
 
     def await_reply(self, msg_id: str, timeout: float | None = None) -> None:
-        """Do nothing: all messages are there already."""
+        """Do nothing, because all messages are there already."""
 
     await_idle = await_reply
 
@@ -38,7 +38,10 @@ class Recording:
 
 
 class StoredCell(IPyNbCell):  # type: ignore[misc]
-    """A cell that nbval compares. A cell that was stored without having run fails here; nbval itself ignores such cells."""
+    """A cell that nbval compares.
+
+    A cell that was stored without having run fails here, although nbval itself ignores such cells.
+    """
 
     def runtest(self) -> None:
         if self.cell.execution_count is None:
@@ -51,7 +54,7 @@ class StoredCell(IPyNbCell):  # type: ignore[misc]
 
 
 class StoredLab(IPyNbFile):  # type: ignore[misc]
-    """A stored lab; ``run`` is the same lab as it ran."""
+    """A stored lab; ``run`` is the same lab with its outputs from the run."""
 
     def __init__(self, *, run: NotebookNode, **how: Any) -> None:
         super().__init__(**how)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: sizes from the registry's own data, costs, and orders that can run."""
+"""Define hypothesis strategies for sizes, costs and orders of operations; sizes come from the registry's own data."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from oracle import Node, Setting, inputs, nodes, uniform
 from hybridlab import REGISTRY, Costs, Schedule, build
 
 MOST_DEVICES = 6
-MOST_OPS = 400  # so one example takes only milliseconds
+MOST_OPS = 400  # small, so that one example takes only milliseconds
 
 
 @dataclass(frozen=True)
 class Size:
-    """A size that a schedule of the registry supports."""
+    """The size of a schedule that the registry supports."""
 
     name: str
     devices: int
@@ -29,7 +29,10 @@ class Size:
 
 
 def supported(name: str, devices: int, microbatches: int) -> tuple[int, int]:
-    """These numbers if the schedule supports them; otherwise one device more, and then the next number of microbatches that it supports."""
+    """Return the nearest size that the schedule supports.
+
+    It is the given size if the schedule supports it. Otherwise it has one device more, and then the next supported number of microbatches.
+    """
     family = REGISTRY[name]
     devices += family.bidirectional * devices % 2
     return devices, next(more for more in count(microbatches) if family.refusal(devices, more, family.fewest_chunks) is None)
@@ -37,7 +40,7 @@ def supported(name: str, devices: int, microbatches: int) -> tuple[int, int]:
 
 @st.composite
 def sizes(draw: st.DrawFn, name: str | None = None) -> Size:
-    """A supported size: one device, one microbatch, fewer microbatches than devices among them."""
+    """Draw a supported size; it can have one device, one microbatch, or fewer microbatches than devices."""
     name = draw(st.sampled_from(sorted(REGISTRY))) if name is None else name
     family = REGISTRY[name]
     devices = 2 * draw(st.integers(1, MOST_DEVICES // 2)) if family.bidirectional else draw(st.integers(1, MOST_DEVICES))
@@ -51,7 +54,7 @@ def sizes(draw: st.DrawFn, name: str | None = None) -> Size:
     return Size(name, devices, microbatches, chunks)
 
 
-# Quarters of whole numbers: sums of them are exact in binary, so that times can be compared bit for bit.
+# Multiples of a quarter have exact sums in binary, so times can be compared bit for bit.
 quarters = st.integers(0, 200).map(lambda number: number / 4)
 eighths = st.integers(0, 8).map(lambda number: number / 8)
 decimals = st.floats(0, 1000, allow_subnormal=False).map(lambda number: round(number, 6))
@@ -60,7 +63,7 @@ shares = st.floats(0, 1, allow_subnormal=False).map(lambda number: round(number,
 
 @st.composite
 def settings_of(draw: st.DrawFn, devices: int, exact: bool = False) -> Setting:
-    """Costs that differ from device to device or not; zero included."""
+    """Draw costs that are the same on all devices or differ between them; a cost can be zero."""
     time, share = (quarters, eighths) if exact else (decimals, shares)
     if draw(st.booleans()):
         forward, backward, part = draw(time), draw(time), draw(share)
@@ -72,7 +75,7 @@ def settings_of(draw: st.DrawFn, devices: int, exact: bool = False) -> Setting:
 
 @st.composite
 def links(draw: st.DrawFn, devices: int, time: st.SearchStrategy[float]) -> tuple[tuple[float, ...], ...] | None:
-    """The latency from each device to each other device, with a few different values; None means that all are the same."""
+    """Draw the latency from each device to each other device, from a few different values; None means that all are the same."""
     if draw(st.booleans()):
         return None
     few = draw(st.lists(time, min_size=1, max_size=4))
@@ -82,14 +85,14 @@ def links(draw: st.DrawFn, devices: int, time: st.SearchStrategy[float]) -> tupl
 
 @st.composite
 def legal_orders(draw: st.DrawFn) -> Schedule:
-    """The operations of a schedule in another order that can run: any operation whose inputs are done comes next."""
+    """Draw another order of a schedule's operations that can run: the next operation can be any whose inputs are done."""
     schedule = draw(sizes()).build()
     return _shuffled([list(order) for order in nodes(schedule)], schedule.stages, draw(st.randoms(use_true_random=False)))
 
 
 @st.composite
 def crossing_orders(draw: st.DrawFn) -> Schedule:
-    """Any order that can run, of microbatches on several paths: the stages of each copy are shifted by some devices."""
+    """Draw an order that can run and whose microbatches take several paths: each copy's stages are shifted by some devices."""
     devices, chunks = draw(st.integers(2, 4)), draw(st.integers(1, 2))
     shifts = draw(st.lists(st.integers(0, devices - 1), min_size=2, max_size=3, unique=True))
     shift_of = draw(st.permutations(shifts + draw(st.lists(st.sampled_from(shifts), max_size=2))))
@@ -102,7 +105,7 @@ def crossing_orders(draw: st.DrawFn) -> Schedule:
 
 
 def _shuffled(left: list[list[Node]], stages: int, rng: Any) -> Schedule:
-    """An order in which any operation whose inputs are done can come next on its device."""
+    """Draw an order in which the next operation of a device can be any whose inputs are done."""
     every = {node for order in left for node in order}
     done: set[Node] = set()
     orders: list[list[str]] = [[] for _ in left]
@@ -117,7 +120,10 @@ def _shuffled(left: list[list[Node]], stages: int, rng: Any) -> Schedule:
 
 @st.composite
 def any_orders(draw: st.DrawFn) -> list[list[Node]]:
-    """The operations of a small schedule, on each device in random order or with two neighbours exchanged; few such orders can run."""
+    """Draw an order of a small schedule's operations, which in most cases cannot run.
+
+    On each device, the operations are in random order, or two neighbours are exchanged.
+    """
     devices, microbatches = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     name = draw(st.sampled_from(["1f1b", "zb-h1"]))
     rng = draw(st.randoms(use_true_random=False))
@@ -135,7 +141,7 @@ def any_orders(draw: st.DrawFn) -> list[list[Node]]:
 
 @st.composite
 def batches(draw: st.DrawFn, devices: int) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """A batch's shape and the arguments of ``Costs``, each with some of its axes, or length 1 in some of them."""
+    """Draw the shape of a batch and the arguments of ``Costs``; an argument can lack some axes or have length 1 in them."""
     shape = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
 
@@ -146,14 +152,14 @@ def batches(draw: st.DrawFn, devices: int) -> tuple[tuple[int, ...], dict[str, A
     def values(axes: tuple[int, ...]) -> Any:
         return rng.integers(0, 40, axes) / 8 if axes else float(rng.integers(0, 40)) / 8
 
-    # One argument carries every axis, so that the batch's shape is known.
+    # The forward time has every axis of the batch in full length, so that the shape of the batch is known.
     forward = values((*shape, draw(st.sampled_from([1, devices]))))
     backward, share = (values((*cut(shape), draw(st.sampled_from([1, devices])))) for _ in range(2))
     return shape, {"forward": forward, "backward": backward, "weight_share": share / 5, "p2p": np.expand_dims(values(cut(shape)), -1)}
 
 
 def one_by_one(shape: tuple[int, ...], devices: int, arguments: dict[str, Any]) -> Iterator[tuple[tuple[int, ...], Costs]]:
-    """The costs of every setting of a batch, made separately."""
+    """Return the costs of every setting of a batch, made separately."""
     whole = {name: np.broadcast_to(value, (*shape, devices)) for name, value in arguments.items() if name != "p2p"}
     latency = np.broadcast_to(arguments["p2p"], (*shape, 1))[..., 0]
     for setting in np.ndindex(shape):

@@ -1,4 +1,4 @@
-"""Tables of sweeps for tests of figures and views. The numbers are invented, and every row has different ones."""
+"""Make tables of sweeps for tests of figures and views; the numbers are invented, and every row has different ones."""
 
 from collections.abc import Iterable
 from itertools import product
@@ -22,7 +22,7 @@ def makespan(line: int, devices: int, p2p: float) -> float:
 
 
 def bubble_ratio(line: int, devices: int, p2p: float) -> float:
-    """Zero for the last line at latency 0: a logarithmic axis cannot show this value."""
+    """Return an invented bubble ratio: zero for the last line at latency 0, because a logarithmic axis cannot show zero."""
     return 0.0 if (line, p2p) == (3, 0) else (10 * line + devices + p2p) / 100
 
 
@@ -31,7 +31,7 @@ def is_refused(line: int, devices: int) -> bool:
 
 
 def some_table(unit: str | None = "ms") -> Sweep:
-    """Four lines over three numbers of devices and three latencies; the forward time follows from the devices."""
+    """Return four lines over three numbers of devices and three latencies; the forward time depends on the number of devices."""
     rows = []
     for p2p, (line, (schedule, chunks)), devices in product(LATENCIES, enumerate(LINES), DEVICES):
         results = (None, None, WHY) if is_refused(line, devices) else (makespan(line, devices, p2p), bubble_ratio(line, devices, p2p), None)

@@ -1,4 +1,7 @@
-"""The example "Add a schedule" of CONTRIBUTING: everything that reads the registry finds it, without any other change."""
+"""Test the example "Add a schedule" of CONTRIBUTING: everything that reads the registry finds the new schedule.
+
+No other change is needed.
+"""
 
 import doctest
 import re
@@ -45,7 +48,7 @@ def added(request: pytest.FixtureRequest, families: dict[str, Family], monkeypat
 
 
 def length(devices: int, microbatches: int, p2p: float = 0) -> float:
-    """The makespan with a forward of 1 and a backward of 2: each microbatch goes there and back alone."""
+    """Return the makespan with a forward of 1 and a backward of 2, where each microbatch goes down and back up alone."""
     return microbatches * (3 * devices + 2 * (devices - 1) * p2p)
 
 
@@ -149,7 +152,10 @@ def test_arguments_of_a_closed_form_that_the_gallery_does_not_know_keep_their_de
 
 
 def test_the_gallery_compares_it_with_the_others() -> None:
-    """It holds one microbatch, the fewest of all, and its timeline is the longest: it gives all figures their scale."""
+    """The new schedule holds one microbatch, the fewest of all.
+
+    Its timeline is the longest, so it sets the scale of all figures.
+    """
     page = gallery_page.page()
     least_memory = next(line for line in page.splitlines() if line.startswith("- **Least memory:**"))
     assert least_memory.startswith(f"- **Least memory:** [{TITLE}](#schedule-{NAME}), with the")

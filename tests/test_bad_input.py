@@ -1,4 +1,4 @@
-"""Junk at every public function: a valid result, or a HybridLabError that says what would work; never anything else."""
+"""Give junk to every public function: the outcome must be a valid result, or a HybridLabError that says what would work."""
 
 import inspect
 import math
@@ -222,7 +222,7 @@ def test_sizes_asked_of_a_family(devices: Any, microbatches: Any, chunks: Any, n
 
 
 def test_every_public_function_is_thrown_junk_at() -> None:
-    """A name added to the package fails here until a test throws junk at it: here, or in the tests of its own."""
+    """A name added to the package fails here until a test gives junk to it, in this file or in the tests of the name."""
     tried = {"build", "Schedule", "Op", "Costs", "simulate", "Timeline", "register", "formulas"}
     values = {"Kind", "REGISTRY", "HybridLabError", "InvalidSchedule", "Deadlock", "UnsupportedSize"}
     values |= {"FP32", "FP16", "BF16", "INT8", "HybridStep", "RingResult", "Sweep"}

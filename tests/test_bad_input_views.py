@@ -1,4 +1,7 @@
-"""Junk at figures, at published results and at the grid of a view: a valid result, or a HybridLabError that says what would work."""
+"""Give junk to figures, to published results and to the grid of a view.
+
+The outcome must be a valid result, or a HybridLabError that says what would work.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The bet accepts answers to its question and refuses all other values; its text is the same in every run."""
+"""Test that a bet accepts answers to its question and refuses all other values, and that its text is the same in every run."""
 
 import json
 import math
@@ -45,7 +45,7 @@ def test_before_it_is_placed_a_bet_has_no_answer() -> None:
 @pytest.mark.parametrize("placed", CHOICES)
 def test_one_of_the_choices_can_be_placed(placed: str) -> None:
     bet = of_choices()
-    bet.set_state({"answer": placed})  # as a message from the page does
+    bet.set_state({"answer": placed})  # a message from the page sets it in this way
     assert bet.answer == placed
     bet.answer = None
     assert bet.answer is None
@@ -145,7 +145,7 @@ def test_the_look_back_follows_the_bet_and_the_bet_follows_it() -> None:
     back = bet.reveal(27)
     bet.answer = 10
     assert back.answer == 10
-    back.set_state({"answer": 30})  # from the page: the view of the look back got the new answer first
+    back.set_state({"answer": 30})  # the page set it: its view that looks back got the new answer first
     assert bet.answer == 30
     assert bet.reveal(27).answer == 30
 
@@ -220,7 +220,7 @@ def test_script_and_classes_name_the_same_traits() -> None:
     own = {name for made in (Bet, Revealed) for name in made.class_traits(sync=True)} - base
     assert asked == own
     assert set(re.findall(r'model\.set\("(\w+)"', SCRIPT)) == {"answer"}
-    assert "truth" not in Bet.class_traits(sync=True)  # the script recognises a bet by this
+    assert "truth" not in Bet.class_traits(sync=True)  # the script recognises a bet by this trait
 
 
 def test_the_page_keeps_every_answer_that_there_can_be() -> None:

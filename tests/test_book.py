@@ -1,4 +1,4 @@
-"""The extensions of the book, tested with the installed theme and with small pages written here."""
+"""Test the extensions of the book, with the installed theme and with small pages written here."""
 
 import io
 import re
@@ -21,7 +21,7 @@ from sphinx.errors import ExtensionError
 THEME = Path(str(find_spec("pydata_sphinx_theme").origin)).parent / "theme/pydata_sphinx_theme/static"
 SHEET = (THEME / "styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
 SOLID = THEME / "vendor/fontawesome/webfonts/fa-solid-900.woff2"
-LIST, BARS, BELL = 0xF03A, 0xF0C9, 0xF0F3  # as the documentation of Font Awesome 6 gives them
+LIST, BARS, BELL = 0xF03A, 0xF0C9, 0xF0F3  # the values are from the documentation of Font Awesome 6
 
 
 def font_of(source: Any) -> Any:
@@ -59,7 +59,7 @@ def test_icons_that_style_sheets_hold_as_characters_are_found() -> None:
 
 
 def test_a_font_is_cut_to_its_icons() -> None:
-    cut, present = icons.cut_font(SOLID.read_bytes(), {LIST, BELL, 0xF09B})  # the last is a brand's, in another font
+    cut, present = icons.cut_font(SOLID.read_bytes(), {LIST, BELL, 0xF09B})  # the last icon is a brand, which is in another font
     assert present == {LIST, BELL}
     assert set(font_of(io.BytesIO(cut)).getBestCmap()) == {LIST, BELL}
     assert len(cut) < 3000 < SOLID.stat().st_size
@@ -159,12 +159,15 @@ sphinx:
 
 @pytest.mark.slow
 def test_a_page_that_changed_is_built_as_the_whole_site_is(tmp_path: Path) -> None:
-    """The site is built twice, and one page changes in between: it shows the change, and the other pages equal those of a first build."""
+    """The site is built twice, and one page changes between the builds.
+
+    This page must show the change. The other pages must equal those of a first build.
+    """
 
     def built() -> dict[str, str]:
         subprocess.run([Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q"], cwd=tmp_path, check=True)
         pages = {name: (tmp_path / f"_build/html/{name}.html").read_text(encoding="utf-8") for name in ("first", "second", "every")}
-        return {name: re.sub(r"\?v=\w+", "", page) for name, page in pages.items()}  # the version of a file, which only later builds know
+        return {name: re.sub(r"\?v=\w+", "", page) for name, page in pages.items()}  # without file versions, which only later builds know
 
     files = {
         "_config.yml": CONFIG.format(folder=Path(finish.__file__).parent.as_posix()),

@@ -1,4 +1,4 @@
-"""The lower bound: never above the makespan of any order, and as high as theory says."""
+"""Test the lower bound: it is never above the makespan of any order, and as high as theory says."""
 
 import re
 from fractions import Fraction
@@ -23,13 +23,13 @@ TINY = [("gpipe", 2, 2, 1), ("1f1b", 2, 3, 1), ("1f1b", 3, 2, 1), ("zb-h1", 2, 2
 
 
 def makespan(schedule: Schedule, setting: Setting) -> Fraction:
-    """The schedule's own makespan, by the oracle."""
+    """Return the makespan of the schedule, computed by the tests' second, independent way to time it (oracle.py)."""
     return max(end for _, end in times(nodes(schedule), setting, schedule.chunks, together=partners(schedule)).values())
 
 
 @st.composite
 def tiny(draw: st.DrawFn) -> tuple[Schedule, Setting, list[float] | None]:
-    """A schedule small enough to try every order, costs that take time, and a memory or None."""
+    """Draw a schedule small enough to try every order, costs that take time, and a limit of memory or None."""
     name, devices, microbatches, chunks = draw(st.sampled_from(TINY))
 
     def each(values: st.SearchStrategy[float]) -> tuple[float, ...]:
@@ -50,7 +50,7 @@ def test_no_schedule_of_the_registry_beats_its_bound(name: str, data: st.DataObj
     orders, chunks = nodes(schedule), schedule.chunks
     bound = lower_bound(schedule, setting.costs())
     assert bound <= float(makespan(schedule, setting)) * ROUNDING
-    # If the schedule has pairs, a forward could run beside any full backward.
+    # If the schedule has overlapped pairs, the bound must allow that a forward runs together with any full backward.
     full = [sum(kind == "B" for kind, _, _ in order) if schedule.pairs.size else 0 for order in orders]
     work = works(orders, setting, chunks)
     busy = [each - full[device] * setting.saved(device, chunks) for device, each in enumerate(work)]
@@ -85,7 +85,10 @@ def test_a_bound_that_is_too_high_would_be_caught(name: str, chunks: int) -> Non
 
 @given(name=st.sampled_from(["gpipe", "1f1b"]), devices=st.integers(1, 8), microbatches=st.integers(1, 20), data=st.data())
 def test_gpipe_and_1f1b_are_optimal_without_latency(name: str, devices: int, microbatches: int, data: st.DataObject) -> None:
-    """The bound is (M + K-1)(F + B) for any F and B: the last device starts (K-1)F late and the step ends (K-1)B after its work."""
+    """The bound is (M + K-1)(F + B) for any F and B.
+
+    The last device starts after (K-1)F, and the step ends (K-1)B after the last device has done its work.
+    """
     forward, backward = (data.draw(st.integers(0, 40)) / 4 for _ in range(2))
     form = formulas.gpipe_makespan if name == "gpipe" else formulas.one_f_one_b_makespan
     costs = Costs(forward=forward, backward=backward)
@@ -106,13 +109,19 @@ def test_interleaved_is_optimal_without_latency(devices: int, groups: int, chunk
 
 @pytest.mark.parametrize(("devices", "groups"), [(2, 1), (2, 3), (4, 2), (6, 3)])
 def test_1f1b_waits_a_round_trip_for_every_group_of_microbatches(devices: int, groups: int) -> None:
-    """Device 0 holds at most K microbatches: M/K lifetimes of K(F + B) + 2(K-1)C pass, then (K-1)(F + B) of the last group."""
+    """Device 0 holds at most K microbatches at once.
+
+    So M/K lifetimes of K(F + B) + 2(K-1)C must pass, and then (K-1)(F + B) of the last group.
+    """
     bound = lower_bound(build("1f1b", devices, groups * devices), Costs(forward=1, backward=2, p2p=1.5))
     assert bound >= groups * (devices * 3 + 2 * (devices - 1) * 1.5) + (devices - 1) * 3
 
 
 def test_with_memory_for_one_a_microbatch_waits_for_the_one_before() -> None:
-    """Three stages, F = 1, B = 2, C = 0.5: each microbatch takes 3 * 3 + 4 * 0.5 = 11, and five of them 55."""
+    """There are three stages with F = 1, B = 2 and C = 0.5.
+
+    Each microbatch takes 3 * 3 + 4 * 0.5 = 11, so five of them take 55.
+    """
     schedule, costs = build("1f1b", 3, 5), Costs(forward=1, backward=2, p2p=0.5)
     assert lower_bound(schedule, costs, memory=1) == 55
     assert lower_bound(schedule, costs, memory=[1, 5, 5]) == 55
@@ -128,11 +137,11 @@ def test_more_memory_never_makes_the_bound_higher() -> None:
 
 
 def test_activations_of_several_chunks_share_the_memory() -> None:
-    """Two devices, four stages in a V, eight microbatches; device 0 holds stages 0 and 3 and two activations.
+    """There are two devices, four stages in a V, and eight microbatches; device 0 has stages 0 and 3 and room for two activations.
 
-    Operations take 0.5 and 1, and the latency is 2. Stage 0 keeps an activation for 4 * 0.5 + 4 * 1 + 4 * 2 = 14, stage 3 for 1.5.
-    Two activations at a time take 8 * 15.5 / 2 = 62, and half of 0.5 + 1 passes while the device holds only one. If the backward is
-    split into 0.25 and 0.75, the second part frees the activation, and the lifetimes are 11.75 and 1.5.
+    Operations take 0.5 and 1, and the latency is 2. Stage 0 keeps an activation for 4 * 0.5 + 4 * 1 + 4 * 2 = 14, and stage 3 for 1.5.
+    With two activations at a time, this takes 8 * 15.5 / 2 = 62. For 0.5 + 1, the device holds only one activation, so half of this time is
+    added. If the backward is split into 0.25 and 0.75, its second part frees the activation, and the lifetimes are 11.75 and 1.5.
     """
     schedule = build("hanayo", 2, 8, 2)
     split = Schedule.parse(re.sub(r"(\d)B(\d)", r"\1I\2 \1W\2", str(schedule)))
@@ -141,7 +150,10 @@ def test_activations_of_several_chunks_share_the_memory() -> None:
 
 
 def test_a_set_of_operations_counts_where_the_whole_device_does_not() -> None:
-    """Device 0 runs three forwards, which take 30, and the last one still has 1 + 1 + 1 to come; all its work is 33."""
+    """Device 0 runs three forwards, which take 30, and all its work is only 33.
+
+    After the last forward there must still be a message of 8, 1 + 1 on device 1, a message of 8, and a backward of 1.
+    """
     schedule = build("gpipe", 2, 3)
     assert lower_bound(schedule, Costs(forward=[10, 1], backward=[1, 1], p2p=8)) == 30 + 8 + 1 + 1 + 8 + 1
 
@@ -164,7 +176,7 @@ def test_microbatches_whose_backwards_are_split_differently() -> None:
 
 
 def test_overlapped_pairs_shorten_the_work_of_a_device_by_what_its_backwards_can_save() -> None:
-    """Four microbatches with F = 1 and B = 2 are 12 units of work; each backward can save overlap * 1."""
+    """Four microbatches with F = 1 and B = 2 are 12 units of work, and each backward can save overlap * 1."""
     for overlap, least in ((0.0, 12), (0.5, 10), (1.0, 8)):
         schedule, costs = build("1f1b", 1, 4), Costs(forward=1, backward=2)
         object.__setattr__(costs, "overlap", np.array([overlap]))

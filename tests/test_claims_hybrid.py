@@ -1,6 +1,6 @@
-"""Claims about the whole hybrid step and its bytes: each right number is recomputed with the public library.
+"""Test claims about the whole hybrid step and its bytes: each right number is recomputed with the public library.
 
-Row numbers are from ../shared/reference/claims.md. ``FIGURES`` has the right values of each row, with the digits written there.
+Row numbers are from ../shared/reference/claims.md. ``FIGURES`` has the right values of each row, with as many digits as in that file.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ CLAIMS = Path(__file__).parents[2] / "shared" / "reference" / "claims.md"
 needs_claims = pytest.mark.skipif(not CLAIMS.is_file(), reason="needs ../shared/reference beside the repository")
 
 A_STAGE = Costs(forward=50, backward=80)  # ms; reading A of the report's 50/80 ms
-THE_MODEL = Costs(forward=25, backward=40)  # reading B: half of the model on each of two stages
+THE_MODEL = Costs(forward=25, backward=40)  # reading B of the same figures: each of two stages has half of the model
 MICROBATCHES = (2, 4, 8, 16)
 REPLICAS = (2, 4, 8)
 
@@ -33,7 +33,7 @@ FIGURES = {
 
 
 def step(microbatches: int = 8, costs: Costs = A_STAGE, replicas: int = 2, **how: Any) -> HybridStep:
-    """The report's step: 1F1B on two stages, 20 ms a step of the ring."""
+    """Return the step of the report: 1F1B on two stages, and 20 ms for each step of the ring."""
     return hybrid_step(build("1f1b", 2, microbatches), costs, replicas, **(how or {"ring_step": 20}))
 
 
@@ -60,7 +60,7 @@ def test_the_all_reduce_of_two_replicas_takes_40_ms() -> None:
 @pytest.mark.parametrize("replicas", [1, *REPLICAS])
 @pytest.mark.parametrize("latency", [0.0, 5e-6])
 def test_a_ring_step_is_latency_and_a_piece_over_the_bandwidth(replicas: int, latency: float) -> None:
-    """S = 8 MB at 2 GB/s, in ms."""
+    """The setting is S = 8 MB at 2 GB/s; times are in ms."""
     nbytes, bandwidth = 8e6, 2e9
     link = Link(latency, bandwidth)
     got = step(replicas=replicas, link=link, gradient_bytes=int(nbytes)).all_reduce_time
@@ -139,7 +139,7 @@ def test_a_ring_bound_by_its_bandwidth_does_not_grow_without_end() -> None:
 
 
 def test_2160_bytes_leave_out_the_scales_and_fp16_sends_4320() -> None:
-    """12 ranks send 6 messages of 30 numbers each."""
+    """Each of 12 ranks sends 6 messages of 30 numbers."""
     values = np.random.default_rng(0).standard_normal((4, 120))
     rings = {wire: ring_all_reduce(values, wire) for wire in (INT8, FP16, FP32)}
     stages = 3

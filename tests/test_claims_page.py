@@ -1,6 +1,6 @@
-"""The page of published claims: its computed values compared with the reference, and what happens if the library is wrong.
+"""Test the page of published claims: its computed values equal the reference, and a wrong library is noticed.
 
-The right value of each claim is in ../shared/reference/claims.md, which no code here computes.
+The right value of each claim is in ../shared/reference/claims.md. No code here computes it.
 """
 
 import ast
@@ -21,20 +21,20 @@ from hybridlab.course.published import large_runs
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "claims.md"
 needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference beside the repository")
-NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:e-\d+)?(?![\d.]*[a-wyzA-WYZ\d])")  # not those of names such as 1F1B
+NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:e-\d+)?(?![\d.]*[a-wyzA-WYZ\d])")  # without the digits in names such as 1F1B
 
-SIZES = {"0", "1", "2"}  # of formulas, stages, replicas, ranks
-# Other numbers of the column "correct value" that are no result here, by row: inputs, sizes, results of other rows, and figures that
-# are only read off a paper.
+SIZES = {"0", "1", "2"}  # small numbers in formulas, or of stages, replicas and ranks
+# Other numbers in the column "correct value" that the page does not compute in this row. They are inputs, sizes, results of other rows, or
+# figures read from a paper.
 NOT_RESULTS = {
     1: "40 0.86",
     2: "40 1210 625",
     5: "11 96 3 144 44",  # bubbles of 11/384 and 11/96; ZeRO-3's throughput
     10: "2009",
-    11: "32",  # of another V100
+    11: "32",  # for another V100
     12: "12 20",  # links of an A100, GB/s of each in NCCL
-    13: "4 100",  # ports, and their peak
-    17: "16 75 58 94",  # of BERT-large, in another paper
+    13: "4 100",  # the number of ports, and their peak rate
+    17: "16 75 58 94",  # for BERT-large, in another paper
     18: "16 32 46 80 10 27 57",  # bytes a parameter; GiB read off a figure
     19: "5.3 130",
     25: "229 300",
@@ -67,12 +67,12 @@ def page() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def told(page: dict[str, Any]) -> dict[int, str]:
-    """The findings that the page shows, by claim."""
+    """Give the findings that the page shows, by the number of the claim."""
     return {row.claim.number: "; ".join(each.text for each in row.found) for table in page["tables"] for row in table.rows}
 
 
 def reference() -> Iterator[tuple[int, str, str]]:
-    """Each row's number, the claim, and what is right."""
+    """Yield the number, the claim and the right value of each row."""
     for line in REFERENCE.read_text(encoding="utf-8").splitlines():
         if re.match(r"\| \d+ \|", line):
             number, _, where, claim, _, *right = line.strip("| \n").split(" | ")
@@ -80,7 +80,7 @@ def reference() -> Iterator[tuple[int, str, str]]:
 
 
 def is_among(number: str, found: str) -> bool:
-    """Whether ``found`` has a number that equals ``number`` after rounding to the decimals of ``number``."""
+    """Return whether ``found`` has a number that equals ``number`` after rounding to the decimals of ``number``."""
     value, decimals = float(number.replace(",", "")), len(number.partition(".")[2])
     return any(abs(float(each.replace(",", "")) - value) <= 0.5001 * 10**-decimals for each in NUMBER.findall(found))
 
@@ -112,7 +112,7 @@ def test_what_is_right_comes_out_of_the_cells(told: dict[int, str]) -> None:
     assert {row: each for row, each in needless.items() if each} == {}, "reasons for numbers that are not there, or that are found"
 
 
-HOLDS = {  # for each claim that depends: the findings under which it holds (y) and does not hold (n), from the reference
+HOLDS = {  # for each claim that holds only under conditions: whether it holds (y) or not (n) in each finding, from the reference
     5: "nyn", 13: "nyn", 15: "yn", 17: "ny", 18: "ynn", 20: "ynn", 21: "yn", 25: "ynn", 28: "yn", 33: "yn", 38: "yn", 40: "yyn", 41: "ynn",
     45: "yn", 47: "yn", 48: "yn", 55: "ynn", 67: "yn", 68: "ynn", 69: "ynn", 71: "yn",
 }  # fmt: skip
@@ -163,11 +163,11 @@ def test_the_replicas_of_the_published_run_differ_as_printed(told: dict[int, str
     assert told[62].startswith("0, 0, 0")
 
 
-# With a wrong library the page cannot be built: the first table that contradicts its verdict ends the run
+# With a wrong library the page cannot be built, because the first table that contradicts its verdict ends the run
 
 
 def slow(function: Any) -> Any:
-    """A clock that gives every GPipe a longer bubble."""
+    """Return a changed simulator that gives every GPipe a longer bubble."""
 
     def planted(schedule: Any, costs: Any) -> Any:
         right = function(schedule, costs)
@@ -220,7 +220,10 @@ def calls(tree: ast.AST) -> Iterator[ast.Call]:
 
 
 def typed_results(code: str) -> list[str]:
-    """Faults of calls of ``found`` that state results instead of computing them: numbers in the text, a constant truth, only constants."""
+    """Return faults in calls of ``found`` that state a result instead of computing it.
+
+    A fault is a number typed in the text, a truth value that is constant, or a call with only constants.
+    """
     faults = []
     for call in calls(ast.parse(code)):
         first, *numbers = call.args

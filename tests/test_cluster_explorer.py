@@ -1,4 +1,7 @@
-"""The cluster explorer: its tables compared with predict() and memory() at many settings, the values it accepts, and those it refuses."""
+"""Test the cluster explorer: its tables, the values it accepts, and those it refuses.
+
+The tables are compared with predict() and memory() at many settings.
+"""
 
 import gzip
 import json
@@ -51,7 +54,7 @@ def entry(table: Mapping[str, Any], places: Mapping[str, int]) -> float:
 
 
 def shown(data: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers that a page computes from the tables: it picks entries, multiplies them and adds them up."""
+    """Return the numbers that a page computes from the tables: it picks entries, multiplies them and adds them up."""
     places = {axis["name"]: axis["values"].index(setting[axis["name"]]) for axis in data["axes"]}
     places |= {name: int(entry(table, places)) for name, table in data["derived"].items()}
     found: dict[str, Any] = {
@@ -75,7 +78,7 @@ def refused(call: Any, *arguments: Any, **named: Any) -> str:
 
 
 def judge(found: dict[str, Any], setting: Mapping[str, Any]) -> str:
-    """Raise AssertionError unless the tables say what predict() and memory() do; return what kind of setting it is."""
+    """Raise AssertionError unless the tables equal predict() and memory(); return what kind of setting it is."""
     batch = setting["replicas"] * setting["microbatches"] * setting["microbatch"]
     plan = Plan(setting["tensor"], setting["stages"], setting["replicas"], setting["microbatch"], batch, recompute=setting["recompute"])
     model, profile = MODELS[setting["model"]], replace(GPUS[setting["gpu"]], network=PORTS[setting["link"]])
@@ -126,7 +129,7 @@ def test_what_is_shown_can_be_set_and_observed() -> None:
     explorer = whole()
     seen: list[Any] = []
     explorer.observe(lambda change: seen.append((change["name"], change["new"])), list(ClusterExplorer.SETTING))
-    explorer.set_state({"stages": 16, "recompute": "selective"})  # as a message from the page does
+    explorer.set_state({"stages": 16, "recompute": "selective"})  # a message from the page sets it in this way
     explorer.wire = WireFormat("INT8", block=256)
     assert seen == [("stages", 16), ("recompute", "selective"), ("wire", "INT8, block 256")]
     plan = Plan(8, 16, 16, microbatch=1, global_batch=1024, recompute="selective")

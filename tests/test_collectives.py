@@ -1,4 +1,7 @@
-"""The ring all-reduce compared with numpy's mean, a ring written message by message, bounds of the formats, and bytes; planted bugs."""
+"""Test the ring all-reduce against numpy's mean, a ring written message by message, the formats' error bounds, and counted bytes.
+
+Bugs are also planted in the ring, and the tests must find them.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -42,9 +45,9 @@ def test_the_ring_passes_every_check(check: Callable[..., None]) -> None:
 def test_the_ring_is_the_one_written_the_long_way(
     wire: WireFormat, ranks: int, size: int, seed: int, kind: type, average: bool, feedback: bool
 ) -> None:
-    """Bit for bit: values, bytes, residuals, and what every rank holds after every hop."""
+    """Four results must be equal bit for bit: values, bytes, residuals, and what every rank holds after every hop."""
     if wire.stochastic:
-        return  # the two draw their random numbers in different orders
+        return  # the two rings draw their random numbers in different orders
     values = gradients(ranks, size, seed, kind)
     residual = gradients(ranks, size, seed + 1, kind) / 100 if feedback else None
     ours = ring_all_reduce(values, wire, average, residual=residual, record=True)
@@ -81,7 +84,7 @@ def test_each_fault_is_found_by_the_check_made_for_it(fault: str) -> None:
 
 
 def test_checks_that_replicas_agree_do_not_find_a_wrong_sum() -> None:
-    """This is why the tests compare with numpy's mean and not rank with rank: all ranks may agree on a wrong sum."""
+    """All ranks may agree on a wrong sum, so the tests compare with numpy's mean and not one rank with another."""
     ring_checks.leaves_all_ranks_with_the_same_bits(partial(naive_ring, fault="no mean"))
 
 
@@ -159,14 +162,17 @@ def test_a_finished_chunk_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> No
         return packets[-1]
 
     monkeypatch.setattr(WireFormat, "encode", counted)
-    result = ring_all_reduce(gradients(6, 66), INT8, record=True)  # a record forces messages one by one
+    result = ring_all_reduce(gradients(6, 66), INT8, record=True)  # to record, the ring must send messages one by one
     assert len(packets) == 6 * 5 + 6
     assert result.bytes_sent.sum() == sum(packet.nbytes for packet in packets[:30]) + 5 * 6 * packets[-1].nbytes
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 9])
 def test_the_route_of_the_ring(ranks: int) -> None:
-    """Every ring satisfies this: only neighbours send, each rank forwards what has just arrived, and owns chunk (rank + 1) mod D."""
+    """In every ring, ranks send only to their neighbours.
+
+    Each rank forwards what has just arrived, and owns chunk (rank + 1) mod D.
+    """
     result = ring_all_reduce(gradients(ranks, 20))
     assert len(result.hops) == 2 * (ranks - 1)
     mesh = Mesh(stages=1, replicas=ranks)
@@ -248,7 +254,7 @@ def test_the_mesh_of_the_published_configuration() -> None:
 
 
 def test_formats_keep_their_order() -> None:
-    """The formats are listed from the smallest error to the largest, on the same gradients."""
+    """On the same gradients, the errors of the formats must increase in the order in which they are listed here."""
     values = gradients(8, 4096)
     wires = (FP32, FP16, BF16, WireFormat("INT8", block=64), INT8)
     off = [np.linalg.norm(ring_all_reduce(values, wire).values[0] - values.mean(axis=0)) for wire in wires]

@@ -1,4 +1,4 @@
-"""What the all-reduces refuse; unusual input that has a result; inputs stay as they are."""
+"""Test what the all-reduces refuse, and unusual input that has a result; inputs must stay as they are."""
 
 import copy
 import pickle
@@ -108,7 +108,7 @@ def test_arguments_of_two_levels() -> None:
 
 
 def test_fp16_overflow_of_a_partial_sum() -> None:
-    """Every value fits, and so does their mean; the sum of three ranks does not."""
+    """Every value and the mean fit into FP16, but the sum of three ranks does not."""
     values = np.zeros((4, 8), dtype=np.float32)
     values[:, 5] = 3e4
     with refusal("too-large", "rank 0 cannot send element 5, value 1 of its partial sum of chunk 2", "FP16", 65504, 90000, "BF16"):
@@ -135,7 +135,7 @@ def test_the_rank_and_the_element_that_cannot_be_sent_are_named() -> None:
     with refusal("too-large", "FP32", "3.4028235e+38", "1e+39"):
         ring_all_reduce(np.full((2, 2), 1e39))
     middle = np.zeros((4, 8), dtype=np.float32)
-    middle[:, 7] = [1e38, 3e38, 2e38, 2e38]  # of chunk 3, which starts at rank 3
+    middle[:, 7] = [1e38, 3e38, 2e38, 2e38]  # this is the sum of chunk 3, which starts at rank 3
     with refusal("too-large", "rank 1 cannot send element 7, value 1 of its partial sum of chunk 3", "float32"):
         ring_all_reduce(middle)
 
@@ -147,13 +147,16 @@ def test_zeros_stay_zeros(all_reduce: Any, wire: WireFormat) -> None:
     assert (result.values == 0).all()
     values = np.zeros((4, 8))
     values[:, 6:] = [1.0, 2.0]
-    assert (all_reduce(values, wire, rng=rng()).values[:, :6] == 0).all()  # chunks of zeros and other chunks
+    assert (all_reduce(values, wire, rng=rng()).values[:, :6] == 0).all()  # some chunks are all zeros
 
 
 @each_all_reduce
 @each_format
 def test_subnormal_numbers(all_reduce: Any, wire: WireFormat) -> None:
-    """Scales below the smallest normal number: the result is still finite, equal on all ranks, and has a small error."""
+    """Scales can be below the smallest normal number.
+
+    The result must still be finite, equal on all ranks, and have a small error.
+    """
     values = (gradients(4, 10) * 1e-41).astype(np.float32)
     result = all_reduce(values, wire, rng=rng()).values
     assert np.isfinite(result).all()

@@ -1,4 +1,4 @@
-"""Costs of collectives compared with messages sent one by one over links, and with lower bounds."""
+"""Compare the costs of collectives with lower bounds, and with messages sent one by one over links."""
 
 import math
 from collections import defaultdict
@@ -37,7 +37,10 @@ POWERS = [2, 4, 8, 16, 64]
 
 
 class Network:
-    """Devices whose ports send one message at a time and receive one; a message takes latency + bytes / speed on both ports."""
+    """Devices whose ports send one message at a time and receive one message at a time.
+
+    A message occupies the sender's and the receiver's port for latency + bytes / speed.
+    """
 
     def __init__(self) -> None:
         self.sending: dict[int, float] = defaultdict(float)
@@ -65,7 +68,7 @@ def simulated_one_shot(ranks: int, nbytes: float) -> float:
 
 
 def simulated_pairs(ranks: int, sizes: list[float], distances: list[int]) -> float:
-    """Rounds in which each rank exchanges messages with the rank whose number differs in one bit."""
+    """Return the time of rounds in which each rank exchanges messages with the rank whose number differs in one bit."""
     net, now = Network(), [0.0] * ranks
     for size, distance in zip(sizes, distances, strict=True):
         now = [net.send(rank ^ distance, rank, size, max(now[rank], now[rank ^ distance])) for rank in range(ranks)]
@@ -73,7 +76,10 @@ def simulated_pairs(ranks: int, sizes: list[float], distances: list[int]) -> flo
 
 
 def simulated_tree(ranks: int, nbytes: float) -> float:
-    """Binomial: in each round the upper half of the remaining ranks sends to the lower half; then the same back."""
+    """Return the time of a binomial tree.
+
+    In each round, the upper half of the remaining ranks sends to the lower half. Then the same messages go back in reverse order.
+    """
     net, now = Network(), [0.0] * ranks
     left, sent = ranks, []
     while left > 1:
@@ -87,7 +93,7 @@ def simulated_tree(ranks: int, nbytes: float) -> float:
 
 
 def simulated_server(ranks: int, nbytes: float) -> float:
-    """Full messages through the one port of a server. A latency does not occupy the port."""
+    """Return the time of full messages through the one port of a server; a latency does not occupy the port."""
     arrived = LATENCY + sum(nbytes / SPEED for _ in range(ranks))
     return arrived + LATENCY + sum(nbytes / SPEED for _ in range(ranks))
 
@@ -115,7 +121,10 @@ def test_times_of_swaps_between_pairs(ranks: int) -> None:
 
 @in_turn("ranks", range(1, 65))
 def test_no_algorithm_beats_the_least(ranks: int) -> None:
-    """Chan et al. 2007, Patarasuk and Yuan 2009. A server is one more device; a message through it takes two latencies."""
+    """The bounds are from Chan et al. 2007 and Patarasuk and Yuan 2009.
+
+    A server is one more device, and a message through it takes two latencies.
+    """
     least = least_factors(ranks)
     assert least == (math.ceil(math.log2(ranks)), 2 * (ranks - 1) / ranks, (ranks - 1) / ranks)
     for name in ALGORITHMS:
@@ -125,7 +134,7 @@ def test_no_algorithm_beats_the_least(ranks: int) -> None:
         assert factors.bandwidth >= least.bandwidth, name
         assert factors.reduce >= least.reduce, name
         assert factors.latency >= (least.latency if name != "parameter-server" else 2), name
-    assert all_reduce_factors("ring", ranks)[1:] == least[1:]  # the ring reaches two of the three
+    assert all_reduce_factors("ring", ranks)[1:] == least[1:]  # the ring reaches two of the three bounds
 
 
 def test_adding_is_in_the_reduce_scatter() -> None:
@@ -135,7 +144,10 @@ def test_adding_is_in_the_reduce_scatter() -> None:
 
 
 def test_one_ring_over_several_nodes_has_the_pace_of_its_slowest_link() -> None:
-    """In each step every rank sends to the next, and a step ends with its last message. The ports of a node count as one fast port."""
+    """In each step, every rank sends to the next one, and the step ends with its last message.
+
+    The ports of a node count as one fast port.
+    """
     fast, slow = Link(3e-6, 300e9), Link(10e-6, 25e9)
     for group, groups, adapters in ((8, 4, None), (8, 4, 1), (4, 2, 2), (2, 8, 1), (8, 1, None), (1, 8, None), (1, 1, 1)):
         ranks, total = group * groups, 0.0
@@ -152,7 +164,7 @@ def test_one_ring_over_several_nodes_has_the_pace_of_its_slowest_link() -> None:
 
 @pytest.mark.parametrize("wire", [FP32, FP16, INT8, WireFormat("INT8", block=32), WireFormat("INT8", block=256, scale="FP16")])
 def test_bytes_with_the_scales_of_every_message(wire: WireFormat) -> None:
-    """Messages counted one by one, each with its own scales."""
+    """Messages are counted one by one, each with its own scales."""
 
     def message(count: int) -> int:
         scales = 0 if wire.name != "INT8" else math.ceil(count / (wire.block or max(count, 1))) * (2 if wire.scale == "FP16" else 4)
@@ -171,7 +183,10 @@ def test_bytes_with_the_scales_of_every_message(wire: WireFormat) -> None:
 
 
 def test_published_bytes_of_the_ring() -> None:
-    """Four ranks, 120 numbers, six messages of one chunk: 180 bytes a rank as INT8 without scales, 204 with scales, 360 as FP16."""
+    """The ring has four ranks and 120 numbers, and a rank sends six messages of one chunk.
+
+    A rank sends 180 bytes as INT8 without scales, 204 with scales, and 360 as FP16.
+    """
     assert (12 * encoded_bytes("ring", 4, 120, INT8), 12 * encoded_bytes("ring", 4, 120, FP16)) == (2448, 4320)
 
 
@@ -186,7 +201,10 @@ def test_formats_without_scales_cost_what_their_bytes_cost(name: str) -> None:
 @pytest.mark.parametrize("wire", [FP32, FP16, INT8, WireFormat("INT8", block=7), WireFormat("INT8", block=7, scale="FP16")])
 @pytest.mark.parametrize(("group", "groups"), [(1, 1), (4, 1), (1, 3), (2, 2), (3, 4)])
 def test_two_levels_send_the_bytes_of_the_real_ones(group: int, groups: int, wire: WireFormat) -> None:
-    """If chunks are equal, every rank of an all-reduce of real numbers sends exactly the bytes that the time is computed from."""
+    """The time is computed from a number of bytes.
+
+    If chunks are equal, every rank of an all-reduce of real numbers must send exactly these bytes.
+    """
     inside, between = Link(0, 1e9), Link(0, 1e6)
     for size in (0, 60 * group * groups):
         values = np.ones((group * groups, size))
@@ -207,7 +225,10 @@ def test_two_levels_send_the_bytes_of_the_real_ones(group: int, groups: int, wir
 
 @pytest.mark.parametrize("wire", [FP16, INT8, WireFormat("INT8", block=2)])
 def test_two_levels_wait_for_the_longest_of_uneven_messages(wire: WireFormat) -> None:
-    """13 numbers a rank: a group of 3 has chunks of 5, 4 and 4; between 2 groups the chunk of 5 has parts of 3 and 2; also 8 ranks."""
+    """There are 13 numbers per rank.
+
+    A group of 3 has chunks of 5, 4 and 4 numbers. Between 2 groups, the chunk of 5 has parts of 3 and 2. A case of 8 ranks is tested, too.
+    """
     inside, between = Link(0, 1), Link(0, 1e6)
     for group, groups, chunk, parts in ((3, 2, 5, (3, 2)), (2, 4, 7, (2, 2, 2, 1))):
         by_hand = (group - 1) * (wire.nbytes(chunk) + sum(map(wire.nbytes, parts))) + 2 * (groups - 1) * wire.nbytes(parts[0]) / 1e6
@@ -220,7 +241,7 @@ def test_a_flat_ring_pays_the_longer_latency_of_both_links() -> None:
 
 
 def test_bandwidths_of_nccl_tests() -> None:
-    """On links of 200 GB/s the bus bandwidth is 200 GB/s for any number of ranks and any collective."""
+    """On links of 200 GB/s, the bus bandwidth must be 200 GB/s for any number of ranks and any collective."""
     fast = Link(0, 200e9)
     for ranks in (2, 3, 8, 64):
         taken = {

@@ -1,4 +1,4 @@
-"""The rounding error of all-reduces: the law of reference/collectives.md, its printed figures, and error feedback."""
+"""Test the rounding error of all-reduces: the law in reference/collectives.md, its printed figures, and error feedback."""
 
 from functools import lru_cache
 from typing import Any
@@ -81,7 +81,7 @@ def test_the_ring_is_16_times_worse_than_one_shot_at_64_ranks() -> None:
 
 
 def test_long_tails_cost_more_and_blocks_mend_it() -> None:
-    """Laplace: 1.6 times the error of normal numbers with one scale a chunk."""
+    """Numbers from a Laplace distribution have 1.6 times the error of normal numbers, if a chunk has only one scale."""
     values = np.random.default_rng(3).laplace(size=(8, SIZE))
     worse = nmse(ring_all_reduce(values, INT8), values) / measured(8, INT8)
     assert worse > 1.4
@@ -89,7 +89,10 @@ def test_long_tails_cost_more_and_blocks_mend_it() -> None:
 
 
 def test_correlated_gradients_lose_less() -> None:
-    """The sum of correlated gradients grows with the ranks, so the same errors are a smaller part of it. The NMSE still grows."""
+    """The sum of correlated gradients grows with the number of ranks, so the same errors are a smaller part of it.
+
+    The NMSE (normalised mean squared error) still grows.
+    """
     shared = gradients(1, SIZE, 9)
     few, many = (nmse(ring_all_reduce(values, INT8), values) for values in (normal(8) + shared, normal(64) + shared))
     assert few < measured(8, INT8)
@@ -101,7 +104,7 @@ def test_correlated_gradients_lose_less() -> None:
 
 
 def sums_of(wire: WireFormat, values: Any, residual: Any, average: bool) -> tuple[Any, Any]:
-    """The sum over all ranks before the all-reduce, residuals included, and the same sum after it."""
+    """Return the sum over all ranks before the all-reduce, and the same sum after it; both include the residuals."""
     result = ring_all_reduce(values, wire, average, rng=rng(), residual=residual)
     received = result.values[0].astype(np.float64) * (len(values) if average else 1)
     assert result.residual is not None
@@ -121,7 +124,7 @@ def test_nothing_is_lost_with_error_feedback(ranks: int, size: int, seed: int, w
 
 
 def means_of_many(wire: WireFormat, times: int, feedback: bool) -> Any:
-    """For t = 1, 2, ...: the error of the mean of the first t all-reduces of the same gradient."""
+    """Return, for t = 1, 2, ..., the error of the mean of the first t all-reduces of the same gradient."""
     values = gradients(4, 1000, 1)
     true, total = values.mean(axis=0, dtype=np.float64), np.zeros(1000)
     residual, generator = np.zeros((4, 1000)) if feedback else None, rng()
@@ -135,7 +138,7 @@ def means_of_many(wire: WireFormat, times: int, feedback: bool) -> Any:
 
 @pytest.mark.parametrize("wire", [FP16, BF16, INT8, WireFormat("INT8", block=64)], ids=str)
 def test_with_feedback_the_mean_of_many_all_reduces_converges_like_1_over_t(wire: WireFormat) -> None:
-    """t x the error is the sum of the residuals, and this sum does not grow. Without feedback the error stays the same."""
+    """The error times t is the sum of the residuals, which does not grow; without feedback, the error stays the same."""
     off = means_of_many(wire, 128, feedback=True)
     times = np.arange(1, 129)
     assert (times * off).max() < 3 * off[0]

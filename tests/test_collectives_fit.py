@@ -1,5 +1,6 @@
-"""Rules fitted to measured all-reduces of 2 to 8 A100s: the library's constants, their errors, and their errors on points left out.
+"""Test the constants that were fitted to all-reduces measured on 2 to 8 A100s.
 
+The tests fit them again and check their errors, also on points that are left out of the fit.
 `python -m pytest tests/test_collectives_fit.py -s -k left_out` prints the errors.
 """
 
@@ -26,29 +27,32 @@ from hybridlab.collectives import (
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "allreduce_a100.csv"
 RANKS = range(2, 9)
-MIB, EVERY = 2.0**20, np.arange(1, 1025) * 2.0**20  # the sizes of all measurements, in steps of 1 MiB
+MIB, EVERY = 2.0**20, np.arange(1, 1025) * 2.0**20  # all sizes from the least to the greatest measured one, in steps of 1 MiB
 needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference/allreduce_a100.csv beside the repository")
 
 
 def measured(ranks: int) -> tuple[Any, Any]:
-    """Sizes in bytes, increasing, and seconds, for one number of ranks."""
+    """Return the sizes in bytes, in increasing order, and the seconds for one number of ranks."""
     with REFERENCE.open(newline="") as lines:
         rows = [(float(row["bytes"]), float(row["seconds"])) for row in csv.DictReader(lines) if int(row["gpus"]) == ranks]
     return tuple(np.array(sorted(rows)).T)
 
 
 def between(nbytes: Any, seconds: Any) -> Any:
-    """Stand-in for the times of every size: straight lines between the logarithms of the measured ones."""
+    """Estimate the times of all sizes: straight lines between the logarithms of the measured sizes and times."""
     return np.exp(np.interp(np.log(EVERY), np.log(nbytes), np.log(seconds)))
 
 
 def ring(ranks: int, nbytes: Any, link: Link) -> Any:
-    """The formula of a ring, written out: 2(n-1) latencies, 2(n-1)/n of the bytes."""
+    """Return the time of a ring by its formula: 2(n-1) latencies, and the time of 2(n-1)/n of the bytes."""
     return 2 * (ranks - 1) * (link.latency + nbytes / ranks / link.bandwidth)
 
 
 def pieces(knots: Any, nbytes: Any) -> Any:
-    """Straight pieces on logarithmic axes, one by one; beyond the ends as the docstring of measured_time describes."""
+    """Return the times of straight pieces on logarithmic axes, one size at a time.
+
+    Beyond the ends, they follow the docstring of measured_time.
+    """
     found = []
     for size in np.atleast_1d(nbytes):
         if size >= A100_KNOTS[-1]:
@@ -77,7 +81,7 @@ def test_the_constants_are_those_of_a_fresh_fit(ranks: int) -> None:
 @needs_reference
 @pytest.mark.parametrize("ranks", RANKS)
 def test_errors_are_at_most_2_per_cent(ranks: int) -> None:
-    """The pieces on the measured points and on every size; a link on every size."""
+    """The pieces are tested on the measured points and on every size, and a link on every size."""
     nbytes, seconds = measured(ranks)
     whole = between(nbytes, seconds)
     assert off(measured_time(ranks, nbytes), seconds).mean() <= 0.017
@@ -88,7 +92,10 @@ def test_errors_are_at_most_2_per_cent(ranks: int) -> None:
 @needs_reference
 @pytest.mark.parametrize("ranks", [pytest.param(each, marks=[] if each in (2, 8) else [pytest.mark.slow]) for each in RANKS])
 def test_errors_of_points_left_out(ranks: int) -> None:
-    """Either one size or one half of the sizes is left out. All sizes count equally (log), or by the range around them (even)."""
+    """Either one size or one half of the sizes is left out.
+
+    The mean error is taken in two ways: all sizes count equally (log), or each counts by the range around it (even).
+    """
     nbytes, seconds = measured(ranks)
     wide, places = np.gradient(nbytes), np.arange(nbytes.size)
 
@@ -115,7 +122,10 @@ def test_errors_of_points_left_out(ranks: int) -> None:
 @needs_reference
 @pytest.mark.parametrize("ranks", RANKS)
 def test_no_link_is_nearer_than_the_one_fitted(ranks: int) -> None:
-    """One of the lines with the least absolute errors goes through two points (or through one, with no latency): try all of them."""
+    """Of all lines with the least absolute errors, one goes through two points, or through one point with no latency.
+
+    So the test tries all such lines.
+    """
     nbytes, seconds = measured(ranks)
     for weights in (np.ones(nbytes.size), np.gradient(nbytes)):
         best = np.inf
@@ -133,7 +143,10 @@ def test_no_link_is_nearer_than_the_one_fitted(ranks: int) -> None:
 
 @needs_reference
 def test_one_link_for_all_ranks_is_off_by_5_per_cent() -> None:
-    """The joint fit of the reference, alpha 6.4 us and 216.5 GB/s: 5.4 % in the mean, 13.8 % at the 95th percentile."""
+    """The reference fits one link for all ranks: alpha is 6.4 us, and the bandwidth is 216.5 GB/s.
+
+    Its error is 5.4 % in the mean and 13.8 % at the 95th percentile.
+    """
     joint = Link(6.4e-6, 216.5e9)
     errors = [off(all_reduce_time("ring", ranks, EVERY, joint), between(*measured(ranks))) for ranks in RANKS]
     assert np.mean(errors) == pytest.approx(0.054, abs=0.001)
@@ -172,7 +185,7 @@ def test_a_fit_finds_the_link_behind_points_with_one_wild_among_them() -> None:
 
 
 def test_a_latency_is_never_negative() -> None:
-    """Times that rise faster than the size: the best line has a negative latency, the best line allowed has latency 0."""
+    """The times rise faster than the size, so the best line has a negative latency; the best line allowed has latency 0."""
     sizes = np.array([1.0, 2.0, 4.0, 8.0]) * 1e6
     link = fit_link(2, sizes, (sizes / 1e9) ** 1.5)
     slopes = np.linspace(1e-11, 1e-10, 20001)

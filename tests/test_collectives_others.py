@@ -1,4 +1,7 @@
-"""One-shot, tree, parameter server and two levels compared with numpy's mean and counted messages; times with counted steps."""
+"""Test one-shot, tree, parameter server and two levels.
+
+Results are compared with numpy's mean and with counted messages, times with counted steps.
+"""
 
 import math
 from collections.abc import Callable
@@ -36,7 +39,10 @@ each_simple = pytest.mark.parametrize("all_reduce", SIMPLE.values(), ids=list(SI
 
 
 def is_close(result: Any, values: Any, wire: WireFormat, average: bool) -> None:
-    """All rows have the same bits; their error is at most one rounding of a sum of magnitudes for each rank and one for the result."""
+    """Assert that all rows have the same bits, and that their error is small enough.
+
+    The error may be one rounding for each rank and one for the result, each of a sum of magnitudes.
+    """
     ranks = len(values)
     assert all(row.tobytes() == result.values[0].tobytes() for row in result.values)
     true = values.sum(axis=0, dtype=np.float64)
@@ -62,7 +68,7 @@ def test_it_is_the_mean_or_the_sum(
 def test_messages_encoded_together_are_those_one_by_one(
     all_reduce: Callable[..., Any], ranks: int, size: int, seed: int, wire: WireFormat, average: bool, kind: type, large: float
 ) -> None:
-    """The same bits, or the same refusal."""
+    """Both ways must give the same bits, or the same refusal."""
     values = gradients(ranks, size, seed, kind) * kind(large)
 
     def outcome_of_one() -> Any:
@@ -95,7 +101,7 @@ def test_fp32_is_numpys_mean(ranks: int) -> None:
 
 
 def test_one_shot_rounds_as_quantising_by_hand_does() -> None:
-    """Every rank's chunk is rounded once, the sum is exact float arithmetic, the finished chunk is rounded once."""
+    """Every rank's chunk is rounded once, the chunks are added in float arithmetic, and the finished chunk is rounded once."""
     values = gradients(4, 22)
     parts = []
     for chunk in range(4):
@@ -113,7 +119,7 @@ def test_a_server_rounds_as_quantising_by_hand_does() -> None:
 
 def test_a_tree_rounds_as_quantising_by_hand_does() -> None:
     first, second, third = gradients(3, 20)
-    pair = first + INT8.decode(INT8.encode(second))  # rank 1 sends to 0, then 2 to 0
+    pair = first + INT8.decode(INT8.encode(second))  # rank 1 sends to rank 0, then rank 2 sends to rank 0
     total = pair + INT8.decode(INT8.encode(third))
     assert (tree_all_reduce([first, second, third], INT8).values == INT8.decode(INT8.encode(total / np.float32(3)))).all()
 
@@ -141,7 +147,7 @@ def test_bytes_of_a_tree_and_of_a_server() -> None:
 @examples(60)
 @given(ranks=st.integers(1, 9), size=st.integers(0, 60), wire=st.sampled_from(FORMATS))
 def test_one_level_is_the_ring(ranks: int, size: int, wire: WireFormat) -> None:
-    """One group of all ranks sends what the ring sends; groups of one rank are the ring, bit for bit."""
+    """One group of all ranks must send what the ring sends; groups of one rank must equal the ring, bit for bit."""
     values = gradients(ranks, size)
     ring, one, alone = (
         run(values, wire, rng=rng())
@@ -156,17 +162,20 @@ def test_one_level_is_the_ring(ranks: int, size: int, wire: WireFormat) -> None:
 
 
 def test_bytes_of_two_levels_where_chunks_differ() -> None:
-    """9 numbers in FP32, two groups of 2: halves of 5 and 4 numbers, each cut in two between the groups.
+    """There are 9 numbers in FP32 and two groups of 2.
 
-    Rank 0 of a group sends half 0 inside (20), receives half 1 and owns it, so that between the groups it sends 2 + 2 of
-    its 4 numbers (16), and passes half 1 on inside (16): 52. Its neighbour sends half 1 (16), then 3 and 2 of half 0's 5
-    numbers (20), and half 0 (20): 56.
+    The halves have 5 and 4 numbers, and each half is cut in two between the groups. Rank 0 of a group sends half 0 inside its group
+    (20 bytes). It receives half 1 and owns it. Between the groups it sends 2 + 2 of its 4 numbers (16). It passes half 1 on inside (16).
+    Together, this is 52. Its neighbour sends half 1 (16), then 3 and 2 of half 0's 5 numbers (20), and half 0 (20). Together, this is 56.
     """
     assert two_level_all_reduce(gradients(4, 9), 2).bytes_sent.tolist() == [52, 56, 52, 56]
 
 
 def test_bytes_of_two_levels() -> None:
-    """Four groups of two ranks, 80 numbers: halves of 40 inside, parts of 10 between, whose four packets are forwarded."""
+    """There are four groups of two ranks, and 80 numbers.
+
+    Halves of 40 are sent inside a group and parts of 10 between groups. The four packets of a half are forwarded.
+    """
     sent = two_level_all_reduce(gradients(8, 80), 2, INT8)
     assert sent.payload_bytes.tolist() == [40 + 6 * 10 + 40] * 8
     assert sent.scale_bytes.tolist() == [4 + 6 * 4 + 4 * 4] * 8
@@ -187,7 +196,7 @@ def test_two_levels_round_less_often_than_one_ring() -> None:
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 8, 16])
 def test_the_time_of_a_ring_is_that_of_its_hops(ranks: int) -> None:
-    """The time is the sum over the steps: the longest message of each, and in the reduce-scatter also the additions."""
+    """The time is a sum over the steps: the longest message of each step, and in the reduce-scatter also the additions."""
     hops = ring_all_reduce(gradients(ranks, 24 * ranks)).hops
     adding = sum(int(hop.nbytes.max()) * 1e-10 for hop in hops if hop.phase == "reduce-scatter")
     steps = sum(LINK.latency + int(hop.nbytes.max()) / LINK.bandwidth for hop in hops)
@@ -197,7 +206,7 @@ def test_the_time_of_a_ring_is_that_of_its_hops(ranks: int) -> None:
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
 @pytest.mark.parametrize(("algorithm", "all_reduce"), SIMPLE.items(), ids=list(SIMPLE))
 def test_bytes_in_a_row_are_those_that_the_busiest_sends(algorithm: str, all_reduce: Any, ranks: int) -> None:
-    """The bandwidth factor, counted on arrays. A tree takes 2 log2(D) rounds of whole messages, half of them up."""
+    """The bandwidth factor is counted on arrays; a tree takes 2 log2(D) rounds of whole messages, half of them up."""
     values = gradients(ranks, 40)
     sent = all_reduce(values).bytes_sent / FP32.nbytes(40)
     counted = 2 * math.log2(ranks) if algorithm == "tree" else sent.max() * (2 if algorithm == "parameter-server" else 1)
@@ -231,7 +240,7 @@ def test_the_table_is_whole() -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @in_turn("ranks", [1, 2, 4, 64, 1024])
 def test_nothing_beats_the_lower_bounds(algorithm: str, ranks: int) -> None:
-    """Chan et al. 2007. A parameter server is one more device, so the bound of the latency does not apply to it."""
+    """The bounds are from Chan et al. 2007; that of the latency does not hold for a parameter server, which is one more device."""
     factors = all_reduce_factors(algorithm, ranks)
     assert factors.bandwidth >= 2 * (ranks - 1) / ranks - 1e-12
     assert factors.reduce >= (ranks - 1) / ranks - 1e-12
@@ -239,7 +248,7 @@ def test_nothing_beats_the_lower_bounds(algorithm: str, ranks: int) -> None:
 
 
 def test_bus_bandwidth_of_nccl_tests() -> None:
-    """t = S x 2(n-1) / (n B): the ring reaches the bandwidth of its links for any number of ranks."""
+    """For t = S x 2(n-1) / (n B), the ring reaches the bandwidth of its links with any number of ranks."""
     for ranks in (2, 8, 64):
         seconds = all_reduce_time("ring", ranks, 1e9, Link(0, 200e9))
         assert 1e9 / seconds * 2 * (ranks - 1) / ranks == pytest.approx(200e9)

@@ -1,4 +1,7 @@
-"""Every comparison keeps its bound and counts the points that it states; errors are recomputed here in another way."""
+"""Test that every comparison keeps its bound and counts the points that it states.
+
+The errors are recomputed here in another way.
+"""
 
 import json
 from dataclasses import FrozenInstanceError
@@ -63,7 +66,7 @@ def test_the_bound_is_kept(every_comparison: dict[str, Comparison], what: str) -
 
 @pytest.mark.slow
 def test_threads_are_within_three_per_cent() -> None:
-    """Other programs on the machine may spoil several tries, but not all: the later ones sleep for longer."""
+    """Other programs on the machine may spoil several tries, but not all, because the later tries sleep for longer."""
     found = comparisons.threads(tries=16)
     assert found.worst_error <= 0.03
     assert dict(found.bounds) == {"worst": 0.03}
@@ -89,7 +92,7 @@ def test_rows_of_the_page_have_both_errors_and_the_verdict(
         assert bound == ", ".join(f"{end} {percent(limit)}" for end, limit in each.bounds) + ": " * bool(each.bounds) + each.verdict
 
 
-# Another way
+# The errors, computed in another way
 
 
 def test_each_run_left_out_by_a_search_over_all_constants() -> None:
@@ -97,7 +100,7 @@ def test_each_run_left_out_by_a_search_over_all_constants() -> None:
     runs = large_runs.TABLE_1
     whole, half = (np.array([predict(run.model, run.plan, A100_80GB, efficiency=share).seconds for run in runs]) for share in (1.0, 0.5))
     grid = np.arange(0.7, 0.8, 1e-5)
-    seconds = (2 * whole - half)[:, None] + (half - whole)[:, None] / grid  # a part that the constant divides, and one that it does not
+    seconds = (2 * whole - half)[:, None] + (half - whole)[:, None] / grid  # the constant divides one part, but not the other
     measured = np.array([run.seconds for run in runs])
     off = np.log(seconds / measured[:, None]) ** 2
     found = []
@@ -110,7 +113,10 @@ def test_each_run_left_out_by_a_search_over_all_constants() -> None:
 
 
 def test_one_speed_for_all_by_hand() -> None:
-    """The printed TFLOP/s of the ten runs. Predicted time / measured time is measured TFLOP/s / predicted TFLOP/s."""
+    """The printed TFLOP/s of the ten runs are used.
+
+    Predicted time / measured time equals measured TFLOP/s / predicted TFLOP/s.
+    """
     printed = [137, 138, 142, 135, 138, 140, 148, 155, 163, 163]
     errors = [speed / ((sum(printed) - speed) / 9) - 1 for speed in printed]
     assert comparisons.one_speed() == pytest.approx(errors, rel=1e-12)

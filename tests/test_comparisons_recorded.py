@@ -1,4 +1,4 @@
-"""Errors on the tables of the vTrain project: the recorded errors equal newly computed ones.
+"""Test that the recorded errors on the tables of the vTrain project equal newly computed ones.
 
 `python -m pytest tests/test_comparisons_recorded.py -s -k written` prints them to paste into hybridlab/course/comparisons/recorded.py.
 """

@@ -1,6 +1,7 @@
-"""V-Half and V-Min: the paper's memory and bubble, and the order against a second planner, written from the rule in words.
+"""Test V-Half and V-Min: the paper's memory and bubble, and the order, compared with a second planner.
 
-The library copies microbatches once they repeat; the planner here lays every one, operation by operation.
+The library copies microbatches as soon as they repeat. The planner here was written from the rule in words, and places every microbatch
+operation by operation.
 """
 
 from itertools import accumulate, product
@@ -14,8 +15,8 @@ from hybridlab.schedules.controllable_memory import building_block
 EQUAL = Costs(forward=2, backward=4)  # forward, input gradient and weight gradient of a chunk take one unit each
 PERIOD = 6
 PARTS = {"v-half": 2, "v-min": 3}
-PEAK = {"v-half": lambda k: -(-(k + 2) // 2), "v-min": lambda k: (k + 4) // 3}  # closed_forms.md, from the paper
-BUBBLE = {"v-half": 1 / 2, "v-min": 2 / 3}  # the same, as a part of 1F1B's
+PEAK = {"v-half": lambda k: -(-(k + 2) // 2), "v-min": lambda k: (k + 4) // 3}  # in closed_forms.md, from the paper
+BUBBLE = {"v-half": 1 / 2, "v-min": 2 / 3}  # from the same file, as a share of 1F1B's bubble
 names = pytest.mark.parametrize("name", sorted(PARTS))
 
 
@@ -43,7 +44,7 @@ def test_few_microbatches_never_take_more_memory(name: str, devices: int) -> Non
 
 @in_turn("devices, microbatches", product((2, 3, 4, 6, 7, 16, 27), (1, 2, 5, 40)))
 def test_no_pass_of_v_min_ever_waits(devices: int, microbatches: int) -> None:
-    """The last microbatch comes in at 6(M-1), goes down and up twice without a wait, and leaves one weight gradient."""
+    """The last microbatch enters at 6(M-1), goes down and up twice without waiting, and leaves one weight gradient to do."""
     assert run("v-min", devices, microbatches).makespan == PERIOD * (microbatches - 1) + 4 * devices + 1
 
 
@@ -62,7 +63,7 @@ def test_all_devices_of_the_block_hold_their_two_activations_equally_long() -> N
 
 
 def test_the_order_of_a_small_v_half() -> None:
-    """While device 0 waits for the first microbatch it lets in two more; its fourth place is kept for chunk 1."""
+    """While device 0 waits for the first microbatch, it starts two more; its fourth place in memory is kept for chunk 1."""
     assert str(build("v-half", 2, 3)) == (
         "device 0: 0F0 0F1 0F2 3F0 3I0 3W0 3F1 0I0 3I1 0W0 3W1 0I1 0W1 3F2 3I2 3W2 0I2 0W2\n"
         "device 1: 1F0 2F0 1F1 2F1 2I0 1I0 2W0 1F2 2I1 1I1 1W0 2F2 2W1 1W1 2I2 1I2 2W2 1W2"
@@ -70,7 +71,7 @@ def test_the_order_of_a_small_v_half() -> None:
 
 
 def planned(devices: int, microbatches: int, part: int, ahead: bool, capacity: int, kept: bool = True) -> list[list[str]]:
-    """Return the order of every device, an operation at a time; ``kept``: whether places are kept for chunk 1."""
+    """Return the order of every device, planned one operation at a time; with ``kept``, places in memory are kept for chunk 1."""
     stages, last = 2 * devices, 2 * devices - 1
     down, up = [PERIOD // part - 1] * (devices - 1), [1] * (devices - 1)
     path = [("F", stage) for stage in range(stages)] + [("I", stage) for stage in reversed(range(stages))]

@@ -1,4 +1,4 @@
-"""Costs: one table of times, per device and per setting."""
+"""Test Costs: one table of times, per device and per setting."""
 
 import copy
 import pickle
@@ -126,7 +126,10 @@ def test_a_latency_has_settings_on_the_axes_before_its_last() -> None:
 
 @pytest.mark.parametrize("values", [[1, 5, 1], (0, 1), np.array([1.0, 1.0, 1.0]), [[1, 5, 1]]])
 def test_several_latencies_in_a_row_have_two_readings_and_are_refused_with_both(values: object) -> None:
-    """Three latencies once became three settings without notice, although the caller meant one latency for each link."""
+    """Three latencies were once read as three settings without notice.
+
+    The caller had meant one latency for each link.
+    """
     with refusal("ambiguous", "p2p_between=[1, 5, 1]", "p2p=[[1], [5], [1]]"):
         Costs(forward=1, backward=2, p2p=values)
     assert Costs(forward=1, backward=2, p2p_between=[1, 5, 1]).devices == 4
@@ -181,7 +184,7 @@ def test_what_is_made_from_equal_costs_is_equal(devices: int, data: st.DataObjec
     assert (later == simulate(schedule, one)) == np.array_equal(later.end, simulate(schedule, one).end)
 
 
-# What went
+# Names that were removed
 
 
 @pytest.mark.parametrize(

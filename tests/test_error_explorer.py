@@ -1,4 +1,7 @@
-"""The error explorer draws errors that agree with another run of the all-reduce and with a formula from papers."""
+"""Test that the error explorer draws the right errors.
+
+They are compared with another run of the all-reduce, and with a formula from papers.
+"""
 
 import json
 import re
@@ -22,7 +25,7 @@ SCRIPT, STYLE = str(ErrorExplorer._esm), str(ErrorExplorer._css)
 
 @cache
 def whole(most: int = 16) -> ErrorExplorer:
-    """What the lab measures, on up to ``most`` ranks; 64 ranks take seconds."""
+    """Return the explorer of the lab, measured on up to ``most`` ranks; 64 ranks take seconds."""
     return ErrorExplorer([ranks for ranks in source.RANKS if ranks <= most], distributions="normal", size=131_072)
 
 
@@ -32,7 +35,7 @@ def laplace() -> ErrorExplorer:
 
 
 def at(algorithm: str, distribution: str, wire: str, ranks: int) -> source.ErrorRow:
-    """The row of one all-reduce."""
+    """Return the row of one all-reduce."""
     explorer = laplace() if distribution == "Laplace" else whole(16 if ranks <= 16 else 64)
     (row,) = (each for each in explorer.rows if (each.algorithm, str(each.wire), each.ranks) == (algorithm, wire, ranks))
     return row
@@ -45,7 +48,7 @@ def small(**changes: Any) -> ErrorExplorer:
 
 # ---- what is measured ----
 
-# collectives.md: what an independent simulation of 131,072 normal numbers gave, and the law; INT8 unless named.
+# Errors from collectives.md: first the result of an independent simulation with 131,072 normal numbers, then the error by the law.
 REFERENCE = [
     ("ring", "INT8", 8, 4.03e-4, 4.00e-4),
     ("ring", "INT8", 64, 2.24e-3, 2.19e-3),
@@ -88,7 +91,7 @@ def test_a_wrong_law_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rounded(numbers: Any, block: int | None) -> Any:
-    """INT8 and back, written apart from the library."""
+    """Round to INT8 and back, written independently of the library."""
     parts = [numbers] if block is None else np.split(numbers, range(block, numbers.size, block))
     return np.concatenate([np.round(part * 127 / np.abs(part).max()) * np.abs(part).max() / 127 for part in parts])
 
@@ -135,7 +138,7 @@ def test_stochastic_rounding_doubles_the_error_and_one_shot_keeps_it_flat(most: 
 @pytest.mark.parametrize("ranks", [pytest.param(ranks, marks=[pytest.mark.slow] if ranks > 16 else []) for ranks in source.RANKS])
 @pytest.mark.parametrize("algorithm", source.ALGORITHMS)
 def test_bytes_are_counted_with_scales(algorithm: str, ranks: int) -> None:
-    chunk = 131_072 // ranks  # all ranks divide it
+    chunk = 131_072 // ranks  # all numbers of ranks divide it
     scales = {"FP16": 0, "BF16": 0, "INT8": 4, "INT8, block 256": 4 * (chunk // 256), "INT8, stochastic": 4}
     for name, extra in scales.items():
         row = at(algorithm, "normal", name, ranks)
@@ -153,7 +156,7 @@ def test_fp32_can_be_drawn_as_well() -> None:
 
 
 def test_the_data_are_plain_json_and_small() -> None:
-    explorer = ErrorExplorer((2, 3, 4, 5, 6, 7), size=256)  # as many rows as the lab shows
+    explorer = ErrorExplorer((2, 3, 4, 5, 6, 7), size=256)  # this is as many rows as the lab shows
     text = json.dumps(explorer.measured, allow_nan=False)
     assert json.loads(text) == explorer.measured
     assert len(explorer.rows) == 2 * 2 * 5 * 6
@@ -196,7 +199,7 @@ def test_what_is_shown_can_be_set_and_observed() -> None:
     assert explorer.formats == ["FP16", "INT8"], "in the order of the picture"
     seen: list[Any] = []
     explorer.observe(lambda change: seen.append((change["name"], change["new"])), list(ErrorExplorer.SETTING))
-    explorer.set_state({"ranks": 8, "formats": []})  # as a message from the page does
+    explorer.set_state({"ranks": 8, "formats": []})  # a message from the page sets it in this way
     explorer.formats = (BF16, "INT8")
     assert seen == [("ranks", 8), ("formats", []), ("formats", ["BF16", "INT8"])]
     assert "shows BF16, INT8; both, Laplace, 8 ranks" in repr(explorer)

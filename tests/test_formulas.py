@@ -1,4 +1,4 @@
-"""Closed forms compared with the clock, for many sizes and costs; and what they do outside their range."""
+"""Compare closed forms with simulated timelines for many sizes and costs; test what they do outside their range."""
 
 from itertools import product
 from typing import Any
@@ -16,7 +16,7 @@ devices = st.integers(1, 9)
 microbatches = st.integers(1, 24)
 groups = st.integers(1, 5)
 times = st.one_of(st.sampled_from([0.0, 1.0, 2.0]), st.integers(0, 400).map(lambda number: number / 8))
-parts = st.integers(0, 60).map(lambda number: number / 4)  # forward, input gradient, weight gradient: any may be the longest
+parts = st.integers(0, 60).map(lambda number: number / 4)  # forward, input gradient and weight gradient; any of them may be the longest
 
 
 def run(name: str, sizes: tuple[int, ...], forward: float, backward: float, share: float = 0.5, p2p: float = 0.0) -> Timeline:
@@ -26,7 +26,7 @@ def run(name: str, sizes: tuple[int, ...], forward: float, backward: float, shar
 def split(
     name: str, sizes: tuple[int, ...], forward: float, input_gradient: float, weight_gradient: float
 ) -> tuple[Timeline, tuple[float, float, float]]:
-    """Return the timeline, and the times as a closed form takes them."""
+    """Return the timeline, and its times in the form that a closed form takes."""
     backward = input_gradient + weight_gradient
     timeline = run(name, sizes, forward, backward, weight_gradient / backward if backward else 0)
     return timeline, (forward, backward, weight_gradient)
@@ -63,7 +63,7 @@ def test_1f1b_with_latency(devices: int, groups: int, forward: float, backward: 
 @many
 @given(devices, groups, st.integers(2, 5), times, times, st.sampled_from([0.0, 0.1, 0.5, 0.99]))
 def test_interleaved(devices: int, groups: int, chunks: int, forward: float, backward: float, part: float) -> None:
-    """The latency is at most the shorter of a chunk's forward and backward."""
+    """The closed form holds if the latency is at most the shorter of a chunk's forward and backward."""
     p2p = part * min(forward, backward) / chunks
     sizes = devices, groups * devices, chunks
     timeline = run("interleaved", sizes, forward, backward, p2p=p2p)
@@ -81,7 +81,7 @@ def test_hanayo(devices: int, groups: int, chunks: int, forward: float) -> None:
 @many
 @given(devices, microbatches, times, times, st.sampled_from([0.0, 0.1, 0.5, 1.0]))
 def test_eager_1f1b(devices: int, microbatches: int, forward: float, backward: float, part: float) -> None:
-    """The latency is at most half of a forward and a backward."""
+    """The closed form holds if the latency is at most half of the sum of a forward and a backward."""
     p2p = part * (forward + backward) / 2
     timeline = run("eager-1f1b", (devices, microbatches), forward, backward, p2p=p2p)
     assert timeline.makespan == equal(formulas.eager_one_f_one_b_makespan(devices, microbatches, forward, backward, p2p))
@@ -98,7 +98,7 @@ def test_looped_bfs(devices: int, microbatches: int, chunks: int, forward: float
 @many
 @given(devices, groups, st.integers(2, 5), times, times)
 def test_the_bubble_of_looped_bfs_is_that_of_interleaved(devices: int, groups: int, chunks: int, forward: float, backward: float) -> None:
-    """Lamy-Poirier, arXiv 2211.05953; both divide 1F1B's by the chunks."""
+    """By Lamy-Poirier (arXiv 2211.05953), both bubbles are 1F1B's bubble divided by the number of chunks."""
     sizes = devices, groups * devices, chunks
     looped, interleaved = (run(name, sizes, forward, backward).makespan for name in ("looped-bfs", "interleaved"))
     assert looped == equal(interleaved)
@@ -142,7 +142,7 @@ def test_zb_v(devices: int, more: int, forward: float, input_gradient: float, we
     ("name", "chunks", "published"),
     [
         ("zb-h1", (), lambda f, i, w: f + i - w),  # Qi et al., arXiv 2401.10241, Table 2
-        ("zb-h2", (), lambda f, i, w: f + f + i - 2 * w),  # the same for one device; the last starts K-1 forwards late
+        ("zb-h2", (), lambda f, i, w: f + f + i - 2 * w),  # the same for one device; the last device starts K-1 forwards late
         ("interleaved-zb", (2,), lambda f, i, w: (f + i - w) / 2),
         ("zb-v", (), lambda f, i, w: f / 2),  # sec. 6: no device idles, but the last starts K-1 forwards of a chunk late
     ],
@@ -156,7 +156,10 @@ def test_the_bubbles_of_the_papers_where_all_parts_take_the_same(name: str, chun
 @many
 @given(devices, microbatches, times)
 def test_zb_h2_and_zb_v_keep_every_device_busy_where_all_parts_take_the_same(devices: int, microbatches: int, time: float) -> None:
-    """Qi et al., arXiv 2401.10241, Table 2 and sec. 6: a span without a bubble."""
+    """If all parts take the same time, each device has no bubble between its first and its last operation.
+
+    The source is Qi et al., arXiv 2401.10241, Table 2 and sec. 6.
+    """
     for name in ("zb-h2", "zb-v"):
         timeline, _ = split(name, (devices, 2 * devices - 2 + microbatches), time, time, time)
         assert timeline.device_span == equal(timeline.busy[0])
@@ -232,7 +235,7 @@ def test_chimeras_makespan(half: int, groups: int, forward: float, backward: flo
 
 @in_turn("devices, ratio, groups", product([2, 4, 6, 8, 32], (1, 2), (1, 2, 5)))
 def test_chimera_has_the_published_bubble_ratio(devices: int, ratio: int, groups: int) -> None:
-    """Li and Hoefler, arXiv 2107.06925: (K-2)/(2M + K-2) for B = F, (K-2)/(3M/2 + K-2) for B = 2F."""
+    """By Li and Hoefler (arXiv 2107.06925), it is (K-2)/(2M + K-2) for B = F, and (K-2)/(3M/2 + K-2) for B = 2F."""
     published = (devices - 2) / ({1: 2, 2: 1.5}[ratio] * groups * devices + devices - 2)
     assert run("chimera", (devices, groups * devices), 1, ratio).bubble_ratio == equal(published)
 
@@ -240,7 +243,7 @@ def test_chimera_has_the_published_bubble_ratio(devices: int, ratio: int, groups
 @many
 @given(halves, groups, times, times)
 def test_groups_of_chimera_that_share_no_slot_wait_for_each_other(half: int, groups: int, forward: float, backward: float) -> None:
-    """Every group has the order of the first one and starts 2K slots after the group before it; here a slot counts as two."""
+    """Every group has the order of the first one, and starts 2K slots after the previous group; here a slot counts as two."""
     family, devices = REGISTRY["chimera"], 2 * half
     one = family.rule(devices, devices, 1)
     slots = np.concatenate([np.where(one < 0, -1, one + 4 * devices * group) for group in range(groups)], axis=2)
@@ -253,7 +256,7 @@ def test_groups_of_chimera_that_share_no_slot_wait_for_each_other(half: int, gro
 @many
 @given(st.sampled_from(["dualpipe", "dualpipe-v"]), halves, st.integers(0, 5), times, st.floats(0, 1), st.floats(0, 1))
 def test_dualpipes_bubble(name: str, half: int, more: int, forward: float, weight: float, overlap: float) -> None:
-    """DeepSeek-AI, arXiv 2412.19437, Table 2: (P/2 - 1)(FB + B - 3W), for a forward as long as the input gradient."""
+    """By DeepSeek-AI (arXiv 2412.19437, Table 2), it is (P/2 - 1)(FB + B - 3W) if a forward is as long as the input gradient."""
     devices, microbatches = (2 * half, 4 * half + 2 * more) if name == "dualpipe" else (half, 2 * half + more)
     schedule = build(name, devices, microbatches)
     backward, share = forward * (1 + weight), weight / (1 + weight)
@@ -265,7 +268,7 @@ def test_dualpipes_bubble(name: str, half: int, more: int, forward: float, weigh
 
 
 def test_what_1f1b_gains_is_memory_not_time() -> None:
-    """Narayanan et al., arXiv 2104.04473, sec. 2.2.1: the same bubble, at most D activations in place of M."""
+    """By Narayanan et al. (arXiv 2104.04473, sec. 2.2.1), it has GPipe's bubble, but holds at most D activations instead of M."""
     gpipe, one_f_one_b = (run(name, (4, 64), 1, 2) for name in ("gpipe", "1f1b"))
     assert gpipe.makespan == one_f_one_b.makespan
     assert gpipe.peak_activations.tolist() == [64, 64, 64, 64]
@@ -273,7 +276,7 @@ def test_what_1f1b_gains_is_memory_not_time() -> None:
 
 
 def test_a_range_is_not_missed_by_a_rounding() -> None:
-    """0.3 - 0.1 is less than 0.2, and 3 x 0.2 more than 0.6, by one place of a float."""
+    """In floats, 0.3 - 0.1 is a little less than 0.2, and 3 x 0.2 is a little more than 0.6."""
     assert formulas.zb_v_makespan(4, 8, 0.2, 0.3, 0.1) == equal(8 * 0.5 + 3 * 0.1)
     assert formulas.dualpipe_bubble(8, 0.3, 0.3, 0.2) == 0
 
@@ -346,5 +349,5 @@ def test_peak_activations_of_no_schedule_or_of_too_few_chunks_are_refused(schedu
     ],
 )
 def test_the_ranges_are_needed(name: str, sizes: tuple[int, ...], costs: tuple[float, ...], formula: Any) -> None:
-    """Outside them the formula's value is not the makespan."""
+    """Outside its range, a formula's value is not the makespan."""
     assert abs(run(name, sizes, *costs).makespan - formula()) > 0.1

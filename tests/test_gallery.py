@@ -1,4 +1,4 @@
-"""The gallery: every registered schedule is on the page, in its group and at a stable address."""
+"""Test that every registered schedule is on the gallery's page, in its group and at a stable address."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from hybridlab.schedules.one_f_one_b import one_f_one_b
 
 @pytest.fixture
 def fresh(families: dict[str, Family]) -> Callable[[Family], None]:
-    """A way to put a schedule into the registry for one test."""
+    """Give a function that puts a schedule into the registry for one test."""
     return lambda family: families.update({family.name: family})
 
 
@@ -92,13 +92,13 @@ def test_a_schedule_registered_later_is_on_the_page(fresh: Callable[[Family], No
     fresh(Family("new_one v2", "New *one*", one_f_one_b, "device d waits D-1-d turns <for> [nothing], in-place", "A paper"))
     filled = page()
     place = len(groups()["One chunk a device"]) - 1
-    assert rows(filled)[place][:1] == ["New *one*"]  # it is the last row of its group
+    assert rows(filled)[place][:1] == ["New *one*"]  # the schedule is the last row of its group
     assert table(filled).links[place] == "#schedule-new-one-v2"
     part = sections(filled)["schedule-new-one-v2"]
     assert part.startswith(
         "### New \\*one\\*\n\nDevice *d* waits *D*\N{MINUS SIGN}1\N{MINUS SIGN}*d* turns \\<for\\> \\[nothing\\], in-place.\n"
     )
-    assert "- **Makespan:** 33 by the clock, 33 by the closed form" in part  # it has the rule of 1F1B
+    assert "- **Makespan:** 33 by the clock, 33 by the closed form" in part  # the schedule has the rule of 1F1B
     assert part.count("A paper.") == 1
 
 
@@ -106,7 +106,7 @@ def test_a_schedule_registered_later_is_on_the_page(fresh: Callable[[Family], No
 def test_a_schedule_made_by_register_is_on_the_page_too() -> None:
     register("mine", title="Mine", summary="as 1F1B", source="nowhere")(lambda *size: one_f_one_b(*size))
     part = sections(page())["schedule-mine"]
-    assert "- **Makespan:** 33.\n" in part  # no closed form has its name
+    assert "- **Makespan:** 33.\n" in part  # no closed form has the name of this schedule
     assert "- **Bubble ratio:** 0.273.\n" in part
     assert "{cite}" not in part
 
@@ -133,7 +133,7 @@ def test_a_schedule_that_refuses_the_common_size_is_shown_at_the_nearest_and_say
     assert row[0] == "Odd|with 3 devices, 8 microbatches"
     assert row[2] == "30"
     assert "does not run at the common size" in filled
-    assert "(#schedule-odd)" not in filled[: filled.index("<table>")]  # it is not compared with the others
+    assert "(#schedule-odd)" not in filled[: filled.index("<table>")]  # the schedule is not compared with the others
     assert not [line for line in table(filled).bold if line.startswith("Odd")]
 
 

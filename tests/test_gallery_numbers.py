@@ -1,4 +1,4 @@
-"""The numbers of the gallery: those of the clock, of the solver and of the closed forms."""
+"""Test that the numbers of the gallery equal those of the simulator, of the solver and of the closed forms."""
 
 import re
 from contextlib import suppress
@@ -15,7 +15,10 @@ from hybridlab import REGISTRY, HybridLabError, UnsupportedSize, build, formulas
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REGISTRY)
 def test_the_solver_finds_the_optima_that_these_tests_are_given(name: str) -> None:
-    """For a schedule that is not in ``OPTIMA``, the solver may find an optimum between the bound and the schedule's makespan."""
+    """``OPTIMA`` holds the optima that the solver finds.
+
+    If a schedule is not in it, the solver may find an optimum between the bound and the schedule's makespan.
+    """
     schedule, solved = made(name), ENTRIES._gap(made(name))
     if name in OPTIMA or known(schedule).optimum is not None:
         assert solved == known(schedule)
@@ -53,7 +56,7 @@ def test_schedules_that_support_the_common_size_are_shown_at_it() -> None:
 
 
 def least_of(name: str) -> str:
-    """The least possible makespan and how much longer the schedule takes, as the table shows them."""
+    """Return the least possible makespan and how much longer the schedule takes, as the table shows them."""
     found = known(made(name))
     best = found.bound if found.optimum is None else found.optimum
     far = f"+{found.makespan / best - 1:.1%}" if found.makespan > best * (1 + 1e-9) else "reached"
@@ -62,7 +65,7 @@ def least_of(name: str) -> str:
 
 
 def wrong_rows(filled: str) -> list[str]:
-    """The titles of the rows that differ from the simulation or the order of their schedule."""
+    """Return the titles of all rows that differ from the simulated timeline or from the order of the schedule."""
     wrong = []
     for name, row in zip(names(), rows(filled), strict=True):
         schedule = made(name)
@@ -101,7 +104,7 @@ def test_a_wrong_row_would_be_noticed(right: str, wrong: str) -> None:
 
 
 def columns() -> dict[str, dict[str, float]]:
-    """The columns that compare schedules: by column, the number of each schedule that runs at the common size."""
+    """Return the columns that compare schedules; each column has one number for each schedule that runs at the common size."""
     common = [name for name in REGISTRY if REGISTRY[name].refusal(4, 8, REGISTRY[name].fewest_chunks) is None]
     timelines = {name: simulate(build(name, 4, 8), COSTS) for name in common}
     return {
@@ -172,7 +175,10 @@ CLOSED_FORMS = {
 
 
 def closed_form(name: str) -> float | None:
-    """The makespan by the closed form that is named after a schedule's rule, or None if it does not exist for the size of the page."""
+    """Return the makespan by the closed form named after a schedule's rule.
+
+    It is None if there is no such closed form for the size of the page.
+    """
     formula = getattr(formulas, f"{REGISTRY[name].rule.__name__}_makespan", None)
     if formula is None:
         return None
@@ -192,20 +198,20 @@ def test_a_closed_form_stands_beside_the_clock_and_agrees(name: str) -> None:
 
 
 def test_every_closed_form_of_a_makespan_is_named_after_a_rule() -> None:
-    """A closed form with another name would be missing from the gallery, and nobody would notice."""
+    """If a closed form had another name, it would be missing from the gallery, and nobody would notice."""
     rules = {family.rule.__name__ for family in REGISTRY.values()}
     named = {name.removesuffix("_makespan") for name in formulas.__all__ if name.endswith("_makespan")}
     assert named <= rules
 
 
-PEAKS = {  # activations at most, from papers, worked out by hand for K = 4 and M = 8
+PEAKS = {  # the most activations by formulas from papers, worked out by hand for K = 4 and M = 8
     "gpipe": 8, "1f1b": 4, "eager-1f1b": 7, "interleaved": 5.5, "looped-bfs": 8, "zb-h1": 4, "zb-h2": 7, "interleaved-zb": 4, "zb-v": 4,
     "v-half": 3, "v-min": 2, "chimera": 4, "dualpipe-v": 4.5, "dualpipe": 5,
 }  # fmt: skip
 
 
 def most_by_the_closed_form(name: str) -> float | None:
-    """The largest peak of activations over the devices that have a closed form, or None if no device has one."""
+    """Return the largest peak of activations over the devices that have a closed form, or None if no device has one."""
     schedule, known = made(name), []
     for device in range(schedule.devices):
         with suppress(HybridLabError):
@@ -241,11 +247,11 @@ def test_all_figures_share_one_time_axis_and_one_scale_of_activations() -> None:
 @pytest.mark.parametrize("name", REGISTRY)
 def test_a_thumbnail_fills_the_time_that_a_device_is_busy(name: str) -> None:
     timeline = simulate(made(name), COSTS)
-    parts = 2 * timeline.schedule.chunks  # of a unit of time: every operation takes a whole number of them
+    parts = 2 * timeline.schedule.chunks  # parts of a unit of time, such that every operation takes a whole number of them
     row = next(row for row in page().split("<tr>") if f'"#{anchor(name)}"' in row)
     idle, *drawn = re.findall(r'd="([^"]+)"', row)
     bars = np.array([each for path in drawn for each in re.findall(r"M(\S+) (\S+)h(\S+?)v(\S+?)h", path)], dtype=float)
-    filled = np.zeros((timeline.schedule.devices, 2, round(parts * timeline.makespan)))  # device, half of its row, part of a unit
+    filled = np.zeros((timeline.schedule.devices, 2, round(parts * timeline.makespan)))  # axes: device, half of its row, part of a unit
     for left, top, wide, high in bars:
         device, half = divmod(round(top / 0.4, 9), 2.5)
         halves = slice(int(half), int(half) + round(high / 0.4))

@@ -1,6 +1,6 @@
-"""Hanayo's order against a second planner, written from the rule in words, slot by slot and group by group.
+"""Compare Hanayo's order with that of a second planner, which was written from the rule in words.
 
-The library copies a group when it repeats the group before it; this planner places every group.
+The library copies a group when it repeats the previous group. The planner here places every group, slot by slot.
 """
 
 from itertools import product
@@ -12,7 +12,7 @@ from hybridlab import build
 
 
 def planned(devices: int, microbatches: int, chunks: int) -> list[list[str]]:
-    """Return the order of every device: sets of taken slots, one operation at a time."""
+    """Return the order of every device, planned one operation at a time with sets of taken slots."""
     stages = chunks * devices
     device_of = [s % devices if (s // devices) % 2 == 0 else devices - 1 - s % devices for s in range(stages)]
     taken: list[set[int]] = [set() for _ in range(devices)]

@@ -1,4 +1,4 @@
-"""Profiles of GPUs compared with the figures of the reference, unit by unit, and the roofline with both of its limits."""
+"""Compare profiles of GPUs with the figures of the reference, unit by unit, and test the roofline with both of its limits."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from hybridlab.hardware import A100_40GB, A100_80GB, B200, GPUS, H100, H200, V10
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "hardware.json"
 needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference/hardware.json beside the repository")
-RULES = {  # a name of the reference: a field, and how many SI units its unit is
+RULES = {  # a name in the reference: the field, and how many SI units are one unit of the reference
     "fp16_tensor_tflops": ("matmul_flops", 1e12),
     "bf16_tensor_tflops": ("matmul_flops", 1e12),
     "fp32_tflops": ("fp32_flops", 1e12),
@@ -26,7 +26,7 @@ RULES = {  # a name of the reference: a field, and how many SI units its unit is
     "nvlink_per_direction_gbps": ("nvlink", 1e9),
     "nccl_link_model_gbps": ("nccl_nvlink", 1e9),
 }
-BESIDE = {"source", "nccl_all_reduce_busbw_8gpu_1gib_gbps"}  # the second: tests/test_collectives_fit.py
+BESIDE = {"source", "nccl_all_reduce_busbw_8gpu_1gib_gbps"}  # tests/test_collectives_fit.py tests the second one
 
 
 @needs_reference
@@ -59,7 +59,10 @@ def test_what_the_reference_has_from_memory_says_that_it_is_not_confirmed() -> N
 
 
 def test_the_nodes_of_each_generation() -> None:
-    """Ports of a node x their rate: four EDR in a DGX-1, eight HDR in a DGX A100, eight NDR from the H100 on."""
+    """The rate of a node is its number of ports x the rate of a port.
+
+    There are four EDR ports in a DGX-1, eight HDR in a DGX A100, and eight NDR from the H100 on.
+    """
     assert [each.node_network for each in GPUS.values()] == [50e9, 200e9, 200e9, 400e9, 400e9, 400e9]
     assert [each.nvlink_total for each in GPUS.values()] == [300e9, 600e9, 600e9, 900e9, 900e9, 1800e9]
     assert list(GPUS.values()) == [V100, A100_40GB, A100_80GB, H100, H200, B200]
@@ -70,7 +73,10 @@ def test_bits_and_directions() -> None:
 
 
 def test_both_readings_of_the_report_that_are_wrong() -> None:
-    """No A100 has 16 GB or 500 GB/s, one way or both ways; 200 GB/s is the rate of a node, not of a port; 312 TFLOP/s is right."""
+    """No A100 has 16 GB, and none has 500 GB/s, one way or both ways.
+
+    200 GB/s is the rate of a node and not of a port. 312 TFLOP/s is right.
+    """
     assert not {each.memory for each in GPUS.values() if "A100" in each.name} & {16e9}
     assert 500e9 not in (A100_80GB.nvlink, A100_80GB.nvlink_total)
     assert (A100_80GB.network, A100_80GB.node_network, A100_80GB.matmul_flops) == (25e9, 200e9, 312e12)

@@ -1,4 +1,4 @@
-"""The house: imports point down only, files stay short, labs and book use public names only."""
+"""Test the structure of the code: imports point down only, files stay short, labs and book use public names only."""
 
 import ast
 import re
@@ -67,7 +67,7 @@ MODULES = {module_of(path) for path in SOURCES}
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Every (module, name) that a file imports, wherever in it; the name is empty for a plain import."""
+    """Return every (module, name) that a file imports anywhere; the name is empty for a plain import."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)
@@ -78,13 +78,13 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 @cache
 def modules_imported(path: Path) -> set[str]:
-    """The modules a file imports; `from package import module` counts as the module."""
+    """Return the modules that a file imports; in `from package import module`, the module counts."""
     pairs = imported(ast.parse(path.read_text(encoding="utf-8")))
     return {f"{module}.{name}" if f"{module}.{name}" in MODULES else module for module, name in pairs}
 
 
 def room(module: str) -> str:
-    """The part of the library a module belongs to: `schedules` for hybridlab.schedules.gpipe."""
+    """Return the part of the library that a module belongs to: `schedules` for hybridlab.schedules.gpipe."""
     return module.removeprefix("hybridlab").lstrip(".").split(".")[0]
 
 
@@ -92,7 +92,7 @@ def room(module: str) -> str:
 def test_imports_point_down(path: Path) -> None:
     here = room(module_of(path))
     if not here:
-        return  # hybridlab/__init__.py stands on top of the house
+        return  # hybridlab/__init__.py is above all other parts
     for module in modules_imported(path):
         if module.split(".")[0] == "hybridlab":
             assert room(module), f"{path.name} imports the whole house"
@@ -108,7 +108,7 @@ def test_each_floor_needs_only_what_is_allowed_there(path: Path) -> None:
 
 def test_no_module_imports_itself_by_a_detour() -> None:
     graph = {module_of(path): modules_imported(path) & MODULES for path in SOURCES}
-    TopologicalSorter(graph).prepare()  # raises CycleError, which names the detour
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules of a cycle
 
 
 def test_closed_forms_share_nothing_with_the_simulation_they_judge() -> None:
@@ -146,7 +146,7 @@ REFUSALS = {"HybridLabError", "InvalidSchedule", "Deadlock", "UnsupportedSize", 
 
 @each_source
 def test_every_refusal_has_a_code(path: Path) -> None:
-    """The second argument of an error, or ``code``; a literal is lower-case words with hyphens."""
+    """The code is the second argument of an error, or ``code``; if it is a literal, it has lower-case words with hyphens."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in REFUSALS:
             named = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
@@ -157,7 +157,10 @@ def test_every_refusal_has_a_code(path: Path) -> None:
 
 
 def test_no_two_functions_or_classes_of_modules_share_a_name() -> None:
-    """A search for a name then finds one definition. Names that Python itself calls, such as ``__getattr__``, do not count."""
+    """A search for a name then finds only one definition.
+
+    Names that Python itself calls, such as ``__getattr__``, do not count.
+    """
     where: dict[str, list[str]] = {}
     for path in SOURCES:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -167,7 +170,7 @@ def test_no_two_functions_or_classes_of_modules_share_a_name() -> None:
 
 
 def loaded_by(statement: str) -> set[str]:
-    """Top-level names of the modules that ``statement`` loads in a fresh interpreter."""
+    """Return the top-level names of all modules that ``statement`` loads in a new interpreter."""
     program = f"import sys; {statement}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     run = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
     return set(run.stdout.split())
@@ -185,7 +188,7 @@ def test_simulating_loads_nothing_more() -> None:
 
 
 def code_of(path: Path) -> Iterator[ast.Module]:
-    """The code that a lab, a page of the book or an extension of it runs."""
+    """Return the code that a lab, a page of the book or an extension of the book runs."""
     if path.suffix == ".py":
         yield ast.parse(path.read_text(encoding="utf-8"))
         return
@@ -194,7 +197,7 @@ def code_of(path: Path) -> Iterator[ast.Module]:
     else:
         blocks = path.read_text(encoding="utf-8").split("```{code-cell}")[1:]
         cells = [block.split("```")[0].split("\n", 1)[1] for block in blocks]
-        cells = [cell.split("\n---\n")[-1] for cell in cells]  # options of a cell stand above it, between lines of dashes
+        cells = [cell.split("\n---\n")[-1] for cell in cells]  # the options of a cell are above its code, between lines of dashes
     for cell in cells:
         yield ast.parse(TransformerManager().transform_cell(cell))
 

@@ -1,4 +1,7 @@
-"""A schedule and a search have a length, items and an iterator, as their orders and their plans do; numpy takes each as one object."""
+"""Test that a schedule and a search have a length, items and an iterator; numpy takes each as one object.
+
+The items of a schedule are its orders, and those of a search are its plans.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A measured timeline may begin before 0 or long after 0: the quantities that are read from it are the same."""
+"""Test that a measured timeline may begin before 0 or long after 0 without changing the quantities read from it."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ LATER = (-(2.0**30), -5.25, 7.5, 2.0**30)  # sums with eighths are exact
 
 
 def later(timeline: Timeline, by: float) -> Timeline:
-    """The same run, with all times measured from another zero."""
+    """Return the same run, with all times measured from another zero."""
     spans = timeline.spans
     moved = None if spans is None else replace(spans, start=spans.start + by, end=spans.end + by)
     return replace(timeline, start=timeline.start + by, end=timeline.end + by, spans=moved)
@@ -36,7 +36,7 @@ def is_the_same_run(run: Timeline, by: float) -> None:
 @examples(80)
 @given(size=sizes(), data=st.data(), by=st.sampled_from(LATER))
 def test_a_run_is_the_same_whenever_it_begins(size: Size, data: st.DataObject, by: float) -> None:
-    assume(not size.chunks & (size.chunks - 1))  # a third is no binary fraction
+    assume(not size.chunks & (size.chunks - 1))  # a third is not exact in binary
     is_the_same_run(simulate(size.build(), data.draw(settings_of(size.devices, exact=True)).costs()), by)
 
 
@@ -48,7 +48,10 @@ def test_so_is_a_step_with_messages_rings_and_optimisers(size: Size, overlap: bo
 
 
 def test_what_starts_with_the_first_operation_has_waited_for_none() -> None:
-    """By hand: 0F0 takes no time, so 1F0 starts at the same time. 1F1 starts when 0F1 ends, and 0B0 one latency after the end of 1B0."""
+    """Worked out by hand: 0F0 takes no time, so 1F0 starts at the same time as 0F0.
+
+    1F1 starts when 0F1 ends, and 0B0 starts one latency after the end of 1B0.
+    """
     schedule = Schedule.parse("0F0 0F1 0B0 0B1\n1F0 1F1 1B0 1B1")
     for noon in (0, 12, -12):
         start = noon + np.array([0, 0, 6, 8, 0, 2, 3, 5])
@@ -64,7 +67,7 @@ def test_a_device_that_starts_before_0_has_waited_for_its_input() -> None:
 
 @pytest.mark.parametrize("by", LATER)
 def test_a_figure_begins_at_the_first_start(by: float) -> None:
-    """Drawings and descriptions are the same, to the last bar."""
+    """Drawings and descriptions must be the same, to the last bar."""
     costs = Costs(forward=1, backward=2, p2p=0.25)
     for run in (simulate(build("zb-h1", 3, 5), costs), hybrid_step(build("dualpipe", 2, 4), costs, 2, ring_step=0.5, optimiser=1).timeline):
         one, other = (plot.timeline(each) for each in (run, later(run, by)))

@@ -1,4 +1,4 @@
-"""Rows of a sweep become lines: which lines there are, their names, and the choices that are left."""
+"""Test how the rows of a sweep become lines: which lines there are, their names, and which choices are left."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def grid(**columns: list[Any]) -> Any:
     [
         ({"devices": [1, 2, 4], "microbatches": [2, 4, 8]}, "devices", []),
         ({"devices": [1, 1, 2, 2], "p2p": [0, 4, 0, 4]}, "devices", ["p2p"]),
-        ({"a": [1, 1, 2, 2], "b": [5, 5, 7, 7], "c": [0, 1, 0, 1]}, "c", ["a"]),  # a and b follow from each other: the first one stays
+        ({"a": [1, 1, 2, 2], "b": [5, 5, 7, 7], "c": [0, 1, 0, 1]}, "c", ["a"]),  # a determines b and vice versa; only a stays
         ({"fine": [1, 2, 3, 4], "x": [1, 2, 1, 2], "coarse": [0, 0, 1, 1]}, "x", ["coarse"]),  # fewer values make the better control
         ({"x": [1, 2, 1, 2], "c": [0, 0, 1, 1], "d": [3, 3, 3, 3]}, "x", ["c"]),
         ({"x": [1, 2], "times": [[1, 2], [2, 3]]}, "x", []),
@@ -107,7 +107,7 @@ def test_what_cannot_be_a_line_is_refused(x: str, quantities: list[str], lines: 
 
 
 def test_the_value_that_is_no_number_is_the_first_of_its_column() -> None:
-    """In the order of the rows, so that the sentence is the same in every run."""
+    """The first in the order of the rows is named, so the sentence is the same in every run."""
     names = ["zb-h1", *sorted(set(REGISTRY) - {"zb-h1"})]
     with refusal("not-a-number", "it holds 'zb-h1'"):
         lines_of(grid(schedule=names), "schedule", ["makespan"])

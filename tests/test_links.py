@@ -1,4 +1,4 @@
-"""A latency for each link: messages take the times of p2p_between, in every part of the library."""
+"""Test a latency for each link: in every part of the library, messages take the times of p2p_between."""
 
 from fractions import Fraction
 from typing import Any
@@ -18,11 +18,14 @@ from hybridlab.engines import run_threads
 
 NEIGHBOURS = [
     name for name in REGISTRY if name not in ("interleaved", "looped-bfs", "interleaved-zb")
-]  # in these no message goes from the last device to the first
+]  # in these schedules, no message goes from the last device to the first
 
 
 def test_by_hand() -> None:
-    """One microbatch on three devices takes 3 x (1 + 2), and its messages take 2 x (1 + 5): each link is used twice."""
+    """One microbatch on three devices takes 3 x (1 + 2).
+
+    Its messages take 2 x (1 + 5), because each link is used twice.
+    """
     costs = Costs(forward=1, backward=2, p2p_between=[1, 5])
     run = simulate(build("1f1b", 3, 1), costs)
     assert run.makespan == 9 + 2 * (1 + 5)
@@ -30,7 +33,7 @@ def test_by_hand() -> None:
 
 
 def test_a_matrix_has_the_sender_in_its_rows() -> None:
-    """The forward messages take 1 and 5, the backward messages 2 and 7."""
+    """The forward messages take 1 and 5, and the backward messages take 2 and 7."""
     costs = Costs(forward=1, backward=2, p2p_between=[[0, 1, 9], [2, 0, 5], [9, 7, 0]])
     run = simulate(build("1f1b", 3, 1), costs)
     assert run.start.tolist() == [0, 22, 2, 18, 8, 9]
@@ -76,7 +79,7 @@ def test_the_shortest_order_is_between_the_bound_and_the_schedule(name: str, mic
 
 @pytest.mark.parametrize("between", [[3, 0.5], [[0, 3, 0], [1, 0, 0.5], [0, 0.25, 0]]])
 def test_every_replica_has_the_links_of_its_pipeline(between: Any) -> None:
-    """All replicas run alike, and a message lasts as long as its own link says, in the step and in threads."""
+    """All replicas have the same times, and a message takes the latency of its own link, in the step and in threads."""
     costs, schedule = Costs(forward=[1, 2, 1], backward=2, p2p_between=between), build("1f1b", 3, 4)
     alone, step = simulate(schedule, costs), hybrid_step(schedule, costs, 3, ring_step=1)
     assert step.timeline.start.reshape(3, -1).tolist() == [alone.start.tolist()] * 3
@@ -99,7 +102,7 @@ def test_threads_wait_for_the_latency_of_the_link() -> None:
 
 
 def test_links_of_all_ranks_can_be_given() -> None:
-    """The second replica has a slower network: 2 x 2 ranks, a matrix of 4 x 4."""
+    """The second replica has a slower network; there are 2 x 2 ranks, so the matrix is 4 x 4."""
     between = np.zeros((4, 4))
     between[0, 1] = between[1, 0] = 1
     between[2, 3] = between[3, 2] = 4
@@ -171,7 +174,7 @@ def test_latencies_of_devices_that_are_not_there() -> None:
 
 
 def test_a_chain_of_messages_is_a_bound() -> None:
-    """One microbatch has no other order: the bound is its chain, with the latency of each of its links."""
+    """One microbatch has only one order, so the bound is the length of its chain with the latency of each link."""
     schedule = Schedule.parse("0F0 0B0\n1F0 1B0\n2F0 2B0")
     costs = Costs(forward=1, backward=2, p2p_between=[[0, 1, 0], [2, 0, 4], [0, 8, 0]])
     assert lower_bound(schedule, costs) == simulate(schedule, costs).makespan == float(Fraction(9 + 15))

@@ -1,4 +1,4 @@
-"""Meshes: ranks are numbered once each, groups and pipelines cut the mesh both ways, rings close."""
+"""Test meshes: each rank is numbered once, groups and pipelines cut the mesh in both directions, and rings close."""
 
 import pytest
 from cases import refusal
@@ -12,7 +12,10 @@ meshes = st.builds(Mesh, st.integers(1, 9), st.integers(1, 9))
 
 
 def test_the_published_layout() -> None:
-    """hybrid-simulator: for each replica, for each stage, the next rank; printed as R0(S0) R1(S1) R2(S2) R3(S0) ..."""
+    """In the published program, ranks are numbered replica by replica, and stage by stage inside a replica.
+
+    The program prints R0(S0) R1(S1) R2(S2) R3(S0) ...
+    """
     mesh = Mesh(stages=3, replicas=4)
     assert [mesh.coordinates(rank).stage for rank in range(12)] == [0, 1, 2] * 4
     assert [mesh.coordinates(rank).replica for rank in range(12)] == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3

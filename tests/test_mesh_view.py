@@ -1,4 +1,7 @@
-"""The mesh view agrees with the published layout and with counting, refuses bad values, and prints the same text in every run."""
+"""Test that the mesh view agrees with the published layout and with counting.
+
+It must also refuse bad values, and print the same text in every run.
+"""
 
 import contextlib
 import json
@@ -32,7 +35,7 @@ def entry(stages: int, replicas: int, microbatches: int = 6) -> Entry:
 
 
 def neighbours(stages: int, replicas: int) -> dict[str, set[tuple[int, int]]]:
-    """The pairs of sender and receiver, found by rolling an array of ranks, without any code of ``Mesh``."""
+    """Return the pairs of sender and receiver, found by rolling an array of ranks, without any code of ``Mesh``."""
     ranks = np.arange(stages * replicas).reshape(replicas, stages)
     pairs = list(zip(ranks[:, :-1].ravel().tolist(), ranks[:, 1:].ravel().tolist(), strict=True))
     ring = zip(ranks.ravel().tolist(), np.roll(ranks, -1, axis=0).ravel().tolist(), strict=True)
@@ -132,7 +135,7 @@ def test_observers_follow_the_page() -> None:
     view = small()
     seen: list[tuple[str, int]] = []
     view.observe(lambda change: seen.append((change["name"], change["new"])), list(MeshView.SETTING))
-    view.set_state({"rank": 11, "stages": 3, "replicas": 4})  # as a message from the page does, in any order
+    view.set_state({"rank": 11, "stages": 3, "replicas": 4})  # a message from the page sets them in this way, in any order
     assert sorted(seen) == [("rank", 11), ("replicas", 4), ("stages", 3)]
 
 

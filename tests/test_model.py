@@ -1,4 +1,4 @@
-"""A transformer's shape against printed parameter counts, equations of papers, and operations listed one by one."""
+"""Compare the shape of a transformer with printed parameter counts, equations of papers, and operations listed one by one."""
 
 import json
 from pathlib import Path
@@ -68,7 +68,10 @@ def test_parameters_are_those_of_every_matrix_and_of_equation_2(model: Transform
 
 @given(model=shapes, batch=st.integers(1, 5000))
 def test_operations_of_a_step(model: Transformer, batch: int) -> None:
-    """Full recomputation follows eq. (3), none follows appendix A of Korthikanti et al., selective adds two products with the scores."""
+    """Full recomputation follows eq. (3) of Korthikanti et al., and no recomputation follows their appendix A.
+
+    Selective recomputation adds the two matrix products that use the attention scores.
+    """
     s, layers, h = model.sequence, model.layers, model.hidden
     assert model.flops(batch, "full") == pytest.approx(eq_3(model, batch), rel=1e-12)
     none = 72 * batch * s * layers * h**2 * (1 + s / (6 * h) + model.vocabulary / (12 * layers * h))
@@ -103,7 +106,10 @@ def test_bytes_of_the_logits_are_those_of_three_products_and_the_loss(model: Tra
 
 
 def test_a_layer_adds_up_its_activations_twice_each_way() -> None:
-    """Megatron-LM: one all-reduce after the attention and one after the MLP, forward and backward; none on one GPU."""
+    """In Megatron-LM, there is one all-reduce after the attention and one after the MLP, in forward and in backward.
+
+    On one GPU there is none.
+    """
     model = Transformer(layers=4, hidden=64, heads=8)
     for recompute, count in (("none", 4), ("selective", 4), ("full", 6)):
         assert [model.layer_work(1, tensor, recompute).all_reduces for tensor in (1, 2, 8)] == [0, count, count]

@@ -1,4 +1,4 @@
-"""A schedule is found by its name in any case of the letters, and keeps the name of the registry."""
+"""Test that a schedule is found by its name in upper or lower case, and keeps its name in the registry."""
 
 import pytest
 from cases import refusal

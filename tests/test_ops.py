@@ -1,4 +1,4 @@
-"""Operations: a kind, a stage, a microbatch, and one text form."""
+"""Test operations: each has a kind, a stage, a microbatch, and one form as text."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,7 @@
-"""The solver: its order is as short as the best of all orders, never longer than the schedule, and called optimal only with a proof."""
+"""Test the solver: its order is as short as the best of all orders, and never longer than the schedule.
+
+It must call an order optimal only with a proof.
+"""
 
 import sys
 from collections.abc import Callable
@@ -17,7 +20,7 @@ from test_bound import makespan, tiny
 from hybridlab import Costs, Schedule, UnsupportedSize, build, simulate
 from hybridlab.bound import Optimum, lower_bound, optimality_gap, optimum
 
-HANAYO = build("hanayo", devices=2, microbatches=4, chunks=2)  # 14.5 at F = 1, B = 2; the best order with its memory takes 14
+HANAYO = build("hanayo", devices=2, microbatches=4, chunks=2)  # 14.5 at F = 1, B = 2; the best order in its memory takes 14
 UNEQUAL = Costs(forward=1, backward=2)
 
 
@@ -41,7 +44,7 @@ def test_it_finds_the_best_of_all_orders(case: tuple[Schedule, Setting, list[flo
     [("1f1b", 3, 6, 1, 0.25, 26.5), ("interleaved", 2, 4, 2, 0.25, 15), ("hanayo", 4, 4, 2, 0.25, 21), ("zb-h1", 4, 8, 1, 0.25, 30)],
 )
 def test_larger_sizes_that_are_proven_at_once(name: str, devices: int, microbatches: int, chunks: int, p2p: float, least: float) -> None:
-    """The values of ``least`` come from a simpler model of the problem: it sets no order of equal microbatches and uses no bounds."""
+    """The values of ``least`` come from a simpler model of the problem, which uses no bounds and sets no order of equal microbatches."""
     schedule, costs = build(name, devices, microbatches, chunks), Costs(forward=1, backward=2, p2p=p2p)
     best = optimum(schedule, costs)
     assert best.proven
@@ -81,7 +84,7 @@ def test_with_too_little_time_it_says_what_it_knows() -> None:
 
 
 def test_times_count_exactly_whatever_their_fractions() -> None:
-    """Thirds, tenths and thousandths are whole numbers of 1/3000; the answer scales with the unit of time."""
+    """Thirds, tenths and thousandths are whole numbers of 1/3000, and the answer scales with the unit of time."""
     for unit in (1, 1 / 3, 0.1, 0.007, 1e6):
         best = optimum(HANAYO, Costs(forward=unit, backward=2 * unit))
         assert best.proven
@@ -95,7 +98,10 @@ def test_a_gap_with_time_to_search_is_to_the_optimum() -> None:
 
 
 def test_a_planted_bound_above_the_optimum_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a false bound of 14.25 the solver stops too early. An order that takes 14, timed by the oracle, shows the fault."""
+    """With a false bound of 14.25, the solver stops too early.
+
+    An order that takes 14, timed in a second, independent way (oracle.py), shows the fault.
+    """
     known, setting = optimum(HANAYO, UNEQUAL).schedule, Setting((1.0, 1.0), (2.0, 2.0), (0.5, 0.5), 0.0)
     monkeypatch.setattr("hybridlab.bound.exact.lower_bound", lambda *_: 14.25)
     assert optimum(HANAYO, UNEQUAL).bound > makespan(known, setting) == 14

@@ -1,4 +1,7 @@
-"""Overlapped pairs and several copies of the weights: written, read, refused; Chimera, DualPipe and DualPipeV against their papers."""
+"""Test overlapped pairs and several copies of the weights: how they are written, read and refused.
+
+Chimera, DualPipe and DualPipeV are compared with their papers.
+"""
 
 import json
 import re
@@ -15,7 +18,7 @@ PAIR = Schedule.parse("0F0 0F1 0B0 0B1\n1F0 (1F1;1B0) 1B1")
 BOTH_WAYS = Schedule.parse("0F0 1F1 1B1 0B0\n0F1 1F0 1B0 0B1")
 
 
-# Pairs
+# Overlapped pairs
 
 
 def test_a_pair_is_one_turn_of_two_operations() -> None:
@@ -42,7 +45,10 @@ def test_a_pair_can_be_given_as_a_tuple() -> None:
 
 @pytest.mark.parametrize(("overlap", "makespan", "busy"), [(0, 9, 6), (0.5, 8.5, 5.5), (1, 8, 5)])
 def test_a_pair_takes_its_two_times_less_what_overlaps(overlap: float, makespan: float, busy: float) -> None:
-    """By hand, with a forward of 1 and a backward of 2: 1F0 runs from 1 to 2, the pair starts at 2, and 0B0 starts when the pair ends."""
+    """Worked out by hand, with a forward of 1 and a backward of 2: 1F0 runs from 1 to 2, and the pair starts at 2.
+
+    0B0 starts when the pair ends.
+    """
     timeline = simulate(PAIR, Costs(forward=1, backward=2, overlap=overlap))
     assert (timeline.makespan, timeline.busy.tolist()) == (makespan, [6, busy])
     assert timeline.start[5:7].tolist() == [2, 2]
@@ -50,11 +56,11 @@ def test_a_pair_takes_its_two_times_less_what_overlaps(overlap: float, makespan:
 
 
 def test_a_pair_waits_for_the_later_of_its_inputs() -> None:
-    slow = simulate(PAIR, Costs(forward=[10, 1], backward=[1, 1]))  # the forward of microbatch 1 comes late
+    slow = simulate(PAIR, Costs(forward=[10, 1], backward=[1, 1]))  # the forward of microbatch 1 arrives late
     assert slow.start[5] == slow.start[6] == 20
-    assert slow.blocking_operation()[5:7].tolist() == [1, 1]  # 0F1, for both
+    assert slow.blocking_operation()[5:7].tolist() == [1, 1]  # both operations of the pair wait for 0F1
     late = simulate(PAIR, Costs(forward=[1, 1], backward=[1, 1]))
-    assert late.blocking_operation()[5:7].tolist() == [4, 4]  # the device itself
+    assert late.blocking_operation()[5:7].tolist() == [4, 4]  # the pair waits for its own device
 
 
 def test_overlap_is_a_setting_of_a_batch() -> None:
@@ -104,7 +110,7 @@ def test_overlap_is_a_share(overlap: object, code: str) -> None:
         Costs(forward=1, backward=2, overlap=overlap)
 
 
-# Copies
+# Copies of the weights
 
 
 def test_microbatches_that_take_two_ways_have_two_copies_of_the_weights() -> None:
@@ -112,7 +118,7 @@ def test_microbatches_that_take_two_ways_have_two_copies_of_the_weights() -> Non
     assert (BOTH_WAYS.stages, BOTH_WAYS.chunks, BOTH_WAYS.devices) == (2, 1, 2)
     assert BOTH_WAYS.messages.tolist() == [2, 2]
     timeline = simulate(BOTH_WAYS, Costs(forward=1, backward=2, p2p=0.5))
-    assert timeline.makespan == 7  # by hand: forward 1, hop, forward 1, backward 2, hop, backward 2
+    assert timeline.makespan == 7  # worked out by hand: forward 1, message, forward 1, backward 2, message, backward 2
     assert timeline.peak_activations.tolist() == [2, 2]
 
 
@@ -154,11 +160,14 @@ def test_slots_of_copies_that_make_no_schedule(slots: object, devices: list[int]
         Schedule.from_slots("mine", slots, devices, copies)  # type: ignore[arg-type]
 
 
-# The schedules that have them
+# The schedules with pairs or copies
 
 
 def test_chimera_is_two_pipelines_in_each_others_gaps() -> None:
-    """Li and Hoefler, arXiv 2107.06925, fig. 3: 4 devices, 2 microbatches from either end, forwards as long as backwards."""
+    """The setting is that of Li and Hoefler, arXiv 2107.06925, fig. 3.
+
+    There are 4 devices, 2 microbatches from either end, and forwards as long as backwards.
+    """
     assert [line.partition(": ")[2] for line in str(build("chimera", 4, 4)).splitlines()] == [
         "0F0 0F1 3F2 3B2 3F3 3B3 0B0 0B1",
         "1F0 2F2 1F1 2F3 2B2 1B0 2B3 1B1",
@@ -171,7 +180,7 @@ def test_chimera_is_two_pipelines_in_each_others_gaps() -> None:
 
 @pytest.mark.parametrize(("devices", "microbatches"), [(2, 2), (4, 8), (6, 12), (8, 8)])
 def test_both_directions_of_chimera_and_dualpipe_are_alike(devices: int, microbatches: int) -> None:
-    """The schedule stays the same if devices are numbered from the other end and the microbatches of the two directions are exchanged."""
+    """If the devices are numbered from the other end and the directions exchange their microbatches, the schedule stays the same."""
     for name in ("chimera", "dualpipe"):
         microbatches = max(microbatches, 2 * devices) if name == "dualpipe" else microbatches
         schedule = build(name, devices, microbatches)
@@ -184,7 +193,7 @@ def test_both_directions_of_chimera_and_dualpipe_are_alike(devices: int, microba
 
 @pytest.mark.parametrize("key", ["dualpipe-v|2|4|2", "dualpipe-v|4|8|2"])
 def test_dualpipe_is_dualpipe_v_with_its_chunks_as_directions(key: str) -> None:
-    """DeepSeek-AI, arXiv 2412.19437: the orders of DualPipeV equal the orders of torch's planner; cut in half, they are DualPipe's."""
+    """The orders of DualPipeV equal the orders of torch's planner; cut in half, they are DualPipe's (arXiv 2412.19437)."""
     half, fewer = int(key.split("|")[1]), int(key.split("|")[2])
 
     def of_the_other_end(match: re.Match[str]) -> str:
@@ -196,7 +205,7 @@ def test_dualpipe_is_dualpipe_v_with_its_chunks_as_directions(key: str) -> None:
 
 
 def test_pairs_are_where_the_paper_has_them() -> None:
-    """Each pair has a forward of one direction and a backward of the other. With 8 devices and 20 microbatches it is fig. 5."""
+    """Each pair has a forward of one direction and a backward of the other; 8 devices and 20 microbatches give fig. 5."""
     schedule = build("dualpipe", 8, 20)
     forwards, backwards = schedule.microbatch[schedule.pairs], schedule.microbatch[schedule.pairs + 1]
     assert (schedule.copy_of[forwards] != schedule.copy_of[backwards]).all()

@@ -1,4 +1,7 @@
-"""Predicted iterations compared with listed operations, the clock, and brute force; published plans fit in memory and calibrate."""
+"""Compare predicted iterations with listed operations, simulated pipelines, and brute force.
+
+Published plans must fit in memory, and the efficiency is fitted to published runs.
+"""
 
 import math
 from dataclasses import replace
@@ -42,15 +45,16 @@ SMALL = Transformer(layers=24, hidden=2304, heads=24)
 
 
 def by_hand(model: Transformer, plan: Plan) -> dict[str, float]:
-    """The parts of an iteration on A100s in whole nodes, from the listed operations, with no code of the planner.
+    """Return the parts of an iteration on A100s in whole nodes, from the listed operations, with no code of the planner.
 
-    Peaks of the data sheet; 0.7514 of the arithmetic, 0.9 of memory and network are reached; 14 us a message between nodes.
+    The peaks are from the data sheet. Of these, 0.7514 of the arithmetic and 0.9 of memory and network are reached. A message between nodes
+    takes 14 us.
     """
     h, s, t, size, words = model.hidden, model.sequence, plan.tensor, plan.microbatch, model.vocabulary / plan.tensor
     count = plan.global_batch // plan.data // size
     share = {"none": 0, "selective": 0, "full": 1}[plan.recompute]
     core = {"none": 0, "selective": 1, "full": 1}[plan.recompute]
-    matrices = (3 + share) * 2 * size * s * 12 * h * h / t  # forward, its repetition, two of backward
+    matrices = (3 + share) * 2 * size * s * 12 * h * h / t  # one for the forward, one for its repetition, two for the backward
     attention = (3 + core) * 2 * 2 * size * s * s * h / t
     logits = 3 * 2 * size * s * h * words
     streamed = sum(layer_bytes(size, h, model.heads, s, t, plan.recompute, plan.sequence_parallel))
@@ -120,16 +124,19 @@ def test_parts_add_up_and_none_is_below_zero(model: Transformer, plan: Plan, pro
     assert (time.bubble > 0, time.point_to_point > 0, time.tensor_parallel > 0) == (plan.pipeline > 1, plan.pipeline > 1, plan.tensor > 1)
 
 
-# The pipeline, against the clock
+# The pipeline, compared with the simulator
 
 
 def pipelines(model: Transformer, plan: Plan) -> tuple[float, float]:
-    """Seconds of fill, steady state and drain, predicted and simulated; the last device takes longer because of the logits."""
+    """Return the seconds of fill, steady state and drain, predicted and simulated.
+
+    The last device takes longer because it also computes the logits.
+    """
     time = predict(model, plan, A100_80GB, must_fit=False)
     count, others = plan.microbatches, plan.pipeline - 1
     last = (time.matmul + time.memory_traffic + time.tensor_parallel + time.point_to_point) / count
     stage = time.bubble / others * plan.chunks
-    backward = 0.7  # share of forward plus backward; the prediction does not depend on it
+    backward = 0.7  # a share of forward plus backward; the prediction does not depend on it
     each = np.array([stage] * others + [last])
     costs = Costs(forward=each * (1 - backward), backward=each * backward)
     schedule = build("interleaved" if plan.chunks > 1 else "1f1b", plan.pipeline, count, plan.chunks)
@@ -139,7 +146,10 @@ def pipelines(model: Transformer, plan: Plan) -> tuple[float, float]:
 @given(model=models, plan=plans.filter(lambda plan: plan.pipeline > 1))
 @examples(60)
 def test_fill_and_drain_are_those_of_the_clock(model: Transformer, plan: Plan) -> None:
-    """1F1B agrees exactly. Interleaved 1F1B agrees within the time of one microbatch: only its last chunk has the logits."""
+    """For 1F1B, the prediction equals the simulation exactly.
+
+    For interleaved 1F1B, it may differ by the time of one microbatch, because only the last chunk of the last device has the logits.
+    """
     predicted, simulated = pipelines(model, plan)
     if plan.chunks == 1:
         assert predicted == pytest.approx(simulated, rel=1e-9)
@@ -167,7 +177,7 @@ def loss(share: float, runs: Any, profile: Profile) -> float:
 
 @pytest.mark.parametrize("profile", [A100_80GB, replace(A100_80GB, memory_bandwidth=1e30)], ids=["A100", "no memory traffic"])
 def test_no_constant_is_nearer_than_the_calibrated_one(profile: Profile) -> None:
-    from scipy.optimize import minimize_scalar  # here, since importing it takes a second
+    from scipy.optimize import minimize_scalar  # imported here, because it takes a second
 
     best = minimize_scalar(loss, bounds=(0.2, 1), args=(RUNS, profile), method="bounded", options={"xatol": 1e-9}).x
     assert calibrate(RUNS, profile) == pytest.approx(best, abs=2e-6)
@@ -193,7 +203,7 @@ def test_runs_faster_than_the_peak_are_refused_by_their_place() -> None:
 
 @pytest.mark.parametrize("seconds", [1e12, 1e200])
 def test_runs_that_no_efficiency_explains_are_refused(seconds: float) -> None:
-    """These runs would give an efficiency of zero, which predict refuses."""
+    """These runs would need an efficiency of zero, which predict refuses."""
     model, plan, _ = RUNS[0]
     with refusal("too-slow", f"{seconds:g}"):
         calibrate([(model, plan, seconds)], A100_80GB)
@@ -206,7 +216,7 @@ def test_published_plans_fit(run: Any) -> None:
 
 
 def test_the_seconds_of_2022_make_the_gain_that_the_abstract_names() -> None:
-    """54.2 % of peak is 29 % faster than 42.1 %."""
+    """A run at 54.2 % of the peak is 29 % faster than a run at 42.1 %."""
     full, selective = large_runs.RUNS_2022
     assert f"{full.seconds / selective.seconds - 1:.0%}" == "29%"
     assert selective.plan.gpus == 2240
@@ -288,7 +298,7 @@ def test_tensor_parallelism_beyond_a_node_takes_the_network() -> None:
 
 @pytest.mark.parametrize(("profile", "faster"), [(A100_80GB, 1.0), (H100, 1.5)])
 def test_a_plan_that_fills_one_node_uses_its_nvlink_alone(profile: Profile, faster: float) -> None:
-    """Measured on A100s; a GPU with 1.5 times the NVLink takes as long for 1.5 times the bytes."""
+    """Times of A100s were measured; a GPU with 1.5 times the NVLink bandwidth takes as long for 1.5 times the bytes."""
     plan = Plan(2, 2, 2, 1, 8)
     time = predict(SMALL, plan, profile)
     message = 2 * 2048 * 2304
@@ -310,7 +320,7 @@ def test_a_ring_over_nodes_is_never_faster_than_nvlink(profile: Profile, faster:
     parameters = 24 * (12 * 2304**2 + 13 * 2304) + (51200 + 2048) * 2304
     ring = 2 * 15 * (14e-6 + 2 * parameters / 16 / (230.78e9 * faster))
     assert predict(SMALL, Plan(1, 1, 16, 1, 512), wide).data_parallel == pytest.approx(ring, rel=1e-6)
-    lonely = replace(wide, gpus_per_node=1)  # each GPU has a port and nobody to reach by NVLink
+    lonely = replace(wide, gpus_per_node=1)  # each GPU has a port, and there is no other GPU to reach by NVLink
     ring = 2 * 15 * (14e-6 + 2 * parameters / 16 / 0.9e12)
     assert predict(SMALL, Plan(1, 1, 16, 1, 512), lonely).data_parallel == pytest.approx(ring, rel=1e-6)
 
@@ -320,15 +330,16 @@ def test_a_ring_over_nodes_is_never_faster_than_nvlink(profile: Profile, faster:
 
 @given(model=models, plan=plans)
 def test_memory_by_hand(model: Transformer, plan: Plan) -> None:
-    """16 bytes a parameter. The first stage holds the most activations, the last holds fewer and the logits. The larger sum counts.
+    """There are 16 bytes per parameter.
 
+    The first stage holds the most activations. The last stage holds fewer activations, but also the logits. The larger sum counts.
     The simulation counts how many activations each stage holds at once.
     """
     t, size, h = plan.tensor, plan.microbatch, model.hidden
     weights = model.layers / plan.pipeline * (12 * h * h + 13 * h) / t + (model.vocabulary / t + model.sequence) * h
     of_a_layer = model.layer_activation_bytes(size, t, plan.recompute, plan.sequence_parallel)
     whole = model.layer_activation_bytes(size, t, "none", plan.sequence_parallel)
-    again = whole - of_a_layer  # activations that the layer must compute again
+    again = whole - of_a_layer  # the activations that the layer must compute again
     schedule = build("interleaved" if plan.chunks > 1 else "1f1b", plan.pipeline, plan.microbatches, plan.chunks)
     peaks = simulate(schedule, Costs(forward=1, backward=2)).peak_activations
     logits = 6 * size * model.sequence * model.vocabulary / t
@@ -373,7 +384,10 @@ def test_what_is_advised_fits(model: Transformer, plan: Plan, profile: Profile) 
 
 @pytest.mark.parametrize(("tokens", "advice"), [(65536, "more tensor or pipeline stages"), (131072, "GPUs of more memory")])
 def test_samples_that_no_number_of_gpus_holds(tokens: int, advice: str) -> None:
-    """A head's scores of 131,072 tokens, 5 bytes each, are 86 GB, and two GPUs cannot share a head; of half the tokens one sample fits."""
+    """With 131,072 tokens, the scores of one attention head at 5 bytes each are 86 GB, and two GPUs cannot share a head.
+
+    With half of the tokens, one sample fits.
+    """
     model = Transformer(4, 4096, 32, sequence=tokens)
     with refusal("too-large", f"; try {advice}", kind=UnsupportedSize):
         predict(model, Plan(1, 4, 1, 4, 8), A100_80GB)
@@ -385,7 +399,10 @@ def test_samples_that_no_number_of_gpus_holds(tokens: int, advice: str) -> None:
 
 
 def every_plan(model: Transformer, gpus: int, batch: int) -> set[Plan]:
-    """All plans on whole A100 nodes, by trying all sizes and keeping those that raise nothing; microbatches are powers of two."""
+    """Return all plans on whole A100 nodes, by trying all sizes and keeping those that raise no error.
+
+    Microbatches are powers of two.
+    """
     found = set()
     sizes = [2**power for power in range(12)]
     for tensor, pipeline in product((1, 2, 4, 8), range(1, min(gpus, model.layers) + 1)):

@@ -1,4 +1,7 @@
-"""Nonsense for the shape of a model, a plan, the planner and the comparisons: each answers with a sentence that says what would work."""
+"""Test wrong values for the shape of a model, a plan, the planner and the comparisons.
+
+Each must raise an error with a sentence that says what would work.
+"""
 
 import re
 from dataclasses import replace
@@ -76,7 +79,7 @@ def test_plans_that_deal_nothing_out(call: Any, code: str, words: str) -> None:
     (lambda: predict(MODEL, Plan(3, 1, 1, 1, 8), A100_80GB), "not-divisible", "16 3 1, 2, 4, 8, 16"),
     (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=0), "out-of-range", "efficiency 1e-06 1 0"),
     (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=75), "out-of-range", "1e-06 1 75"),
-    (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=5e-324), "out-of-range", "1e-06 1 5e-324"),  # its time would be infinite
+    (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=5e-324), "out-of-range", "1e-06 1 5e-324"),  # the time would be infinite
     (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=NAN), "not-finite", "efficiency nan"),
     (lambda: predict(MODEL, PLAN, A100_80GB, efficiency=[0.5, 0.6]), "wrong-shape", "efficiency 0.5 0.6"),
     (lambda: predict(MODEL, PLAN, A100_80GB, wire="INT8"), "wrong-type", "wire FP16 'INT8'"),
@@ -144,15 +147,15 @@ def test_comparisons_of_nothing(call: Any, told: str) -> None:
 
 @pytest.mark.parametrize(("model", "batch", "room"), [
     (Transformer(6, 64, 8), 12, 80e9),  # every plan fits in memory, so only divisibility decides
-    (Transformer(6, 4096, 4, sequence=8192), 12, 20e9),  # 2, 3 and 6 stages, as the tensor GPUs allow
-    (Transformer(6, 4096, 8, sequence=8192), 12, 17e9),  # with one sample a replica, fewer activations are held than with twelve
+    (Transformer(6, 4096, 4, sequence=8192), 12, 20e9),  # 2, 3 and 6 stages, depending on the number of GPUs that share a layer
+    (Transformer(6, 4096, 8, sequence=8192), 12, 17e9),  # one sample per replica holds fewer activations than twelve samples
     (Transformer(5, 4096, 8), 30, 9e9),
-    (Transformer(5, 4096, 8), 30, 1e9),  # nothing fits
+    (Transformer(5, 4096, 8), 30, 1e9),  # no plan fits
     (Transformer(7, 2049, 3), None, 8e9),
     (Transformer(7, 4096, 8), None, 11e9),
 ])  # fmt: skip
 def test_a_search_advises_the_nearest_numbers_of_gpus_on_which_a_search_finds_a_plan(model: Transformer, batch: int, room: float) -> None:
-    profile, end = replace(A100_80GB, memory=room), 200  # without a given batch, every multiple of a number of GPUs that works also works
+    profile, end = replace(A100_80GB, memory=room), 200  # if no batch is given and a number of GPUs works, every multiple of it also works
     outcomes = {gpus: found_or_advised(model, gpus, profile, batch) for gpus in range(1, end)}
     holds = [gpus for gpus, advice in outcomes.items() if not advice]
     assert room == 1e9 or 0 < len(holds) < end / 2
@@ -166,7 +169,7 @@ def test_a_search_advises_the_nearest_numbers_of_gpus_on_which_a_search_finds_a_
 
 
 def found_or_advised(model: Transformer, gpus: int, profile: Any, batch: int | None) -> str:
-    """An empty text if a plan fits, otherwise the advice in the error of the search."""
+    """Return an empty text if a plan fits, otherwise the advice in the error of the search."""
     try:
         return "" if search(model, gpus, profile, batch).found else "a search without a plan"
     except UnsupportedSize as why:

@@ -1,4 +1,7 @@
-"""Bugs that other programs of this field had are planted in the library one at a time; the checks must find each of them."""
+"""Plant bugs in the library, one at a time; the checks must find each of them.
+
+Other programs for pipeline schedules had these bugs.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -68,7 +71,7 @@ def makespan_equal_to_the_closed_form() -> None:
 
 
 def only(check: Callable[..., None]) -> Callable[[], None]:
-    """One check of :mod:`checks` over every timeline."""
+    """Return a function that runs one check of :mod:`checks` on every timeline."""
 
     def run() -> None:
         for _, timeline in timelines():
@@ -100,7 +103,7 @@ def test_nothing_is_found_where_nothing_is_planted() -> None:
 
 
 def test_lost_weight_gradient_in_the_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full backward that takes the time of its input gradient alone."""
+    """The bug: a full backward takes only the time of its input gradient."""
     whole = Costs.table
 
     def table(self: Costs, devices: int, chunks: int = 1) -> Floats:
@@ -118,7 +121,7 @@ def test_lost_weight_gradient_in_the_costs(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_lost_weight_gradient_in_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A split backward whose last weight gradients never run."""
+    """The bug: in a split backward, the last weight gradients never run."""
 
     def forgetful(slots: Any, *placement: Any) -> Any:
         columns = rows_of(slots, *placement)
@@ -137,19 +140,22 @@ def test_a_lost_weight_gradient_is_missed_in_written_orders_too() -> None:
 
 
 def test_ignored_latency(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message between two devices that takes no time."""
+    """The bug: a message between two devices takes no time."""
     monkeypatch.setattr(Schedule, "crosses", property(lambda self: np.zeros(self.kind.size, dtype=bool)))
     caught(only(checks.nothing_starts_before_its_input), only(checks.equals_the_longest_paths))
 
 
 def test_latency_on_the_way_forth_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Activations take time to travel, gradients do not."""
+    """The bug: activations take time to travel, but gradients do not."""
     monkeypatch.setattr(Schedule, "crosses", property(lambda self: (self.kind == F) & (self.stage > 0)))
     caught(only(checks.nothing_starts_before_its_input), only(checks.equals_the_longest_paths))
 
 
 def unclamped(devices: int, microbatches: int, chunks: int) -> Any:
-    """1F1B from its text: warm-up, pairs, the rest; the warm-up does not look at the number of microbatches."""
+    """Return 1F1B written as text, with a warm-up that does not look at the number of microbatches.
+
+    Each device runs the warm-up, then pairs of a forward and a backward, then the remaining backwards.
+    """
     most = max(microbatches, devices - 1)
     slots = np.full((2, devices, most), -1)
     for device in range(devices):
@@ -164,7 +170,7 @@ def unclamped(devices: int, microbatches: int, chunks: int) -> Any:
 
 
 def test_unclamped_warm_up(plant: Callable[..., None]) -> None:
-    """A warm-up of K-1-d forwards although there are fewer microbatches."""
+    """The bug: a warm-up has K-1-d forwards although there are fewer microbatches."""
     rule = registry._FAMILIES["1f1b"].rule
     right, wrong = (Schedule.from_slots("1f1b", make(4, 6, 1), range(4)) for make in (rule, unclamped))
     assert wrong.orders == right.orders, "where there are enough microbatches the bug does not show"
@@ -173,7 +179,7 @@ def test_unclamped_warm_up(plant: Callable[..., None]) -> None:
 
 
 def test_warm_up_one_too_long(plant: Callable[..., None]) -> None:
-    """K-d forwards of warm-up: as fast, but it holds one activation more."""
+    """The bug: the warm-up has K-d forwards, which is as fast, but holds one more activation."""
     rule = registry._FAMILIES["1f1b"].rule
 
     def eager(devices: int, microbatches: int, chunks: int) -> Any:
@@ -186,7 +192,7 @@ def test_warm_up_one_too_long(plant: Callable[..., None]) -> None:
 
 @pytest.mark.parametrize("late", [4, 10**4], ids=["one microbatch later", "all at the end"])
 def test_late_weight_gradient(plant: Callable[..., None], late: int) -> None:
-    """Weight gradients later than the rule says: nothing waits for them, but activations are held longer."""
+    """The bug: weight gradients run later than the rule says; nothing waits for them, but activations are held longer."""
     rule = registry._FAMILIES["zb-h1"].rule
 
     def lazy(devices: int, microbatches: int, chunks: int) -> Any:
@@ -199,7 +205,7 @@ def test_late_weight_gradient(plant: Callable[..., None], late: int) -> None:
 
 
 def test_activation_released_at_the_input_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory counted as if the weight gradient did not need its activation."""
+    """The bug: memory is counted as if the weight gradient did not need its activation."""
 
     def early(self: Timeline) -> Floats:
         kind = self.schedule.kind
@@ -213,7 +219,7 @@ def test_activation_released_at_the_input_gradient(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("name", "placement"), [("interleaved", "folded"), ("hanayo", "looped")])
 def test_chunks_on_the_wrong_device(plant: Callable[..., None], name: str, placement: str) -> None:
-    """Interleaved chunks are placed as folded ones, and folded chunks as interleaved ones."""
+    """The bug: interleaved chunks are placed as folded ones, and folded chunks as interleaved ones."""
     plant(name, placement=placement)
     caught(only(checks.stages_are_where_they_belong))
 
@@ -236,13 +242,13 @@ def test_a_chunk_that_takes_the_time_of_the_whole_device(monkeypatch: pytest.Mon
 
 
 def test_a_message_to_the_same_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Latency counted from stage to stage, also where both stages are on one device (Hanayo's turn)."""
+    """The bug: latency is counted from stage to stage, even where both stages are on one device (at Hanayo's turn)."""
     monkeypatch.setattr(Schedule, "crosses", property(lambda self: (self.kind != W) & (self.source >= 0)))
     caught(only(checks.equals_the_longest_paths))
 
 
 def test_overlapping_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A device starts an operation as soon as its input is there, even while it runs another one."""
+    """The bug: a device starts an operation as soon as its input is there, even while it runs another one."""
     by_slot = simulation._by_slot
 
     def overlapping(*schedules: Any) -> Any:
@@ -255,7 +261,7 @@ def test_overlapping_operations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pairs_that_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each operation of an overlapped pair starts when its own input is there, without waiting for the other's."""
+    """The bug: in an overlapped pair, each operation starts when its own input is there and does not wait for the other's."""
     by_slot = simulation._by_slot
 
     def apart(*schedules: Any) -> Any:

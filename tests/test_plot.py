@@ -1,4 +1,4 @@
-"""Figures compared with their timelines: the drawing, the labels, the description, and what is refused."""
+"""Compare figures with their timelines: the drawing, the labels, the description, and what is refused."""
 
 import re
 from collections.abc import Callable
@@ -47,7 +47,10 @@ EVERY_LOOK = ("1f1b", "zb-h1", "interleaved", "hanayo", "chimera", "dualpipe", "
 
 
 def alike(name: str) -> bool:
-    """Whether the timelines of ``EVERY_LOOK`` already show everything that this one shows; then its case is marked as slow."""
+    """Return whether the timelines of ``EVERY_LOOK`` already show everything that this one shows.
+
+    If so, its case is marked as slow.
+    """
     schedule, _, size = name.partition(", ")
     return size in ("4 devices", "fewest") and schedule not in EVERY_LOOK
 
@@ -58,7 +61,7 @@ each_timeline = pytest.mark.parametrize("timeline", CASES)
 
 @cache
 def drawn(timeline: Timeline) -> plot.Picture:
-    """The figure of a timeline, drawn once for all tests that only look at it."""
+    """Return the figure of a timeline, drawn once for all tests that only look at it."""
     return plot.timeline(timeline)
 
 
@@ -72,7 +75,7 @@ def of(axes: Axes, gid: str) -> PolyCollection | LineCollection:
 
 
 def rectangles(drawn: PolyCollection) -> npt.NDArray[np.float64]:
-    """Left, right, top and bottom of each: times, and inches below the top of the panel."""
+    """Return left, right, top and bottom of each rectangle: times, and inches below the top of the panel."""
     corners = np.array([path.vertices[:4] for path in drawn.get_paths()])
     return np.concatenate([corners.min(1), corners.max(1)], 1)[:, [0, 2, 1, 3]]
 
@@ -102,12 +105,12 @@ def test_every_operation_is_a_bar_from_its_start_to_its_end_in_the_row_of_its_de
 
 
 def halves_of(schedule: Schedule) -> set[str]:
-    """The operations of overlapped pairs, read from the schedule's text."""
+    """Return the operations of overlapped pairs, read from the schedule's text."""
     return set(re.findall(r"\d+[FB]\d+", " ".join(re.findall(r"\(.*?\)", str(schedule)))))
 
 
 def test_the_two_of_a_pair_share_one_stretch_of_time_the_forward_above_the_backward() -> None:
-    """By hand: device 0 of DualPipe runs (0F3;3B5) from 7 to 10 and (3F6;0B0) from 11 to 14."""
+    """Worked out by hand: device 0 of DualPipe runs (0F3;3B5) from 7 to 10, and (3F6;0B0) from 11 to 14."""
     (axes,) = panels(plot.timeline(made("dualpipe", 4, 8)))
     bar = rectangles(of(axes, "idle"))[0, 3]
     first = {kind: [each for each in rectangles(of(axes, f"operations {kind}")).tolist() if each[3] < bar + 0.01] for kind in "FB"}
@@ -143,7 +146,7 @@ def test_the_number_of_a_microbatch_is_in_both_halves_of_every_pair() -> None:
 def test_bars_have_the_colour_of_their_kind_and_chunk(timeline: Timeline) -> None:
     (axes,) = panels(drawn(timeline))
     devices, chunks, copies = timeline.schedule.devices, timeline.schedule.chunks, timeline.schedule.copies
-    entered = {row["microbatch"]: row["device"] for row in rows(timeline) if row["stage"] == 0}  # the other way through the second copy
+    entered = {row["microbatch"]: row["device"] for row in rows(timeline) if row["stage"] == 0}  # the other way in the second copy
     for kind in {row["kind"] for row in rows(timeline)}:
         colours = of(axes, f"operations {kind}").get_facecolor()
         wanted = [
@@ -187,7 +190,10 @@ def test_the_number_in_a_bar_is_its_microbatch_and_stays_within_the_bar(timeline
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_a_figure_of_usual_size_numbers_every_bar(name: str) -> None:
-    """A bar has room for a number from a 70th of the time axis on; only a schedule that idles for long has narrower ones."""
+    """A bar has room for a number if it takes at least a 70th of the time axis.
+
+    Only a schedule that idles for long has narrower bars.
+    """
     timeline = made(name, *supported(name, 4, 8))
     wide = timeline.end - timeline.start >= timeline.makespan / 70
     assert wide.any()
@@ -272,7 +278,7 @@ def test_texts_stay_on_the_page_and_clear_of_each_other(make: Callable[[], plot.
     x0, y0, x1, y1 = (boxes[:, [place]] for place in range(4))
     wide = np.minimum(x1, x1.T) - np.maximum(x0, x0.T)
     high = np.minimum(y1, y1.T) - np.maximum(y0, y0.T)
-    overlaps = (np.minimum(wide, high) > 1) & ~np.eye(len(boxes), dtype=bool)  # empty corners may overlap by a pixel
+    overlaps = (np.minimum(wide, high) > 1) & ~np.eye(len(boxes), dtype=bool)  # the empty corners of texts may overlap by a pixel
     assert not overlaps.any()
 
 
@@ -299,7 +305,7 @@ def test_figures_with_one_span_and_one_room_have_the_same_scales() -> None:
 
 
 def heights(axes: Axes) -> list[float]:
-    """How high each activation curve rises, in inches."""
+    """Return how high each activation curve rises, in inches."""
     curves = [line for line in axes.lines if line.get_gid() == "activations"]
     tops = [(line.get_transform() - axes.transData).transform([[0, line.get_ydata().max()], [0, 0]]) for line in curves]
     return [bottom[1] - top[1] for top, bottom in tops]
@@ -325,7 +331,7 @@ def test_a_figure_writes_makespan_and_bubble_ratio() -> None:
 
 
 def test_ten_microbatches_are_numbered_with_one_figure() -> None:
-    """The widest number of ten is 9: it fits where 10 would not."""
+    """Ten microbatches have numbers up to 9, so a number fits where 10 would not."""
     wide = bars.text_width("9", bars.SMALLEST) + 0.04
     assert wide < bars.text_width("10", bars.SMALLEST)
     timeline = simulate(build("1f1b", 2, 10), Costs(forward=1, backward=1))

@@ -1,4 +1,4 @@
-"""Charts: curves through their values, and bars whose parts and numbers are where they belong."""
+"""Test charts: curves go through their values, and the parts and numbers of bars are where they belong."""
 
 import itertools
 from collections.abc import Callable
@@ -122,7 +122,7 @@ def test_curves_pass_through_their_values_and_differ_in_more_than_colour() -> No
     assert [line.get_ydata().tolist() for line in axes.lines] == [values.tolist() for values in series.values()]
     assert len({line.get_marker() for line in axes.lines}) == 6
     assert len({line.get_color() for line in axes.lines}) == 6
-    assert all(contrast(line.get_color(), "#FFFFFF") >= 3 for line in axes.lines)  # WCAG 2.2, graphics
+    assert all(contrast(line.get_color(), "#FFFFFF") >= 3 for line in axes.lines)  # the least contrast of graphics by WCAG 2.2
 
 
 @pytest.mark.parametrize(("x", "scale"), [([1, 2, 4, 8], "log"), ([1, 2, 3, 4], "linear"), ([0, 1, 2, 4], "linear"), ([1, 2], "linear")])

@@ -1,4 +1,4 @@
-"""Colours of figures: texts are readable, and kinds of operations differ for the colour-blind too."""
+"""Test the colours of figures: texts are readable, and kinds of operations differ for colour-blind readers, too."""
 
 from itertools import combinations
 
@@ -23,7 +23,7 @@ def test_text_is_readable_on_white(colour: str) -> None:
     assert contrast(colour, "#FFFFFF") >= 4.5
 
 
-# From RGB to what dichromats see: Viénot, Brettel and Mollon (1999), on linear RGB.
+# Matrices from linear RGB to the colours that dichromats see, from Viénot, Brettel and Mollon (1999).
 DICHROMATS = {
     "protan": [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
     "deutan": [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],

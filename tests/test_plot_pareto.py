@@ -1,4 +1,4 @@
-"""The plans of a search in a picture: their places, the plans on the line, and the name of the fastest plan."""
+"""Test the picture of a search's plans: their places, the plans on the line, and the name of the fastest plan."""
 
 from functools import cache
 from typing import Any
@@ -19,7 +19,7 @@ PLAN = Plan(tensor=8, pipeline=16, data=64, microbatch=128, global_batch=2**17, 
 
 
 def made(*places: tuple[float, float]) -> Search:
-    """A search whose plans take so many seconds and gigabytes each, the fastest first."""
+    """Return a search whose plans take these seconds and gigabytes, the fastest plan first."""
     return Search(GPT, H100, tuple(Found(PLAN, seconds, 100.0, gigabytes * 1e9) for seconds, gigabytes in places), 99)
 
 
@@ -67,7 +67,7 @@ def test_the_line_joins_those_that_no_other_beats_in_both(found: Search) -> None
     line = lines_of(plot.pareto(found))["front"]
     assert set(xy_of(line)) == unbeaten
     assert xy_of(line) == sorted(unbeaten)
-    assert line.get_drawstyle() == "steps-post"  # with more memory than a plan needs its time stays the best, up to the next plan
+    assert line.get_drawstyle() == "steps-post"  # with more memory than a plan needs, its time stays the best until the next plan fits
 
 
 @each

@@ -1,4 +1,4 @@
-"""What all figures share: they say what they show, are shown by notebooks, and leave matplotlib's settings alone."""
+"""Test what all figures share: they describe themselves, notebooks show them, and matplotlib's settings stay unchanged."""
 
 import sys
 from io import BytesIO

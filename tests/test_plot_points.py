@@ -1,4 +1,4 @@
-"""Named points: where they stand, which are filled, and that every name is legible."""
+"""Test named points: where they are, which are filled, and that every name can be read."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,7 @@
-"""Figures of whole steps: messages, hops and optimisers stand where and when the timeline says, and look different in grey."""
+"""Test figures of whole steps: messages, hops and optimisers are drawn where and when the timeline says.
+
+They must also look different in grey.
+"""
 
 from itertools import combinations
 from typing import Any
@@ -39,7 +42,7 @@ def panel(timeline: Timeline, **style: Any) -> Axes:
 
 
 def rectangles(axes: Axes, gid: str) -> np.ndarray:
-    """Left, right, top and bottom of each: times, and inches below the top of the panel."""
+    """Return left, right, top and bottom of each rectangle: times, and inches below the top of the panel."""
     found = [each for each in axes.collections if each.get_gid() == gid and isinstance(each, PolyCollection)]
     if not found:
         return np.empty((0, 4))
@@ -104,7 +107,7 @@ def test_colours_of_spans_differ_from_each_other_and_from_operations(one: str, o
     colours = np.array([to_rgb(colour) for colour in (SPAN_COLOURS[one], SPAN_COLOURS[other], *KIND_COLOURS.values())])
     apart = np.linalg.norm(colours[:2, None] - colours[None], axis=-1)
     assert (apart[apart > 0] > 0.2).all()
-    assert (apart == 0).sum() == 2  # each with itself
+    assert (apart == 0).sum() == 2  # each one equals itself
 
 
 @pytest.mark.parametrize("activations", [True, False])

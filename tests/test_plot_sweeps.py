@@ -1,4 +1,4 @@
-"""Panels of a sweep: lines through the values of the table, gaps for missing values, one scale, and a description in words."""
+"""Test the panels of a sweep: lines through the values of the table, gaps for missing values, one scale, and a description."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Properties that hold for every schedule of the registry at every size, and for any order that can run."""
+"""Test properties that hold for every schedule of the registry at every size, and for any order that can run."""
 
 import checks
 import numpy as np
@@ -62,7 +62,7 @@ def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int]) -> Non
 def test_times_are_exact_where_binary_fractions_are(size: Size, data: st.DataObject) -> None:
     schedule = size.build()
     if schedule.chunks & (schedule.chunks - 1):
-        return  # a third is no binary fraction
+        return  # a third is not exact in binary
     setting = data.draw(settings_of(schedule.devices, exact=True))
     timeline = run(schedule, setting)
     expected = oracle.times(oracle.nodes(schedule), setting, schedule.chunks, together=oracle.partners(schedule))
@@ -169,7 +169,7 @@ def test_arguments_are_never_changed_nor_kept(size: Size, data: st.DataObject) -
 
 @names
 def test_splitting_the_backward_in_one_schedule_changes_no_work(name: str) -> None:
-    """A full backward is its two parts: the busy time of a device does not depend on how the backward is cut."""
+    """A full backward is its two parts, so the busy time of a device does not depend on how the backward is cut."""
     schedule = REGISTRY[name]
     chunks = schedule.fewest_chunks
     setting = oracle.uniform(4, 3, 7, share=0.25, p2p=1)

@@ -1,4 +1,7 @@
-"""The prose keeps up with the library: examples run, public names are documented, cited papers are in the bibliography."""
+"""Test that the prose agrees with the library.
+
+Its examples run, public names are documented, and cited papers are in the bibliography.
+"""
 
 import doctest
 import importlib
@@ -26,12 +29,12 @@ PUBLIC += ("hybridlab.widgets", "hybridlab.course.tasks")
 def test_examples_of_the_page_run(
     page: str, families: dict[str, Family], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The registries are emptied of the schedules and tasks that the page registers, so a reader's own copy of an example does no harm."""
+    """Schedules and tasks that the page registers are removed from the registries, so a reader may have run an example before."""
     text = (ROOT / page).read_text(encoding="utf-8")
     for name in re.findall(r"@register\(\s+\.\.\.\s+\"(.+?)\"", text):
         families.pop(name, None)
     for key in re.findall(r"@task\(\s+\.\.\.\s+\"(.+?)\"", text):
-        monkeypatch.setitem(checking._TASKS, key, None)  # the present task comes back at the end of the test
+        monkeypatch.setitem(checking._TASKS, key, None)  # the task that is now in the registry is put back at the end of the test
         monkeypatch.delitem(checking._TASKS, key)
     failed, tried = doctest.testfile(str(ROOT / page), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8")
     assert tried

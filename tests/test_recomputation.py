@@ -1,4 +1,4 @@
-"""What devices hold with recomputation: counted one by one, and by hand."""
+"""Test what devices hold with recomputation, counted operation by operation and worked out by hand."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ SIZES = [(1, 1), (1, 5), (2, 4), (4, 2), (4, 8), (6, 12), (8, 16)]
 
 
 def all_of(name: str) -> list[Schedule]:
-    """The schedule at these sizes, or at the nearest that it supports."""
+    """Return the schedule at these sizes, or at the nearest sizes that it supports."""
     return [build(name, *size) for size in sorted({supported(name, *size) for size in SIZES})]
 
 

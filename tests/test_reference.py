@@ -1,4 +1,4 @@
-"""The library compared with values from other programs: orders operation by operation, and 540 simulated times."""
+"""Compare the library with values from other programs: orders operation by operation, and 540 simulated times."""
 
 import json
 import re
@@ -71,6 +71,6 @@ def test_every_point_of_the_sweeps_comes_out(sweep: str, schedule: str) -> None:
     ],
 )
 def test_latency_that_cannot_be_hidden(name: str, chunks: int, makespan: float) -> None:
-    """32 devices, 64 microbatches, forward 12.5, backward 25, latency 16."""
+    """The setting has 32 devices, 64 microbatches, forward 12.5, backward 25 and latency 16."""
     costs = Costs(forward=12.5, backward=25, p2p=16)
     assert simulate(build(name, 32, 64, chunks), costs).makespan == makespan

@@ -1,4 +1,4 @@
-"""Error messages say what is wrong, in terms of the field, and what would work."""
+"""Test that error messages say what is wrong and what would work, in words of pipeline training."""
 
 import json
 import math
@@ -268,13 +268,13 @@ def test_a_backward_before_its_forward_is_a_deadlock_of_one_device() -> None:
 
 
 def test_a_device_that_waits_for_an_operation_of_its_own_is_told_so() -> None:
-    """Two stages on one device, the later one first."""
+    """There are two stages on one device, and the later stage comes first."""
     with refusal("deadlock", "device 0 stops at 1F0", "0F0", "\ndevice 0: [1F0] 0F0 1B0 0B0", kind=Deadlock):
         Schedule.parse("1F0 0F0 1B0 0B0")
 
 
 def test_nobody_is_said_to_be_behind_itself() -> None:
-    """Device 1 stops at the very operation that device 0 waits for."""
+    """Device 1 stops at the same operation for which device 0 waits."""
     with pytest.raises(Deadlock) as why:
         Schedule.parse("0F0 0B0 0F1 0B1\n1F0 1B0 1F1 1B1\n2F1 2B1 2F0 2B0")
     assert problems(why.value)

@@ -1,4 +1,4 @@
-"""What is released: files that agree on the version, a complete lock, and a wheel that contains the library and works alone."""
+"""Test what is released: files agree on the version, the lock is complete, and the wheel has the library and works alone."""
 
 import os
 import re
@@ -93,7 +93,10 @@ def test_the_hooks_before_a_commit_are_the_programs_of_the_lock() -> None:
 
 @cache
 def installed(name: str) -> tuple[SpecifierSet, list[Requirement]]:
-    """The Python versions that a locked package supports and the packages it needs, read from the installed package if there is one."""
+    """Return the Python versions that a locked package supports, and the packages that it needs.
+
+    They are read from the installed package if there is one.
+    """
     pin = LOCK[name]
     if pin.marker is not None and not pin.marker.evaluate():
         return SpecifierSet(), []
@@ -103,7 +106,10 @@ def installed(name: str) -> tuple[SpecifierSet, list[Requirement]]:
 
 
 def missing(python: str) -> set[str]:
-    """Packages that the extra `test` needs, directly or through others, and that the lock lacks or has in a wrong version."""
+    """Return the packages that the extra `test` needs and that the lock does not have in a right version.
+
+    A package can be needed directly or through others.
+    """
     environment: dict[str, Any] = {**default_environment(), "python_version": python, "python_full_version": f"{python}.0"}
     pins = {name: pin for name, pin in LOCK.items() if pin.marker is None or pin.marker.evaluate(environment)}
     faults: set[str] = set()
@@ -161,7 +167,7 @@ def test_a_gap_in_the_lock_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The sdist and the wheel."""
+    """Give the sdist and the wheel."""
     return wheel_alone.build(tmp_path_factory.mktemp("dist"))
 
 

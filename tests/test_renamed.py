@@ -1,4 +1,4 @@
-"""Names and modules of the previous version, and what `import hybridlab` loads."""
+"""Test names and modules of the previous version, and what `import hybridlab` loads."""
 
 import importlib
 import inspect
@@ -23,7 +23,7 @@ STEP = hybrid_step(build("1f1b", 2, 2), Costs(forward=1, backward=2), 2)
 
 
 def fresh(program: str, *options: str) -> Any:
-    """What ``program`` leaves in ``result``, run in an interpreter of its own."""
+    """Return what ``program`` leaves in ``result``, after a run in an interpreter of its own."""
     run = [sys.executable, *options, "-c", f"import json\n{program}\nprint(json.dumps(result))"]
     done = subprocess.run(run, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr

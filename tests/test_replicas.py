@@ -1,4 +1,4 @@
-"""The schedule of a whole mesh is one pipeline's, once for each replica."""
+"""Test that the schedule of a whole mesh is the schedule of one pipeline, once for each replica."""
 
 import copy
 import pickle
@@ -45,7 +45,7 @@ def test_every_rank_runs_the_order_of_its_device(name: str, data: st.DataObject)
 @examples(60)
 @given(schedule=sizes().map(Size.build) | crossing_orders(), replicas=st.integers(1, 4))
 def test_holders_are_the_ranks_that_run_a_stage(schedule: Schedule, replicas: int) -> None:
-    """Each rank is there once, replica by replica; ranks of one replica are in the order of the copies."""
+    """Each rank is there once, replica by replica; the ranks of one replica are in the order of the copies."""
     ranks = holders(schedule, replicas)
     everyone = replicate(schedule, replicas)
     assert ranks.shape == (schedule.stages, replicas * schedule.copies)
@@ -61,7 +61,7 @@ def test_holders_are_the_ranks_that_run_a_stage(schedule: Schedule, replicas: in
 @examples(60)
 @given(data=st.data(), replicas=st.integers(1, 4))
 def test_a_rank_takes_the_time_of_its_device(data: st.DataObject, replicas: int) -> None:
-    """Costs of one value, or of one a rank; a slow rank slows its own pipeline alone."""
+    """Costs have one value, or one value per rank; a slow rank slows only its own pipeline."""
     size = data.draw(sizes())
     schedule = size.build()
     everyone = replicate(schedule, replicas)

@@ -1,4 +1,7 @@
-"""The ring stepper agrees with simple reasoning about a ring, refuses bad values, and prints the same text in every run."""
+"""Test that the ring stepper agrees with simple reasoning about a ring.
+
+It must also refuse bad values, and print the same text in every run.
+"""
 
 import contextlib
 import json
@@ -47,13 +50,19 @@ def states(ring: Any, ranks: int) -> list[dict[str, Any]]:
 
 
 def summed(ranks: int, rank: int, chunk: int, hops: int) -> set[int]:
-    """The ranks whose numbers are in a chunk on a rank after some hops of a reduce-scatter: all that it passed on its way here."""
+    """Return the ranks whose numbers are in a chunk on a rank after some hops of a reduce-scatter.
+
+    They are all ranks that the chunk passed on its way to this rank.
+    """
     way = (rank - chunk) % ranks
     return {(chunk + place) % ranks for place in range(way + 1)} if way <= hops else {rank}
 
 
 def gathered(ranks: int, rank: int, chunk: int, hops: int, begins: int, brings: set[int]) -> set[int]:
-    """The ranks in the chunk after some hops of an all-gather in which rank ``begins`` sends a sum over the ranks ``brings``."""
+    """Return the ranks in the chunk after some hops of an all-gather.
+
+    In this all-gather, rank ``begins`` sends a sum over the ranks ``brings``.
+    """
     reached = hops > 0 and 0 < (rank - begins) % ranks <= hops
     return brings if reached else summed(ranks, rank, chunk, ranks - 1)
 

@@ -1,4 +1,4 @@
-"""Properties of the rules of schedules beyond their orders: slots that prove an order, and schedules that are special cases of others."""
+"""Test further properties of the schedules' rules: slots that prove an order, and schedules that are special cases of others."""
 
 from itertools import product
 
@@ -12,7 +12,7 @@ SIZES = list(product((1, 2, 3, 4, 7), (1, 2, 3, 5, 7, 8, 14, 21)))
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_the_slots_of_a_rule_prove_its_order(name: str) -> None:
-    """Slots that prove no order would make ``build`` check the operations one by one in Python and compute new slots."""
+    """If slots did not prove the order, ``build`` would check the operations one by one in Python and compute new slots."""
     family = REGISTRY[name]
     for devices, microbatches in SIZES:
         chunks = family.fewest_chunks + family.chunk_step

@@ -1,4 +1,4 @@
-"""Schedules: building, reading, writing, comparing, and their properties."""
+"""Test how schedules are built, read, written and compared, and their properties."""
 
 import pickle
 import re
@@ -165,7 +165,7 @@ def test_a_schedule_survives_pickling(size: Size) -> None:
 
 
 def test_slots_need_not_be_the_earliest() -> None:
-    """Only the order of the slots counts."""
+    """Only the order of the slots matters."""
     slots = np.array([[[0, 7], [1, 30]], [[100, 200], [50, 60]]])
     assert str(Schedule.from_slots("mine", slots, [0, 1])) == "device 0: 0F0 0F1 0B0 0B1\ndevice 1: 1F0 1F1 1B0 1B1"
     assert str(Schedule.from_slots("mine", slots, [1, 0])).startswith("device 0: 1F0")

@@ -1,4 +1,4 @@
-"""The scripts of the widgets: files that import each other are joined to one ES module, and faults in them are refused."""
+"""Test that widget scripts that import each other are joined to one ES module; faults in them are refused."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Spans: what runs beside the operations, in a timeline, its rows and its trace."""
+"""Test spans, which are what runs beside the operations: in a timeline, in its rows and in its trace."""
 
 import copy
 import json
@@ -177,7 +177,7 @@ def slices_of(trace: dict[str, Any]) -> dict[int, list[tuple[float, float]]]:
 @examples(30)
 @given(p2p=st.sampled_from([0, 0.5, 3, 10]), name=st.sampled_from(["gpipe", "1f1b", "hanayo", "zb-h1"]), overlap=st.booleans())
 def test_no_two_slices_of_a_track_overlap(p2p: float, name: str, overlap: bool) -> None:
-    """Perfetto draws the slices of one track one after the other; long messages need tracks of their own."""
+    """Perfetto draws the slices of one track one after the other, so long messages need tracks of their own."""
     step = hybrid_step(build(name, 3, 6), Costs(forward=1, backward=2, p2p=p2p), 2, ring_step=0.7, overlap=overlap, optimiser=1)
     trace = json.loads(json.dumps(step.timeline.to_chrome_trace(), allow_nan=False))
     tracks = slices_of(trace)

@@ -1,4 +1,4 @@
-"""The hybrid step: corrected numbers of the published report, properties over the registry, and a second clock as judge."""
+"""Test the hybrid step: corrected numbers of the published report, properties of all schedules, and a second way to time it."""
 
 import math
 from collections import Counter, defaultdict
@@ -52,7 +52,10 @@ def report_step(microbatches: int = 8, costs: Costs = REPORT, **how: Any) -> Hyb
 
 
 def test_the_reports_total_and_its_speedup_put_right() -> None:
-    """1210 ms is right and 0.86x is not: the four GPUs do four times the work of the report's baseline."""
+    """The total of 1210 ms is right, but the speedup of 0.86x is not.
+
+    The four GPUs do four times the work of the report's baseline.
+    """
     step = report_step()
     assert (step.makespan, step.all_reduce_time, step.exposed_communication) == (1210, 40, 40)
     assert step.makespan == 1040 + 40 + 130
@@ -80,7 +83,7 @@ def test_the_published_configuration_laid_out_whole() -> None:
 
 
 def test_the_other_reading() -> None:
-    """50 and 80 ms of the whole model: half of each on a stage."""
+    """Here 50 and 80 ms are for the whole model, so each stage has half of them."""
     step = report_step(costs=HALVES)
     assert (step.makespan, step.single_device_time) == (625, 2080)
     assert round(step.speedup, 2) == 3.33
@@ -111,7 +114,7 @@ def test_more_microbatches_pay(costs: Costs, totals: list[float], speedups: list
 
 
 def test_the_same_four_gpus_cut_three_ways() -> None:
-    """Benchmark 2 with exactly 4 GPUs and 8 microbatches in all, the model split."""
+    """This is benchmark 2 with exactly 4 GPUs and 8 microbatches in all, and with the model divided among the stages."""
     for (stages, replicas), total in {(1, 4): 380, (2, 2): 365, (4, 1): 357.5}.items():
         costs = Costs(forward=50 / stages, backward=80 / stages)
         assert hybrid_step(build("1f1b", stages, 8 // replicas), costs, replicas, ring_step=20).makespan == total
@@ -203,7 +206,10 @@ def check_rings(step: HybridStep, overlap: bool) -> None:
 
 
 def check_chunks(step: HybridStep) -> None:
-    """Follow the pieces: in each step a rank sends what it received in the step before; at the end it has received every piece."""
+    """Follow the pieces: in each step, a rank must send what it received in the step before.
+
+    At the end, it must have received every piece.
+    """
     hops = rows_of(step, "reduce-scatter", "all-gather")
     ranks = step.mesh.replicas * step.timeline.schedule.copies
     for stage in {hop["stage"] for hop in hops}:
@@ -278,7 +284,7 @@ def test_messages_rings_and_optimisers_keep_to_the_rules(name: str, data: st.Dat
 @examples(12)
 @given(data=st.data(), slow=st.booleans())
 def test_the_step_equals_a_naive_loop_over_events(name: str, data: st.DataObject, slow: bool) -> None:
-    """All times are equal, exactly, also if each rank has its own speed."""
+    """All times must be exactly equal, even if each rank has its own speed."""
     size, setting, replicas, how = data.draw(steps(name, most=100))
     every = data.draw(settings_of(size.devices * replicas, exact=True)) if slow else setting
     equals_the_naive_loop(size.build(), every, replicas, how)
@@ -298,7 +304,7 @@ def test_rings_of_any_holders_keep_to_the_naive_loop_and_never_wait_in_a_circle(
 
 
 def equals_the_naive_loop(schedule: Schedule, setting: oracle.Setting, replicas: int, how: dict[str, Any]) -> None:
-    """The setting has values for the devices of one pipeline, or for all ranks."""
+    """Check that the step equals the naive loop; the setting has values for one pipeline's devices, or for all ranks."""
     devices, chunks = schedule.devices, schedule.chunks
     row = {divmod(rank, devices): rank % len(setting.forward) for rank in range(devices * replicas)}
     durations = {(rank, kind): setting.duration(kind, place, chunks) for rank, place in row.items() for kind in "FBIW"}
@@ -377,7 +383,7 @@ def test_two_copies_of_the_weights_by_hand() -> None:
 
 
 def test_a_pair_takes_its_own_time_on_every_rank() -> None:
-    """Rank 2, device 0 of replica 1, is twice as slow; half of the shorter operation of a pair is saved."""
+    """Rank 2 (device 0 of replica 1) is twice as slow, and a pair saves half of its shorter operation."""
     schedule = build("dualpipe-v", 2, 4)
     step = hybrid_step(schedule, Costs(forward=[2, 2, 4, 2], backward=[4, 4, 8, 4], overlap=0.5), 2)
     everyone = step.timeline.schedule
@@ -406,7 +412,7 @@ def test_chunks_let_part_of_the_ring_hide() -> None:
 
 
 def test_a_slow_rank_keeps_its_whole_ring_waiting() -> None:
-    """K = 2, D = 2, M = 1; rank 3, stage 1 of replica 1, is twice as slow."""
+    """The setting is K = 2, D = 2, M = 1, and rank 3 (stage 1 of replica 1) is twice as slow."""
     costs = Costs(forward=1, backward=[2, 2, 2, 4])
     step = hybrid_step(build("1f1b", 2, 1), costs, 2, ring_step=1, overlap=True)
     assert times_of(step, "reduce-scatter") == [(0, 8, 9), (1, 6, 7), (2, 8, 9), (3, 6, 7)]
@@ -478,7 +484,7 @@ def test_a_batch_equals_its_settings_one_by_one(data: st.DataObject) -> None:
 
 
 def ring_bytes(parameters: int, replicas: int, wire: WireFormat) -> int:
-    """All bytes of one ring, added up from the pieces that numpy cuts: each travels 2(D-1) times."""
+    """Return all bytes of one ring, added up from the pieces that numpy cuts; each piece travels 2(D-1) times."""
     pieces = np.array_split(np.zeros(parameters), replicas)
     return 2 * (replicas - 1) * sum(wire.encode(piece, np.random.default_rng(0)).nbytes for piece in pieces)
 
@@ -528,7 +534,7 @@ def test_the_bytes_of_the_published_configuration(wire: WireFormat, total: int) 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 @pytest.mark.parametrize("wire", WIRES, ids=str)
 def test_a_device_with_two_copies_moves_twice_the_gradients(wire: WireFormat, replicas: int) -> None:
-    """The rings have 2D ranks; the given bytes are for one copy."""
+    """The rings have 2D ranks, and the given bytes are for one copy."""
     how = {"link": Link(1e-6, 1e9), "gradient_bytes": 2 * 101, "wire": wire}
     step = hybrid_step(build("dualpipe", 4, 8), REPORT, replicas, **how)
     hops = rows_of(step, "reduce-scatter", "all-gather")
@@ -539,7 +545,7 @@ def test_a_device_with_two_copies_moves_twice_the_gradients(wire: WireFormat, re
 
 @pytest.mark.parametrize("wire", WIRES, ids=str)
 def test_the_ring_of_a_step_sends_what_the_ring_on_arrays_sends(wire: WireFormat) -> None:
-    """Both have equal phases, steps, senders, receivers, chunks and bytes, for each rank and each hop."""
+    """Both must have equal phases, steps, senders, receivers, chunks and bytes, for each rank and each hop."""
     values = np.random.default_rng(1).standard_normal((5, 23))
     ring = ring_all_reduce(values, wire, rng=np.random.default_rng(2))
     step = hybrid_step(build("1f1b", 1, 1), REPORT, 5, link=LINK, gradient_bytes=2 * 23, wire=wire)
@@ -637,7 +643,7 @@ time = usual_or_junk([0, 1, 2.5])
     overlap=usual_or_junk([False, True]),
 )
 def test_junk(schedule: Any, costs: Any, replicas: Any, ring_step: Any, optimiser: Any, overlap: Any) -> None:
-    """The result is a step with finite times, or an error of the library."""
+    """The result must be a step with finite times, or an error of the library."""
     how = {"ring_step": ring_step, "optimiser": optimiser, "overlap": overlap}
     step = outcome(hybrid_step, schedule, costs, replicas, **how)
     if step is not None:

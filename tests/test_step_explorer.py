@@ -1,4 +1,4 @@
-"""The step explorer's data compared with the numbers of the published report, a naive loop over events and counting."""
+"""Compare the step explorer's data with the numbers of the published report, a naive loop over events, and counting."""
 
 import contextlib
 import json
@@ -37,12 +37,12 @@ def small(**changes: Any) -> StepExplorer:
 
 @cache
 def common() -> StepExplorer:
-    """One explorer for all tests that do not change it."""
+    """Give one explorer for all tests that do not change it."""
     return small()
 
 
 def report() -> StepExplorer:
-    """The report's grid: 2 stages, 50 and 80 ms, steps of the ring of 20 ms."""
+    """Give the grid of the report: 2 stages, 50 and 80 ms, and 20 ms for each step of a ring."""
     return StepExplorer("1f1b", replicas=(1, 2), microbatches=(2, 4, 8, 16), forward=50, backward=80, ring_step=20, unit="ms")
 
 
@@ -51,7 +51,10 @@ def settings_of(explorer: StepExplorer) -> list[dict[str, Any]]:
 
 
 def unpacked(data: Mapping[str, Any], setting: Mapping[str, Any]) -> list[Row]:
-    """Return what the script draws of a setting, read from the data as the script reads them: one row a bar."""
+    """Return one row for each bar that the script draws for this setting.
+
+    The data are read in the same way as in the script.
+    """
     entry, count = data["steps"][step_key(data, setting)], setting["devices"]
     flow = data["pipelines"]["/".join(str(setting[name]) for name in ("schedule", "devices", "microbatches"))]
     rows: list[Row] = []
@@ -77,7 +80,7 @@ def unpacked(data: Mapping[str, Any], setting: Mapping[str, Any]) -> list[Row]:
 
 
 def same(found: list[Row], wanted: list[Row]) -> None:
-    """Raise AssertionError unless both hold the same bars, in any order; times may differ in the ninth digit."""
+    """Raise AssertionError unless both have the same bars, in any order; times may differ in the ninth digit."""
     found, wanted = sorted(found), sorted(wanted)
     assert [row[:3] for row in found] == [row[:3] for row in wanted]
     assert np.allclose([row[3:] for row in found], [row[3:] for row in wanted], rtol=1e-7, atol=1e-9)

@@ -1,4 +1,4 @@
-"""The labs are stored with outputs that nbval really compares, in the form that `make labs-refresh` gives them."""
+"""Test that the labs are stored with outputs that nbval really compares, in the form that `make labs-refresh` gives them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def code_cells(lab: NotebookNode) -> list[NotebookNode]:
 
 
 def texts(output: NotebookNode) -> Iterator[str]:
-    """All text that a reader of the stored output sees."""
+    """Return all text that a reader of the stored output sees."""
     yield output.get("text", "")
     yield output.get("evalue", "")
     yield from (value for kind, value in output.get("data", {}).items() if kind.startswith("text/"))
@@ -93,7 +93,7 @@ def judged(pytester: pytest.Pytester, stored: NotebookNode, ran: NotebookNode) -
 
 
 def with_one_digit_changed(lab: NotebookNode) -> NotebookNode:
-    """The lab with the last digit of its last printed number changed."""
+    """Return the lab with the last digit of its last printed number changed."""
     changed = load("nbformat").from_dict(lab)
     for cell in reversed(code_cells(changed)):
         for output in reversed(cell.outputs):
@@ -108,7 +108,7 @@ def with_one_digit_changed(lab: NotebookNode) -> NotebookNode:
 
 @pytest.fixture(scope="module")
 def smallest() -> NotebookNode:
-    """The stored lab with the fewest cells. If nothing has changed, a run gives the same outputs."""
+    """Give the stored lab with the fewest cells; if nothing has changed, a run gives the same outputs."""
     return min(map(read, LABS), key=lambda lab: len(code_cells(lab)))
 
 
@@ -193,7 +193,7 @@ def test_every_source_that_a_lab_runs_on_counts(tmp_path: Path) -> None:
 
 
 def noisy(count: int, model: str, seconds: str, folder: str) -> NotebookNode:
-    """A lab as one machine ran it. The arguments are what differs from machine to machine; the content is the same."""
+    """Return a lab as one machine ran it; the arguments differ from machine to machine, and the content is the same."""
     view = {load("run_labs").WIDGET_VIEW: {"model_id": model}, "text/plain": "<Explorer>"}
     error = load("nbformat").v4.new_output("error", ename="Refused", evalue="why", traceback=[f"File {folder}/cell.py", "Refused: why"])
     first = load("nbformat").v4.new_code_cell(

@@ -1,4 +1,4 @@
-"""Sweeps: rows compared with single simulations and closed forms, grids, executors, refusals."""
+"""Test sweeps: rows compared with single simulations and closed forms, grids, executors, and refusals."""
 
 import copy
 import multiprocessing
@@ -29,7 +29,7 @@ TIMES = {"forward": 1, "backward": 2}
 
 
 def one(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
-    """The results of one row, simulated alone."""
+    """Return the results of one row, simulated alone."""
     given = {cost: row[cost] for cost in ("forward", "backward", "weight_share", "p2p", "overlap") if cost in row}
     timeline = simulate(build(name, row["devices"], row["microbatches"], row["chunks"]), Costs(**given))
     return timeline.makespan, timeline.device_span, timeline.bubble_ratio, max(timeline.peak_activations.tolist())
@@ -179,7 +179,7 @@ def test_large_batches_are_cut_and_give_the_same(monkeypatch: pytest.MonkeyPatch
 
 
 class Backwards(Executor):
-    """Runs the last job first."""
+    """An executor that runs the last job first."""
 
     def map(self, function: Callable[..., Any], /, *iterables: Any, **_: Any) -> Iterator[Any]:
         many = list(zip(*iterables, strict=True))
@@ -500,7 +500,7 @@ def test_junk_is_refused_with_a_sentence_or_read(where: str, value: Any) -> None
 
 
 def test_edges() -> None:
-    """One device, one microbatch, fewer microbatches than devices, no time at all."""
+    """The cases are one device, one microbatch, fewer microbatches than devices, and operations that take no time."""
     assert sweep("1f1b", {"devices": 1, "microbatches": 1, **TIMES}).column("makespan") == [3.0]
     row = sweep("1f1b", {"devices": 4, "microbatches": 1, **TIMES, "p2p": 1}).rows[0]
     assert row["makespan"] == 4 * 3 + 2 * 3

@@ -1,4 +1,7 @@
-"""The sweep explorer has the values of its table, refuses bad values with clear errors, and prints the same text in every run."""
+"""Test that the sweep explorer has the values of its table.
+
+It must also refuse bad values with clear errors, and print the same text in every run.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every task of every lab: its solution passes. Empty answers, junk, cheats and answers to other tasks do not pass."""
+"""Test every task of every lab: only its solution passes, and empty answers, junk, cheats and other tasks' answers do not."""
 
 import re
 from importlib import import_module
@@ -66,7 +66,7 @@ JUNK = [
 
 
 def named(value: object) -> str:
-    """A short name for an answer, the same in every run."""
+    """Return a short name for an answer, the same in every run."""
     return type(value).__name__
 
 

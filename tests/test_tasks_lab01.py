@@ -1,4 +1,4 @@
-"""Lab 1's tasks: every way to write the right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 1's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from itertools import product
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from hybridlab import Mesh
 from hybridlab.course.tasks import check
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab01.t1", (4, 3), "swapped"),
     ("lab01.t1", (5, 3), "divided-by-replicas"),
@@ -95,7 +95,7 @@ def test_the_right_crossings_are_those_of_every_message_of_a_step() -> None:
     assert check("lab01.t5", counts).passed
 
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab01.t1", [3, 4]),
     ("lab01.t1", np.array([3.0, 4.0])),

@@ -22,7 +22,7 @@ def test_the_solution_of_task_1_is_1f1b_as_built() -> None:
     assert Schedule.parse(solutions_of("lab02")["lab02.t1"]).orders == build("1f1b", 3, 4).orders
 
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab02.t1", str(build("1f1b", 3, 4)).replace("device 0: ", "").replace("device", "  Device")),
     ("lab02.t2", 120.0),
@@ -41,7 +41,7 @@ def moved(text: str, op: str, behind: str) -> str:
 
 ONE_F_ONE_B = str(build("1f1b", 3, 4))
 TURNED = re.sub(r"(?<=[FB])[23]", lambda match: str(5 - int(match[0])), ONE_F_ONE_B)  # microbatch 3 before 2
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab02.t1", build("1f1b", 3, 4), "wrong-type"),
     ("lab02.t1", [ONE_F_ONE_B], "not-text"),

@@ -1,4 +1,4 @@
-"""Lab 3's tasks: every way to write the right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 3's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ ONE_F_ONE_B_GIB = [1.5 * (8 - device) for device in range(8)]
 
 STEP = [simulate(build("1f1b", 16, 64), RUNS[-1].costs(latency)).makespan for latency in (True, False)]
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab03.t1", 71.4, "per-cent", "71.4", "0.714"),
     ("lab03.t1", 0.417, "bubble-ratio"),
@@ -70,7 +70,7 @@ WRONG: list[tuple[Any, ...]] = [
 ]
 
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab03.t1", 0.71),
     ("lab03.t1", 0.72),  # from the rounded bubble ratio of the picture

@@ -28,7 +28,7 @@ def named(**faults: str) -> dict[str, str]:
     return FOUND | faults
 
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab04.t1", [0, 1, 2, 3, 4, 5, 6, 7], "first-rank"),
     ("lab04.t1", [1, 2, 3, 4, 5, 6, 7, 0], "next-rank"),
@@ -100,7 +100,7 @@ WRONG: list[tuple[Any, ...]] = [
 ]
 
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab04.t1", (7, 0, 1, 2, 3, 4, 5, 6)),
     ("lab04.t1", np.roll(np.arange(8.0), 1)),

@@ -1,4 +1,4 @@
-"""Lab 5's tasks: every way to write the right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 5's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ CREST = formulas.gaussian_crest(2048)
 TWELVE, FOUR = formulas.int8_ring_nmse(12, CREST), formulas.int8_ring_nmse(4, CREST)
 ONE = CREST**2 / (12 * 127**2)
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab05.t1", 0.04, "whole-scale"),
     ("lab05.t1", 5.08 / 256, "128-codes"),
@@ -67,7 +67,7 @@ WRONG: list[tuple[Any, ...]] = [
 ]
 
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab05.t1", 0.02),
     ("lab05.t1", np.float32(0.02)),

@@ -1,4 +1,4 @@
-"""Lab 6's tasks: every way to write the right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 6's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from hybridlab.course.tasks.lab06 import changed_step
 
 BOTH = changed_step("overlap", "chunks").makespan
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab06.t1", 240, "pipeline-alone"),
     ("lab06.t1", 270, "no-optimiser"),
@@ -58,7 +58,7 @@ WRONG: list[tuple[Any, ...]] = [
 ]
 
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab06.t1", 278),
     ("lab06.t1", np.float64(278)),

@@ -1,4 +1,4 @@
-"""Lab 7's tasks: every way to write the right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 7's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from hybridlab import INT8, build, published
 from hybridlab.course.tasks import check
 from hybridlab.training import train
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab07.t1", 24, "all-replicas"),
     ("lab07.t1", 128, "samples"),
@@ -73,7 +73,7 @@ WRONG: list[tuple[Any, ...]] = [
 ]
 
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab07.t1", 8.0),
     ("lab07.t1", np.int64(8)),

@@ -1,4 +1,4 @@
-"""Lab 8's tasks: every way to write the right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 8's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from hybridlab.course.tasks.lab08 import LOST, without_waiting
 from hybridlab.engines import run_threads
 from hybridlab.schedule import Op
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab08.t1", 18, "pipelines-alone"),
     ("lab08.t1", 12, "rings-alone"),
@@ -60,7 +60,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab08.t4", "0B1 1B1 2F1", "wrong-shape"),
 ]
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab08.t1", 30.0),
     ("lab08.t1", np.int64(30)),

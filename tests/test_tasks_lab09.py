@@ -1,4 +1,4 @@
-"""Lab 9's tasks: every way to write the right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 9's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from hybridlab.course.tasks import check
 from hybridlab.hardware import A100_80GB
 from hybridlab.planner import Plan, memory, predict
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab09.t1", 0.86, "report"),
     ("lab09.t1", 365, "time-of-a-step"),
@@ -64,7 +64,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab09.t4", (4, 4, 4), "wrong-length"),
 ]
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab09.t1", 2.85),
     ("lab09.t1", np.float64(1040 / 365)),

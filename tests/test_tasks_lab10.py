@@ -1,4 +1,4 @@
-"""Lab 10's tasks: every way to write the right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 10's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -12,7 +12,7 @@ from hybridlab.course.tasks.lab10 import warmed_up, whole_model
 
 SPEEDUP = 38400 / 4933  # 32 microbatches of 1200 ms; (32 + 15) 75 + [2 * 15 * 32/16 + 2 * 14] 16 = 4933
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab10.t1", (2400 / 4933, 0.49), "efficiency-first"),
     ("lab10.t1", (3064 / 4933, 0.49), "against-first-point"),
@@ -54,7 +54,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab10.t3", 42.4, "not-a-whole-number"),
     ("lab10.t3", 0, "out-of-range"),
 ]
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab10.t1", (7.78, 0.49)),
     ("lab10.t1", [np.float64(SPEEDUP), 0.4865]),
@@ -66,7 +66,10 @@ RIGHT: list[tuple[str, Any]] = [
 
 
 def ends(warmups: Sequence[int], microbatches: int = 16) -> float | None:
-    """The makespan of task 2 by asking every device in turn what it can run, None where all wait for ever."""
+    """Return the makespan of task 2, found by asking every device in turn what it can run.
+
+    It is None if all devices wait for ever.
+    """
     lanes = []
     for device, warmup in enumerate(warmups):
         lane = [("F", device, number) for number in range(warmup)]

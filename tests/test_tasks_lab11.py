@@ -1,4 +1,4 @@
-"""Lab 11's tasks: every way to write a right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 11's tasks: every way to write a right answer passes, and every typical wrong answer gets the right code."""
 
 from itertools import product
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 from hybridlab import REGISTRY, Costs, build, check, formulas, simulate
 from hybridlab.course.tasks.lab11 import run_batch
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab11.t1", 3150, "old-bubble"),
     ("lab11.t1", 3237.5, "backward-halved"),
@@ -56,7 +56,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab11.t3", ("looped-bfs", 3.5, 64, True), "not-a-whole-number"),
     ("lab11.t3", (3, 3, 64, True), "not-text"),
 ]
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab11.t1", np.float64(3325)),
     ("lab11.t2", (0.538, 0.135)),

@@ -1,4 +1,4 @@
-"""Lab 12's tasks: every way to write the right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 12's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -14,7 +14,7 @@ from hybridlab.course.tasks.lab12 import makespan
 
 FOLDED = [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0]
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab12.t1", [0, 1, 2] * 4, "looped"),
     ("lab12.t1", [1, 2, 3, 3, 2, 1] * 2, "devices-from-1"),
@@ -62,7 +62,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab12.t4", 4, "not-a-list"),
 ]
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab12.t1", np.array(FOLDED)),
     ("lab12.t1", tuple(float(device) for device in FOLDED)),
@@ -76,7 +76,7 @@ RIGHT: list[tuple[str, Any]] = [
 
 
 def test_a_fold_puts_neighbouring_stages_on_neighbouring_devices_and_turns_where_it_is() -> None:
-    """Go from stage to stage: one device down or up, but at a turn stay on the same device."""
+    """From one stage to the next, the device is one up or one down, but at a turn it stays the same."""
     walk, step = [0], 1
     while len(walk) < 12:
         turns = len(walk) % 3 == 0

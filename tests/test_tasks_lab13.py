@@ -1,4 +1,4 @@
-"""Lab 13's tasks: every way to write the right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 13's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from fractions import Fraction
 from typing import Any
@@ -19,7 +19,7 @@ ONE_BY_ONE = "\n".join(
     f"device {stage}: " + " ".join(f"{stage}{kind}{microbatch}" for microbatch in range(4) for kind in "FIW") for stage in range(3)
 )
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab13.t1", [80, 20, 60], "paper-term", "model b"),
     ("lab13.t1", [80, 50, 50], "paper-term", "model c"),
@@ -70,7 +70,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab13.t4", 240, "not-text"),
 ]
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab13.t1", np.array([80.0, 50.0, 60.0])),
     ("lab13.t1", (80, 50, 60)),
@@ -83,7 +83,7 @@ RIGHT: list[tuple[str, Any]] = [
 
 
 def length_of(text: str) -> Fraction:
-    """The makespan of an order with the uneven stages, by the oracle."""
+    """Return the makespan of an order with the uneven stages, computed in a second, independent way (oracle.py)."""
     return max(end for _, end in times(nodes(Schedule.parse(text, name="yours")), UNEVEN, 1).values())
 
 

@@ -1,4 +1,4 @@
-"""Lab 14's tasks: every way to write the right answer passes, and every typical wrong answer gets the code of its mistake."""
+"""Test lab 14's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from itertools import accumulate, combinations, pairwise
 from typing import Any
@@ -10,7 +10,7 @@ from oracle import Node, nodes, partners, times, uniform
 from hybridlab import REGISTRY, Costs, build, check, simulate
 from hybridlab.course.tasks.lab14 import loads, slow_link
 
-# Task, wrong answer, its code, and words that its sentence fills in.
+# Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab14.t1", 18.75, "one-way-or-no-bubble"),
     ("lab14.t1", 12.5, "folded"),
@@ -67,7 +67,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab14.t4", 16, "not-a-list"),
 ]
 
-# Task, another way to write its right answer.
+# Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab14.t1", 9.37),
     ("lab14.t1", np.float64(9.375)),

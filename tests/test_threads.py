@@ -1,4 +1,7 @@
-"""One thread for each device. A busy machine can only lengthen a run, so no test here asks for speed, except one that may try again."""
+"""Test pipelines that run one thread for each device.
+
+A busy machine can only lengthen a run. So no test here requires speed, except one that may try again.
+"""
 
 import faulthandler
 import subprocess
@@ -31,7 +34,7 @@ each_name = pytest.mark.parametrize("name", sorted(REGISTRY))
 @pytest.fixture(autouse=True)
 def no_thread_stays() -> Iterator[None]:
     before = set(threading.enumerate())
-    faulthandler.dump_traceback_later(5 * LONG, exit=True)  # threads that wait for ever end the tests
+    faulthandler.dump_traceback_later(5 * LONG, exit=True)  # if threads wait for ever, the tests end
     yield
     faulthandler.cancel_dump_traceback_later()
     assert set(threading.enumerate()) == before
@@ -49,7 +52,7 @@ def sizes(name: str) -> list[tuple[int, int]]:
 @each_name
 @pytest.mark.parametrize("replicas", [1, 3])
 def test_nothing_starts_before_its_input_and_each_device_keeps_its_order(name: str, replicas: int) -> None:
-    """The test finds the inputs from the names of operations, not from the arrays that the threads read."""
+    """The test finds the inputs from the names of operations, and not from the arrays that the threads read."""
     costs = Costs(forward=0.4, backward=0.8, weight_share=0.25, p2p=0.2, overlap=0.5)
     for devices, microbatches in sizes(name):
         schedule = build(name, devices, microbatches)
@@ -140,7 +143,7 @@ def test_without_waiting_stage_1_forwards_what_it_has_not_got() -> None:
 
 
 def lateness(durations: list[float]) -> float:
-    """How much longer than asked for the machine sleeps, as a share, for sleeps of these ``durations`` in one thread."""
+    """Return by which share the machine sleeps longer than asked, for sleeps of these ``durations`` in one thread."""
     began = time.perf_counter()
     for each in durations:
         time.sleep(each)
@@ -234,7 +237,7 @@ def test_work_gets_what_the_operation_it_depends_on_returned() -> None:
 
 
 class Raises:
-    """A ``work`` function that raises an error at one operation of one rank and does nothing at other operations."""
+    """A ``work`` function that raises an error at one operation of one rank, and does nothing at other operations."""
 
     def __init__(self, rank: int, op: str) -> None:
         self.rank, self.op = rank, op
@@ -332,13 +335,16 @@ except KeyboardInterrupt:
 
 
 def test_an_interrupt_of_the_caller_stops_the_threads() -> None:
-    """This runs in a separate program: the signal is for a whole process, and must not hit the process of the tests."""
+    """This runs in a separate program, because the signal is for a whole process and must not reach the tests' own process."""
     ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True, timeout=300)
     assert ran.stdout.split() == ["1", "True"], "only the caller's own thread is left, and soon"
 
 
 def stands_at(schedule: Schedule, lost: Op) -> dict[int, str | None]:
-    """The operation at which each device stops: all devices run in turn until none can go on. None: it has run everything."""
+    """Return the operation at which each device stops, or None if it has run everything.
+
+    All devices run in turn until none can go on.
+    """
     done: set[Op] = set()
     device = {op: row for row, order in enumerate(schedule.orders) for op in order}
     at, moved = [0] * schedule.devices, True
@@ -500,7 +506,7 @@ def test_a_rank_has_no_gradients_of_stages_that_it_does_not_hold() -> None:
 
 
 def best_pause(call: Any, enough: float = 0.5) -> float:
-    """The shortest pause of up to ten tries: a busy machine makes pauses longer."""
+    """Return the shortest pause of up to ten tries, because a busy machine makes pauses longer."""
     least = 1.0
     for _ in range(10):
         least = min(least, longest_pause(call))

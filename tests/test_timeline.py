@@ -1,4 +1,4 @@
-"""Timelines: computed by hand, or measured, and the quantities that are read from them."""
+"""Test timelines, worked out by hand or measured, and the quantities that are read from them."""
 
 import copy
 import json
@@ -20,7 +20,7 @@ def starts(timeline: Timeline) -> dict[str, float]:
 
 
 def test_a_pipeline_of_two_by_hand() -> None:
-    """F = 1, B = 2, latency 0.5: 0F0 at 0, its output arrives at 1.5, and so on."""
+    """The setting is F = 1, B = 2 and latency 0.5: 0F0 starts at 0, its output arrives at 1.5, and so on."""
     timeline = simulate(TWO, Costs(forward=1, backward=2, p2p=0.5))
     assert starts(timeline) == {"0F0": 0, "0F1": 1, "0B0": 5, "0B1": 8, "1F0": 1.5, "1B0": 2.5, "1F1": 4.5, "1B1": 5.5}
     assert timeline.makespan == 10
@@ -40,7 +40,7 @@ def test_per_device_costs_by_hand() -> None:
 
 
 def test_a_split_backward_by_hand() -> None:
-    """The weight gradient fills the wait of device 1, and keeps the activation until it has run."""
+    """The weight gradient fills the time in which device 1 waits, and keeps the activation until it has run."""
     timeline = simulate(build("zb-h1", 2, 2), Costs(forward=1, backward=2, weight_share=0.5))
     assert str(timeline.schedule) == "device 0: 0F0 0F1 0I0 0W0 0I1 0W1\ndevice 1: 1F0 1I0 1F1 1I1 1W0 1W1"
     assert timeline.start.tolist() == [0, 1, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]
@@ -56,7 +56,7 @@ def test_a_chunk_takes_its_part_of_the_time_and_of_the_memory() -> None:
 
 
 def test_no_latency_between_two_stages_of_one_device() -> None:
-    """Hanayo's wave turns round on the device where it is."""
+    """Hanayo's wave turns round on one device, where two stages need no message."""
     timeline = simulate(build("hanayo", 2, 2, 2), Costs(forward=2, backward=4, p2p=10))
     at = starts(timeline)
     assert at["2F0"] == at["1F0"] + 1
@@ -75,7 +75,7 @@ def test_device_span_is_of_one_device_and_makespan_of_all() -> None:
 
 @pytest.mark.parametrize("p2p", [0, 3])
 def test_costs_of_zero(p2p: float) -> None:
-    """Nothing takes time but messages: two each way from the first device to the last of three."""
+    """Only messages take time: two in each direction, from the first device to the last of three."""
     timeline = simulate(build("1f1b", 3, 1), Costs(forward=0, backward=0, p2p=p2p))
     assert timeline.makespan == 4 * p2p
     assert timeline.bubble_ratio == (1 if p2p else 0)
@@ -207,7 +207,7 @@ def test_rows() -> None:
 
 
 def test_a_trace_opens_in_perfetto() -> None:
-    """The trace event format: complete events with microseconds, one thread a device, named."""
+    """In the trace event format, there are complete events with microseconds, and one named thread for each device."""
     timeline = simulate(build("zb-h1", 4, 8), Costs(forward=1, backward=2, p2p=0.25))
     trace = json.loads(json.dumps(timeline.to_chrome_trace(), allow_nan=False))
     events = trace["traceEvents"]

@@ -1,4 +1,4 @@
-"""Traces of overlapped pairs: both slices are visible, one below the other, and nothing else on a track overlaps."""
+"""Test traces of overlapped pairs: both slices are visible, one below the other, and nothing else on a track overlaps."""
 
 from itertools import groupby, pairwise
 from typing import Any
@@ -11,7 +11,7 @@ COSTS = Costs(forward=1, backward=2, p2p=0.3, overlap=0.7)
 
 
 def slices_of(name: str) -> list[list[dict[str, Any]]]:
-    """The slices of each device's track, in the order of the file."""
+    """Return the slices of each device's track, in the order of the file."""
     events = simulate(build(name, 4, 8), COSTS).to_chrome_trace()["traceEvents"]
     return [list(each) for _, each in groupby((event for event in events if event["ph"] == "X"), key=lambda event: event["tid"])]
 

@@ -1,4 +1,4 @@
-"""Training on a mesh equals training on one device, operation by operation, for every schedule of the registry."""
+"""Test that training on a mesh equals training on one device, operation by operation, for every schedule of the registry."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,20 +23,21 @@ WIRES = (FP32, FP16, BF16, INT8, WireFormat("INT8", block=64), WireFormat("INT8"
 
 
 def schedules(devices: int, microbatches: int) -> list[Schedule]:
-    """Every schedule of the registry that supports this size."""
+    """Return every schedule of the registry that supports this size."""
     fitting = [name for name, family in REGISTRY.items() if family.refusal(devices, microbatches, family.fewest_chunks) is None]
     return [build(name, devices, microbatches) for name in fitting]
 
 
 def executed(schedule: Schedule, network: Network, replicas: int = 2, samples: int = 2, seed: int = 0) -> tuple[Executor, Any]:
-    """One step of random data through a schedule, and the losses and gradients of a single device.
+    """Run one step of random data through a schedule; return it with the losses and gradients of a single device.
 
-    There is one loss for each replica, and one gradient for each copy of each replica: of the mean loss over the samples of that copy.
+    There is one loss for each replica, and one gradient for each copy of each replica. The gradient is that of the mean loss over the
+    samples of this copy.
     """
     rng = np.random.default_rng(seed)
     inputs = rng.normal(size=(replicas, schedule.microbatches, samples, network.sizes[0]))
     labels = rng.integers(0, network.sizes[-1], inputs.shape[:-1])
-    weights = np.stack([network.initial(rng) for _ in range(replicas * schedule.copies)])  # all different, to find wrong use
+    weights = np.stack([network.initial(rng) for _ in range(replicas * schedule.copies)])  # all values differ, so that a wrong use is found
     ends = np.cumsum([network.count(layers) for layers in network.stages(schedule.stages)])[:-1]
     step = Executor(network, np.split(weights, ends, axis=1), sum(schedule.paths, ()), inputs, labels, schedule.copy_of)
     found = []

@@ -1,4 +1,7 @@
-"""The training curves show the values of the runs, refuse bad input with clear errors, and print the same text in every run."""
+"""Test that the training curves show the values of the runs.
+
+They must also refuse bad input with clear errors, and print the same text in every run.
+"""
 
 import json
 from collections.abc import Callable
@@ -93,7 +96,7 @@ def test_what_a_page_sends_is_taken_and_nonsense_is_not() -> None:
 
 @pytest.fixture(scope="module")
 def shared() -> TrainingCurves:
-    """A view that all examples of junk share."""
+    """Give one view that all examples of junk share."""
     return view()
 
 

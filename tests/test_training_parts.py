@@ -1,4 +1,4 @@
-"""The data, the network and the single device that hybrid training is compared with; and what training refuses."""
+"""Test the data, the network and the single device with which hybrid training is compared, and what training refuses."""
 
 from typing import Any
 
@@ -120,7 +120,7 @@ def test_the_loss_is_the_mean_of_minus_log_probability() -> None:
 @pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
 def test_the_loss_of_a_hopeless_network_is_right_too(size: float) -> None:
     """The loss is finite for the most unlikely label, and equals scipy's."""
-    from scipy.special import log_softmax  # here, since importing it takes a second
+    from scipy.special import log_softmax  # imported here, because it takes a second
 
     rng = np.random.default_rng(4)
     network, inputs, labels = Network((6, 5)), rng.normal(size=(7, 6)), rng.integers(0, 5, 7)
@@ -150,7 +150,7 @@ def test_a_check_follows_the_last_step_too() -> None:
 
 @pytest.mark.parametrize(("activation", "variance"), [("tanh", 1.0), ("relu", 2.0)])
 def test_weights_begin_with_the_variance_of_their_papers(activation: str, variance: float) -> None:
-    """Glorot and Bengio: 2 / (inputs + outputs); He et al.: 2 / inputs. Here inputs = outputs = 400."""
+    """The variance is 2 / (inputs + outputs) by Glorot and Bengio, and 2 / inputs by He et al.; inputs = outputs = 400."""
     weights = Network((400, 400), activation).initial(np.random.default_rng(5))
     assert weights[:160_000].var() * 400 == pytest.approx(variance, rel=0.03)
     assert not weights[160_000:].any()

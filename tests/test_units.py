@@ -1,4 +1,4 @@
-"""Times carry their unit: the same step in seconds, milliseconds and microseconds is the same step."""
+"""Test that times carry their unit: a step has the same length in seconds, milliseconds and microseconds."""
 
 import pickle
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""What all views with a setting share: the page and Python can change the setting, and a refused value changes nothing."""
+"""Test what all views with a setting share.
+
+The page and Python can change the setting, and a refused value changes nothing.
+"""
 
 import contextlib
 import json
@@ -31,7 +34,7 @@ from hybridlab.widgets.view import View
 
 @cache
 def curves() -> tuple[dict[tuple[str, ...], Trained], TrainedAlone]:
-    """Two runs and the one that they are compared with."""
+    """Return two runs and the run with which they are compared."""
     runs = {(str(rate),): train(build("1f1b", 2, 2), 2, steps=3, learning_rate=rate) for rate in (0.1, 0.3)}
     return runs, train_alone(steps=3)
 
@@ -125,7 +128,7 @@ def test_junk_from_a_page_is_refused_or_drawn(view: View, data: st.DataObject) -
 
 @each_view
 def test_script_and_class_name_the_same_traits(name: str) -> None:
-    kind = getattr(widgets, name)  # not an instance: ipywidgets gives each instance a class of its own
+    kind = getattr(widgets, name)  # the class and not an instance, because ipywidgets gives each instance a class of its own
     script = str(kind._esm)
     named = re.search(r"const SETTING = (\[.*?\]);", script, re.DOTALL)
     assert named

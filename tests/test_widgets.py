@@ -1,4 +1,7 @@
-"""The timeline explorer agrees with the simulator, refuses bad values with clear errors, and prints the same text in every run."""
+"""Test that the timeline explorer agrees with the simulator.
+
+It must also refuse bad values with clear errors, and print the same text in every run.
+"""
 
 import contextlib
 import json
@@ -38,7 +41,7 @@ Entry = dict[str, Any]
 
 @cache
 def whole() -> dict[str, Any]:
-    """The data of a grid of all schedules; made once, and changed by no test."""
+    """Return the data of a grid of all schedules, which is made once and changed by no test."""
     return grid_data(list(REGISTRY), AXES, TIMES)
 
 
@@ -58,7 +61,7 @@ def _supported() -> Iterator[tuple[Entry, int, Timeline]]:
 
 
 def turns(entry: Entry) -> list[tuple[int, list[int], str]]:
-    """Device, rows and text of every turn of an entry: one row, or the two of an overlapped pair."""
+    """Return device, rows and text of every turn of an entry; a turn has one row, or the two of an overlapped pair."""
     found: list[tuple[int, list[int], str]] = []
     row = 0
     for device, order in enumerate(entry["orders"]):
@@ -70,7 +73,7 @@ def turns(entry: Entry) -> list[tuple[int, list[int], str]]:
 
 
 def lasting(entry: Entry) -> list[float]:
-    """How long each row of an entry takes."""
+    """Return how long each row of an entry takes."""
     kinds = [("pair" if len(rows) == 2 else re.sub(r"\d", "", word), device) for device, rows, word in turns(entry) for _ in rows]
     return [entry["duration"][kind][device] for kind, device in kinds]
 
@@ -409,7 +412,7 @@ def test_what_the_library_does_not_have_is_refused_and_changes_nothing(trait: st
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """A list that collects the messages that explorers send."""
+    """Give a list that collects the messages that explorers send."""
     messages: list[dict[str, Any]] = []
     monkeypatch.setattr(TimelineExplorer, "_send", lambda self, message, buffers=None: messages.append(message))
     return messages

@@ -1,4 +1,4 @@
-"""Wire formats: rounding compared with other programs, bounds, exact bytes, and what is refused."""
+"""Test wire formats: rounding compared with other programs, error bounds, exact bytes, and what is refused."""
 
 import warnings
 from fractions import Fraction
@@ -106,7 +106,7 @@ def test_int8_is_within_half_a_scale_and_its_codes_reach_127(wire: WireFormat, v
 
 @given(values=some.arrays(np.float32, st.integers(1, 40), elements=st.floats(-1e4, 1e4, width=32)))
 def test_int8_rounds_as_exact_arithmetic_does(values: Any) -> None:
-    """Codes compared with round(x / scale) in exact fractions; they may differ only within 1e-5 of half a step."""
+    """The codes are compared with round(x / scale) in exact fractions; they may differ only within 1e-5 of half a step."""
     packet = INT8.encode(values)
     scale = Fraction(float(packet.scales[0]))
     for code, value in zip(packet.codes.tolist(), values.tolist(), strict=True):
@@ -122,7 +122,7 @@ def test_stochastic_rounding_is_right_in_the_mean_and_nearest_is_not() -> None:
 
 def test_the_largest_number_stays_so_when_it_is_rounded_up_at_random() -> None:
     class Nearly(np.random.Generator):
-        """Always draws the largest number below 1."""
+        """A random generator that always draws the largest number below 1."""
 
         def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
             return np.full(size, np.nextafter(dtype(1), dtype(0)), dtype)

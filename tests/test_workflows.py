@@ -1,4 +1,4 @@
-"""The workflows: they parse, use targets that exist, and may do no more than they need."""
+"""Test the workflows: they parse, use targets that exist, and have no more permissions than they need."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ each_workflow = pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORK
 
 
 def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every step of every job."""
+    """Return every step of every job."""
     return [step for job in workflow["jobs"].values() for step in job["steps"]]
 
 

@@ -1,4 +1,4 @@
-"""The two measured tables of the vTrain project, read from beside the repository, and the errors on them."""
+"""Read the two tables that the vTrain project measured, from a folder beside the repository, and sum up the errors on them."""
 
 import csv
 from pathlib import Path
@@ -18,7 +18,7 @@ needs_vtrain = pytest.mark.skipif(
 
 
 def iterations() -> list[tuple[Transformer, Plan, float]]:
-    """(model, plan, seconds) of each row; everything was recomputed, and no pipeline was interleaved."""
+    """Return (model, plan, seconds) for each row; in all runs, activations were recomputed and no pipeline was interleaved."""
     found = []
     with ITERATIONS.open(newline="", encoding="utf-8-sig") as lines:
         for row in csv.DictReader(lines):
@@ -33,14 +33,17 @@ def iterations() -> list[tuple[Transformer, Plan, float]]:
 
 
 def all_reduces(ranks: int) -> tuple[Any, Any]:
-    """Bytes and seconds of one number of GPUs."""
+    """Return the bytes and the seconds of all measured all-reduces on this number of GPUs."""
     with ALL_REDUCES.open(newline="") as lines:
         rows = [(float(row["bytes"]), float(row["seconds"])) for row in csv.DictReader(lines) if int(row["gpus"]) == ranks]
     return tuple(np.array(rows).T)
 
 
 def summary(errors: Any) -> tuple[float, ...]:
-    """To four digits: the number of points; mean, median and largest absolute error; the lowest and the highest error."""
+    """Return the number of errors, then five figures with four digits.
+
+    They are the mean, the median and the largest absolute error, then the lowest and the highest error.
+    """
     sizes = np.abs(errors)
     values = (sizes.mean(), np.median(sizes), sizes.max(), errors.min(), errors.max())
     return (errors.size, *(float(f"{value:.4g}") for value in values))

@@ -1,4 +1,4 @@
-"""Builds what is released, and tries the wheel alone in a fresh environment of the Python that runs this file.
+"""Build the released files, and try the wheel alone in a new environment of the Python that runs this file.
 
 python tests/wheel_alone.py build dist                 the sdist, and the wheel that is built from it; needs hatchling
 python tests/wheel_alone.py try dist/hybridlab-*.whl   installs the wheel with numpy alone and runs README's examples
@@ -15,12 +15,12 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = {"pip", "setuptools"}  # packages that every fresh environment has
+TOOLS = {"pip", "setuptools"}  # every new environment has these packages
 DOCTEST = ("-W", "error", "-m", "doctest", "-o", "NORMALIZE_WHITESPACE")
 
 
 def version() -> str:
-    """The version in hybridlab/__init__.py, read without importing it."""
+    """Return the version in hybridlab/__init__.py, read without importing it."""
     text = (ROOT / "hybridlab/__init__.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "(.+)"$', text, flags=re.MULTILINE)
     assert found, "hybridlab/__init__.py names no version"
@@ -28,7 +28,10 @@ def version() -> str:
 
 
 def build(folder: Path) -> tuple[Path, Path]:
-    """Build the sdist, then the wheel from it alone, which shows that the sdist is complete; return both paths."""
+    """Build the sdist, then build the wheel from the sdist alone; return both paths.
+
+    This shows that the sdist is complete.
+    """
     hatchling = (sys.executable, "-m", "hatchling", "build", "-d", str(folder.resolve()))
     subprocess.run([*hatchling, "-t", "sdist"], cwd=ROOT, check=True)
     name = f"hybridlab-{version()}"
@@ -40,7 +43,7 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def try_alone(wheel: Path) -> None:
-    """Install the wheel and its requirements into a fresh environment, and run README's examples outside this folder."""
+    """Install the wheel and its requirements into a new environment, and run README's examples outside this folder."""
     with tempfile.TemporaryDirectory() as place:
         subprocess.run([sys.executable, "-m", "venv", f"{place}/venv"], check=True)
         python = f"{place}/venv/{'Scripts' if os.name == 'nt' else 'bin'}/python"

@@ -1,4 +1,4 @@
-"""Prints what was measured as operations per second; without --benchmark-enable every benchmark runs once, small."""
+"""Print what was measured as operations per second; without --benchmark-enable, every benchmark runs once at a small size."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the pages when nothing is measured: they need a built site, and tests/site tests them."""
+    """Leave out the benchmark of the pages when nothing is measured.
+
+    It needs a built site, and the tests in tests/site already test the pages.
+    """
     return True if collection_path.name == "test_pages.py" and not config.getoption("benchmark_enable") else None
 
 
@@ -40,7 +43,7 @@ def tell(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Callabl
 
 @pytest.fixture
 def rate(benchmark: BenchmarkFixture, tell: Callable[[str, str], None]) -> Callable[..., float]:
-    """Time ``run`` over ``count`` operations; print and return the operations per second of the quickest round."""
+    """Time ``run``, which does ``count`` operations; print and return the operations per second of the quickest round."""
 
     def measure(section: str, name: str, count: int, run: Run, rounds: int = 15, target: float | None = None) -> float:
         benchmark.pedantic(run, rounds=rounds, warmup_rounds=min(rounds - 1, 2))  # type: ignore[no-untyped-call]

@@ -1,4 +1,7 @@
-"""Speed of the lower bound, which is meant for every point of a sweep, and time of the solver for a proof."""
+"""Measure the speed of the lower bound, and the time in which the solver finds a proof.
+
+The lower bound must be fast, because it is computed for every point of a sweep.
+"""
 
 from collections.abc import Callable
 

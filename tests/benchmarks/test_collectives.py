@@ -1,4 +1,4 @@
-"""The ring all-reduce compared with the memory that it must move, and INT8 with FP32; ratios are between the quickest rounds."""
+"""Compare the ring all-reduce with the memory that it must move, and INT8 with FP32; ratios use the quickest rounds."""
 
 import time
 from collections.abc import Callable
@@ -17,19 +17,22 @@ SECTION = "ring all-reduce of 64 ranks x 1,000,000 float32"
 
 
 def quickest(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Seconds of each one's quickest round. Every round runs each of them once, so a slow moment of the machine affects all of them."""
+    """Return the seconds of the quickest round for each function.
+
+    Every round runs each function once, so a slow moment of the machine affects all of them.
+    """
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(rounds):
         for name, run in runs.items():
             begin = time.perf_counter()
             result = run()
             best[name] = min(best[name], time.perf_counter() - begin)
-            del result  # before the next run, so that no more than one result is in memory
+            del result  # freed before the next run, so that at most one result is in memory
     return best
 
 
 def mean_and_copies(values: Any) -> Any:
-    """The least work of any all-reduce: read all values once, add them up, write the mean for every rank."""
+    """Do the least work of any all-reduce: read all values once, add them up, and write the mean for every rank."""
     return np.repeat(values.mean(axis=0)[None], len(values), axis=0)
 
 
@@ -43,7 +46,7 @@ def test_the_ring_against_numpys_mean(benchmark: BenchmarkFixture, tell: Tell) -
     }
     benchmark.pedantic(runs["FP32"], rounds=1)  # type: ignore[no-untyped-call]
     best = quickest(runs, 1 if benchmark.disabled else 5)
-    moved = 2 * values.nbytes  # read once, and a mean for each rank written
+    moved = 2 * values.nbytes  # every value is read once, and a mean is written for each rank
     tell(SECTION, f"bound: {moved / 1e6:.0f} MB must be moved, {values.nbytes / 1e6:.0f} read and as many written")
     tell(SECTION, f"{'mean(axis=0), repeated to all':<34} {best['numpy'] * 1e3:>9.1f} ms {moved / best['numpy'] / 1e9:>7.1f} GB/s")
     ratio = best["FP32"] / best["numpy"]
@@ -70,7 +73,7 @@ def test_the_others_beside_the_ring(benchmark: BenchmarkFixture, tell: Tell, wir
 
 
 def test_small_gradients(benchmark: BenchmarkFixture, rate: Callable[..., float]) -> None:
-    """The gradients of a small network on four replicas, where the time is in calls and not in arithmetic."""
+    """The gradients are those of a small network on four replicas, where calls take the time and not arithmetic."""
     values = np.random.default_rng(0).standard_normal((4, 120))
     rate(
         "ring all-reduce of 4 ranks x 120 numbers",

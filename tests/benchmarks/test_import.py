@@ -1,4 +1,4 @@
-"""What `import hybridlab` costs beyond numpy's own import."""
+"""Measure how much longer `import hybridlab` takes than numpy's own import."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 
 def seconds(statement: str, rounds: int) -> float:
-    """The quickest of some fresh interpreters that run ``statement``."""
+    """Return the time of ``statement`` in the quickest of several new interpreters."""
     taken = []
     for _ in range(rounds):
         begin = time.perf_counter()

@@ -1,4 +1,7 @@
-"""Bytes of memory for each operation, at sizes that double. The number is the same each time if memory grows linearly."""
+"""Measure the bytes of memory for each operation, at sizes that double.
+
+If memory grows linearly, this number is the same at every size.
+"""
 
 import tracemalloc
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""What a first visit of each page transfers, and when its first picture is drawn: from a server on this machine, nothing cached."""
+"""Measure how many bytes a first visit of each page transfers, and when its first picture is drawn.
+
+The server is on this machine, and the browser's cache is empty.
+"""
 
 from collections.abc import Callable, Iterator
 from statistics import median

@@ -1,4 +1,7 @@
-"""Predictions a second, and a search: 10,000 predictions a second and 3,072 GPUs x 1 trillion in 10 s wanted."""
+"""Measure predictions per second, and the time of a search.
+
+The goals are 10,000 predictions per second, and 10 s for a search with 3,072 GPUs and 1 trillion parameters.
+"""
 
 import time
 from collections.abc import Callable
@@ -15,20 +18,23 @@ SECTION = "planner"
 
 
 def forget() -> None:
-    """Forget the times of messages that are kept from one prediction to the next."""
+    """Forget the times of messages that one prediction keeps for the next."""
     iteration.ring_seconds.cache_clear()
     iteration.message_seconds.cache_clear()
 
 
 def some(benchmark: BenchmarkFixture) -> list[Plan]:
-    """Plans from all parts of the search; only a few if nothing is measured."""
+    """Return plans from all parts of the search, or only a few if nothing is measured."""
     every = list(plans(TRILLION, 3072, A100_80GB, 3072))
     return every[:: len(every) // (20 if benchmark.disabled else 1000)]
 
 
 @pytest.mark.parametrize("forgets", ["nothing", "all before 1,000", "all before each"])
 def test_predictions(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], forgets: str) -> None:
-    """The predictions are for one model on one cluster, as in a search: most plans send messages that another plan sends too."""
+    """The predictions are for one model on one cluster, as in a search.
+
+    Most plans then send messages that another plan sends, too.
+    """
     chosen = some(benchmark)
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""How long a run of the published simulator takes, its timelines and accuracy included."""
+"""Measure how long a run of the published simulator takes, including its timelines and its accuracy."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ BOUND = 5.0  # ms for the published configuration
 
 @pytest.mark.parametrize("mode", ["INT8", "FP16"])
 def test_the_published_simulator(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], mode: str) -> None:
-    """K = 3, D = 4, M = 6, 120 weights a stage."""
+    """The setting is K = 3, D = 4, M = 6, and 120 weights per stage."""
     benchmark.pedantic(lambda: simulator(comm_mode=mode), rounds=50, warmup_rounds=3)  # type: ignore[no-untyped-call]
     if not benchmark.disabled and benchmark.stats is not None:
         best, median = (1e3 * value for value in (benchmark.stats.stats.min, benchmark.stats.stats.median))

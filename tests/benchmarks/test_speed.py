@@ -1,4 +1,4 @@
-"""Operations that are built and simulated in a second, compared with the limit that memory sets."""
+"""Measure how many operations are built and simulated per second, compared with the limit that memory sets."""
 
 import time
 from collections.abc import Callable
@@ -12,16 +12,16 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from hybridlab import REGISTRY, Costs, Timeline, build, simulate
 
 COSTS = Costs(forward=1, backward=2, p2p=0.1)
-CHUNKS = {"interleaved": 4}  # the others have their fewest
+CHUNKS = {"interleaved": 4}  # all other schedules have their smallest number of chunks
 EVERY = [(name, CHUNKS.get(name, family.fewest_chunks)) for name, family in REGISTRY.items()]
 FIVE = {"gpipe", "1f1b", "interleaved", "hanayo", "zb-h1"}
 TARGETS = {name: 3e6 if name in FIVE else 1e6 for name in REGISTRY} | {"1f1b": 4e6}
 
-# The bytes that every implementation with these arrays must move; a column has 8 bytes for each operation. Building writes the slots, reads
-# them, and writes kind, stage, microbatch, device, source and slot. Simulating reads kind, device, source and slot, reads the end of the
-# source and of the operation before, and writes start and end.
+# Every implementation with these arrays must move at least so many bytes. A column has 8 bytes for each operation. Building writes the
+# slots, reads them, and writes kind, stage, microbatch, device, source and slot. Simulating reads kind, device, source and slot. It also
+# reads the end of the source and of the previous operation, and writes start and end.
 BYTES_BUILT, BYTES_TIMED = 8 * (1 + 1 + 6), 8 * (4 + 2 + 2)
-BYTES_A_SETTING = 8 * (2 + 2)  # the two ends, start and end; the rest is read once for all settings
+BYTES_A_SETTING = 8 * (2 + 2)  # two ends are read, and start and end are written; the rest is read once for all settings
 
 
 def run(name: str, devices: int, microbatches: int, chunks: int = 1) -> Timeline:
@@ -29,13 +29,13 @@ def run(name: str, devices: int, microbatches: int, chunks: int = 1) -> Timeline
 
 
 def size_of(benchmark: BenchmarkFixture, devices: int, microbatches: int) -> tuple[int, int]:
-    """The size to measure at, or a small size if nothing is measured."""
+    """Return the size to measure at, or a small size if nothing is measured."""
     return (4, 8) if benchmark.disabled else (devices, microbatches)
 
 
 @cache
 def copied_per_second() -> float:
-    """Bytes read and written in a second by the best of a few copies of 256 MiB."""
+    """Return the bytes read and written per second in the best of a few copies of 256 MiB."""
     source = np.ones(2**25)
     target = np.empty_like(source)
     best = float("inf")
@@ -47,7 +47,7 @@ def copied_per_second() -> float:
 
 
 def bound(nbytes: int, reached: float) -> str:
-    """The line that compares a rate with the rate of a memory that moves ``nbytes`` for each operation."""
+    """Return the line that compares a rate with the limit set by memory, if each operation moves ``nbytes``."""
     most = copied_per_second() / nbytes
     moved = f"{nbytes} bytes an operation at {copied_per_second() / 1e9:.1f} GB/s copied"
     return f"{'':<34} bound: {moved} = {most / 1e6:.0f} M ops/s; reached {reached / most:.0%} of it"
@@ -116,7 +116,7 @@ def test_1024_devices_4096_microbatches(benchmark: BenchmarkFixture, rate: Calla
 
 @pytest.mark.parametrize("devices", [1, 2, 8])
 def test_few_devices(benchmark: BenchmarkFixture, rate: Callable[..., float], devices: int) -> None:
-    """Each slot then contains only one or two operations, and the clock makes a step for every slot."""
+    """With few devices, each slot contains only one or two operations, and the simulator makes a step for every slot."""
     devices, microbatches = size_of(benchmark, devices, 2048)
     section = "1f1b on few devices"
     rate(
@@ -128,7 +128,7 @@ def test_few_devices(benchmark: BenchmarkFixture, rate: Callable[..., float], de
 
 
 def test_reading_text(benchmark: BenchmarkFixture, rate: Callable[..., float]) -> None:
-    """Written by hand, so checked operation by operation, in Python."""
+    """A schedule written as text is checked operation by operation, in Python."""
     devices, microbatches = size_of(benchmark, 16, 128)
     schedule = build("1f1b", devices, microbatches)
     text = str(schedule)

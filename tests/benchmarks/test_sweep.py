@@ -1,4 +1,4 @@
-"""How long sweeps take: the eight published ones, all points of all figures."""
+"""Measure how long sweeps take: the eight published ones, with all points of all figures."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,10 @@ WANTED = 0.6  # seconds for all eight on one core
 
 
 def timed_operations(table: Sweep) -> int:
-    """Operations x settings behind a table: two for a chunk and a microbatch, three where the backward is split."""
+    """Return operations x settings behind a table.
+
+    A chunk and a microbatch have two operations, or three where the backward is split.
+    """
     split = {name: Kind.W.value in str(build(name, 1, 1)) for name in set(table.column("schedule"))}
     return sum((3 if split[row["schedule"]] else 2) * row["devices"] * row["microbatches"] * row["chunks"] for row in table)
 
@@ -31,7 +34,7 @@ def test_the_eight_published_sweeps(benchmark: BenchmarkFixture, rate: Callable[
 
 
 def test_rows_alone(benchmark: BenchmarkFixture, rate: Callable[..., float]) -> None:
-    """The time of a row: a grid with so few operations that they take almost no time."""
+    """Measure the time of a row, with a grid that has so few operations that they take almost no time."""
     rows = 100 if benchmark.disabled else 20_000
     grid = {"devices": 1, "microbatches": 1, "load": range(rows), "forward": lambda load: 1 + load, "backward": lambda forward: 2 * forward}
     rate("rows of a sweep on one device, one microbatch", f"{rows:,} rows", 2 * rows, lambda: sweep("1f1b", grid, progress=False), rounds=5)

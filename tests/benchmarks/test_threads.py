@@ -1,4 +1,7 @@
-"""The cost of a thread for each device: the time of an operation without work, and how much longer a step is than simulated."""
+"""Measure the cost of running each device in a thread.
+
+This is the time of an operation without work, and the difference between a real step and a simulated one.
+"""
 
 from collections.abc import Callable
 
@@ -11,7 +14,7 @@ from hybridlab.engines import run_threads
 
 @pytest.mark.parametrize(("devices", "replicas"), [(1, 1), (2, 2), (4, 4)])
 def test_overhead_of_an_operation(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], devices: int, replicas: int) -> None:
-    """All durations are zero, so the time is spent in threads, queues and clocks."""
+    """All durations are zero, so all of the time is spent in threads, queues and clocks."""
     schedule = build("1f1b", devices, 8 if benchmark.disabled else 128)
     run = benchmark.pedantic(lambda: run_threads(schedule, replicas=replicas), rounds=5, warmup_rounds=1)  # type: ignore[no-untyped-call]
     if not benchmark.disabled and benchmark.stats is not None:
@@ -22,7 +25,7 @@ def test_overhead_of_an_operation(benchmark: BenchmarkFixture, tell: Callable[[s
 
 @pytest.mark.parametrize(("forward", "backward"), [(50, 80), (25, 40)])
 def test_the_reports_step(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], forward: int, backward: int) -> None:
-    """How much longer a step is than simulated, with K = D = 2, M = 8 and sleeps of some ms."""
+    """Measure how much longer a step is than simulated, with K = D = 2, M = 8 and sleeps of some ms."""
     schedule, costs = build("1f1b", 2, 8), Costs(forward=forward, backward=backward, unit="us" if benchmark.disabled else "ms")
     found: list[float] = []
 

@@ -1,4 +1,7 @@
-"""The time of a step of real training on K = 4 stages x D = 4 replicas with M = 8 microbatches of digits."""
+"""Measure the time of a step of real training on images of digits.
+
+There are K = 4 stages x D = 4 replicas, with M = 8 microbatches.
+"""
 
 from collections.abc import Callable
 

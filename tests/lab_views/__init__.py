@@ -1,4 +1,7 @@
-"""The views of the labs on their built pages, except timeline explorers: a judge for each kind, and what all kinds share."""
+"""Define one judge for each kind of view on the built pages of the labs, and what all kinds share.
+
+Timeline explorers are left out.
+"""
 
 from typing import Any
 
@@ -11,5 +14,5 @@ KINDS: tuple[Kind, ...] = (mesh.KIND, ring.KIND, errors.KIND, step.KIND, trainin
 
 
 def each_of(name: str) -> list[Any]:
-    """Return the parameters (kind, change) of a test that tries all "damages" or all "faults" of all kinds."""
+    """Return the parameters (kind, change) of a test that tries all "damages" or all "faults" of every kind of view."""
     return [pytest.param(kind, each, id=f"{kind.name}-{each.__name__}") for kind in KINDS for each in getattr(kind, name)]

@@ -1,4 +1,7 @@
-"""A cluster explorer shows the right iteration: bars, tables and sentences against predict() and memory(), before the last change too."""
+"""Check that a cluster explorer shows the right iteration, now and before the last change.
+
+Bars, tables and sentences are compared with predict() and memory().
+"""
 
 import math
 import re
@@ -44,7 +47,10 @@ SHOWN = """(root) => {
 
 
 class Said(NamedTuple):
-    """The library's results for a setting: the iteration or the sentence that refuses it, and the memory if the plan divides the model."""
+    """What the library says of a setting.
+
+    It has the iteration, or the error message that refuses it. It has the memory if the plan divides the model.
+    """
 
     plan: Plan
     time: IterationTime | str
@@ -53,7 +59,7 @@ class Said(NamedTuple):
 
 
 def said_of(setting: Mapping[str, str], models: Mapping[str, Transformer] = MODELS) -> Said:
-    """Return the planner's results for the setting of a view's controls, by label."""
+    """Return what the library computes for the setting of a view's controls; the setting is given by label."""
     model, gpu, *counts, port, wire, recompute = (setting[label] for label in LABELS)
     tensor, stages, replicas, microbatches, microbatch = map(int, counts)
     plan = Plan(tensor, stages, replicas, microbatch, replicas * microbatches * microbatch, recompute=recompute)
@@ -69,7 +75,10 @@ def said_of(setting: Mapping[str, str], models: Mapping[str, Transformer] = MODE
 
 
 def near(text: str, value: float) -> bool:
-    """Whether a number has the three digits that a value of five digits rounds to, or all digits before the point."""
+    """Return whether a written number is a rounding of this value.
+
+    The value has five digits, and the number three digits, or all digits before the point if these are more.
+    """
     shown = float(text.replace(",", ""))
     last = 0 if value >= 1000 else math.floor(math.log10(value)) - 2 if value else 0
     return abs(shown - value) <= 0.5 * 10**last + 1e-4 * value
@@ -99,7 +108,7 @@ def is_right(view: Locator, models: Mapping[str, Transformer] | None = None) -> 
 
 
 def changes_of(words: str) -> list[str]:
-    """Return the parts of "Stages K = 8, Gradients sent as = INT8, block 256"."""
+    """Return the parts of a text like "Stages K = 8, Gradients sent as = INT8, block 256"."""
     places = sorted(match.start() for label in LABELS for match in re.finditer(rf"(?:^|(?<=, )){label} = ", words))
     return [words[start:end].removesuffix(", ") for start, end in zip(places, [*places[1:], len(words)], strict=True)]
 
@@ -161,7 +170,7 @@ def memory_is_right(shown: Any, rows: list[list[str]], said: Said) -> None:
     numbers = [gigabytes(each) for each in (*said.memory, total)]
     assert rows == [*map(list, zip((*KEPT, "together"), numbers, strict=False)), ["capacity of a GPU", f"{room / 1e9:g}"]]
     scale = shown["width"] / max(total, room)
-    near_enough = 0.05e9 * scale + PIXELS  # drawn from what the table says
+    near_enough = 0.05e9 * scale + PIXELS  # the bars are drawn from the numbers in the table
     left = 0.0
     for (title, x, width), words, part in zip(shown["bars"]["memory"], KEPT, said.memory, strict=True):
         assert title == f"{words} {gigabytes(part)} GB"

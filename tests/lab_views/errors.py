@@ -1,4 +1,7 @@
-"""An error explorer shows the right errors: points, lines, sentence and tables, measured again and compared with the closed forms."""
+"""Check that an error explorer shows the right errors.
+
+Errors are measured again and compared with the closed forms. Points, lines, the sentence and the tables are checked.
+"""
 
 import math
 import re
@@ -12,9 +15,9 @@ from hybridlab import BF16, FP16, INT8, WireFormat, formulas
 from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
 from lab_views.kind import Kind, rows_of, setting_of, with_no_data, words_of
 
-SIZE, SEED = 131_072, 5  # numbers of a rank, and the seed of all
+SIZE, SEED = 131_072, 5  # how many numbers each rank has, and the seed for all of them
 RANKS = (2, 4, 8, 16, 32, 64)
-MEASURED = (2, 4, 8)  # ranks that are measured again; more take seconds
+MEASURED = (2, 4, 8)  # errors are measured again for up to so many ranks; more ranks take seconds
 WIRES = {str(wire): wire for wire in (FP16, BF16, INT8, WireFormat("INT8", block=256), WireFormat("INT8", stochastic=True))}
 WAYS = {"Ring": ("ring",), "One shot": ("one-shot",), "Both": ("ring", "one-shot")}
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -41,13 +44,13 @@ SHOWN = """(root) => {
 @cache
 def gradients(distribution: str) -> Any:
     rng = np.random.default_rng(SEED)
-    shape = max(MEASURED), SIZE  # drawn rank by rank, so fewer ranks get the same first numbers as more ranks
+    shape = max(MEASURED), SIZE  # the numbers are drawn rank by rank, so a rank has the same numbers for every number of ranks
     return rng.standard_normal(shape) if distribution == "normal" else rng.laplace(scale=math.sqrt(0.5), size=shape)
 
 
 @cache
 def measured(way: str, distribution: str, wire: str, ranks: int) -> float:
-    """Return the NMSE of a mean, compared with numpy's mean."""
+    """Return the NMSE (normalised mean squared error) of an all-reduce mean, compared with numpy's mean."""
     values = gradients(distribution)[:ranks]
     run = {"ring": ring_all_reduce, "one-shot": one_shot_all_reduce}[way](values, WIRES[wire], rng=np.random.default_rng([SEED, ranks]))
     true = values.mean(axis=0)
@@ -56,7 +59,7 @@ def measured(way: str, distribution: str, wire: str, ranks: int) -> float:
 
 @cache
 def law(way: str, wire: str, ranks: int) -> float:
-    """Return the NMSE that the closed form gives for normal numbers."""
+    """Return the NMSE that the closed form gives for normally distributed numbers."""
     kind = WIRES[wire]
     if kind.name != "INT8":
         unit = {"FP16": 2.0**-11, "BF16": 2.0**-8}[kind.name]
@@ -67,21 +70,21 @@ def law(way: str, wire: str, ranks: int) -> float:
 
 
 def nbytes(wire: str, ranks: int) -> int:
-    """Return the bytes that a rank sends, both in a ring and in one shot: 2(D - 1) messages of n/D numbers."""
+    """Return the bytes that a rank sends: 2(D - 1) messages of n/D numbers, both in a ring and in one shot."""
     kind, chunk = WIRES[wire], SIZE // ranks
     scales = 0 if kind.name != "INT8" else 4 * math.ceil(chunk / (kind.block or chunk))
     return 2 * (ranks - 1) * (chunk * (1 if kind.name == "INT8" else 2) + scales)
 
 
 def read(text: str) -> float:
-    """Return the number that is written with two digits, times 10 to a power."""
+    """Return the value of a text that has two digits, times a power of 10."""
     digits, power = (part.strip() for part in text.split("\N{MULTIPLICATION SIGN}"))
     power = power.removeprefix("10")
     return float(f"{digits}e{power.translate(SUPERSCRIPTS) or 0}")
 
 
 def near(shown: str, value: float) -> bool:
-    """Whether a number is written with two digits that a value of about four digits rounds to."""
+    """Return whether a text of two digits is a rounding of this value, which has about four digits."""
     return abs(read(shown) - value) <= 0.0505 * 10 ** math.floor(math.log10(read(shown)))
 
 
@@ -111,7 +114,7 @@ def is_right(view: Locator, _: Any = None) -> None:
 
 
 def sentence_is_right(shown: Any, ranks: int, ways: tuple[str, ...], distribution: str, rows: list[list[str]]) -> None:
-    """Raise AssertionError unless the sentence names the best of the rows of the table."""
+    """Raise AssertionError unless the sentence names the best row of the table."""
     way = " and ".join({"ring": "in a ring", "one-shot": "in one shot"}[each] for each in ways)
     assert shown["told"].startswith(f"{ranks} ranks, {way}, {distribution} numbers.")
     assert shown["told"] in shown["words"]
@@ -128,12 +131,12 @@ def sentence_is_right(shown: Any, ranks: int, ways: tuple[str, ...], distributio
 
 
 def picture_is_right(shown: Any, ranks: int, ways: tuple[str, ...], distribution: str, series: list[tuple[str, str]]) -> None:
-    """Raise AssertionError unless points and lines stand where their values say, on the axes that the labels make."""
+    """Raise AssertionError unless points and lines stand where their values belong, on the axes given by the labels."""
     powers = [(0 if text == "1" else int(text.removeprefix("10").translate(SUPERSCRIPTS) or 1), y) for text, y in shown["rows"]]
     (low, bottom), (high, top) = min(powers), max(powers)
     columns = dict(map(tuple, shown["columns"]))
     assert list(columns) == list(RANKS)
-    assert np.ptp(np.diff(list(columns.values()))) <= 0.03  # each doubling is as wide
+    assert np.ptp(np.diff(list(columns.values()))) <= 0.03  # each doubling has the same width on the axis
     assert shown["marker"] == columns[ranks]
 
     def height(nmse: float) -> float:

@@ -1,4 +1,4 @@
-"""What all views of the labs share: their place on the page, how their setting is read, how keys move through them."""
+"""Define what all views of the labs share: their place on the page, and ways to read their setting and to press their keys."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from explorers import with_state
 from playwright.sync_api import Locator, Page
 
 Damage = Callable[[Any], None]  # changes the state of a widget in place
-MOST_PRESSED = 5  # values of a long slider that are visited one after the other
+MOST_PRESSED = 5  # how many values of a long slider are visited one after the other
 
 SETTING = """(root) => {
   const shown = [...root.querySelectorAll(".field")].filter((each) => each.checkVisibility());
@@ -19,7 +19,7 @@ SETTING = """(root) => {
   const fields = shown.map((each) => [each.querySelector("label").textContent, valueOf(each.querySelector("select, input"))]);
   return Object.fromEntries([...fields, ["ticked", ticked]]);
 }"""
-# the picture without its words, and all words: what is announced, and the tables
+# the picture without its words, then all words: the announcement and the tables
 SEEN = """(root) => {
   const parts = (selector) => [...root.querySelectorAll(selector)].filter((each) => each.checkVisibility());
   const picture = parts(".picture, .plots").map((each) => each.innerHTML.replace(/aria-label="[^"]*"/g, ""));
@@ -66,20 +66,20 @@ KEYS: Mapping[str, Callable[[int], tuple[str, ...]]] = {
 class Kind:
     """A kind of view: its page, its judge, and the changes that are tried on it.
 
-    ``judge`` raises AssertionError unless a view shows what the library computes for the setting of its controls; it
-    gets what the lab gave to the view: one of ``given``, in their order on the page.
+    ``judge`` raises AssertionError unless a view shows what the library computes for the setting of its controls. The judge also gets what
+    the lab gave to the view. These values are in ``given``, in the order of the views on the page.
     """
 
-    name: str  # of its class in the page: hybridlab-NAME
-    widget: str  # its class in the library
+    name: str  # the name of its class in the page: hybridlab-NAME
+    widget: str  # the name of its class in the library
     lab: str
     judge: Callable[[Locator, Any], None]
-    damages: tuple[Damage, ...]  # that no view can be drawn from
-    faults: tuple[Damage, ...]  # data that can be drawn but are wrong
-    python: tuple[str, Any]  # a trait, and what Python might set it to
+    damages: tuple[Damage, ...]  # changes of the data after which no view can be drawn
+    faults: tuple[Damage, ...]  # changes of the data that can be drawn but are wrong
+    python: tuple[str, Any]  # a trait, and a value to which Python might set it
     given: tuple[Any, ...] = (None,)
-    begin: Mapping[str, str] = field(default_factory=dict)  # a setting from which every control changes something
-    silent: tuple[str, ...] = ()  # controls that change the picture alone
+    begin: Mapping[str, str] = field(default_factory=dict)  # in this setting, every control changes something
+    silent: tuple[str, ...] = ()  # controls that change only the picture and no words
 
     def __str__(self) -> str:
         return self.name
@@ -112,12 +112,12 @@ class Kind:
 
 
 def with_no_data(state: Any) -> None:
-    """A kind of damage that is possible in every kind of view."""
+    """Return a kind of damage that is possible in every kind of view."""
     state["data" if "data" in state else "measured"] = None
 
 
 def setting_of(view: Locator) -> Any:
-    """Return what the controls are set to, label -> text, and the boxes that are ticked."""
+    """Return the texts of all controls by label, and the boxes that are ticked."""
     return view.evaluate(SETTING)
 
 
@@ -137,10 +137,10 @@ def choose(view: Locator, setting: Mapping[str, str]) -> None:
 
 
 def walk(view: Locator, kind: Kind, place: int) -> None:
-    """Go through a view with the Tab key, press the keys of each control, and raise AssertionError at the first fault.
+    """Go through a view with the Tab key and press the keys of each control; raise AssertionError at the first fault.
 
-    Every control must be reached. Every key that changes a value must change the picture or the words; some keys must change each of
-    both. After every key the view must be right.
+    Every control must be reached. Every key that changes a value must change the picture or the words. Some keys must change the picture,
+    and some the words. After every key, the view must be right.
     """
     page = view.page
     view.evaluate(ENTER)

@@ -1,4 +1,4 @@
-"""A mesh view shows the right mesh: boxes, arrows, sentences and table for the setting of its controls."""
+"""Check that a mesh view shows the right boxes, arrows, sentences and table for the setting of its controls."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from playwright.sync_api import Locator
 from hybridlab import Mesh
 from lab_views.kind import Kind, rows_of, setting_of, with_no_data
 
-MICROBATCHES = 6  # as the lab says
+MICROBATCHES = 6  # the same as in the lab
 WORDS = {"activations": "activations", "gradients": "gradients of activations", "ring": "ring messages"}
 TOLD = re.compile(r"(gradients of activations|activations|ring messages) (to|from) rank (\d+)")
 SHOWN = """(root) => {
@@ -31,7 +31,7 @@ SHOWN = """(root) => {
 
 
 def links_of(mesh: Mesh) -> list[tuple[str, int, int]]:
-    """Return (kind, sender, receiver) of every message of a mesh, from the numbers of its stages and replicas alone."""
+    """Return (kind, sender, receiver) for every message of a mesh, computed only from its numbers of stages and replicas."""
     ranks = [(replica * mesh.stages + stage, stage, replica) for replica in range(mesh.replicas) for stage in range(mesh.stages)]
     links = [("activations", rank, rank + 1) for rank, stage, _ in ranks if stage < mesh.stages - 1]
     links += [("gradients", receiver, sender) for _, sender, receiver in links]
@@ -41,7 +41,7 @@ def links_of(mesh: Mesh) -> list[tuple[str, int, int]]:
 
 
 def nearest(boxes: Any, point: Any) -> int:
-    """Return the rank of the box that a point is nearest to."""
+    """Return the rank whose box is nearest to a point."""
     low, high = np.array(boxes)[:, :2], np.array(boxes)[:, 2:]
     return int(np.linalg.norm(np.maximum(0, np.maximum(low - point, np.array(point) - high)), axis=1).argmin())
 

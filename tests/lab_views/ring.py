@@ -1,4 +1,7 @@
-"""A ring stepper shows the right rings: who is in each chunk, the messages, the sentences and the tables of every step."""
+"""Check that a ring stepper shows the right rings.
+
+For every step it must show which ranks are in each chunk, the messages, the sentences and the tables.
+"""
 
 import re
 from functools import cache
@@ -34,7 +37,10 @@ SHOWN = """(root) => [...root.querySelectorAll(".rings section")].map((section) 
 
 
 class State(NamedTuple):
-    """What a ring holds after a step: how often each rank's number is in each chunk, (rank, chunk, part); and the step's messages."""
+    """What a ring holds after a step, and the messages of the step.
+
+    For each (rank, chunk, part), it says how often each rank's number is in the sum.
+    """
 
     phase: str
     parts: Any
@@ -50,7 +56,10 @@ class State(NamedTuple):
 
 @cache
 def states(name: str, ranks: int) -> list[State]:
-    """Return what a ring holds after every step, computed message by message; the digits of the numbers show which ranks are in a sum."""
+    """Return what a ring holds after every step, computed message by message.
+
+    Each rank's number has its own digit, so the digits of a sum show which ranks are in it.
+    """
     start = np.repeat(8.0 ** np.arange(ranks)[:, None], ranks, axis=1)
     run = naive_ring(start, average=False, record=True, fault=FAULTS[name])
     phases, sent = [("start", [])], [(phase, chunks) for phase, _, chunks, _ in run.hops]
@@ -107,7 +116,7 @@ def ring_is_right(ring: Any, run: list[State], step: int) -> None:
         assert box["fits"], (step, box)
     pitch = rows[1] - rows[0]
     ends = [(min(range(ranks), key=lambda rank: abs(columns[rank] - x)), int((y - rows[0]) // pitch)) for x, y in ring["heads"]]
-    assert received <= set(ends)  # an arrow ends at each box that receives; that of the last rank has a head at its start, too
+    assert received <= set(ends)  # an arrow ends at each box that receives; the arrow of the last rank has a head at its start, too
     assert len(ends) == len(received) + bool(received)
     sent, told = ring["told"]
     phrases = [f"rank {sender} sends chunk {chunk} to rank {receiver}" for sender, receiver, chunk in state.messages]

@@ -1,4 +1,4 @@
-"""A step explorer shows the right step: every bar, the table of figures, and the sentence about a rank at a moment."""
+"""Check that a step explorer shows the right step: every bar, the table of figures, and the sentence about one rank at one time."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ from hybridlab.step import HybridStep
 from lab_views.kind import Kind, rows_of, setting_of, with_no_data
 
 PIXELS = 0.02  # the drawing rounds to hundredths of a pixel
-NARROWEST = {"send": 2.5, "receive": 2.5}  # px: an operation that takes no time is still visible
+NARROWEST = {"send": 2.5, "receive": 2.5}  # in px; so an operation that takes no time is still visible
 DRAWN = {"reduce-scatter": "scatters", "all-gather": "gathers", "send": "send", "receive": "receive"}
 WORDS = {"F": "forward", "B": "backward", "I": "input gradient", "W": "weight gradient"}
 NAMES = {family.title: name for name, family in REGISTRY.items()}
@@ -31,7 +31,7 @@ SHOWN = """(root) => {
 
 
 class Given(NamedTuple):
-    """What a lab gives a step explorer: the times of a forward and a backward, and what it leaves out of the controls."""
+    """What a lab gives to a step explorer: the times of a forward and a backward, and the values that the controls leave out."""
 
     forward: float
     backward: float
@@ -67,7 +67,7 @@ def rows_in(step: HybridStep) -> list[dict[str, Any]]:
 
 
 def drawn_is_right(shown: Any, step: HybridStep, rings_only: bool = False) -> None:
-    """Raise AssertionError unless every bar stands where the library says; ``rings_only`` from the first hop on."""
+    """Raise AssertionError unless every bar stands where the library says; with ``rings_only``, from the first hop on."""
     rows = rows_in(step)
     begin = min(row["start"] for row in rows if row["op"].startswith("reduce")) if rings_only else 0
     scale = shown["end"] / (step.makespan - begin)
@@ -84,7 +84,7 @@ def drawn_is_right(shown: Any, step: HybridStep, rings_only: bool = False) -> No
         left, right = ((row[edge] - begin) * scale for edge in ("start", "end"))
         if (row["op"] != "optimiser" or right > left) and (right >= 0 if left >= 0 else right > 0):
             across = row["device"], max(left, 0), max(right - max(left, 0), NARROWEST.get(name, 1))
-            half = sharing[row["device"], row["start"], row["end"]] > 1  # of an overlapped pair: the forward above, the backward below
+            half = sharing[row["device"], row["start"], row["end"]] > 1  # in a pair, the forward is above and the backward below
             level = (bar / 2 * (half and "B" in row["op"]), bar / (1 + half)) if name == "ops" else ()
             wanted[name].append((*across, *level))
     for name, bars in wanted.items():
@@ -115,13 +115,16 @@ def figures_are_right(view: Locator, steps: Sequence[HybridStep]) -> None:
 
 
 def told_is_right(shown: Any, step: HybridStep) -> tuple[int, float]:
-    """Raise AssertionError unless the sentence says all that the rank does at that time and nothing else; return both."""
+    """Raise AssertionError unless the sentence says all that the rank does at that time, and nothing else.
+
+    Both are returned.
+    """
     told = shown["told"]
     head = re.match(r"Rank (\d+) \(\w+ (\d+), replica (\d+)\) at ([\d.e+-]+)", told)
     assert head
     rank, time = int(head[1]), float(head[4])
     assert step.mesh.coordinates(rank) == (int(head[2]), int(head[3]))
-    grain = 1e-5 * step.makespan  # the sentence has six digits
+    grain = 1e-5 * step.makespan  # a number in the sentence has six digits
     active = [row for row in rows_in(step) if row["start"] <= time + grain < row["end"] - grain]
     schedule, phrases, goes = step.timeline.schedule, [], 0
     for row in (each for each in active if each["device"] == rank):

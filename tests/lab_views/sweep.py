@@ -1,4 +1,7 @@
-"""A sweep explorer shows the right lines: points, gaps, table, sentence and notes, read from the rows of the table it was given."""
+"""Check that a sweep explorer shows the right lines for the rows of its table.
+
+Points, gaps, the table, the sentence and the notes are checked.
+"""
 
 import math
 import re
@@ -33,7 +36,10 @@ SHOWN = """(root) => {
 
 
 class Drawn(NamedTuple):
-    """What a view is given: its table, and what the page calls the columns and the lines (by schedule and chunks)."""
+    """What a view is given: its table, and the names that the page has for the columns and the lines.
+
+    A line is one schedule with one number of chunks.
+    """
 
     table: Sweep
     x: str
@@ -76,7 +82,10 @@ def is_right(view: Locator, drawn: Drawn) -> None:
 
 
 def placed(ticks: Any, logarithmic: bool) -> Any:
-    """Return a function from a value to its place on an axis, found from the first and last tick; check the place of all ticks."""
+    """Return a function from a value to its place on an axis, and check the place of every tick.
+
+    The function is found from the first and the last tick.
+    """
     scale = math.log10 if logarithmic else float
     (low, start), (high, end) = ticks[0], ticks[-1]
 
@@ -88,7 +97,10 @@ def placed(ticks: Any, logarithmic: bool) -> Any:
 
 
 def path_is(path: Any, xs: list[float], values: list[Any], across: Any, up: Any, logs: list[bool]) -> None:
-    """Raise AssertionError unless a line runs through its values and has a gap where there is no value or the axis has no place for it."""
+    """Raise AssertionError unless a line runs through its values.
+
+    It must have a gap where there is no value, or where the axis has no place for the value.
+    """
     wanted, broken = [], True
     for x, value in zip(xs, values, strict=True):
         if value is None or (logs[0] and x <= 0) or (logs[1] and value <= 0):
@@ -104,7 +116,7 @@ def path_is(path: Any, xs: list[float], values: list[Any], across: Any, up: Any,
 
 
 def told_is(told: str, here: Mapping[str, float]) -> None:
-    """Raise AssertionError unless a sentence names the lines with the least value."""
+    """Raise AssertionError unless a sentence names the lines that have the least value."""
     if not here:
         assert "no line is chosen" in told or "none of the lines has a value" in told
         return
@@ -116,7 +128,7 @@ def told_is(told: str, here: Mapping[str, float]) -> None:
 
 
 def text_of(quantity: str, value: Any) -> str:
-    """A number as the page writes it: three decimals of a ratio, six digits of a time, a half rounded up."""
+    """Return a number as the page writes it: a ratio has three decimals, a time six digits, and a half is rounded up."""
     if value is None:
         return "\u2013"
     exact = Decimal(value)

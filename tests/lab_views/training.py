@@ -1,4 +1,4 @@
-"""Training curves show the right runs: both plots, the table and the announcement for the chosen run and step."""
+"""Check that training curves show the right runs: both plots, the table and the announcement for the chosen run and step."""
 
 import re
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from hybridlab import INT8, build, published
 from hybridlab.training import Network, Trained, TrainedAlone, train, train_alone
 from lab_views.kind import Kind, rows_of, setting_of, with_no_data, words_of
 
-STEPS, EVERY = 100, 5  # as in the lab, like all that follows
+STEPS, EVERY = 100, 5  # this value and the next ones are the same as in the lab
 NETWORK = Network((64, 48, 40, 32, 10))
-LEFT, RIGHT, TOP, BOTTOM = 50, 408, 12, 216  # of a plot, in its own units
+LEFT, RIGHT, TOP, BOTTOM = 50, 408, 12, 216  # the size of a plot, in its own units
 POINTS = re.compile(r"[ML]([\d.]+) ([\d.]+)")
 SHOWN = """(root) => [...root.querySelectorAll("svg.plot")].map((plot) => ({
   run: plot.querySelector("path.run").getAttribute("d"), alone: plot.querySelector("path.alone").getAttribute("d"),
@@ -39,7 +39,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 class Runs(NamedTuple):
-    """What a view is given: how to get a run by its choices, the run of one device, and after how many steps accuracy is taken."""
+    """What a view is given: a function that returns a run for its choices, the run of one device, and the accuracy interval.
+
+    The accuracy is computed once in so many steps.
+    """
 
     run_of: Callable[[str, str], Trained]
     alone: Callable[[], TrainedAlone]
@@ -57,7 +60,7 @@ def alone() -> TrainedAlone:
 
 
 def curve_is(path: str, shares: Any, heights: Any) -> None:
-    """Raise AssertionError unless a path runs through these heights, as shares of the plot."""
+    """Raise AssertionError unless a path runs through these heights; a height is a share of the plot's height."""
     wanted = np.column_stack([LEFT + shares * (RIGHT - LEFT), BOTTOM - heights * (BOTTOM - TOP)])
     np.testing.assert_allclose(np.array(POINTS.findall(path), dtype=float), wanted, atol=0.11)
 

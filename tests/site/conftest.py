@@ -1,14 +1,14 @@
-"""The built site in a real browser. What the tests here can ask for:
+"""Open the built site in a real browser. The tests here can ask for these fixtures:
 
 `site`      the folder of the built site (pathlib.Path); the tests fail where it was not built
 `server`    address of that folder on a local web server, below a folder there as on GitHub Pages:
             "http://127.0.0.1:.../course/", with a slash at the end; what is asked for above it is a fault
 `files`     address of the same folder as files, "file:///.../", with a slash at the end
-`browser`   a headless Chromium, one a worker; the tests are skipped where there is none (in CI that is an error)
+`browser`   a headless Chromium, one for each worker; without one the tests are skipped (an error in CI)
 `new_page`  new_page(url, *, width=1280, scheme="light", edit=None, **context) -> playwright's Page, loaded, its widgets drawn.
             `edit` changes the text of a served page on its way to the browser; `context` are further arguments of
-            Browser.new_context, such as has_touch=True. There is one such page a context: the next one takes its place.
-`fresh_page` the same in a context of its own: for tests that store something, or change more than the page
+            Browser.new_context, such as has_touch=True. A context has one such page, and the next one replaces it.
+`fresh_page` the same in a context of its own, for tests that store something, or change more than the page
 `new_widgets` like new_page, for the widgets of a page alone, without the rest of it: to see what their data and code do
 `faults`    what was wrong with these pages: requests outside the site, requests that failed, errors and warnings on the
             console, errors that nothing caught. A test whose pages have any fails at its end; one that wants them
@@ -38,7 +38,7 @@ expect.set_options(timeout=PATIENCE)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    names = page_names() or ["index.html"]  # a site that was not built fails in `site`
+    names = page_names() or ["index.html"]  # if the site was not built, the fixture `site` fails
     if "page_name" in metafunc.fixturenames:
         metafunc.parametrize("page_name", names)
     if "own_page" in metafunc.fixturenames:
@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """Remove the text of the whole page, which playwright adds to a failure, so that the failure itself comes first."""
+    """Remove the text of the whole page from a failure, so that the failure itself comes first; playwright adds this text."""
     try:
         return (yield)
     except AssertionError as error:
@@ -104,7 +104,10 @@ def faults(every_fault: list[str]) -> list[str]:
 
 @pytest.fixture(scope="session")
 def kept_pages(browser: Browser, server: str, files: str, every_fault: list[str]) -> Iterator[Callable[..., Page]]:
-    """A function that returns an empty page and keeps one page for each set of arguments of Browser.new_context: a new one is slow."""
+    """Give a function that returns an empty page.
+
+    It keeps one page for each set of arguments of Browser.new_context, because a new context is slow.
+    """
     kept: dict[str, Page] = {}
 
     def page_with(context: dict[str, Any]) -> Page:
@@ -149,7 +152,10 @@ def new_page(kept_pages: Callable[..., Page], faults: list[str]) -> Iterator[New
 
 
 def left(page: Page) -> None:
-    """Leave the page that is shown and remove its routes and the pointer; all its messages have then arrived."""
+    """Leave the page that is shown; then remove its routes and move the pointer away.
+
+    After this, all messages of the page have arrived.
+    """
     page.context.unroute_all()
     if page.url != "about:blank":
         page.mouse.move(0, 0)
@@ -197,7 +203,7 @@ def widget_page(widget: Any) -> str:
 
 @pytest.fixture
 def alone(browser: Browser, tmp_path: Path, faults: list[str]) -> Iterator[Callable[[Any], Locator]]:
-    """A function that draws a widget on a page of its own and returns its element."""
+    """Give a function that draws a widget on a page of its own and returns the widget's element."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     record(context, faults, (tmp_path.as_uri(), LIVE.as_uri()))
     context.set_default_timeout(PATIENCE)

@@ -1,4 +1,7 @@
-"""Bets on the built pages: placed, changed, kept, refused and looked back on, without a kernel and from files."""
+"""Test the bets on the built pages: they are placed, changed, kept, refused and looked at again.
+
+The pages run without a kernel, some of them from files.
+"""
 
 from typing import Any
 
@@ -37,11 +40,11 @@ MOUNT = """async ([code, state]) => {
   document.getElementById("mounted")?.remove();
   document.querySelector("main").append(el); // below the page's own
   window.mounted = { model, stop: render({ model, el }) };
-}"""  # a view on a model of its own, as in a notebook
+}"""  # a view with its own model, as in a notebook
 
 
 def mount(page: Page, state: dict[str, Any]) -> Locator:
-    """The view of a widget with this state, drawn on the page beside those that it has."""
+    """Draw the view of a widget with this state on the page, in addition to the page's own views."""
     page.evaluate(MOUNT, [Bet._esm, state])
     return page.locator("#mounted")
 
@@ -60,7 +63,7 @@ def place(view: Locator, choice: str) -> None:
 
 
 def says(view: Locator, text: str) -> None:
-    """Wait until the view shows the text to a reader who looks."""
+    """Wait until the view shows the text visibly."""
     try:
         expect(view.get_by_text(text, exact=True).and_(view.locator(":not(.unseen)"))).to_be_visible()
     except AssertionError as error:
@@ -106,7 +109,7 @@ def test_a_bet_survives_a_reload_and_stands_beside_the_answer(fresh_page: Any, r
     reload_after(page, bets, PLACED)
     stands()
     assert page.evaluate("key => localStorage.getItem(key)", KEY) == '"1F1B"'
-    expect(question(page).locator("[aria-live]")).to_be_empty()  # an answer that was there before is not announced
+    expect(question(page).locator("[aria-live]")).to_be_empty()  # an answer that was already there is not announced
 
 
 def test_a_bet_can_be_changed(fresh_page: Any, files: str) -> None:
@@ -116,7 +119,7 @@ def test_a_bet_can_be_changed(fresh_page: Any, files: str) -> None:
     bet.get_by_role("button", name="Change the bet").press("Enter")
     expect(bet.get_by_label("GPipe")).to_be_focused()
     expect(bet.get_by_label("GPipe")).to_be_checked()
-    expect(look_back(page).locator("dd").first).to_have_text("GPipe")  # it counts until another is placed
+    expect(look_back(page).locator("dd").first).to_have_text("GPipe")  # this bet counts until another one is placed
     place(bet, "neither")
     says(bet, "Your bet: neither")
     says(look_back(page), "Your bet was right.")
@@ -220,10 +223,10 @@ def test_a_browser_that_stores_nothing_is_told_and_goes_on(fresh_page: Any, file
     says(bet, "This browser does not store anything for this page: your bet will not survive a reload.")
     says(look_back(page), "Your bet was right.")
     later = mount(page, Bet(NAME, "Which?", choices=("GPipe", "1F1B", "neither")).get_state())
-    says(later, "Your bet: neither")  # a view that comes later hears of it too
+    says(later, "Your bet: neither")  # a view that is drawn later gets the new value, too
     reload(page)
     says(look_back(page), "You have not placed a bet on this question yet.")
-    faults.clear()  # the theme's scripts do not guard what they store
+    faults.clear()  # the theme's scripts do not catch errors when they store something
 
 
 def test_a_browser_that_stores_says_nothing_of_it(fresh_page: Any, files: str) -> None:

@@ -1,4 +1,4 @@
-"""The page of published claims as built: what its filter shows, by keyboard and by link, and what is there without scripts."""
+"""Test the built page of published claims: what its filter shows, by keyboard and by link, and what is there without scripts."""
 
 import re
 from typing import Any
@@ -64,6 +64,6 @@ def test_verdicts_can_be_told_without_colours(new_page: Any, files: str, width: 
         words = page.locator(f"tr[data-verdict={verdict}] .verdict").all_inner_texts()
         assert words == [f"{sign} {verdict}"] * COUNT[verdict]
     row = page.get_by_role("row").filter(has=page.locator("a[href='#claim-42']"))
-    expect(row.get_by_role("cell")).to_have_count(3)  # a card on a narrow page is a row all the same
+    expect(row.get_by_role("cell")).to_have_count(3)  # on a narrow page a row looks like a card, but is still a row
     expect(row.get_by_role("rowheader")).to_have_count(1)
     assert not violations(page, "article")

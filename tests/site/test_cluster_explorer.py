@@ -1,4 +1,7 @@
-"""The cluster explorer in a browser, in the place of another view: random settings by keyboard, the effect of the last change, paper."""
+"""Test the cluster explorer in a browser, in the place of another view.
+
+The tests use random settings by keyboard, the effect of the last change, and the printed page.
+"""
 
 import random
 from typing import Any

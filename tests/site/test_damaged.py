@@ -1,4 +1,7 @@
-"""Pages with damaged data, and widgets of other kinds: a sentence replaces each of them, and the rest of the page still works."""
+"""Test pages with damaged data, and widgets of unknown kinds.
+
+A sentence replaces each such widget, and the rest of the page still works.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -61,7 +64,7 @@ def with_broken_code(states: Any) -> None:
 
 
 def only_warnings(faults: list[str]) -> None:
-    """The page writes the damage to the console; nothing else may be wrong."""
+    """Check that the page has only warned of the damage on the console; nothing else may be wrong."""
     assert faults
     assert all(fault.startswith("console warning") for fault in faults), "\n".join(faults)
     faults.clear()

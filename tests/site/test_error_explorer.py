@@ -1,4 +1,4 @@
-"""The error explorer of lab 5 in a browser: the lab prints what the picture shows, and a touch moves the marker."""
+"""Test the error explorer of lab 5 in a browser: the lab prints what the picture shows, and a touch moves the marker."""
 
 from typing import Any
 

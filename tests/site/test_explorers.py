@@ -1,4 +1,7 @@
-"""Every timeline explorer of the site, by keyboard and by pointer: its controls change the picture, and what is drawn is right."""
+"""Test every timeline explorer of the site, by keyboard and by pointer.
+
+Its controls change the picture, and what is drawn is right.
+"""
 
 import random
 import re
@@ -19,16 +22,16 @@ FOCUSED = "document.activeElement?.getAttribute('aria-label') ?? document.active
 
 
 def with_explorers() -> list[str]:
-    """The pages that hold the code of a timeline explorer."""
+    """Return the pages that hold the code of a timeline explorer."""
     return [name for name in page_names() if "hybridlab-explorer" in (SITE / name).read_text(encoding="utf-8")]
 
 
-# the tests of a page go to one worker, which opens it once
+# all tests of a page go to the same worker, which opens the page once
 @pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in with_explorers() or ["labs"]])
 def opened(
     request: pytest.FixtureRequest, browser: Browser, server: str, files: str, site: Path, every_fault: list[str]
 ) -> Iterator[list[tuple[Explorer, dict[str, Any]]]]:
-    """The explorers of a page, each with the setting that it begins with. The page stays open for all tests of them."""
+    """Give the explorers of a page, each with its first setting; the page stays open for all tests of them."""
     html = (site / request.param).read_text(encoding="utf-8")
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     record(context, every_fault, (server, files))
@@ -41,7 +44,7 @@ def opened(
 
 @pytest.fixture
 def explorers(opened: list[tuple[Explorer, dict[str, Any]]], faults: list[str]) -> Iterator[list[Explorer]]:
-    """The explorers of a page as they begin."""
+    """Give the explorers of a page, set back to their first settings."""
     for explorer, setting in opened:
         explorer.choose(compare="", schedule=setting["schedule"])
         explorer.choose(**{name: value for name, value in setting.items() if name not in ("schedule", "compare")})
@@ -57,7 +60,7 @@ def timeline_of(explorer: Explorer) -> Timeline:
 
 
 def enter(view: Locator) -> None:
-    """Put the focus where a reader's Tab key would leave it just before the view."""
+    """Put the focus where the Tab key would leave it just before the view."""
     view.evaluate("""(root) => {
         const before = Object.assign(document.createElement("span"), { tabIndex: 0 });
         root.before(before);
@@ -204,7 +207,7 @@ FAULTS: dict[str, Callable[[Any], None]] = {
 
 
 def pairs_in(entry: Any) -> list[int]:
-    """The rows of the forwards of overlapped pairs."""
+    """Return the rows of all forwards in overlapped pairs."""
     words = [word for order in entry["orders"] for word in order.split()]
     rows = list(accumulate((1 + word.count(";") for word in words), initial=0))
     return [row for row, word in zip(rows, words, strict=False) if ";" in word]
@@ -228,7 +231,10 @@ def test_a_planted_fault_in_pairs_and_copies_is_seen(new_widgets: NewPage, serve
 
 
 def test_the_cursor_marks_both_of_a_pair_and_tells_the_other(new_page: NewPage, server: str, site: Path) -> None:
-    """By hand: device 0 of DualPipe with 4 devices and 8 microbatches runs (3F6;0B0) after 3B5, once 2F6 and 1B0 have ended."""
+    """The setting is DualPipe with 4 devices and 8 microbatches.
+
+    Worked out by hand: device 0 runs (3F6;0B0) after 3B5, as soon as 2F6 and 1B0 have ended.
+    """
     (explorer,) = explorers_of(new_page(server + "book/gallery.html"), (site / "book/gallery.html").read_text(encoding="utf-8"))
     explorer.choose(schedule="dualpipe", devices=4, microbatches=8)
     page, classes = explorer.view.page, "document.activeElement.getAttribute('class').split(' ')"

@@ -1,4 +1,4 @@
-"""The files of the built site, read without a browser: nothing is loaded from outside, every link leads somewhere."""
+"""Test the files of the built site, read without a browser: nothing is loaded from outside, and every link leads somewhere."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def test_the_page_loads_nothing_from_outside_and_every_link_leads_somewhere(site
 
 def test_style_sheets_and_scripts_load_nothing_from_outside(site: Path) -> None:
     names = [path.relative_to(site).as_posix() for kind in ("css", "js") for path in site.rglob(f"*.{kind}")]
-    own = [name for name in names if not name.startswith("lite/")]  # JupyterLite asks outside, and only when a reader opens it
+    own = [name for name in names if not name.startswith("lite/")]  # JupyterLite requests other hosts only when a reader opens it
     assert len(own) > 10
     faults = list(faults_of_files(site, own))
     assert not faults, "\n".join(faults)

@@ -1,4 +1,7 @@
-"""The views of the labs on their built pages: used by keyboard, at many settings, in all colours and widths, and set by Python."""
+"""Test the views of the labs on their built pages.
+
+They are used by keyboard, at many settings, in all colours and widths, and their values are set by Python.
+"""
 
 import random
 from typing import Any

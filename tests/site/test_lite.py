@@ -1,4 +1,7 @@
-"""JupyterLite beside the book: the labs as they are written, the library's wheel, and no request to other hosts before a lab is drawn."""
+"""Test JupyterLite beside the book.
+
+It has the labs as they are written and the library's wheel, and it sends no request to other hosts before a lab is drawn.
+"""
 
 import hashlib
 import json
@@ -40,7 +43,7 @@ def built(site: Path) -> Path:
 
 @pytest.fixture(scope="module", params=["", "some/where/"], ids=["at the top", "below a folder"])
 def address(request: pytest.FixtureRequest, site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of the site, at the top of its server and below a folder there, as on GitHub Pages."""
+    """Give the address of the site, both at the top of its server and below a folder, as on GitHub Pages."""
     top = tmp_path_factory.mktemp("server")
     if request.param:
         (top / request.param).parent.mkdir(parents=True)
@@ -54,7 +57,7 @@ def read(path: Path) -> Any:
 
 
 def written(cell: dict[str, Any]) -> tuple[str, str, dict[str, Any], str]:
-    """What an author wrote in a cell; a link out of the labs' folder is its text."""
+    """Return what an author wrote in a cell, where only the text is kept of a link that leads out of the labs' folder."""
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
         source = re.sub(r"\[([^\]]*)\]\(\.\./[^\s)]*\)", r"\1", source)
@@ -118,7 +121,10 @@ def test_the_page_of_a_lab_leads_to_it(site: Path, path: Path) -> None:
 
 
 def watched(context: BrowserContext, address: str) -> tuple[list[str], list[tuple[float, str]], list[str]]:
-    """Requests of the context's pages to the site, their requests to other hosts with times, and all faults except the missing Python."""
+    """Record the requests of the context's pages.
+
+    The result has the requests to the site, the requests to other hosts with times, and all faults except the missing Python.
+    """
     inside: list[str] = []
     outside: list[tuple[float, str]] = []
     faults: list[str] = []
@@ -149,7 +155,7 @@ def watched(context: BrowserContext, address: str) -> tuple[list[str], list[tupl
 
 
 def test_a_lab_opens_and_asks_outside_for_python_alone_and_only_then(browser: Browser, address: str) -> None:
-    """The network is cut, so the kernel's Python does not arrive: the notebook is there all the same."""
+    """The network is cut, so the kernel's Python does not arrive; the notebook must be shown without it."""
     lab = LABS[0]
     context = browser.new_context()
     context.set_default_timeout(PATIENCE)

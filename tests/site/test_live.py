@@ -1,4 +1,7 @@
-"""Widgets in a running notebook: an explorer takes any setting, a bet reaches Python; without a kernel an explorer says what is missing."""
+"""Test widgets in a running notebook.
+
+An explorer takes any setting, and a bet reaches Python. Without a kernel, an explorer says what is missing.
+"""
 
 import importlib.util
 import re
@@ -34,7 +37,7 @@ CONNECTED = """async () => {
   await context.ready;
   await sessionContext.ready;
   await sessionContext.session.kernel.info;
-}"""  # a cell that is run earlier is forgotten, or asks which kernel to start
+}"""  # if a cell is run earlier, the run is lost, or JupyterLab asks which kernel to start
 RUN = """async (cell) => {
   jupyterapp.shell.currentWidget.content.activeCellIndex = cell;
   await jupyterapp.commands.execute("notebook:run-cell");
@@ -50,14 +53,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(page: Page, cell: int) -> Locator:
-    """Run a cell of the notebook; return it when it has run."""
+    """Run a cell of the notebook, and return the cell when it has run."""
     page.evaluate(RUN, cell)
     return page.locator(".jp-CodeCell").nth(cell)
 
 
 @pytest.fixture(scope="module")
 def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a JupyterLab whose folder holds a notebook, live.ipynb, and this project, course."""
+    """Give the address of a JupyterLab whose folder holds a notebook, live.ipynb, and this project as the folder "course"."""
     if importlib.util.find_spec("jupyterlab") is None:
         pytest.skip("no live notebook is tried: JupyterLab is not installed (pip install jupyterlab)")
     root = tmp_path_factory.mktemp("notebook")
@@ -77,7 +80,7 @@ def opened(browser: Browser, **context: Any) -> Page:
 def notebook(browser: Browser, lab_server: str) -> Iterator[tuple[Page, str]]:
     warnings: list[str] = []
     kernel = {"path": "live.ipynb", "name": "live.ipynb", "type": "notebook", "kernel": {"name": "python3"}}
-    ask(f"{lab_server}/api/sessions", "POST", kernel)  # so the page does not ask which kernel to start
+    ask(f"{lab_server}/api/sessions", "POST", kernel)  # with this, the page does not ask which kernel to start
     page = opened(browser, viewport={"width": 1280, "height": 1600})
     page.on("console", lambda message: warnings.append(message.text))
     page.goto(f"{lab_server}/doc/tree/live.ipynb")
@@ -91,7 +94,7 @@ def notebook(browser: Browser, lab_server: str) -> Iterator[tuple[Page, str]]:
 
 @pytest.fixture
 def explorer(notebook: tuple[Page, str]) -> Locator:
-    """The view in the notebook, live: it has fields to type into."""
+    """Give the live view in the notebook, which has fields to type into."""
     view = notebook[0].locator(".hybridlab-explorer")
     view.get_by_role("spinbutton", name="Devices").wait_for()
     return view
@@ -109,7 +112,7 @@ def rows(view: Locator) -> Locator:
 
 
 def row(title: str, makespan: float, bubble: float, peak: list[float]) -> str:
-    """A row of the table as the browser gives its text."""
+    """Return a row of the table as the text that the browser gives."""
     return "".join((title, f"{makespan:.6g}", f"{bubble:.3f}", ", ".join(f"{each:.6g}" for each in peak)))
 
 
@@ -128,7 +131,7 @@ def test_any_setting_is_computed_by_the_kernel(explorer: Locator) -> None:
     expect(rows(explorer)).to_have_text([row("1F1B", formulas.one_f_one_b_makespan(5, 7, 1, 2), formulas.bubble_ratio(5, 7), peak)])
     expect(explorer.locator(".op")).to_have_count(2 * 5 * 7)
 
-    explorer.get_by_label("Schedule").select_option("hanayo")  # nor is it in the grid
+    explorer.get_by_label("Schedule").select_option("hanayo")  # and it is not in the grid
     explorer.get_by_label("Compare with").select_option("zb-h1")
     fill(explorer, "Chunks a device", "4")
     fill(explorer, "Microbatches", "10")
@@ -259,7 +262,7 @@ def test_the_grid_outlives_the_kernel(notebook: tuple[Page, str], explorer: Loca
 
 
 def test_a_lab_leads_to_the_pages_of_the_book(browser: Browser, lab_server: str) -> None:
-    """JupyterLab has the project at hand and shows the labs, as `make lab` starts it."""
+    """JupyterLab is started as `make lab` starts it, so it can open the project's files and shows the labs."""
     assert "jupyter-lab --LabApp.default_url=/lab/tree/labs " in (ROOT / "Makefile").read_text(encoding="utf-8")
     page = opened(browser)
     page.goto(f"{lab_server}/lab/workspaces/labs/tree/course/labs")  # no workspace that the other page has left
@@ -307,7 +310,7 @@ def mount(browser: Browser) -> Iterator[Mount]:
 
 
 def outside() -> dict[str, Any]:
-    """The state of an explorer that Python left outside its grid."""
+    """Give the state of an explorer that Python left at a setting outside its grid."""
     explorer = TimelineExplorer("gpipe", devices=(2, 4), microbatches=(4, 8))
     explorer.schedule, explorer.devices = "zb-h1", 5
     return explorer.get_state()

@@ -1,4 +1,7 @@
-"""The mesh view of lab 1 in a browser: pointer, keys and controls choose a rank, and no line crosses a label at any size."""
+"""Test the mesh view of lab 1 in a browser.
+
+Pointer, keys and controls choose a rank, and at every size no line crosses a label.
+"""
 
 from typing import Any
 
@@ -79,7 +82,7 @@ def test_pointer_arrow_keys_and_controls_choose_a_rank(new_page: NewPage, server
     KIND.is_right(view)
     choose(view, {"Replicas, D": "2"})  # which has no rank 7
     expect(view.locator(".told")).to_contain_text("Rank 0 ")
-    assert view.locator('[tabindex="0"]').count() == 1  # one stop of the Tab key
+    assert view.locator('[tabindex="0"]').count() == 1  # the Tab key stops only once in the view
     at(view, 1, 1)
     expect(view.locator(".told")).to_contain_text("It sends nothing. It receives nothing. Its stage has no copy, so there is no ring.")
     assert view.locator(".picture .link").count() == 0

@@ -1,10 +1,13 @@
-"""The numbers in the boxes of timelines: none touches the edge of its box or the number of a neighbour, on a phone or a wide page."""
+"""Test the numbers in the boxes of timelines, on a phone and on a wide page.
+
+No number touches the edge of its box or the number beside it.
+"""
 
 from typing import Any
 
 import pytest
 
-# for every schedule and number of microbatches that a view offers: the texts in boxes, and those less than a pixel from an edge
+# Returns all texts in boxes, and the texts less than a pixel from an edge, for every schedule and number of microbatches of a view.
 CROWDED = """async (root) => {
   const control = (name) => root.querySelector(`select[id$=-${name}], [type=range][id$=-${name}]`);
   const set = async (name, place) => {

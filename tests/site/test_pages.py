@@ -1,6 +1,7 @@
-"""Every page, light and dark, from files and from a server: it loads whole, is accessible, fits a phone and prints on white paper.
+"""Test every page in light and dark colours, from files and from a server.
 
-A page is loaded once from each, and changes its width and its colours for one check after the other.
+A page must load completely, be accessible, fit a phone, and print on white paper. A page is loaded only once from files and once from the
+server; then its width and its colours are changed for one check after the other.
 """
 
 import re
@@ -15,7 +16,7 @@ from playwright.sync_api import Error, Page
 
 from hybridlab import widgets
 
-# texts that reach beyond the page, or beyond a box that hides the rest of its content; content of a box that scrolls may be wider
+# Finds texts that reach beyond the page, or beyond a box that hides what does not fit. The content of a box that scrolls may be wider.
 CUT = """(wide) => {
   const cut = new Set();
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -46,11 +47,11 @@ CUT = """(wide) => {
   }
   return [...cut];
 }"""
-# boxes that scroll sideways although the Tab key reaches neither them nor anything in them
+# Finds boxes that scroll sideways although the Tab key reaches neither the box nor anything in it.
 OUT_OF_REACH = """() => [...document.querySelectorAll("article *")].filter((each) => each.scrollWidth > each.clientWidth + 1
   && ["auto", "scroll"].includes(getComputedStyle(each).overflowX) && each.checkVisibility() && each.tabIndex < 0
   && !each.querySelector("a[href], button, select, input, [tabindex='0']")).map((each) => `${each.localName} ${each.className}`)"""
-# on paper: what is visible when the browser is about to print (the page has then got the event)
+# Finds what is visible on paper, just before the browser prints (the page has already got the event).
 ON_PAPER = """([cut, controls, pictures]) => addEventListener("beforeprint", () => {
   const seen = (selector) => [...document.querySelectorAll(selector)].filter((each) => each.checkVisibility({ opacityProperty: true }));
   const wide = document.documentElement.clientWidth;
@@ -63,7 +64,7 @@ ON_PAPER = """([cut, controls, pictures]) => addEventListener("beforeprint", () 
     cut: eval(cut)(wide),
   };
 })"""
-# the rules of the views' style sheets (by name of the class) that reach elements outside the views they are made for
+# Finds rules in the style sheet of a view (sheets are named by the view's class) that also reach elements outside such views.
 BEYOND = """(sheets) => {
   const told = [];
   for (const [name, css, own] of sheets) {
@@ -84,7 +85,7 @@ BEYOND = """(sheets) => {
   }
   return told;
 }"""
-# moves every control to its end, one after the other, and lets the view draw
+# Moves one control after the other to its end, and lets the view draw.
 TO_THE_END = """async () => {
   for (const view of document.querySelectorAll(".hybridlab-view")) {
     const controls = () => [...view.querySelectorAll("select, [type=range]")].filter((each) => each.checkVisibility());
@@ -103,7 +104,7 @@ OWN = re.compile(r"\.(hybridlab-(?!view\b)\w+)")  # the class of a kind of view
 PICTURES = ".hybridlab-view :is(.picture, .plots) svg"
 CONTROLS = "button, select, [type=range], .lab-bar, .bd-header, .bd-header-article, [class*=bd-sidebar], .prev-next-area"
 HEAVIEST = 3_000_000  # bytes of a printed page
-A4 = 718  # px: 210 mm less two margins of 1 cm
+A4 = 718  # in px: 210 mm less two margins of 1 cm
 
 
 def has_its_colours(page: Page, scheme: str) -> bool:
@@ -111,7 +112,7 @@ def has_its_colours(page: Page, scheme: str) -> bool:
 
 
 def show(page: Page, width: int, scheme: str) -> None:
-    """Give the page another width and other colours, and wait until it has them."""
+    """Give the page another width and other colours, and wait until they are applied."""
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme, media="screen", reduced_motion="reduce")
     page.wait_for_function(
@@ -121,10 +122,10 @@ def show(page: Page, width: int, scheme: str) -> None:
 
 
 def fits_a_phone(page: Page) -> None:
-    """Raise AssertionError unless a page that is 360 pixels wide shows all of its texts there, or in boxes that scroll."""
+    """Raise AssertionError unless a page that is 360 pixels wide shows all of its texts, directly or in boxes that scroll."""
     assert page.evaluate("innerWidth") == 360, "the page is laid out wider than the phone"
     assert page.evaluate("document.documentElement.scrollWidth") <= 360, "the page scrolls sideways"
-    for found in (CUT, OUT_OF_REACH):  # the theme hides its sidebar and, 300 ms later, lets boxes that scroll be reached
+    for found in (CUT, OUT_OF_REACH):  # the theme hides its sidebar; 300 ms later it makes boxes that scroll reachable by the Tab key
         try:
             page.wait_for_function(f"(width) => ({found})(width).length === 0", arg=360, polling=200)
         except Error:
@@ -138,7 +139,7 @@ def is_whole(page: Page, scheme: str) -> None:
 
 
 def sheets() -> list[tuple[str, str, str]]:
-    """Return (name, style sheet, selector of its views) of every widget; no two sheets name one class of views."""
+    """Return (name, style sheet, selector of its views) of every widget; two sheets must not be for the same class of views."""
     found = {str(getattr(widgets, name)._css): name for name in widgets.__all__}  # two widgets may share a sheet
     own = {css: sorted(set(OWN.findall(css))) for css in found}
     assert all(own.values())
@@ -186,7 +187,7 @@ def test_the_page_from_a_file_is_accessible_fits_a_phone_in_the_dark_and_prints(
 
 
 def ground_and_ink(page: Page) -> tuple[Any, float]:
-    """Return the colour in the corner of the page's first figure, and the greatest contrast of a pixel of the figure with it."""
+    """Return the colour in the corner of the page's first figure, and the greatest contrast to it of any pixel in the figure."""
     shot = page.locator(".cell_output img").first.screenshot()
     picture = np.asarray(Image.open(BytesIO(shot)).convert("RGB")) / 255
     linear = np.where(picture <= 0.04045, picture / 12.92, ((picture + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]

@@ -1,4 +1,7 @@
-"""What a reader does on the pages: search, copy, open a solution, go from page to page, change the colours, download a lab."""
+"""Test what a reader does on the pages.
+
+A reader searches, copies, opens a solution, goes from page to page, changes the colours, and downloads a lab.
+"""
 
 import re
 from pathlib import Path
@@ -14,7 +17,7 @@ from playwright.sync_api import expect
 ROOT = Path(__file__).resolve().parents[2]
 LAB = "labs/lab02_one_f_one_b.html"
 each_way = pytest.mark.parametrize("way", ["server", "files"])
-# not every browser lets a page opened as a file use the clipboard, so the copied text is recorded
+# some browsers do not let a page from a file use the clipboard, so the test records the copied text
 CLIPBOARD = """Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { window.copied = text; } } });
 document.execCommand = () => { window.copied = String(getSelection()) || document.activeElement.value; return true; };"""
 CODE_IS_SEEN = """(fold) => fold.querySelector("pre").checkVisibility({ visibilityProperty: true })
@@ -123,7 +126,7 @@ def test_the_switch_changes_the_colours_and_they_stay(fresh_page: Any, request: 
     ground = "getComputedStyle(document.body).backgroundColor"
     picture = "getComputedStyle(document.querySelector('.hybridlab-explorer .tick')).fill"
     seen = set()
-    for _ in range(3):  # light, dark, as the system has it
+    for _ in range(3):  # light, dark, or the setting of the system
         page.locator(".theme-switch-button:visible").click()
         theme = page.evaluate("document.documentElement.dataset.theme")
         seen.add((theme, page.evaluate(ground), page.evaluate(picture)))

@@ -1,4 +1,7 @@
-"""The ring stepper of lab 4 in a browser: right at every step of up to eight ranks; buttons, keys, slider and select move."""
+"""Test the ring stepper of lab 4 in a browser.
+
+It is right at every step of up to eight ranks. Buttons, keys, the slider and the select box move it.
+"""
 
 from typing import Any
 
@@ -43,7 +46,7 @@ def test_buttons_keys_slider_and_select_move(new_page: NewPage, server: str) -> 
     told = view.locator("output")
     choose(view, {"Ranks, D": "4"})
     for button, step in [("Back", 0), ("Next", 1), ("Next", 2), ("Last", 6), ("Next", 6), ("Back", 5), ("First", 0)]:
-        view.get_by_role("button", name=button).click(force=True)  # at an end it is marked as disabled, and keeps the focus
+        view.get_by_role("button", name=button).click(force=True)  # at an end it is marked as disabled, but keeps the focus
         expect(told).to_contain_text(f"{step} of 6")
     for button, step in [("Last", 6), ("Back", 5), ("First", 0), ("Next", 1)]:
         view.get_by_role("button", name=button).press("Enter")
@@ -53,7 +56,7 @@ def test_buttons_keys_slider_and_select_move(new_page: NewPage, server: str) -> 
         expect(told).to_contain_text(f"{step} of 6")
     view.get_by_role("slider").press("End")
     choose(view, {"Ranks, D": "2"})
-    expect(told).to_contain_text("2 of 2")  # what fewer ranks lack becomes their last step
+    expect(told).to_contain_text("2 of 2")  # a step that fewer ranks do not have becomes their last step
     KIND.is_right(view)
 
 

@@ -1,4 +1,4 @@
-"""`make serve`: the address that it prints works, Ctrl+C ends it without output, and errors are sentences."""
+"""Test `make serve`: the address that it prints works, Ctrl+C ends it without output, and errors are sentences."""
 
 import signal
 import socket
@@ -24,7 +24,7 @@ def taken() -> Iterator[socket.socket]:
 
 @contextmanager
 def serve(*arguments: str) -> "Iterator[subprocess.Popen[str]]":
-    """The started program; it is killed at the end if it is still running."""
+    """Start the program; it is killed at the end if it is still running."""
     command = [sys.executable, str(ROOT / "book/serve.py"), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         try:

@@ -1,4 +1,7 @@
-"""Widgets as the sources of this checkout draw them, each on a page of its own: these tests need a browser but no built site."""
+"""Test the widgets as the sources of this checkout draw them, each on a page of its own.
+
+These tests need a browser, but no built site.
+"""
 
 from collections.abc import Callable
 from typing import Any

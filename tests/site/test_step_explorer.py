@@ -1,4 +1,7 @@
-"""The step explorer in a browser, with links, bytes, optimisers and slow replicas: right at every setting, by pointer, touch and keys."""
+"""Test the step explorer in a browser, with links, bytes, optimisers and slow replicas.
+
+It must be right at every setting, by pointer, touch and keys.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,12 +38,12 @@ each_explorer = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 
 
 def opened(new_widgets: NewPage, server: str, explorer: StepExplorer, damage: Any = lambda state: None, **context: Any) -> Locator:
-    """The widgets of the lab with the explorer in the place of the first of its kind."""
+    """Open the lab with the explorer in the place of the first widget of its kind, and give the widgets."""
     return held(new_widgets(server + KIND.lab, edit=KIND.showing(explorer, damage), **context).locator(".hybridlab-step").first)
 
 
 def choose(view: Locator, explorer: StepExplorer, **setting: Any) -> None:
-    """Set the controls of the page, and the explorer in Python to the same."""
+    """Set the controls of the page, and set the explorer in Python to the same values."""
     for name, value in setting.items():
         setattr(explorer, name, value)
         place = str(explorer.data[name].index(value) if name != "schedule" else list(explorer.data["titles"]).index(value))
@@ -108,7 +111,7 @@ def test_a_place_pointed_at_is_told_and_its_sender_and_receiver_are_marked(new_w
         _, top, _, height = shape["rows"][hop["device"]]
         plot.scroll_into_view_if_needed()
         (plot.tap if touch else plot.click)(position={"x": x, "y": top + height + 6}, force=True)
-        expect(view.locator(".names .rank.here")).to_have_text(f"rank {hop['device']}")  # a tap becomes a click later
+        expect(view.locator(".names .rank.here")).to_have_text(f"rank {hop['device']}")  # a tap becomes a click only after a delay
         assert told(view, step)[0] == hop["device"]
         marked = view.locator(".names .peer").all_text_contents()
         assert sorted(marked) == ["receives", "sends"]

@@ -1,4 +1,7 @@
-"""The sweep explorer in a browser, put in the place of another view: keyboard, touch, gaps, logarithmic axes, damage, paper."""
+"""Test the sweep explorer in a browser, put in the place of another view.
+
+The tests cover keyboard, touch, gaps, logarithmic axes, damaged data and the printed page.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Training curves in a browser: replicas that drift apart, runs that count no bytes, and the narrowest page."""
+"""Test training curves in a browser: replicas that drift apart, runs that count no bytes, and the narrowest page."""
 
 from itertools import product
 from typing import Any
