@@ -67,7 +67,7 @@ def unpacked(data: Mapping[str, Any], setting: Mapping[str, Any]) -> list[Row]:
             rows.append((rank, f"send {op}", first + device, start, start + data["p2p"]))
             rows.append((first + device, f"receive {op}", rank, start, start + data["p2p"]))
     for held, _, start, _ in entry["rings"]:
-        devices = held if isinstance(held, list) else [held]  # those of all copies of the weights
+        devices = held if isinstance(held, list) else [held]  # one device for each copy of the weights
         ranks = [replica * count + device for replica in range(setting["replicas"]) for device in devices]
         for number, hop in enumerate(data["rounds"][str(len(ranks))]):
             times = start + number * entry["hop"], start + (number + 1) * entry["hop"]

@@ -73,7 +73,7 @@ def script_of(entry: str, folder: Path = HERE) -> str:
         for each in scripts[name].names:
             if owners.setdefault(each, name) != name:
                 both = f"{owners[each]} and {name} both define {each}"
-                raise HybridLabError(f"{both}, and {entry} needs both files: rename one of the two", "duplicate-name")
+                raise HybridLabError(f"{both}, and {entry} needs both files: rename {each} in one of them", "duplicate-name")
     if "render" not in scripts[entry].names:
         raise HybridLabError(f"{entry} is not a widget: it has no function render", "no-render")
     return "".join(scripts[name].text for name in order) + LAST_LINE
