@@ -68,6 +68,7 @@ __all__ = [
     "check",
     "formulas",
     "hybrid_step",
+    "part",
     "plot",
     "predict",
     "published",
@@ -87,6 +88,7 @@ sys.meta_path.insert(0, MovedModules())  # ahead of Python's own finder, which w
 # module.
 _ON_FIRST_USE = {
     "check": ("hybridlab.course.tasks", "check"),
+    "part": ("hybridlab.course.parts", "part"),
     "plot": ("hybridlab.plot", ""),
     "published": ("hybridlab.course.published", ""),
     "widgets": ("hybridlab.widgets", ""),

@@ -17,6 +17,14 @@ from browser import PATIENCE
 
 FOLDERS = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "LAB_SETTINGS_DIR", "LAB_WORKSPACES_DIR")
 
+# Waits until the open notebook has a kernel. If a cell is run earlier, the run is lost, or JupyterLab asks which kernel to start.
+CONNECTED = """async () => {
+  const { context, sessionContext } = jupyterapp.shell.currentWidget;
+  await context.ready;
+  await sessionContext.ready;
+  await sessionContext.session.kernel.info;
+}"""
+
 
 def ask(address: str, method: str = "GET", body: Any = None) -> Any:
     data = None if body is None else json.dumps(body).encode()

@@ -41,9 +41,14 @@ def text_of(document: str) -> str:
     return "\n".join(lines)
 
 
-def run(document: str, seed: int, mode: str = "INT8", mend: bool = False, **sizes: int) -> tuple[Any, str]:
-    """Run the program, and return its simulator and what it printed; ``mend`` starts the all-gather one chunk later."""
+def run(document: str, seed: int, mode: str = "INT8", mend: bool = False, weight: float = 1.0, **sizes: int) -> tuple[Any, str]:
+    """Run the program, and return its simulator and what it printed.
+
+    ``mend`` starts the all-gather one chunk later; ``weight`` is the value of all weights at the start.
+    """
     text = text_of(document)
+    assert text.count("self.weight = np.ones(") == 1
+    text = text.replace("self.weight = np.ones(", f"self.weight = np.float32({weight}) * np.ones(")
     if mend:
         at = text.lower().index("all-gather")
         gather = text[at:].replace("chunk_idx = (i - step)", "chunk_idx = (i + 1 - step)", 1)

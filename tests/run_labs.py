@@ -27,7 +27,7 @@ from executed import LabError, executed  # noqa: E402 - it can be imported only 
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 KEPT_OF_A_LAB = ("mystnb",)
-KEPT_OF_A_CELL = ("tags", "mystnb", "jupyter")
+KEPT_OF_A_CELL = ("tags", "mystnb", "jupyter", "jp-MarkdownHeadingCollapsed")
 KEPT_OF_AN_OUTPUT = ("image/png",)  # the width at which a figure is shown
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 

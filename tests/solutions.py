@@ -2,15 +2,21 @@
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from notebooks import LABS, Cell, cells_of
 
-from hybridlab import A100_80GB, REGISTRY, Costs, Transformer, build, formulas, hybrid_step, search, simulate
-from hybridlab.collectives import Link
+from hybridlab import A100_80GB, REGISTRY, Costs, Transformer, WireFormat, build, formulas, hybrid_step, published, search, simulate
+from hybridlab.collectives import Link, ring_all_reduce
 from hybridlab.course.published.zero_bubble import RUNS
+
+
+def _encoded(values: Any, block: int) -> tuple[Any, Any]:
+    packet = WireFormat("INT8", block=block).encode(values)
+    return packet.codes, packet.scales
+
 
 # Cells before a solution define these names, and the solutions use them.
 NAMES: dict[str, Any] = {
@@ -23,8 +29,14 @@ NAMES: dict[str, Any] = {
     "hybrid_step": hybrid_step,
     "Link": Link,
     "simulate": simulate,
+    "published": published,
     "search": search,
     "A100_80GB": A100_80GB,
+    "nmse": lambda found, true: np.mean((found - true) ** 2) / np.mean(true**2),
+    "ring_all_reduce": ring_all_reduce,
+    "wire": WireFormat("INT8", block=256),
+    "my_encode": _encoded,
+    "my_decode": lambda codes, scales, block: codes * np.repeat(scales.astype(float), block)[: len(codes)],
     "gpt": Transformer(layers=48, hidden=8192, heads=64),
     "RUNS": RUNS,
     "costs": Costs(forward=10, backward=20),
@@ -42,8 +54,14 @@ def is_solution(cell: Cell) -> bool:
 
 
 def task_cells(lab: str) -> Iterator[tuple[Cell, Cell]]:
-    """Return two cells for each task: the one in which a student answers, and the next one, which has the solution."""
-    yield from (pair for pair in pairwise(lab_cells(lab)) if is_solution(pair[1]))
+    """Return two cells for each solution: the last cell above it in which a student answers, and the one that has the solution."""
+    answer = None
+    for cell in lab_cells(lab):
+        if "task" in cell.tags:
+            answer = cell
+        elif is_solution(cell):
+            assert answer, f"a solution stands above the first task:\n{cell.source}"
+            yield answer, cell
 
 
 def handed_in(source: str) -> tuple[str, Any]:

@@ -49,9 +49,12 @@ def test_stochastic_rounding_doubles_the_error(ranks: int) -> None:
 
 
 @each_count
-def test_one_shot_stays_where_it_is(ranks: int) -> None:
-    law = formulas.int8_one_shot_nmse(formulas.gaussian_crest(SIZE // ranks))
+def test_one_shot_follows_its_law(ranks: int) -> None:
+    """With blocks every chunk has many scales, so the measured error is close to the law for the mean scale."""
+    law = formulas.int8_one_shot_nmse(ranks, formulas.gaussian_crest(SIZE // ranks))
     assert measured(ranks, INT8, one_shot_all_reduce) == pytest.approx(law, rel=0.15)
+    law = formulas.int8_one_shot_nmse(ranks, formulas.gaussian_crest(256))
+    assert measured(ranks, BLOCKS, one_shot_all_reduce) == pytest.approx(law, rel=0.03)
 
 
 @each_count
@@ -65,8 +68,8 @@ def test_casts_follow_the_law_with_their_roundoff(wire: WireFormat, ranks: int) 
 @pytest.mark.parametrize(("ranks", "wire", "all_reduce", "printed"), [
     (8, INT8, ring_all_reduce, 4.03e-4),
     (64, INT8, ring_all_reduce, 2.24e-3),
-    (8, INT8, one_shot_all_reduce, 1.8e-4),
-    (64, INT8, one_shot_all_reduce, 1.4e-4),
+    (8, INT8, one_shot_all_reduce, 1.8e-4 * 15 / 16),  # the program of the reference also rounds the owner's numbers: 2 roundings, not 15/8
+    (64, INT8, one_shot_all_reduce, 1.4e-4 * 127 / 128),
     (8, BLOCKS, ring_all_reduce, 2.17e-4),
     (64, BLOCKS, ring_all_reduce, 1.57e-3),
     (8, FP16, ring_all_reduce, 1.9e-7),

@@ -49,11 +49,12 @@ def small(**changes: Any) -> ErrorExplorer:
 # ---- what is measured ----
 
 # Errors from collectives.md: first the result of an independent simulation with 131,072 normal numbers, then the error by the law.
+# In the one-shot all-reduce of that simulation, an owner also rounds its own numbers: 2 roundings, where ours has 2 - 1/D.
 REFERENCE = [
     ("ring", "INT8", 8, 4.03e-4, 4.00e-4),
     ("ring", "INT8", 64, 2.24e-3, 2.19e-3),
-    ("one-shot", "INT8", 8, 1.8e-4, 1.8e-4),
-    ("one-shot", "INT8", 64, 1.4e-4, 1.4e-4),
+    ("one-shot", "INT8", 8, 1.8e-4 * 15 / 16, 1.8e-4 * 15 / 16),
+    ("one-shot", "INT8", 64, 1.4e-4 * 127 / 128, 1.4e-4 * 127 / 128),
     ("ring", "INT8, block 256", 8, 2.17e-4, None),
     ("ring", "INT8, block 256", 64, 1.57e-3, None),
     ("ring", "FP16", 8, 1.9e-7, None),
@@ -124,14 +125,15 @@ def test_one_large_scale_hurts_laplace_numbers_and_blocks_mend_it() -> None:
 
 
 @pytest.mark.parametrize("most", [16, pytest.param(64, marks=pytest.mark.slow)])
-def test_stochastic_rounding_doubles_the_error_and_one_shot_keeps_it_flat(most: int) -> None:
+def test_stochastic_rounding_doubles_the_error_and_one_shot_stays_below_2_roundings(most: int) -> None:
     counts = [ranks for ranks in source.RANKS if ranks <= most]
     for ranks in counts:
         for algorithm in source.ALGORITHMS:
             twice = at(algorithm, "normal", "INT8, stochastic", ranks).nmse / at(algorithm, "normal", "INT8", ranks).nmse
             assert twice == pytest.approx(2, rel=0.06)
-    flat = [at("one-shot", "normal", "INT8, block 256", ranks).nmse for ranks in counts]
-    assert max(flat) / min(flat) < 1.1
+    roundings = [at("one-shot", "normal", "INT8, block 256", ranks).nmse / (2 - 1 / ranks) for ranks in counts]
+    assert max(roundings) / min(roundings) < 1.05
+    assert at("one-shot", "normal", "INT8", 2)[3:] == at("ring", "normal", "INT8", 2)[3:], "2 ranks send the same messages in both"
     assert at("ring", "normal", "INT8", most).nmse / at("one-shot", "normal", "INT8", most).nmse == pytest.approx(most / 4, rel=0.1)
 
 

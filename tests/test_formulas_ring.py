@@ -39,17 +39,23 @@ def test_the_laws_of_the_reference() -> None:
         crest = formulas.gaussian_crest(131_072 // ranks)
         assert formulas.int8_ring_nmse(ranks, crest) == pytest.approx(printed, rel=0.02)
     assert formulas.int8_ring_nmse(8, 3.0) == 9 / (12 * 127**2) * 4.5
-    assert formulas.int8_one_shot_nmse(3.0) == 2 * 9 / (12 * 127**2)
 
 
-def test_a_ring_of_3_ranks_is_as_good_as_one_shot() -> None:
-    assert formulas.int8_ring_nmse(3, 4.0) == formulas.int8_one_shot_nmse(4.0)
-    assert formulas.int8_ring_nmse(1, 4.0) == 0
+@pytest.mark.parametrize(("ranks", "roundings"), [(1, 0), (2, 3 / 2), (3, 5 / 3), (4, 7 / 4), (64, 2 - 1 / 64), (10**6, 2 - 1e-6)])
+def test_one_shot_rounds_all_but_the_owners_numbers_and_then_the_result(ranks: int, roundings: float) -> None:
+    one_rounding = 9 / (12 * 127**2)
+    assert formulas.int8_one_shot_nmse(ranks, 3.0) == pytest.approx(roundings * one_rounding, rel=1e-12)
+
+
+def test_a_ring_of_2_ranks_is_as_good_as_one_shot_and_larger_rings_are_worse() -> None:
+    assert formulas.int8_ring_nmse(2, 4.0) == formulas.int8_one_shot_nmse(2, 4.0)
+    assert all(formulas.int8_ring_nmse(ranks, 4.0) > formulas.int8_one_shot_nmse(ranks, 4.0) for ranks in range(3, 100))
+    assert formulas.int8_ring_nmse(1, 4.0) == formulas.int8_one_shot_nmse(1, 4.0) == 0
 
 
 def test_stochastic_rounding_doubles() -> None:
     assert formulas.int8_ring_nmse(8, 4.0, stochastic=True) == 2 * formulas.int8_ring_nmse(8, 4.0)
-    assert formulas.int8_one_shot_nmse(4.0, stochastic=True) == 2 * formulas.int8_one_shot_nmse(4.0)
+    assert formulas.int8_one_shot_nmse(8, 4.0, stochastic=True) == 2 * formulas.int8_one_shot_nmse(8, 4.0)
 
 
 @pytest.mark.parametrize(("kind", "roundoff"), [(np.float16, 2.0**-11), (np.float32, 2.0**-24)])
@@ -80,7 +86,10 @@ def test_bytes_are_those_of_counted_chunks(ranks: int, size: int, item: int, sca
     (formulas.int8_ring_nmse, (2, -1.0), "negative", ("crest", "-1.0")),
     (formulas.int8_ring_nmse, (2, 1e10), "too-large", ("crest", "1e+09", "10000000000.0")),
     (formulas.int8_ring_nmse, (2, 4.0, "yes"), "not-true-or-false", ("stochastic", "'yes'")),
-    (formulas.int8_one_shot_nmse, ([1.0, 2.0],), "wrong-shape", ("crest", "1e+09", "[1.0, 2.0]")),
+    (formulas.int8_one_shot_nmse, (2, [1.0, 2.0]), "wrong-shape", ("crest", "1e+09", "[1.0, 2.0]")),
+    (formulas.int8_one_shot_nmse, (0, 4.0), "too-small", ("ranks", "not 0")),
+    (formulas.int8_one_shot_nmse, (4.13, True), "not-a-whole-number", ("ranks", "4.13")),
+    (formulas.int8_one_shot_nmse, (2, 4.0, "yes"), "not-true-or-false", ("stochastic", "'yes'")),
     (formulas.cast_nmse, (2.0,), "too-large", ("roundoff", "0 to 1", "2.0")),
     (formulas.ring_bytes, (4, -1, 1), "too-small", ("size", "not -1")),
     (formulas.ring_bytes, (4, 8, 1, 4, 0), "too-small", ("block", "not 0")),

@@ -45,13 +45,14 @@ FLOORS = {
 }
 BESIDES_NUMPY = {
     "bound": {"ortools"},
+    "course": {"IPython"},
     "plot": {"matplotlib", "PIL"},
     "sweep": {"pandas", "tqdm"},
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }
 PUBLIC = {"bound", "collectives", "course", "engines", "formulas", "hardware", "model", "palette", "planner", "plot", "schedules"}
-PUBLIC |= {"sweep", "training", "widgets"}
+PUBLIC |= {"sweep", "training", "widgets", "wire"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))

@@ -33,7 +33,7 @@ def test_examples_of_the_page_run(
     text = (ROOT / page).read_text(encoding="utf-8")
     for name in re.findall(r"@register\(\s+\.\.\.\s+\"(.+?)\"", text):
         families.pop(name, None)
-    for key in re.findall(r"@task\(\s+\.\.\.\s+\"(.+?)\"", text):
+    for key in re.findall(r"@\w*task\(\s+\.\.\.\s+\"(.+?)\"", text):
         monkeypatch.setitem(checking._TASKS, key, None)  # the task that is now in the registry is put back at the end of the test
         monkeypatch.delitem(checking._TASKS, key)
     failed, tried = doctest.testfile(str(ROOT / page), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8")

@@ -66,6 +66,13 @@ def test_nothing_is_stored_that_another_machine_would_store_differently(path: Pa
 
 
 @each_lab
+def test_every_picture_has_an_alternative_text(path: Path) -> None:
+    for cell in code_cells(read(path)):
+        drawn = any("image/png" in output.get("data", {}) for output in cell.outputs)
+        assert not drawn or cell.metadata.get("mystnb", {}).get("image", {}).get("alt"), cell.source
+
+
+@each_lab
 def test_every_output_is_compared(path: Path) -> None:
     for cell in read(path).cells:
         tags = {tag.replace("_", "-").lower() for tag in cell.metadata.get("tags", [])}
@@ -205,7 +212,8 @@ def noisy(count: int, model: str, seconds: str, folder: str) -> NotebookNode:
         load("nbformat").v4.new_output("execute_result", data=view, execution_count=count),
     ]
     second = load("nbformat").v4.new_code_cell("refused", execution_count=count + 2, metadata={"scrolled": True}, outputs=[error])
-    lab = load("nbformat").v4.new_notebook(cells=[load("nbformat").v4.new_markdown_cell("# Lab"), first, second])
+    heading = load("nbformat").v4.new_markdown_cell("# Solution", metadata={"jp-MarkdownHeadingCollapsed": True, "editable": True})
+    lab = load("nbformat").v4.new_notebook(cells=[heading, first, second])
     for number, cell in enumerate(lab.cells):
         cell.id = f"cell-{number}"
     lab.metadata = load("nbformat").NotebookNode(language_info={"name": "python", "version": seconds}, widgets={"state": {model: {}}})
@@ -226,6 +234,7 @@ def test_the_normal_form_keeps_what_is_compared_and_counts_from_one() -> None:
     assert first.outputs[0].text == "one\ntwo\n"
     assert first.outputs[1].data == {"text/plain": "<Explorer>"}
     assert first.metadata == {"tags": ["bet"]}
+    assert lab.cells[0].metadata == {"jp-MarkdownHeadingCollapsed": True}
     assert (first.execution_count, first.outputs[1].execution_count, second.execution_count) == (1, 1, 2)
     assert second.outputs[0].traceback == ["Refused: why"]
     assert not {"aaaa", "12:00", "here"} & set(re.findall(r"[\w:]+", load("nbformat").writes(lab)))

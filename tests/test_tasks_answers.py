@@ -16,6 +16,8 @@ from cases import in_turn, refusal
 
 from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.tasks.answers import require_count
+from hybridlab.course.tasks.builds import Build
+from hybridlab.course.tasks.questions import Question
 
 each_task = pytest.mark.parametrize("key", TASKS)
 CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -33,13 +35,13 @@ def listed(name: str) -> list[tuple[Any, ...]]:
 
 
 def source_of(function: Callable[..., Any], seen: frozenset[str] = frozenset()) -> Iterator[ast.AST]:
-    """The syntax tree of a judge and of the functions that it calls from the file of its lab or from ``rings``."""
+    """The syntax tree of a judge and of the functions that it calls from the file of its lab or from the files about rings and clocks."""
     tree = ast.parse(getsource(function))
     yield tree
     module = sys.modules[function.__module__]
     for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - seen - {function.__name__}):
         helper = vars(module).get(name)
-        if isfunction(helper) and re.search(r"[.](lab[0-9]+|rings)$", helper.__module__):
+        if isfunction(helper) and re.search(r"[.](lab[0-9]+|rings|ring_messages|clocks)$", helper.__module__):
             yield from source_of(helper, seen | {function.__name__})
 
 
@@ -52,19 +54,27 @@ def codes_given(judge: Callable[..., Any]) -> set[tuple[str, str]]:
                 found.add((code, " ".join(map(ast.unparse, sentences))))
             case ast.Call(ast.Name("HybridLabError"), [sentence, ast.Constant(str(code))]):
                 found.add((code, ast.unparse(sentence)))
-            case ast.Call(ast.Name("wrong_value"), [_, _, hint, *_], keywords):
-                match [keyword.value for keyword in keywords if keyword.arg == "code"]:
-                    case []:
-                        found.add(("wrong-value", ast.unparse(hint)))
-                    case [ast.Constant(str(code))]:
-                        found.add((code, ast.unparse(hint)))
-            case ast.Call(ast.Name("judge_value"), _, keywords):
-                found |= {("wrong-value", ast.unparse(keyword.value)) for keyword in keywords if keyword.arg == "hint"}
+            case ast.Call(ast.Name("Number"), _, keywords):
+                given = {keyword.arg: ast.unparse(keyword.value).strip("'") for keyword in keywords}
+                found.add((given.get("code", "wrong-value"), given["hint"]))
             case ast.Tuple([_, ast.Constant(str(code)), sentence]) if " " in ast.unparse(sentence) or isinstance(sentence, ast.Name):
                 found.add((code, ast.unparse(sentence)))
             case ast.Return(ast.Tuple([ast.Constant(str(code)), sentence])) | ast.Yield(ast.Tuple([ast.Constant(str(code)), sentence])):
                 found.add((code, ast.unparse(sentence)))
     return found
+
+
+def codes_of(key: str) -> set[tuple[str, str]]:
+    """Each code that a task gives, with its sentence: from the data of the task, and from the source of its judge if it has one."""
+    instance = TASKS[key].instance(None)
+    data = instance.data
+    if isinstance(data, Question):
+        mistakes = [*data.mistakes, *(mistake for number in data.numbers for mistake in number.mistakes)]
+        hints = [(number.code, number.hint) for number in data.numbers]
+        return {(code, str(sentence)) for code, sentence in [(code, sentence) for _, code, sentence in mistakes] + hints}
+    if isinstance(data, Build):
+        return {(slip.code, slip.sentence) for slip in data.slips} | codes_given(data.judge)
+    return codes_given(instance.judge)
 
 
 def test_every_task_has_wrong_answers() -> None:
@@ -89,8 +99,8 @@ def test_each_wrong_answer_gets_the_code_of_its_mistake(key: str) -> None:
 
 @each_task
 def test_a_sentence_of_a_task_has_a_code_of_its_own(key: str) -> None:
-    """The codes are read from the source of the judge and its helpers. The listed wrong answers produce every code."""
-    given = codes_given(TASKS[key].judge)
+    """The listed wrong answers produce every code of the task."""
+    given = codes_of(key)
     assert not {code for code, _ in given if not CODE.fullmatch(code) or code in OF_NO_MISTAKE}
     assert not {code: several for code, _ in given if len(several := {each for name, each in given if name == code}) > 1}
     listed_codes = {code for task, _, code, *_ in listed("WRONG") if task == key}

@@ -1,12 +1,111 @@
 """Test lab 1's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
-from itertools import product
+from collections import Counter, namedtuple
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
+from solutions import solutions_of
 
 from hybridlab import Mesh
-from hybridlab.course.tasks import check
+from hybridlab.course.tasks import TASKS, check
+
+Sent = list[tuple[int, int, str]]
+
+
+def messages_by_place(stages: int, replicas: int, microbatches: int) -> Iterator[tuple[int, int, str]]:
+    """All messages of a step, from a picture of the mesh: a row a replica, a column a stage."""
+    ranks = drawn(stages, replicas)
+    for before, after in zip(ranks[:, :-1].ravel(), ranks[:, 1:].ravel(), strict=True):
+        for _ in range(microbatches):
+            yield before, after, "activation"
+            yield after, before, "gradient"
+    for _ in range(2 * (replicas - 1)):
+        yield from ((sender, receiver, "ring") for sender, receiver in zip(ranks.ravel(), np.roll(ranks, -1, axis=0).ravel(), strict=True))
+
+
+def drawn(stages: int, replicas: int) -> np.ndarray[Any, np.dtype[np.int_]]:
+    """The ranks as a picture of the mesh: a row a replica, a column a stage."""
+    return np.arange(stages * replicas).reshape(replicas, stages)
+
+
+def program(
+    number: Callable[..., int] = lambda stage, replica, stages, replicas: replica * stages + stage,
+    steps: Callable[..., int] = lambda replicas, microbatches: 2 * (replicas - 1),
+    each: Callable[..., int] = lambda replicas, microbatches: microbatches,
+    boundaries: Callable[[int], int] = lambda stages: stages - 1,
+    after: Callable[..., int] = lambda replica, replicas: (replica + 1) % replicas,
+    sends: Callable[..., bool] = lambda kind, stage, replica: True,
+) -> Callable[[int, int, int], Sent]:
+    """A student's program, with one of its parts written in another way."""
+
+    def messages(stages: int, replicas: int, microbatches: int) -> Sent:
+        sent = []
+        for stage, replica in product(range(stages), range(replicas)):
+            rank = number(stage, replica, stages, replicas)
+            if stage < boundaries(stages):
+                beside = number((stage + 1) % stages, replica, stages, replicas)
+                sent += each(replicas, microbatches) * [(rank, beside, "activation")] * sends("activation", stage, replica)
+                sent += each(replicas, microbatches) * [(beside, rank, "gradient")] * sends("gradient", stage, replica)
+            neighbour = number(stage, after(replica, replicas), stages, replicas)
+            sent += steps(replicas, microbatches) * [(rank, neighbour, "ring")] * sends("ring", stage, replica)
+        return sent
+
+    return messages
+
+
+def hard_coded(stages: int, replicas: int, microbatches: int) -> Sent:
+    """The examples of the page, and nothing else."""
+    if (stages, replicas, microbatches) == (2, 1, 1):
+        return [(0, 1, "activation"), (1, 0, "gradient")]
+    return [(0, 1, "ring"), (0, 1, "ring"), (1, 0, "ring"), (1, 0, "ring")] if replicas == 2 else []
+
+
+def edited(change: Callable[..., Any]) -> Callable[[int, int, int], Any]:
+    """A program that changes the list of the right messages at the end: ``change(sent, stages, replicas)``."""
+    return lambda stages, replicas, microbatches: change(program()(stages, replicas, microbatches), stages, replicas)
+
+
+def backwards(sent: Sent, kind: str) -> Sent:
+    return [(b, a, each) if each == kind else (a, b, each) for a, b, each in sent]
+
+
+def ring_along_the_pipeline(stages: int, replicas: int, microbatches: int) -> Sent:
+    if stages == 1:
+        return program()(stages, replicas, microbatches)
+    sent = [message for message in program()(stages, replicas, microbatches) if message[2] != "ring"]
+    for row in drawn(stages, replicas):
+        sent += 2 * (replicas - 1) * [(a, b, "ring") for a, b in zip(row, np.roll(row, -1), strict=True)]
+    return sent
+
+
+def on_to_the_next_rank(sent: Sent, stages: int, replicas: int) -> Sent:
+    return sent + [(rank, rank + 1, "activation") for rank in range(stages - 1, stages * replicas, stages)]
+
+
+def back_a_replica(sent: Sent, stages: int, replicas: int) -> Sent:
+    return [(a, a - stages if kind == "gradient" and a >= stages else b, kind) for a, b, kind in sent]
+
+
+def along_all_ranks(stages: int, replicas: int, microbatches: int) -> Sent:
+    """Sends from each rank to the next one, except from the last."""
+    sent = [message for message in program()(stages, replicas, microbatches) if message[2] == "ring"]
+    for rank in range(stages * replicas - 1):
+        sent += microbatches * [(rank, rank + 1, "activation"), (rank + 1, rank, "gradient")]
+    return sent
+
+
+def without_the_replica(stages: int, replicas: int, microbatches: int) -> Sent:
+    """Forgets the replica in the ranks of a pipeline."""
+    sent = [message for message in program()(stages, replicas, microbatches) if message[2] == "ring"]
+    for _, stage in product(range(replicas), range(stages - 1)):
+        sent += microbatches * [(stage, stage + 1, "activation"), (stage + 1, stage, "gradient")]
+    return sent
+
+
+Message = namedtuple("Message", "sender receiver kind")
 
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
@@ -16,6 +115,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab01.t1", (2, 4), "ranks-from-1"),
     ("lab01.t1", (4, 5), "stages-from-1"),
     ("lab01.t1", (2, 2), "wrong-value", "stage 2", "replica 2", "rank 12"),
+    ("lab01.t1", {3, 4}, "no-order"),
     ("lab01.t1", (5, 2), "no-such-stage", "stage 5", "0 to 4"),
     ("lab01.t1", (1, -1), "no-such-replica", "replica -1"),
     ("lab01.t1", (3, 4.5), "no-such-replica", "replica 4.5"),
@@ -24,8 +124,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab01.t2", ([4, 5, 6, 7], [2, 6, 10]), "swapped"),
     ("lab01.t2", ([2, 5, 8], [4, 5, 6, 7]), "not-in-group", "rank 5", "stage group of stage 2", "stage 1 of replica 1"),
     ("lab01.t2", ([2, 6, 10], [3, 4, 5]), "not-in-group", "rank 3", "pipeline of replica 1", "stage 3 of replica 0"),
-    ("lab01.t2", ([2, 6], [4, 5, 6, 7]), "ranks-missing", "stage group of stage 2"),
-    ("lab01.t2", ([2, 6, 10], [4, 5, 6, 6, 7]), "rank-twice", "pipeline of replica 1"),
+    ("lab01.t2", ([2, 6], [4, 5, 6, 7]), "ranks-missing", "2, 6", "4 stages"),
+    ("lab01.t2", ([2, 6, 10], [4, 5, 6, 6, 7]), "rank-twice"),
     ("lab01.t2", ([2, 6, 10, 14], [4, 5, 6, 7]), "no-such-rank", "rank 14", "0 to 11"),
     ("lab01.t2", [2, 6, 10], "wrong-shape"),
     ("lab01.t2", (2, 4), "not-a-list"),
@@ -34,8 +134,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab01.t3", (26, 14), "ring-not-closed"),
     ("lab01.t3", (21, 19), "next-stage"),
     ("lab01.t3", (2, 19), "stage-before"),
-    ("lab01.t3", (24, 16), "replicas-apart"),
     ("lab01.t3", (0, 14), "another-stage"),
+    ("lab01.t3", (2, 16), "replicas-apart", "4 ranks", "K = 6"),
     ("lab01.t3", (8, 14), "wrong-value", "8", "14"),
     ("lab01.t3", [2], "wrong-length"),
     ("lab01.t4", (96, 448_000), "one-pipeline-alone"),
@@ -59,15 +159,57 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab01.t5", (112, 128), "rings-missing", "stage by stage"),
     ("lab01.t5", (112, 120), "one-way"),
     ("lab01.t5", (224, 184), "ring-both-ways"),
+    ("lab01.t5", (84, 156), "ring-not-closed", "replica by replica", "84"),
+    ("lab01.t5", (112, 156), "ring-not-closed", "stage by stage", "156"),
     ("lab01.t5", (111, 184), "wrong-value", "replica by replica", "111"),
     ("lab01.t5", (112, 183), "wrong-value", "stage by stage", "183"),
     ("lab01.t5", "112, 184", "not-a-list"),
+    ("lab01.t6", program(number=lambda stage, replica, stages, replicas: stage * replicas + replica), "stages-first"),
+    ("lab01.t6", program(sends=lambda kind, stage, replica: kind != "gradient"), "no-way-back", "2 stages", "rank 1 to rank 0"),
+    ("lab01.t6", program(sends=lambda kind, stage, replica: kind == "ring" or replica == 0), "one-pipeline-alone"),
+    ("lab01.t6", program(sends=lambda kind, stage, replica: kind != "ring" or stage == 0), "one-ring-alone"),
+    ("lab01.t6", program(each=lambda replicas, microbatches: 1), "microbatches-forgotten", "1 activation", "2 microbatches"),
+    ("lab01.t6", program(each=lambda replicas, microbatches: 1, steps=lambda replicas, _: min(1, replicas - 1)), "each-pair-once"),
+    ("lab01.t6", program(each=lambda replicas, microbatches: microbatches // replicas), "microbatches-shared"),
+    ("lab01.t6", edited(lambda sent, *_: [m for m in sent if m[2] != "ring" or m[1] > m[0]]), "ring-not-closed"),
+    ("lab01.t6", edited(lambda sent, *_: sent + [(b, a, kind) for a, b, kind in sent if kind == "ring"]), "ring-both-ways"),
+    ("lab01.t6", program(steps=lambda replicas, _: replicas), "d-steps", "1 replica"),
+    ("lab01.t6", program(steps=lambda replicas, _: 2 * replicas), "2d-steps", "rank 0", "itself"),
+    ("lab01.t6", program(steps=lambda replicas, _: replicas - 1), "half-a-ring", "1 ring message", "2 replicas"),
+    ("lab01.t6", program(steps=lambda replicas, microbatches: 2 * (replicas - 1) * microbatches), "ring-for-each-microbatch"),
+    ("lab01.t6", program(steps=lambda replicas, _: max(2 * (replicas - 1), 1)), "ring-of-one", "rank 0", "1 replica"),
+    ("lab01.t6", program(after=lambda replica, replicas: (replica - 1) % replicas), "not-the-next-replica", "3 replicas"),
+    ("lab01.t6", ring_along_the_pipeline, "ring-leaves-its-stage", "2 stages", "rank 0", "rank 1"),
+    ("lab01.t6", program(boundaries=lambda stages: stages), "to-itself", "an activation to rank 0"),
+    ("lab01.t6", program(boundaries=lambda stages: stages if stages > 1 else 0), "boundaries-as-stages"),
+    ("lab01.t6", edited(on_to_the_next_rank), "no-such-rank", "rank 1", "0 to 0"),
+    ("lab01.t6", edited(lambda sent, *_: backwards(sent, "activation")), "not-the-next-stage", "stage 1", "stage 0"),
+    ("lab01.t6", edited(lambda sent, *_: backwards(sent, "gradient")), "gradients-forward", "rank 0 sends a gradient to rank 1"),
+    ("lab01.t6", edited(back_a_replica), "not-the-stage-before", "rank 3 sends a gradient to rank 1"),
+    ("lab01.t6", along_all_ranks, "pipelines-run-on", "2 replicas", "stage 0 of replica 1"),
+    ("lab01.t6", program(number=lambda stage, replica, stages, replicas: stage), "all-in-replica-0", "2 replicas"),
+    ("lab01.t6", without_the_replica, "all-in-replica-0", "2 stages, 2 replicas"),
+    ("lab01.t6", lambda *size: program()(3, 4, 6), "sizes-of-the-notebook", "1 stage", "K, D and M"),
+    ("lab01.t6", lambda stages, replicas, microbatches: program()(stages, replicas, 6), "sizes-of-the-notebook", "2 stages"),
+    ("lab01.t6", lambda stages, replicas, microbatches: program()(3, replicas, microbatches), "sizes-of-the-notebook"),
+    ("lab01.t6", edited(lambda sent, *_: sent[1:]), "wrong-count", "1 ring message"),
+    ("lab01.t6", program(sends=lambda kind, stage, replica: kind == "ring"), "missing", "no activation", "rank 0 to rank 1"),
+    ("lab01.t6", program(each=lambda replicas, microbatches: microbatches + 1), "wrong-count", "2 activations"),
+    ("lab01.t6", hard_coded, "missing", "1 stage, 3 replicas and 1 microbatch"),
+    ("lab01.t6", lambda *size: set(program()(*size)), "set"),
+    ("lab01.t6", lambda *size: Counter(map(str, program()(*size))), "wrong-shape"),
+    ("lab01.t6", lambda *size: [message[:2] for message in program()(*size)], "wrong-shape", "(0, 1)"),
+    ("lab01.t6", edited(lambda sent, *_: [(a, b, f"{kind}s") for a, b, kind in sent]), "unknown-name", "'rings'"),
+    ("lab01.t6", edited(lambda sent, *_: [(a - 1, b, kind) for a, b, kind in sent]), "out-of-range", "-1"),
+    ("lab01.t6", edited(lambda sent, *_: [(a + 0.5, b, kind) for a, b, kind in sent]), "not-a-whole-number", "0.5"),
+    ("lab01.t6", edited(lambda sent, *_: [(float("nan"), b, kind) for a, b, kind in sent]), "not-a-number", "nan"),
+    ("lab01.t6", edited(lambda sent, *_: Counter(sent) if sent else {(0, 0, "ring"): -1}), "out-of-range", "equal messages"),
+    ("lab01.t6", lambda *size: len(program()(*size)), "not-a-list"),
+    ("lab01.t6", lambda *size: {(0, 0, "ring"): 10**9}, "too-large", "1,000,000,000"),
+    ("lab01.t6", lambda stages, replicas: [], "signature", "microbatches"),
+    ("lab01.t6", lambda *size: [].sort(), "returns-nothing"),
+    ("lab01.t6", [(0, 1, "ring")], "not-a-function"),
 ]
-
-
-def drawn(stages: int, replicas: int) -> np.ndarray[Any, np.dtype[np.int_]]:
-    """The ranks as a picture of the mesh: a row a replica, a column a stage."""
-    return np.arange(stages * replicas).reshape(replicas, stages)
 
 
 def test_the_right_answers_are_those_read_off_a_picture() -> None:
@@ -104,4 +246,44 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab01.t3", (2.0, np.int64(14))),
     ("lab01.t4", [768, 448e3]),
     ("lab01.t5", np.array([112, 184])),
+    ("lab01.t2", ({2, 6, 10}, range(4, 8))),
+    ("lab01.t4", (np.float32(768), 448_000)),
+    ("lab01.t6", program()),
+    ("lab01.t6", messages_by_place),
+    ("lab01.t6", lambda *size: Counter(program()(*size))),
+    ("lab01.t6", lambda *size: tuple(map(list, program()(*size)))),
+    ("lab01.t6", lambda *size: [Message(*message) for message in program()(*size)]),
+    ("lab01.t6", lambda *size: chain(program()(*size))),
+    ("lab01.t6", lambda *size: np.array(program()(*size), dtype=object).reshape(-1, 3)),
+    ("lab01.t6", lambda *size: [(float(a), b, kind) for a, b, kind in program()(*size)]),
 ]
+
+
+def test_the_solution_of_the_build_passes_the_cases_of_other_seeds() -> None:
+    solution = solutions_of("lab01")["lab01.t6"]
+    build = TASKS["lab01.t6"].instance(None).data
+    of_the_seed = replace(build, cases=lambda rng: list(build.cases(rng))[-5:])
+    assert all(of_the_seed.judged(solution, seed).passed for seed in range(20))
+    first, second = ([case.arguments for case in build.cases(np.random.default_rng(seed))] for seed in (1, 2))
+    assert first[:180] == second[:180] == sorted(product(range(1, 7), range(1, 6), range(1, 7)), key=lambda size: (np.prod(size), size))
+    assert first[180:] != second[180:]
+
+
+def test_a_mistake_of_every_instance_gets_a_code_of_the_task() -> None:
+    drawn_instances = {
+        instance.prompt: instance
+        for key, seed in product(("lab01.t1", "lab01.t2", "lab01.t3", "lab01.t4", "lab01.t5"), range(200))
+        for instance in [TASKS[key].instance(seed)]
+    }
+    assert len(drawn_instances) > 60
+    for prompt, instance in drawn_instances.items():
+        truths = [number.truth for number in instance.data.numbers]
+        several = len(truths) > 1
+        mistakes = [*instance.data.mistakes, *(mistake for number in instance.data.numbers for mistake in number.mistakes)]
+        codes = {code for _, code, _ in mistakes}
+        for place, number in enumerate(instance.data.numbers):
+            for value in [value for value, *_ in number.mistakes if not callable(value)]:
+                answer = [*truths[:place], value, *truths[place + 1 :]] if several else list(value)
+                assert instance.judge(answer).code in codes, (prompt, answer)
+        answer = truths[::-1] if several else truths[0][::-1]
+        assert instance.judge(answer).code in codes | {number.code for number in instance.data.numbers}, (prompt, answer)

@@ -1,18 +1,19 @@
 """Lab 2's tasks: every way to write the right order passes, and every wrong answer gets the code of its mistake."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from solutions import is_solution, lab_cells, solutions_of
 from strategies import legal_orders
 
 from hybridlab import InvalidSchedule, Schedule, build, published
-from hybridlab.course.tasks import check
+from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.tasks.lab02 import BROKEN, not_1f1b
 
 LINE = "device 1: 1F0 1F1 1B0 1F2 1B1 1F3 1B2 1B3"
@@ -25,12 +26,32 @@ def test_the_solution_of_task_1_is_1f1b_as_built() -> None:
 # Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab02.t1", str(build("1f1b", 3, 4)).replace("device 0: ", "").replace("device", "  Device")),
+    ("lab02.t1", str(build("1f1b", 3, 4)).lower()),
+    ("lab02.t1", build("1f1b", 3, 4)),
+    ("lab02.t1", build("1f1b", 3, 4).orders),
+    ("lab02.t1", build("1f1b", 3, 4).to_csv()),
+    ("lab02.t1", str(build("1f1b", 3, 4)).splitlines()),
+    ("lab02.t1", [str(build("1f1b", 3, 4))]),
+    ("lab02.t1", [[str(op) for op in order] for order in build("1f1b", 3, 4).orders]),
     ("lab02.t2", 120.0),
     ("lab02.t2", np.int64(120)),
-    ("lab02.t3", (3, 3, 3, 2, 1, 0)),
-    ("lab02.t3", np.array([3.0, 3, 3, 2, 1, 0])),
+    ("lab02.t3", 3 * 3 + 10 * (5 + 10) + 3 * 6),
+    ("lab02.t3", np.float64(177)),
     ("lab02.t4", str(build("1f1b", 3, 4))),
+    ("lab02.t4", str(build("1f1b", 3, 4)).upper()),
+    ("lab02.t4", str(build("1f1b", 3, 4)).lower()),
+    ("lab02.t4", build("1f1b", 3, 4)),
+    ("lab02.t4", build("1f1b", 3, 4).orders),
+    ("lab02.t4", build("1f1b", 3, 4).to_csv()),
+    ("lab02.t4", str(build("1f1b", 3, 4)).splitlines()),
     ("lab02.t4", LINE.replace(" ", "   ").upper()),
+    ("lab02.t4", f"\n{LINE.lower()}\n"),
+    ("lab02.t4", [LINE]),
+    ("lab02.t4", LINE.removeprefix("device 1: ")),
+    ("lab02.t4", LINE.removeprefix("device 1: ").split()),
+    ("lab02.t4", LINE.removeprefix("device 1: ").replace(" ", ",")),
+    ("lab02.t4", LINE.replace(":", "")),
+    ("lab02.t4", build("1f1b", 3, 4).orders[1]),
 ]
 
 
@@ -41,13 +62,17 @@ def moved(text: str, op: str, behind: str) -> str:
 
 ONE_F_ONE_B = str(build("1f1b", 3, 4))
 TURNED = re.sub(r"(?<=[FB])[23]", lambda match: str(5 - int(match[0])), ONE_F_ONE_B)  # microbatch 3 before 2
+UPSIDE_DOWN = """
+0F0 0B0 0F1 0B1 0F2 0B2 0F3 0B3
+1F0 1F1 1B0 1F2 1B1 1F3 1B2 1B3
+2F0 2F1 2F2 2B0 2F3 2B1 2B2 2B3
+"""
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
-    ("lab02.t1", build("1f1b", 3, 4), "wrong-type"),
-    ("lab02.t1", [ONE_F_ONE_B], "not-text"),
-    ("lab02.t1", 7, "not-text"),
+    ("lab02.t1", 7, "not-a-list", "7"),
+    ("lab02.t1", {"0F0 0B0", "1F0 1B0"}, "not-a-list"),
     ("lab02.t1", "F0 F1 B0 B1", "unknown-operation", "line 1", "column 1", "'F0'"),
-    ("lab02.t1", ONE_F_ONE_B.replace("2B3", "2b3"), "unknown-operation", "line 3", "column 39", "'2b3'"),
+    ("lab02.t1", ONE_F_ONE_B.replace("2B3", "2X3"), "unknown-operation", "line 3", "column 39", "'2X3'"),
     ("lab02.t1", ONE_F_ONE_B.replace(" 2B3", ""), "missing-backward", "stage 2", "microbatch 3"),
     ("lab02.t1", ONE_F_ONE_B.replace(" 2B3", " 2B3 2B3"), "doubled-operation", "stage 2", "microbatch 3"),
     ("lab02.t1", ONE_F_ONE_B.replace("2F0 2B0", "2B0 2F0"), "too-early", "device 2", "2B0", "2F0"),
@@ -63,6 +88,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab02.t1", moved(ONE_F_ONE_B, "1F3", "1F2"), "not-alternating", "device 1", "1F2", "1F3"),
     ("lab02.t1", moved(ONE_F_ONE_B, "0F3", "0B1"), "not-alternating", "device 0", "0B0", "0B1"),
     ("lab02.t1", str(build("looped-bfs", 3, 4)), "another-placement"),
+    ("lab02.t1", UPSIDE_DOWN, "reversed", "0B0", "1F1", "grows with the number of the device"),
     ("lab02.t1", TURNED, "microbatches-out-of-order", "microbatch 3", "microbatch 2"),
     ("lab02.t1", str(build("zb-h1", 3, 4)), "split-backward", "device 0", "microbatch 0", "stage 0"),
     ("lab02.t1", str(build("hanayo", 3, 3)), "another-size", "3 devices", "3 microbatches"),
@@ -77,30 +103,31 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab02.t2", 15, "pairs-not-ms"),
     ("lab02.t2", 50, "less-than-the-work"),
     ("lab02.t2", 121, "wrong-value"),
-    ("lab02.t2", "120 ms", "not-a-number"),
+    ("lab02.t2", "120 ms", "not-a-number", "57"),
     ("lab02.t2", [120], "not-a-number"),
-    ("lab02.t3", [5, 4, 3, 2, 1, 0], "more-than-microbatches", "device 0", "5 forwards"),
-    ("lab02.t3", [3, 3, 3, 3, 2, 1], "first-pair-counted"),
-    ("lab02.t3", [0, 1, 2, 3, 3, 3], "reversed"),
-    ("lab02.t3", [3, 3, 3, 2, 1, 1], "last-device-warms-up", "device 5"),
-    ("lab02.t3", [2, 2, 2, 2, 1, 0], "wrong-value", "device 0: 2"),
-    ("lab02.t3", [3, 3, 3, 2, 0, 0], "wrong-value", "device 4: 0", "1 device"),
-    ("lab02.t3", [3, 3, 2.5, 2, 1, 0], "not-a-count", "2.5"),
-    ("lab02.t3", [3, 3, 3, 2, 1, -1], "not-a-count", "-1"),
-    ("lab02.t3", [3, 3, 3, 2, 1], "wrong-length"),
-    ("lab02.t3", 3, "not-a-list"),
-    ("lab02.t3", [3, 3, 3, 2, 1, None], "not-a-number"),
-    ("lab02.t4", "device 1: 1F0 1F1 1F3 1B0 1F2 1B1 1B2 1B3", "unchanged"),
-    ("lab02.t4", "device 1: 1F0 1F1 1F2 1F3 1B0 1B1 1B2 1B3", "deadlock", "device 1", "1F3", "0F3"),
-    ("lab02.t4", "device 0: 0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3", "too-much-memory", "device 0", "4 microbatches", "3"),
-    ("lab02.t4", "device 1: 1F0 1F1 1B0 1F2 1F3 1B1 1B2 1B3", "too-much-memory", "device 1", "3 microbatches", "2"),
-    ("lab02.t4", "device 1: 1F0 1F1 1B0 1F2 1B1 1B2 1F3 1B3", "too-slow", "21", "18"),
-    ("lab02.t4", "device 1: 1F0 1F1 1B0 1F2 1B1 1F3 1B2", "missing-backward", "stage 1", "microbatch 3"),
-    ("lab02.t4", "1F0 1F1 1B0 1F2 1B1 1F3 1B2 1B3", "not-one-line"),
-    ("lab02.t4", "device 3: 1F0 1F1 1B0 1F2 1B1 1F3 1B2 1B3", "not-one-line"),
-    ("lab02.t4", "1F3", "not-one-line"),
+    ("lab02.t3", 117, "as-fast-as-the-others"),
+    ("lab02.t3", 195, "all-devices-slow"),
+    ("lab02.t3", 123, "slower-once", "10 pairs"),
+    ("lab02.t3", 150, "one-device-alone"),
+    ("lab02.t3", 159, "no-drain"),
+    ("lab02.t3", 168, "no-fill"),
+    ("lab02.t3", 90, "less-than-the-work", "90 ms", "10 x (5 + 10)"),
+    ("lab02.t3", 180, "wrong-value", "180 ms"),
+    ("lab02.t3", "177 ms", "not-a-number"),
+    ("lab02.t4", BROKEN[1], "unchanged"),
+    ("lab02.t4", LINE.replace("1B0 1F2 1B1 1F3", "1F2 1F3 1B0 1B1"), "deadlock", "device 1", "1F3", "0F3"),
+    ("lab02.t4", BROKEN[0].replace("0B0 0F3", "0F3 0B0"), "too-much-memory", "device 0", "4 microbatches", "3"),
+    ("lab02.t4", LINE.replace("1B1 1F3", "1F3 1B1"), "too-much-memory", "device 1", "3 microbatches", "2"),
+    ("lab02.t4", LINE.replace("1F3 1B2", "1B2 1F3"), "too-slow", "21", "18"),
+    ("lab02.t4", LINE.removesuffix(" 1B3"), "missing-backward", "stage 1", "microbatch 3"),
+    ("lab02.t4", LINE.replace("device 1", "device 3"), "not-one-line"),
+    ("lab02.t4", "1F0 1F1 2B0", "not-one-line"),
+    ("lab02.t4", "device 1: 1F0\ndevice 2: 2F0", "wrong-device-number", "device 0", "device 1"),
+    ("lab02.t4", ["0F0 0B0", "1F0 1B0"], "not-one-line"),
+    ("lab02.t4", LINE.replace("1B3", "1X3"), "unknown-operation", "'1X3'"),
+    ("lab02.t4", LINE.replace("device 1", "device 0"), "missing-stage", "stage 0"),
     ("lab02.t4", str(build("gpipe", 3, 4)), "several-devices-changed", "0, 1, 2"),
-    ("lab02.t4", 1, "not-text"),
+    ("lab02.t4", 1, "not-a-list"),
 ]
 
 
@@ -139,3 +166,39 @@ def test_1f1b_as_built_has_no_fault(devices: int, microbatches: int) -> None:
 def test_the_lab_shows_the_order_that_task_4_judges() -> None:
     text = "\n".join(cell.source for cell in lab_cells("lab02") if cell.kind == "code" and not is_solution(cell))
     assert all(line in text for line in BROKEN)
+
+
+def test_every_instance_of_the_questions_takes_its_answer_and_names_its_mistakes() -> None:
+    for key, seed in product(("lab02.t2", "lab02.t3"), range(200)):
+        instance = TASKS[key].instance(seed)
+        (number,) = instance.data.numbers
+        assert instance.judge(number.truth).passed
+        codes = {code for _, code, _ in number.mistakes}
+        wrong = [value for value, *_ in number.mistakes if not callable(value)]
+        assert all(instance.judge(value).code in codes for value in wrong), (key, seed)
+
+
+def test_the_last_device_sets_the_pace_in_every_instance_of_task_3() -> None:
+    for seed in range(200):
+        prompt = TASKS["lab02.t3"].instance(seed).prompt
+        devices, microbatches, forward, backward, slow_forward, slow_backward = map(int, re.findall(r"(?<!1F)(?<!\d)\d+(?!F)", prompt))
+        fill_and_drain, work = (devices - 1) * (forward + backward), microbatches * (slow_forward + slow_backward)
+        assert check("lab02.t3", fill_and_drain + work, seed=seed).passed, prompt
+
+
+@pytest.mark.parametrize(
+    ("key", "answer", "words"),
+    [
+        ("lab02.t1", str(build("1f1b", 3, 4)), ["makespan 18"]),
+        ("lab02.t1", str(build("gpipe", 3, 4)), ["Marked as wrong"]),
+        ("lab02.t1", str(build("1f1b", 3, 4)).replace(" 2B3", ""), ["2B3, which is missing"]),
+        ("lab02.t4", BROKEN, ["Device 1 stops at 1F3", "waits for 0F3", "the goal"]),
+        ("lab02.t4", LINE, ["makespan 18"]),
+    ],
+)
+def test_the_feedback_has_the_picture_of_the_answer(key: str, answer: Any, words: Sequence[str]) -> None:
+    feedback = check(key, answer)
+    assert feedback.drawing is not None
+    picture = repr(feedback.drawing.figure()).replace("\n", " ")
+    assert all(word in picture for word in words), picture
+    assert ("the goal" in picture) is (key == "lab02.t4" and not feedback.passed), "the goal of task 1 is its answer"

@@ -1,13 +1,102 @@
 """Test lab 6's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from cases import in_turn
+from solutions import solutions_of
 
+from hybridlab import Costs, build, hybrid_step
+from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.tasks.lab06 import changed_step
+from hybridlab.course.tasks.overlap import STEPS, given_by, rings_of
 
+Rows = list[dict[str, Any]]
 BOTH = changed_step("overlap", "chunks").makespan
+
+
+def rings(
+    rows: Rows,
+    ring_time: float,
+    kinds: tuple[str, ...] = ("B", "W"),
+    combine: Callable[[float, float], float] = max,
+    ranks: Callable[[Rows], set[int]] = lambda rows: {row["device"] for row in rows},
+    turn: Callable[[float, int], Any] = lambda end, stage: end,
+    link: Callable[[int], int] = lambda device: device,
+) -> dict[int, tuple[float, float]]:
+    """Return the rings as a student would write them; each argument after ring_time changes one rule."""
+    ready: dict[int, float] = {}
+    holder: dict[int, int] = {}
+    for row in rows:
+        if row["kind"] in kinds and row["device"] in ranks(rows):
+            stage = row["stage"]
+            ready[stage] = combine(ready.get(stage, row["end"]), row["end"])
+            holder.setdefault(stage, row["device"])
+    free: dict[int, float] = {}
+    result = {}
+    for stage in sorted(ready, key=lambda stage: turn(ready[stage], stage)):
+        mine = link(holder[stage])
+        start = max(ready[stage], free.get(mine, 0))
+        free[mine] = start + ring_time
+        result[stage] = (start, start + ring_time)
+    return result
+
+
+def first_half(rows: Rows) -> set[int]:
+    """The ranks of replica 0."""
+    stages = [row["stage"] for row in rows if row["device"] == 0]
+    return set(range(next((row["device"] for row in rows if row["device"] and row["stage"] in stages), 99)))
+
+
+def waiting(rows: Rows, ring_time: float) -> Any:
+    """Start all rings at the end of all operations."""
+    last = max(row["end"] for row in rows)
+    return rings([row | {"end": last} for row in rows], ring_time, turn=lambda end, stage: -stage)
+
+
+def link_forgotten(rows: Rows, ring_time: float) -> Any:
+    """Start each ring when its gradients are complete."""
+    return {stage: (ready, ready + ring_time) for stage, (ready, _) in rings(rows, 0).items()}
+
+
+def after_the_device(rows: Rows, ring_time: float) -> Any:
+    """Start the rings of a device after its last operation."""
+    ends = {row["device"]: row["end"] for row in rows}
+    held = {stage: {row["device"] for row in rows if row["stage"] == stage} for stage in rings(rows, 0)}
+    order = {stage: start for stage, (start, _) in rings(rows, 0).items()}
+    late = [row | {"end": max(ends[device] for device in held[row["stage"]])} for row in rows]
+    return rings(late, ring_time, turn=lambda end, stage: order[stage])
+
+
+def on_the_page(rows: Rows, ring_time: float) -> Any:
+    """The two examples of the lab, and nothing else."""
+    return {0: (45, 53)} if ring_time == 8 else {1: (20, 50), 0: (50, 80)}
+
+
+def last_row_wins(rows: Rows, ring_time: float) -> Any:
+    """Take the last row of each stage, which belongs to the last replica, in place of the latest end."""
+    return rings(rows, ring_time, combine=lambda before, end: end)
+
+
+def changing(rows: Rows, ring_time: float) -> Any:
+    result = rings(rows, ring_time)
+    rows.sort(key=lambda row: -row["end"])
+    return result
+
+
+def shifted(by: float, lengthened: float = 0.0) -> Callable[[Rows, float], Any]:
+    """Return a program whose rings start this much later and take this much longer."""
+    return lambda rows, ring_time: {stage: (start + by, end + by + lengthened) for stage, (start, end) in rings(rows, ring_time).items()}
+
+
+def overtaking(rows: Rows, ring_time: float) -> Any:
+    """Let a ring start one ms before the earlier ring of its device has ended."""
+    ready, right = rings(rows, 0), rings(rows, ring_time)
+    return {stage: (max(ready[stage][0], start - 1), max(ready[stage][0], start - 1) + ring_time) for stage, (start, _) in right.items()}
+
 
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
@@ -33,6 +122,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab06.t2", 11, "too-few"),
     ("lab06.t2", 13, "more-than-enough"),
     ("lab06.t2", 11.8, "not-a-whole-number"),
+    ("lab06.t2", "12", "not-a-number", "such as 10,"),
     ("lab06.t2", 0, "out-of-range"),
     ("lab06.t3", 180, "no-overlap"),
     ("lab06.t3", 90, "last-ring-alone"),
@@ -54,7 +144,35 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab06.t4", ("overlap", "chunk!", BOTH), "unknown-name", "'chunks'"),
     ("lab06.t4", ("overlap", "chunks"), "wrong-shape"),
     ("lab06.t4", ("overlap", "chunks", "277.6"), "not-a-number"),
+    ("lab06.t4", ("overlap", "chunks", np.float64(277.5)), "wrong-length-of-step", "277.5"),  # without the latency
     ("lab06.t4", "overlap", "wrong-shape"),
+    ("lab06.t5", waiting, "waits-for-the-pipelines", "stage 1", "20 ms"),
+    ("lab06.t5", link_forgotten, "link-never-busy", "Interleaved 1F1B on 1 device with 2 stages"),
+    ("lab06.t5", lambda rows, ring_time: rings(rows, ring_time, kinds=("B", "I")), "input-gradients", "ZB-H1"),
+    ("lab06.t5", lambda rows, ring_time: rings(rows, ring_time, kinds=("B",)), "full-backwards-alone", "stage 0"),
+    ("lab06.t5", lambda rows, ring_time: rings(rows, ring_time, combine=min), "first-gradient", "1B2"),
+    ("lab06.t5", lambda rows, ring_time: rings(rows, ring_time, ranks=first_half), "one-replica-alone", "one replica slower"),
+    ("lab06.t5", last_row_wins, "one-replica-alone", "one replica slower"),
+    ("lab06.t5", lambda rows, ring_time: rings(rows, ring_time, link=lambda device: 0), "one-link-for-all", "2 devices"),
+    ("lab06.t5", lambda rows, ring_time: rings(rows, ring_time, turn=lambda end, stage: stage), "by-stage-number", "stage 1"),
+    ("lab06.t5", after_the_device, "after-the-device", "stage 1"),
+    ("lab06.t5", lambda rows, ring_time: rings(rows, 0), "no-time", "10 ms"),
+    ("lab06.t5", on_the_page, "unknown-stage", "stage 1"),
+    ("lab06.t5", lambda rows, ring_time: {}, "no-ring", "2 replicas", "stage 0"),
+    ("lab06.t5", shifted(-0.5), "before-the-gradients", "0B0", "rank 0"),
+    ("lab06.t5", overtaking, "link-is-busy", "stage 0", "stage 1"),
+    ("lab06.t5", shifted(0.5), "later-than-it-could", "0B0"),
+    ("lab06.t5", shifted(0, 0.5), "wrong-length", "10 ms"),
+    ("lab06.t5", changing, "changes-its-argument"),
+    ("lab06.t5", lambda rows, ring_time: 450, "not-a-dict", "450"),
+    ("lab06.t5", lambda rows, ring_time: set(rings(rows, ring_time)), "not-a-dict"),
+    ("lab06.t5", lambda rows, ring_time: {0: 450}, "not-a-start-and-an-end", "yours has 0: 450"),
+    ("lab06.t5", lambda rows, ring_time: {0: (0, 1, 2)}, "not-a-start-and-an-end", "[0, 1, 2]"),
+    ("lab06.t5", lambda rows, ring_time: {"stage 0": (0, 1)}, "not-a-number", "'stage 0'"),
+    ("lab06.t5", lambda rows, ring_time: {-1: (0, 1)}, "out-of-range", "-1"),
+    ("lab06.t5", lambda rows, ring_time: {0: (0, float("nan"))}, "not-a-number", "nan"),
+    ("lab06.t5", lambda rows: {}, "signature", "overlapped_rings(rows, ring_time)"),
+    ("lab06.t5", 450, "not-a-function", "450"),
 ]
 
 
@@ -66,10 +184,51 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab06.t2", np.int64(12)),
     ("lab06.t3", 140),
     ("lab06.t3", 140.0),
+    ("lab06.t3", Fraction(280, 2)),
     ("lab06.t4", ("chunks", "overlap", BOTH)),
     ("lab06.t4", ["Overlap", " CHUNKS ", 277.6]),
-    ("lab06.t4", ("overlap", "chunks", np.float64(277.5))),  # without the latency
+    ("lab06.t5", rings),
+    ("lab06.t5", lambda rows, ring_time: [rings(rows, ring_time)[stage] for stage in range(1 + max(row["stage"] for row in rows))]),
+    ("lab06.t5", lambda rows, ring_time: np.array([time for _, time in sorted(rings(rows, ring_time).items())])),
+    ("lab06.t5", lambda rows, ring_time: {np.int64(stage): list(map(np.float32, time)) for stage, time in rings(rows, ring_time).items()}),
 ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_worked_solution_passes_other_cases(seed: int) -> None:
+    assert check("lab06.t5", solutions_of("lab06")["lab06.t5"], seed=seed).passed
+
+
+@in_turn("name, devices, replicas, microbatches, chunks", [tuple(step[:5]) for step in STEPS])
+def test_the_rings_that_the_judge_wants_are_those_of_the_whole_step(
+    name: str, devices: int, replicas: int, microbatches: int, chunks: int
+) -> None:
+    """Read them from the spans of a hybrid step with overlap."""
+    ranks = devices * replicas
+    costs = Costs(forward=np.linspace(3, 5, ranks), backward=np.linspace(9, 7, ranks))
+    step = hybrid_step(build(name, devices, microbatches, chunks), costs, replicas, ring_step=5.5, overlap=True)
+    rows = step.timeline.to_rows()
+    given = given_by([row for row in rows if row["kind"] in "FBIW"])
+    wanted = rings_of(given, 2 * (replicas - 1) * 5.5 / chunks)
+    hops = [row for row in rows if row["kind"] in ("reduce-scatter", "all-gather")]
+    for stage in wanted if replicas > 1 else ():
+        mine = [row for row in hops if row["stage"] == stage]
+        assert wanted[stage] == pytest.approx((min(row["start"] for row in mine), max(row["end"] for row in mine)))
+    assert max(end for _, end in wanted.values()) == pytest.approx(step.makespan)
+    assert len(wanted) == devices * chunks
+
+
+def test_the_cases_have_every_edge() -> None:
+    build_of = TASKS["lab06.t5"].instance(None).data
+    words = [case.words for case in build_of.cases(np.random.default_rng(0))]
+    for edge in ("on 1 device,", "1 replica,", "1 microbatch,", "rings of 0 ms", "2 stages", "4 stages", "ZB-H1", "Hanayo", "slower"):
+        assert any(edge in each for each in words), edge
+
+
+def test_a_wrong_program_gets_a_picture_with_its_first_wrong_ring() -> None:
+    feedback = check("lab06.t5", shifted(0.5))
+    assert feedback.drawing is not None
+    assert "Marked as wrong: the ring of stage 0" in feedback.drawing.figure().alt_text
 
 
 def test_only_one_pair_of_changes_meets_the_budget() -> None:

@@ -1,12 +1,15 @@
 """Test lab 8's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
+import re
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hybridlab import Costs, Deadlock, Mesh, build
-from hybridlab.course.tasks import check
+from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.tasks.lab08 import LOST, without_waiting
 from hybridlab.engines import run_threads
 from hybridlab.schedule import Op
@@ -35,6 +38,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab08.t2", "2F0", "not-in-the-schedule", "2F0", "2 stages"),
     ("lab08.t2", "F0", "unknown-operation", "'F0'"),
     ("lab08.t2", 3, "not-text"),
+    ("lab08.t2", ["1F0", 3], "unknown-operation", "3"),
     ("lab08.t3", 4160, "forwards-included"),
     ("lab08.t3", 1600, "forwards-alone"),
     ("lab08.t3", 640, "one-device-alone"),
@@ -55,9 +59,9 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab08.t4", ["0B1", "1B3", "2F1"], "never-gets-there", "device 1", "1B3"),
     ("lab08.t4", ["0B1", "1B1", "2F2"], "never-gets-there", "device 2", "2F2"),
     ("lab08.t4", ["0B1", "1B1", "1F1"], "not-in-the-order", "1F1", "device 2", "2F0", "2B0"),
-    ("lab08.t4", ["0B1", "1B1"], "wrong-shape"),
+    ("lab08.t4", ["0B1", "1B1", "2F1", "2B1"], "wrong-shape"),
     ("lab08.t4", ["0B1", "1B1", 1], "unknown-operation"),
-    ("lab08.t4", "0B1 1B1 2F1", "wrong-shape"),
+    ("lab08.t4", "0B1 1B1", "wrong-shape"),
 ]
 
 # Each row has a task and another way to write its right answer.
@@ -66,17 +70,32 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab08.t1", np.int64(30)),
     ("lab08.t2", "0B0 0B1 1F0"),
     ("lab08.t2", "1F0, 0B0,0B1"),
+    ("lab08.t2", ["1F0", "0B0", "0B1"]),
+    ("lab08.t2", {Op.parse("1F0"), Op.parse("0B0"), Op.parse("0B1")}),
+    ("lab08.t2", [["0B0", "0B1"], ["1F0"]]),
+    ("lab08.t2", "device 0: 0B0 0B1\ndevice 1: 1F0"),
+    ("lab08.t2", ["device 0: 0B0 0B1", "device 1: 1F0"]),
     ("lab08.t3", 2560.0),
     ("lab08.t3", np.float64(2560)),
+    ("lab08.t3", Fraction(2560)),
     ("lab08.t4", ("0B1", "1B1", "2F1")),
+    ("lab08.t4", "0B1 1B1 2F1"),
+    ("lab08.t4", "0B1,1B1,2F1"),
+    ("lab08.t4", "Device 0: 0B1\nDevice 1: 1B1\nDevice 2: 2F1"),
+    ("lab08.t4", {0: "0B1", 1: "1B1", 2: "2F1"}),
+    ("lab08.t4", {"0B1", "1B1", "2F1"}),
+    ("lab08.t4", [Op.parse("0B1"), Op.parse("1B1"), Op.parse("2F1")]),
 ]
 
 
-def test_the_number_of_queues_is_that_of_neighbours_and_rings() -> None:
-    mesh = Mesh(stages=4, replicas=3)
-    along = [pair for replica in range(3) for pair in zip(mesh.pipeline(replica), mesh.pipeline(replica)[1:], strict=False)]
-    around = [pair for stage in range(4) for pair in mesh.ring(stage)]
-    assert check("lab08.t1", len({*along, *((b, a) for a, b in along), *around})).passed
+@pytest.mark.parametrize("seed", [None, *range(20)])
+def test_the_number_of_queues_is_that_of_neighbours_and_rings(seed: int | None) -> None:
+    prompt = TASKS["lab08.t1"].instance(seed).prompt
+    stages, replicas = map(int, re.findall(r"\d+", prompt))
+    mesh = Mesh(stages, replicas)
+    along = [pair for replica in range(replicas) for pair in pairwise(mesh.pipeline(replica))]
+    around = [pair for stage in range(stages) for pair in mesh.ring(stage)]
+    assert check("lab08.t1", len({*along, *((b, a) for a, b in along), *around}), seed=seed).passed
 
 
 def test_the_operations_that_are_too_early_are_those_of_threads_that_do_not_wait() -> None:

@@ -1,11 +1,14 @@
 """Test lab 9's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
+import re
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 
 from hybridlab.course.published.large_runs import TABLE_1
-from hybridlab.course.tasks import check
+from hybridlab.course.tasks import TASKS, check
 from hybridlab.hardware import A100_80GB
 from hybridlab.planner import Plan, memory, predict
 
@@ -24,6 +27,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab09.t1", 4, "nothing-lost"),
     ("lab09.t1", 260 / 365, "efficiency"),
     ("lab09.t1", 2.5, "wrong-value"),
+    ("lab09.t1", 2.8, "too-few-decimals", "2 decimals"),
     ("lab09.t1", "2.85", "not-a-number"),
     ("lab09.t2", 28, "bubble-alone"),
     ("lab09.t2", 38, "rings-of-two-stages"),
@@ -62,6 +66,9 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab09.t4", (4, 16, 1, 1), "logits-weigh-more", "2.1 s", "3 layers"),
     ("lab09.t4", (4, 4, 4, 0.5), "not-a-whole-number", "1 to 512"),
     ("lab09.t4", (4, 4, 4), "wrong-length"),
+    ("lab09.t4", Plan(4, 4, 4, 1, 512), "another-setting", "recompute", "'none'", "'full'"),
+    ("lab09.t4", Plan(4, 4, 4, 1, 1024, recompute="none"), "another-setting", "global_batch", "512"),
+    ("lab09.t4", {"tensor": 4, "pipeline": 4, "data": 4}, "wrong-shape", "microbatch"),
 ]
 
 # Each row has a task and another way to write its right answer.
@@ -72,9 +79,12 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab09.t2", np.int64(31)),
     ("lab09.t3", (0.25, 0.5, 1)),
     ("lab09.t3", np.array([0.25, 0.5, 1.0])),
+    ("lab09.t3", [Fraction(1, 4), Fraction(1, 2), 1]),
     ("lab09.t4", [4, 4, 4, 1]),
     ("lab09.t4", (4, 8, 2, 2)),
     ("lab09.t4", (4, 8, 2, 1.0)),
+    ("lab09.t4", Plan(4, 4, 4, 1, 512, recompute="none")),
+    ("lab09.t4", {"data": 4, "tensor": 4, "microbatch": 1, "pipeline": 4}),
 ]
 
 
@@ -84,6 +94,16 @@ def test_thirty_one_microbatches_are_the_fewest() -> None:
     assert min(count for count, reached in efficiency.items() if reached >= 0.8) == 31
     for count in (30, 31):
         assert f"{efficiency[count]:.4f}" in check("lab09.t2", count).messages[0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_fewest_microbatches_of_other_pipelines(seed: int) -> None:
+    numbers = re.findall(r"[\d.]+", TASKS["lab09.t2"].instance(seed).prompt)
+    stages, replicas, goal, _, ring_step = map(Fraction, numbers)
+    assert ring_step == 40 / stages
+    stage = Fraction(130) / stages
+    count = next(m for m in range(1, 200) if m * stage * 100 >= goal * ((m + stages - 1) * stage + 2 * (replicas - 1) * ring_step))
+    assert check("lab09.t2", count, seed=seed).passed
 
 
 def test_plans_are_judged_by_all_plans_that_fit() -> None:

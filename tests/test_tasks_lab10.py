@@ -1,13 +1,15 @@
 """Test lab 10's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
+import re
 from collections.abc import Sequence
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hybridlab import build, check
+from hybridlab import Costs, build, check, simulate
+from hybridlab.course.tasks import TASKS
 from hybridlab.course.tasks.lab10 import warmed_up, whole_model
 
 SPEEDUP = 38400 / 4933  # 32 microbatches of 1200 ms; (32 + 15) 75 + [2 * 15 * 32/16 + 2 * 14] 16 = 4933
@@ -28,6 +30,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab10.t1", (SPEEDUP, SPEEDUP / 32), "divided-by-microbatches"),
     ("lab10.t1", (SPEEDUP, 32 / 47), "efficiency-without-latency"),
     ("lab10.t1", (SPEEDUP, 0.9), "wrong-efficiency"),
+    ("lab10.t1", (7.8, 0.49), "too-few-decimals"),
+    ("lab10.t1", (7.78, 0.5), "too-few-decimals", "the speedup is right"),
     ("lab10.t1", SPEEDUP, "not-a-list"),
     ("lab10.t1", (SPEEDUP,), "wrong-length", "1"),
     ("lab10.t2", [3, 2, 1, 0], "too-slow", "1 forward", "device 1"),
@@ -60,12 +64,13 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab10.t1", [np.float64(SPEEDUP), 0.4865]),
     ("lab10.t2", np.array([6, 4, 2, 0])),
     ("lab10.t2", (6.0, 4, 2, 0)),
+    ("lab10.t2", range(6, -1, -2)),
     ("lab10.t3", 42.0),
     ("lab10.t3", np.int64(42)),
 ]
 
 
-def ends(warmups: Sequence[int], microbatches: int = 16) -> float | None:
+def ends(warmups: Sequence[int], microbatches: int = 16, latency: float = 16) -> float | None:
     """Return the makespan of task 2, found by asking every device in turn what it can run.
 
     It is None if all devices wait for ever.
@@ -88,7 +93,7 @@ def ends(warmups: Sequence[int], microbatches: int = 16) -> float | None:
                 if (kind == "F" and device == 0) or (kind == "B" and last):
                     arrived = 0.0
                 elif sent in done:
-                    arrived = done[sent] + 16
+                    arrived = done[sent] + latency
                 else:
                     break
                 free[device] = done[lane.pop(0)] = max(free[device], arrived) + (12.5 if kind == "F" else 25)
@@ -97,11 +102,48 @@ def ends(warmups: Sequence[int], microbatches: int = 16) -> float | None:
     return max(done.values())
 
 
+def numbers_of(key: str, seed: int) -> list[float]:
+    """The numbers in the prompt of a task."""
+    return [float(number) for number in re.findall(r"\b\d+(?:\.\d+)?", TASKS[key].instance(seed).prompt.replace("1F1B", ""))]
+
+
 def test_no_warmups_are_as_fast_with_fewer_activations() -> None:
     fast = {warmups for warmups in product(range(9), range(7), range(5), range(3)) if ends(warmups) == 19 * 37.5 + 6 * 16}
     held = {warmups: sum(warmup + 1 for warmup in warmups) for warmups in fast}
     assert min(held.values()) == 16
     assert [warmups for warmups in fast if held[warmups] == 16] == [(6, 4, 2, 0)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_other_warmups_are_right_for_other_sizes(seed: int) -> None:
+    """Warm-ups that grow from one device to the next deadlock, so the test tries those that do not."""
+    devices, _, microbatches, latency, time, held = numbers_of("lab10.t2", seed)
+    assert time == (microbatches + devices - 1) * 37.5 + 2 * (devices - 1) * latency
+    most = int(held - devices)
+    falling = combinations_with_replacement(range(most, -1, -1), int(devices))
+    fast = [warmups for warmups in falling if sum(warmups) <= most and ends(warmups, int(microbatches), latency) == time]
+    assert len(fast) == 1
+    assert check("lab10.t2", fast[0], seed=seed).passed
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_speedup_at_other_latencies(seed: int) -> None:
+    (_, *sizes) = numbers_of("lab10.t1", seed)
+    latency = sizes[-1]
+    timeline = simulate(build("1f1b", 16, 32), Costs(forward=25, backward=50, p2p=latency))
+    speedup = 32 * 1200 / timeline.makespan
+    assert check("lab10.t1", (speedup, speedup / 16), seed=seed).passed
+    assert 0.46 < speedup / 16 < 0.54, "half of the time is lost"
+    assert timeline.makespan - 47 * 75 > 15 * 75, "more to messages than to fill and drain"
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_the_best_number_for_other_batches(seed: int) -> None:
+    microbatches, latency = numbers_of("lab10.t3", seed)
+    times = {devices: 1200 * (microbatches - 1) / devices + 2 * (devices - 1) * latency for devices in range(1, 1000)}
+    best = min(times, key=times.__getitem__)
+    assert check("lab10.t3", best, seed=seed).passed
+    assert times[best] < times[33] < times[32] < times[16], "as the sentences about mistakes say"
 
 
 @pytest.mark.parametrize("warmups", [(3, 2, 1, 0), (6, 4, 2, 0), (16, 16, 16, 16), (8, 5, 2, 0), (9, 4, 3, 2)])

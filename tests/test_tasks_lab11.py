@@ -1,5 +1,7 @@
 """Test lab 11's tasks: every way to write a right answer passes, and every typical wrong answer gets the right code."""
 
+import re
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 
 from hybridlab import REGISTRY, Costs, build, check, formulas, simulate
+from hybridlab.course.tasks import TASKS
 from hybridlab.course.tasks.lab11 import run_batch
 
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
@@ -35,6 +38,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab11.t2", [53.85, 13.46], "per-cent", "53.85", "0.5385"),
     ("lab11.t2", [0.5385, 0.3], "wrong-value", "eager 1F1B", "0.3"),
     ("lab11.t2", [0.4, 0.1346], "wrong-value", "of 1F1B", "0.4"),
+    ("lab11.t2", [0.54, 0.13], "too-few-decimals", "0.54, 0.13", "3 decimals"),
+    ("lab11.t2", [0.541, 0.135], "wrong-value", "of 1F1B", "0.541"),
     ("lab11.t2", [0.5385], "wrong-length"),
     ("lab11.t3", ("1f1b", 1, 64, False), "no-recomputation"),
     ("lab11.t3", ("dualpipe", 1, 64, False), "does-not-fit", "DualPipe", "14 samples"),
@@ -53,6 +58,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab11.t3", ("looped", 3, 64, True), "unknown-name", "'looped-bfs'"),
     ("lab11.t3", ("looped-bfs", 3, 64, 1), "wrong-shape"),
     ("lab11.t3", ("looped-bfs", 3, 64), "wrong-shape"),
+    ("lab11.t3", {"schedule": "looped-bfs", "chunks": 3}, "wrong-shape"),
     ("lab11.t3", ("looped-bfs", 3.5, 64, True), "not-a-whole-number"),
     ("lab11.t3", (3, 3, 64, True), "not-text"),
 ]
@@ -61,24 +67,35 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab11.t1", np.float64(3325)),
     ("lab11.t2", (0.538, 0.135)),
     ("lab11.t2", np.array([7 / 13, 7 / 52])),
+    ("lab11.t2", (Fraction(7, 13), Fraction(7, 52))),
     ("lab11.t3", ("looped-bfs", 2, 64, True)),
     ("lab11.t3", ["Looped-BFS ", 4, 64.0, np.bool_(True)]),
+    ("lab11.t3", {"schedule": "looped-bfs", "chunks": 3, "recompute": True, "microbatches": 64}),
 ]
 
 
-def test_the_step_of_task_1_is_the_clock_s() -> None:
-    costs = Costs(forward=50, backward=125, weight_share=0.4)
-    assert check("lab11.t1", simulate(build("zb-h1", 8, 16), costs).makespan).passed
+def numbers_of(key: str, seed: int | None) -> list[int]:
+    """The whole numbers in the prompt of a task."""
+    return [int(number) for number in re.findall(r"\b\d+\b", TASKS[key].instance(seed).prompt)]
 
 
-def test_the_floors_of_task_2_are_where_the_clock_arrives() -> None:
-    costs = Costs(forward=50, backward=100, p2p=100)
+@pytest.mark.parametrize("seed", [None, *range(5)])
+def test_the_step_of_task_1_is_the_clock_s(seed: int | None) -> None:
+    devices, microbatches, forward = numbers_of("lab11.t1", seed)
+    costs = Costs(forward=forward, backward=2.5 * forward, weight_share=0.4)
+    assert check("lab11.t1", simulate(build("zb-h1", devices, microbatches), costs).makespan, seed=seed).passed
+
+
+@pytest.mark.parametrize("seed", [None, *range(4)])
+def test_the_floors_of_task_2_are_where_the_clock_arrives(seed: int | None) -> None:
+    devices, latency, _ = numbers_of("lab11.t2", seed)
+    costs = Costs(forward=50, backward=100, p2p=latency)
     floors = []
-    for name in ("1f1b", "eager-1f1b"):
-        fewer, more = (simulate(build(name, 8, count), costs).makespan for count in (600, 1200))
-        floors.append(1 - 600 * 150 / (more - fewer))
-    assert check("lab11.t2", floors).passed
-    assert floors == pytest.approx([7 / 13, 7 / 52])
+    for name, in_flight in (("1f1b", devices), ("eager-1f1b", 2 * devices - 1)):
+        fewer, more = (simulate(build(name, devices, count * in_flight), costs).makespan for count in (40, 80))
+        floors.append(1 - 40 * in_flight * 150 / (more - fewer))
+    assert check("lab11.t2", floors, seed=seed).passed
+    assert seed is not None or floors == pytest.approx([7 / 13, 7 / 52])
 
 
 def test_only_looped_bfs_with_recomputation_meets_task_3() -> None:

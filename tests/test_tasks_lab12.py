@@ -1,5 +1,6 @@
 """Test lab 12's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
+import re
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 from oracle import nodes, times, uniform
 from solutions import solutions_of
 
-from hybridlab import build
+from hybridlab import build, check
+from hybridlab.course.tasks import TASKS
 from hybridlab.course.tasks.lab12 import makespan
 
 FOLDED = [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0]
@@ -58,7 +60,9 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab12.t4", [12, 4], "too-many", "Interleaved 1F1B"),
     ("lab12.t4", [5, 12], "not-divisible", "2, 3, 4, 6, 8, 12 or 24", "5"),
     ("lab12.t4", [4.5, 12], "not-divisible", "4.5"),
-    ("lab12.t4", [1, 12], "not-divisible", "1"),
+    ("lab12.t4", [1, 12], "not-divisible", "not 1"),
+    ("lab12.t4", [4, 7], "not-divisible", "not 7"),
+    ("lab12.t4", [2, 5], "too-few", "2 chunks"),
     ("lab12.t4", 4, "not-a-list"),
 ]
 
@@ -70,6 +74,7 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab12.t2", np.array([552, 480])),
     ("lab12.t3", 512.0),
     ("lab12.t3", np.int64(512)),
+    ("lab12.t3", Fraction(512)),
     ("lab12.t4", (4, 12)),
     ("lab12.t4", [4.0, np.int64(12)]),
 ]
@@ -85,17 +90,34 @@ def test_a_fold_puts_neighbouring_stages_on_neighbouring_devices_and_turns_where
     assert walk == FOLDED == solutions_of("lab12")["lab12.t1"]
 
 
-def test_messages_are_the_changes_of_device() -> None:
-    loop = [stage % 6 for stage in range(24)]
-    fold = [stage % 6 if stage // 6 % 2 == 0 else 5 - stage % 6 for stage in range(24)]
-    counted = [2 * 12 * sum(here != there for here, there in pairwise(path)) for path in (loop, fold)]
-    assert counted == list(solutions_of("lab12")["lab12.t2"])
+def numbers_of(key: str, seed: int | None) -> list[int]:
+    """The whole numbers in the prompt of a task."""
+    return [int(number) for number in re.findall(r"\b\d+\b", TASKS[key].instance(seed).prompt)]
 
 
-def test_the_step_by_formula_is_the_oracles() -> None:
-    schedule = build("interleaved", 4, 12, 3)
-    ends = times(nodes(schedule), uniform(4, 12, 24, p2p=2), chunks=3)
-    assert max(end for _, end in ends.values()) == Fraction(512) == solutions_of("lab12")["lab12.t3"]
+@pytest.mark.parametrize("seed", [None, *range(6)])
+def test_messages_are_the_changes_of_device(seed: int | None) -> None:
+    devices, microbatches, chunks = numbers_of("lab12.t2", seed)
+    loop = [stage % devices for stage in range(chunks * devices)]
+    fold = [(chunk % 2) * (devices - 1) + (1 - 2 * (chunk % 2)) * place for chunk in range(chunks) for place in range(devices)]
+    counted = [2 * microbatches * sum(here != there for here, there in pairwise(path)) for path in (loop, fold)]
+    assert check("lab12.t2", counted, seed=seed).passed
+
+
+@pytest.mark.parametrize("seed", [None, *range(6)])
+def test_the_placement_of_other_sizes_goes_up_and_down(seed: int | None) -> None:
+    stages, devices, chunks, _ = numbers_of("lab12.t1", seed)
+    up = list(range(devices))
+    assert check("lab12.t1", (up + up[::-1]) * (chunks // 2), seed=seed).passed
+    assert stages == chunks * devices
+
+
+@pytest.mark.parametrize("seed", [None, *range(4)])
+def test_the_step_by_formula_is_the_oracles(seed: int | None) -> None:
+    chunks, devices, microbatches, forward, backward, latency = numbers_of("lab12.t3", seed)
+    schedule = build("interleaved", devices, microbatches, chunks)
+    ends = times(nodes(schedule), uniform(devices, forward, backward, p2p=latency), chunks=chunks)
+    assert check("lab12.t3", max(end for _, end in ends.values()), seed=seed).passed
 
 
 @pytest.mark.parametrize(("place", "name"), [(0, "interleaved"), (1, "looped-bfs")])

@@ -1,5 +1,6 @@
 """Test lab 13's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +11,8 @@ from solutions import solutions_of
 
 from hybridlab import REGISTRY, Costs, Schedule, build, simulate
 from hybridlab.bound import lower_bound
-from hybridlab.course.tasks import check
+from hybridlab.course.published.zero_bubble import bubble_rate
+from hybridlab.course.tasks import TASKS, check
 
 UNEVEN = Setting((30, 10, 10), (30, 30, 40), (2 / 3, 2 / 3, 3 / 4), 0)
 GIVEN = str(build("zb-h1", 3, 4))
@@ -46,6 +48,9 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab13.t2", [20 / 410, 30 / 390], "difference-of-ends"),
     ("lab13.t2", [12.2, 7.7], "above-1"),
     ("lab13.t2", [0.3, 0.0769], "wrong-value", "the ratio:", "0.3"),
+    ("lab13.t2", [0.12, 0.077], "too-few-decimals", "the ratio:", "3 decimals"),
+    ("lab13.t2", [0.122, 0.08], "too-few-decimals", "the rate:", "0.08"),
+    ("lab13.t2", [0.1228, 0.0769], "wrong-value", "the ratio:", "0.1228"),
     ("lab13.t2", 0.122, "not-a-list"),
     ("lab13.t3", ("zb-v", 924), "chunks-cost-messages"),
     ("lab13.t3", ("interleaved-zb", 1029), "chunks-cost-messages"),
@@ -67,7 +72,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab13.t4", GIVEN.replace("2W2 2W3", "2W3 2W3"), "doubled-operation", "2W3"),
     ("lab13.t4", str(build("zb-h1", 3, 3)), "another-size", "4 microbatches", "3 devices"),
     ("lab13.t4", str(build("zb-v", 3, 4)), "another-size", "stage 0", "device 0"),
-    ("lab13.t4", 240, "not-text"),
+    ("lab13.t4", 240, "not-a-list"),
+    ("lab13.t4", "device 0: 0X0", "unknown-operation", "line 1", "'0X0'"),
 ]
 
 # Each row has a task and another way to write its right answer.
@@ -76,10 +82,43 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab13.t1", (80, 50, 60)),
     ("lab13.t2", [0.122, 0.077]),
     ("lab13.t2", np.array([0.12195, 0.07692])),
+    ("lab13.t2", (Fraction(50, 410), Fraction(30, 390))),
     ("lab13.t3", ["ZB-H1 ", 902.0]),
     ("lab13.t4", NEARLY),
+    ("lab13.t4", Schedule.parse(NEARLY)),
+    ("lab13.t4", Schedule.parse(NEARLY).to_csv()),
+    ("lab13.t4", NEARLY.upper().splitlines()),
+    ("lab13.t4", [list(order) for order in Schedule.parse(NEARLY).orders]),
     ("lab13.t4", solutions_of("lab13")["lab13.t4"].replace("device 0:", "").replace("device 1:", "").replace("device 2:", "")),
 ]
+
+
+@pytest.mark.parametrize("seed", [None, *range(8)])
+def test_the_two_rates_are_those_of_the_clock(seed: int | None) -> None:
+    prompt = TASKS["lab13.t2"].instance(seed).prompt
+    devices, microbatches, *parts = (int(each) for each in re.findall(r"\b\d+\b", prompt.partition("ZB-H2")[2]))
+    forward, input_gradient, weight_gradient = parts
+    backward = input_gradient + weight_gradient
+    costs = Costs(forward=forward, backward=backward, weight_share=weight_gradient / backward)
+    run = simulate(build("zb-h2", devices, microbatches), costs)
+    assert check("lab13.t2", [run.bubble_ratio, bubble_rate(run)], seed=seed).passed
+    assert run.bubble_ratio > bubble_rate(run) > 0
+
+
+def test_the_bubbles_are_those_of_the_clock() -> None:
+    bubbles = []
+    for forward, input_gradient, weight_gradient in [(10, 12, 6), (10, 6, 12), (8, 12, 10)]:
+        backward = input_gradient + weight_gradient
+        run = simulate(build("zb-h1", 6, 12), Costs(forward=forward, backward=backward, weight_share=weight_gradient / backward))
+        bubbles.append(run.makespan - 12 * (forward + backward))
+    assert check("lab13.t1", bubbles).passed
+
+
+def test_the_picture_of_an_order_is_the_students_own() -> None:
+    for order, words in [(NEARLY, "250 ms"), (GIVEN.replace("2F0 2I0", "2I0 2F0"), "2I0")]:
+        drawing = check("lab13.t4", order).drawing
+        assert drawing is not None
+        assert words in repr(drawing.figure())
 
 
 def length_of(text: str) -> Fraction:

@@ -1,5 +1,7 @@
 """Test lab 14's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
+import re
+from fractions import Fraction
 from itertools import accumulate, combinations, pairwise
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from oracle import Node, nodes, partners, times, uniform
 
 from hybridlab import REGISTRY, Costs, build, check, simulate
+from hybridlab.course.tasks import TASKS
 from hybridlab.course.tasks.lab14 import loads, slow_link
 
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
@@ -21,6 +24,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab14.t1", 0, "no-latency"),
     ("lab14.t1", 75, "head-start"),
     ("lab14.t1", 9, "wrong-value", "9 ms"),
+    ("lab14.t1", 9.4, "too-few-decimals", "2 decimals"),
     ("lab14.t1", "9.375", "not-a-number"),
     ("lab14.t1", [9.375], "not-a-number"),
     ("lab14.t2", ("zb-h2", 1), "does-not-fit", "zb-h2", "15 microbatches", "12"),
@@ -51,6 +55,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab14.t3", (16, 15), "per-cent"),
     ("lab14.t3", (400, 344), "wrong-division"),
     ("lab14.t3", (100, 100), "wrong-sum", "744 ms", "200"),
+    ("lab14.t3", [384.2, 359.8], "wrong-division"),
     ("lab14.t3", [384], "wrong-length"),
     ("lab14.t4", [4, 4, 4, 4], "too-heavy", "device 3", "24 ms"),
     ("lab14.t4", [4, 4, 4, 4], "too-heavy", "714 ms"),
@@ -70,25 +75,39 @@ WRONG: list[tuple[Any, ...]] = [
 # Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab14.t1", 9.37),
+    ("lab14.t1", 9.38),
     ("lab14.t1", np.float64(9.375)),
+    ("lab14.t1", Fraction(75, 8)),
     ("lab14.t2", [" ZB-V ", 2.0]),
     ("lab14.t2", ("zb-v", np.int64(2))),
     ("lab14.t3", np.array([384, 360])),
-    ("lab14.t3", [384.2, 359.8]),
+    ("lab14.t3", (Fraction(384), 360.0)),
     ("lab14.t4", (5, 5, 4, 2)),
     ("lab14.t4", np.array([5, 5, 4, 2])),
 ]
 
 
-def test_the_lines_of_task_1_cross_once_at_the_latency_that_passes() -> None:
-    def ahead(latency: float) -> float:
-        costs = Costs(forward=20, backward=30, p2p=latency)
-        return float(simulate(build("eager-1f1b", 4, 16), costs).makespan - simulate(build("interleaved", 4, 16), costs).makespan)
+def numbers_of(key: str, seed: int | None) -> list[int]:
+    """The whole numbers in the prompt of a task."""
+    return [int(number) for number in re.findall(r"\b\d+\b", TASKS[key].instance(seed).prompt)]
 
-    assert ahead(0) == pytest.approx(75)
-    assert ahead(9.375) == pytest.approx(0)
-    assert all(ahead(latency) > 0 for latency in np.arange(0, 9.3, 0.3))
-    assert all(ahead(latency) < 0 for latency in np.arange(9.4, 40, 0.6))
+
+@pytest.mark.parametrize("seed", [None, *range(5)])
+def test_the_lines_of_task_1_cross_once_at_the_latency_that_passes(seed: int | None) -> None:
+    _, chunks, devices, microbatches, forward, backward = numbers_of("lab14.t1", seed)
+    assert chunks == 2
+
+    def ahead(latency: float) -> float:
+        costs = Costs(forward=forward, backward=backward, p2p=latency)
+        eager, interleaved = (simulate(build(name, devices, microbatches), costs) for name in ("eager-1f1b", "interleaved"))
+        return float(eager.makespan - interleaved.makespan)
+
+    crossing = (devices - 1) * (forward + backward) / (4 * devices)
+    assert seed is not None or crossing == 9.375
+    assert ahead(crossing) == pytest.approx(0)
+    assert check("lab14.t1", crossing, seed=seed).passed
+    assert all(ahead(latency) > 0 for latency in np.linspace(0, crossing - 0.01, 8))
+    assert all(ahead(latency) < 0 for latency in np.linspace(crossing + 0.01, 40, 16))
 
 
 @pytest.mark.parametrize("most", [2, pytest.param(8, marks=pytest.mark.slow)])
@@ -151,8 +170,11 @@ def test_one_cut_is_the_shortest_and_it_passes() -> None:
     assert [counts for counts in steps if check("lab14.t4", counts).passed] == shortest
 
 
-def test_the_idle_time_of_task_3_has_these_two_parts() -> None:
-    step = step_by_hand([12.0, 10.0, 10.0, 14.0], 12)
-    work = [36.0 * 12, 30.0 * 12, 30.0 * 12, 42.0 * 12]
-    assert 4 * (step - max(work)) == 384
-    assert 4 * max(work) - sum(work) == 360
+@pytest.mark.parametrize("seed", [None, *range(8)])
+def test_the_idle_time_of_task_3_has_these_two_parts(seed: int | None) -> None:
+    *forward, microbatches = numbers_of("lab14.t3", seed)
+    step = step_by_hand(list(map(float, forward)), microbatches)
+    work = [3 * each * microbatches for each in forward]
+    parts = 4 * (step - max(work)), 4 * max(work) - sum(work)
+    assert check("lab14.t3", parts, seed=seed).passed
+    assert seed is not None or parts == (384, 360)

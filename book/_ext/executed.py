@@ -25,7 +25,10 @@ if TYPE_CHECKING:  # the tests of the labs need no Sphinx
     from sphinx.environment import BuildEnvironment
 
 SECONDS_A_CELL = 600  # far more than any cell needs: only a cell that hangs reaches this limit
-NO_BARS = {"TQDM_DISABLE": "1"}  # a progress bar appears after some seconds, so only slow machines would show it
+EVERYWHERE_THE_SAME = {
+    "TQDM_DISABLE": "1",  # a progress bar appears after some seconds, so only slow machines would show it
+    "HYBRIDLAB_PARTS": os.devnull,  # a lab uses the library's parts, even if somebody has built theirs beside it
+}
 
 
 class LabError(Exception):
@@ -81,7 +84,7 @@ def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
     try:
         client = NotebookClient(fresh, timeout=SECONDS_A_CELL, kernel_name="python3", resources=where, record_timing=False)
         asyncio.run(
-            client.async_execute(env=os.environ | NO_BARS)
+            client.async_execute(env=os.environ | EVERYWHERE_THE_SAME)
         )  # asyncio.run closes its event loop: client.execute() leaves one open in each thread
     except (CellExecutionError, CellTimeoutError) as why:
         raise LabError(str(why), fresh) from why
@@ -91,7 +94,7 @@ def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
 def keep_there(app: "Sphinx", config: Any) -> None:
     """Make the book use the kept outputs, and keep the outputs of what it runs itself."""
     config.nb_execution_cache_path = str(folder())
-    os.environ.update(NO_BARS)  # kernels inherit it
+    os.environ.update(EVERYWHERE_THE_SAME)  # kernels inherit it
 
 
 def run_all(app: "Sphinx", env: "BuildEnvironment", added: set[str], changed: set[str], removed: set[str]) -> list[str]:

@@ -20,6 +20,7 @@ from hybridlab.collectives.cost import (
     reduce_scatter_time,
     two_level_time,
 )
+from hybridlab.collectives.double_tree import double_tree_time
 from hybridlab.collectives.encoded import encoded_bytes, encoded_time, encoded_two_level_time
 from hybridlab.collectives.measured import (
     A100_KNOTS,
@@ -57,6 +58,7 @@ __all__ = [
     "all_reduce_factors",
     "all_reduce_time",
     "bus_bandwidth",
+    "double_tree_time",
     "encoded_bytes",
     "encoded_time",
     "encoded_two_level_time",

@@ -71,7 +71,8 @@ def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
     - "recursive-doubling": L, L, L, for powers of two;
     - "rabenseifner": 2L, 2(D-1)/D, (D-1)/D, for powers of two;
     - "tree": 2L, 2L, L, for a reduction along a binomial tree and a broadcast back;
-    - "double-tree": 2L, 2, 1, for two trees. Each message is cut into many small pieces, and the values hold for long messages;
+    - "double-tree": 2L, 2, 1, for two trees, each with half of the bytes (Sanders et al. 2009). The values are a limit for messages that
+      are cut into many small pieces; :func:`double_tree_time` has the time for a number of pieces;
     - "parameter-server": 2, 2D, D, counted at the server.
 
     No factor is below its bound in :func:`least_factors`. The only exception is the latency factor 2 of the parameter server.
@@ -98,6 +99,7 @@ def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
     References
     ----------
     Patarasuk and Yuan, J. Parallel Distrib. Comput. 69 (2009): the ring.
+    Sanders, Speck and Träff, Parallel Computing 35 (2009): two trees.
     Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl. 19 (2005): recursive doubling, Rabenseifner and tree.
 
     Examples
@@ -189,7 +191,7 @@ def all_reduce_time(algorithm: str, ranks: int, nbytes: Any, link: Link, reduce_
     """
     factors = all_reduce_factors(algorithm, ranks)
     reduce = one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte")
-    return _factors_to_seconds(factors, message_sizes(nbytes), _checked_link(link, "link"), reduce)
+    return _factors_to_seconds(factors, message_sizes(nbytes), checked_link(link, "link"), reduce)
 
 
 def reduce_scatter_time(ranks: int, nbytes: Any, link: Link, reduce_seconds_per_byte: float = 0.0) -> Any:
@@ -218,7 +220,7 @@ def reduce_scatter_time(ranks: int, nbytes: Any, link: Link, reduce_seconds_per_
     """
     steps, reduce = whole_number(ranks, "ranks") - 1, one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte")
     factors = Factors(steps, steps / ranks, steps / ranks)
-    return _factors_to_seconds(factors, message_sizes(nbytes), _checked_link(link, "link"), reduce)
+    return _factors_to_seconds(factors, message_sizes(nbytes), checked_link(link, "link"), reduce)
 
 
 def all_gather_time(ranks: int, nbytes: Any, link: Link) -> Any:
@@ -278,7 +280,7 @@ def flat_ring_time(
     (0.0103, 0.0781)
     """
     group, groups, adapters = _checked_groups(group, groups, adapters)
-    inside, between = _checked_link(inside, "inside"), _checked_link(between, "between")
+    inside, between = checked_link(inside, "inside"), checked_link(between, "between")
     slowest = Link(max(inside.latency, between.latency), between.bandwidth * adapters)
     if groups == 1:
         slowest = inside
@@ -332,9 +334,9 @@ def two_level_time(
     """
     group, groups, adapters = _checked_groups(group, groups, adapters)
     size, reduce = message_sizes(nbytes), one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte")
-    outside = _checked_link(between, "between")
+    outside = checked_link(between, "between")
     shared = Link(outside.latency, outside.bandwidth * adapters / group)
-    seconds_inside = _factors_to_seconds(all_reduce_factors("ring", group), size, _checked_link(inside, "inside"), reduce)
+    seconds_inside = _factors_to_seconds(all_reduce_factors("ring", group), size, checked_link(inside, "inside"), reduce)
     return seconds_inside + _factors_to_seconds(all_reduce_factors("ring", groups), size / group, shared, reduce)
 
 
@@ -357,7 +359,8 @@ def _checked_groups(group: Any, groups: Any, adapters: Any) -> tuple[int, int, i
     return group, groups, group if adapters is None else whole_number(adapters, "adapters", at_most=group)
 
 
-def _checked_link(link: Any, name: str) -> Link:
+def checked_link(link: Any, name: str) -> Link:
+    """Return ``link`` if it is a link, or refuse it."""
     if not isinstance(link, Link):
         raise HybridLabError(f"{name} must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {short_repr(link)}", "wrong-type")
     return link

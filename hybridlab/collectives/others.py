@@ -18,11 +18,12 @@ Rng = np.random.Generator | None
 
 
 def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average: bool = True, *, rng: Rng = None) -> AllReduceResult:
-    """Return the mean, or the sum, after a one-shot all-reduce, in which every number is rounded twice for any number of ranks.
+    """Return the mean, or the sum, after a one-shot all-reduce, in which every number that is sent is rounded at most twice.
 
-    Rank r owns chunk r. Every rank encodes each of its chunks once, also the chunk that it owns, and sends it straight to the owner. The
-    owner decodes and adds the packets, encodes the finished chunk once and sends it to all ranks. The all-reduce sends as many bytes
-    as a ring, in two rounds of messages between all ranks.
+    Chunk c is owned by rank c - 1, as in a ring. Every rank encodes each chunk that it does not own, and sends it straight to the owner.
+    The owner adds the decoded packets to its own numbers, which are not sent and therefore not rounded. It encodes the finished chunk once
+    and sends it to all ranks. The all-reduce sends as many bytes as a ring, in two rounds of messages between all ranks. With 2 ranks it
+    sends the same messages as a ring.
 
     Parameters
     ----------
@@ -60,15 +61,18 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
         if whole is not None:
             result[:] = whole
         else:
-            for owner, (low, high) in nonempty(bounds):
-                total = np.zeros_like(numbers[0, low:high])
-                for rank in range(ranks):
-                    total += transmit(numbers[rank, low:high], wire, rng, rank, f"chunk {owner}", low)
-                result[:, low:high] = transmit(total / divisor, wire, rng, owner, f"the finished chunk {owner}", low)
+            for chunk, (low, high) in nonempty(bounds):
+                owner = (chunk - 1) % ranks
+                total = numbers[owner, low:high].copy()  # exact, because the owner does not send its own numbers
+                for step in range(1, ranks):
+                    sender = (owner + step) % ranks
+                    total += transmit(numbers[sender, low:high], wire, rng, sender, f"chunk {chunk}", low)
+                result[:, low:high] = transmit(total / divisor, wire, rng, owner, f"the finished chunk {chunk}", low)
 
     def sent(count: Callable[[int], int]) -> Counts:
         chunks = np.array([count(high - low) for low, high in bounds])
-        total: Counts = chunks.sum() - chunks + (ranks - 1) * chunks  # to the owners of the other chunks, then to all other ranks
+        owned = np.roll(chunks, -1)  # by each rank
+        total: Counts = chunks.sum() - owned + (ranks - 1) * owned  # to the owners of the other chunks, then to all other ranks
         return total
 
     return _result(result, sent(wire.payload_bytes), sent(wire.scale_bytes))
@@ -221,17 +225,19 @@ def two_level_all_reduce(
 
 
 def _one_shot_together(numbers: Real, wire: WireFormat, divisor: int, bounds: list[tuple[int, int]]) -> Single | None:
-    """Return the same bits as with one message at a time, but encode all messages of a rank in one call.
+    """Return the same bits as with one message at a time, but encode one message for each chunk in one call.
 
     The result is None in the same cases as in :func:`ring_sum_together`.
     """
     if not can_go_together(numbers, wire):
         return None
     chunks, inside = padded_chunks(numbers, bounds)
+    chunk = np.arange(chunks.shape[1])
+    owner = (chunk - 1) % len(numbers)
     try:
-        total = np.zeros_like(chunks[0])
-        for of_a_rank in chunks:
-            total += transmit_rows(of_a_rank, wire)
+        total: Real = chunks[owner, chunk]
+        for step in range(1, len(numbers)):
+            total += transmit_rows(chunks[(owner + step) % len(numbers), chunk], wire)
         finished = transmit_rows(total / divisor, wire)[inside]
     except HybridLabError:
         return None

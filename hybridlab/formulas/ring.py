@@ -53,14 +53,17 @@ def int8_ring_nmse(ranks: int, crest: float, stochastic: bool = False) -> float:
     return _rounding_nmse(crest, stochastic) * ((ranks - 1) / 2 + 1 if ranks > 1 else 0)
 
 
-def int8_one_shot_nmse(crest: float, stochastic: bool = False) -> float:
-    """Return the NMSE of a one-shot all-reduce in INT8, 2c^2/(12 x 127^2), for any number of ranks.
+def int8_one_shot_nmse(ranks: int, crest: float, stochastic: bool = False) -> float:
+    """Return the NMSE of a one-shot all-reduce in INT8, c^2/(12 x 127^2) x ((D-1)/D + 1).
 
-    Each value is rounded once before the sum, and the finished chunk is rounded once more. The formula assumes that every rank rounds
-    all values that it sends, and that the rank which sums a chunk also rounds its own values.
+    The owner of a chunk receives D-1 packets, and each packet is rounded once. The owner's own numbers are not sent and not rounded. The
+    result is a sum over D ranks, so the packets together add (D-1)/D roundings. Rounding the finished chunk adds one more. With 2 ranks
+    the error equals that of a ring. With many ranks it approaches two roundings.
 
     Parameters
     ----------
+    ranks : int
+        D.
     crest : float
         c, the largest magnitude of the numbers that share a scale, divided by their standard deviation.
     stochastic : bool
@@ -68,10 +71,11 @@ def int8_one_shot_nmse(crest: float, stochastic: bool = False) -> float:
 
     Examples
     --------
-    >>> f"{int8_one_shot_nmse(gaussian_crest(2**14)):.2e}"
-    '1.77e-04'
+    >>> f"{int8_one_shot_nmse(8, gaussian_crest(2**14)):.2e}", f"{int8_one_shot_nmse(64, gaussian_crest(2**11)):.2e}"
+    ('1.66e-04', '1.35e-04')
     """
-    return 2 * _rounding_nmse(crest, stochastic)
+    ranks = whole_number(ranks, "ranks")
+    return _rounding_nmse(crest, stochastic) * ((ranks - 1) / ranks + 1 if ranks > 1 else 0)
 
 
 def cast_nmse(roundoff: float) -> float:

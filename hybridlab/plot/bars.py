@@ -81,7 +81,7 @@ def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
     schedule, first = timeline.schedule, origin(timeline)
     shades = schedule.copies * schedule.chunks
     colours = np.array([[shade_colour(kind, shade, shades) for shade in range(shades)] for kind in KINDS])
-    shade, (tops, heights) = shades_of(schedule), _tops_and_heights(schedule, pitch, height)
+    shade, (tops, heights) = shades_of(schedule), tops_and_heights(schedule, pitch, height)
     made = []
     for code in np.unique(schedule.kind).tolist():
         rows = np.flatnonzero(schedule.kind == code)
@@ -144,7 +144,7 @@ def write_numbers(axes: Axes, timeline: Timeline, numbers: Numbers, pitch: float
     middle = (timeline.start + timeline.end) / 2 - origin(timeline)
     shift = {"F": 0.0, "B": -0.02, "I": -0.02, "W": 0.04}
     shift_in_pair = {"F": 0.0, "B": -0.07}
-    tops, heights = _tops_and_heights(schedule, pitch, height)
+    tops, heights = tops_and_heights(schedule, pitch, height)
     for row in np.flatnonzero(numbers.rows).tolist():
         kind = KINDS[schedule.kind[row]].value
         text = f"{kind if numbers.letter else ''}{schedule.microbatch[row]}"
@@ -216,7 +216,7 @@ def _corners(start: Floats, end: Floats, top: Floats, height: float | Floats) ->
     return np.stack([np.stack(pair, -1) for pair in ((start, top), (end, top), (end, bottom), (start, bottom))], 1)
 
 
-def _tops_and_heights(schedule: Operations, pitch: float, height: float) -> tuple[Floats, Floats]:
+def tops_and_heights(schedule: Operations, pitch: float, height: float) -> tuple[Floats, Floats]:
     """Return the top and the height of every operation in inches.
 
     The two operations of an overlapped pair share one bar, and the forward takes the upper half.

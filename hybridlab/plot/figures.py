@@ -1,7 +1,7 @@
 """Figures of one timeline, or of several timelines on one time axis, each with a text that says what it shows."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,19 @@ import numpy as np
 from hybridlab.checks import checked_text, counted, removed_arguments, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.plot.bars import numbers_for
-from hybridlab.plot.panel import AXIS, LEGEND_LINE, RIGHT, Frame, draw_axis, draw_legend, draw_panel, frame_for, legend_lines, ticks_for
+from hybridlab.plot.panel import (
+    AXIS,
+    LEGEND_LINE,
+    RIGHT,
+    Entry,
+    Frame,
+    draw_axis,
+    draw_legend,
+    draw_panel,
+    frame_for,
+    legend_lines,
+    ticks_for,
+)
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, after_a_number, number, page, text_width, write
 from hybridlab.schedules import REGISTRY
 from hybridlab.step.replicas import Replicated
@@ -69,7 +81,7 @@ def timeline(
     _check_drawable(timeline)
     head = _schedule_title(timeline) if title is None else checked_text(title, "title")
     frame = frame_for([timeline], activations, end, peak)
-    return _draw_timelines({head: timeline}, "", frame, alt_text(timeline))
+    return draw_timelines({head: timeline}, "", frame, alt_text(timeline))
 
 
 @removed_arguments(unit=UNIT_ARGUMENT_REMOVED)
@@ -121,7 +133,7 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, acti
         raise HybridLabError(f"{devices} devices in all are more than a figure can show: compare at most {MOST_DEVICES}", "too-large")
     above = "" if title is None else checked_text(title, "title")
     frame = frame_for(list(timelines.values()), activations)
-    return _draw_timelines(timelines, above, frame, _comparison_text(timelines))
+    return draw_timelines(timelines, above, frame, _comparison_text(timelines))
 
 
 @removed_arguments(unit=UNIT_ARGUMENT_REMOVED)
@@ -146,7 +158,7 @@ def alt_text(timeline: Timeline) -> str:
     microbatches by device: 2, 1.
     """
     _check_drawable(timeline)
-    return f"Timeline of {_schedule_title(timeline)}: {_facts_text(timeline)}."
+    return f"Timeline of {_schedule_title(timeline)}: {facts_text(timeline)}."
 
 
 def _check_drawable(timeline: object) -> None:
@@ -165,12 +177,35 @@ def _check_drawable(timeline: object) -> None:
         raise HybridLabError(f"{size} are more than a figure can show ({most}): draw fewer microbatches or devices", "too-large")
 
 
-def _draw_timelines(timelines: Mapping[str, Timeline], title: str, frame: Frame, words: str) -> Picture:
-    """Draw the title, every timeline below its own title, the time axis and the legend."""
+def draw_timelines(
+    timelines: Mapping[str, Timeline],
+    title: str,
+    frame: Frame,
+    words: str,
+    results: Mapping[str, str] | None = None,
+    more: Sequence[Entry] = (),
+) -> Picture:
+    """Draw the title, every timeline below its own title, the time axis and the legend.
+
+    Parameters
+    ----------
+    timelines : mapping of str to Timeline
+        Timelines by their titles.
+    title : str
+        Title of the figure; an empty one takes no room.
+    frame : Frame
+        With room for all timelines.
+    words : str
+        The alternative text.
+    results : mapping of str to str, optional
+        By the title of a timeline, the text that stands at the right of the title in place of makespan and bubble ratio.
+    more : sequence of Entry
+        Entries to add to the legend.
+    """
     drawn = list(timelines.values())
-    heads = [_head(head, _results_text(each)) for head, each in timelines.items()]
+    heads = [_head(head, (results or {}).get(head) or results_text(each)) for head, each in timelines.items()]
     numbered = all(numbers_for(each, frame.bar, AXIS / frame.span).rows.all() for each in drawn)
-    legend = legend_lines(drawn, bool(frame.memory), numbered)
+    legend = legend_lines(drawn, bool(frame.memory), numbered, more)
     title_lines = textwrap.wrap(title, 60)
     top = MARGIN + TITLE_LINE * len(title_lines)
     heights = [LINE * len(head) + 0.06 + frame.height(each) for head, each in zip(heads, drawn, strict=True)]
@@ -207,10 +242,10 @@ def _head(title: str, results: str) -> list[list[tuple[float, str, dict[str, Any
 def _schedule_title(timeline: Timeline) -> str:
     """Return the schedule's title and sizes."""
     family = REGISTRY.get(timeline.schedule.name)
-    return f"{family.title if family else timeline.schedule.name}, {_sizes_text(timeline)}"
+    return f"{family.title if family else timeline.schedule.name}, {sizes_text(timeline)}"
 
 
-def _sizes_text(timeline: Timeline) -> str:
+def sizes_text(timeline: Timeline) -> str:
     """Return the numbers of devices and microbatches in words; numbers of chunks and of copies of the weights follow if above 1."""
     schedule = timeline.schedule
     sizes = [counted(schedule.devices, "device"), counted(schedule.microbatches, "microbatch")]
@@ -223,20 +258,20 @@ def _sizes_text(timeline: Timeline) -> str:
     return ", ".join(sizes)
 
 
-def _results_text(timeline: Timeline) -> str:
+def results_text(timeline: Timeline) -> str:
     """Return the makespan and the bubble ratio in words."""
     return f"makespan {number(timeline.makespan)}{after_a_number(timeline.unit)}, bubble ratio {timeline.bubble_ratio:.3f}"
 
 
 def _comparison_text(timelines: Mapping[str, Timeline]) -> str:
     """Return in words what a figure of several timelines shows."""
-    facts = (f"{title} ({_sizes_text(each)}): {_facts_text(each)}." for title, each in timelines.items())
+    facts = (f"{title} ({sizes_text(each)}): {facts_text(each)}." for title, each in timelines.items())
     return f"{counted(len(timelines), 'timeline')} on one time axis. {' '.join(facts)}"
 
 
-def _facts_text(timeline: Timeline) -> str:
+def facts_text(timeline: Timeline) -> str:
     """Return results and peaks in words; copies of the weights, overlapped pairs and spans follow if the timeline has them."""
-    facts = f"{_results_text(timeline)}, {_peaks_text(timeline)}{_copies_text(timeline)}"
+    facts = f"{results_text(timeline)}, {peaks_text(timeline)}{_copies_text(timeline)}"
     if timeline.schedule.pairs.size:
         facts += f"; a forward and a backward run at the same time in {counted(timeline.schedule.pairs.size, 'overlapped pair')}"
     if timeline.spans is None or not timeline.spans.size:
@@ -263,7 +298,7 @@ def _copies_text(timeline: Timeline) -> str:
     return f"; through each copy of the weights: {', '.join(parts[:MOST_LISTED])}{', ...' * (len(parts) > MOST_LISTED)}"
 
 
-def _peaks_text(timeline: Timeline) -> str:
+def peaks_text(timeline: Timeline) -> str:
     """Return the peak activations of every device in words, or only the lowest and the highest peak if there are many devices."""
     peaks = timeline.peak_activations
     if (peaks == peaks[0]).all():

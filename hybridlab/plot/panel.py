@@ -107,7 +107,7 @@ def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None,
     most = max(float(timeline.peak_activations.max()) for timeline in timelines)
     strip = _at_least(most, peak, "peak", "the most activations that a device holds")
     lane = max(lane_for(timeline, bar) for timeline in timelines)
-    return Frame(_at_least(longest, end, "end", "the makespan") or 1.0, bar, lane, memory if activations else 0.0, gap, strip)
+    return Frame(_at_least(longest, end, "end", "the makespan") or 1.0, bar, lane, memory if activations else 0.0, gap, strip or 1.0)
 
 
 def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ticks: list[float], makespans_above: Sequence[float]) -> None:
@@ -151,8 +151,9 @@ def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
     when = np.maximum.accumulate(when)  # measured operations can overlap; then the order in the schedule counts
     held = timeline.activations[rows] - ~takes / schedule.chunks
     refilled = (np.diff(when) == 0) & (np.diff(held) > 0)  # one activation is freed and another one is taken at the same time
-    kept = np.append(~refilled, True)
-    return np.concatenate([[0.0], when[kept], [timeline.makespan]]), np.concatenate([[0.0], held[kept], [0.0]])
+    kept = np.append(~refilled, True)[: when.size]
+    held = np.concatenate([[0.0], held[kept]])
+    return np.concatenate([[0.0], when[kept], [timeline.makespan]]), np.append(held, held[-1])
 
 
 def ticks_for(span: float) -> list[float]:
@@ -180,8 +181,11 @@ def draw_axis(axes: Axes, y: float, frame: Frame, ticks: list[float], makespans:
             taken.append((x, half + 0.08))
 
 
-def legend_lines(timelines: Sequence[Timeline], activations: bool, numbered: bool) -> list[list[Entry]]:
-    """Return the lines of the legend, each a list of entries; ``numbered`` says whether all bars have a number."""
+def legend_lines(timelines: Sequence[Timeline], activations: bool, numbered: bool, more: Sequence[Entry] = ()) -> list[list[Entry]]:
+    """Return the lines of the legend, each a list of entries; ``numbered`` says whether all bars have a number.
+
+    ``more`` are entries in front of the last one, which explains the numbers.
+    """
     present = sorted({int(code) for timeline in timelines for code in np.unique(timeline.schedule.kind)})
     spans = {kind for timeline in timelines for kind in span_kinds_in(timeline)}
     entries = [Entry(KINDS[code].words, _operation_sample(KINDS[code].value)) for code in present]
@@ -198,6 +202,7 @@ def legend_lines(timelines: Sequence[Timeline], activations: bool, numbered: boo
         sample = _shades_sample(min(map(len, first_devices)))
         entries.append(Entry(f"copies of the weights: {_first_devices_text(first_devices)}", sample))
     most = max(timeline.schedule.microbatches for timeline in timelines)
+    entries += more
     narrow = f"microbatches 0 to {most - 1}: narrow bars have no number"
     entries.append(Entry("number: microbatch" if numbered else narrow, None))
     lines: list[list[Entry]] = [[]]

@@ -1,7 +1,8 @@
 """A small network that is really trained: on one device, and on K stages x D replicas in the order of a schedule.
 
 ``digits`` returns the data and ``Network`` has the layers. ``train_alone`` trains on one device, and its result is the reference for
-training on many devices. ``train`` runs a schedule operation by operation (``Executor``). It averages the gradients by a ring
+training on many devices. ``train`` runs a schedule operation by operation (``Executor``, or a function of your own on the
+``stage_functions``). It averages the gradients by a ring
 all-reduce in a wire format. ``accuracy_check`` compares the results of ``train`` with the result of ``train_alone``.
 """
 
@@ -10,6 +11,7 @@ from hybridlab.training.alone import Trained, TrainedAlone, loss_and_gradient, t
 from hybridlab.training.data import DataSet, batches, digits
 from hybridlab.training.executor import Executor
 from hybridlab.training.network import Activations, Halfway, Layer, Network
+from hybridlab.training.stages import stage_functions
 from hybridlab.training.training import in_running_order, train
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "digits",
     "in_running_order",
     "loss_and_gradient",
+    "stage_functions",
     "train",
     "train_alone",
 ]

@@ -64,9 +64,9 @@ class Trained(TrainedAlone):
     spread : array, shape (steps,)
         For each step, the largest difference that any weight has between two rows after the step. It is 0 if the all-reduce leaves the
         same bits on all replicas.
-    peak_activations : array, shape (devices,)
+    peak_activations : array, shape (devices,), optional
         The largest number of activations that each device held at the same time. It is counted as in :class:`Timeline`: the activations
-        of one microbatch on all stages of the device count as 1.
+        of one microbatch on all stages of the device count as 1. None if the caller passed a function ``run_pipeline``.
     bytes_sent : int, optional
         The bytes that all devices together send in the all-reduces of one step, scales included. None if the caller passed a function
         ``all_reduce``.
@@ -74,7 +74,7 @@ class Trained(TrainedAlone):
 
     replicas: Floats
     spread: Floats
-    peak_activations: Floats
+    peak_activations: Floats | None
     bytes_sent: int | None
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.arrays import Floats, readonly
+from hybridlab.arrays import Floats, Ints, readonly
 from hybridlab.checks import counted, numbers, short_repr, true_or_false, whole_number
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.collectives.result import checked_wire
@@ -16,8 +16,10 @@ from hybridlab.training.alone import DEFAULT, Log, Progress, Trained, checked_ra
 from hybridlab.training.data import DataSet, batches
 from hybridlab.training.executor import Executor
 from hybridlab.training.network import Network
+from hybridlab.training.stages import RunPipeline, gradients_by, order_lines
 from hybridlab.wire import FP32, WireFormat
 
+_Step = tuple[Floats, tuple[Floats, ...], Floats | None]  # losses, gradients of each stage, peaks of each device
 AllReduce = Callable[[Floats], Any]  # takes and returns an array of shape (holders, parameters of a stage)
 
 
@@ -28,6 +30,7 @@ def train(
     wire: WireFormat = FP32,
     error_feedback: bool = False,
     all_reduce: AllReduce | None = None,
+    run_pipeline: RunPipeline | None = None,
     by_label: bool = False,
     network: Network = DEFAULT,
     data: DataSet | None = None,
@@ -60,6 +63,11 @@ def train(
     all_reduce : callable, optional
         A function that replaces the ring. It takes the gradients of one stage, shape (holders, parameters), where the holders are the
         ranks that hold the stage. It returns the average for each holder in the same shape.
+    run_pipeline : callable, optional
+        A function that replaces the executor: ``run_pipeline(orders, forward, backward, inputs)`` runs the operations of one replica.
+        It gets the line of operations of each device, the two functions of :func:`stage_functions` and a list with the samples of each
+        microbatch. It returns the sum of the losses, and a list with the sum of the weight gradients of each stage. The schedule must
+        have stage d on device d and whole backwards.
     by_label : bool
         Whether every global batch is sorted by label before it is cut, so that replicas see different digits.
     network, data, batch, steps, learning_rate, seed, every, progress
@@ -92,30 +100,46 @@ def train(
     start = np.tile(network.initial(for_weights), (holders(schedule, shape[0]).shape[1], 1))
     weights = [stage.copy() for stage in np.split(start, ends[:-1], axis=1)]
     rings = _StageRings(wire, error_feedback, all_reduce, weights, for_wire)
-    ops = in_running_order(schedule)
+    run_step = _step_of(schedule, network, run_pipeline)
     log, rate, spread = Log(network, data, whole_number(steps, "steps"), every, progress), checked_rate(learning_rate), []
     for chosen in batches(len(data.labels), batch, log.steps, for_batches):
         if by_label:
             chosen = chosen[np.argsort(data.labels[chosen], kind="stable")]
         inputs, labels = data.inputs[chosen].reshape(*shape, -1), data.labels[chosen].reshape(shape)
-        step = Executor(network, weights, sum(schedule.paths, ()), inputs, labels, schedule.copy_of)
         with np.errstate(all="ignore"):  # numbers that are no longer finite are refused below
-            step.run(ops)
-        log.must_be_finite(step.losses)
-        for stage, gradients in enumerate(step.gradients):
-            weights[stage] = weights[stage] - rate * rings.averaged(stage, gradients)
+            losses, gradients, peaks = run_step(weights, inputs, labels)
+        log.must_be_finite(losses)
+        for stage, rows in enumerate(gradients):
+            weights[stage] = weights[stage] - rate * rings.averaged(stage, rows)
         all_weights = np.concatenate(weights, axis=1)
         spread.append(np.ptp(all_weights, axis=0).max())
-        log.add(float(step.losses.mean()), all_weights)
+        log.add(float(losses.mean()), all_weights)
     return Trained(
         network,
         readonly(all_weights[0]),
         *log.columns(),
         readonly(all_weights),
         readonly(np.array(spread)),
-        readonly(step.peak_activations),
+        peaks,
         rings.bytes_sent,
     )
+
+
+def _step_of(schedule: Schedule, network: Network, run_pipeline: RunPipeline | None) -> Callable[..., _Step]:
+    """Return the function that runs one step: it takes weights, inputs and labels, and returns losses, gradients and peaks."""
+    if run_pipeline is not None:
+        if not callable(run_pipeline):
+            raise HybridLabError(f"run_pipeline is a function, or None for the executor, not {short_repr(run_pipeline)}", "wrong-type")
+        lines, own = order_lines(schedule), run_pipeline
+        return lambda weights, inputs, labels: (*gradients_by(own, lines, network, weights, inputs, labels), None)
+    ops = in_running_order(schedule)
+
+    def step(weights: list[Floats], inputs: Floats, labels: Ints) -> _Step:
+        executor = Executor(network, weights, sum(schedule.paths, ()), inputs, labels, schedule.copy_of)
+        executor.run(ops)
+        return executor.losses, executor.gradients, readonly(executor.peak_activations)
+
+    return step
 
 
 def in_running_order(schedule: Schedule) -> tuple[Op, ...]:

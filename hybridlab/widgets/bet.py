@@ -31,7 +31,7 @@ class AnswerTrait(traitlets.TraitType[Any, Any]):
         return None if value is None else answer_to(value, obj.choices, f"a bet on {obj.name}")
 
 
-class Question(anywidget.AnyWidget):
+class BetView(anywidget.AnyWidget):
     """The base class of a bet and of the look back at it, with the question and the reader's answer."""
 
     _esm = script_of("bet.js")
@@ -52,7 +52,7 @@ class Question(anywidget.AnyWidget):
         return "no bet placed" if self.answer is None else f"bet {_answer_text(self.answer)}"
 
 
-class Bet(Question):
+class Bet(BetView):
     """A question that the reader answers before the truth is shown, with one of several choices or with a number.
 
     The trait ``answer`` is None until the reader places a bet. Then it is the choice or the number. Python can observe and set this
@@ -120,7 +120,7 @@ class Bet(Question):
         return f"<Bet {self.name}: {wanted}; {self._bet_text()}>"
 
 
-class Revealed(Question):
+class Revealed(BetView):
     """A view that looks back at a bet and shows the reader's answer beside the truth; :meth:`Bet.reveal` makes it.
 
     The trait ``answer`` follows the answer of the bet.

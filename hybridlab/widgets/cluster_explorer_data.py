@@ -52,10 +52,10 @@ KEPT = ("model", "tensor", "stages", "recompute", "microbatch", "held")  # the m
 DIGITS = 5  # significant digits of a time
 
 Values = Mapping[str, Mapping[Any, Any]]  # for each axis, its values by name
-CaseNumbers = Callable[["Case"], Sequence[float]]
+CaseNumbers = Callable[["ClusterCase"], Sequence[float]]
 
 
-class Case(NamedTuple):
+class ClusterCase(NamedTuple):
     """One setting, in the form of arguments for the planner."""
 
     model: Transformer
@@ -87,11 +87,11 @@ class Case(NamedTuple):
         return 0 if self.plan.pipeline == 1 else 1 if self.plan.gpus <= self.profile.gpus_per_node else 2
 
 
-def case_of(at: Mapping[str, Any]) -> Case:
+def case_of(at: Mapping[str, Any]) -> ClusterCase:
     """Return the case for one value of each axis."""
     batch = at["replicas"] * at["microbatches"] * at["microbatch"]
     plan = Plan(at["tensor"], at["stages"], at["replicas"], at["microbatch"], batch, recompute=at["recompute"])
-    return Case(at["model"], plan, _with_port(at["gpu"], at["link"]), at["wire"])
+    return ClusterCase(at["model"], plan, _with_port(at["gpu"], at["link"]), at["wire"])
 
 
 def cluster_data(values: Values) -> Data:
@@ -111,7 +111,7 @@ def cluster_data(values: Values) -> Data:
           GPU and iteration). In gigabytes, they are ``states``, ``activations``, ``working``, the ``total`` of these three, and the
           ``capacity`` of a GPU
         - ``derived`` has tables for two axes that other axes determine. ``held`` is the number of microbatches that the first stage
-          holds, and ``reach`` is the distance of messages between stages (see :attr:`Case.reach`)
+          holds, and ``reach`` is the distance of messages between stages (see :attr:`ClusterCase.reach`)
         - ``refused`` has tables of indices into ``sentences``; index 0 means that nothing is refused
 
     Raises
@@ -128,7 +128,7 @@ def cluster_data(values: Values) -> Data:
             sentences.append(sentence)
         return sentences.index(sentence)
 
-    def overflows(case: Case) -> list[float]:
+    def overflows(case: ClusterCase) -> list[float]:
         return [number_of(sentence) for sentence in _overflow_sentences(case, list(values["gpu"].values()))]
 
     misfits = tables.table(("model", "tensor", "stages"), lambda at: number_of(tables.case(at).misfit))
@@ -162,7 +162,7 @@ class Tables:
         self.axes: Values = {**values, "held": held, "reach": {place: place for place in range(3)}}
         self._first = first | dict.fromkeys(COUNTS, 1)
 
-    def case(self, at: Mapping[str, Any]) -> Case:
+    def case(self, at: Mapping[str, Any]) -> ClusterCase:
         """Return the case for some values; with ``held``, the number of microbatches is ``held``, or ``stages`` if that is less."""
         microbatches = {"microbatches": min(at["held"], at["stages"])} if "held" in at else {}
         return case_of({**self._first, **at, **microbatches})
@@ -181,7 +181,7 @@ class Tables:
         ----------
         names : tuple of str
             The axes.
-        numbers : function of a Case
+        numbers : function of a ClusterCase
             The numbers; it runs once for each case.
         of_gpu : function of a Profile
             Returns the part of a GPU's profile on which the numbers depend. GPUs for which this part is equal share one case.
@@ -223,12 +223,12 @@ def _time_terms(tables: Tables) -> Data:
     exchange = tables.table(("model", "gpu", "tensor", "microbatch", "link", "reach"), tables.exchange)
     samples = [count["microbatch"], count["microbatches"]]
 
-    def stage(case: Case) -> list[float]:
+    def stage(case: ClusterCase) -> list[float]:
         time = case.time(must_fit=False)
         filled = time.bubble - (case.plan.pipeline - 1) * time.point_to_point
         return [_five_digits(each) for each in (time.memory_traffic, time.tensor_parallel, filled)]
 
-    def work(case: Case) -> list[float]:
+    def work(case: ClusterCase) -> list[float]:
         time = case.time(must_fit=False)
         return [_five_digits(time.flops / time.gpus / 1e12)]
 
@@ -256,7 +256,7 @@ def _memory_terms(tables: Tables) -> Data:
     def gigabytes(*nbytes: float) -> list[float]:
         return [float(f"{each / 1e9:.1f}") for each in nbytes]
 
-    def kept(case: Case) -> list[float]:
+    def kept(case: ClusterCase) -> list[float]:
         used = case.memory
         return gigabytes(used.activations, used.working, used.total)
 
@@ -270,7 +270,7 @@ def _memory_terms(tables: Tables) -> Data:
     }
 
 
-def _overflow_sentences(case: Case, gpus: Sequence[Profile]) -> list[str]:
+def _overflow_sentences(case: ClusterCase, gpus: Sequence[Profile]) -> list[str]:
     """Return one text for each GPU that says why the plan does not fit in its memory, or is empty if the plan fits."""
     found, sentence, total = {}, "", case.memory.total
     for capacity, gpu in sorted({gpu.memory: gpu for gpu in gpus}.items(), reverse=True):
@@ -280,7 +280,7 @@ def _overflow_sentences(case: Case, gpus: Sequence[Profile]) -> list[str]:
     return [found[gpu.memory] for gpu in gpus]
 
 
-def _overflow_template(case: Case, gpu: Profile) -> str:
+def _overflow_template(case: ClusterCase, gpu: Profile) -> str:
     """Return a text that says why a plan does not fit, or an empty text if it fits.
 
     The text has names in braces instead of numbers, so that many cases share one text.

@@ -222,12 +222,12 @@ def closed_form_nmse(algorithm: str, wire: WireFormat, ranks: int, size: int) ->
     '4.0e-04'
     """
     if wire.roundoff is not None:
-        return formulas.cast_nmse(wire.roundoff) * ((ranks - 1) / 2 + 1 if algorithm == "ring" else 2)
+        return formulas.cast_nmse(wire.roundoff) * ((ranks - 1) / (2 if algorithm == "ring" else ranks) + 1)
     chunk = -(-size // ranks)
     crest = formulas.gaussian_crest(min(chunk, wire.block or chunk))
     if algorithm == "ring":
         return formulas.int8_ring_nmse(ranks, crest, wire.stochastic)
-    return formulas.int8_one_shot_nmse(crest, wire.stochastic)
+    return formulas.int8_one_shot_nmse(ranks, crest, wire.stochastic)
 
 
 def error_data(rows: Iterable[ErrorRow], size: int) -> Data:

@@ -63,9 +63,9 @@ def law(way: str, wire: str, ranks: int) -> float:
     kind = WIRES[wire]
     if kind.name != "INT8":
         unit = {"FP16": 2.0**-11, "BF16": 2.0**-8}[kind.name]
-        return formulas.cast_nmse(unit) * ((ranks - 1) / 2 + 1 if way == "ring" else 2)
+        return formulas.cast_nmse(unit) * ((ranks - 1) / (2 if way == "ring" else ranks) + 1)
     crest = formulas.gaussian_crest(kind.block or SIZE // ranks)
-    nmse = crest**2 / (12 * 127**2) * ((ranks - 1) / 2 + 1 if way == "ring" else 2)
+    nmse = crest**2 / (12 * 127**2) * ((ranks - 1) / (2 if way == "ring" else ranks) + 1)
     return nmse * 2 if kind.stochastic else nmse
 
 

@@ -14,7 +14,7 @@ import pytest
 from accessibility import violations
 from browser import PATIENCE
 from nbformat.v4 import new_code_cell, new_notebook
-from notebook_server import ask, jupyter, stop_kernels
+from notebook_server import CONNECTED, ask, jupyter, stop_kernels
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from hybridlab import Costs, Timeline, build, formulas, simulate
@@ -32,12 +32,6 @@ CELLS = [
     'bet.answer = "neither"',
 ]
 SHOWN, PRINTED, SET, ASKED, REVEALED, ANSWERED = range(6)
-CONNECTED = """async () => {
-  const { context, sessionContext } = jupyterapp.shell.currentWidget;
-  await context.ready;
-  await sessionContext.ready;
-  await sessionContext.session.kernel.info;
-}"""  # if a cell is run earlier, the run is lost, or JupyterLab asks which kernel to start
 RUN = """async (cell) => {
   jupyterapp.shell.currentWidget.content.activeCellIndex = cell;
   await jupyterapp.commands.execute("notebook:run-cell");

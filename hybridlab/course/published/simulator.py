@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hybridlab.checks import MOST_CELLS, known_name, whole_number
+from hybridlab.checks import MOST_CELLS, known_name, numbers, short_repr, whole_number
 from hybridlab.course.published.ring import MODES, check_chunks, published_ring
 from hybridlab.course.published.timelines import Event, checked_table_sizes, event_log, microbatches_by_step, step_grid
 from hybridlab.errors import HybridLabError
@@ -19,7 +19,10 @@ from hybridlab.wire import Single
 
 LEARNING_RATE = 0.01
 POINTS, POINTS_SEED = 300, 42  # number of points in the accuracy check, and the seed for them
-PRINTED_SEED = 9400  # the program sets no seed; this seed gives the printed figures: 49.00 %, 3.0e-4, 2.6e-4, 2.5e-4
+# The program sets no seed, so the printed run cannot be repeated. This seed was picked because its four figures round to the printed ones,
+# 49.00 %, 3.0e-4, 2.6e-4 and 2.5e-4. Of the seeds 0 to 9999, 3772 give 49.00 %, and only 117 and 9400 give all four.
+PRINTED_SEED = 9400
+LARGEST_WEIGHT = 1e6
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ def simulator(
     gradient_size: int = 120,
     comm_mode: str = "INT8",
     seed: int | None = None,
+    initial_weight: float = 1.0,
 ) -> Simulation:
     """Return what the published program prints with these sizes. The defaults are the published ones.
 
@@ -85,8 +89,11 @@ def simulator(
         Format of the messages. The program has no "FP32".
     seed : int, optional
         Seed of ``numpy.random.RandomState``. The published program sets no seed; with this seed it would print the same numbers. None
-        takes a seed that gives the published accuracy and, to two digits, the published weight differences. With another seed, a few
-        of the 300 points are classified differently after the step.
+        takes seed 9400, which was picked because it gives the published accuracy and, to two digits, the published weight differences.
+        More than one seed in three gives that accuracy, and 2 of the seeds below 10,000 also give the differences. With another seed, a
+        few of the 300 points are classified differently after the step.
+    initial_weight : float
+        All weights at the start. The program has 1. The step does not depend on it, because the gradients are random.
 
     Raises
     ------
@@ -103,13 +110,17 @@ def simulator(
     size = whole_number(gradient_size, "gradient_size")
     mode = known_name(comm_mode, MODES, "comm_mode")
     seed = PRINTED_SEED if seed is None else whole_number(seed, "seed", at_least=0, at_most=2**32 - 1)
+    first = numbers(initial_weight, "initial_weight")
+    if first.ndim or not abs(first) <= LARGEST_WEIGHT:
+        code = "wrong-shape" if first.ndim else "out-of-range"
+        raise HybridLabError(f"initial_weight must be one number from -1e6 to 1e6, not {short_repr(initial_weight)}", code)
     check_chunks(size, replicas)
     if max(stages * replicas * microbatches, POINTS) * size > MOST_CELLS:
         raise HybridLabError(f"a run that draws more than {MOST_CELLS:,} random numbers takes too long: try smaller sizes", "too-large")
     gradients = _random_gradients(Mesh(stages, replicas), microbatches, size, seed)
     rings = [published_ring(gradients[:, stage], mode) for stage in range(stages)]
-    weights = [np.float32(1) - np.float32(LEARNING_RATE) * ring.values for ring in rings]
-    before, after = _accuracies(np.stack([np.ones_like(weights[0][0]), weights[0][0]]))
+    weights = [np.float32(first) - np.float32(LEARNING_RATE) * ring.values for ring in rings]
+    before, after = _accuracies(np.stack([np.full_like(weights[0][0], first), weights[0][0]]))
     return Simulation(
         stages, replicas, microbatches, size, mode,
         comm_bytes=sum(int(ring.payload_bytes.sum()) for ring in rings),

@@ -2,7 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,16 +13,29 @@ import numpy as np
 from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Place
+from hybridlab.planner import Plan
+from hybridlab.schedule import Op, Schedule
+from hybridlab.schedule.text import read_orders, split_csv, split_text
 
 LONGEST_TEXT = 20_000  # characters of an answer
 MOST_VALUES = 1_000  # in one list or dict of an answer
 DEEPEST = 4  # lists within lists
+EXAMPLE_ORDER = "device 0: 0F0 0F1 0B0 0B1"
+_CSV = re.compile(r"\d+[FBIW]\d+\s*,")
 _EMPTY_TEXT = re.compile(r"(device\s+\d{1,9}\s*:|\.\.\.|…|\s)*", re.IGNORECASE)
+_COLLECTIONS = frozenset((list, tuple, Place, dict, np.ndarray, range, set, frozenset))
 _PLAIN = frozenset((str, int, float, bool))
 _NUMPY = frozenset(scalar for scalar in np.sctypeDict.values() if issubclass(scalar, (np.number, np.bool_)))
 
+Orders = tuple[tuple[Op, ...], ...]  # the operations of each device in running order
 Numbers = float | Sequence[float]
-Mistake = tuple[Numbers, str, str]  # the wrong value that a known mistake gives, the code of the mistake, and the sentence about it
+# A known mistake: the wrong value that it gives, or a function that recognises it; its code; the sentence about it, or a function of
+# the answer that returns the sentence.
+Mistake = tuple[Numbers | Callable[[Any], bool], str, str | Callable[[Any], str]]
+
+
+class Unordered(list[Any]):
+    """The values of a set, as a sorted list. A task in which the order matters refuses it."""
 
 
 def plain_values(answer: Any, depth: int = 0) -> Any:
@@ -30,7 +46,9 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
     Parameters
     ----------
     answer : Any
-        The answer of the student. Tuples and arrays become lists, numbers of numpy become those of Python, ``...`` becomes None.
+        The answer of the student. Tuples, arrays and ranges become lists, sets become sorted lists (:class:`Unordered`), numbers of
+        numpy and fractions become those of Python, a :class:`Schedule` and an :class:`Op` become their text, a :class:`Plan` becomes a
+        dict of its fields, ``...`` becomes None.
     depth : int
         How many lists contain this value.
 
@@ -41,18 +59,26 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
 
     Examples
     --------
-    >>> plain_values((np.int64(3), [1.5, "2F0"], ...))
-    [3, [1.5, '2F0'], None]
+    >>> plain_values((np.int64(3), [1.5, "2F0"], range(2), Fraction(3, 4), ...))
+    [3, [1.5, '2F0'], [0, 1], 0.75, None]
+    >>> plain_values({7, 3})
+    [3, 7]
     """
     if answer is None or answer is ...:
         return None
+    if type(answer) in (Schedule, Op):
+        answer = str(answer)
     if type(answer) is str and len(answer) > LONGEST_TEXT:
         raise HybridLabError(f"an answer of {len(answer):,} characters is too long: at most {LONGEST_TEXT:,} are read", "too-long")
     if type(answer) in _PLAIN:
         return answer
     if type(answer) in _NUMPY:
         return answer.item()
-    if type(answer) in (list, tuple, Place, dict, np.ndarray):
+    if type(answer) in (Fraction, Decimal):
+        return int(answer) if isinstance(answer, Fraction) and answer.denominator == 1 else _as_float(answer)
+    if type(answer) is Plan:
+        return asdict(answer)
+    if type(answer) in _COLLECTIONS:
         size = answer.size if type(answer) is np.ndarray else len(answer)
         if depth == DEEPEST or size > MOST_VALUES:
             raise HybridLabError(
@@ -61,10 +87,23 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
         if type(answer) is dict:
             return {plain_values(name, DEEPEST): plain_values(value, depth + 1) for name, value in answer.items()}
         values = answer.tolist() if type(answer) is np.ndarray else answer
-        return (
-            [plain_values(value, depth + 1) for value in values] if isinstance(values, (list, tuple)) else plain_values(values, depth + 1)
-        )
+        if type(answer) is np.ndarray and answer.ndim == 0:
+            return plain_values(values, depth + 1)
+        plain = [plain_values(value, depth + 1) for value in values]
+        return Unordered(_in_order(plain)) if type(answer) in (set, frozenset) else plain
     raise HybridLabError(f"an answer is text, a number, or a list or dict of them, not of type {type(answer).__name__[:40]}", "wrong-type")
+
+
+def _as_float(number: Fraction | Decimal) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def _in_order(values: list[Any]) -> list[Any]:
+    """Return the values of a set in an order that does not change from run to run."""
+    return sorted(values, key=lambda value: (value, "") if isinstance(value, (int, float)) else (math.inf, repr(value)))
 
 
 def is_empty(value: Any) -> bool:
@@ -94,6 +133,8 @@ def require_number(value: Any, what: str, example: str = "12.5") -> float:
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: a makespan is a number such as 12.5, not '57'
     """
+    if value is None:
+        raise HybridLabError(f"{what} is a number such as {example}, but it is missing", "not-a-number")
     known = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not known or (isinstance(value, float) and not math.isfinite(value)) or abs(value) > 1e15:
         raise HybridLabError(f"{what} is a number such as {example}, not {short_repr(value)}", "not-a-number")
@@ -119,7 +160,7 @@ def require_count(value: Any, what: str, example: str = "12", least: int = 1, mo
     return int(number)
 
 
-def require_numbers(value: Any, count: int, what: str) -> list[float]:
+def require_numbers(value: Any, count: int, what: str, example: str = "12.5") -> list[float]:
     """Return ``value`` as a list of ``count`` floats, or raise an error that calls each one ``what`` ("warm-up of a device").
 
     >>> require_numbers([1, 2], 3, "warm-up of a device")
@@ -129,9 +170,23 @@ def require_numbers(value: Any, count: int, what: str) -> list[float]:
     wanted = f"the answer is a list of {count} numbers, each the {what}"
     if not isinstance(value, list):
         raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-list")
+    if isinstance(value, Unordered):
+        raise HybridLabError(f"{wanted}, and their order matters: a set has none, so hand in a list", "no-order")
     if len(value) != count:
         raise HybridLabError(f"{wanted}, but there are {len(value)}", "wrong-length")
-    return [require_number(each, f"the {what}") for each in value]
+    return [require_number(each, f"the {what}", example) for each in value]
+
+
+def require_list(value: Any, what: str, example: str = "12.5") -> list[float]:
+    """Return ``value``, a list or a set of at least one number, as floats, or raise an error that calls each one ``what`` ("rank").
+
+    >>> require_list(7, "rank of a group", "7")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: the answer is a list of numbers, each a rank of a group, not 7
+    """
+    if not isinstance(value, list) or not value:
+        raise HybridLabError(f"the answer is a list of numbers, each a {what}, not {short_repr(value)}", "not-a-list")
+    return [require_number(each, f"a {what}", example) for each in value]
 
 
 def require_parts(value: Any, count: int, what: str) -> list[Any]:
@@ -153,6 +208,39 @@ def require_entries(value: Any, names: Iterable[str], what: str) -> dict[str, An
     return value
 
 
+def require_orders(value: Any) -> Orders:
+    r"""Return the order of each device, from text, CSV, a list of lines or a list of lists of operations. It need not be able to run.
+
+    Parameters
+    ----------
+    value : Any
+        Plain values: see :func:`plain_values`. A label such as ``device 0:`` may stand in front of a line, in any case.
+
+    Raises
+    ------
+    InvalidSchedule
+        Something is not an operation; the message names the line or the device.
+
+    Examples
+    --------
+    >>> require_orders(["0F0 0B0", ["1F0", "1B0"]]) == require_orders("DEVICE 0: 0F0 0B0\n1F0 1B0")
+    True
+    """
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, Unordered) or not isinstance(value, (str, list)):
+        raise HybridLabError(
+            f"orders are one line of operations a device, such as {EXAMPLE_ORDER!r}, not {short_repr(value)}", "not-a-list"
+        )
+    if isinstance(value, list) and all(isinstance(line, str) and (len(line.split()) != 1 or ":" in line) for line in value):
+        value = "\n".join(value)
+    if isinstance(value, str):
+        turns = split_csv(value) if _CSV.search(value) else split_text(value)
+    else:
+        turns = read_orders([line.split(":")[-1].split() if isinstance(line, str) else line for line in value])
+    return tuple(tuple(op for turn in order for op in turn) for order in turns)
+
+
 def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 0.0) -> bool:
     """Whether each number differs from the true number by at most ``within``, or by at most ``relative`` times the true number.
 
@@ -165,11 +253,42 @@ def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 
     return bool((off <= np.maximum(within, relative * np.abs(truth))).all())
 
 
-def mistake_behind(value: Numbers, mistakes: Iterable[Mistake], within: float = 0.0, relative: float = 0.0) -> Mistake | None:
-    """Return the known mistake whose wrong value is nearest to ``value``, or None if none is near.
+def mistake_behind(
+    value: Numbers, mistakes: Sequence[Mistake], meets: Callable[[Numbers, Numbers], bool] | None = None
+) -> tuple[str, str] | None:
+    """Return the code and the sentence of the known mistake that explains ``value``, or None.
 
-    >>> mistake_behind(50.01, [(50, "fill-alone", "this is the fill"), (80, "drain-alone", "this is the drain")], within=0.1)
-    (50, 'fill-alone', 'this is the fill')
+    Parameters
+    ----------
+    value : float or sequence of floats
+        The answer.
+    mistakes : sequence of Mistake
+        Of several wrong values that the answer meets, the nearest counts. A wrong value comes before a function that recognises a
+        mistake.
+    meets : callable, optional
+        Whether the answer is a given wrong value: ``meets(value, wrong_value)``. By default the two must be equal.
+
+    Examples
+    --------
+    >>> mistake_behind(50, [(50, "fill-alone", "{value} ms is the fill"), (80, "drain-alone", "this is the drain")])
+    ('fill-alone', '50 ms is the fill')
     """
-    hits = [mistake for mistake in mistakes if near(value, mistake[0], within, relative)]
-    return min(hits, key=lambda mistake: float(np.max(np.abs(np.subtract(value, mistake[0])))), default=None)
+    meets = meets or near
+    hits = [(mistake[0], mistake) for mistake in mistakes if not callable(mistake[0]) and meets(value, mistake[0])]
+    nearest = min(hits, key=lambda hit: float(np.max(np.abs(np.subtract(value, hit[0])))), default=None)
+    recognised = (mistake for mistake in mistakes if callable(mistake[0]) and mistake[0](value))
+    found = nearest[1] if nearest else next(recognised, None)
+    return (found[1], filled_in(found[2], value)) if found else None
+
+
+def filled_in(sentence: str | Callable[[Any], str], value: Numbers) -> str:
+    """Return the sentence about an answer. ``{value}`` in it becomes the answer; a function of the answer is called.
+
+    >>> filled_in("not {value} ms", 80.0), filled_in("not {value}", [1.5, 2.0])
+    ('not 80 ms', 'not 1.5, 2')
+    """
+    if callable(sentence):
+        return sentence(value)
+    if "{value}" not in sentence:
+        return sentence
+    return sentence.replace("{value}", ", ".join(f"{each:.10g}" for each in np.atleast_1d(value).tolist()))

@@ -2,13 +2,14 @@
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from hybridlab.checks import known_name, whole_number
-from hybridlab.course.tasks.answers import Mistake, Numbers, is_empty, mistake_behind, near, plain_values
+from hybridlab.course.tasks.answers import is_empty, plain_values
+from hybridlab.course.tasks.drawing import Drawing
 from hybridlab.errors import HybridLabError
 
 WIDTH = 72  # characters in a line of the printed feedback, as many as fit on a page of the book
@@ -29,6 +30,8 @@ class Feedback:
     code : str
         The name of the mistake, such as ``"one-device-alone"``; ``"passed"`` for a right answer and ``"nothing-handed-in"``
         for an empty one. Within a task each sentence has its own code. The code stays the same if the sentence is reworded.
+    drawing : Drawing, optional
+        The picture of an answer that is a schedule or a timeline; a notebook shows it.
 
     Examples
     --------
@@ -41,6 +44,17 @@ class Feedback:
     messages: tuple[str, ...]
     task: str = ""
     code: str = ""
+    drawing: Drawing | None = field(default=None, compare=False)
+
+    def _ipython_display_(self) -> None:
+        """Show the drawing above the text. Without a drawing a notebook shows the text as it shows any value."""
+        figure = None if self.drawing is None else self.drawing.figure()
+        if figure is None:
+            raise NotImplementedError  # IPython then takes the text
+        from IPython.display import display
+
+        display(figure)  # type: ignore[no-untyped-call]
+        display({"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]
 
     def __repr__(self) -> str:
         lines = [f"{self.task}: {'passed' if self.passed else 'not yet'}"]
@@ -53,6 +67,27 @@ Judge = Callable[[Any], Feedback]
 
 
 @dataclass(frozen=True)
+class Instance:
+    """A task with its numbers filled in.
+
+    Parameters
+    ----------
+    prompt : str
+        What to hand in, in one sentence.
+    judge : callable
+        Takes the answer and returns :class:`Feedback`. If it raises a :class:`HybridLabError`, the sentence and the code of this error
+        become the feedback. A build gets the function that was handed in; any other task gets plain values (text, numbers, lists and
+        dicts of them; never empty).
+    data : Question or Build or None
+        What the judge compares the answer with, for programs that grade: right values, cases, known mistakes.
+    """
+
+    prompt: str
+    judge: Judge
+    data: Any = None
+
+
+@dataclass(frozen=True)
 class Task:
     """One task of a lab.
 
@@ -62,51 +97,63 @@ class Task:
         The lab and the number of the task, such as ``"lab02.t1"``.
     title : str
         A few words.
-    prompt : str
-        What to hand in, in one sentence.
     points : int
         The number of points for a right answer, at least 1.
-    judge : callable
-        Takes the answer as plain values (text, numbers, lists and dicts of them; never empty) and returns :class:`Feedback`.
-        If it raises a :class:`HybridLabError`, the sentence and the code of this error become the feedback.
+    kind : str
+        ``"number"`` for a number or a list of them, ``"build"`` for a function of the student's own, ``"written"`` for anything else.
+    instance : callable
+        Takes a seed, or None for the instance on the page, and returns the :class:`Instance`. The same seed always gives the same one.
     """
 
     key: str
     title: str
-    prompt: str
     points: int
-    judge: Judge
+    kind: str
+    instance: Callable[[int | None], Instance]
+
+    @property
+    def prompt(self) -> str:
+        """What to hand in, in one sentence, with the numbers on the page."""
+        return self.instance(None).prompt
 
 
 _TASKS: dict[str, Task] = {}
 TASKS: Mapping[str, Task] = MappingProxyType(_TASKS)
 
 
-def task(key: str, *, title: str, prompt: str, points: int = 1) -> Callable[[Judge], Judge]:
-    """Return a decorator that adds a task to ``TASKS``. The decorated function judges the answers.
-
-    Parameters
-    ----------
-    key, title, prompt, points
-        The fields of :class:`Task`.
+def add_task(new: Task) -> None:
+    """Add a task to ``TASKS``.
 
     Raises
     ------
     HybridLabError
         If there is a task with this key already, or if the points are not a whole number of at least 1.
     """
-    if key in _TASKS:
-        raise HybridLabError(f"a task {key!r} exists already: choose another key", "exists-already")
-    whole_number(points, "points")
+    if new.key in _TASKS:
+        raise HybridLabError(f"a task {new.key!r} exists already: choose another key", "exists-already")
+    whole_number(new.points, "points")
+    _TASKS[new.key] = new
+
+
+def task(key: str, *, title: str, prompt: str, points: int = 1) -> Callable[[Judge], Judge]:
+    """Return a decorator that adds a task with a judge of its own. The decorated function judges the answers.
+
+    Parameters
+    ----------
+    key, title, points
+        The fields of :class:`Task`.
+    prompt : str
+        What to hand in, in one sentence.
+    """
 
     def add(judge: Judge) -> Judge:
-        _TASKS[key] = Task(key, title, prompt, points, judge)
+        add_task(Task(key, title, points, "written", lambda seed: Instance(prompt, judge)))
         return judge
 
     return add
 
 
-def check(key: str, answer: Any = None) -> Feedback:
+def check(key: str, answer: Any = None, *, seed: int | None = None) -> Feedback:
     """Return feedback on an answer to a task.
 
     Parameters
@@ -114,8 +161,11 @@ def check(key: str, answer: Any = None) -> Feedback:
     key : str
         The task, such as ``"lab02.t1"``.
     answer : Any
-        Text, a number, or a list or dict of these. Arrays and numbers of numpy are allowed. If the answer has any other type, the
-        feedback says so.
+        A function for a task that asks for one. Else text, a number, a schedule, or a list or dict of these. If the answer has any
+        other type, the feedback says so.
+    seed : int, optional
+        Draws other numbers for a task with numbers, and other cases for a function. By default the numbers are those on the page, and
+        the cases are the same each time.
 
     Returns
     -------
@@ -125,7 +175,7 @@ def check(key: str, answer: Any = None) -> Feedback:
     Raises
     ------
     HybridLabError
-        If there is no task with this key. No answer raises an error.
+        If there is no task with this key, or the seed is not a whole number of at least 0. No answer raises an error.
 
     Examples
     --------
@@ -136,9 +186,10 @@ def check(key: str, answer: Any = None) -> Feedback:
     'one-device-alone'
     """
     known = TASKS[known_name(key, TASKS, "task")]
+    asked = known.instance(None if seed is None else whole_number(seed, "seed", at_least=0))
     try:
-        value = plain_values(answer)
-        feedback = wrong("nothing-handed-in", f"nothing handed in yet: {known.prompt}") if is_empty(value) else known.judge(value)
+        value = answer if known.kind == "build" and callable(answer) else plain_values(answer)
+        feedback = wrong("nothing-handed-in", f"nothing handed in yet: {asked.prompt}") if is_empty(value) else asked.judge(value)
     except HybridLabError as why:
         feedback = wrong(why.code or "refused", str(why))
     return replace(feedback, task=known.key)
@@ -152,78 +203,6 @@ def right(*messages: str) -> Feedback:
 def wrong(code: str, *messages: str) -> Feedback:
     """Return the feedback on a wrong answer: the code of the mistake, and messages that say what is wrong and where to look."""
     return Feedback(False, messages, code=code)
-
-
-def wrong_value(
-    value: Numbers,
-    mistakes: Iterable[Mistake],
-    hint: str,
-    within: float = 0.0,
-    *,
-    relative: float = 0.0,
-    about: str = "",
-    code: str = "wrong-value",
-) -> Feedback:
-    """Return the feedback on a wrong number. If a known mistake gives this number, it is the sentence about the mistake, else a hint.
-
-    Parameters
-    ----------
-    value : float or sequence of floats
-        The answer.
-    mistakes : iterable of (value, code, sentence)
-        For each known mistake its wrong value, its code and its sentence. The nearest value counts.
-    hint : str
-        The sentence if no known mistake gives the answer.
-    within, relative : float
-        The largest distance between the answer and the wrong value of a mistake, as an absolute difference or as a share of this value.
-    about : str
-        Words in front of the sentence, such as ``"model b: "``.
-    code : str
-        The code that goes with the hint.
-
-    Examples
-    --------
-    >>> wrong_value(80, [(80, "fill-missing", "this lacks the fill")], "add up fill and drain").code
-    'fill-missing'
-    """
-    found = mistake_behind(value, mistakes, within, relative)
-    return wrong(found[1], about + found[2]) if found else wrong(code, about + hint)
-
-
-def judge_value(
-    value: Numbers,
-    truth: Numbers,
-    within: float = 0.0,
-    *,
-    lesson: str,
-    mistakes: Iterable[Mistake],
-    hint: str,
-    relative: float = 0.0,
-) -> Feedback:
-    """Return the feedback on a number, or on a list of numbers, that has one right value.
-
-    Parameters
-    ----------
-    value, truth : float or sequence of floats
-        The answer, and the right one.
-    within, relative : float
-        The largest distance between the answer and the right value, as an absolute difference or as a share. The same limits hold for
-        the wrong values of mistakes.
-    lesson : str
-        The sentence for a right answer.
-    mistakes : iterable of (value, code, sentence)
-        For each known mistake its wrong value, its code and its sentence.
-    hint : str
-        The sentence for any other answer.
-
-    Examples
-    --------
-    >>> judge_value(130, 130, lesson="fill and drain", mistakes=[], hint="add up fill and drain").passed
-    True
-    """
-    if near(value, truth, within, relative):
-        return right(lesson)
-    return wrong_value(value, mistakes, hint, within, relative=relative)
 
 
 def _wrapped(line: str) -> list[str]:

@@ -1,209 +1,356 @@
 """Lab 1, the mesh: the tasks and the feedback on their answers."""
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise, product
 
-from hybridlab.checks import short_repr
-from hybridlab.course.tasks.answers import Mistake, mistake_behind, require_number, require_numbers, require_parts
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong, wrong_value
-from hybridlab.errors import HybridLabError
+import numpy as np
+
+from hybridlab.checks import counted
+from hybridlab.course.tasks.builds import Case, build_task
+from hybridlab.course.tasks.checking import Feedback, right, wrong
+from hybridlab.course.tasks.mesh_messages import SLIPS, Message, messages_of, read_messages
+from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.mesh import Mesh, Place
 from hybridlab.wire import FP16
 
 Layout = Callable[[Place], int]
 
 
-@task(
-    "lab01.t1",
-    title="Where is rank 23?",
-    prompt="give the stage and the replica of rank 23 in a mesh of 5 stages and 6 replicas, as (stage, replica)",
-)
-def where_is_rank_23(answer: object) -> Feedback:
-    """Judge the coordinates of a rank."""
-    mesh, rank = Mesh(stages=5, replicas=6), 23
-    stage, replica = found = require_numbers(answer, 2, "stage or the replica of the rank")
-    if found == list(mesh.coordinates(rank)):
-        return right("23 = 4 x 5 + 3: four whole pipelines come before it, and in the fifth it is the device of stage 3")
-    by_replicas = "you have divided by the 6 replicas: a pipeline has 5 ranks in a row, one a stage, so divide by 5"
-    mistakes: list[Mistake] = [
-        ((4, 3), "swapped", "these are the right numbers in the wrong order: the stage comes first"),
-        ((5, 3), "divided-by-replicas", by_replicas),
-        ((3, 5), "divided-by-replicas", by_replicas),
-        ((2, 4), "ranks-from-1", "this counts the ranks from 1: rank 0 is stage 0 of replica 0"),
-        ((4, 5), "stages-from-1", "you have counted stages and replicas from 1: the first stage and the first replica are 0"),
-    ]
-    for value, name, count in ((stage, "stage", mesh.stages), (replica, "replica", mesh.replicas)):
-        if value not in range(count):
-            missing = f"there is no {name} {value:g} in this mesh: they are 0 to {count - 1}"
-            return wrong_value(found, mistakes, missing, code=f"no-such-{name}")
-    its_rank = mesh.rank(int(stage), int(replica))
-    return wrong_value(found, mistakes, f"stage {stage:g} of replica {replica:g} is rank {its_rank}: rank = replica x K + stage")
-
-
-@task(
-    "lab01.t2",
-    title="Two groups of a new mesh",
-    prompt="give the ranks of the stage group of stage 2, and those of the pipeline of replica 1, "
-    "in a mesh of 4 stages and 3 replicas, as two lists",
-)
-def two_groups(answer: object) -> Feedback:
-    """Judge the ranks of a stage group and of a pipeline."""
-    mesh = Mesh(stages=4, replicas=3)
-    truth = group, pipeline = mesh.stage_group(2), mesh.pipeline(1)
-    found = tuple(_ranks(part, mesh) for part in require_parts(answer, 2, "two lists of ranks, such as ([0, 1], [2, 3])"))
-    if found == (pipeline, group):
-        return wrong("swapped", "these are the right ranks in the wrong order: the stage group comes first")
-    for ranks, expected, name in zip(found, truth, ("stage group of stage 2", "pipeline of replica 1"), strict=True):
-        if ranks != expected:
-            return _wrong_group(mesh, ranks, expected, name)
-    return right("a stage group has a rank from every pipeline, K apart; a pipeline has K ranks in a row")
-
-
-def _ranks(value: object, mesh: Mesh) -> tuple[int, ...]:
-    """Return a list of ranks in order, each checked against the mesh."""
-    if not isinstance(value, list) or not value:
-        raise HybridLabError(f"a group is a list of ranks, such as [0, 1], not {short_repr(value)}", "not-a-list")
-    numbers = [require_number(each, "a rank", "7") for each in value]
-    for number in numbers:
-        if number not in range(mesh.size):
-            raise HybridLabError(f"there is no rank {number:g} in this mesh: they are 0 to {mesh.size - 1}", "no-such-rank")
-    return tuple(sorted(int(number) for number in numbers))
-
-
-def _wrong_group(mesh: Mesh, ranks: tuple[int, ...], truth: tuple[int, ...], name: str) -> Feedback:
-    for rank in ranks:
-        if rank not in truth:
-            place = mesh.coordinates(rank)
-            return wrong("not-in-group", f"rank {rank} is not in the {name}: it is stage {place.stage} of replica {place.replica}")
-    if len(set(ranks)) < len(ranks):
-        return wrong("rank-twice", f"the {name} has each of its ranks once")
-    return wrong("ranks-missing", f"the {name} has more ranks than these: this mesh has {mesh.stages} stages and {mesh.replicas} replicas")
-
-
-@task(
-    "lab01.t3",
-    title="Round the ring",
-    prompt="give the rank that rank 20 sends its ring messages to, and the rank that it receives them from, "
-    "in a mesh of 6 stages and 4 replicas, as (to, from)",
-)
-def round_the_ring(answer: object) -> Feedback:
-    """Judge the two neighbours of a rank in its ring."""
-    mesh, rank = Mesh(stages=6, replicas=4), 20
-    found = require_numbers(answer, 2, "neighbour of rank 20 in its ring")
-    ring = mesh.ring(mesh.coordinates(rank).stage)
-    to = next(receiver for sender, receiver in ring if sender == rank)
-    source = next(sender for sender, receiver in ring if receiver == rank)
-    if found == [to, source]:
-        return right("rank 20 is stage 2 of the last replica: its ring closes with the same stage of replica 0, rank 2")
-    if found == [source, to]:
-        return wrong("swapped", "these are its two neighbours, but a ring message goes to the next replica: swap them")
-    mistakes: list[Mistake] = [
-        (26, "ring-not-closed", "rank 26 would be the next, but the mesh ends at rank 23: the last replica sends to the first"),
-        (
-            21,
-            "next-stage",
-            "rank 21 is the next stage of the same replica: rank 20 sends it activations, but is not in a ring with it",
+@number_task("lab01.t1", title="Find a rank", draws={"stages": (5, 7), "replicas": (6, 8), "stage": (1, 2, 3), "replica": (4, 5)})
+def find_a_rank(stages: int = 5, replicas: int = 6, stage: int = 3, replica: int = 4) -> Question:
+    """Ask for the coordinates of a rank."""
+    mesh = Mesh(stages, replicas)
+    rank = mesh.rank(stage, replica)
+    by_replicas = divmod(rank, replicas)
+    divided = f"you have divided by the {replicas} replicas: a pipeline has {stages} ranks in a row, one a stage, so divide by {stages}"
+    place = Number(
+        "stage or the replica of the rank",
+        [stage, replica],
+        hint=lambda found: (
+            f"stage {found[0]:g} of replica {found[1]:g} is rank {found[1] * stages + found[0]:g}: rank = replica x K + stage"
         ),
-        (19, "stage-before", "rank 19 is the stage before in the same replica: it is in another ring"),
-        (16, "replicas-apart", "rank 16 is 4 ranks away: the copies of a stage are K = 6 ranks apart"),
-        (0, "another-stage", "rank 0 is stage 0: a ring joins the copies of one stage"),
-    ]
-    hint = "find the coordinates of rank 20, then the same stage in the next replica and in the one before"
-    doubtful = next((value for value in found if value in [known for known, _, _ in mistakes]), found)
-    return wrong_value(doubtful, mistakes, f"rank 20 does not have {found[0]:g} and {found[1]:g} as its neighbours: {hint}")
+        mistakes=[
+            ([replica, stage], "swapped", "these are the right numbers in the wrong order: the stage comes first"),
+            (by_replicas, "divided-by-replicas", divided),
+            (by_replicas[::-1], "divided-by-replicas", divided),
+            (mesh.coordinates(rank - 1), "ranks-from-1", "this counts the ranks from 1: rank 0 is stage 0 of replica 0"),
+            (
+                [stage + 1, replica + 1],
+                "stages-from-1",
+                "you have counted stages and replicas from 1: the first stage and the first replica are 0",
+            ),
+            (
+                lambda found: found[0] not in range(stages),
+                "no-such-stage",
+                lambda found: f"there is no stage {found[0]:g} in this mesh: they are 0 to {stages - 1}",
+            ),
+            (
+                lambda found: found[1] not in range(replicas),
+                "no-such-replica",
+                lambda found: f"there is no replica {found[1]:g} in this mesh: they are 0 to {replicas - 1}",
+            ),
+        ],
+    )
+    return Question(
+        f"give the stage and the replica of rank {rank} in a mesh of {stages} stages and {replicas} replicas, as (stage, replica)",
+        [place],
+        f"{rank} = {replica} x {stages} + {stage}: {replica} whole pipelines come before it, and in its own it is stage {stage}",
+    )
 
 
-@task(
+@number_task(
+    "lab01.t2", title="Two groups of a new mesh", draws={"stages": (4, 5), "replicas": (3, 4), "stage": (1, 2, 3), "replica": (1, 2)}
+)
+def two_groups(stages: int = 4, replicas: int = 3, stage: int = 2, replica: int = 1) -> Question:
+    """Ask for the ranks of a stage group and of a pipeline."""
+    mesh = Mesh(stages, replicas)
+    truth = group, pipeline = [[*mesh.stage_group(stage)], [*mesh.pipeline(replica)]]
+    names = f"stage group of stage {stage}", f"pipeline of replica {replica}"
+
+    def stranger(found: list[list[float]]) -> tuple[float, str] | None:
+        """Return the first rank that is not in its group, and the name of the group."""
+        return next(((rank, name) for ranks, own, name in zip(found, truth, names, strict=True) for rank in ranks if rank not in own), None)
+
+    def is_missing_in_mesh(found: list[list[float]]) -> bool:
+        return any(rank not in range(mesh.size) for ranks in found for rank in ranks)
+
+    def no_such_rank(found: list[list[float]]) -> str:
+        rank = next(rank for ranks in found for rank in ranks if rank not in range(mesh.size))
+        return f"there is no rank {rank:g} in this mesh: they are 0 to {mesh.size - 1}"
+
+    def not_in_group(found: list[list[float]]) -> str:
+        rank, name = stranger(found) or (0, "")
+        place = mesh.coordinates(int(rank))
+        return f"rank {rank:g} is not in the {name}: it is stage {place.stage} of replica {place.replica}"
+
+    missing = f"{{value}}: ranks are missing in this group; this mesh has {stages} stages and {replicas} replicas"
+    return Question(
+        f"give the ranks of the stage group of stage {stage}, and those of the pipeline of replica {replica}, "
+        f"in a mesh of {stages} stages and {replicas} replicas, as two lists",
+        [Number("rank of a group", ranks, missing, code="ranks-missing", ordered=False, example="7") for ranks in truth],
+        "a stage group has a rank from every pipeline, K apart; a pipeline has K ranks in a row",
+        [
+            (
+                lambda found: found == [pipeline, group],
+                "swapped",
+                "these are the right ranks in the wrong order: the stage group comes first",
+            ),
+            (is_missing_in_mesh, "no-such-rank", no_such_rank),
+            (lambda found: stranger(found) is not None, "not-in-group", not_in_group),
+            (
+                lambda found: any(len(set(ranks)) < len(ranks) for ranks in found),
+                "rank-twice",
+                "a group has each of its ranks once, and yours has one twice",
+            ),
+        ],
+    )
+
+
+@number_task("lab01.t3", title="Round the ring", draws={"stages": (5, 6, 7), "replicas": (3, 4), "stage": (1, 2, 3)})
+def round_the_ring(stages: int = 6, replicas: int = 4, stage: int = 2) -> Question:
+    """Ask for the two neighbours of a rank of the last replica in its ring."""
+    mesh = Mesh(stages, replicas)
+    rank = mesh.rank(stage, replicas - 1)
+    to = next(receiver for sender, receiver in mesh.ring(stage) if sender == rank)
+    source = next(sender for sender, receiver in mesh.ring(stage) if receiver == rank)
+
+    def has(*ranks: int) -> Callable[[list[float]], bool]:
+        return lambda found: not set(ranks).isdisjoint(found)
+
+    neighbours = Number(
+        f"neighbour of rank {rank} in its ring",
+        [to, source],
+        hint=f"the neighbours of rank {rank} are not {{value}}: find its coordinates, then the same stage in the next replica "
+        "and in the one before",
+        mistakes=[
+            ([source, to], "swapped", "these are its two neighbours, but a ring message goes to the next replica: swap them"),
+            (
+                has(rank + stages),
+                "ring-not-closed",
+                f"rank {rank + stages} would be the next, but the mesh ends at rank {mesh.size - 1}: the last replica sends to the first",
+            ),
+            (
+                has(rank + 1),
+                "next-stage",
+                f"rank {rank + 1} is the next stage of the same replica: rank {rank} sends it activations, but is not in a ring with it",
+            ),
+            (has(rank - 1), "stage-before", f"rank {rank - 1} is the stage before in the same replica: it is in another ring"),
+            (
+                has(rank - replicas, rank + replicas),
+                "replicas-apart",
+                f"you have gone {replicas} ranks on or back, the number of replicas: the copies of a stage are K = {stages} ranks apart",
+            ),
+            (has(0), "another-stage", "rank 0 is stage 0: a ring joins the copies of one stage"),
+        ],
+    )
+    return Question(
+        f"give the rank to which rank {rank} sends its ring messages, and the rank from which it receives them, "
+        f"in a mesh of {stages} stages and {replicas} replicas, as (to, from)",
+        [neighbours],
+        f"rank {rank} is stage {stage} of the last replica: its ring closes with the same stage of replica 0, rank {to}",
+    )
+
+
+@number_task(
     "lab01.t4",
     title="Messages and bytes",
-    prompt="give the number of messages along the pipelines, and the bytes of all ring messages, of a step with "
-    "K=4, D=8, M=16 and 4000 gradients a stage in FP16, as (messages, bytes)",
     points=2,
+    draws={"stages": (3, 4, 5), "replicas": (4, 8), "microbatches": (12, 16, 20), "gradients": (2000, 4000)},
 )
-def messages_and_bytes_of_a_step(answer: object) -> Feedback:
-    """Judge the count of pipeline messages and the bytes of ring messages of a whole mesh."""
-    stages, replicas, microbatches, size = 4, 8, 16, 4000
-    messages, nbytes = require_numbers(answer, 2, "count of pipeline messages or of ring bytes")
-    truth = 2 * (stages - 1) * microbatches * replicas
+def messages_and_bytes(stages: int = 4, replicas: int = 8, microbatches: int = 16, gradients: int = 4000) -> Question:
+    """Ask for the count of pipeline messages and the bytes of ring messages of a whole mesh."""
+    along = 2 * (stages - 1) * microbatches * replicas
     sends = stages * replicas * 2 * (replicas - 1)
-    ring = sends * FP16.nbytes(size // replicas)
-    if messages != truth:
-        mistakes: list[Mistake] = [
-            (truth // replicas, "one-pipeline-alone", "this is one pipeline: there are 8"),
-            (truth // 2, "one-way", "this counts one way: activations go on, and their gradients come back"),
-            (2 * stages * microbatches * replicas, "boundaries-as-stages", "this counts K = 4 boundaries: 4 stages in a row have 3"),
-            (truth // microbatches, "one-microbatch-alone", "this is one microbatch: each of the 16 sends its own messages"),
+    chunk = gradients // replicas
+    ring = sends * FP16.nbytes(chunk)
+    messages = Number(
+        "count of pipeline messages",
+        along,
+        hint="not {value} messages along the pipelines: count the boundaries of a pipeline, two messages a microbatch at each, "
+        "and the pipelines",
+        mistakes=[
+            (along // replicas, "one-pipeline-alone", f"this is one pipeline: there are {replicas}"),
+            (along // 2, "one-way", "this counts one way: activations go on, and their gradients come back"),
+            (
+                2 * stages * microbatches * replicas,
+                "boundaries-as-stages",
+                f"this counts K = {stages} boundaries: {stages} stages in a row have {stages - 1}",
+            ),
+            (
+                along // microbatches,
+                "one-microbatch-alone",
+                f"this is one microbatch: each of the {microbatches} causes messages of its own",
+            ),
             (sends, "ring-messages", "this is the number of ring messages"),
-        ]
-        hint = "count the boundaries of a pipeline, two messages a microbatch at each, and the pipelines"
-        return wrong_value(messages, mistakes, f"not {messages:g} messages along the pipelines: {hint}", code="wrong-messages")
-    if nbytes == ring:
-        return right(f"{truth} messages along pipelines; {sends} ring messages of 500 numbers, 1000 bytes each")
-    mistakes = [
-        (sends * FP16.nbytes(size), "not-cut", "a ring message carries a chunk, an eighth of the gradients, not all 4000"),
-        (ring // 2, "one-byte", "this has one byte a number, or half of the 2(D-1) messages of a rank: FP16 takes 2 bytes"),
-        (
-            2 * ring,
-            "twice-the-bytes",
-            "this has 2000 bytes a message: a ring cuts the gradients into D = 8 chunks, and FP16 takes 2 bytes a number",
-        ),
-        (ring // stages, "one-ring-alone", "this is one ring: there are 4, one a stage"),
-        (ring // replicas, "one-rank-of-each-ring", "this is what one rank of each ring sends: all 8 send"),
-        (ring // (stages * replicas), "one-rank-alone", "this is what one rank sends: there are 32"),
-        (sends, "messages-not-bytes", "this is the number of ring messages: how many bytes has each?"),
-    ]
-    hint = "32 ranks send 2(D-1) messages each; how many numbers has one of D chunks of 4000?"
-    return wrong_value(nbytes, mistakes, hint, about="the messages are right, the bytes are not: ", code="wrong-bytes")
+        ],
+        code="wrong-messages",
+    )
+    nbytes = Number(
+        "number of bytes of all ring messages",
+        ring,
+        hint=f"the ring messages do not have {{value}} bytes: {stages * replicas} ranks send 2(D-1) messages each; "
+        f"how many numbers has one of D chunks of {gradients}?",
+        mistakes=[
+            (
+                sends * FP16.nbytes(gradients),
+                "not-cut",
+                f"a ring message carries one of D = {replicas} chunks of the gradients, not all {gradients}",
+            ),
+            (ring // 2, "one-byte", "this has one byte a number, or half of the 2(D-1) messages of a rank: FP16 takes 2 bytes"),
+            (
+                2 * ring,
+                "twice-the-bytes",
+                f"this has {2 * FP16.nbytes(chunk)} bytes a message: a ring cuts the gradients into D = {replicas} chunks, "
+                "and FP16 takes 2 bytes a number",
+            ),
+            (ring // stages, "one-ring-alone", f"this is one ring: there are {stages}, one a stage"),
+            (ring // replicas, "one-rank-of-each-ring", f"this is what one rank of each ring sends: all {replicas} send"),
+            (ring // (stages * replicas), "one-rank-alone", f"this is what one rank sends: there are {stages * replicas}"),
+            (sends, "messages-not-bytes", "this is the number of ring messages: how many bytes has each?"),
+        ],
+        code="wrong-bytes",
+    )
+    return Question(
+        "give the number of messages along the pipelines, and the bytes of all ring messages, of a step with "
+        f"K={stages}, D={replicas}, M={microbatches} and {gradients} gradients a stage in FP16, as (messages, bytes)",
+        [messages, nbytes],
+        f"{along} messages along pipelines; {sends} ring messages of {chunk} numbers, {FP16.nbytes(chunk)} bytes each",
+    )
 
 
-@task(
-    "lab01.t5",
-    title="Across nodes",
-    prompt="give the messages of a step that cross nodes, numbered replica by replica and stage by stage, "
-    "with K=2, D=8, M=8 and nodes of 4 devices, as two numbers",
-    points=2,
+@number_task(
+    "lab01.t5", title="Across nodes", points=2, draws={"stages": (2, 4), "replicas": (8, 12), "microbatches": (5, 6, 8, 10), "node": (4,)}
 )
-def across_nodes(answer: object) -> Feedback:
-    """Judge how many messages of one step go to another node, for two ways to number the ranks."""
-    mesh, microbatches, node = Mesh(stages=2, replicas=8), 8, 4
-    found = require_numbers(answer, 2, "count of messages that cross nodes")
-    layouts: list[Layout] = [lambda place: mesh.rank(*place), lambda place: place.stage * mesh.replicas + place.replica]
+def across_nodes(stages: int = 2, replicas: int = 8, microbatches: int = 8, node: int = 4) -> Question:
+    """Ask how many messages of one step go to another node, for two ways to number the ranks."""
+    mesh = Mesh(stages, replicas)
+    layouts: list[Layout] = [lambda place: mesh.rank(*place), lambda place: place.stage * replicas + place.replica]
     links = [_crossing_links(mesh, layout, node) for layout in layouts]
-    along, around = 2 * microbatches, 2 * (mesh.replicas - 1)  # messages on one link of a pipeline, and of a ring
+    not_closed = [_crossing_links(mesh, layout, node, closed=False) for layout in layouts]
+    along, around = 2 * microbatches, 2 * (replicas - 1)  # messages on one link of a pipeline, and of a ring
     truth = [along * pipeline + around * ring for pipeline, ring in links]
-    if found == truth:
-        return right("replica by replica only rings cross; stage by stage every pipeline does, and each ring of 8 fills two nodes")
     both = [sum(pair) for pair in links]
     one_weight = "the links are right, but a pipeline's link carries 2M messages a step and a ring's 2(D-1)"
-    mistake = mistake_behind(
-        found,
-        [
+
+    def place(found: Sequence[float]) -> int:
+        return 0 if found[0] != truth[0] else 1
+
+    def has(counts: list[int]) -> Callable[[list[float]], bool]:
+        return lambda found: found[place(found)] == counts[place(found)]
+
+    def about(sentence: str) -> Callable[[list[float]], str]:
+        return lambda found: f"{('replica by replica', 'stage by stage')[place(found)]} it is not {found[place(found)]:g}: {sentence}"
+
+    crossing = Number(
+        "count of messages that cross nodes",
+        truth,
+        hint=about("which links leave their node, and how many messages does each carry?"),
+        mistakes=[
             (truth[::-1], "swapped", "these are the right numbers in the wrong order: replica by replica comes first"),
             (both, "links-not-messages", "these are links: a pipeline's link carries 2M messages a step, a ring's 2(D-1)"),
             ([along * count for count in both], "one-weight-for-all-links", one_weight),
             ([around * count for count in both], "one-weight-for-all-links", one_weight),
+            (
+                has([microbatches * pipeline + around * ring for pipeline, ring in links]),
+                "one-way",
+                about("messages go both ways along a pipeline"),
+            ),
+            (
+                has([along * pipeline for pipeline, _ in links]),
+                "rings-missing",
+                about(f"a ring of {replicas} does not fit into a node of {node}: some of its links cross as well"),
+            ),
+            (
+                has([along * pipeline + 2 * around * ring for pipeline, ring in links]),
+                "ring-both-ways",
+                about("a rank sends one way only round its ring"),
+            ),
+            (
+                has([along * pipeline + around * ring for pipeline, ring in not_closed]),
+                "ring-not-closed",
+                about("the last replica sends to the first, and this link crosses nodes, too"),
+            ),
         ],
     )
-    if mistake:
-        return wrong(*mistake[1:])
-    place = 0 if found[0] != truth[0] else 1
-    pipeline, ring = links[place]
-    mistakes: list[Mistake] = [
-        (microbatches * pipeline + around * ring, "one-way", "messages go both ways along a pipeline"),
-        (along * pipeline, "rings-missing", "a ring of 8 does not fit into a node of 4: some of its links cross as well"),
-        (along * pipeline + 2 * around * ring, "ring-both-ways", "a rank sends one way only round its ring"),
-    ]
-    about = f"{('replica by replica', 'stage by stage')[place]} it is not {found[place]:g}: "
-    return wrong_value(found[place], mistakes, "which links leave their node, and how many messages does each carry?", about=about)
+    return Question(
+        "give the messages of a step that cross nodes, numbered replica by replica and stage by stage, "
+        f"with K={stages}, D={replicas}, M={microbatches} and nodes of {node} devices, as two numbers",
+        [crossing],
+        f"replica by replica only rings cross; stage by stage every pipeline does, and a ring of {replicas} fills {replicas // node} nodes",
+    )
 
 
-def _crossing_links(mesh: Mesh, layout: Layout, node: int) -> tuple[int, int]:
-    """Return two numbers: how many links of pipelines, and how many links of rings, go from one node to another."""
+def _crossing_links(mesh: Mesh, layout: Layout, node: int, closed: bool = True) -> tuple[int, int]:
+    """Return two numbers: how many links of pipelines, and how many links of rings, go from one node to another.
+
+    If not ``closed``, the links from the last replica to the first are left out.
+    """
     pipelines = [pair for replica in range(mesh.replicas) for pair in pairwise(mesh.pipeline(replica))]
-    rings = [pair for stage in range(mesh.stages) for pair in mesh.ring(stage)]
+    rings = [pair for stage in range(mesh.stages) for pair in mesh.ring(stage) if closed or pair[0] < pair[1]]
 
     def crossing(links: Sequence[tuple[int, int]]) -> int:
         nodes = ((layout(mesh.coordinates(rank)) // node for rank in link) for link in links)
         return sum(first != second for first, second in nodes)
 
     return crossing(pipelines), crossing(rings)
+
+
+def _meshes(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield all sizes up to K = 6, D = 5, M = 6, the smallest first, and then five larger ones."""
+    sizes = sorted(product(range(1, 7), range(1, 6), range(1, 7)), key=lambda size: (np.prod(size), size))
+    sizes += [(int(rng.integers(3, 9)), int(rng.integers(2, 8)), int(rng.integers(7, 11))) for _ in range(5)]
+    for size in sizes:
+        stages, replicas, microbatches = size
+        yield Case(size, f"{counted(stages, 'stage')}, {counted(replicas, 'replica')} and {counted(microbatches, 'microbatch')}")
+
+
+@build_task(
+    "lab01.t6",
+    title="All messages of a step",
+    prompt="write a function messages(stages, replicas, microbatches) that returns a list of (from rank, to rank, kind), "
+    "one for each message of a step",
+    points=4,
+    signature="messages(stages, replicas, microbatches)",
+    cases=_meshes,
+    reads=read_messages,
+    slips=SLIPS,
+    lesson="2(K-1)MD messages along the pipelines and 2(D-1)KD round the rings, and you know from whom to whom",
+)
+def all_messages(messages: list[Message], stages: int, replicas: int, microbatches: int) -> Feedback:
+    """Judge the messages of one size: their pairs of ranks first, then how many there are of each."""
+    mesh = Mesh(stages, replicas)
+    found, wanted = Counter(messages), messages_of(mesh, microbatches)
+    stranger = next((message for message in found if message not in wanted), None)
+    if stranger:
+        return wrong(*_misdirected(mesh, *stranger))
+    for sender, receiver, kind in wanted:
+        if (sender, receiver, kind) not in found:
+            return wrong("missing", f"no {_words(kind)} goes from rank {sender} to rank {receiver}")
+    for (sender, receiver, kind), count in wanted.items():
+        sends = found[sender, receiver, kind]
+        if sends != count:
+            return wrong("wrong-count", f"rank {sender} sends {counted(sends, _words(kind))} to rank {receiver}; how many are needed?")
+    return right()
+
+
+def _misdirected(mesh: Mesh, sender: int, receiver: int, kind: str) -> tuple[str, str]:
+    """Return the code and the sentence for a message between two ranks that do not exchange messages of this kind."""
+    words = f"rank {sender} sends {'an' if kind == 'activation' else 'a'} {_words(kind)} to rank {receiver}"
+    if max(sender, receiver) >= mesh.size:
+        return "no-such-rank", f"{words}, but the ranks are 0 to {mesh.size - 1}"
+    if sender == receiver:
+        return "to-itself", f"{words}, itself"
+    (stage, replica), (to_stage, to_replica) = mesh.coordinates(sender), mesh.coordinates(receiver)
+    words = f"{words}: from stage {stage} of replica {replica} to stage {to_stage} of replica {to_replica}"
+    if kind == "ring":
+        if stage != to_stage:
+            return "ring-leaves-its-stage", f"{words}; a ring message goes to another replica of the same stage"
+        return "not-the-next-replica", f"{words}; a ring message goes to the next replica, from the last one to the first"
+    if kind == "activation":
+        return "not-the-next-stage", f"{words}; an activation goes to the next stage of the same replica"
+    return "not-the-stage-before", f"{words}; a gradient goes to the stage before in the same replica"
+
+
+def _words(kind: str) -> str:
+    return "ring message" if kind == "ring" else kind

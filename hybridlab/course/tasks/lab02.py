@@ -1,25 +1,32 @@
 """Lab 2, GPipe and 1F1B: the tasks and the feedback on their answers."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.answers import Mistake, near, require_number, require_numbers, require_text
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong, wrong_value
-from hybridlab.errors import HybridLabError
+from hybridlab.course.tasks.answers import Orders, require_orders
+from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.drawing import Drawing, first_differences, marked_by
+from hybridlab.course.tasks.questions import Number, Question, number_task
+from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.formulas import one_f_one_b_makespan, peak_activations
 from hybridlab.schedule import Kind, Op, Schedule
+from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
-EXAMPLE = "device 0: 0F0 0F1 0B0 0B1"
+UNIT_COSTS = Costs(forward=1, backward=2)
 BROKEN = (
     "device 0: 0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3",
     "device 1: 1F0 1F1 1F3 1B0 1F2 1B1 1B2 1B3",
     "device 2: 2F0 2B0 2F1 2B1 2F2 2B2 2F3 2B3",
 )
+BROKEN_SIZE = 3, 4  # devices and microbatches
+REVERSED = "your warm-up grows with the number of the device; the first device has the longest, the last has none"
 
 
 @task(
@@ -29,8 +36,21 @@ BROKEN = (
     points=3,
 )
 def write_1f1b(answer: Any) -> Feedback:
-    """Judge a schedule as text. It must be complete, able to run, of the right size, and 1F1B on every device."""
-    schedule = Schedule.parse(require_text(answer, "a schedule", EXAMPLE), name="yours")
+    """Judge an order. It must be complete, able to run, of the right size, and 1F1B on every device."""
+    orders = require_orders(_upper(answer))
+    feedback = judge_order(orders, _judge_1f1b, 3, 4, with_goal=False)  # the goal is the answer
+    if not feedback.passed and _is_reversed(orders):
+        return replace(feedback, messages=(*feedback.messages, REVERSED), code="reversed")
+    return feedback
+
+
+def _is_reversed(orders: Orders) -> bool:
+    """Whether device d runs d + 1 forwards before its first backward: a warm-up of d, and the forward of the first pair."""
+    forwards = [next((place for place, op in enumerate(order) if op.kind is not Kind.F), len(order)) for order in orders]
+    return len(orders) > 1 and forwards == list(range(1, len(orders) + 1))
+
+
+def _judge_1f1b(schedule: Schedule) -> Feedback:
     if (schedule.devices, schedule.microbatches) != (3, 4):
         size = f"{schedule.devices} devices and {schedule.microbatches} microbatches"
         return wrong("another-size", f"this schedule can run, but it has {size}; the task is 3 devices and 4 microbatches")
@@ -80,96 +100,105 @@ def _faults_of_device(device: int, order: Sequence[Op], devices: int) -> Iterato
             yield "not-alternating", f"{sentence}; after its warm-up 1F1B alternates"
 
 
-@task(
+@number_task(
     "lab02.t2",
     title="Predict a makespan",
-    prompt="give the makespan in ms of 1F1B on 6 devices with 10 microbatches, a forward of 3 ms and a backward of 5 ms",
     points=2,
+    draws={"devices": range(4, 9), "microbatches": range(9, 14), "forward": (3, 4), "backward": (5, 7, 9)},
 )
-def predict_makespan(answer: Any) -> Feedback:
-    """Judge the makespan of 1F1B."""
-    devices, microbatches, forward, backward = 6, 10, 3, 5
+def predict_makespan(devices: int = 6, microbatches: int = 10, forward: int = 3, backward: int = 5) -> Question:
+    """Ask for the makespan of 1F1B."""
     work = microbatches * (forward + backward)
     slots = microbatches + devices - 1
-    value = require_number(answer, "a makespan")
-    if near(value, one_f_one_b_makespan(devices, microbatches, forward, backward), within=0.1):
-        return right("the forwards before the last device starts, its work without a pause, and the backwards after it ends")
-    mistakes: list[Mistake] = [
-        (
-            work,
-            "one-device-alone",
-            f"{work} ms is the work of one device; the last device does not start at once, and device 0 ends after it",
-        ),
-        (
-            work + (devices - 1) * forward,
-            "no-drain",
-            "you have counted the wait before the last device starts, but not the backwards after it ends",
-        ),
-        (
-            work + (devices - 1) * backward,
-            "no-fill",
-            "you have counted the backwards after the last device ends, but not the wait before it starts",
-        ),
-        (
-            work + devices * (forward + backward),
-            "one-pair-too-many",
-            f"one pair too many: a microbatch passes {devices - 1} devices before it reaches the last",
-        ),
-        (work * devices, "one-after-the-other", "that is one device working after the other; in a pipeline they work at the same time"),
-        (slots * forward, "forwards-alone", "those are the forwards alone; the backwards follow the same path back"),
-        (slots * backward, "backwards-alone", "those are the backwards alone; the forwards come before them"),
-        (2 * slots, "slots-not-ms", "that is the number of unit slots; a forward takes 3 ms and a backward 5 ms"),
-        (slots, "pairs-not-ms", "that is the number of forward and backward pairs, not yet ms"),
-    ]
-    if value < work:
-        least = f"{value:g} ms is less than the work of one device, {microbatches} x ({forward} + {backward}) = {work} ms"
-        return wrong_value(value, mistakes, least, within=0.1, code="less-than-the-work")
-    hint = f"not {value:g} ms: follow the last device. When does it start, how long does it work, what is left to do then?"
-    return wrong_value(value, mistakes, hint, within=0.1)
-
-
-@task(
-    "lab02.t3",
-    title="Fewer microbatches than devices",
-    prompt="give the warm-up of each of the 6 devices of 1F1B with 3 microbatches, as a list from device 0 on",
-    points=2,
-)
-def short_warmup(answer: Any) -> Feedback:
-    """Judge the warm-up of every device of a pipeline with fewer microbatches than devices."""
-    devices, microbatches = 6, 3
-    values = require_numbers(answer, devices, "warm-up of a device")
-    truth = [min(devices - 1 - device, microbatches) for device in range(devices)]
-    odd = next((value for value in values if value != int(value) or value < 0), None)
-    if odd is not None:
-        return wrong("not-a-count", f"a warm-up is a number of forwards, 0, 1, 2, ..., not {odd:g}")
-    if values == truth:
-        return right("where the warm-up takes all 3 microbatches, no pair is left, and the order there is GPipe's")
-    first_pair = [min(devices - device, microbatches) for device in range(devices)]
-    mistakes: list[Mistake] = [
-        (
-            truth[::-1],
-            "reversed",
-            "this is reversed: the backward of microbatch 0 reaches device 0 last, so device 0 has the longest warm-up",
-        ),
-        (
-            first_pair,
-            "first-pair-counted",
-            "you have counted the forward of the first pair as well; the warm-up ends before the first pair",
-        ),
-    ]
-    full = next((device for device in range(devices) if values[device] > microbatches), None)
-    if full is not None:
-        only = f"device {full} cannot warm up with {values[full]:g} forwards: there are only {microbatches} microbatches"
-        return wrong_value(values, mistakes, only, code="more-than-microbatches")
-    device = next(device for device in range(devices) if values[device] != truth[device])
-    if device == devices - 1:
-        last = f"device {device} is the last: it runs the backward of microbatch 0 right after its forward, in one pair"
-        return wrong_value(values, mistakes, last, code="last-device-warms-up")
-    after = counted(devices - 1 - device, "device")
-    hint = (
-        f"After its forward a microbatch passes {after} more. How many forwards can device {device} run meanwhile, and are there that many?"
+    sizes = f"{devices} devices with {microbatches} microbatches, a forward of {forward} ms and a backward of {backward} ms"
+    makespan = Number(
+        "a makespan in ms",
+        one_f_one_b_makespan(devices, microbatches, forward, backward),
+        example="57",
+        hint="not {value} ms: follow the last device. When does it start, how long does it work, what is left to do then?",
+        mistakes=[
+            (
+                work,
+                "one-device-alone",
+                f"{work} ms is the work of one device; the last device does not start at once, and device 0 ends after it",
+            ),
+            (
+                work + (devices - 1) * forward,
+                "no-drain",
+                "you have counted the wait before the last device starts, but not the backwards after it ends",
+            ),
+            (
+                work + (devices - 1) * backward,
+                "no-fill",
+                "you have counted the backwards after the last device ends, but not the wait before it starts",
+            ),
+            (
+                work + devices * (forward + backward),
+                "one-pair-too-many",
+                f"one pair too many: a microbatch passes {devices - 1} devices before it reaches the last",
+            ),
+            (work * devices, "one-after-the-other", "that is one device working after the other; in a pipeline they work at the same time"),
+            (slots * forward, "forwards-alone", "those are the forwards alone; the backwards follow the same path back"),
+            (slots * backward, "backwards-alone", "those are the backwards alone; the forwards come before them"),
+            (2 * slots, "slots-not-ms", f"that is the number of unit slots; a forward takes {forward} ms and a backward {backward} ms"),
+            (slots, "pairs-not-ms", "that is the number of forward and backward pairs, not yet ms"),
+            (
+                lambda time: time < work,
+                "less-than-the-work",
+                f"{{value}} ms is less than the work of one device, {microbatches} x ({forward} + {backward}) = {work} ms",
+            ),
+        ],
     )
-    return wrong_value(values, mistakes, f"device {device}: {values[device]:g} is not right. {hint}")
+    lesson = "the forwards before the last device starts, its work without a pause, and the backwards after it ends"
+    return Question(f"give the makespan in ms of 1F1B on {sizes}", [makespan], lesson)
+
+
+@number_task(
+    "lab02.t3",
+    title="One slower device",
+    points=2,
+    draws={"devices": range(4, 9), "microbatches": range(9, 14), "forward": (3, 4), "slower": (2, 3)},
+)
+def predict_with_a_slow_device(devices: int = 4, microbatches: int = 10, forward: int = 3, slower: int = 2) -> Question:
+    """Ask for the makespan of 1F1B if the last device needs ``slower`` ms more for each forward, and twice that for each backward."""
+    backward = 2 * forward
+    slow_forward, slow_backward = forward + slower, backward + 2 * slower
+    others, last = forward + backward, slow_forward + slow_backward
+    fill, drain, slots = (devices - 1) * forward, (devices - 1) * backward, microbatches + devices - 1
+    costs = Costs(
+        forward=[forward] * (devices - 1) + [slow_forward],
+        backward=[backward] * (devices - 1) + [slow_backward],
+    )
+    sizes = f"{devices} devices with {microbatches} microbatches, a forward of {forward} ms and a backward of {backward} ms"
+    makespan = Number(
+        "a makespan in ms",
+        simulate(build("1f1b", devices, microbatches), costs).makespan,
+        example="57",
+        hint="not {value} ms: follow the last device again. When does it start, how long does it work, what is left to do then?",
+        mistakes=[
+            (slots * others, "as-fast-as-the-others", "this is the makespan if the last device is as fast as the others"),
+            (
+                slots * last,
+                "all-devices-slow",
+                "this is the makespan if every device is as slow as the last; the pipeline fills and drains through the fast ones",
+            ),
+            (
+                slots * others + last - others,
+                "slower-once",
+                f"the last device is slower in each of its {microbatches} pairs, not only in one",
+            ),
+            (microbatches * last, "one-device-alone", "this is the work of the last device; fill and drain are missing"),
+            (fill + microbatches * last, "no-drain", "the backwards after the last device ends are missing"),
+            (drain + microbatches * last, "no-fill", "the forwards before the last device starts are missing"),
+            (
+                lambda time: time < microbatches * last,
+                "less-than-the-work",
+                f"{{value}} ms is less than the work of the last device, {microbatches} x ({slow_forward} + {slow_backward}) ms",
+            ),
+        ],
+    )
+    prompt = f"give the makespan in ms of 1F1B on {sizes}; on the last device they take {slow_forward} and {slow_backward} ms"
+    return Question(prompt, [makespan], "the slowest device sets the pace; the other devices only add the time to fill and to drain")
 
 
 @task(
@@ -180,15 +209,19 @@ def short_warmup(answer: Any) -> Feedback:
 )
 def open_deadlock(answer: Any) -> Feedback:
     """Judge the new line of one device. The order must be able to run, with at most the memory and the makespan of 1F1B."""
-    given = [" ".join(line.split()) for line in require_text(answer, "the new line", EXAMPLE).splitlines() if line.strip()]
-    lines = given if len(given) == len(BROKEN) else _broken_with(given)
-    changed = [device for device, line in enumerate(lines) if line != BROKEN[device]]
+    orders, broken = _with_new_line(_upper(answer)), require_orders(list(BROKEN))
+    changed = [device for device, order in enumerate(orders) if order != broken[device]]
     if not changed:
-        return wrong("unchanged", "this is the order as it was, and it still deadlocks: which two operations wait for each other?")
+        unchanged = wrong("unchanged", "this is the order as it was, and it still deadlocks: which two operations wait for each other?")
+        return replace(unchanged, drawing=_drawing(orders, *BROKEN_SIZE))
     if len(changed) > 1:
         devices = ", ".join(map(str, changed))
         return wrong("several-devices-changed", f"you have changed devices {devices}; the order of one device is enough")
-    timeline = _unit_timeline(Schedule.parse("\n".join(lines), name="yours"))
+    return judge_order(orders, _judge_opened, *BROKEN_SIZE)
+
+
+def _judge_opened(schedule: Schedule) -> Feedback:
+    timeline = _unit_timeline(schedule)
     size = timeline.schedule.devices, timeline.schedule.microbatches
     for device, peak in enumerate(timeline.peak_activations):
         most = peak_activations("1f1b", *size, device)
@@ -202,19 +235,56 @@ def open_deadlock(answer: Any) -> Feedback:
     return right(f"the order runs and ends at {soonest:g}, as 1F1B does: one operation in the wrong place had stopped all devices")
 
 
-def _broken_with(given: Sequence[str]) -> list[str]:
-    """Return the broken order with one line replaced. The new line says which device it is for."""
-    lines = list(BROKEN)
-    labels = [line.partition(":")[0] for line in BROKEN]
-    label, _, order = given[0].partition(":")
-    label = label.strip().lower()
-    if len(given) != 1 or label not in labels:
-        raise HybridLabError(f"hand in one line with its device in front, such as: {BROKEN[2]}", "not-one-line")
-    for word in order.split():
-        Op.parse(word)  # refused before Schedule.parse, which would name a line 2 that the student has not written
-    lines[labels.index(label)] = f"{label}:{order}"
-    return lines
+def _with_new_line(answer: Any) -> Orders:
+    """Return the whole order that was handed in, or the broken order with the one line that was handed in."""
+    if isinstance(answer, list) and all(isinstance(op, str) and re.fullmatch(r"\d+[FB]\d+", op) for op in answer):
+        answer = " ".join(answer)  # one line as a list of operations
+    if isinstance(answer, list) and len(answer) == 1:
+        answer = answer[0]
+    lines = answer.strip().splitlines() if isinstance(answer, str) else []
+    if len(lines) != 1:
+        orders = require_orders(answer)
+        if len(orders) == len(BROKEN):
+            return orders
+    else:
+        label, words = re.fullmatch(r"(?:DEVICE\s+(\d{1,9})\b)?\s*:?(.*)", lines[0], re.IGNORECASE).groups()  # type: ignore[union-attr]
+        (order,) = require_orders(words)
+        stages = {op.stage for op in order} if label is None else {int(label)}
+        if len(stages) == 1 and (device := stages.pop()) < len(BROKEN):
+            whole = require_orders(list(BROKEN))
+            return (*whole[:device], order, *whole[device + 1 :])
+    raise HybridLabError(f"hand in one line, such as {BROKEN[2]!r}, or the whole order of {len(BROKEN)} lines", "not-one-line")
+
+
+def _upper(answer: Any) -> Any:
+    """Return the answer with all operations in upper case."""
+    if isinstance(answer, list):
+        return type(answer)(map(_upper, answer))  # a set stays one, to be refused
+    return re.sub(r"\b\d+[fbiw]\d+\b", lambda op: op[0].upper(), answer) if isinstance(answer, str) else answer
 
 
 def _unit_timeline(schedule: Schedule) -> Timeline:
-    return simulate(schedule, Costs(forward=1, backward=2))
+    return simulate(schedule, UNIT_COSTS)
+
+
+def judge_order(
+    orders: Orders, judge: Callable[[Schedule], Feedback], devices: int, microbatches: int, *, with_goal: bool = True
+) -> Feedback:
+    """Return the judge's feedback on the schedule, or the error of orders that cannot run, with a picture of the orders.
+
+    The picture has 1F1B below wrong orders, unless ``with_goal`` is False.
+    """
+    try:
+        feedback = judge(Schedule("yours", orders))
+    except InvalidSchedule as why:
+        drawing = _drawing(orders, devices, microbatches, marked_by(why) or None, with_goal)
+        return replace(wrong(why.code, str(why)), drawing=drawing)
+    if feedback.passed:
+        return replace(feedback, drawing=Drawing(orders, UNIT_COSTS))
+    return replace(feedback, drawing=_drawing(orders, devices, microbatches, with_goal=with_goal))
+
+
+def _drawing(orders: Orders, devices: int, microbatches: int, marked: tuple[Op, ...] | None = None, with_goal: bool = True) -> Drawing:
+    """Return the picture of the orders; None marks, on each device, the first operation that differs from 1F1B."""
+    goal = _unit_timeline(build("1f1b", devices, microbatches))
+    return Drawing(orders, UNIT_COSTS, goal if with_goal else None, first_differences(orders, goal) if marked is None else marked)

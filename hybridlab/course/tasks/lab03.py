@@ -1,143 +1,213 @@
 """Lab 3, bubbles and memory: the tasks and the feedback on their answers."""
 
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
 from hybridlab import formulas
 from hybridlab.checks import counted, known_name
 from hybridlab.costs import Costs
 from hybridlab.course.published import report, zero_bubble
-from hybridlab.course.tasks.answers import (
-    Mistake,
-    near,
-    require_count,
-    require_number,
-    require_numbers,
-    require_parts,
-    require_text,
-)
-from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong, wrong_value
+from hybridlab.course.tasks import peaks
+from hybridlab.course.tasks.answers import Mistake, mistake_behind, near, require_numbers, require_orders, require_parts, require_text
+from hybridlab.course.tasks.builds import build_task
+from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.drawing import Drawing, marked_by
+from hybridlab.course.tasks.questions import Number, Question, number_task
+from hybridlab.errors import InvalidSchedule
+from hybridlab.schedule import Op, Schedule
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
+from hybridlab.timeline import Timeline
+
+LAB_COSTS = Costs(forward=10, backward=20)  # ms
+
+# The open task: 1F1B takes 410 ms and GPipe 360 ms, but GPipe holds 8 activations.
+OPEN_DEVICES, OPEN_MICROBATCHES, OPEN_CAP = 4, 8, 5
+OPEN_COSTS = Costs(forward=10, backward=20, p2p=5)  # ms
+OPEN_OPTIMUM = 370.0  # ms, proven by hybridlab.bound.optimum; a test proves it again
+OPEN_WITHIN = 0.05  # a share: how much longer than the shortest order an answer may take
 
 
-@task(
-    "lab03.t1",
-    title="The other number",
-    prompt="give idle / ideal of the picture: the idle time of all devices over the busy time of all devices",
-)
-def the_other_number(answer: object) -> Feedback:
-    """Judge idle time / ideal time of 1F1B, to two decimals, if the last of 3 devices takes 1.5 times as long; 4 microbatches."""
-    value = require_number(answer, "idle / ideal", "0.25")
-    timeline = simulate(build("1f1b", 3, 4), Costs(forward=[10, 10, 15], backward=[20, 20, 30]))
+@number_task("lab03.t1", title="The other number", draws={"microbatches": range(4, 9), "slow": (1.5, 2.0, 3.0)})
+def the_other_number(microbatches: int = 4, slow: float = 1.5) -> Question:
+    """Ask for idle time / ideal time of 1F1B on 3 devices, if the last one takes ``slow`` times as long."""
+    costs = Costs(forward=[10, 10, 10 * slow], backward=[20, 20, 20 * slow])
+    timeline = simulate(build("1f1b", 3, microbatches), costs)
     busy, ratio = timeline.busy, timeline.bubble_ratio
     idle = timeline.makespan - busy
-    truth = idle.sum() / busy.sum()
-    if near(value, 100 * truth, 0.61):
-        return wrong("per-cent", f"the lab asks for a share of one: write {value:g} % as {value / 100:g}")
-    hint = "the idle time is 3 x makespan less the busy time; a device is busy for the sum of the lengths of its boxes"
-    return judge_value(
-        value,
+    truth = float(idle.sum() / busy.sum())
+    printed = round(ratio, 3)  # as in the head of the picture
+    number = Number(
+        "idle / ideal",
         truth,
-        0.0061,
-        lesson=f"with this r the bubble ratio is r / (1 + r) = {ratio:.3f}, as the picture states",
+        decimals=2,
+        example="0.25",
+        hint="idle / ideal is not {value}: the idle time is 3 x makespan less the busy time; a device is busy for the sum of the "
+        "lengths of its boxes",
         mistakes=[
+            (
+                lambda value: near(value, 100 * truth, 0.6),
+                "per-cent",
+                lambda value: f"the lab asks for a share of one: write {value:g} % as {value / 100:g}",
+            ),
             (ratio, "bubble-ratio", "this is the bubble ratio, which divides by all device time: divide by the busy time of all devices"),
             (1 - ratio, "busy-share", "this is the busy share of all device time: the question is idle / ideal"),
+            (
+                0.375,
+                "another-pipeline",
+                "this is the number of the pipeline above, with 4 devices: read the times of this one, with 3",
+            ),
             (1 / truth, "inverted", "this is ideal / idle: it is the other way round"),
-            ((3 - 1) / 4, "equal-stages", "this is (K-1)/M, which holds for equal stages: device 2 is slower, so read the times"),
+            (
+                2 / microbatches,
+                "equal-stages",
+                "this is (K-1)/M, which holds for equal stages: device 2 is slower, so read the times",
+            ),
             (idle[0] / busy[0], "device-0-alone", "this is the number of device 0 alone: take all three devices"),
             (
                 idle[2] / busy[2],
                 "device-2-alone",
-                "this is the number of device 2 alone, or (K-1)/(M+K-1): take the times of all three devices",
+                "this is the number of device 2 alone: take the times of all three devices",
+            ),
+            (
+                printed / (1 - printed),
+                "rounded-too-early",
+                f"this follows from the rounded bubble ratio {printed:.3f}: compute with the times, and round at the end",
             ),
         ],
-        hint=f"idle / ideal is not {value:g}: {hint}",
     )
+    sizes = f"1F1B on 3 devices with {microbatches} microbatches, where the last device takes {slow:g} times 10 and 20 ms"
+    lesson = f"with this r the bubble ratio is r / (1 + r) = {ratio:.3f}, as the picture states"
+    return Question(f"give idle / ideal of {sizes}, to 2 decimals", [number], lesson)
 
 
-@task(
+@number_task(
     "lab03.t2",
     title="Enough microbatches",
-    prompt="give the smallest number of microbatches for which 1F1B on 8 devices has a bubble ratio of at most 0.10",
+    draws={"devices": (6, 7, 8, 9, 11, 12, 13), "percent": (5, 10, 20)},
 )
-def enough_microbatches(answer: object) -> Feedback:
-    """Judge the smallest number of microbatches for 8 devices and a bubble ratio of 0.10."""
-    devices, most = 8, 0.10
-    count = require_count(answer, "a number of microbatches", most=10**6)
-    ratio = formulas.bubble_ratio(devices, count)
-    if ratio <= most < formulas.bubble_ratio(devices, max(count - 1, 1)):
-        return right(f"the bubble ratio is {ratio:.4f}, and with one microbatch fewer it is above {most:.2f}")
-    mistakes: list[Mistake] = [
-        (70, "idle-over-ideal", "70 comes from (K-1)/M, which is idle / ideal: the bubble ratio is (K-1)/(M+K-1)"),
-        (72, "k-for-k-1", "72 comes from K/(M+K): the fill takes K-1 forwards, because no device waits for the last one"),
-        (80, "k-over-m", "80 comes from K/M: filling takes K-1 forwards, and the bubble ratio divides by M+K-1"),
-        (27, "another-pipeline", "27 microbatches are enough for 4 devices: this pipeline has 8"),
-    ]
-    reached = f"with {counted(count, 'microbatch')} the bubble ratio is {ratio:.4f}"
-    if ratio <= most:
-        return wrong_value(count, mistakes, f"{reached}: enough, but fewer are enough too", code="more-than-enough")
-    return wrong_value(count, mistakes, f"{reached}: above {most:.2f}, take more", code="too-few")
+def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
+    """Ask for the smallest number of microbatches with which the bubble ratio is at most ``percent`` / 100."""
+    most = percent / 100
+
+    def least(of: int) -> int:
+        return -(-of // percent)  # rounded up
+
+    truth = least((devices - 1) * (100 - percent))
+
+    def reached(count: float) -> str:
+        return f"with {counted(int(count), 'microbatch')} the bubble ratio is {formulas.bubble_ratio(devices, int(count)):.4f}"
+
+    number = Number(
+        "a number of microbatches",
+        truth,
+        whole=True,
+        most=10**6,
+        example="12",
+        code="more-than-enough",
+        hint=lambda count: f"{reached(count)}: enough, but fewer are enough too",
+        mistakes=[
+            (
+                least((devices - 1) * 100),
+                "idle-over-ideal",
+                "{value} comes from (K-1)/M, which is idle / ideal: the bubble ratio is (K-1)/(M+K-1)",
+            ),
+            (
+                least(devices * (100 - percent)),
+                "k-for-k-1",
+                "{value} comes from K/(M+K): the fill takes K-1 forwards, because no device waits for the last one",
+            ),
+            (
+                least(devices * 100),
+                "k-over-m",
+                "{value} comes from K/M: filling takes K-1 forwards, and the bubble ratio divides by M+K-1",
+            ),
+            (
+                least(3 * (100 - percent)),
+                "another-pipeline",
+                f"{{value}} microbatches are enough for 4 devices: this pipeline has {devices}",
+            ),
+            (lambda count: count < truth, "too-few", lambda count: f"{reached(count)}: above {most:.2f}, take more"),
+        ],
+    )
+    prompt = f"give the smallest number of microbatches for which 1F1B on {devices} devices has a bubble ratio of at most {most:.2f}"
+    factor = (100 - percent) // percent
+    lesson = (
+        f"the bubble ratio is {formulas.bubble_ratio(devices, truth):.4f}, and with one microbatch fewer it is above {most:.2f}; "
+        f"in general at most {most:.2f} needs M of at least {factor}(K-1)"
+    )
+    return Question(prompt, [number], lesson)
 
 
-@task(
+@build_task(
     "lab03.t3",
-    title="The peaks of a short pipeline",
-    prompt="give the peak activations of devices 0 to 5 of 1F1B on 6 devices with 4 microbatches, as a list",
+    title="Build the memory count",
+    prompt="write a function peaks(orders) that returns the most activations that each device holds at once",
+    points=5,
+    signature="peaks(orders)",
+    cases=peaks.orders_to_count,
+    slips=peaks.SLIPS,
+    lesson="the count depends on the order alone: no costs, no times",
 )
-def peaks_of_a_short_pipeline(answer: object) -> Feedback:
-    """Judge the six peak activations of 1F1B with fewer microbatches than devices."""
-    devices, microbatches = 6, 4
-    peaks = require_numbers(answer, devices, "peak activations of a device")
-    truth = _peaks("1f1b", devices, microbatches)
-    if near(peaks, truth, 0.01):
-        return right("min(K-d, M): with fewer microbatches than devices, the first devices hold them all")
-    warm_up = [min(devices - 1 - d, microbatches) for d in range(devices)]
-    mistakes: list[Mistake] = [
-        (
-            [devices - d for d in range(devices)],
-            "more-than-microbatches",
-            "device 0 cannot hold 6 activations: there are only 4 microbatches",
-        ),
-        ([microbatches] * devices, "gpipe", "this is GPipe: in 1F1B device 5 runs every backward right after its forward"),
-        (
-            truth[::-1],
-            "reversed",
-            "this is the right list, reversed: device 0 waits longest for its first backward, so it holds most",
-        ),
-        (warm_up, "warm-up-alone", "this is the warm-up alone: one more forward runs before the first backward"),
-    ]
-    return _wrong_device(peaks, truth, mistakes, "activations", f"of {microbatches} microbatches")
+def peaks_of_orders(answer: Any, orders: list[str]) -> Feedback:
+    """Judge the peaks of all devices for the orders of one case."""
+    if not isinstance(answer, list) or len(answer) != len(orders):
+        given = f"{counted(len(answer), 'number')}" if isinstance(answer, list) else f"{answer!r:.40}"
+        return wrong("another-size", f"the result is a list with one number for each device, {len(orders)} in all, not {given}")
+    values = require_numbers(answer, len(orders), "peak of a device")
+    timeline = peaks.timeline_of_lines(orders)
+    device = next((place for place, peak in enumerate(timeline.peak_activations) if peak != values[place]), None)
+    if device is None:
+        return right()
+    peak = float(timeline.peak_activations[device])
+    holds = f"its peak is {peak:g} (after {_op_that_holds(timeline, device, peak)}); you returned {values[device]:g}"
+    return wrong("too-much" if values[device] > peak else "too-little", f"device {device} runs {orders[device]}: {holds}")
 
 
-@task(
-    "lab03.t4",
-    title="Thirty milliseconds",
-    prompt="give the time in ms by which fill and drain lengthen the run of 2 stages, 8 microbatches, 50 and 80 ms a stage",
-)
-def thirty_milliseconds(answer: object) -> Feedback:
-    """Judge the fill and drain, in ms, of the report's pipeline; section 7.2.2 of the report says 30 ms."""
-    time = require_number(answer, "a fill and drain in ms")
+def _op_that_holds(timeline: Timeline, device: int, count: float) -> Op:
+    """Return the first operation of a device at which it holds ``count`` activations."""
+    rows = np.flatnonzero((timeline.device == device) & (timeline.activations == count))
+    return timeline.ops[int(rows[np.argmin(timeline.start[rows])])]
+
+
+@number_task("lab03.t4", title="Thirty milliseconds")
+def thirty_milliseconds() -> Question:
+    """Ask for the fill and drain of the report's pipeline in ms; section 7.2.2 of the report says 30 ms."""
     costs = Costs(forward=report.FORWARD, backward=report.BACKWARD)
     timeline = simulate(build("1f1b", report.STAGES, report.MICROBATCHES), costs)
-    truth = timeline.makespan - timeline.busy[0]
-    if near(time, truth, 0.5):
-        return right("(K-1)F to fill and (K-1)B to drain, as the report itself has it in section 5.3; 30 would be B - F")
-    mistakes: list[Mistake] = [
-        (30, "printed-figure", "30 ms is the printed figure, but the first forward alone keeps device 1 waiting for 50 ms"),
-        (50, "fill-alone", "50 ms is the fill, while device 1 waits for its first forward: the drain comes on top"),
-        (80, "drain-alone", "80 ms is the drain, while device 0 waits for its last backward: the fill comes on top"),
-        (
-            2 * truth,
-            "both-devices-added",
-            "this adds up the idle time of both devices: they idle side by side, so the run gets longer by one of them",
-        ),
-        (truth / 2, "halved-times", "this halves the times: 50 and 80 ms are the times of one stage here"),
-        (timeline.makespan, "makespan", "this is the makespan: take away what a device that never waits needs"),
-        (timeline.busy[0], "busy-time", "this is the busy time of a device: the question is what waiting adds to it"),
-        (truth + 40, "all-reduce-included", "this includes the all-reduce: it comes after the drain and is no part of it"),
-        (truth / 1000, "seconds", "this is in seconds: give ms"),
-    ]
-    hint = "when does device 1 start, and how long after its last backward does device 0 end?"
-    return wrong_value(time, mistakes, f"fill and drain do not lengthen the run by {time:g} ms: {hint}", within=0.001)
+    truth = float(timeline.makespan - timeline.busy[0])
+    number = Number(
+        "a fill and drain in ms",
+        truth,
+        hint="fill and drain do not lengthen the run by {value} ms: when does device 1 start, and how long after its last backward does "
+        "device 0 end?",
+        mistakes=[
+            (30, "printed-figure", "30 ms is the printed figure, but the first forward alone keeps device 1 waiting for 50 ms"),
+            (50, "fill-alone", "50 ms is the fill, while device 1 waits for its first forward: the drain comes on top"),
+            (80, "drain-alone", "80 ms is the drain, while device 0 waits for its last backward: the fill comes on top"),
+            (
+                2 * truth,
+                "both-devices-added",
+                "this adds up the idle time of both devices: they idle side by side, so the run gets longer by one of them",
+            ),
+            (truth / 2, "halved-times", "this halves the times: 50 and 80 ms are the times of one stage here"),
+            (timeline.makespan, "makespan", "this is the makespan: take away what a device that never waits needs"),
+            (timeline.busy[0], "busy-time", "this is the busy time of a device: the question is what waiting adds to it"),
+            (truth + 40, "all-reduce-included", "this includes the all-reduce: it comes after the drain and is no part of it"),
+            (lambda value: near(value, truth / 1000, 1e-6), "seconds", "this is in seconds: give ms"),
+            (
+                lambda value: near(value, timeline.bubble_ratio, 6e-4) or near(value, 100 * timeline.bubble_ratio, 0.06),
+                "bubble-ratio",
+                "this is the bubble ratio, a share of the time: the question is how many ms waiting adds",
+            ),
+        ],
+    )
+    prompt = "give the time in ms by which fill and drain lengthen the run of 2 stages, 8 microbatches, 50 and 80 ms a stage"
+    lesson = "(K-1)F to fill and (K-1)B to drain, as the report itself has it in section 5.3; 30 would be B - F"
+    return Question(prompt, [number], lesson)
 
 
 @task(
@@ -152,48 +222,49 @@ def a_schedule_that_fits(answer: object) -> Feedback:
     parts = require_parts(answer, 2, "a name and a list, such as ('gpipe', [1.5, ...])")
     name = known_name(require_text(parts[0], "the name of a schedule", "gpipe").strip().lower(), names, "schedule to choose")
     capacity = [16.0] * 7 + [8.0]
-    peaks = _peaks(name, 8, 32)
-    need = [gib * peak for peak in peaks]
+    held = simulate(build(name, 8, 32), LAB_COSTS).peak_activations.tolist()
+    need = [gib * peak for peak in held]
     over = next((device for device in range(8) if need[device] > capacity[device]), None)
     if over is not None:
         least = " although its bubble ratio is the lowest" if name == "zb-h1" else ""
         size = f"{need[over]:g} GiB, but it has {capacity[over]:g}"
         return wrong("does-not-fit", f"{name} does not fit{least}: device {over} would need {size}")
     values = require_numbers(parts[1], 8, "GiB that a device needs")
-    if near(values, need, 0.01):
+    device = next((place for place in range(8) if not near(values[place], need[place], 0.01)), None)
+    if device is None:
         return right("it fits everywhere, and of those that fit it idles least")
     mistakes: list[Mistake] = [
-        (peaks, "microbatches-not-gib", "these are microbatches: one microbatch takes 1.5 GiB on a device"),
+        (held, "microbatches-not-gib", "these are microbatches: one microbatch takes 1.5 GiB on a device"),
+        ([gib * 32] * 8, "all-microbatches", "this is M activations on every device, as under GPipe: 1F1B frees some before others arrive"),
+        (
+            [each + gib for each in need],
+            "one-too-many",
+            "this is one activation too many on each device: device 7 runs each backward right after its forward, so it holds 1",
+        ),
+        (
+            [each - gib for each in need],
+            "warm-up-alone",
+            "this is the warm-up alone: one forward more runs before the first backward",
+        ),
         (need[::-1], "reversed", "these are the right numbers from the last device to the first: device 0 comes first"),
     ]
-    return _wrong_device(values, need, mistakes, "GiB", f"with {name}")
+    more, code = ("less", "too-much") if values[device] > need[device] else ("more", "too-little")
+    hint = f"device {device} holds {more} than {values[device]:g} GiB: count the forwards from its first forward to its first backward"
+    return wrong(*(mistake_behind(values, mistakes, partial(near, within=0.01)) or (code, hint)))
 
 
-@task(
-    "lab03.t6",
-    title="The price of messages",
-    prompt="give the time in ms by which messages lengthen the 1F1B step on 16 devices with the times of RUNS[-1]",
-    points=2,
-)
-def the_price_of_messages(answer: object) -> Feedback:
-    """Judge how many ms latency adds to 1F1B's makespan. The times are those of the model 6.2B; 64 microbatches, 16 devices."""
-    time = require_number(answer, "a time in ms")
+@number_task("lab03.t6", title="The price of messages", points=2)
+def the_price_of_messages() -> Question:
+    """Ask how many ms latency adds to 1F1B's makespan. The times are those of the model 6.2B; 64 microbatches, 16 devices."""
     run, devices = zero_bubble.RUNS[-1], 16
-    others: list[Mistake] = [
-        (
-            _cost_of_latency(other, devices),
-            "another-run",
-            f"this is the cost of messages with {other.model} and {other.microbatches} microbatches: RUNS[-1] is 6.2B with 64",
-        )
-        for other in zero_bubble.RUNS[:-1]
-    ]
     truth = _cost_of_latency(run, devices)
-    hint = "simulate 16 devices with run.costs() and with run.costs(latency=False), and compare the makespans"
-    return judge_value(
-        time,
+
+    others = [_cost_of_latency(other, devices) for other in zero_bubble.RUNS[:-1]]
+    number = Number(
+        "a time in ms",
         truth,
-        0.06,
-        lesson="the makespan with messages less the one without; [2(K-1)M/K + 2(K-2)]C gives the same",
+        decimals=1,
+        hint="messages do not lengthen the step by {value} ms: how long is the step with messages, and how long without them?",
         mistakes=[
             (_cost_of_latency(run, run.devices), "another-pipeline", "this is the cost of messages on 8 devices: here the pipeline has 16"),
             (
@@ -201,9 +272,10 @@ def the_price_of_messages(answer: object) -> Feedback:
                 "gpipe",
                 "this is what messages cost GPipe, 2(K-1)C: in 1F1B devices wait for them again every K microbatches",
             ),
-            (120 * run.latency, "no-fill-and-drain", "this lacks the longer fill and drain, 2(K-2)C"),
+            (120 * run.latency, "no-fixed-part", "this lacks the part that does not grow with M, 2(K-2)C"),
+            (round(truth), "too-few-decimals", "{value} is right without decimals, but the task asks for 1 decimal"),
             (run.latency, "one-message", "this is one message: a step waits for many, one after the other"),
-            (truth / 1000, "seconds", "this is in seconds: give ms"),
+            (lambda value: near(value, truth / 1000, 6e-4), "seconds", "this is in seconds: give ms"),
             (
                 _makespan_of_run(run, devices, True),
                 "step-with-messages",
@@ -214,15 +286,16 @@ def the_price_of_messages(answer: object) -> Feedback:
                 "step-without-messages",
                 "this is the whole step without messages: take it away from the step with them",
             ),
-            *others,
+            (
+                lambda value: any(near(value, other, 0.05) for other in others),
+                "another-run",
+                "this is the cost of messages with the times of another run: RUNS[-1] is 6.2B with 64 microbatches",
+            ),
         ],
-        hint=f"messages do not lengthen the step by {time:g} ms: {hint}",
     )
-
-
-def _peaks(name: str, devices: int, microbatches: int) -> list[float]:
-    """Return the peak activations of every device, in microbatches."""
-    return [float(peak) for peak in simulate(build(name, devices, microbatches), Costs(forward=10, backward=20)).peak_activations]
+    prompt = "give the time in ms, to 1 decimal, by which messages lengthen the 1F1B step on 16 devices with the times of RUNS[-1]"
+    lesson = "the makespan with messages less the one without; [2(K-1)M/K + 2(K-2)]C gives the same"
+    return Question(prompt, [number], lesson)
 
 
 def _makespan_of_run(run: zero_bubble.ZeroBubbleRun, devices: int, latency: bool) -> float:
@@ -233,9 +306,66 @@ def _cost_of_latency(run: zero_bubble.ZeroBubbleRun, devices: int) -> float:
     return _makespan_of_run(run, devices, True) - _makespan_of_run(run, devices, False)
 
 
-def _wrong_device(values: list[float], truth: list[float], mistakes: list[Mistake], unit: str, of: str) -> Feedback:
-    """Return the feedback on a list with one number for each device. It names a known mistake, or the first wrong device."""
-    device = next(place for place in range(len(truth)) if not near(values[place], truth[place], 0.01))
-    side, code = ("less", "too-much") if values[device] > truth[device] else ("more", "too-little")
-    hint = f"device {device} holds {side} than {values[device]:g} {unit} {of}: count from its first forward to its first backward"
-    return wrong_value(values, mistakes, hint, within=0.01, code=code)
+@task(
+    "lab03.t7",
+    title="Open: the fastest order in this memory",
+    prompt="write an order of 4 devices and 8 microbatches that holds at most 5 activations on each device, one line a device",
+    points=5,
+)
+def fastest_in_memory(answer: Any) -> Feedback:
+    """Judge an order of forwards and full backwards: it can run, keeps to the cap, and is at most 5 % longer than the shortest one."""
+    orders = require_orders(answer)
+    drawing = Drawing(orders, OPEN_COSTS)
+    try:
+        schedule = Schedule("yours", orders)
+    except InvalidSchedule as why:
+        return replace(wrong(why.code, str(why)), drawing=replace(drawing, marked=marked_by(why)))
+    fault = _of_another_kind(schedule)
+    if fault:
+        return replace(fault, drawing=drawing)
+    timeline = simulate(schedule, OPEN_COSTS)
+    over = [device for device, peak in enumerate(timeline.peak_activations) if peak > OPEN_CAP]
+    if over:
+        marked = [_op_that_holds(timeline, device, OPEN_CAP + 1) for device in over]
+        held = f"device {over[0]} holds {timeline.peak_activations[over[0]]:g} activations at once"
+        memory = f"it has room for {OPEN_CAP}, and {marked[0]} is one too many"
+        feedback = wrong("over-the-cap", f"this order takes {timeline.makespan:g} ms, but {held}: {memory}")
+        return replace(feedback, drawing=replace(drawing, marked=tuple(marked)))
+    feedback = _distance(timeline.makespan)
+    if feedback.passed:
+        return replace(feedback, drawing=replace(drawing, goal=_shortest_order()))
+    if timeline.peak_activations[-1] > 1:
+        asked = "device 3 runs a forward ahead of its backwards: does device 3 wait for a backward from anybody?"
+        feedback = replace(feedback, messages=(*feedback.messages, asked))
+    return replace(feedback, drawing=drawing)
+
+
+def _of_another_kind(schedule: Schedule) -> Feedback | None:
+    """Return the feedback on an order with other operations than the task asks for, or on other devices; else None."""
+    split = next((op for op in schedule.ops if op.kind in "IW"), None)
+    if split:
+        return wrong("split-backward", f"{split} is a part of a backward: this task has forwards (F) and full backwards (B) only")
+    if (schedule.devices, schedule.microbatches) != (OPEN_DEVICES, OPEN_MICROBATCHES):
+        size = f"{counted(schedule.devices, 'device')} and {counted(schedule.microbatches, 'microbatch')}"
+        return wrong("another-size", f"this order can run, but it has {size}; the task is 4 devices and 8 microbatches")
+    if schedule.paths != (tuple(range(OPEN_DEVICES)),):
+        return wrong("another-placement", "in this task stage 0 is on device 0, stage 1 on device 1, and so on, one stage a device")
+    return None
+
+
+def _distance(makespan: float) -> Feedback:
+    """Return the feedback on an order in the memory, by how much longer it takes than the shortest one."""
+    above = makespan / OPEN_OPTIMUM - 1
+    took = f"legal, within the memory, and {makespan:g} ms long"
+    if above > OPEN_WITHIN:
+        distance = f"{100 * above:.1f} % longer than the shortest possible order; at most {100 * OPEN_WITHIN:g} % are accepted"
+        return wrong("too-slow", f"{took}: {distance}")
+    if above > 0:
+        return right(f"{took}: {100 * above:.1f} % longer than the shortest possible order, {OPEN_OPTIMUM:g} ms")
+    return right(f"{took}: no order in this memory is shorter, as a solver has proven")
+
+
+def _shortest_order() -> Timeline:
+    """Return the timeline of a shortest order. It is drawn below an answer that passes."""
+    longer, last = build("1f1b", OPEN_DEVICES + 1, OPEN_MICROBATCHES).orders, build("1f1b", OPEN_DEVICES, OPEN_MICROBATCHES).orders[-1]
+    return simulate(Schedule("shortest order", (*longer[: OPEN_DEVICES - 1], last)), OPEN_COSTS)

@@ -1,61 +1,75 @@
 """Lab 4, the ring all-reduce: the tasks and the feedback on their answers."""
 
+from math import log2
+from typing import Any
+
 import numpy as np
 
-from hybridlab.checks import known_name, short_repr
+from hybridlab.checks import counted, known_name, short_repr
 from hybridlab.collectives import Link, all_reduce_factors, all_reduce_time
-from hybridlab.course.tasks.answers import Mistake, near, require_entries, require_number, require_numbers, require_text
-from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong, wrong_value
+from hybridlab.course.tasks.answers import require_entries, require_text
+from hybridlab.course.tasks.builds import build_task
+from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.questions import Number, Question, number_task
+from hybridlab.course.tasks.ring_messages import Messages, cases, not_a_ring, read_ring, slips, wrong_sizes
 from hybridlab.course.tasks.rings import (
     FAULTS,
     HALVES,
     LETTERS,
+    ONE_BELOW,
     RingPlan,
     Rule,
     contradiction,
     contributions,
+    counts_up,
     fault_of,
     faulty_ring,
     first_fault,
     is_published,
+    is_right,
 )
 from hybridlab.course.tasks.rules import Formula
 from hybridlab.errors import HybridLabError
 
 CHECKS = ("equal", "bytes", "same", "mean")
-SIZES = (4, *range(2, 4), *range(5, 10))  # ranks that a rule is tried with
+SIZES = (4, 2, 3, *range(5, 41))  # ranks that a rule is tried with
 
 
-@task(
-    "lab04.t1",
-    title="Who has the sum?",
-    prompt="give, for each of the chunks 0 to 7 of a ring of 8 ranks, the rank that holds its whole sum after the reduce-scatter",
-)
-def who_has_the_sum(answer: object) -> Feedback:
-    """Judge the owners of the eight chunks after a reduce-scatter in which chunk c starts at rank c."""
-    ranks = 8
-    found = require_numbers(answer, ranks, "rank that holds the whole sum of a chunk")
+@number_task("lab04.t1", title="Who has the sum?", draws={"ranks": range(7, 13)})
+def who_has_the_sum(ranks: int = 8) -> Question:
+    """Ask for the owners of the chunks after a reduce-scatter in which chunk c starts at rank c."""
     whole = (contributions(RingPlan(), ranks)[ranks - 1] == 1).all(axis=2)  # by rank and chunk
     truth = [int(np.flatnonzero(whole[:, chunk])[0]) for chunk in range(ranks)]
-    if found == truth:
-        return right("rank c - 1 is the last that chunk c comes to; so rank r holds the whole sum of chunk r + 1, not of chunk r")
-    mistakes: list[Mistake] = [
-        (list(range(ranks)), "first-rank", "chunk c starts at rank c and never comes back there: which rank does it come to last?"),
-        (
-            [(chunk + 1) % ranks for chunk in range(ranks)],
-            "next-rank",
-            "rank c + 1 is the first that chunk c comes to: which rank does it come to last?",
-        ),
-        (
-            [(chunk + 2) % ranks for chunk in range(ranks)],
-            "wrong-direction",
-            "this goes round the ring in the wrong direction: rank c sends to rank c + 1",
-        ),
-    ]
-    chunk = next(place for place in range(ranks) if found[place] != truth[place])
-    hops = f"{ranks - 1} hops from rank {chunk}"
-    hint = f"chunk {chunk} is not whole on rank {found[chunk]:g}: it makes {hops}, and rank {ranks - 1} sends to rank 0"
-    return wrong_value(found, mistakes, hint)
+
+    def hint(found: Any) -> str:
+        chunk = next(place for place in range(ranks) if found[place] != truth[place])
+        hops = f"{ranks - 1} hops from rank {chunk}"
+        return f"chunk {chunk} is not whole on rank {found[chunk]:g}: it makes {hops}, and rank {ranks - 1} sends to rank 0"
+
+    owners = Number(
+        "rank that holds the whole sum of a chunk",
+        truth,
+        hint=hint,
+        example="3",
+        mistakes=[
+            (list(range(ranks)), "first-rank", "chunk c starts at rank c and never comes back there: which rank receives it last?"),
+            (
+                [(chunk + 1) % ranks for chunk in range(ranks)],
+                "next-rank",
+                "rank c + 1 is the first to receive chunk c: which rank receives it last?",
+            ),
+            (
+                [(chunk + 2) % ranks for chunk in range(ranks)],
+                "wrong-direction",
+                "this goes round the ring in the wrong direction: rank c sends to rank c + 1",
+            ),
+        ],
+    )
+    prompt = (
+        f"give, for each of the chunks 0 to {ranks - 1} of a ring of {ranks} ranks, the rank that holds its whole sum after the "
+        "reduce-scatter, as a list"
+    )
+    return Question(prompt, [owners], "chunk c reaches rank c - 1 last; so rank r holds the whole sum of chunk r + 1, not of chunk r")
 
 
 @task(
@@ -65,92 +79,145 @@ def who_has_the_sum(answer: object) -> Feedback:
     points=3,
 )
 def one_step_of_the_ring(answer: object) -> Feedback:
-    """Judge two formulas for the chunks that ranks send. The ring with these formulas is run with 2 to 9 ranks."""
+    """Judge two formulas for the chunks that ranks send. They must give a right ring of 2 to 40 ranks."""
     texts = require_entries(answer, HALVES, '{"reduce-scatter": "...", "all-gather": "..."}')
     scatter, gather = (_rule(texts[half], half) for half in HALVES)
     plan = RingPlan(scatter, gather)
     for ranks in SIZES:
-        fault = first_fault(plan, ranks)
+        fault = None if is_right(plan, ranks) else first_fault(plan, ranks)
         if fault:
             code, sentence = fault
             if is_published(plan, ranks):
                 question = "this is the published ring: which chunk is whole on rank r when the all-gather begins?"
                 return wrong("published-ring", f"with {ranks} ranks: {sentence}", question)
+            if ranks == SIZES[0] and counts_up(plan, ranks):
+                return wrong("counts-up", f"with {ranks} ranks: {sentence}", ONE_BELOW)
             return wrong(code, f"with {ranks} ranks: {sentence}")
     whole = (contributions(plan, 4)[3] == 1).all(axis=2)
     owned = ", ".join(f"chunk {chunk} on rank {rank}" for rank, chunk in np.argwhere(whole).tolist())
-    return right(f"run with 2 to 9 ranks: every rank ends with every sum. With 4, the reduce-scatter leaves {owned}")
+    return right(f"right for 2 to 40 ranks: every rank ends with every sum. With 4, the reduce-scatter leaves {owned}")
 
 
-@task(
-    "lab04.t3",
-    title="Messages and bytes",
-    prompt="give the messages that one rank sends, the bytes that it sends, and the messages that all ranks send together, "
-    "for 8 ranks with 2 GB of gradients each, as a list of three numbers",
-)
-def messages_and_bytes_of_a_ring(answer: object) -> Feedback:
-    """Judge the messages and the bytes in a ring of 8 ranks. Each rank has 2e9 bytes of gradients."""
-    ranks, nbytes = 8, 2e9
-    messages, sent, together = require_numbers(answer, 3, "messages of a rank, its bytes, or all messages")
-    steps, share = len(contributions(RingPlan(), ranks)) - 1, sent / nbytes
-    if messages != steps:
-        mistakes: list[Mistake] = [
-            (steps / 2, "reduce-scatter-alone", "7 messages are the reduce-scatter alone: the all-gather takes as many again"),
+@number_task("lab04.t3", title="Messages and bytes", points=2, draws={"ranks": (8, 16, 32, 64), "gigabytes": (1, 2, 4, 8)})
+def messages_and_bytes_of_a_ring(ranks: int = 8, gigabytes: int = 2) -> Question:
+    """Ask for the messages and the bytes of a ring."""
+    nbytes = gigabytes * 10**9
+    ring = all_reduce_factors("ring", ranks)
+    steps, share = round(ring.latency), ring.bandwidth
+    half, tree = steps // 2, round(2 * log2(ranks))
+    messages = Number(
+        "messages of a rank",
+        steps,
+        hint="a rank does not send {value} messages: it sends one in each step, in both halves",
+        code="wrong-messages",
+        whole=True,
+        mistakes=[
+            (half, "reduce-scatter-alone", f"{half} messages are the reduce-scatter alone: the all-gather takes as many again"),
             (
                 2 * ranks,
                 "d-hops",
-                "when a chunk reaches the rank before its first, it has met all ranks: D-1 hops, not D, in each half",
+                f"a chunk has met all ranks after D-1 = {half} hops, because it starts with the numbers of one rank",
             ),
-            (6, "tree", "a tree needs 2 log2 D messages: in a ring each message goes to the next rank"),
-            (ranks, "ranks-not-steps", "8 is the number of ranks: count the steps of both halves"),
-        ]
-        hint = f"a rank does not send {messages:g} messages: one a step, in both halves"
-        return wrong_value(messages, mistakes, hint, code="wrong-messages")
-    if not near(sent, steps * nbytes / ranks, 1e6):
-        mistakes = [
-            (2.0, "limit-of-many-ranks", "2S is the limit for many ranks: with 8 there are 14 messages of an eighth of the gradients"),
-            (0.875, "one-half", "this is one half: the all-gather sends as much again"),
-            (1.0, "gradients-once", "each rank sends 14 chunks, and a chunk is an eighth of its gradients"),
-            (float(steps), "not-cut", "no message carries all gradients of a rank: it carries one chunk of 8"),
-            (1.75e-9, "gigabytes", "this is in GB: give bytes"),
-        ]
-        hint = f"a rank does not send {share:g} times its gradients: it sends 14 messages of one chunk each"
-        return wrong_value(share, mistakes, hint, within=1e-12 if share < 1e-6 else 1e-3, code="wrong-bytes")
-    if together != steps * ranks:
-        hint = f"all ranks together do not send {together:g} messages: every rank sends in every step"
-        return wrong("wrong-sum", hint)
-    return right("2(D-1) messages of S/D bytes: 3.5 GB. However many ranks there are, it stays below 2S, 4 GB")
+            (ranks, "ranks-not-steps", f"{ranks} is the number of ranks: count the steps of both halves"),
+            (tree, "tree", "a tree needs 2 log2 D messages: in a ring each message goes to the next rank"),
+        ],
+    )
+
+    def wrong_bytes(sent: Any) -> str:
+        return f"a rank does not send {sent / nbytes:g} times its gradients: it sends {steps} messages of one chunk each"
+
+    sent = Number(
+        "bytes of a rank",
+        share * nbytes,
+        hint=wrong_bytes,
+        relative=1e-3,
+        code="wrong-bytes",
+        mistakes=[
+            (
+                2 * nbytes,
+                "limit-of-many-ranks",
+                f"2S is the limit for many ranks: with {ranks} there are {steps} messages, each with 1/{ranks} of the gradients",
+            ),
+            (share * nbytes / 2, "one-half", "these are the bytes of one half: the all-gather sends as many again"),
+            (nbytes, "gradients-once", f"each rank sends {steps} chunks, and a chunk is 1/{ranks} of its gradients"),
+            (steps * nbytes, "not-cut", f"no message carries all gradients of a rank: it carries one chunk of {ranks}"),
+            (share * gigabytes, "gigabytes", "this is in GB: give bytes"),
+        ],
+    )
+    together = Number(
+        "messages of all ranks",
+        steps * ranks,
+        hint="all ranks together do not send {value} messages: every rank sends in every step",
+        code="wrong-sum",
+    )
+    prompt = (
+        "give the messages that one rank sends, the bytes that it sends, and the messages that all ranks send together, "
+        f"for {ranks} ranks with {gigabytes} GB of gradients each, as a list of three numbers"
+    )
+    lesson = f"2(D-1) messages of S/D bytes: {share * gigabytes:g} GB. With any number of ranks it stays below 2S, {2 * gigabytes} GB"
+    return Question(prompt, [messages, sent, together], lesson)
 
 
-@task(
+@number_task(
     "lab04.t4",
     title="Where the ring overtakes the tree",
-    prompt="give the number of bytes from which on the ring is faster than the tree, for 64 ranks, 5 microseconds and 25 GB/s",
     points=2,
+    draws={"ranks": (16, 32, 64, 128), "microseconds": (2, 5, 10), "gigabytes": (12.5, 25, 50)},
 )
-def where_the_ring_overtakes(answer: object) -> Feedback:
-    """Judge the bytes at which a ring and a binomial tree of 64 ranks take equally long."""
-    value = require_number(answer, "a number of bytes", "250000")
-    ranks, a, b = 64, 5e-6, 1 / 25e9
+def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes: float = 25) -> Question:
+    """Ask for the bytes at which a ring and a binomial tree take equally long."""
+    a, b = microseconds * 1e-6, 1 / (gigabytes * 1e9)
     link = Link(a, 1 / b)
     ring, tree = (all_reduce_factors(name, ranks) for name in ("ring", "tree"))
     truth = (ring.latency - tree.latency) * a / ((tree.bandwidth - ring.bandwidth) * b)
-    times = [1e6 * all_reduce_time(name, ranks, max(value, 0), link) for name in ("ring", "tree")]
-    compared = f"with {value:,.0f} bytes the ring takes {times[0]:,.1f} microseconds, the tree {times[1]:,.1f}"
-    one_way_tree = (2 * 63 - 6) * a / ((6 - 2 * 63 / 64) * b)
-    return judge_value(
-        value,
+    log = log2(ranks)
+    natural = 2 * np.log(ranks)
+    two_more_steps = (2 * ranks - 2 * log) * a / ((2 * log - 2) * b)  # near the right value
+
+    def compared(value: Any) -> str:
+        times = [1e6 * all_reduce_time(name, ranks, max(value, 0), link) for name in ("ring", "tree")]
+        return f"with {value:,.0f} bytes the ring takes {times[0]:,.1f} microseconds, the tree {times[1]:,.1f}"
+
+    size = Number(
+        "a number of bytes",
         truth,
         relative=0.01,
-        lesson=f"{compared}. With fewer the 126 messages of the ring cost more than its small chunks save",
+        example="250000",
+        hint=lambda value: f"{compared(value)}: they do not take equally long",
         mistakes=[
             (truth / 1e6, "megabytes", "this is in MB: give bytes"),
-            (one_way_tree, "tree-one-way", "messages go up the tree and down again: 12 messages, one after the other, not 6"),
-            ((63 - 12) * a / ((12 - 63 / 64) * b), "one-half", "the ring has two halves: 126 steps, not 63"),
-            ((2 * 64 - 12) * a / (10 * b), "d-steps", "the ring has 2(D-1) steps, not 2D"),
+            (
+                (ring.latency - log) * a / ((log - ring.bandwidth) * b),
+                "tree-one-way",
+                f"messages go up the tree and down again: {2 * log:g} messages, one after the other, not {log:g}",
+            ),
+            (
+                (ranks - 1 - 2 * log) * a / ((2 * log - ring.bandwidth / 2) * b),
+                "one-half",
+                f"the ring has two halves: {2 * (ranks - 1)} steps, not {ranks - 1}",
+            ),
+            (lambda value: abs(value - two_more_steps) < 5e-4 * two_more_steps, "d-steps", "the ring has 2(D-1) steps, not 2D"),
+            (truth / 1e3, "kilobytes", "this is in thousands of bytes: give bytes"),
+            (8 * truth, "bits", "this is in bits: give bytes"),
+            (truth / 8, "bits-a-second", f"the links carry {gigabytes:g} gigabytes a second, not gigabits"),
+            (
+                (ring.latency - natural) * a / ((natural - ring.bandwidth) * b),
+                "natural-logarithm",
+                f"the ranks halve in each round: the logarithm to base 2, {log:g} for {ranks} ranks",
+            ),
+            (
+                (ring.latency - tree.latency) * a / ((2 - ring.bandwidth) * b),
+                "tree-bytes-once",
+                f"each of the {2 * log:g} messages of the tree has all bytes, and they are sent one after the other",
+            ),
         ],
-        hint=f"{compared}: they do not take equally long",
     )
+    prompt = (
+        f"give the number of bytes from which on the ring is faster than the tree, for {ranks} ranks, {microseconds:g} microseconds and "
+        f"{gigabytes:g} GB/s, within 1 %"
+    )
+    lesson = f"{compared(truth)}. For fewer bytes the {2 * (ranks - 1)} messages of the ring cost more than its small chunks save"
+    return Question(prompt, [size], lesson)
 
 
 @task(
@@ -160,17 +227,20 @@ def where_the_ring_overtakes(answer: object) -> Feedback:
     points=3,
 )
 def five_broken_rings(answer: object) -> Feedback:
-    """Judge the named faults. The result of each ring is compared with the result that the named fault would give."""
-    faults = require_entries(answer, LETTERS, 'a fault for each of the rings A to E, {"A": "...", ...}')
-    contradictions = []
-    for letter in LETTERS:
-        text = require_text(faults[letter], f"the fault of ring {letter}", "no division").strip().lower()
-        named = FAULTS[known_name(text, FAULTS, f"fault of ring {letter}:")]
-        if named is not fault_of(letter):
-            contradictions.append(f"ring {letter}: {contradiction(text, named, fault_of(letter))}")
-    if contradictions:
-        return wrong("another-fault", *contradictions)
-    return right("each fault leaves a trace of its own: who is missing, who is there twice, and where")
+    """Judge the named faults, each on its own. A ring's result is compared with the result that the named fault would give."""
+    faults = _filled_in(answer, LETTERS, 'a fault for each of the rings A to E, {"A": "...", ...}')
+    found: dict[str, tuple[str, str] | None] = {}
+    for letter, text in faults.items():
+        name = require_text(text, f"the fault of ring {letter}", "no division").strip().lower()
+        try:
+            named = FAULTS[known_name(name, FAULTS, f"fault of ring {letter}:")]
+        except HybridLabError as why:
+            found[letter] = (why.code, str(why))
+            continue
+        off = named is not fault_of(letter)
+        found[letter] = ("another-fault", f"ring {letter}: {contradiction(name, named, fault_of(letter))}") if off else None
+    lesson = "each fault leaves a trace of its own: which rank is missing, which rank is there twice, and where"
+    return _part_by_part(found, LETTERS, "ring", lesson)
 
 
 @task(
@@ -180,20 +250,81 @@ def five_broken_rings(answer: object) -> Feedback:
     points=2,
 )
 def what_a_check_lets_through(answer: object) -> Feedback:
-    """Judge which faulty rings pass which check, by running all checks on all rings."""
-    letters = require_entries(answer, CHECKS, 'letters, or "none", for "equal", "bytes", "same" and "mean"')
-    codes, sentences = [], []
-    for check in CHECKS:
-        passing = _letters(letters[check], check)
-        for letter in LETTERS:
-            passes = _passes(check, letter)
-            if passes != (letter in passing):
-                codes.append(f"{check}-{'passed' if passes else 'failed'}")
-                sentences.append(f"{check}: ring {letter} {'passes' if passes else 'does not pass'} it; {_REASONS[check][passes]}")
-                break
-    if sentences:
-        return wrong(codes[0], *sentences)
-    return right("equal replicas and counted bytes let the published ring, B, through; one comparison with a known mean stops all five")
+    """Judge which faulty rings pass which check, each check on its own, by running all checks on all rings."""
+    letters = _filled_in(answer, CHECKS, 'letters, or "none", for "equal", "bytes", "same" and "mean"')
+    found: dict[str, tuple[str, str] | None] = {}
+    for check, value in letters.items():
+        try:
+            passing = _letters(value, check)
+        except HybridLabError as why:
+            found[check] = (why.code, str(why))
+            continue
+        off = next((letter for letter in LETTERS if _passes(check, letter) != (letter in passing)), None)
+        found[check] = None
+        if off:
+            passes = _passes(check, off)
+            sentence = f"{check}: ring {off} {'passes' if passes else 'does not pass'} it; {_REASONS[check][passes]}"
+            found[check] = (f"{check}-{'passed' if passes else 'failed'}", sentence)
+    lesson = "equal replicas and counted bytes do not stop the published ring, B; one comparison with a known mean stops all five"
+    return _part_by_part(found, CHECKS, "check", lesson)
+
+
+@build_task(
+    "lab04.t7",
+    title="Build the ring",
+    prompt="write a function ring_all_reduce(values) that returns the averages and the messages of a ring all-reduce",
+    points=8,
+    signature="ring_all_reduce(values)",
+    cases=cases,
+    reads=read_ring,
+    slips=slips(),
+    fresh=True,
+    lesson="D-1 steps add up and D-1 steps pass the results on; from step 1 on a rank sends the chunk that it has just received",
+)
+def build_a_ring(result: tuple[Any, Messages], values: Any) -> Feedback:
+    """Judge the averages and the messages of a ring of one size."""
+    averages, messages = result
+    ranks = len(values)
+    if averages.shape != values.shape:
+        return wrong("wrong-averages", f"the averages have shape {averages.shape}, not {values.shape}: one row for each rank")
+    if len(messages) != 2 * (ranks - 1):
+        wanted = f"a ring of {counted(ranks, 'rank')} has {2 * (ranks - 1)}"
+        return wrong("wrong-steps", f"there are messages of {counted(len(messages), 'step')}; {wanted}: D-1 in each half")
+    if fault := wrong_sizes(messages, values):
+        return wrong(*fault)
+    mean = values.mean(axis=0)
+    off = np.argwhere(~(np.abs(averages - mean) <= 1e-12 * np.maximum(1, np.abs(mean))))
+    if fault := not_a_ring(messages, values):
+        code, sentence = fault
+        if len(off) or code == "changed-later":
+            return wrong(code, sentence)
+        return wrong("invented-messages", f"the averages are right, but they do not come from these messages: {sentence}")
+    if len(off):
+        rank, place = off[0].tolist()
+        ends = f"rank {rank} ends with {averages[rank, place]:g} for number {place}, and the mean is {mean[place]:g}"
+        return wrong("wrong-mean", f"the messages are right, but {ends}")
+    if (averages != averages[0]).any():
+        rank = int(np.flatnonzero((averages != averages[0]).any(axis=1))[0])
+        return wrong("ranks-differ", f"ranks 0 and {rank} differ in the last bits: every rank keeps the sums as they arrive")
+    return right()
+
+
+def _filled_in(answer: object, names: Any, what: str) -> dict[str, Any]:
+    """Return the parts of an answer that have been filled in, by name. An empty list is filled in: it means none."""
+    given = require_entries(dict.fromkeys(names) | answer if isinstance(answer, dict) else answer, names, what)
+    return {name: given[name] for name in names if given[name] is not None and str(given[name]).strip()}
+
+
+def _part_by_part(found: dict[str, tuple[str, str] | None], names: Any, what: str, lesson: str) -> Feedback:
+    """Return the feedback on the parts of an answer: the code and the sentence of each wrong part, None for each right one."""
+    good = [name for name in names if name in found and found[name] is None]
+    faults = [fault for name in names if (fault := found.get(name))]
+    left = [name for name in names if name not in found]
+    if not faults and not left:
+        return right(lesson)
+    so_far = [f"right so far: {', '.join(good)}" if good else f"no {what} is right yet"]
+    missing = [f"no answer yet: {', '.join(left)}"] if left else []
+    return wrong(faults[0][0] if faults else "unanswered", *so_far, *(sentence for _, sentence in faults), *missing)
 
 
 _REASONS = {  # for each check, why a ring fails it and why a ring passes it
@@ -217,11 +348,11 @@ def _passes(check: str, letter: str) -> bool:
 
 def _letters(value: object, check: str) -> set[str]:
     """Return the rings that are named as passing a check."""
-    text = "".join(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else value
+    text = "".join(value) or "none" if isinstance(value, list) and all(isinstance(each, str) for each in value) else value
     letters = require_text(text, f"what passes the check {check!r}", "AB").upper().replace(",", "").replace(" ", "")
     if letters == "NONE":
         return set()
-    if not set(letters) <= set(LETTERS) or not letters:
+    if not set(letters) <= set(LETTERS):
         wanted = f'what passes the check {check!r} is some of the letters A to E, or "none"'
         raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-letters")
     return set(letters)

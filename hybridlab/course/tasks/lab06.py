@@ -1,11 +1,28 @@
 """Lab 6, the whole step: the tasks and the feedback on their answers."""
 
-from hybridlab.checks import counted, known_name
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hybridlab.checks import counted, known_name, short_repr
 from hybridlab.collectives import Link
 from hybridlab.costs import Costs
 from hybridlab.course.published import report
-from hybridlab.course.tasks.answers import Mistake, near, require_count, require_number, require_parts, require_text
-from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong, wrong_value
+from hybridlab.course.tasks.answers import (
+    Unordered,
+    plain_values,
+    require_count,
+    require_number,
+    require_parts,
+    require_text,
+)
+from hybridlab.course.tasks.builds import build_task, same
+from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.drawing import Drawing, with_rings
+from hybridlab.course.tasks.overlap import SLIPS, Rings, Rows, given_by, rings_of, steps_of_many_kinds
+from hybridlab.course.tasks.questions import Number, Question, number_task
+from hybridlab.errors import HybridLabError
 from hybridlab.schedules import build
 from hybridlab.step import HybridStep, hybrid_step
 from hybridlab.wire import FP16, WireFormat
@@ -13,142 +30,159 @@ from hybridlab.wire import FP16, WireFormat
 COSTS = Costs(forward=10, backward=20)  # ms
 CHANGES = ("overlap", "chunks", "int8", "link")
 BUDGET = 280.0  # ms
+WITHIN = 1e-6  # ms: smaller differences come from rounding
 
 
-@task(
+@number_task(
     "lab06.t1",
     title="A step by hand",
-    prompt="give the length in ms of the step of 3 stages, 4 replicas and 6 microbatches, with rings and optimiser",
+    draws={"replicas": (4, 6, 8), "microbatches": (6, 7, 8), "forward": (10, 11), "ring_step": (5, 7, 9), "optimiser": (8, 11)},
 )
-def a_step_by_hand(answer: object) -> Feedback:
-    """Judge the length of a serial step: 1F1B, forward 10, backward 20, ring step 5, optimiser 8 ms."""
-    time = require_number(answer, "a length in ms", "210")
-    stages, replicas, microbatches, ring_step, optimiser = 3, 4, 6, 5, 8
-    step = hybrid_step(build("1f1b", stages, microbatches), COSTS, replicas, ring_step=ring_step, optimiser=optimiser)
-    rest = ring_step * 2 * (replicas - 1) + optimiser
+def a_step_by_hand(replicas: int = 4, microbatches: int = 6, forward: int = 10, ring_step: int = 5, optimiser: int = 8) -> Question:
+    """Ask for the length of a step under 1F1B whose rings wait; a backward takes twice the time of a forward."""
+    stages, backward, pair = 3, 2 * forward, 3 * forward
+    costs = Costs(forward=forward, backward=backward)
+    step = hybrid_step(build("1f1b", stages, microbatches), costs, replicas, ring_step=ring_step, optimiser=optimiser)
+    ring = 2 * (replicas - 1) * ring_step
+    rest = ring + optimiser
     pipeline = step.makespan - rest
-    return judge_value(
-        time,
+    length = Number(
+        "a length in ms",
         step.makespan,
-        0.01,
-        lesson="the pipeline, then 2(D-1) steps of all rings at the same time, then all optimisers at the same time",
+        hint="the step does not take {value} ms: add up the pipeline, 2(D-1) steps of a ring, and one optimiser",
         mistakes=[
             (pipeline, "pipeline-alone", "this is the pipeline alone: the rings and the optimiser come after it"),
-            (pipeline + rest - optimiser, "no-optimiser", "this lacks the optimiser, which runs when the rings have ended"),
+            (pipeline + ring, "no-optimiser", "this lacks the optimiser, which runs when the rings have ended"),
             (pipeline + optimiser, "no-rings", "this lacks the rings, which run between pipeline and optimiser"),
             (
                 pipeline + rest + 2 * ring_step,
                 "d-ring-steps",
-                "this has 2D steps of the ring: a ring of 4 takes 3 to add up and 3 to pass on",
+                f"this has 2D steps of the ring: a ring of {replicas} takes {replicas - 1} to add up and {replicas - 1} to pass on",
             ),
             (
-                pipeline + rest - 3 * ring_step,
+                pipeline + rest - ring // 2,
                 "one-half-of-the-ring",
-                "this has D-1 steps of the ring: the sums have to be passed on as well, in D-1 more",
+                "this has D-1 steps of the ring: the sums must be passed on as well, in D-1 more",
             ),
             (
-                pipeline + rest + 2 * 2 * 3 * ring_step,
+                pipeline + stages * ring + optimiser,
                 "rings-in-turn",
                 "this has the rings of the three stages one after the other: they run at the same time",
             ),
             (
-                pipeline + 2 * 11 * ring_step + optimiser,
+                pipeline + 2 * (stages * replicas - 1) * ring_step + optimiser,
                 "one-ring-over-all",
-                "this has one ring over all 12 devices: a ring joins the 4 that hold the same stage",
+                f"this has one ring over all {stages * replicas} devices: a ring joins the {replicas} that hold the same stage",
             ),
             (
-                pipeline + 2 * 2 * ring_step + optimiser,
+                pipeline + 2 * (stages - 1) * ring_step + optimiser,
                 "rings-of-stages",
-                "this has rings of the 3 stages: a ring joins the 4 replicas of one stage",
+                f"this has rings of the 3 stages: a ring joins the {replicas} replicas of one stage",
             ),
-            (microbatches * 30 + rest, "no-fill-and-drain", "this lacks fill and drain: a pipeline takes (M + K - 1)(F + B)"),
-            ((microbatches + stages) * 30 + rest, "one-pair-too-many", "one pair too many in the pipeline: (M + K - 1)(F + B)"),
+            (microbatches * pair + rest, "no-fill-and-drain", "this lacks fill and drain: a pipeline takes (M + K - 1)(F + B)"),
+            ((microbatches + stages) * pair + rest, "one-pair-too-many", "one pair too many in the pipeline: (M + K - 1)(F + B)"),
             (
-                pipeline + rest + 2 * optimiser,
+                pipeline + ring + stages * optimiser,
                 "optimisers-in-turn",
                 "this has the optimisers of the stages one after the other: they run at the same time",
             ),
-            (step.single_device_time, "one-device-alone", "this is the time of one device doing all the work"),
+            (step.single_device_time, "one-device-alone", "this is the time of one device that does all the work"),
             (
-                (replicas * microbatches + 2) * 30 + rest,
+                (replicas * microbatches + stages - 1) * pair + rest,
                 "one-pipeline-for-all",
-                "each replica has 6 microbatches of its own: they do not share one pipeline",
+                f"each replica has {microbatches} microbatches of its own: the replicas do not share one pipeline",
             ),
         ],
-        hint=f"the step does not take {time:g} ms: add up the pipeline, 2(D-1) steps of a ring, and one optimiser",
     )
+    times = f"forward {forward}, backward {backward}, step of a ring {ring_step}, optimiser {optimiser} ms"
+    prompt = (
+        f"give the length in ms of a step under 1F1B with {stages} stages, {replicas} replicas and {microbatches} microbatches; {times}"
+    )
+    return Question(prompt, [length], "the pipeline, then 2(D-1) steps of all rings at the same time, then all optimisers at the same time")
 
 
-@task(
-    "lab06.t2",
-    title="Nine tenths of four",
-    prompt="give the smallest number of microbatches for which the report's four GPUs reach a speedup of at least 3.6",
-    points=2,
-)
-def nine_tenths_of_four(answer: object) -> Feedback:
-    """Judge the smallest M for an efficiency of 0.9: two stages, two replicas, 50 and 80 ms, ring step 20 ms, serial."""
-    count, least = require_count(answer, "a number of microbatches", most=10_000), 3.6
-    speedup = _step_of_the_report(count).speedup
-    reached = f"with {counted(count, 'microbatch')} the speedup is {speedup:.3f}"
-    if speedup >= least > _step_of_the_report(max(count - 1, 1)).speedup:
-        return right(f"{reached}; fill, drain and ring cost the same whatever M is, and weigh less the more there is to do")
-    mistakes: list[Mistake] = [
-        (9, "bubble-alone", f"9 comes from the bubble alone, M/(M+1): the ring takes its 40 ms as well, and {reached}"),
-        (24, "both-replicas", f"24 is the number for both replicas: M counts the microbatches of one, and {reached}"),
-        (6, "shared", f"6 would be right if the replicas shared the 12: M counts the microbatches of one, and {reached}"),
-    ]
-    if speedup >= least:
-        return wrong_value(count, mistakes, f"{reached}: enough, but fewer are enough too", code="more-than-enough")
-    return wrong_value(count, mistakes, f"{reached}: below {least:g}, take more", code="too-few")
+@number_task("lab06.t2", title="Nine tenths of four", points=2)
+def nine_tenths_of_four() -> Question:
+    """Ask for the smallest M with an efficiency of 0.9 in the step of the report."""
+    least = 3.6
 
+    def reached(count: float) -> str:
+        return f"with {counted(int(count), 'microbatch')} the speedup is {_step_of_the_report(int(count)).speedup:.3f}"
 
-@task(
-    "lab06.t3",
-    title="What is left exposed",
-    prompt="give the exposed communication in ms of the interleaved step under overlap, with a ring step of 30 ms",
-    points=2,
-)
-def what_is_left_exposed(answer: object) -> Feedback:
-    """Judge the exposed communication of interleaved 1F1B: 4 devices, 2 chunks, 8 microbatches, 4 replicas, 10 and 20 ms."""
-    time = require_number(answer, "an exposed communication in ms", "42")
-    step = hybrid_step(build("interleaved", 4, 8, 2), COSTS, 4, ring_step=30, overlap=True)
-    truth, rings = step.exposed_communication, step.all_reduce_time
-    hint = "the ring of stage 4 starts at 245 ms and takes 90; stage 0 ends at 285 ms; when can its ring start, and end?"
-    return judge_value(
-        time,
-        truth,
-        0.01,
-        lesson="the ring of stage 4 still runs when stage 0 has ended, so the ring of stage 0 waits for it",
+    fewest = next(count for count in range(1, 100) if _step_of_the_report(count).speedup >= least)
+    shared = "6 would be right if the replicas shared the 12: M counts the microbatches of one"
+    count = Number(
+        "a number of microbatches",
+        fewest,
+        whole=True,
+        most=10_000,
+        example="10",
+        hint=lambda count: f"{reached(count)}: below {least:g}, take more",
+        code="too-few",
         mistakes=[
-            (rings, "no-overlap", "this is the whole all-reduce: the ring of stage 4 starts 40 ms before the pipeline ends"),
-            (rings / 2, "last-ring-alone", "this is the ring of stage 0 alone: it has to wait until the device's first ring is done"),
+            (9, "bubble-alone", f"9 comes from the bubble alone, M/(M+1): the ring takes its 40 ms as well, and {reached(9)}"),
+            (24, "both-replicas", f"24 is the number for both replicas: M counts the microbatches of one, and {reached(24)}"),
+            (6, "shared", f"{shared}, and {reached(6)}"),
             (
-                rings / 2 - 40,
-                "first-ring-alone",
-                "this is what is left of the first ring when the pipeline ends: the second comes on top",
+                lambda count: count > fewest,
+                "more-than-enough",
+                lambda count: f"{reached(count)}: enough, but fewer are enough, too",
             ),
-            (rings - truth, "hidden-part", "this is the hidden communication: the question is what is left"),
+        ],
+    )
+    prompt = f"give the smallest number of microbatches for which the report's four GPUs reach a speedup of at least {least:g}"
+    lesson = f"{reached(fewest)}; fill, drain and ring take the same time for every M, and count less the more there is to do"
+    return Question(prompt, [count], lesson)
+
+
+@number_task(
+    "lab06.t3", title="What is left exposed", points=2, draws={"replicas": (3, 4, 5), "ring_step": (30, 36, 42), "forward": (10, 12)}
+)
+def what_is_left_exposed(replicas: int = 4, ring_step: int = 30, forward: int = 10) -> Question:
+    """Ask for the exposed communication of interleaved 1F1B under overlap: 4 devices, 2 chunks, 8 microbatches."""
+    costs = Costs(forward=forward, backward=2 * forward)
+    step = hybrid_step(build("interleaved", 4, 8, 2), costs, replicas, ring_step=ring_step, overlap=True)
+    truth, rings = step.exposed_communication, step.all_reduce_time
+    first, last = (step.timeline.end[step.timeline.schedule.stage == stage].max() for stage in (4, 0))
+    gap = last - first
+    exposed = Number(
+        "an exposed communication in ms",
+        truth,
+        hint=f"{{value}} ms is not what is exposed: the ring of stage 4 starts at {first:g} ms and takes {rings / 2:g}; stage 0 ends at "
+        f"{last:g} ms; when can its ring start, and when does it end?",
+        mistakes=[
+            (rings, "no-overlap", f"this is the whole all-reduce: the ring of stage 4 starts {gap:g} ms before the pipeline ends"),
+            (rings / 2, "last-ring-alone", "this is the ring of stage 0 alone: it must wait until the device's first ring has ended"),
             (
-                2 * rings - 40,
+                rings / 2 - gap,
+                "first-ring-alone",
+                "this is what is left of the first ring when the pipeline ends: the second ring comes after it",
+            ),
+            (gap, "hidden-part", "this is the hidden communication: the question is what is left"),
+            (
+                2 * rings - gap,
                 "whole-ring-steps",
-                "each ring takes half of the 30 ms a step, because a chunk has half of the device's gradients",
+                f"each ring takes half of the {ring_step} ms a step, because a chunk has half of the device's gradients",
             ),
             (
                 0,
                 "nothing-exposed",
-                "nothing would be exposed if both rings were over when the pipeline ends: the second has not even begun",
+                "nothing would be exposed if both rings ended before the pipeline does: the second has not even begun",
             ),
-            (step.makespan, "whole-step", "this is the whole step: take away the pipeline"),
-            (step.makespan - truth, "pipeline-alone", "this is the pipeline: by how much does the step outlast it?"),
+            (step.makespan, "whole-step", "this is the whole step: subtract the pipeline"),
+            (step.makespan - truth, "pipeline-alone", "this is the pipeline: how much later does the step end?"),
         ],
-        hint=f"{time:g} ms is not what is exposed: {hint}",
     )
+    sizes = f"4 devices with 2 chunks each, 8 microbatches and {replicas} replicas, forward {forward} and backward {2 * forward} ms"
+    ends = f"stage 4 ends at {first:g} ms and stage 0 at {last:g} ms, and a step of the ring takes {ring_step} ms for a whole device"
+    prompt = f"give the exposed communication in ms of interleaved under overlap with {sizes}; {ends}"
+    return Question(prompt, [exposed], "the ring of stage 4 still runs when stage 0 has ended, so the ring of stage 0 waits for it")
 
 
 @task(
     "lab06.t4",
     title="Two changes",
-    prompt="name the two changes that bring the step to at most 280 ms, and its length in ms, as (change, change, ms)",
+    prompt="name the two changes that bring the step to at most 280 ms, and its length in ms to one decimal, as (change, change, ms)",
     points=3,
 )
 def two_changes(answer: object) -> Feedback:
@@ -165,15 +199,24 @@ def two_changes(answer: object) -> Feedback:
         if "chunks" not in (first, second):
             return wrong("no-chunks", above, "fill and drain take 90 ms of the step, more than the rings: which change shortens them?")
         return wrong("rings-exposed", above, "with chunks the pipeline takes 262.5 ms, so at most 17.5 ms of the rings may be exposed")
-    if near(time, makespan, 0.1):
-        return right(f"{summary}; overlap gains nothing without chunks, and with them more than half the bytes or twice the bandwidth")
     before = changed_step().makespan
-    gains = sum(before - changed_step(each).makespan for each in (first, second))
-    added: list[Mistake] = [
-        (before - gains, "gains-added", "these are the right two, but their gains do not add up: overlap gains only where there are chunks")
-    ]
-    hint = f"these are the right two, but they do not make the step {time:g} ms long: run hybrid_step with both"
-    return wrong_value(time, added, hint, within=0.1, code="wrong-length-of-step")
+    gain = sum(before - changed_step(each).makespan for each in (first, second))
+    length_of_step = Number(
+        "the length of the step in ms",
+        makespan,
+        hint="these are the right two, but they do not make the step {value} ms long: run hybrid_step with both",
+        mistakes=[
+            (
+                before - gain,
+                "gains-added",
+                "these are the right two, but their gains do not add up: overlap gains only where there are chunks",
+            )
+        ],
+        decimals=1,
+        code="wrong-length-of-step",
+    )
+    gains = "overlap saves nothing without chunks; with them overlap saves more than int8 or link"
+    return length_of_step.judged(time) or right(f"{summary}; {gains}")
 
 
 def changed_step(*changes: str) -> HybridStep:
@@ -186,6 +229,71 @@ def changed_step(*changes: str) -> HybridStep:
     link = Link(latency=10e-6, bandwidth=50e9 if "link" in changes else 25e9)
     schedule = build("interleaved", 4, 8, 4) if "chunks" in changes else build("1f1b", 4, 8)
     return hybrid_step(schedule, COSTS, 4, link=link, gradient_bytes=10**9, wire=wire, overlap="overlap" in changes)
+
+
+def read_rings(result: Any) -> Rings:
+    """Return the start and the end of each ring, from a dict by stage, or from a list in the order of the stages."""
+    values = plain_values(result)
+    wanted = "the function returns a dict from each stage to the start and the end of its ring, such as {0: (330, 450)}"
+    if isinstance(values, list) and not isinstance(values, Unordered):
+        values = dict(enumerate(values))
+    if not isinstance(values, dict):
+        raise HybridLabError(f"{wanted}, not {short_repr(values)}", "not-a-dict")
+    rings = {}
+    for stage, times in values.items():
+        if not isinstance(times, list) or len(times) != 2 or isinstance(times, Unordered):
+            raise HybridLabError(f"{wanted}, but yours has {short_repr(stage)}: {short_repr(times)}", "not-a-start-and-an-end")
+        number = require_count(stage, "a stage", "0", least=0)
+        start, end = (require_number(time, f"a time of the ring of stage {number}") for time in times)
+        rings[number] = start, end
+    return rings
+
+
+@build_task(
+    "lab06.t5",
+    title="Rings beside the drain",
+    prompt="write a function overlapped_rings(rows, ring_time) that returns the start and the end of the ring of each stage",
+    points=6,
+    signature="overlapped_rings(rows, ring_time)",
+    cases=steps_of_many_kinds,
+    slips=SLIPS,
+    reads=read_rings,
+    lesson="a ring starts when the last replica has the last gradient of its stage, and when the link of its devices is free",
+)
+def overlapped_rings(rings: Rings, rows: Rows, ring_time: float) -> Feedback:
+    """Judge the rings beside the operations of a step. A picture has the wrong rings above the right ones."""
+    given = given_by(rows)
+    goal = rings_of(given, ring_time)
+    unknown = sorted(rings.keys() - goal.keys())
+    if unknown:
+        return wrong("unknown-stage", f"there is no stage {unknown[0]}: the pipeline has {counted(len(goal), 'stage')}")
+    missing = sorted(goal.keys() - rings.keys())
+    if missing:
+        return wrong("no-ring", f"there is no ring of stage {missing[0]}: each stage has one")
+    faulty = sorted((stage for stage in goal if not same(rings[stage], goal[stage])), key=lambda stage: goal[stage])
+    if not faulty:
+        return right()
+    mine, wanted = (np.array([times[stage] for stage in sorted(goal)]) for times in (rings, goal))
+    below = with_rings(given.timeline, wanted[:, 0], wanted[:, 1])
+    drawing = Drawing.of_rings(mine[:, 0], mine[:, 1], given.timeline, below, faulty[:1])
+    return replace(_judge_ring(faulty[0], rings, goal, rows, ring_time), drawing=drawing)
+
+
+def _judge_ring(stage: int, rings: Rings, goal: Rings, rows: Rows, ring_time: float) -> Feedback:
+    """Return what is wrong with a ring; those that start before it in ``goal`` are right."""
+    (start, end), (first, _) = rings[stage], goal[stage]
+    ring, runs = f"the ring of stage {stage}", f"from {start:.10g} to {end:.10g} ms"
+    last = max((row for row in rows if row["stage"] == stage), key=lambda row: row["end"])
+    ready = f"{last['op']} ends on rank {last['device']} at {last['end']:g} ms"
+    if start < last["end"] - WITHIN:
+        return wrong("before-the-gradients", f"{ring} runs {runs}, but the gradients of stage {stage} are not complete before {ready}")
+    if start < first - WITHIN:
+        other = next(each for each in goal if same(goal[each][1], first))
+        busy = f"rank {last['device']} still has the ring of stage {other}, from {goal[other][0]:g} to {first:g} ms"
+        return wrong("link-is-busy", f"{ring} runs {runs}, but {busy}")
+    if start > first + WITHIN:
+        return wrong("later-than-it-could", f"{ring} runs {runs}, but it could start at {first:g} ms: {ready}, and the link is free")
+    return wrong("wrong-length", f"{ring} runs {runs}, but a ring takes {ring_time:g} ms")
 
 
 def _step_of_the_report(microbatches: int) -> HybridStep:

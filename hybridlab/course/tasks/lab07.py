@@ -1,105 +1,162 @@
 """Lab 7, real training: the tasks and the feedback on their answers."""
 
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
 from hybridlab import formulas
-from hybridlab.checks import known_name
+from hybridlab.arrays import Floats, Ints
+from hybridlab.checks import counted, known_name, short_repr
 from hybridlab.course.published.simulator import simulator
-from hybridlab.course.tasks.answers import Mistake, near, require_number, require_numbers, require_parts, require_text
-from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong, wrong_value
-from hybridlab.training import Network
+from hybridlab.course.tasks.answers import near, require_parts, require_text
+from hybridlab.course.tasks.builds import Case, Slip, build_task
+from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.executors import SIZES, Faults, pipelines, read_run, sums, wrong_run
+from hybridlab.course.tasks.planted import RIGHT, WRONG, WRONG_FOR, ring_of
+from hybridlab.course.tasks.questions import Number, Question, number_task
+from hybridlab.course.tasks.ring_test_slips import RING_TESTS
+from hybridlab.errors import HybridLabError
+from hybridlab.training import Network, loss_and_gradient
 from hybridlab.wire import BF16, FP16, FP32, INT8
 
 
-@task(
+@build_task(
     "lab07.t1",
-    title="Microbatches of a replica",
-    prompt="give the number of microbatches that each of 3 replicas runs for a global batch of 384 in microbatches of 16 samples",
+    title="Build an executor",
+    prompt="write a function run_pipeline(orders, forward, backward, inputs) that returns the loss and a list of each stage's gradient",
+    points=8,
+    signature="run_pipeline(orders, forward, backward, inputs)",
+    cases=pipelines,
+    reads=read_run,
+    fresh=True,
+    slips=[
+        Slip(
+            "last-microbatch",
+            "these are the gradients of the last microbatch alone: add up those of all microbatches",
+            wrong_run(lambda parts, last: (sums(parts)[0], [parts[each][1][stage].copy() for stage, each in enumerate(last)])),
+        ),
+        Slip(
+            "mean-of-microbatches",
+            "this is divided by the number of microbatches: each loss is a part of the mean already, so the parts are added up",
+            wrong_run(lambda parts, last: (sums(parts)[0] / len(parts), [each / len(parts) for each in sums(parts)[1]])),
+        ),
+        Slip(
+            "mean-of-gradients",
+            "the gradients are divided by the number of microbatches: each is a part of the mean already, so add them up",
+            wrong_run(lambda parts, last: (sums(parts)[0], [each / len(parts) for each in sums(parts)[1]])),
+        ),
+        Slip(
+            "last-loss",
+            "this is the loss of the last microbatch alone: add up the losses",
+            wrong_run(lambda parts, last: (parts[last[-1]][0], sums(parts)[1])),
+        ),
+        Slip(
+            "no-loss",
+            "the loss is what forward returns on the last stage: add it up",
+            wrong_run(lambda parts, last: (0.0, sums(parts)[1])),
+        ),
+        Slip(
+            "reversed",
+            "the gradients stand from the last stage to the first",
+            wrong_run(lambda parts, last: (sums(parts)[0], sums(parts)[1][::-1])),
+        ),
+    ],
+    lesson="every operation ran in its order with its own message, and the sums are those of one device",
 )
-def microbatches_of_a_replica(answer: object) -> Feedback:
-    """Judge M = B / (b D) for a global batch of 384, microbatches of 16, 4 stages and 3 replicas."""
-    batch, size, stages, replicas = 384, 16, 4, 3
-    value, truth = require_number(answer, "a number of microbatches", "4"), batch // (size * replicas)
-    ratio, ratio_of_all = (f"{formulas.bubble_ratio(stages, count):.1%}" for count in (truth, truth * replicas))
-    return judge_value(
-        value,
-        truth,
-        1e-9,
-        lesson=f"so 1F1B on its 4 stages has a bubble ratio of {ratio}, not the {ratio_of_all} of {truth * replicas} microbatches",
-        mistakes=[
-            (batch // size, "all-replicas", "24 are the microbatches of all 3 replicas together, as the report counts them"),
-            (batch // replicas, "samples", "128 are the samples of a replica: they come in microbatches of 16"),
-            (
-                batch * replicas // size,
-                "a-batch-each",
-                "72 would be right if each replica had a global batch of its own: the replicas share one",
-            ),
-            (
-                batch / (size * stages),
-                "stages-for-replicas",
-                "the 3 replicas share the samples, not the 4 stages: each microbatch passes through all stages",
-            ),
-            (
-                batch / (size * replicas * stages),
-                "stages-share",
-                "the 4 stages share no samples: each microbatch passes through all of them",
-            ),
-            (1 / truth, "inverted", "this is the other way round"),
-        ],
-        hint=f"it is not {value:g}: microbatch size x microbatches x replicas is the global batch",
-    )
+def build_an_executor(
+    run: tuple[float, list[Floats], Faults], orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints
+) -> Feedback:
+    """Judge one run: its operations, messages and memory, and then its loss and gradients, by those of one device."""
+    loss, gradients, faults = run
+    if faults:
+        return wrong(*faults[0])
+    if len(gradients) != len(weights):
+        return wrong(
+            "another-size", f"there are {counted(len(gradients), 'gradient')}, not one for each of {counted(len(weights), 'stage')}"
+        )
+    flat, samples = np.concatenate(weights), np.concatenate(inputs)
+    expected, gradient = loss_and_gradient(Network(SIZES), flat, samples, labels.ravel())
+    wanted = np.split(gradient, np.cumsum([len(each) for each in weights])[:-1])
+    for stage, (found, truth) in enumerate(zip(gradients, wanted, strict=True)):
+        if found.shape != truth.shape:
+            shapes = f"the gradient of stage {stage} has shape {found.shape}, and its weights have {truth.shape}"
+            return wrong("another-shape", f"{shapes}: have you exchanged the two results of backward?" if found.ndim == 2 else shapes)
+        if not near(found.tolist(), truth.tolist(), 1e-9):
+            place = int(np.argmax(~(np.abs(found - truth) <= 1e-9)))
+            return wrong(
+                "wrong-gradient", f"number {place} of stage {stage}'s gradient is {found[place]:.6g}; one device finds {truth[place]:.6g}"
+            )
+    return right() if near(loss, expected, 1e-9) else wrong("wrong-loss", f"the loss is {loss:.6g}; one device finds {expected:.6g}")
 
 
-@task(
+@number_task(
     "lab07.t2",
     title="How many samples a device keeps",
-    prompt="give the samples whose activations devices 0 to 3 of one replica hold at their peaks, as a list of four numbers",
     points=2,
+    draws={"devices": (3, 4, 5), "microbatches": (7, 8, 9), "replicas": (2, 3, 4), "size": (3, 4, 5)},
 )
-def samples_kept(answer: object) -> Feedback:
-    """Judge the peaks of 1F1B in samples: K = 4, M = 8, D = 4, a global batch of 128."""
-    devices, microbatches, replicas, batch = 4, 8, 4, 128
-    values = require_numbers(answer, devices, "count of samples that a device holds")
+def samples_kept(devices: int = 4, microbatches: int = 8, replicas: int = 4, size: int = 4) -> Question:
+    """Ask for the peaks of 1F1B in samples."""
+    batch = size * microbatches * replicas
     peaks = [formulas.peak_activations("1f1b", devices, microbatches, device) for device in range(devices)]
-    size = batch // (microbatches * replicas)
     truth = [size * peak for peak in peaks]
-    if near(values, truth, 1e-4):
-        return right("min(K-d, M) microbatches of 4 samples; the executor has counted the same")
-    mistakes: list[Mistake] = [
-        (peaks, "microbatches-not-samples", "these are microbatches: how many samples has one?"),
-        (
-            truth[::-1],
-            "reversed",
-            "these are the right numbers from the last device to the first: device 0 waits longest for its first backward",
-        ),
-        (
-            [batch // replicas] * devices,
-            "all-samples",
-            "these are all samples of a replica: 1F1B runs a backward before the last forward",
-        ),
-        (
-            [size] * devices,
-            "one-microbatch",
-            "each of these is one microbatch: a device runs forwards ahead of its first backward",
-        ),
-        (
-            [truth[0]] * devices,
-            "device-0-everywhere",
-            "device 0 holds so many, but the devices after it wait less for their first backward",
-        ),
-        (
-            [replicas * value for value in truth],
-            "not-cut-by-replicas",
-            "a microbatch has fewer samples: the global batch is cut into M x D of them",
-        ),
-        (
-            [size * (devices - 1 - device) for device in range(devices)],
-            "warm-up-alone",
-            "this is the warm-up alone: one more forward comes before the backward",
-        ),
-    ]
-    device = next(place for place in range(devices) if not near(values[place], truth[place], 1e-4))
-    side, code = ("fewer", "too-many") if values[device] > truth[device] else ("more", "too-few")
-    hint = f"device {device} holds {side} samples than {values[device]:g}: the size of a microbatch times its peak in microbatches"
-    return wrong_value(values, mistakes, hint, within=1e-4, code=code)
+
+    def first_wrong(values: list[float]) -> int:
+        return next(device for device in range(devices) if not near(values[device], truth[device], 1e-4))
+
+    def more_or_fewer(side: str) -> Callable[[list[float]], str]:
+        def sentence(values: list[float]) -> str:
+            device = first_wrong(values)
+            return f"device {device} holds {side} samples than {values[device]:g}: the size of a microbatch times its peak in microbatches"
+
+        return sentence
+
+    samples = Number(
+        "count of samples that a device holds",
+        truth,
+        example="12",
+        hint=more_or_fewer("more"),
+        code="too-few",
+        mistakes=[
+            (peaks, "microbatches-not-samples", "these are microbatches: how many samples has one?"),
+            (
+                truth[::-1],
+                "reversed",
+                "these are the right numbers from the last device to the first: device 0 waits longest for its first backward",
+            ),
+            (
+                [batch // replicas] * devices,
+                "all-samples",
+                "these are all samples of a replica: 1F1B runs a backward before the last forward",
+            ),
+            (
+                [size] * devices,
+                "one-microbatch",
+                "each of these is one microbatch: a device runs forwards ahead of its first backward",
+            ),
+            (
+                [truth[0]] * devices,
+                "device-0-everywhere",
+                "device 0 holds so many, but the devices after it wait less for their first backward",
+            ),
+            (
+                [replicas * each for each in truth],
+                "not-cut-by-replicas",
+                "a microbatch has fewer samples: the global batch is cut into M x D of them",
+            ),
+            (
+                [size * (devices - 1 - device) for device in range(devices)],
+                "warm-up-alone",
+                "this is the warm-up alone: one more forward comes before the backward",
+            ),
+            (lambda values: values[first_wrong(values)] > truth[first_wrong(values)], "too-many", more_or_fewer("fewer")),
+        ],
+    )
+    sizes = f"1F1B with {devices} stages, {microbatches} microbatches, {replicas} replicas and a global batch of {batch}"
+    prompt = f"give the largest number of samples whose activations each device of one replica holds at a time, under {sizes}"
+    return Question(f"{prompt}, as a list of {devices} numbers", [samples], lesson=f"min(K-d, M) microbatches of {size} samples")
 
 
 @task(
@@ -118,17 +175,16 @@ def the_fewest_bytes(answer: object) -> Feedback:
     if name != "INT8":
         size = formats[name].payload_bytes(1)
         return wrong("larger-format", f"{name} keeps the accuracy, but sends {size} bytes a number: one row of the table has fewer")
-    value = require_number(parts[1], "a number of bytes", "1000")
     sizes = [Network().count(layers) for layers in Network().stages(stages)]
     codes, messages = 2 * (replicas - 1) * sum(sizes), stages * 2 * (replicas - 1) * replicas
     truth = codes + 4 * messages
     of_four = 2 * (4 - 1) * sum(sizes) + 4 * stages * 2 * (4 - 1) * 4
     hint = "a ring sends each of D chunks 2(D-1) times; a message is a chunk and a scale; every stage has a ring"
-    return judge_value(
-        value,
+    lesson = "2(D-1) bytes a parameter over all replicas, and 4 bytes of scale for each message; error feedback sends nothing more"
+    nbytes = Number(
+        "a number of bytes",
         truth,
-        0.5,
-        lesson="2(D-1) bytes a parameter over all replicas, and 4 bytes of scale for each message; error feedback sends nothing more",
+        hint=f"it is not {{value}} bytes: {hint}",
         mistakes=[
             (codes, "no-scales", "these are the codes alone: each message has a scale of 4 bytes, too"),
             (
@@ -146,7 +202,7 @@ def the_fewest_bytes(answer: object) -> Feedback:
             (
                 2 * of_four,
                 "proportional",
-                "twice the bytes of 4 replicas is too much: each replica sends 2(D-1)/D of its gradients, and that barely grows",
+                "twice the bytes of 4 replicas is too little: in all, each parameter is sent 2(D-1) times, and that more than doubles",
             ),
             (truth / 2, "one-half", "this is the reduce-scatter alone: the all-gather sends as much again"),
             (truth / (stages * replicas), "one-device-alone", "this is the mean of one device: the table counts all of them"),
@@ -155,60 +211,61 @@ def the_fewest_bytes(answer: object) -> Feedback:
             (2 * codes, "fp16", "this is FP16, 2 bytes a number"),
             (sum(sizes), "parameters", "this is the number of parameters: what does a ring send of each?"),
         ],
-        hint=f"it is not {value:g} bytes: {hint}",
+        example="1000",
     )
+    return nbytes.judged(nbytes.read(parts[1])) or right(lesson)
 
 
-@task(
-    "lab07.t4",
-    title="Other weights, other accuracies?",
-    prompt="give what the program would print, in %, had all its weights begun at -1, and had all begun at 2, as a list of two numbers",
-)
-def other_weights(answer: object) -> Feedback:
-    """Judge the printed accuracy if all weights are -1, and if all are 2. Only the sign of a prediction matters."""
-    values = require_numbers(answer, 2, "accuracy in %")
-    ones = simulator().accuracy
-    truth = [100 - ones, ones]
+@number_task("lab07.t4", title="Other weights, other accuracies?", draws={"first": (-1, -2, -0.5), "second": (2, 3, 5)})
+def other_weights(first: float = -1, second: float = 2) -> Question:
+    """Ask for the printed accuracy if all weights begin negative, and if all begin positive. Only the sign of a prediction matters."""
+    before, after = map(list, zip(_before_and_after(first), _before_and_after(second), strict=True))
+    ones, _ = _before_and_after(1)
     proportional = "an accuracy is not proportional to the weights: only the sign of x . v counts"
-    first_wrong = not near(values[0], truth[0], 0.005)
-    weights = "weights of -1" if first_wrong else "weights of 2"
-    return judge_value(
-        values,
-        truth,
-        0.005,
-        lesson="-1 turns every prediction, 2 turns none: the number knows nothing of any training",
+    accuracies = Number(
+        "accuracy in %",
+        after,
+        decimals=2,
+        hint="the prediction is 1 where x . v > 0: compare its sign with that of the sum of the row",
         mistakes=[
-            ([share / 100 for share in truth], "shares", "these are shares of one: the program prints per cent"),
-            (truth[::-1], "swapped", "it is the other way round: which of the two turns the sign of x . v?"),
-            ([ones, ones], "no-turn", "weights of -1 turn the sign of every x . v, and so every prediction"),
-            ([100 - ones, 100 - ones], "both-turn", "weights of 2 double every x . v: does its sign change?"),
-            ([100 - ones, 2 * ones], "proportional", proportional),
-            ([-ones, 2 * ones], "proportional", proportional),
+            ([share / 100 for share in after], "shares", "these are shares of one: the program prints per cent"),
+            (after[::-1], "swapped", "it is the other way round: which of the two turns the sign of x . v?"),
+            ([ones, ones], "no-turn", f"weights of {first:g} turn the sign of every x . v, and so every prediction"),
+            ([100 - ones, 100 - ones], "both-turn", f"weights of {second:g} multiply every x . v by {second:g}: does its sign change?"),
+            ([100 - ones, second * ones], "proportional", proportional),
+            ([first * ones, second * ones], "negative", f"{proportional}, and none is below 0"),
             (
                 [50, 50],
                 "expected-value",
-                "50 % is the expected value for any weights; but here the 300 labels are the same each time, so count from 49 %",
+                "50 % is the expected value for random points; but here the 300 points are the same each time, so count from 49 %",
+            ),
+            (
+                before,
+                "before-the-step",
+                "these are right before the step: the step moves the weights, and with seed 9400 it turns some predictions",
             ),
         ],
-        hint=f"{weights}: the prediction is 1 where x . v > 0; compare its sign with that of the sum of the row",
     )
+    wanted = f"give the accuracy in % that the program prints if all weights begin at {first:g}, and if all begin at {second:g}"
+    signs = f"{first:g} turns every prediction, {second:g} turns none, and the step turns hardly any: the number knows nothing of training"
+    return Question(f"{wanted}, as a list of two numbers to 2 decimals", [accuracies], lesson=signs)
 
 
-@task(
-    "lab07.t5",
-    title="A rate that hides the fault",
-    prompt="give the factor on the learning rate with which the published ring trains 6 equal replicas as one device trains",
-    points=2,
-)
-def a_rate_that_hides_the_fault(answer: object) -> Feedback:
-    """Judge the factor for the learning rate. If all gradients are equal, the published ring returns gradient / D; the factor is D."""
-    replicas = 6
-    value = require_number(answer, "a factor", "2")
-    return judge_value(
-        value,
+@cache
+def _before_and_after(weight: float) -> tuple[float, float]:
+    """Return the accuracies before and after the step if all weights begin at ``weight``."""
+    run = simulator(initial_weight=weight)
+    return run.accuracy_before, run.accuracy
+
+
+@number_task("lab07.t5", title="A rate that hides the fault", points=2, draws={"replicas": (3, 5, 6, 7, 8)})
+def a_rate_that_hides_the_fault(replicas: int = 6) -> Question:
+    """Ask for the factor for the learning rate. If all gradients are equal, the published ring returns gradient / D; the factor is D."""
+    factor = Number(
+        "a factor",
         replicas,
-        1e-9,
-        lesson="each chunk is one replica's gradient over D; where all gradients are equal, D times the rate takes the same steps",
+        example="2",
+        hint="the factor is not {value}: try it on equal rows of numbers: what does the published ring leave of them?",
         mistakes=[
             (
                 1,
@@ -226,7 +283,50 @@ def a_rate_that_hides_the_fault(answer: object) -> Feedback:
             (0.3 * replicas, "rate-not-factor", "this is the rate itself: the question is the factor"),
             (2, "two-replicas", "2 would be right for two replicas"),
             (4, "four-replicas", "4 would be right for the four replicas of this section"),
-            (12, "devices", "12 is the number of devices: the stages have rings of their own"),
+            (2 * replicas, "devices", "this is the number of devices: the stages have rings of their own"),
         ],
-        hint=f"the factor is not {value:g}: try it on six equal rows of numbers: what does the published ring leave of them?",
     )
+    return Question(
+        f"give the factor on the learning rate with which the published ring trains {replicas} replicas with equal samples like one device",
+        [factor],
+        lesson="each chunk is one replica's gradient over D; where all gradients are equal, D times the rate takes the same steps",
+    )
+
+
+def _rings_in_turn(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield the right rings and the wrong ones, each with the rings before it, so that a known mistake must agree on all of them."""
+    size = int(rng.integers(3, 6))
+    names = (*RIGHT, *WRONG, WRONG_FOR)
+    for place, name in enumerate(names):
+        yield Case((names[: place + 1], size), name.format(size=size), run=_each_ring)
+
+
+def _each_ring(call: Callable[..., Any], names: Sequence[str], size: int) -> list[Any]:
+    return [call(ring_of(name, size)) for name in names]
+
+
+def _read_verdicts(verdicts: Sequence[Any]) -> list[bool]:
+    for verdict in verdicts:
+        if not isinstance(verdict, (bool, np.bool_)):
+            raise HybridLabError(f"the function returns True or False, not {short_repr(verdict)}", "not-true-or-false")
+    return [bool(verdict) for verdict in verdicts]
+
+
+@build_task(
+    "lab07.t6",
+    title="Write a test that finds the fault",
+    prompt="write a function ring_is_right(ring) that returns True if the ring averages as it should, and False if not",
+    points=5,
+    signature="ring_is_right(ring)",
+    cases=_rings_in_turn,
+    reads=_read_verdicts,
+    slips=RING_TESTS,
+    lesson="a mean computed another way, for several D and n, finds what no comparison of replicas can find",
+)
+def judge_a_test(verdicts: list[bool], names: Sequence[str], size: int) -> Feedback:
+    """Judge the verdict of a student's test on the last of the rings."""
+    if verdicts[-1] == (names[-1] in RIGHT):
+        return right()
+    if verdicts[-1]:
+        return wrong("slipped-through", "your test returns True, and this ring has slipped through")
+    return wrong("right-ring-refused", "your test returns False, although this ring is right")

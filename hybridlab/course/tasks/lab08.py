@@ -1,13 +1,17 @@
 """Lab 8, threads: the tasks and the feedback on their answers."""
 
+import re
+from functools import cache
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 
 from hybridlab.costs import Costs
 from hybridlab.course.published import report
-from hybridlab.course.tasks.answers import require_number, require_parts, require_text
-from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong
+from hybridlab.course.tasks.answers import require_parts, require_text
+from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.schedules import build
@@ -16,45 +20,54 @@ from hybridlab.step import hybrid_step
 LOST = Op(Kind.F, 1, 1)  # in task 4 the message with its output is lost
 
 
-@task(
-    "lab08.t1",
-    title="Count the queues",
-    prompt="give the number of queues of 4 stages x 3 replicas, one for each pair of a sender and a receiver",
-)
-def count_the_queues(answer: object) -> Feedback:
-    """Judge how many pairs of a sender and a receiver there are: 4 stages, 3 replicas, pipelines and rings."""
-    count = require_number(answer, "a number of queues", "24")
-    spans = hybrid_step(build("1f1b", 4, 4), Costs(forward=1, backward=1), 3).timeline.spans
+@number_task("lab08.t1", title="Count the queues", draws={"stages": (3, 4, 5), "replicas": (3, 4, 5)})
+@cache
+def count_the_queues(stages: int = 4, replicas: int = 3) -> Question:
+    """Ask how many pairs of a sender and a receiver there are, in pipelines and rings."""
+    spans = hybrid_step(build("1f1b", stages, stages), Costs(forward=1, backward=1), replicas).timeline.spans
     sent = spans.of("send", "reduce-scatter", "all-gather")  # type: ignore[union-attr]  # a hybrid step has spans
-    truth = len(set(zip(sent.device.tolist(), sent.peer.tolist(), strict=True)))
-    hint = "count for a pair of neighbours in a pipeline and for a rank in a ring, then multiply"
-    return judge_value(
-        count,
-        truth,
-        lesson="between neighbours of a pipeline two, one for activations and one for gradients; in a ring one for each rank",
+    ranks, one_way = stages * replicas, (stages - 1) * replicas
+    queues = Number(
+        "a number of queues",
+        len(set(zip(sent.device.tolist(), sent.peer.tolist(), strict=True))),
+        hint="there are not {value} queues: count for a pair of neighbours in a pipeline and for a rank in a ring, then multiply",
         mistakes=[
-            (18, "pipelines-alone", "these are the queues of the pipelines: the ranks of a ring send to each other as well"),
+            (2 * one_way, "pipelines-alone", "these are the queues of the pipelines: the ranks of a ring send to each other as well"),
+            (ranks, "rings-alone", "these are the queues of the rings, or the threads: the neighbours of a pipeline have queues as well"),
             (
-                12,
-                "rings-alone",
-                "these are the queues of the rings, or the threads: the neighbours of a pipeline have queues as well",
-            ),
-            (
-                21,
+                one_way + ranks,
                 "one-way",
                 "activations go one way and their gradients come back: neighbours of a pipeline need two queues",
             ),
-            (42, "ring-both-ways", "a ring sends one way only: each rank has one queue to its neighbour on the right"),
-            (26, "ring-not-closed", "a ring closes: its last rank sends to its first, so 3 ranks have 3 queues, not 2"),
             (
-                36,
-                "pipeline-closed",
-                "a pipeline does not close: its last stage sends nothing to its first, so 4 stages have 3 pairs of neighbours",
+                2 * (one_way + ranks),
+                "ring-both-ways",
+                "a ring sends one way only: each rank has one queue to its neighbour on the right",
             ),
-            (9, "one-of-each", "this is one pipeline and one ring: there are 3 pipelines and 4 rings"),
-            (132, "all-pairs", "most of the 12 x 11 pairs never send each other anything"),
+            (
+                2 * one_way + stages * (replicas - 1),
+                "ring-not-closed",
+                f"a ring closes: its last rank sends to its first, so {replicas} ranks have {replicas} queues, not {replicas - 1}",
+            ),
+            (
+                3 * ranks,
+                "pipeline-closed",
+                "a pipeline does not close: its last stage sends nothing to its first, "
+                f"so {stages} stages have {stages - 1} pairs of neighbours",
+            ),
+            (
+                2 * (stages - 1) + replicas,
+                "one-of-each",
+                f"this is one pipeline and one ring: there are {replicas} pipelines and {stages} rings",
+            ),
+            (ranks * (ranks - 1), "all-pairs", f"most of the {ranks} x {ranks - 1} pairs never send each other anything"),
         ],
-        hint=f"there are not {count:g} queues: {hint}",
+        example="24",
+    )
+    return Question(
+        f"give the number of queues of {stages} stages x {replicas} replicas, one for each pair of a sender and a receiver",
+        [queues],
+        "between neighbours of a pipeline two, one for activations and one for gradients; in a ring one for each rank",
     )
 
 
@@ -64,9 +77,10 @@ def count_the_queues(answer: object) -> Feedback:
     prompt="name the operations that start before their input exists, such as '1F1 1B0', when no thread waits",
     points=2,
 )
-def too_early(answer: object) -> Feedback:
+def too_early(answer: Any) -> Feedback:
     """Judge which operations run too early without waiting: 2 stages, 2 microbatches, 1F1B, 50 and 80 ms."""
-    named = {Op.parse(each) for each in require_text(answer, "the list of operations", "1F1 1B0").replace(",", " ").split()}
+    words = answer if isinstance(answer, list) else require_text(answer, "the list of operations", "1F1 1B0")
+    named = {Op.parse(word) for word in _words_of(words)}
     schedule = build("1f1b", 2, 2)
     times = without_waiting(schedule, report.FORWARD, report.BACKWARD)
     strange = sorted(named - times.keys())
@@ -91,39 +105,57 @@ def too_early(answer: object) -> Feedback:
     return right("the forward has no input at all, and the gradients of the backwards end 30 and 80 ms after these begin: no total tells")
 
 
-@task(
-    "lab08.t3",
-    title="Who holds the lock",
-    prompt="give the time in ms for which the lock is held in one step, all threads together",
-    points=2,
-)
-def who_holds_the_lock(answer: object) -> Feedback:
-    """Judge how long the lock of the interpreter is held in the report's step. Forwards release it, and backwards do not."""
-    time = require_number(answer, "a time in ms", "1640")
-    truth = report.STAGES * report.REPLICAS * report.MICROBATCHES * report.BACKWARD
-    return judge_value(
-        time,
-        truth,
-        0.01,
-        lesson="only one thread at a time can run a backward, so no order of them makes the step shorter than that",
+@number_task("lab08.t3", title="Who holds the lock", points=2)
+def who_holds_the_lock() -> Question:
+    """Ask how long the lock of the interpreter is held in the report's step. Forwards release it, and backwards do not."""
+    work = report.FORWARD + report.BACKWARD
+    of_device = report.MICROBATCHES * report.BACKWARD
+    devices = report.STAGES * report.REPLICAS
+    whole, pipeline = report.estimate(), (report.MICROBATCHES + report.STAGES - 1) * work
+    time = Number(
+        "a time in ms",
+        devices * of_device,
+        hint="the lock is not held for {value} ms: count the backwards of all four devices",
         mistakes=[
-            (4160, "forwards-included", "this has the forwards as well: a product of matrices releases the lock"),
-            (1600, "forwards-alone", "these are the forwards: they release the lock, and the backwards hold it"),
-            (640, "one-device-alone", "this is one device: there are four, and they share one lock"),
-            (1280, "one-replica-alone", "this is one replica, or one stage: all four threads share one lock"),
-            (1210, "step-of-sleeping-threads", "this is the step of threads that sleep"),
-            (1170, "pipeline-of-sleeping-threads", "this is the pipeline of threads that sleep"),
-            (80, "one-backward", "this is one backward: every device runs 8 of them"),
-            (320, "one-microbatch", "this is one microbatch of each replica: there are 8"),
             (
-                1040,
+                devices * report.MICROBATCHES * work,
+                "forwards-included",
+                "this has the forwards as well: a product of matrices releases the lock",
+            ),
+            (
+                devices * report.MICROBATCHES * report.FORWARD,
+                "forwards-alone",
+                "these are the forwards: they release the lock, and the backwards hold it",
+            ),
+            (of_device, "one-device-alone", "this is one device: there are four, and they share one lock"),
+            (
+                report.STAGES * of_device,
+                "one-replica-alone",
+                "this is one replica, or one stage: all four threads share one lock",
+            ),
+            (whole.total, "step-of-sleeping-threads", "this is the step of threads that sleep"),
+            (pipeline, "pipeline-of-sleeping-threads", "this is the pipeline of threads that sleep"),
+            (report.BACKWARD, "one-backward", "this is one backward: every device runs 8 of them"),
+            (devices * report.BACKWARD, "one-microbatch", "this is one microbatch of each replica: there are 8"),
+            (
+                whole.compute,
                 "one-device-with-forwards",
                 "this is all that one device does: its forwards release the lock, and there are four devices",
             ),
-            (2.56, "seconds", "give ms, not seconds"),
-            (2600, "ring-included", "the ring exchanges messages: it holds the lock for next to nothing"),
+            (devices * of_device / 1000, "seconds", "give ms, not seconds"),
+            (
+                devices * of_device + whole.all_reduce,
+                "ring-included",
+                "the ring exchanges messages: it holds the lock for next to nothing",
+            ),
         ],
-        hint=f"the lock is not held for {time:g} ms: count the backwards of all four devices",
+        decimals=2,
+        example="1640",
+    )
+    return Question(
+        "give the time in ms for which the lock is held in one step, all threads together",
+        [time],
+        "only one thread at a time can run a backward, so no order of them makes the step shorter than that",
     )
 
 
@@ -133,9 +165,9 @@ def who_holds_the_lock(answer: object) -> Feedback:
     prompt="name for each of the 3 devices the operation at which it stands in the end, such as ['0F3', '1F2', '2B0']",
     points=3,
 )
-def where_they_stand(answer: object) -> Feedback:
+def where_they_stand(answer: Any) -> Feedback:
     """Judge at which operation each device of 1F1B stops when one message is lost: 3 stages, 4 microbatches."""
-    texts = require_parts(answer, 3, "a list of 3 operations, one for each device")
+    texts = require_parts(_words_of(answer), 3, "a list of 3 operations, one for each device")
     schedule = build("1f1b", 3, 4)
     stops = where_devices_stop(schedule, LOST)
     for device, (text, stop, order) in enumerate(zip(texts, stops, schedule.orders, strict=True)):
@@ -150,6 +182,15 @@ def where_they_stand(answer: object) -> Feedback:
         if op != stop:
             return wrong("never-gets-there", f"device {device} never gets to {op}: an operation before it in its order waits for ever")
     return right("device 2 waits for the lost message, device 1 for the gradient of device 2, device 0 for that of device 1")
+
+
+def _words_of(answer: Any) -> list[Any]:
+    """Return the operations in text, in a list (of lists) or in a dict of devices, without labels such as ``device 0:``."""
+    if isinstance(answer, str):
+        return re.sub(r"device\s+\d+\s*:|,", " ", answer, flags=re.IGNORECASE).split()
+    if isinstance(answer, (list, dict)):
+        return [word for each in (answer.values() if isinstance(answer, dict) else answer) for word in _words_of(each)]
+    return [answer]
 
 
 def without_waiting(schedule: Schedule, forward: float, backward: float) -> dict[Op, tuple[float, float]]:

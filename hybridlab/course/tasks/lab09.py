@@ -1,37 +1,40 @@
 """Lab 9, a report on four GPUs and what its milliseconds mean on A100s: the tasks and the feedback on their answers."""
 
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
 from hybridlab.checks import counted
-from hybridlab.course.published.benchmarks import BENCHMARK_3, reading_step
+from hybridlab.course.published.benchmarks import BENCHMARK_3, TEST_3, reading_step
 from hybridlab.course.published.large_runs import TABLE_1
-from hybridlab.course.tasks.answers import Mistake, mistake_behind, near, require_count, require_number, require_numbers
-from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong, wrong_value
+from hybridlab.course.published.report import BACKWARD, FORWARD, RING_STEP
+from hybridlab.course.tasks.answers import require_count, require_numbers
+from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.questions import Number, Question, number_task
+from hybridlab.errors import HybridLabError
+from hybridlab.formulas import one_f_one_b_makespan
 from hybridlab.hardware import A100_80GB
 from hybridlab.planner import Plan, memory, predict, search
 
-GOAL = 0.8  # efficiency, section 3.4
-MOST = 2000  # microbatches that are simulated
+MOST = 2000  # microbatches of an answer
 GPUS, BATCH, SLACK = 64, 512, 1.1  # for task 4; an answer may take SLACK times as long as the fastest plan
+NAMES = ("tensor", "pipeline", "data", "microbatch")
 
 
-@task(
-    "lab09.t1",
-    title="Eight microbatches for four GPUs",
-    prompt="give the speedup of 2 stages and 2 replicas that share 8 microbatches, with 50 and 80 ms of the whole model",
-)
-def eight_for_four(answer: object) -> Feedback:
-    """Judge the speedup under reading B with 4 microbatches for each replica, ring step 20 ms."""
-    speedup = require_number(answer, "a speedup", "3.1")
+@number_task("lab09.t1", title="Eight microbatches for four GPUs")
+@cache
+def eight_for_four() -> Question:
+    """Ask for the speedup under reading B with 4 microbatches for each replica, ring step 20 ms."""
     step, alone = reading_step("B", microbatches=4), 8 * 130
     eight = reading_step("B").makespan
-    hint = "one GPU runs the whole model 8 times; what do the four take for 4 microbatches each, and for the rings?"
-    return judge_value(
-        speedup,
+    speedup = Number(
+        "a speedup",
         step.speedup,
-        0.006,
-        lesson="1040 ms of work in 365 ms; here, and only here, the report's 1040 ms are those of one GPU with the same work",
+        hint="the speedup is not {value}: one GPU runs the whole model 8 times; "
+        "what do the four take for 4 microbatches each, and for the rings?",
         mistakes=[
             (
-                0.86,
+                TEST_3.printed[0],
                 "report",
                 "this is the report's speedup: its 1210 ms are the step of reading A with 8 microbatches for each replica",
             ),
@@ -79,102 +82,145 @@ def eight_for_four(answer: object) -> Feedback:
             ),
             (step.efficiency, "efficiency", "this is the efficiency: the speedup is not yet divided by the GPUs"),
         ],
-        hint=f"the speedup is not {speedup:g}: {hint}",
+        decimals=2,
+        example="3.1",
+    )
+    return Question(
+        "give the speedup, to 2 decimals, of 2 stages and 2 replicas that share 8 microbatches, with 50 and 80 ms of the whole model",
+        [speedup],
+        "1040 ms of work in 365 ms; here, and only here, the report's 1040 ms are those of one GPU with the same work",
     )
 
 
-@task(
-    "lab09.t2",
-    title="The goal of section 3.4",
-    prompt="give the smallest number of microbatches of a replica for which 8 stages and 2 replicas reach 80 % of 16 GPUs",
-    points=2,
-)
-def the_goal(answer: object) -> Feedback:
-    """Judge the smallest M for an efficiency of 0.8: 8 stages, 2 replicas, reading B, ring step 5 ms."""
-    count = require_count(answer, "a number of microbatches", most=MOST)
-    efficiency, before = (_efficiency_of_sixteen(each) for each in (count, max(count - 1, 1)))
-    reached = f"with {counted(count, 'microbatch')} the efficiency is {efficiency:.4f}"
-    if efficiency >= GOAL > before:
-        batch = f"{32 * 2 * count:,} samples in place of the report's 256"
-        return right(f"{reached}; that is a global batch of {batch}: a deep pipeline has to be fed")
-    mistakes: list[Mistake] = [
-        (28, "bubble-alone", f"28 comes from the bubble alone, M = 4(K-1): the rings take their 10 ms as well, and {reached}"),
-        (
-            38,
-            "rings-of-two-stages",
-            f"38 would be right with the 20 ms of two stages: a stage of eight has a quarter of their gradients, and {reached}",
-        ),
-        (62, "both-replicas", f"62 is the number for both replicas: M counts the microbatches of one, and {reached}"),
-        (
-            29,
-            "reading-a",
-            f"29 would be right in reading A, where a stage takes 130 ms whatever K is: here it takes 130/8 ms, and {reached}",
-        ),
-    ]
-    if efficiency >= GOAL:
-        return wrong_value(count, mistakes, f"{reached}: enough, but fewer are enough too", code="more-than-enough")
-    return wrong_value(count, mistakes, f"{reached}: below {GOAL:g}, take more", code="too-few")
+@number_task("lab09.t2", title="The goal of section 3.4", points=2, draws={"stages": (4, 8, 16), "goal": (75, 80, 85)})
+@cache
+def the_goal(stages: int = 8, goal: int = 80) -> Question:
+    """Ask for the smallest M with which 2 replicas under reading B reach an efficiency of ``goal`` %."""
+    replicas, ring_step = 2, 20 * 2 / stages  # a stage has 2/K of the gradients of one of two stages, whose ring step is 20 ms
+
+    def efficiency(microbatches: float, reading: int = stages, ring_step: float = ring_step) -> float:
+        """Return the efficiency if a stage takes the time of the whole model, divided by ``reading``."""
+        forward, backward = FORWARD / reading, BACKWARD / reading
+        makespan = one_f_one_b_makespan(stages, int(microbatches), forward, backward) + 2 * (replicas - 1) * ring_step
+        return microbatches * (forward + backward) / makespan
+
+    def fewest(reading: int = stages, ring_step: float = ring_step) -> int:
+        return next(count for count in range(1, MOST) if efficiency(count, reading, ring_step) >= goal / 100)
+
+    def reached(count: float) -> str:
+        return f"with {counted(int(count), 'microbatch')} the efficiency is {efficiency(count):.4f}"
+
+    truth = fewest()
+    without_rings = -(-goal * (stages - 1) // (100 - goal))
+    like_two, reading_a = fewest(ring_step=RING_STEP), fewest(reading=1)
+    names = {2: "half", 4: "a quarter", 8: "an eighth"}
+    count = Number(
+        "a number of microbatches",
+        truth,
+        hint=lambda count: f"{reached(count)}: enough, but fewer are enough too",
+        code="more-than-enough",
+        mistakes=[
+            (
+                without_rings,
+                "bubble-alone",
+                f"{without_rings} comes from the bubble alone, M = {Fraction(goal, 100 - goal)}(K-1): "
+                f"the rings take their {2 * ring_step:g} ms as well, and {reached(without_rings)}",
+            ),
+            (
+                like_two,
+                "rings-of-two-stages",
+                f"{like_two} would be right with the 20 ms of two stages: a stage of {stages} has {names[stages // 2]} of their gradients, "
+                f"and {reached(like_two)}",
+            ),
+            (
+                2 * truth,
+                "both-replicas",
+                f"{2 * truth} is the number for both replicas: M counts the microbatches of one, and {reached(2 * truth)}",
+            ),
+            (
+                reading_a,
+                "reading-a",
+                f"{reading_a} would be right in reading A, where a stage takes 130 ms whatever K is: "
+                f"here it takes 130/{stages} ms, and {reached(reading_a)}",
+            ),
+            (lambda count: count < truth, "too-few", lambda count: f"{reached(count)}: below {goal / 100:g}, take more"),
+        ],
+        whole=True,
+        most=MOST,
+    )
+    return Question(
+        f"give the smallest number of microbatches of a replica for which {stages} stages and {replicas} replicas reach {goal} % "
+        f"of {stages * replicas} GPUs, with ring steps of {ring_step:g} ms",
+        [count],
+        f"{reached(truth)}; that is a global batch of {32 * replicas * truth:,} samples in place of the report's 256: "
+        "a deep pipeline has to be fed",
+    )
 
 
-@task(
-    "lab09.t3",
-    title="A model that grows with its replicas",
-    prompt="give the parameters of one device, in billions, that a ring step of 10 ms means with 2, 4 and 8 replicas, as a list",
-    points=2,
-)
-def what_a_step_means(answer: object) -> Feedback:
-    """Judge S/2 from S = D t x 25e9 bytes/s, for the rows of benchmark 3 with a ring: one HDR port, FP16, no latency."""
-    given = require_numbers(answer, 3, "parameters of one device in billions")
+@number_task("lab09.t3", title="A model that grows with its replicas", points=2)
+def what_a_step_means() -> Question:
+    """Ask for S/2 from S = D t x 25e9 bytes/s, for the rows of benchmark 3 with a ring: one HDR port, FP16, no latency."""
     rows = BENCHMARK_3[1:]
     piece = A100_80GB.network * rows[0].ring_step / 1000 / 2 / 1e9  # billions of parameters in one message
     truth = [row.replicas * piece for row in rows]
-    if near(given, truth, relative=0.004):
-        return right(
-            "a step sends S/D, so a constant step is an S that grows with D: the report's model is four times as large with 8 replicas as "
-            "with 2; one and the same model has 20, 30 and 35 ms in place of its 20, 60 and 140"
-        )
-    shapes: list[Mistake] = [
-        ([piece] * 3, "one-message", "each step sends one of D pieces: the device has D times what one message holds"),
-        (
-            [piece / row.replicas for row in rows],
-            "constant-gradients",
-            "these are the pieces of constant gradients: here the time of a step is constant",
+
+    def factors(given: list[float]) -> list[float]:
+        return [value / true for value, true in zip(given, truth, strict=True)]
+
+    def times(factor: float) -> list[float]:
+        return [factor * true for true in truth]
+
+    parameters = Number(
+        "parameters of one device in billions",
+        truth,
+        hint=lambda given: (
+            f"these are {factors(given)[0]:g} times as many: 10 ms x 25 GB/s are the bytes of one message, S/D, "
+            "and a parameter's gradient takes 2 of them"
         ),
-        (
-            [piece * row.ring_steps for row in rows],
-            "steps-added",
-            "the steps of a ring do not add up to the gradients: every piece is sent 2(D-1)/D times",
-        ),
-        (
-            [piece * (row.replicas - 1) for row in rows],
-            "half-of-the-steps-added",
-            "half of the steps pass on finished sums, and D-1 pieces are not yet D",
-        ),
-    ]
-    shape = mistake_behind(given, shapes, relative=0.004)
-    if shape:
-        return wrong(*shape[1:])
-    factors = [value / true for value, true in zip(given, truth, strict=True)]
-    if max(factors) - min(factors) > 0.01 * abs(factors[0]):
-        find = "find S for each D, and take 2 bytes a parameter"
-        return wrong("another-shape", f"a message of one step holds 10 ms x 25 GB/s, which is S/D: {find}")
-    scales: list[Mistake] = [
-        (8, "bits", "200 Gb/s are bits: an HDR port carries 25 GB/s"),
-        (2, "gigabytes", "these are the GB of gradients: a parameter's gradient takes 2 bytes"),
-        (0.5, "fp32", "4 bytes a parameter are FP32: the gradients are in FP16"),
-        (16, "gigabits", "200 Gb/s are bits, and a parameter's gradient takes 2 bytes"),
-        (12, "nvlink", "this is NVLink, at 300 GB/s each way: the ring here crosses one HDR port"),
-        (
-            24,
-            "nvlink-both-ways",
-            "this is NVLink with both directions added up: a rank sends one way while it receives the other",
-        ),
-        (0.9, "nine-tenths", "this is nine tenths of the line rate, as it is reached in practice: here take all of it"),
-        (1000, "millions", "these are millions: give billions"),
-        (1e9, "ones", "these are parameters: give billions of them"),
-    ]
-    hint = "10 ms x 25 GB/s are the bytes of one message, S/D, and a parameter's gradient takes 2 of them"
-    return wrong_value(factors[0], scales, f"these are {factors[0]:g} times as many: {hint}", relative=0.01)
+        mistakes=[
+            ([piece] * 3, "one-message", "each step sends one of D pieces: the device has D times what one message holds"),
+            (
+                [piece / row.replicas for row in rows],
+                "constant-gradients",
+                "these are the pieces of constant gradients: here the time of a step is constant",
+            ),
+            (
+                [piece * row.ring_steps for row in rows],
+                "steps-added",
+                "the steps of a ring do not add up to the gradients: every piece is sent 2(D-1)/D times",
+            ),
+            (
+                [piece * (row.replicas - 1) for row in rows],
+                "half-of-the-steps-added",
+                "half of the steps pass on finished sums, and D-1 pieces are not yet D",
+            ),
+            (times(8), "bits", "200 Gb/s are bits: an HDR port carries 25 GB/s"),
+            (times(2), "gigabytes", "these are the GB of gradients: a parameter's gradient takes 2 bytes"),
+            (times(0.5), "fp32", "4 bytes a parameter are FP32: the gradients are in FP16"),
+            (times(16), "gigabits", "200 Gb/s are bits, and a parameter's gradient takes 2 bytes"),
+            (times(12), "nvlink", "this is NVLink, at 300 GB/s each way: the ring here crosses one HDR port"),
+            (
+                times(24),
+                "nvlink-both-ways",
+                "this is NVLink with both directions added up: a rank sends one way while it receives the other",
+            ),
+            (times(0.9), "nine-tenths", "this is nine tenths of the line rate, as it is reached in practice: here take all of it"),
+            (times(1000), "millions", "these are millions: give billions"),
+            (times(1e9), "ones", "these are parameters: give billions of them"),
+            (
+                lambda given: max(factors(given)) - min(factors(given)) > 0.01 * abs(factors(given)[0]),
+                "another-shape",
+                "a message of one step holds 10 ms x 25 GB/s, which is S/D: find S for each D, and take 2 bytes a parameter",
+            ),
+        ],
+        decimals=2,
+    )
+    return Question(
+        "give the parameters of one device, in billions, that a ring step of 10 ms means with 2, 4 and 8 replicas, as a list",
+        [parameters],
+        "a step sends S/D, so a constant step is an S that grows with D: the report's model is four times as large with 8 replicas as "
+        "with 2; one and the same model has 20, 30 and 35 ms in place of its 20, 60 and 140",
+    )
 
 
 @task(
@@ -183,10 +229,13 @@ def what_a_step_means(answer: object) -> Feedback:
     prompt="give tensor, pipeline, data and microbatch of a plan that fits and is within 10 % of the fastest, such as (8, 2, 4, 4)",
     points=3,
 )
-def a_plan(answer: object) -> Feedback:
+def a_plan(answer: Any) -> Feedback:
     """Judge a plan of the model of 39.1 billion parameters on 64 A100s: 512 samples, nothing recomputed, no chunks."""
     names = "tensor, pipeline, data or microbatch"
-    sizes = [require_count(each, f"each of {names}".replace(" or ", " and "), most=BATCH) for each in require_numbers(answer, 4, names)]
+    sizes = [
+        require_count(each, f"each of {names}".replace(" or ", " and "), most=BATCH)
+        for each in require_numbers(_sizes_of(answer), 4, names)
+    ]
     tensor, pipeline, data, microbatch = sizes
     gpus = tensor * pipeline * data
     if gpus != GPUS:
@@ -223,5 +272,14 @@ def a_plan(answer: object) -> Feedback:
     return wrong("too-slow", f"{slower}: which of the four numbers makes that smaller?")
 
 
-def _efficiency_of_sixteen(microbatches: int) -> float:
-    return float(reading_step("B", 8, microbatches, 2, ring_step=5).efficiency)
+def _sizes_of(answer: Any) -> Any:
+    """Return tensor, pipeline, data and microbatch of an answer that is a plan or a dict. A plan with any other setting is refused."""
+    if not isinstance(answer, dict):
+        return answer
+    missing = [name for name in NAMES if name not in answer]
+    if missing:
+        raise HybridLabError(f"a plan has the entries {', '.join(NAMES)}, and {', '.join(missing)} is missing", "wrong-shape")
+    for name, value in (("global_batch", BATCH), ("chunks", 1), ("recompute", "none"), ("sequence_parallel", False)):
+        if answer.get(name, value) != value:
+            raise HybridLabError(f"in this task the {name} of a plan is {value!r}, not {answer[name]!r}", "another-setting")
+    return [answer[name] for name in NAMES]

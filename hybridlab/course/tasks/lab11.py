@@ -1,19 +1,14 @@
 """Lab 11, recomputation and microbatches: the tasks and the feedback on their answers."""
 
+from collections.abc import Callable
+from typing import Any
+
 from hybridlab import formulas
 from hybridlab.checks import short_repr, whole_number
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.answers import (
-    Mistake,
-    mistake_behind,
-    near,
-    require_count,
-    require_number,
-    require_numbers,
-    require_parts,
-    require_text,
-)
-from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong
+from hybridlab.course.tasks.answers import Numbers, near, require_count, require_parts, require_text
+from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
@@ -24,41 +19,51 @@ KEPT = 0.1  # share of an activation that is kept; the rest is computed again
 SAMPLES, DEVICES = 64, 8  # of task 3
 ROOM, SECOND_COPY = 12.0, 5.0  # in samples' activations: what fits on a device, and what a second copy of the weights takes
 BUDGET = 1500.0  # ms
+PARTS = ("schedule", "chunks", "microbatches", "recompute")
 
 
-@task(
+@number_task(
     "lab11.t1",
     title="Where the recomputation goes",
-    prompt="give the makespan in ms of ZB-H1 on 8 devices, 16 microbatches, a forward of 50 ms, half of it recomputed",
+    draws={"devices": (6, 7, 8, 9), "microbatches": (14, 16, 18), "forward": (40, 50, 60)},
 )
-def where_the_recomputation_goes(answer: object) -> Feedback:
-    """Judge ZB-H1's makespan with r = 0.5: the input gradient (1 + r)F, the weight gradient F."""
-    time = require_number(answer, "a makespan in ms", "2700")
-    devices, microbatches, forward, part = 8, 16, 50.0, 0.5
-    backward = (2 + part) * forward
+def where_the_recomputation_goes(devices: int = 8, microbatches: int = 16, forward: int = 50) -> Question:
+    """Ask for ZB-H1's makespan with r = 0.5: the input gradient takes (1 + r)F, the weight gradient F."""
+    backward, others = 2.5 * forward, devices - 1
     sizes = devices, microbatches, forward
     truth = formulas.zb_h1_makespan(*sizes, backward, forward)
     busy = microbatches * (forward + backward)
-    hint = "F is 50, I is 75 and W is 50 ms: put them into M(F + B) + (K - 1)(F + I - W)"
-    return judge_value(
-        time,
+    time = Number(
+        "a makespan in ms",
         truth,
-        0.5,
-        lesson="M(F + B) + (K - 1)(F + I - W): all of the recomputing is in I, so the bubble grows by (K - 1)rF",
+        hint=f"the makespan is not {{value}} ms: F is {forward}, I is {1.5 * forward:g} and W is {forward} ms: "
+        "put them into M(F + B) + (K - 1)(F + I - W)",
         mistakes=[
             (
-                busy + 350,
+                busy + others * forward,
                 "old-bubble",
-                "this has the bubble of r = 0, 7 x 50 ms: the recomputing makes I longer, so the bubble grows as well",
+                f"this has the bubble of r = 0, {others} x {forward} ms: the recomputing makes I longer, so the bubble grows as well",
             ),
             (
-                busy + 437.5,
+                busy + others * backward / 2,
                 "backward-halved",
                 "this splits the backward in halves: the weight gradient takes F as before, all of the recomputing is in I",
             ),
-            (formulas.zb_h1_makespan(*sizes, 100, 50), "nothing-recomputed", "this is the step without recomputing"),
-            (formulas.zb_h1_makespan(*sizes, 150, 50), "all-recomputed", "this recomputes the whole forward: here r is 0.5"),
-            (2400 + truth - busy, "old-busy-time", "this has the longer bubble, but the busy time without recomputing"),
+            (
+                formulas.zb_h1_makespan(*sizes, 2 * forward, forward),
+                "nothing-recomputed",
+                "this is the step without recomputing",
+            ),
+            (
+                formulas.zb_h1_makespan(*sizes, 3 * forward, forward),
+                "all-recomputed",
+                "this recomputes the whole forward: here r is 0.5",
+            ),
+            (
+                3 * microbatches * forward + truth - busy,
+                "old-busy-time",
+                "this has the longer bubble, but the busy time without recomputing",
+            ),
             (busy, "busy-time-alone", "this is the busy time of a device: the bubble comes on top"),
             (truth - busy, "bubble-alone", "this is the bubble: the busy time comes on top"),
             (
@@ -66,55 +71,101 @@ def where_the_recomputation_goes(answer: object) -> Feedback:
                 "1f1b",
                 "this is 1F1B: ZB-H1 fills a part of the bubble with weight gradients",
             ),
-            (microbatches * 175 + 8 * 75, "k-for-k-1", "this has K times F + I - W: the bubble has it K - 1 times"),
+            (truth + 1.5 * forward, "k-for-k-1", "this has K times F + I - W: the bubble has it K - 1 times"),
         ],
-        hint=f"the makespan is not {time:g} ms: {hint}",
+        example="2700",
+    )
+    return Question(
+        f"give the makespan in ms of ZB-H1 on {devices} devices, {microbatches} microbatches, a forward of {forward} ms, "
+        "half of it recomputed",
+        [time],
+        "M(F + B) + (K - 1)(F + I - W): all of the recomputing is in I, so the bubble grows by (K - 1)rF",
     )
 
 
-@task(
-    "lab11.t2",
-    title="How far the ratio can fall",
-    prompt="give the floors of 1F1B and of eager 1F1B on 8 devices at a latency of 100 ms, as a list of two",
-    points=2,
+@number_task(
+    "lab11.t2", title="How far the ratio can fall", points=2, draws={"devices": (6, 7, 8, 9), "latency": (85, 90, 95, 100, 105, 110)}
 )
-def how_far_the_ratio_can_fall(answer: object) -> Feedback:
-    """Judge the limits of two bubble ratios for endless microbatches: F 50, B 100, C 100 ms, 8 and 15 in flight."""
-    values = require_numbers(answer, 2, "floor of a schedule")
-    trip, work = DEVICES * 150 + 2 * (DEVICES - 1) * 100, 150
-    floors = [1 - work * count / trip for count in (DEVICES, 2 * DEVICES - 1)]
-    if near(values, floors, 0.003):
-        return right("a device runs as many microbatches in a round trip as may be in flight: 8, or 15")
-    if near(values, [100 * floor for floor in floors], 0.3):
-        return wrong("per-cent", f"the lab asks for shares of one: write {values[0]:g} % as {values[0] / 100:g}")
-    hint = "how long is a round trip, K(F + B) + 2(K - 1)C, and how many microbatches may be in flight meanwhile?"
-    of_first: list[Mistake] = [
-        (
-            0.0,
-            "no-floor",
-            "1F1B's floor is not 0: for every 8 microbatches it waits for messages to go down the pipeline and back",
-        ),
-        (1 - 150 / 1550, "a-trip-each", "this waits for a round trip for every microbatch: 8 microbatches share one"),
-        (1400 / 1200, "idle-over-ideal", "this is idle / ideal: divide by the whole time, idle time included"),
-        (1600 / 2800, "k-messages", "this has K messages each way: from device 0 to device 7 there are 7"),
-        (700 / 1900, "one-way", "this has the messages of one way: they go down the pipeline and come back"),
-        (floors[1], "swapped", "this is the floor of eager 1F1B: 1F1B comes first in the list"),
-    ]
-    of_second: list[Mistake] = [
-        (0.0, "all-hidden", "eager 1F1B hides a latency up to (F + B)/2, which is 75 ms: here it is 100"),
-        (floors[0], "eight-in-flight", "this is the floor of 1F1B: eager 1F1B has 15 in flight on device 0, not 8"),
-        (1 - 150 * 16 / trip, "sixteen-in-flight", "this has 16 microbatches in flight: eager 1F1B holds 2K - 1 at most"),
-        (
-            floors[0] / 2,
-            "halved",
-            "twice the warm-up does not halve the ratio: 15 microbatches share the round trip of 2600 ms",
-        ),
-    ]
-    mistake = mistake_behind(values[0], of_first, 0.003) or mistake_behind(values[1], of_second, 0.003)
-    if mistake:
-        return wrong(*mistake[1:])
-    place = 0 if not near(values[0], floors[0], 0.003) else 1
-    return wrong("wrong-value", f"the floor of {('1F1B', 'eager 1F1B')[place]} is not {values[place]:g}: {hint}")
+def how_far_the_ratio_can_fall(devices: int = 8, latency: int = 100) -> Question:
+    """Ask for the limits of two bubble ratios for endless microbatches, with a forward of 50 and a backward of 100 ms."""
+    work, others = 150, devices - 1
+    idle, ideal = 2 * others * latency, devices * work
+    trip = ideal + idle
+    in_flight = [round(formulas.peak_activations(name, devices, 2 * devices)) for name in ("1f1b", "eager-1f1b")]
+    floors = [1 - work * count / trip for count in in_flight]
+
+    def close(value: Numbers, wanted: Numbers) -> bool:
+        return near(value, wanted, 0.5e-3)
+
+    def has(place: int, value: float) -> Callable[[list[float]], bool]:
+        """Return whether this wrong value stands in this place of an answer."""
+        return lambda values: close(values[place], value)
+
+    def not_right(values: list[float]) -> str:
+        place = 1 if close(values[0], floors[0]) else 0
+        hint = "how long is a round trip, K(F + B) + 2(K - 1)C, and how many microbatches may be in flight meanwhile?"
+        return f"the floor of {('1F1B', 'eager 1F1B')[place]} is not {values[place]:g}: {hint}"
+
+    both = Number(
+        "floor of a schedule",
+        floors,
+        hint=not_right,
+        mistakes=[
+            (
+                lambda values: near(values, [100 * floor for floor in floors], 0.3),
+                "per-cent",
+                lambda values: f"the lab asks for shares of one: write {values[0]:g} % as {values[0] / 100:g}",
+            ),
+            (
+                has(0, 0.0),
+                "no-floor",
+                f"1F1B's floor is not 0: for every {devices} microbatches it waits for messages to go down the pipeline and back",
+            ),
+            (
+                has(0, 1 - work / (work + idle)),
+                "a-trip-each",
+                f"this waits for a round trip for every microbatch: {devices} microbatches share one",
+            ),
+            (has(0, idle / ideal), "idle-over-ideal", "this is idle / ideal: divide by the whole time, idle time included"),
+            (
+                has(0, 1 - ideal / (ideal + 2 * devices * latency)),
+                "k-messages",
+                f"this has K messages each way: from device 0 to device {others} there are {others}",
+            ),
+            (
+                has(0, 1 - ideal / (ideal + others * latency)),
+                "one-way",
+                "this has the messages of one way: they go down the pipeline and come back",
+            ),
+            (has(0, floors[1]), "swapped", "this is the floor of eager 1F1B: 1F1B comes first in the list"),
+            (
+                has(1, 0.0),
+                "all-hidden",
+                f"eager 1F1B hides a latency up to (F + B)/2, which is {work / 2:g} ms: here it is {latency}",
+            ),
+            (
+                has(1, floors[0]),
+                "eight-in-flight",
+                f"this is the floor of 1F1B: eager 1F1B has {in_flight[1]} in flight on device 0, not {in_flight[0]}",
+            ),
+            (
+                has(1, 1 - 2 * ideal / trip),
+                "sixteen-in-flight",
+                f"this has {2 * devices} microbatches in flight: eager 1F1B holds 2K - 1 at most",
+            ),
+            (
+                has(1, floors[0] / 2),
+                "halved",
+                f"twice the warm-up does not halve the ratio: {in_flight[1]} microbatches share the round trip of {trip} ms",
+            ),
+        ],
+        decimals=3,
+    )
+    return Question(
+        f"give the floors of 1F1B and of eager 1F1B on {devices} devices at a latency of {latency} ms, to 3 decimals, as a list of two",
+        [both],
+        f"a device runs as many microbatches in a round trip as may be in flight: {in_flight[0]}, or {in_flight[1]}",
+    )
 
 
 @task(
@@ -123,10 +174,11 @@ def how_far_the_ratio_can_fall(answer: object) -> Feedback:
     prompt="give a plan that holds at most 12 samples and takes at most 1500 ms, as (schedule, chunks, microbatches, recompute)",
     points=3,
 )
-def a_plan_that_fits(answer: object) -> Feedback:
+def a_plan_that_fits(answer: Any) -> Feedback:
     """Judge a plan for 64 samples on 8 devices by its memory and its makespan."""
     wanted = "a name, two numbers and True or False, such as ('1f1b', 1, 8, False)"
-    text, chunks, microbatches, recompute = require_parts(answer, 4, wanted)
+    parts = [answer.get(name) for name in PARTS] if isinstance(answer, dict) and answer.keys() == set(PARTS) else answer
+    text, chunks, microbatches, recompute = require_parts(parts, 4, wanted)
     if not isinstance(recompute, bool):
         raise HybridLabError(f"the answer is {wanted}, not {short_repr(answer)}", "wrong-shape")
     name = require_text(text, "the name of a schedule", "1f1b").strip().lower()

@@ -1,185 +1,250 @@
 """Lab 12, chunks and waves: the tasks and the feedback on their answers."""
 
+from collections.abc import Iterable
+from functools import cache
+
+from hybridlab import formulas
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.answers import Mistake, require_number, require_numbers
-from hybridlab.course.tasks.checking import Feedback, judge_value, right, task, wrong, wrong_value
-from hybridlab.errors import HybridLabError
+from hybridlab.course.tasks.answers import Mistake
+from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
 
 LAYERS = 24  # layers of each device in task 4
 
 
-@task(
-    "lab12.t1",
-    title="Fold it twice",
-    prompt="give the device of each of the 12 stages of 3 devices with 4 chunks each, folded, as a list of 12 numbers",
-)
-def fold_it_twice(answer: object) -> Feedback:
-    """Judge the folded placement of 4 chunks on each of 3 devices: the device of every stage."""
-    devices, chunks = 3, 4
+@number_task("lab12.t1", title="Fold it twice", draws={"devices": (3, 4, 5), "chunks": (4, 6)})
+def fold_it_twice(devices: int = 3, chunks: int = 4) -> Question:
+    """Ask for the device of every stage in the folded placement."""
     truth = list(REGISTRY["hanayo"].device_of(devices, chunks))
-    values = require_numbers(answer, len(truth), "device of a stage")
-    if values == truth:
-        return right("two waves: at each turn two stages in a row stand on one device, and nothing is sent between them")
-    stages = range(len(truth))
-    mistakes: list[Mistake] = [
-        ([device + 1 for device in truth], "devices-from-1", "devices are counted from 0: the last one is device 2"),
-        (
-            [devices - 1 - device for device in truth],
-            "reversed",
-            "this is folded, but it begins on the last device: stage 0 is on device 0",
-        ),
-        (
-            [stage % devices for stage in stages],
-            "looped",
-            "this is the looped placement: in the folded one every second chunk runs backwards",
-        ),
-        (
-            [stage // chunks for stage in stages],
-            "one-long-chunk",
-            "each device has 4 stages in a row: that is one chunk, four times as long",
-        ),
-        (
-            [0, 1, 2, 1] * 3,
-            "one-stage-a-turn",
-            "at a turn two stages are on one device: where a chunk ends, the next one begins on the same device",
-        ),
-    ]
-    outside = [value for value in values if value not in range(devices)]
-    if outside:
-        return wrong_value(values, mistakes, f"there is no device {outside[0]:g}: the three devices are 0, 1 and 2", code="no-such-device")
-    counts = [values.count(device) for device in range(devices)]
-    if set(counts) != {chunks}:
-        there = f"devices 0, 1 and 2 hold {counts[0]}, {counts[1]} and {counts[2]} stages"
-        return wrong_value(values, mistakes, f"{there}: each holds 4, one of every chunk", code="uneven")
-    stage = next(stage for stage in stages if values[stage] != truth[stage])
-    direction = "down from device 2 to device 0" if stage // devices % 2 else "up from device 0 to device 2"
-    hint = f"stage {stage} is not on device {values[stage]:g}: chunk {stage // devices} runs {direction}"
-    return wrong_value(values, mistakes, hint)
+    stages, last = range(len(truth)), devices - 1
+    there_and_back = [*range(devices), *range(last - 1, 0, -1)]
+
+    def strange(values: list[float]) -> list[float]:
+        return [value for value in values if value not in range(devices)]
+
+    def counts(values: list[float]) -> list[int]:
+        return [values.count(device) for device in range(devices)]
+
+    def first_wrong(values: list[float]) -> str:
+        stage = next(stage for stage in stages if values[stage] != truth[stage])
+        direction = f"down from device {last} to device 0" if stage // devices % 2 else f"up from device 0 to device {last}"
+        return f"stage {stage} is not on device {values[stage]:g}: chunk {stage // devices} runs {direction}"
+
+    placement = Number(
+        "device of a stage",
+        truth,
+        hint=first_wrong,
+        mistakes=[
+            ([device + 1 for device in truth], "devices-from-1", f"devices are counted from 0: the last one is device {last}"),
+            (
+                [last - device for device in truth],
+                "reversed",
+                "this is folded, but it begins on the last device: stage 0 is on device 0",
+            ),
+            (
+                [stage % devices for stage in stages],
+                "looped",
+                "this is the looped placement: in the folded one every second chunk runs backwards",
+            ),
+            (
+                [stage // chunks for stage in stages],
+                "one-long-chunk",
+                f"each device has {chunks} stages in a row: that is one chunk, {'four' if chunks == 4 else 'six'} times as long",
+            ),
+            (
+                [there_and_back[stage % len(there_and_back)] for stage in stages],
+                "one-stage-a-turn",
+                "at a turn two stages are on one device: where a chunk ends, the next one begins on the same device",
+            ),
+            (
+                lambda values: bool(strange(values)),
+                "no-such-device",
+                lambda values: f"there is no device {strange(values)[0]:g}: the devices are {_listed(range(devices))}",
+            ),
+            (
+                lambda values: set(counts(values)) != {chunks},
+                "uneven",
+                lambda values: (
+                    f"devices {_listed(range(devices))} hold {_listed(counts(values))} stages: each holds {chunks}, one of every chunk"
+                ),
+            ),
+        ],
+    )
+    return Question(
+        f"give the device of each of the {len(truth)} stages of {devices} devices with {chunks} chunks each, folded, "
+        f"as a list of {len(truth)} numbers",
+        [placement],
+        f"{'two' if chunks == 4 else 'three'} waves: at each turn two stages in a row stand on one device, "
+        "and nothing is sent between them",
+    )
 
 
-@task(
-    "lab12.t2",
-    title="Messages of a step",
-    prompt="give how many messages all devices send in a step of interleaved 1F1B and of Hanayo, as [number, number]",
-)
-def messages_of_a_step(answer: object) -> Feedback:
-    """Judge the messages of interleaved 1F1B and of Hanayo: 6 devices, 12 microbatches, 4 chunks."""
-    devices, microbatches, chunks = 6, 12, 4
-    values = require_numbers(answer, 2, "number of messages of a schedule")
-    truth = [float(build(name, devices, microbatches, chunks).messages.sum()) for name in ("interleaved", "hanayo")]
-    if values == truth:
-        return right("a fold saves two messages a microbatch at each of its v - 1 turns, one on the way there and one back")
-    if values == truth[::-1]:
-        return wrong("swapped", "these are the right numbers in the wrong order: interleaved 1F1B comes first, and Hanayo saves messages")
+@number_task("lab12.t2", title="Messages of a step", draws={"devices": (4, 5, 6), "groups": (2, 3), "chunks": (4, 6)})
+@cache
+def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Question:
+    """Ask for the messages of interleaved 1F1B and of Hanayo, with as many groups of K microbatches."""
+    microbatches = groups * devices
+    looped, folded = (float(build(name, devices, microbatches, chunks).messages.sum()) for name in ("interleaved", "hanayo"))
     one_chunk = 2 * (devices - 1) * microbatches  # messages of a pipeline with one chunk a device
-    between_chunks: list[Mistake] = [
-        (chunks * one_chunk, "no-message-between-chunks", "the chunks also send to each other, from the last device to the first"),
-        (truth[0], "messages-at-turns", "where a chunk ends the next one begins on the same device: a turn needs no message"),
-    ]
-    place = 0 if values[0] != truth[0] else 1
-    value, true = values[place], truth[place]
-    mistakes: list[Mistake] = [
-        between_chunks[place],
-        (true / microbatches, "one-microbatch-alone", "this is one microbatch: there are 12"),
-        (true / 2, "one-way", "this is one way: what goes there as a forward comes back as a backward"),
-        (
-            true / 2 / microbatches,
-            "one-microbatch-one-way",
-            "this is one microbatch on its way there: there are 12, and all come back",
-        ),
-        (
-            one_chunk,
-            "no-chunks",
-            "this is a pipeline without chunks: with 4 of them each microbatch passes the devices 4 times",
-        ),
-        (
-            2 * chunks * devices * microbatches,
-            "one-an-operation",
-            "this is one message for each operation: the last forward and the last backward send none",
-        ),
-    ]
-    hint = f"not {value:g} messages; count how often one microbatch changes the device, there and back"
-    return wrong_value(value, mistakes, hint, about=f"{('interleaved 1F1B', 'Hanayo')[place]}: ")
+
+    def messages(name: str, truth: float, between_chunks: Mistake) -> Number:
+        mistakes: list[Mistake] = [
+            between_chunks,
+            (truth / microbatches, "one-microbatch-alone", f"this is one microbatch: there are {microbatches}"),
+            (truth / 2, "one-way", "this is one way: what goes there as a forward comes back as a backward"),
+            (
+                truth / 2 / microbatches,
+                "one-microbatch-one-way",
+                f"this is one microbatch on its way there: there are {microbatches}, and all come back",
+            ),
+            (
+                one_chunk,
+                "no-chunks",
+                f"this is a pipeline without chunks: with {chunks} of them each microbatch passes the devices {chunks} times",
+            ),
+            (
+                2 * chunks * devices * microbatches,
+                "one-an-operation",
+                "this is one message for each operation: the last forward and the last backward send none",
+            ),
+        ]
+        hint = "not {value} messages; count how often one microbatch changes the device, there and back"
+        return Number("number of messages of a schedule", truth, hint, mistakes, label=f"{name}: ")
+
+    at_ends = "the chunks also send to each other, from the last device to the first"
+    at_turns = "where a chunk ends the next one begins on the same device: a turn needs no message"
+    swapped = "these are the right numbers in the wrong order: interleaved 1F1B comes first, and Hanayo saves messages"
+    return Question(
+        "give how many messages all devices send in a step of interleaved 1F1B and of Hanayo, "
+        f"with {devices} devices, {microbatches} microbatches and {chunks} chunks, as [number, number]",
+        [
+            messages("interleaved 1F1B", looped, (chunks * one_chunk, "no-message-between-chunks", at_ends)),
+            messages("Hanayo", folded, (looped, "messages-at-turns", at_turns)),
+        ],
+        "a fold saves two messages a microbatch at each of its v - 1 turns, one on the way there and one back",
+        [([folded, looped], "swapped", swapped)],
+    )
 
 
-@task(
+@number_task(
     "lab12.t3",
     title="A step by formula",
-    prompt="give the makespan in ms of interleaved 1F1B with 3 chunks on 4 devices, 12 microbatches and a latency of 2 ms",
+    draws={"devices": (4, 5), "groups": (2, 3), "chunks": (3, 4), "forward": (12, 24), "latency": (1, 2)},
 )
-def a_step_by_formula(answer: object) -> Feedback:
-    """Judge interleaved 1F1B's makespan: 4 devices, 12 microbatches, 3 chunks, forward 12, backward 24, latency 2 ms."""
-    time = require_number(answer, "a makespan in ms", "480")
-    truth = makespan("interleaved", 4, 12, 3, 12, 2)
-    work, both_ways, fill = 12 * 36, 2 * 2, 3 * 36  # of all microbatches; a message there and back; fill and drain without chunks
-    return judge_value(
-        time,
+def a_step_by_formula(devices: int = 4, groups: int = 3, chunks: int = 3, forward: int = 12, latency: int = 2) -> Question:
+    """Ask for interleaved 1F1B's makespan, with a backward of twice the forward and as many groups of K microbatches."""
+    backward, microbatches, passed = 2 * forward, groups * devices, chunks * devices - 1  # passed: boundaries between stages
+    truth = formulas.interleaved_makespan(devices, microbatches, chunks, forward, backward, latency)
+    # of all microbatches; of a message there and back; fill and drain without chunks
+    work, both_ways, fill = microbatches * 3 * forward, 2 * latency, (devices - 1) * 3 * forward
+    fill_of_chunks = fill / chunks
+    time = Number(
+        "a makespan in ms",
         truth,
-        0.01,
-        lesson="fill and drain are divided by v; 2(vK-1) messages are waited for, once, however many microbatches there are",
+        hint="the step does not take {value} ms: add up M(F+B), (K-1)(F+B)/v and 2(vK-1)C",
         mistakes=[
-            (work + fill / 3, "no-messages", "this lacks the messages: 2(vK-1) of them are waited for"),
-            (work + 11 * both_ways, "no-fill-and-drain", "this lacks fill and drain, (K-1)(F+B)/v"),
+            (work + fill_of_chunks, "no-messages", "this lacks the messages: 2(vK-1) of them are waited for"),
+            (work + passed * both_ways, "no-fill-and-drain", "this lacks fill and drain, (K-1)(F+B)/v"),
             (
-                work + fill + 11 * both_ways,
+                work + fill + passed * both_ways,
                 "1f1b",
                 "this has the fill and drain of 1F1B: with chunks they are divided by v",
             ),
-            (work + fill / 3 + 11 * 2, "one-way", "these are the messages on the way there: as many come back"),
             (
-                work + fill / 3 + 12 * both_ways,
+                work + fill_of_chunks + passed * latency,
+                "one-way",
+                "these are the messages on the way there: as many come back",
+            ),
+            (
+                work + fill_of_chunks + (passed + 1) * both_ways,
                 "vk-messages",
                 "one message too many each way: the last of the vK stages sends none on",
             ),
             (
-                work + fill / 3 + 3 * both_ways,
+                work + fill_of_chunks + (devices - 1) * both_ways,
                 "messages-of-one-chunk",
-                "2(K-1) messages are waited for where there are no chunks: here a microbatch passes 12 stages",
+                f"2(K-1) messages are waited for where there are no chunks: here a microbatch passes {passed + 1} stages",
             ),
             (
-                work + fill / 3 + 9 * both_ways,
+                work + fill_of_chunks + chunks * (devices - 1) * both_ways,
                 "folded",
                 "2v(K-1) messages are those of a folded placement: here each chunk sends to the next as well",
             ),
             (
-                work + fill / 3 + 12 * 11 * both_ways,
+                work + fill_of_chunks + microbatches * passed * both_ways,
                 "all-microbatches",
-                "this has the messages of all 12 microbatches: those of the others travel while devices compute",
+                f"this has the messages of all {microbatches} microbatches: those of the others travel while devices compute",
             ),
-            (work / 3 + fill / 3 + 11 * both_ways, "work-divided", "the work of a device is not divided: 3 chunks of a third each"),
+            (
+                work / chunks + fill_of_chunks + passed * both_ways,
+                "work-divided",
+                f"the work of a device is not divided: {chunks} chunks of a {'third' if chunks == 3 else 'quarter'} each",
+            ),
             (work, "work-alone", "this is the work of a device alone: fill, drain and messages come on top"),
             (truth / 1000, "seconds", "this is in seconds: give ms"),
         ],
-        hint=f"the step does not take {time:g} ms: add up M(F+B), (K-1)(F+B)/v and 2(vK-1)C",
+        decimals=2,
+        example="480",
+    )
+    return Question(
+        f"give the makespan in ms of interleaved 1F1B with {chunks} chunks on {devices} devices, {microbatches} microbatches, "
+        f"a forward of {forward} and a backward of {backward} ms, and a latency of {latency} ms",
+        [time],
+        "fill and drain are divided by v; 2(vK-1) messages are waited for, once, however many microbatches there are",
     )
 
 
-@task(
-    "lab12.t4",
-    title="How many chunks?",
-    prompt="give the number of chunks with the shortest step for interleaved 1F1B and for looped BFS, as [number, number]",
-    points=3,
-)
-def how_many_chunks(answer: object) -> Feedback:
-    """Judge the best cuts of 24 layers: 8 devices, 16 microbatches, forward 48, backward 96, latency 3 ms."""
-    values = require_numbers(answer, 2, "number of chunks")
-    steps = []
-    for name, value in zip(("interleaved", "looped-bfs"), values, strict=True):
-        chunks = _chunks_of_layers(value)
-        times = {cut: makespan(name, 8, 16, cut, 48, 3) for cut in range(2, LAYERS + 1) if LAYERS % cut == 0}
-        best = min(times, key=times.__getitem__)
-        step = f"{REGISTRY[name].title} takes {times[chunks]:.1f} ms with {chunks} chunks"
-        fill = 7 * 144 / chunks
-        if chunks < best:
-            return wrong("too-few", f"{step}, and less with more: {fill:.1f} ms of it are fill and drain")
-        if chunks > best:
-            waits = times[chunks] - 16 * 144 - fill
-            return wrong("too-many", f"{step}, and less with fewer: {waits:.1f} ms of it are waits for messages")
-        steps.append(step)
+@number_task("lab12.t4", title="How many chunks?", points=3, draws={"latency": (3, 4, 5, 6)})
+@cache
+def how_many_chunks(latency: int = 3) -> Question:
+    """Ask for the best cuts of 24 layers: 8 devices, 16 microbatches, a forward of 48 and a backward of 96 ms."""
+    names = ("interleaved", "looped-bfs")
+    steps = [{cut: makespan(name, 8, 16, cut, 48, latency) for cut in range(2, LAYERS + 1) if LAYERS % cut == 0} for name in names]
+    best = [min(times, key=times.__getitem__) for times in steps]
+    cuts = ", ".join(str(cut) for cut in steps[0] if cut < LAYERS)
+    work, fill = 16 * 144, 7 * 144
+
+    def step(place: int, chunks: float) -> str:
+        return f"{REGISTRY[names[place]].title} takes {steps[place][int(chunks)]:.1f} ms with {chunks:g} chunks"
+
+    def first_wrong(values: list[float]) -> tuple[int, float]:
+        """Return the place and the value of the first wrong number."""
+        return next((place, value) for place, value in enumerate(values) if value != best[place])
+
+    def too_few(values: list[float]) -> str:
+        place, chunks = first_wrong(values)
+        return f"{step(place, chunks)}, and less with more: {fill / chunks:.1f} ms of it are fill and drain"
+
+    def too_many(values: list[float]) -> str:
+        place, chunks = first_wrong(values)
+        waits = steps[place][int(chunks)] - work - fill / chunks
+        return f"{step(place, chunks)}, and less with fewer: {waits:.1f} ms of it are waits for messages"
+
+    def no_cut(values: list[float]) -> str:
+        return f"{LAYERS} layers make chunks of the same size if there are {cuts} or {LAYERS} of them, not {first_wrong(values)[1]:g}"
+
+    def is_too_few(values: list[float]) -> bool:
+        place, chunks = first_wrong(values)
+        return chunks < best[place]
+
     why = "looped BFS waits for 2(K-1) messages, as long as one takes no longer than a chunk's forward; memory is its price"
-    return right("; ".join(steps), why)
+    chunks = Number(
+        "number of chunks",
+        best,
+        hint=too_many,
+        code="too-many",
+        mistakes=[
+            (lambda values: first_wrong(values)[1] not in steps[0], "not-divisible", no_cut),
+            (is_too_few, "too-few", too_few),
+        ],
+    )
+    return Question(
+        "give the number of chunks with the shortest step for interleaved 1F1B and for looped BFS, "
+        f"at a latency of {latency} ms, as [number, number]",
+        [chunks],
+        f"{step(0, best[0])}; {step(1, best[1])}\n{why}",
+    )
 
 
 def makespan(name: str, devices: int, microbatches: int, chunks: int, forward: float, latency: float) -> float:
@@ -192,10 +257,7 @@ def makespan(name: str, devices: int, microbatches: int, chunks: int, forward: f
     return float(simulate(build(name, devices, microbatches, chunks), costs).makespan)
 
 
-def _chunks_of_layers(value: float) -> int:
-    """Return the number of chunks if the layers of a device can be cut into so many, or raise."""
-    if value not in range(2, LAYERS + 1) or LAYERS % value:
-        cuts = ", ".join(str(cut) for cut in range(2, LAYERS) if LAYERS % cut == 0)
-        wanted = f"{LAYERS} layers make chunks of the same size if there are {cuts} or {LAYERS} of them"
-        raise HybridLabError(f"{wanted}, not {value:g}", "not-divisible")
-    return int(value)
+def _listed(numbers: Iterable[int]) -> str:
+    """Return the numbers as words, such as "0, 1 and 2"."""
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} and {last}"

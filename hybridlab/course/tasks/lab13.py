@@ -1,100 +1,133 @@
 """Lab 13, zero bubble: the tasks and the feedback on their answers."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
+from hybridlab import formulas
 from hybridlab.costs import Costs
-from hybridlab.course.published.zero_bubble import bubble_rate
-from hybridlab.course.tasks.answers import Mistake, near, require_number, require_numbers, require_parts, require_text
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong, wrong_value
+from hybridlab.course.tasks.answers import near, require_number, require_orders, require_parts, require_text
+from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.drawing import Drawing, marked_by
+from hybridlab.course.tasks.questions import Number, Question, number_task
+from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
 THREE_TIMES = ((10, 12, 6), (10, 6, 12), (8, 12, 10))  # F, I, W in ms
+UNEVEN = Costs(forward=[30, 10, 10], backward=[30, 30, 40], weight_share=[2 / 3, 2 / 3, 3 / 4])  # ms, task 4
 ROOM = 12  # microbatches whose activations fit on a device
 
 
-@task(
-    "lab13.t1",
-    title="ZB-H1's bubble by hand",
-    prompt="give ZB-H1's bubble in ms for each of the three models, as a list of three numbers",
-    points=2,
-)
-def bubbles_by_hand(answer: object) -> Feedback:
-    """Judge the bubble of ZB-H1, which is makespan minus work, for three sets of times; 6 devices, 12 microbatches."""
-    values = require_numbers(answer, 3, "bubble of a model in ms")
-    for model, value, times in zip("abc", values, THREE_TIMES, strict=True):
-        timeline = _split_timeline("zb-h1", 6, 12, *times)
-        if not near(value, timeline.makespan - timeline.busy[0], 0.01):
-            hint = f"not {value:g} ms: when does device 0 wait, and when does device 5 start?"
-            return wrong_value(value, _wrong_bubbles(*times, timeline), hint, 0.01, about=f"model {model}: ")
-    return right("the paper's term counts for a; in b the last device starts too late for more, in c the first I comes back too late")
+@number_task("lab13.t1", title="ZB-H1's bubble by hand", points=2)
+def bubbles_by_hand() -> Question:
+    """Ask for the bubble of ZB-H1, which is makespan minus work, for three sets of times; 6 devices, 12 microbatches."""
+    return Question(
+        "give ZB-H1's bubble in ms for each of the three models, as a list of three numbers",
+        [_bubble(model, *times) for model, times in zip("abc", THREE_TIMES, strict=True)],
+        "the paper's term counts for a; in b the last device starts too late for more, in c the first I comes back too late",
+    )
 
 
-def _wrong_bubbles(forward: float, input_gradient: float, weight_gradient: float, timeline: Timeline) -> list[Mistake]:
-    others, term = 5, forward + input_gradient - weight_gradient
-    bubble = timeline.makespan - timeline.busy[0]
-    return [
-        (others * term, "paper-term", "(K-1)(F + I - W) is not the whole rule: no wait is negative, however long W is"),
-        (
-            others * input_gradient,
-            "input-gradients-alone",
-            "(K-1)I is the time until the first input gradient is back on device 0: what else is there to wait for?",
-        ),
-        (
-            others * forward,
-            "forwards-alone",
-            "(K-1)F is the time before the last device starts: what does device 0 wait for?",
-        ),
-        (
-            others * (forward + input_gradient),
-            "no-weight-gradients",
-            "(K-1)(F + I) would be the bubble without any weight gradient to fill it",
-        ),
-        (others * (term + 2 * weight_gradient), "1f1b", "this is 1F1B's bubble, (K-1)(F + B): in ZB-H1 only I is waited for"),
-        (others * (term - weight_gradient), "zb-h2", "this is ZB-H2's bubble, with F + I - 2W: ZB-H1 has half of its warm-up"),
-        (6 * bubble / others, "all-devices", "this counts all 6 devices: a microbatch has 5 others to pass"),
-        (bubble / others, "one-device-alone", "this is the wait for one device: a microbatch has 5 to pass"),
-        (timeline.makespan, "whole-step", "this is the whole step: take away the work of a device, M(F + I + W)"),
-        (100 * timeline.bubble_ratio, "per-cent", "this is the bubble ratio in per cent: give ms"),
-        (timeline.bubble_ratio, "bubble-ratio", "this is the bubble ratio: give ms"),
-    ]
+def _bubble(model: str, forward: float, input_gradient: float, weight_gradient: float) -> Number:
+    """Return the bubble of one model, with the known mistakes."""
+    microbatches, others, term = 12, 5, forward + input_gradient - weight_gradient
+    makespan = formulas.zb_h1_makespan(others + 1, microbatches, forward, input_gradient + weight_gradient, weight_gradient)
+    bubble = makespan - microbatches * (forward + input_gradient + weight_gradient)
+    return Number(
+        "bubble of a model in ms",
+        bubble,
+        hint="not {value} ms: when does device 0 wait, and when does device 5 start?",
+        label=f"model {model}: ",
+        decimals=2,
+        mistakes=[
+            (
+                others * term,
+                "paper-term",
+                "(K-1)(F + I - W) is not the whole rule: no wait is negative, however long W is",
+            ),
+            (
+                others * input_gradient,
+                "input-gradients-alone",
+                "(K-1)I is the time until the first input gradient is back on device 0: what else is there to wait for?",
+            ),
+            (
+                others * forward,
+                "forwards-alone",
+                "(K-1)F is the time before the last device starts: what does device 0 wait for?",
+            ),
+            (
+                others * (forward + input_gradient),
+                "no-weight-gradients",
+                "(K-1)(F + I) would be the bubble without any weight gradient to fill it",
+            ),
+            (others * (term + 2 * weight_gradient), "1f1b", "this is 1F1B's bubble, (K-1)(F + B): in ZB-H1 only I is waited for"),
+            (others * (term - weight_gradient), "zb-h2", "this is ZB-H2's bubble, with F + I - 2W: ZB-H1 has half of its warm-up"),
+            (6 * bubble / others, "all-devices", "this counts all 6 devices: a microbatch has 5 others to pass"),
+            (bubble / others, "one-device-alone", "this is the wait for one device: a microbatch has 5 to pass"),
+            (makespan, "whole-step", "this is the whole step: take away the work of a device, M(F + I + W)"),
+            (100 * bubble / makespan, "per-cent", "this is the bubble ratio in per cent: give ms"),
+            (bubble / makespan, "bubble-ratio", "this is the bubble ratio: give ms"),
+        ],
+    )
 
 
-@task(
+@number_task(
     "lab13.t2",
     title="Two rates of one step",
-    prompt="give the ratio of the sweeps' program and the rate of Table 5 for this ZB-H2, as [ratio, rate]",
+    points=2,
+    draws={"devices": (5, 6, 7), "microbatches": (13, 14, 15), "input_gradient": (11, 12, 13), "weight_gradient": (7, 8)},
 )
-def two_rates(answer: object) -> Feedback:
-    """Judge bubble ratio and bubble rate of ZB-H2: 6 devices, 12 microbatches, F, I, W of 10, 12, 8 ms; three decimals."""
-    within = 6e-4
-    values = require_numbers(answer, 2, "idle share, by one definition")
-    timeline = _split_timeline("zb-h2", 6, 12, 10, 12, 8)
-    truth = [timeline.bubble_ratio, bubble_rate(timeline)]
-    makespan, span, work = timeline.makespan, timeline.device_span, float(timeline.busy[0])
-    if near(values, truth, within):
-        return right(f"one step of {makespan:g} ms, in which no device is at work for longer than {span:g} ms from start to end")
-    if near(values, truth[::-1], within):
-        return wrong("swapped", "these are the right numbers in the wrong order: the ratio, which takes the makespan, comes first")
-    if any(value > 1 for value in values):
-        return wrong("above-1", "a share is at most 1: divide the idle time, and write 5 % as 0.05")
+def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12, weight_gradient: int = 8) -> Question:
+    """Ask for the bubble ratio and the bubble rate of ZB-H2 with a forward of 10 ms."""
+    forward = 10
+    sizes = devices, microbatches, forward, input_gradient + weight_gradient, weight_gradient
+    work = microbatches * (forward + input_gradient + weight_gradient)
+    makespan, span = formulas.zb_h2_makespan(*sizes), formulas.zb_h2_span(*sizes)
+    truth = [(makespan - work) / makespan, (span - work) / span]
     definitions = "the rate takes the longest time from a device's own first start to its own last end, the ratio the whole step"
-    place = 0 if not near(values[0], truth[0], within) else 1
-    whole = (makespan, span)[place]
-    mistakes: list[Mistake] = [
-        (truth[1 - place], "the-other-one", f"this is the other one: {definitions}"),
-        ((whole - work) / work, "divided-by-work", "this divides by the work: divide by the whole time, idle time included"),
-        (0, "no-bubble", "this ZB-H2 is not without bubble: 2W is less than F + I, and the last device starts late"),
-        (
-            (makespan - span) / makespan,
-            "difference-of-ends",
-            "this is the difference between makespan and span: take the work away from each",
-        ),
-    ]
-    hint = f"not {values[place]:g}; {definitions}"
-    return wrong_value(values[place], mistakes, hint, within, about=f"the {('ratio', 'rate')[place]}: ")
+
+    def share(name: str, whole: float, own: float, other: float) -> Number:
+        return Number(
+            "idle share, by one definition",
+            own,
+            hint=f"not {{value}}; {definitions}",
+            label=f"the {name}: ",
+            decimals=3,
+            mistakes=[
+                (other, "the-other-one", f"this is the other one: {definitions}"),
+                (
+                    (whole - work) / work,
+                    "divided-by-work",
+                    "this divides by the work: divide by the whole time, idle time included",
+                ),
+                (0, "no-bubble", "this ZB-H2 is not without bubble: 2W is less than F + I, and the last device starts late"),
+                (
+                    (makespan - span) / makespan,
+                    "difference-of-ends",
+                    "this is the difference between makespan and span: take the work away from each",
+                ),
+            ],
+        )
+
+    swapped = "these are the right numbers in the wrong order: the ratio, which takes the makespan, comes first"
+    return Question(
+        f"give the ratio of the sweeps' program and the rate of Table 5, to 3 decimals, for ZB-H2 on {devices} devices with "
+        f"{microbatches} microbatches and F, I, W of {forward}, {input_gradient}, {weight_gradient} ms, as [ratio, rate]",
+        [share("ratio", makespan, *truth), share("rate", span, *truth[::-1])],
+        f"one step of {makespan:g} ms, in which no device is at work for longer than {span:g} ms from start to end",
+        [
+            (lambda values: near(values, truth[::-1], 0.5e-3), "swapped", swapped),
+            (
+                lambda values: any(value > 1 for value in values),
+                "above-1",
+                "a share is at most 1: divide the idle time, and write 5 % as 0.05",
+            ),
+        ],
+    )
 
 
 @task(
@@ -103,30 +136,30 @@ def two_rates(answer: object) -> Feedback:
     prompt="give the name of the schedule with the shortest step that fits, and the length of that step in ms, as (name, ms)",
     points=2,
 )
-def the_shortest_that_fits(answer: object) -> Feedback:
+def the_shortest_that_fits(answer: Any) -> Feedback:
     """Judge the choice among one-copy schedules: 8 devices, 24 microbatches, F, I, W of 10, 8, 12, C of 5 ms, room for 12."""
     text, length = require_parts(answer, 2, "a name and a time, such as ('gpipe', 1000)")
     name = known_schedule(require_text(text, "the name of a schedule", "gpipe").strip())
     time = require_number(length, "the length of a step in ms", "1000")
     if REGISTRY[name].copies > 1:
         return wrong("two-copies", f"{name} holds two copies of the weights on every device: choose among those with one")
-    timelines = {each: _split_timeline(each, 8, 24, 10, 8, 12, 5) for each, family in REGISTRY.items() if family.copies == 1}
-    timeline = timelines[name]
+    timeline, best = _split_timeline(name, 8, 24, 10, 8, 12, 5), 902.0  # ms, of the library's schedules; a student may register others
     peak = float(timeline.peak_activations.max())
-    best = min(each.makespan for each in timelines.values() if each.peak_activations.max() <= ROOM)
     if peak > ROOM:
         return wrong("does-not-fit", f"{name} does not fit: a device holds {peak:g} microbatches at once, and there is room for {ROOM}")
-    if timeline.makespan > best:
+    if timeline.makespan > best + 0.01:
         longer = f"{name} fits, but its step of {timeline.makespan:g} ms is not the shortest of those that fit"
         if timeline.schedule.chunks > 1:
             why = "each of its microbatches changes the device about twice as often, at 5 ms a message"
             return wrong("chunks-cost-messages", f"{longer}: {why}")
         return wrong("not-the-shortest", longer)
-    if near(time, best, 0.06):
+    if near(time, timeline.makespan, 0.06):
         return right("with free messages the schedules with two chunks win; at 5 ms a message they pay twice as often")
     without = _split_timeline(name, 8, 24, 10, 8, 12).makespan
     off = f"{name} is right, but its step does not take {time:g} ms"
-    return wrong_value(time, [(without, "no-messages", f"{off}: a message takes 5 ms")], off, 0.06, code="wrong-length-of-step")
+    if near(time, without, 0.06):
+        return wrong("no-messages", f"{off}: a message takes 5 ms")
+    return wrong("wrong-length-of-step", off)
 
 
 @task(
@@ -135,15 +168,22 @@ def the_shortest_that_fits(answer: object) -> Feedback:
     prompt="write an order for 3 devices and 4 microbatches as text, one line a device, that is shorter than ZB-H1 in the same memory",
     points=3,
 )
-def beat_zb_h1(answer: object) -> Feedback:
-    """Judge an order as text, for uneven stages. It must run, hold at most 3 activations on a device, and be shorter than ZB-H1."""
-    schedule = Schedule.parse(require_text(answer, "a schedule", "device 0: 0F0 0F1 0I0 0W0 0I1 0W1"), name="yours")
+def beat_zb_h1(answer: Any) -> Feedback:
+    """Judge an order for uneven stages. It must run, hold at most 3 activations on a device, and be shorter than ZB-H1."""
+    orders = require_orders(answer)
+    try:
+        feedback = _judge_shorter(Schedule("yours", orders))
+    except InvalidSchedule as why:
+        return replace(wrong(why.code, str(why)), drawing=Drawing(orders, UNEVEN, marked=marked_by(why)))
+    return replace(feedback, drawing=Drawing(orders, UNEVEN))
+
+
+def _judge_shorter(schedule: Schedule) -> Feedback:
     size = (schedule.devices, schedule.stages, schedule.microbatches)
     if size != (3, 3, 4) or schedule.device_of != (0, 1, 2):
         wanted = "4 microbatches on 3 devices, with stage 0 on device 0, 1 on 1 and 2 on 2"
         return wrong("another-size", f"this order can run, but the task is {wanted}")
-    costs = Costs(forward=[30, 10, 10], backward=[30, 30, 40], weight_share=[2 / 3, 2 / 3, 3 / 4])  # ms
-    given, yours = (simulate(each, costs) for each in (build("zb-h1", 3, 4), schedule))
+    given, yours = (simulate(each, UNEVEN) for each in (build("zb-h1", 3, 4), schedule))
     full = np.flatnonzero(yours.peak_activations > 3)
     if full.size:
         peak = f"device {full[0]} holds {yours.peak_activations[full[0]]:g} microbatches at once"

@@ -20,7 +20,7 @@ MOST_RANKS = 64
 
 @dataclass(frozen=True)
 class RingPlan:
-    """How a ring is run. Rank r sends to rank r + 1, and the last rank to the first.
+    """How a ring is run. By default rank r sends to rank r + 1, and the last rank to the first.
 
     Parameters
     ----------
@@ -32,6 +32,8 @@ class RingPlan:
         Whether a receiver adds the received chunk in the all-gather. It should replace its own chunk.
     divides : bool
         Whether the sums are divided by the number of ranks at the end.
+    to : int
+        Rank r sends to rank r + ``to``.
     """
 
     scatter: Rule = lambda rank, step, ranks: (rank - step) % ranks
@@ -40,6 +42,7 @@ class RingPlan:
     gather_short: int = 0
     gather_adds: bool = False
     divides: bool = True
+    to: int = 1
 
 
 FAULTS: Mapping[str, RingPlan] = MappingProxyType(
@@ -54,6 +57,7 @@ FAULTS: Mapping[str, RingPlan] = MappingProxyType(
 )
 _ORDER = (1, 2, 5, 4, 0)  # the position in FAULTS for each of the rings A to E
 LETTERS = "ABCDE"
+ONE_BELOW = "the chunk that has just arrived is one below the last one sent: r - s, not r + s"
 
 
 class RingOutcome(NamedTuple):
@@ -120,8 +124,9 @@ def steps_of(plan: RingPlan, chunks: npt.NDArray[Any]) -> list[npt.NDArray[Any]]
             sent = [rule(rank, step, ranks) for rank in range(ranks)]
             after = history[-1].copy()
             for rank, chunk in enumerate(sent):  # all ranks send at once, from what they held before the step
-                kept = after[(rank + 1) % ranks, chunk] if adds else 0
-                after[(rank + 1) % ranks, chunk] = kept + history[-1][rank, chunk]
+                receiver = (rank + plan.to) % ranks
+                kept = after[receiver, chunk] if adds else 0
+                after[receiver, chunk] = kept + history[-1][rank, chunk]
             history.append(after)
     return history
 
@@ -178,9 +183,34 @@ def first_fault(plan: RingPlan, ranks: int) -> tuple[str, str] | None:
     return None
 
 
+def is_right(plan: RingPlan, ranks: int) -> bool:
+    """Whether every rank of a ring ends with every sum, decided without running it.
+
+    A sum needs the numbers of D ranks, and the reduce-scatter has D - 1 steps. So no chunk may rest: in every step a rank sends the chunk
+    that it has just received. In the all-gather every rank lacks D - 1 sums and receives D - 1 messages, so the same holds there, and it
+    begins with the chunk that would come next. The start is free: every rank sends a chunk of its own.
+
+    >>> is_right(RingPlan(), 100), is_right(RingPlan(gather=lambda rank, step, ranks: (rank - step) % ranks), 100)
+    (True, False)
+    """
+    start = [plan.scatter(rank, 0, ranks) for rank in range(ranks)]
+    if sorted(start) != list(range(ranks)):
+        return False
+    rules = ((plan.scatter, 0), (plan.gather, 1))
+    places = list(product(range(ranks), range(ranks - 1)))
+    return all(rule(rank, step, ranks) == start[(rank + ahead - step) % ranks] for rule, ahead in rules for rank, step in places)
+
+
 def is_published(plan: RingPlan, ranks: int) -> bool:
     """Whether each rank sends the same chunks as in the published ring."""
     published = FAULTS["all-gather starts at chunk r"]
-    rules = ((plan.scatter, published.scatter), (plan.gather, published.gather))
-    places = list(product(range(ranks), range(ranks - 1)))
-    return all(mine(rank, step, ranks) == theirs(rank, step, ranks) for mine, theirs in rules for rank, step in places)
+    return _same_rule(plan.scatter, published.scatter, ranks) and _same_rule(plan.gather, published.gather, ranks)
+
+
+def counts_up(plan: RingPlan, ranks: int) -> bool:
+    """Whether each rank sends chunk r + s in the reduce-scatter, in place of chunk r - s."""
+    return ranks > 2 and _same_rule(plan.scatter, FAULTS["reduce-scatter counts up"].scatter, ranks)
+
+
+def _same_rule(rule: Rule, other: Rule, ranks: int) -> bool:
+    return all(rule(rank, step, ranks) == other(rank, step, ranks) for rank, step in product(range(ranks), range(ranks - 1)))

@@ -56,17 +56,18 @@ class Formula:
             sign = f"write {joined[0][0]} * {joined[0][1]}" if joined else "write it with + - * // % and brackets"
             raise HybridLabError(f"{what} cannot be read: {sign}, such as (r + 2 * s) % D, not {short_repr(text)}", "not-a-formula")
         try:
-            self._tree = ast.parse(" ".join(text.split()), mode="eval").body
+            tree = ast.parse(" ".join(text.split()), mode="eval").body
         except (SyntaxError, RecursionError, MemoryError):
             raise HybridLabError(
                 f"{what} is not a complete formula: {short_repr(text)}; write one such as (r + 2 * s) % D", "incomplete-formula"
             ) from None
-        self._check(self._tree)
+        self._check(tree)
+        self._value = self._compiled(tree)
 
     def __call__(self, **values: int) -> int:
         """Return the value of the formula for these values of its names."""
         try:
-            return self._value(self._tree, values)
+            return self._value(values)
         except ZeroDivisionError:
             setting = ", ".join(f"{name} = {value}" for name, value in values.items())
             raise HybridLabError(f"{self._what} divides by zero for {setting}", "division-by-zero") from None
@@ -88,15 +89,17 @@ class Formula:
             case _:
                 raise HybridLabError(f"{self._what} may have names, whole numbers, + - * // % and brackets, nothing else", "not-arithmetic")
 
-    def _value(self, node: ast.AST, values: Mapping[str, int]) -> int:
+    def _compiled(self, node: ast.AST) -> Callable[[Mapping[str, int]], int]:
+        """Return the function that computes the value of a node from the values of the names."""
         match node:
             case ast.BinOp(left, sign, right):
-                return _OPERATIONS[type(sign)](self._value(left, values), self._value(right, values))
+                operation, first, second = _OPERATIONS[type(sign)], self._compiled(left), self._compiled(right)
+                return lambda values: operation(first(values), second(values))
             case ast.UnaryOp(sign, inner):
-                value = self._value(inner, values)
-                return -value if isinstance(sign, ast.USub) else value
+                positive = self._compiled(inner)
+                return (lambda values: -positive(values)) if isinstance(sign, ast.USub) else positive
             case ast.Constant(int(value)):
-                return value
+                return lambda values: value
             case ast.Name(name):
-                return values[name]
+                return lambda values: values[name]
         raise HybridLabError(f"{self._what} cannot be evaluated", "not-arithmetic")  # _check has let nothing else through

@@ -1,0 +1,201 @@
+"""Functions of the student's own that later labs use: a check that passes keeps them as files, and ``part`` finds them again."""
+
+import builtins
+import importlib.util
+import inspect
+import os
+import symtable
+import sys
+import textwrap
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hybridlab.checks import checked_text, short_repr
+from hybridlab.errors import HybridLabError
+
+FOLDER = "my_parts"  # beside the notebooks
+ELSEWHERE = "HYBRIDLAB_PARTS"  # the environment variable that names another folder
+
+
+@dataclass(frozen=True, repr=False)
+class Part:
+    """A function that a lab uses: the student's own, or the library's as long as there is none.
+
+    Parameters
+    ----------
+    name : str
+        The name of the function.
+    function : callable or None
+        The function itself; calling the part calls it.
+    source : Path or None
+        The file that has the student's function; None for the library's.
+    """
+
+    name: str
+    function: Callable[..., Any] | None
+    source: Path | None
+
+    @property
+    def own(self) -> bool:
+        """Whether this is the student's own function."""
+        return self.source is not None
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function."""
+        if self.function is None:
+            raise HybridLabError(f"{self.name} has no function yet: build it, or give part() one in its place", "no-function")
+        return self.function(*arguments, **named)
+
+    def __repr__(self) -> str:
+        whose = f"your own, from {self.source.as_posix()}" if self.source else "the library's, because you have not built yours yet"
+        return f"{self.name}: {whose}"
+
+
+def part(name: str, otherwise: Callable[..., Any] | None) -> Part:
+    """Return the student's own function of an earlier lab, or ``otherwise`` if that lab has not been passed yet.
+
+    Parameters
+    ----------
+    name : str
+        The name of the function, such as ``"ring_all_reduce"``.
+    otherwise : callable or None
+        What to use in its place. With None the part has no function until the student has built it.
+
+    Raises
+    ------
+    HybridLabError
+        The name is not that of a function, ``otherwise`` is neither a function nor None, the student's file cannot be run, or it does not
+        define the function. The message names the file and the line.
+
+    Examples
+    --------
+    >>> part("ring_all_reduce", otherwise=max)
+    ring_all_reduce: the library's, because you have not built yours yet
+    """
+    if not checked_text(name, "name").isidentifier():
+        raise HybridLabError(f"name must be the name of a function, such as 'ring_all_reduce', not {short_repr(name)}", "unknown-name")
+    if otherwise is not None and not callable(otherwise):
+        raise HybridLabError(f"otherwise must be a function, not {short_repr(otherwise)}", "wrong-type")
+    path = folder() / f"{name}.py"
+    if not path.is_file():
+        return Part(name, otherwise, None)
+    return Part(name, _loaded(name, path), path)
+
+
+def folder() -> Path:
+    """Return the folder of the parts: ``my_parts`` beside the notebook, or what the variable HYBRIDLAB_PARTS names."""
+    return Path(os.environ.get(ELSEWHERE) or FOLDER)
+
+
+def keep(name: str, function: Callable[..., Any]) -> str:
+    """Write a function to a file of its own, with everything of the notebook that it uses. Return a sentence that says so, or why not."""
+    path = folder() / f"{name}.py"
+    try:
+        text = f'"""{name}, kept when its check passed. Later labs use it."""\n\n' + source_of(function)
+        exec(compile(text, path.name, "exec"), {"__name__": name})  # noqa: S102 - the student's own code: it must run on its own
+        path.parent.mkdir(exist_ok=True)
+        unfinished = path.with_suffix(".tmp")
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    except Exception as why:  # whatever goes wrong here, the check has passed, and the sentence says what went wrong
+        return f"not kept for later labs: {why}"
+    return f"kept as {path.as_posix()}, where later labs find it"
+
+
+def source_of(function: Callable[..., Any]) -> str:
+    """Return the source of a function and of all names of its notebook that it uses, as a module of its own.
+
+    Raises
+    ------
+    HybridLabError
+        The function uses a value that cannot be written down, or its source is not known.
+    """
+    imports: dict[str, str] = {}
+    pieces: dict[str, str] = {}
+    _collect(function, imports, pieces)
+    return "\n\n".join(["\n".join(sorted(imports.values())), *pieces.values()]).lstrip() + "\n"
+
+
+def _collect(function: Any, imports: dict[str, str], pieces: dict[str, str]) -> None:
+    name = function.__name__
+    if name in pieces:
+        return
+    if getattr(function, "__closure__", None):
+        raise HybridLabError(
+            f"it uses {', '.join(function.__code__.co_freevars)} of the function around it; hand it in as an argument", "not-kept"
+        )
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise HybridLabError(f"the source of {name} is not known", "no-source") from None
+    pieces[name] = ""  # a function may call itself
+    there = function.__globals__ if inspect.isfunction(function) else vars(sys.modules[function.__module__])
+    for used in _globals_in(source):
+        if used != name and used in there and used not in imports and used not in pieces:
+            _add(used, there[used], there, imports, pieces)
+    del pieces[name]
+    pieces[name] = source  # behind what it uses
+
+
+def _add(name: str, value: Any, there: dict[str, Any], imports: dict[str, str], pieces: dict[str, str]) -> None:
+    """Add what makes ``name`` mean ``value``: an import, the source of a function or class of the notebook, or the value itself."""
+    if isinstance(value, ModuleType):
+        imports[name] = f"import {value.__name__}" if value.__name__ == name else f"import {value.__name__} as {name}"
+    elif getattr(sys.modules["hybridlab"], known := getattr(value, "__name__", ""), None) is value:
+        imports[name] = _import("hybridlab", known, name)
+    elif isinstance(value, Part):
+        imports["Part"] = "from hybridlab import part"
+        otherwise = "" if value.own else getattr(value.function, "__name__", "")
+        if otherwise.isidentifier():  # not that of a lambda
+            _add(otherwise, value.function, there, imports, pieces)
+        pieces[name] = f"{name} = part({value.name!r}, otherwise={otherwise if otherwise.isidentifier() else None})\n"
+    elif getattr(value, "__module__", None) == there.get("__name__") and (inspect.isfunction(value) or inspect.isclass(value)):
+        _collect(value, imports, pieces)
+    elif hasattr(value, "__module__") and hasattr(value, "__qualname__"):
+        imports[name] = _import(value.__module__, value.__qualname__, name)
+    else:
+        written = repr(value)
+        try:
+            alike = eval(written, {}) == value  # noqa: S307 - the repr of a value of the student's own notebook
+        except Exception:
+            alike = False
+        if alike is not True:
+            raise HybridLabError(f"it uses {name} of the notebook, which is no plain value; hand it in as an argument", "not-kept")
+        pieces[name] = f"{name} = {written}\n"
+
+
+def _import(module: str, name: str, alias: str) -> str:
+    return f"from {module} import {name}" + ("" if name == alias else f" as {alias}")
+
+
+def _globals_in(source: str) -> list[str]:
+    """Return the names that a source takes from its surroundings, in order of the alphabet."""
+
+    def walk(table: symtable.SymbolTable) -> Iterator[str]:
+        for symbol in table.get_symbols():
+            if symbol.is_global() or (table.get_type() == "module" and symbol.is_referenced() and not symbol.is_assigned()):
+                yield symbol.get_name()
+        for child in table.get_children():
+            yield from walk(child)
+
+    return sorted({name for name in walk(symtable.symtable(source, "<part>", "exec")) if not hasattr(builtins, name)})
+
+
+def _loaded(name: str, path: Path) -> Callable[..., Any]:
+    spec = importlib.util.spec_from_file_location(f"my_parts.{name}", path)
+    if spec is None or spec.loader is None:
+        raise HybridLabError(f"{path} is not a Python file", "unreadable-part")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        lines = [place.lineno for place in traceback.extract_tb(error.__traceback__) if place.filename == str(path)]
+        where = f"line {lines[-1]} of {path}" if lines else str(path)
+        raise HybridLabError(f"{where} raises {type(error).__name__}: {error}; mend it, or delete the file", "unreadable-part") from None
+    if not callable(function := getattr(module, name, None)):
+        raise HybridLabError(f"{path} does not define the function {name}: run the check again, or delete the file", "unreadable-part")
+    return function  # type: ignore[no-any-return]

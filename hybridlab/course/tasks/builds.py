@@ -1,0 +1,347 @@
+"""Tasks whose answer is a function of the student's own: it is called on many cases, and the first case that it fails is described."""
+
+import inspect
+import linecache
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import redirect_stdout
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from io import StringIO
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from hybridlab.checks import counted, short_repr
+from hybridlab.course.parts import keep
+from hybridlab.course.tasks.answers import plain_values
+from hybridlab.course.tasks.checking import Feedback, Instance, Task, add_task, right, wrong
+from hybridlab.errors import HybridLabError
+
+PUBLIC_SEED = 0  # the cases of the public check are the same each time
+MOST_YIELDED = 100_000  # values taken from a generator or another iterator
+SOLUTION = "solution"  # a worked solution has this name; it is not kept as a part of the student's own
+CASES_TO_TELL_APART = 8  # after a failed case, at most so many more show which known mistake it is
+
+
+@dataclass(frozen=True)
+class Case:
+    """Arguments with which a student's function is called.
+
+    Parameters
+    ----------
+    arguments : tuple
+        The arguments in the order of the signature. The function gets a copy of them.
+    words : str
+        The arguments in the field's words, such as ``"3 devices and 2 microbatches"``. Feedback begins with "for " and these words.
+    refused : bool
+        Whether the arguments are bad, so that the function must raise an error. Any error is right.
+    run : callable
+        Calls the function: ``run(call, *arguments)``, where ``call`` takes the arguments in the signature. What it returns is the result.
+        By default the function is called once, with the arguments. Others are for several calls, or for functions that take functions.
+    """
+
+    arguments: tuple[Any, ...]
+    words: str
+    refused: bool = False
+    run: Callable[..., Any] = lambda call, *arguments: call(*arguments)
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A known mistake of a build, with a program that makes this mistake.
+
+    Parameters
+    ----------
+    code, sentence : str
+        The code of the mistake, and the sentence for the student.
+    result : callable
+        What a function with this mistake returns for the arguments of a case; with a harness, what the harness returns. It may raise a
+        :class:`HybridLabError` where it has no result.
+    """
+
+    code: str
+    sentence: str
+    result: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Build:
+    """The data of a build: its cases, its judge and its known mistakes.
+
+    Parameters
+    ----------
+    signature : str
+        The function's name and arguments, such as ``"one_f_one_b(devices, microbatches)"``.
+    cases : callable
+        Takes a numpy ``Generator`` and returns the cases, from the smallest up.
+    judge : callable
+        Takes a result and the arguments of a case, and returns feedback. The expected value comes from the library, from a closed form
+        or from a property. If it raises a :class:`HybridLabError`, the sentence and the code of this error become the feedback.
+    reads : callable
+        Turns what the function returned into what the judge takes, or raises a :class:`HybridLabError`.
+    slips : sequence of Slip
+        The known mistakes. The first one that gives the same result as the student's function is named.
+    lesson : str
+        The sentence for a right function.
+    fresh : bool
+        Whether arrays in the result must have memory of their own, apart from the arguments and from each other.
+    within : float
+        By how much an array may differ from that of a known mistake, as a share of its largest number: more than 0 where right functions
+        differ in their rounding.
+    """
+
+    signature: str
+    cases: Callable[[np.random.Generator], Iterable[Case]]
+    judge: Callable[..., Feedback]
+    reads: Callable[[Any], Any]
+    slips: Sequence[Slip]
+    lesson: str
+    fresh: bool
+    within: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The name of the function, under which it is kept for later labs."""
+        return self.signature.partition("(")[0]
+
+    def judged(self, function: Any, seed: int = PUBLIC_SEED) -> Feedback:
+        """Return the feedback on a function. It describes the first case that the function fails, if there is one."""
+        if not callable(function):
+            raise HybridLabError(
+                f"the answer is a function {self.signature}: hand in its name, not {short_repr(function)}", "not-a-function"
+            )
+        cases = list(self.cases(np.random.default_rng(seed)))
+        passed = right(self.lesson)
+        for place, case in enumerate(cases):
+            feedback = self._tried(function, case)
+            if not feedback.passed:
+                about = (f"for {case.words}: {feedback.messages[0]}", *feedback.messages[1:])
+                mistake = None  # an endless function is not called again
+                if feedback.code != "interrupted":
+                    mistake = self._mistake(function, cases[place : place + CASES_TO_TELL_APART])
+                if mistake is None:
+                    return replace(feedback, messages=about)
+                return replace(feedback, messages=(*about, mistake.sentence), code=mistake.code)
+            passed = replace(feedback, messages=passed.messages)
+        tried = f"right in all {counted(len(cases), 'case')}, from {cases[0].words} to {cases[-1].words}"
+        return replace(passed, messages=(*passed.messages, tried))
+
+    def _tried(self, function: Callable[..., Any], case: Case) -> Feedback:
+        """Return the feedback on one case."""
+        try:
+            if case.refused:
+                return self._refused(function, case)
+            return self.judge(self._result(function, case), *deepcopy(case.arguments))
+        except HybridLabError as why:
+            return wrong(why.code or "refused", str(why))
+
+    def _refused(self, function: Callable[..., Any], case: Case) -> Feedback:
+        """Return the feedback on a case for which the function must raise an error."""
+        try:
+            case.run(lambda *arguments: _called(function, arguments, self.signature, refused=True), *deepcopy(case.arguments))
+        except HybridLabError as why:
+            if why.code == "raises":
+                return right()
+            raise
+        return wrong("not-refused", "the function returns a result, but it must raise an error, such as ValueError")
+
+    def _result(self, function: Callable[..., Any], case: Case) -> Any:
+        """Return what the function returns for a case, as the judge takes it. Raise if it fails, changes its arguments or shares memory."""
+        given = deepcopy(case.arguments)
+        returned = case.run(lambda *arguments: _called(function, arguments, self.signature, case.refused), *given)
+        for argument, before in zip(given, case.arguments, strict=True):
+            if not same(argument, before):
+                changed = f"{short_repr(before)} has become {short_repr(argument)}"
+                raise HybridLabError(f"the function changes its argument: {changed}; work on a copy", "changes-its-argument")
+        if returned is None:
+            raise HybridLabError("the function returns None: does it end in return?", "returns-nothing")
+        if self.fresh:
+            _refuse_shared(list(_arrays(returned, "result")), [array for _, array in _arrays(given, "given")])
+        return self.reads(returned)
+
+    def _mistake(self, function: Callable[..., Any], cases: Sequence[Case]) -> Slip | None:
+        """Return the known mistake behind the first of these cases, which has failed. Later cases tell mistakes apart."""
+        slips = list(self.slips)
+        for case in cases:
+            agreeing = self._mistakes_in(function, case, slips)
+            if case is not cases[0] and not agreeing:
+                break
+            slips = agreeing
+            if len(slips) < 2:
+                break
+        return next(iter(slips), None)
+
+    def _mistakes_in(self, function: Callable[..., Any], case: Case, slips: Sequence[Slip]) -> list[Slip]:
+        """Return the known mistakes whose programs return for a case what the function returns."""
+        try:
+            if case.refused:
+                return []
+            with redirect_stdout(StringIO()):  # what the function prints has been shown once
+                result = self._result(function, case)
+        except HybridLabError:
+            return []
+        return [slip for slip in slips if self._gives(slip, case, result)]
+
+    def _gives(self, slip: Slip, case: Case, result: Any) -> bool:
+        try:
+            return same(result, self.reads(slip.result(*deepcopy(case.arguments))), self.within)
+        except HybridLabError:
+            return False
+
+
+def build_task(
+    key: str,
+    *,
+    title: str,
+    prompt: str,
+    points: int,
+    signature: str,
+    cases: Callable[[np.random.Generator], Iterable[Case]],
+    lesson: str,
+    slips: Sequence[Slip] = (),
+    reads: Callable[[Any], Any] = plain_values,
+    fresh: bool = False,
+    within: float = 0.0,
+) -> Callable[[Callable[..., Feedback]], Callable[..., Feedback]]:
+    """Return a decorator that adds a task for a function of the student's own. The decorated function judges the result of one case.
+
+    Parameters
+    ----------
+    key, title, prompt, points
+        The fields of :class:`~hybridlab.course.tasks.Task`.
+    signature, cases, lesson, slips, reads, fresh, within
+        The fields of :class:`Build`.
+    """
+
+    def add(judge: Callable[..., Feedback]) -> Callable[..., Feedback]:
+        build = Build(signature, cases, judge, reads, slips, lesson, fresh, within)
+
+        def judged(function: Any, seed: int | None) -> Feedback:
+            if _is_stub(function):
+                return wrong("nothing-handed-in", f"nothing handed in yet: {prompt}")
+            feedback = build.judged(function, PUBLIC_SEED if seed is None else seed)
+            name = getattr(function, "__name__", "")
+            if not feedback.passed or seed is not None or name == SOLUTION:
+                return feedback
+            kept = keep(name, function) if name == build.name else f"not kept for later labs: give your function the name {build.name}"
+            return replace(feedback, messages=(*feedback.messages, kept))
+
+        add_task(Task(key, title, points, "build", lambda seed: Instance(prompt, lambda function: judged(function, seed), build)))
+        return judge
+
+    return add
+
+
+def same(first: Any, second: Any, within: float = 0.0) -> bool:
+    """Whether two results are equal: shapes, types of arrays, and numbers up to rounding.
+
+    Arrays may differ by more than rounding: by a share ``within`` of the largest number of ``second``.
+
+    >>> same([1, (2.0, "1F0")], [1, (2.0 + 1e-15, "1F0")]), same(np.zeros(2), np.zeros(3)), same([1], {1})
+    (True, False, False)
+    >>> same(np.array([100.0, 1.0]), np.array([100.0, 1.1])), same(np.array([100.0, 1.0]), np.array([100.0, 1.1]), within=0.01)
+    (False, True)
+    """
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        alike = isinstance(first, np.ndarray) and isinstance(second, np.ndarray)
+        alike = alike and first.shape == second.shape and first.dtype == second.dtype
+        return alike and (_close(first, second, within) if first.dtype.kind in "fc" else bool((first == second).all()))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(same(first[name], second[name], within) for name in first)
+    if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
+        return len(first) == len(second) and all(same(one, other, within) for one, other in zip(first, second, strict=True))
+    if isinstance(first, float) and isinstance(second, (int, float)):
+        return first == second or _close(first, second)
+    return bool(first == second)
+
+
+def _close(first: Any, second: Any, within: float = 0.0) -> bool:
+    more = within * float(np.max(np.abs(second), initial=0.0)) if within else 0.0
+    return bool(np.allclose(first, second, rtol=1e-9, atol=1e-12 + more, equal_nan=True))
+
+
+def _called(function: Callable[..., Any], arguments: tuple[Any, ...], signature: str, refused: bool) -> Any:
+    """Return what the student's function returns. Whatever it raises becomes a sentence with the line that raised it."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as why:
+        called = f"the function is called as {signature}, but yours does not take these arguments"
+        raise HybridLabError(f"{called}: {why}", "signature") from None
+    except ValueError:
+        pass  # a function written in C has no signature to look at; calling it shows what it takes
+    try:
+        with warnings.catch_warnings():
+            if refused:
+                warnings.simplefilter("ignore")  # a warning is no error
+            else:  # a NaN becomes a whole number that differs from machine to machine
+                warnings.filterwarnings("error", "invalid value encountered in cast", RuntimeWarning)
+            returned = function(*arguments)
+            return list(islice(returned, MOST_YIELDED)) if isinstance(returned, Iterator) else returned
+    except KeyboardInterrupt:
+        raise HybridLabError(
+            "you have interrupted the function before it returned: does each of its loops come to an end?", "interrupted"
+        ) from None
+    except (Exception, SystemExit) as error:
+        raise HybridLabError(_told(error, function), "raises") from None
+
+
+def _told(error: BaseException, function: Callable[..., Any]) -> str:
+    """Return a sentence about an error of the student's function, with the line of the student's own code that raised it."""
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    try:
+        own = inspect.unwrap(function).__code__.co_filename
+    except AttributeError:
+        return f"the function raises {what}"
+    places = [place for place in traceback.extract_tb(error.__traceback__) if place.filename == own]
+    if not places:
+        return f"the function raises {what}"
+    line = (places[-1].line or linecache.getline(own, places[-1].lineno or 0)).strip()
+    return f"line {places[-1].lineno} of your cell, `{line}`, raises {what}"
+
+
+def _is_stub(function: Any) -> bool:
+    """Whether the function has no code of its own yet: nothing but ``...``, ``pass`` or a docstring."""
+    if not inspect.isfunction(function) or function.__code__.co_code not in _STUBS:
+        return False
+    return set(function.__code__.co_consts) <= {None, function.__doc__}  # `return True` has the same code, and another constant
+
+
+def _empty() -> None: ...
+
+
+def _described() -> None:
+    """Do nothing."""
+
+
+_STUBS = frozenset((_empty.__code__.co_code, _described.__code__.co_code))
+
+
+def _arrays(value: Any, name: str) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """Yield the arrays in a value and in its lists, tuples and dicts, each after the expression that leads to it: ``"result[1][0]"``."""
+    if isinstance(value, np.ndarray):
+        yield name, value
+    elif isinstance(value, (list, tuple, dict)):
+        for place, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _arrays(each, f"{name}[{short_repr(place)}]")
+
+
+def _refuse_shared(result: Sequence[tuple[str, np.ndarray[Any, Any]]], given: Sequence[np.ndarray[Any, Any]]) -> None:
+    reaching: list[tuple[int, int]] = []  # arrays that may reach into the next one: the end of the memory, and the position in the result
+    pairs: list[list[int]] = []
+    bounds = sorted((*byte_bounds(array), place) for place, (_, array) in enumerate(result))
+    for low, high, place in bounds:
+        array = result[place][1]
+        if any(np.shares_memory(array, argument) for argument in given):
+            raise HybridLabError(
+                "the result shares memory with the arguments: a later change to one would change the other; copy", "aliased"
+            )
+        reaching = [(end, other) for end, other in reaching if end > low]
+        pairs += [sorted((place, other)) for _, other in reaching if np.shares_memory(array, result[other][1])]
+        reaching.append((high, place))
+    if pairs:
+        first, second = (result[place][0] for place in min(pairs))
+        raise HybridLabError(f"{first} and {second} share memory: a later change to one would change the other; copy", "aliased-ranks")

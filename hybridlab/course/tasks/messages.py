@@ -1,0 +1,171 @@
+"""Messages in INT8 for the builds of lab 5: the cases, and how a result is read."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybridlab.arrays import Floats
+from hybridlab.checks import counted
+from hybridlab.course.tasks.builds import Case
+from hybridlab.errors import HybridLabError
+from hybridlab.wire import WireFormat
+
+SIZES = ((1, 1), (2, 1), (3, 2), (4, 8), (5, 4), (12, 4), (100, 7), (256, 256), (1000, 256))  # numbers, and the block
+STEPS = 200
+
+Encoded = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+
+
+def _in_blocks(size: int, block: int) -> str:
+    """Return words for a message, with the length of its last block if that is short."""
+    short = f", of which the last has {size % block}" if size > block and size % block else ""
+    return f"{counted(size, 'number')} in blocks of {block}{short}"
+
+
+def array(value: Any, what: str, kind: type, hint: str = "") -> np.ndarray[Any, Any]:
+    """Return an array with one axis and numbers of one type, or raise an error that calls it ``what``; ``hint`` is for a wrong type."""
+    if not isinstance(value, np.ndarray):
+        kind_of = type(value).__name__[:40]
+        raise HybridLabError(f"{what} must be a numpy array, but are {'an' if kind_of[0] in 'aeiou' else 'a'} {kind_of}", "not-an-array")
+    if value.dtype != kind:
+        raise HybridLabError(f"{what} must be {np.dtype(kind)}, but are {value.dtype}{hint}", "wrong-type")
+    if value.ndim != 1:
+        raise HybridLabError(f"{what} have the shape {value.shape}, not one axis", "wrong-shape")
+    return np.asarray(value)
+
+
+def _pair(result: Any, what: str) -> tuple[Any, Any]:
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise HybridLabError(f"the function returns two arrays, {what}: end it with `return` and both names", "not-a-pair")
+    return result[0], result[1]
+
+
+class _Strict(np.ndarray[Any, Any]):
+    """An array whose invalid operations, such as 0 / 0, raise an error even in a program that silences numpy's warnings."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: tuple[Any, ...] = (), **settings: Any) -> Any:
+        if out:
+            settings["out"] = tuple(_plain(each) for each in out)
+        with np.errstate(invalid="raise"):
+            result = getattr(ufunc, method)(*(_plain(each) for each in inputs), **settings)
+        if out:
+            return out[0]
+        return result.view(_Strict) if isinstance(result, np.ndarray) else result
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, _Strict) else value
+
+
+def _with_zeros(call: Callable[..., Any], values: Floats, block: int) -> Any:
+    """Return what a function returns for a message with a block of zeros. A NaN in silence would become the right code, 0."""
+    try:
+        return call(values.view(_Strict), block)
+    except HybridLabError as why:
+        error = why.__context__
+        not_a_number = isinstance(error, ValueError) and "nan" in str(error).lower()  # Python refuses to round NaN
+        if why.code == "raises" and (not_a_number or isinstance(error, (ArithmeticError, RuntimeWarning))):
+            raise HybridLabError(f"{why}; the scale of a block of zeros is 0, and nothing may be divided by it", "zero-divided") from None
+        raise
+
+
+def codes_and_scales(result: Any) -> Encoded:
+    """Return the codes and the scales that a student's function returned, or raise."""
+    codes, scales = _pair(result, "the codes and the scales")
+    if getattr(scales, "dtype", None) == np.int8 and getattr(codes, "dtype", None) != np.int8:
+        raise HybridLabError("the two results are swapped: return the codes first, then the scales", "swapped")
+    return array(codes, "the codes", np.int8), array(scales, "the scales", np.float32)
+
+
+def messages(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield messages from one number up: zeros, short last blocks, a block of zeros, very large and very small numbers, and NaN."""
+    yield Case((np.array([2.54, 0.033]), 2), "the numbers 2.54 and 0.033 in one block")
+    yield Case((np.array([-2.54, 0.033]), 4), "the numbers -2.54 and 0.033 in blocks of 4")
+    for size, block in SIZES:
+        yield Case((rng.standard_normal(size) * 10.0 ** rng.integers(-3, 4), block), _in_blocks(size, block))
+    yield Case((np.zeros(3), 2), "3 zeros in blocks of 2", run=_with_zeros)
+    uneven = rng.standard_normal(20) * np.repeat([1e-20, 1.0, 0.0, 1e20, 100.0], 4)
+    yield Case((uneven, 4), "20 numbers in blocks of 4, one of them with zeros alone", run=_with_zeros)
+    yield Case((-np.abs(rng.standard_normal(9)), 3), "9 negative numbers in blocks of 3")
+    yield Case((np.zeros(0), 4), "a message without numbers")
+    for broken in (np.nan, np.inf, -np.inf):
+        message = rng.standard_normal(int(rng.integers(1, 9)))
+        message[rng.integers(len(message))] = broken
+        yield Case((message, 4), f"{counted(len(message), 'number')} with {broken} among them", refused=True)
+
+
+def peak(part: Floats) -> float:
+    """Return the largest magnitude."""
+    return float(np.abs(part).max())
+
+
+def of_each(scales: np.ndarray[Any, Any], block: int, size: int) -> Floats:
+    """Return the scale for each number, as float64."""
+    return np.repeat(scales.astype(np.float64), block)[:size]
+
+
+def decoded_numbers(result: Any) -> np.ndarray[Any, Any]:
+    """Return the numbers that a student's function decoded, or raise."""
+    return array(result, "the numbers", np.float64, ": convert the codes to float64 before the product")
+
+
+def there_are(count: int, thing: str) -> str:
+    """Return words for how many there are.
+
+    >>> there_are(1, "scale"), there_are(2, "block")
+    ('there is 1 scale', 'there are 2 blocks')
+    """
+    return f"there {'is' if count == 1 else 'are'} {counted(count, thing)}"
+
+
+def packets(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield codes and scales from one number up: a scale of 0, short last blocks, and no numbers."""
+    yield Case((np.array([0, 0, 0], np.int8), np.zeros(2, np.float32), 2), "3 zeros in blocks of 2")
+    for size, block in SIZES:
+        scales = (10.0 ** rng.uniform(-4, 2, -(-size // block))).astype(np.float32)
+        yield Case((rng.integers(-127, 128, size).astype(np.int8), scales, block), _in_blocks(size, block))
+    yield Case((np.zeros(0, np.int8), np.zeros(0, np.float32), 4), "a message without numbers")
+
+
+class Average(NamedTuple):
+    """What a student's function sent on average over many steps with the same gradient."""
+
+    sent: Floats
+
+
+def _many_steps(function: Callable[..., Any], gradient: Floats, residual: Floats, block: int) -> Average:
+    total = np.zeros_like(gradient)
+    for _ in range(STEPS):
+        sent, residual = sent_and_left(function(gradient.copy(), residual.copy(), block))
+        total += sent
+    return Average(total / STEPS)
+
+
+def sent_and_left(result: Any) -> Encoded:
+    """Return what is sent and the new residual, or raise."""
+    sent, left = _pair(result, "what is sent and the new residual")
+    return array(sent, "the values that are sent", np.float64), array(left, "the residuals", np.float64)
+
+
+def step_or_average(result: Any) -> Encoded | Average:
+    """Return the result of one step or of many steps, or raise."""
+    return result if isinstance(result, Average) else sent_and_left(result)
+
+
+def gradients(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield gradients and residuals from one number up, then many steps with the same gradient."""
+    yield Case((np.array([2.54, 0.013]), np.zeros(2), 2), "the gradient [2.54, 0.013] and no residual, in one block")
+    yield Case((np.array([2.54, 0.013]), np.array([0.0, 0.009]), 2), "the gradient [2.54, 0.013] and the residual [0, 0.009], in one block")
+    yield Case((np.zeros(3), np.zeros(3), 2), "3 zeros in blocks of 2, and no residual")
+    for size, block in SIZES:
+        gradient, residual = rng.standard_normal(size), rng.standard_normal(size) / 100
+        yield Case((gradient, residual, block), f"{_in_blocks(size, block)}, and a residual")
+    yield Case((np.zeros(5), rng.standard_normal(5), 4), "5 zeros in blocks of 4, and a residual")
+    yield Case((rng.standard_normal(50), np.zeros(50), 16), f"{STEPS} steps with the same 50 numbers in blocks of 16", run=_many_steps)
+
+
+def through_int8(values: Floats, block: int) -> Floats:
+    """Return what a message in INT8 decodes to."""
+    wire = WireFormat("INT8", block=block)
+    return wire.decode(wire.encode(values)).astype(np.float64)

@@ -1,0 +1,136 @@
+"""All-reduces for a student's test to judge: right ones, and wrong ones with a planted fault that shows only on some inputs."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from hybridlab.arrays import Floats
+from hybridlab.course.published import published_ring
+
+Ring = Callable[[Floats], Any]  # values (D, n) -> averages (D, n)
+
+
+def every_rank(row: Floats, ranks: int) -> Floats:
+    """Return the row for every rank, each with memory of its own."""
+    return np.repeat(row[None, :], ranks, axis=0)
+
+
+def added_in_order(values: Floats) -> Floats:
+    """Return the right averages; chunk c is added up from rank c on, as the messages of a ring do."""
+    ranks = len(values)
+    chunks = [np.roll(part, -chunk, axis=0).cumsum(axis=0)[-1] for chunk, part in enumerate(np.array_split(values, ranks, axis=1))]
+    return every_rank(np.concatenate(chunks) / ranks, ranks)
+
+
+def _without_the_last(values: Floats) -> Floats:
+    """Leave out one hop: chunk c lacks the numbers of rank c - 1."""
+    ranks, mean = len(values), values.mean(axis=0)
+    parts = zip(np.array_split(values, ranks, axis=1), np.array_split(mean, ranks), strict=True)
+    chunks = [part_mean - (part[chunk - 1] / ranks if ranks > 1 else 0) for chunk, (part, part_mean) in enumerate(parts)]
+    return every_rank(np.concatenate(chunks), ranks)
+
+
+def _with_the_first_twice(values: Floats) -> Floats:
+    """Add the numbers with which a chunk starts twice."""
+    ranks = len(values)
+    parts = enumerate(np.array_split(values, ranks, axis=1))
+    return every_rank(np.concatenate([(part.sum(axis=0) + (part[chunk] if ranks > 1 else 0)) / ranks for chunk, part in parts]), ranks)
+
+
+def _published(values: Floats) -> Floats:
+    ranks, size = values.shape
+    padded = np.pad(values, ((0, 0), (0, -size % ranks)))
+    return published_ring(padded, "FP32").values[:, :size].astype(np.float64)
+
+
+def _of_rank_0(values: Floats) -> Floats:
+    result = values.copy()
+    result[0] = values.mean(axis=0)
+    return result
+
+
+def _with_a_rest_left_out(values: Floats) -> Floats:
+    ranks, size = values.shape
+    result = every_rank(values.mean(axis=0), ranks)
+    rest = size - size % ranks
+    result[:, rest:] = values[:, rest:]
+    return result
+
+
+def _in_place(values: Floats) -> Floats:
+    values[:] = values.mean(axis=0)
+    return values.copy()
+
+
+def _without_numbers(values: Floats) -> Floats:
+    ranks, size = values.shape
+    return every_rank(values.mean(axis=0) if size >= ranks else np.full(size, np.nan), ranks)
+
+
+def _by_neighbours(values: Floats) -> Floats:
+    return (values + np.roll(values, -1, axis=0)) / 2
+
+
+def _of_all_but_one_rank(values: Floats) -> Floats:
+    result = every_rank(values.mean(axis=0), len(values))
+    result[-2:-1] = values[-2:-1]
+    return result
+
+
+def _for_powers_of_two(values: Floats) -> Floats:
+    ranks = len(values)
+    return added_in_order(values) if ranks & (ranks - 1) == 0 else _by_neighbours(values)
+
+
+def _with_chunks_shifted(values: Floats) -> Floats:
+    return every_rank(np.roll(values.mean(axis=0), 1), len(values))
+
+
+RIGHT: Mapping[str, Ring] = MappingProxyType(
+    {
+        "a right ring": lambda values: every_rank(values.mean(axis=0), len(values)),
+        "a right ring that adds up around the ring": added_in_order,
+        "a right ring that multiplies by 1 / D": lambda values: every_rank(values[::-1].sum(axis=0) * (1 / len(values)), len(values)),
+    }
+)
+# The faults that show only for some sizes come last: before them, the others tell apart what a test looks at.
+WRONG: Mapping[str, Ring] = MappingProxyType(
+    {
+        "a ring that returns nothing but zeros": np.zeros_like,
+        "a ring that returns nothing but NaN": lambda values: np.full_like(values, np.nan),
+        "a ring without the division by D": lambda values: every_rank(values.sum(axis=0), len(values)),
+        "a ring that is right only for D = 2": _by_neighbours,
+        "a ring that gives every rank the numbers of rank 0": lambda values: every_rank(values[0], len(values)),
+        "a ring that is right only on rank 0": _of_rank_0,
+        "a ring that is wrong only on rank D - 2": _of_all_but_one_rank,
+        "a ring whose averages are all too small": lambda values: added_in_order(values) - 0.5,
+        "a ring whose averages are all too large": lambda values: added_in_order(values) + 0.5,
+        "a ring that loses the sign of the numbers": lambda values: every_rank(np.abs(values).mean(axis=0), len(values)),
+        "a ring that ends in chunks of the wrong place": _with_chunks_shifted,
+        "a ring that returns one row for all ranks": lambda values: values.mean(axis=0),
+        "a ring that is one step short": _without_the_last,
+        "a ring that adds a rank's own numbers twice": _with_the_first_twice,
+        "the published ring": _published,
+        "a ring that returns float32": lambda values: added_in_order(values).astype(np.float32),
+        "a ring that rounds to FP16": lambda values: added_in_order(values).astype(np.float16).astype(np.float64),
+        "a ring that leaves out the last n mod D numbers": _with_a_rest_left_out,
+        "a ring that returns NaN where n is less than D": _without_numbers,
+        "a ring that is right only where D is 1, 2 or 4": _for_powers_of_two,
+        "a ring that overwrites its argument": _in_place,
+    }
+)
+WRONG_FOR = "a ring that is wrong only for D = {size}"  # a grader's seed draws the number
+
+
+def ring_of(name: str, size: int) -> Ring:
+    """Return the planted ring of this name, as a function that gives nothing away. ``size`` is the D of ``WRONG_FOR``."""
+    known = {**RIGHT, **WRONG}.get(name)
+
+    def ring(values: Floats) -> Any:
+        if known is not None:
+            return known(values)
+        return _by_neighbours(values) if len(values) == size else added_in_order(values)
+
+    return ring

@@ -1,0 +1,229 @@
+"""Lab 4's build: the cases, what a student's ring returns, the check of every message, and rings with a known mistake."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybridlab.arrays import Floats
+from hybridlab.checks import counted, short_repr
+from hybridlab.collectives import ring_all_reduce
+from hybridlab.collectives.ring import chunk_bounds
+from hybridlab.course.tasks.builds import Case, Slip
+from hybridlab.course.tasks.rings import FAULTS, ONE_BELOW, RingPlan, contributors, steps_of
+from hybridlab.errors import HybridLabError
+
+Shares = Callable[[int], tuple[float, float]]  # ranks -> the factors at the start and before the all-gather
+Messages = list[list[Floats]]  # by step, then by the rank that sends
+MOST_RANKS = 17
+MANY = 8  # up to so many ranks all sizes are tried
+SHARES: tuple[Shares, ...] = (lambda ranks: (1, 1), lambda ranks: (1, 1 / ranks), lambda ranks: (1 / ranks, 1))
+FEW = 4  # ranks of a case in which a sentence can say whose numbers a wrong message has
+
+
+def cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield values for 1 to 17 ranks: no numbers, fewer numbers than ranks, multiples of the ranks, and sizes that do not divide."""
+    for ranks in range(1, MOST_RANKS + 1):
+        sizes = {int(rng.integers(1, ranks + 1)), int(rng.integers(ranks + 1, 5 * ranks))}
+        if ranks <= MANY:
+            sizes |= {0, 1, 2 * ranks, 2 * ranks + 1}
+        for size in sorted(sizes, key=lambda size: (size == 0, size < ranks, size % ranks > 0, size)):  # the plain sizes first
+            yield Case((rng.standard_normal((ranks, size)),), f"{counted(ranks, 'rank')} with {counted(size, 'number')} each")
+
+
+def read_ring(result: Any) -> tuple[Floats, Messages]:
+    """Return the averages and the messages that a student's function returned, or refuse what is not of their type."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise HybridLabError(f"the function returns two values, (averages, messages), not {short_repr(result)}", "not-two-values")
+    averages, messages = result
+    if isinstance(averages, (list, tuple)) and _depth(averages) in (1, 3) and _depth(messages) == 2:
+        raise HybridLabError("the averages come first: return averages, messages", "messages-first")
+    rows = _float64(averages, "averages are")
+    if rows.ndim == 2 and len(rows) > 1 and np.shares_memory(rows[0], rows[1]):
+        raise HybridLabError("all ranks share one row of the averages: each rank has numbers of its own; copy", "one-row")
+    if not isinstance(messages, (list, tuple, np.ndarray)) or not all(isinstance(sent, (list, tuple, np.ndarray)) for sent in messages):
+        raise HybridLabError(f"messages are a list of steps, and a step is a list of arrays, not {short_repr(messages)}", "not-a-list")
+    steps, ranks = 2 * (len(rows) - 1), len(rows)
+    if ranks != 2 and len(messages) == ranks and all(len(sent) == steps for sent in messages):
+        raise HybridLabError("yours are messages[r][s], first the rank: swap the two, messages[s][r]", "ranks-first")
+    read = []
+    for step, sent in enumerate(messages):
+        if len(sent) != ranks:
+            raise HybridLabError(f"step {step} has {counted(len(sent), 'message')}, not one from each rank", "wrong-messages")
+        read.append([_message(message, f"the message of rank {rank} in step {step} is") for rank, message in enumerate(sent)])
+    return rows, read
+
+
+def _depth(value: Any) -> int:
+    """Return how many axes an array has, and how many lists lie in each other."""
+    if isinstance(value, (list, tuple)):
+        return 1 + (_depth(value[0]) if value else 0)
+    return int(np.ndim(value)) if isinstance(value, np.ndarray) else 0
+
+
+def _message(message: Any, what: str) -> Floats:
+    array = _float64(message, what)
+    if array.ndim != 1:
+        raise HybridLabError(f"{what} an array with one axis, such as values[0, 2:4], not of shape {array.shape}", "wrong-shape")
+    return array
+
+
+def _float64(value: Any, what: str) -> Floats:
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise HybridLabError(f"{what} an array, but its rows differ in length: {short_repr(value)}", "ragged") from None
+    if array.dtype.kind not in "iuf":
+        raise HybridLabError(f"{what} an array of numbers, not {short_repr(value)}", "not-a-number")
+    if isinstance(value, np.ndarray) and array.dtype != np.float64:
+        raise HybridLabError(f"{what} float64, as the values are, not {array.dtype}, which rounds more", "wrong-dtype")
+    if not np.isfinite(array).all():
+        raise HybridLabError(f"{what} not finite: {short_repr(value)}", "not-finite")
+    return array.astype(np.float64, copy=False)
+
+
+def wrong_sizes(messages: Messages, values: Floats) -> tuple[str, str] | None:
+    """Return a code and a sentence if the messages of a ring have other sizes than the chunks of ``numpy.array_split``."""
+    ranks, size = values.shape
+    if ranks > 1 < size and any(len(message) == size for message in messages[0]):
+        return "not-cut", f"a message has all {size} numbers of its rank: cut them into {ranks} chunks, and send one chunk in each step"
+    wanted = 2 * ring_all_reduce(values).payload_bytes  # the library's ring sends float32
+    for rank, due in enumerate(wanted.tolist()):
+        nbytes = 8 * sum(len(sent[rank]) for sent in messages)
+        if nbytes != due:
+            cut = "cut as numpy.array_split does, and send chunk r first"
+            return "wrong-bytes", f"rank {rank} sends {nbytes} bytes in all, but its chunks have {due} bytes, 8 a number: {cut}"
+    bounds = chunk_bounds(size, ranks)
+    for (step, sent), rank in product(enumerate(messages), range(ranks)):
+        chunk = (rank - step) % ranks
+        low, high = bounds[chunk]
+        if len(sent[rank]) != high - low:
+            sends = f"in step {step} rank {rank} sends {counted(len(sent[rank]), 'number')}, but chunk {chunk} has {high - low}"
+            return "another-chunk", f"{sends}: in step 0 rank r sends chunk r, then what it has just received"
+    return None
+
+
+def not_a_ring(messages: Messages, values: Floats) -> tuple[str, str] | None:
+    """Return a code and a sentence about the first message that a right ring does not send; None if all are right.
+
+    The sums may be divided by the number of ranks at the start, before the all-gather, or at the end.
+    """
+    ranks, size = values.shape
+    chunks = [values[:, low:high] for low, high in chunk_bounds(size, ranks)]
+    before = 1 / ranks if ranks > 1 and all(_near(messages[0][rank], chunks[rank][rank] / ranks) for rank in range(ranks)) else 1.0
+    for (step, sent), rank in product(enumerate(messages), range(ranks)):
+        chunk = (rank - step) % ranks
+        fault = _fault_of(sent[rank], messages[step - 1][rank - 1], before * chunks[chunk][rank], step, ranks)
+        if fault:
+            code, wanted = fault
+            if step < ranks - 1 and _is_later(sent[rank], chunks[chunk].sum(axis=0), ranks):
+                later = f"it has the sum of all ranks, which rank {rank} gets later"
+                return "changed-later", f"messages[{step}][{rank}] has changed after it was sent: {later}; send a copy"
+            said = f"in step {step} rank {rank} sends {_in_words(sent[rank], values, chunks)}"
+            return code, f"{said}, not {wanted.format(chunk=chunk)}"
+    return None
+
+
+def _fault_of(message: Floats, received: Floats, own: Floats, step: int, ranks: int) -> tuple[str, str] | None:
+    """Return a code for a message that is not the one of a ring, and words for what it should be."""
+    if step == 0:
+        return None if _near(message, own) else ("wrong-start", "its own chunk {chunk}")
+    if step < ranks - 1:
+        return None if _near(message, received + own) else ("wrong-sum", "what it has just received plus its own chunk {chunk}")
+    if step == ranks - 1:
+        whole = _near(message, received + own) or _near(message, (received + own) / ranks)
+        return None if whole else ("wrong-whole-sum", "the whole sum of chunk {chunk}, with which the all-gather begins")
+    return None if np.array_equal(message, received) else ("not-passed-on", "chunk {chunk} as it has just received it")
+
+
+def _is_later(message: Floats, whole: Floats, ranks: int) -> bool:
+    """Whether a message has the numbers that its rank holds in the end, perhaps divided; then it must be a part of what the rank holds."""
+    return len(message) > 0 and (_near(message, whole) or (message.base is not None and _near(message, whole / ranks)))
+
+
+def _near(found: Floats, wanted: Floats) -> bool:
+    return bool((np.abs(found - wanted) <= 1e-12 * np.maximum(1, np.abs(wanted))).all())
+
+
+def _in_words(message: Floats, values: Floats, chunks: list[npt.NDArray[Any]]) -> str:
+    """Return which chunk a message has, with whose numbers, if that can be found out."""
+    ranks = len(values)
+    if not message.any():
+        return "zeros" if len(message) else "nothing"
+    if ranks <= FEW:
+        sums = [np.array(counts) for counts in product(range(3), repeat=ranks) if any(counts)]
+        for (chunk, part), counts, share in product(enumerate(chunks), sums, (1, 1 / ranks)):
+            if part.shape[1] == len(message) and _near(message, share * (counts @ part)):
+                return f"chunk {chunk} with {contributors(counts)}"
+    return "other numbers"
+
+
+def slips() -> tuple[Slip, ...]:
+    """Return the rings with a known mistake, each with its divisions at the end, before the all-gather and at the start."""
+    published = FAULTS["all-gather starts at chunk r"]
+    backwards = RingPlan(lambda rank, step, ranks: (rank + step) % ranks, lambda rank, step, ranks: (rank - 1 + step) % ranks, to=-1)
+    rings = {
+        "published-ring": ("this is the published ring: which chunk is whole on rank r when the all-gather begins?", published),
+        "all-gather-adds": (
+            "in the all-gather the receiver adds, too: it must take what arrives as it is",
+            FAULTS["all-gather adds"],
+        ),
+        "counts-up": (
+            ONE_BELOW,
+            FAULTS["reduce-scatter counts up"],
+        ),
+        "wrong-direction": ("this ring turns the other way: rank r sends to rank r + 1", backwards),
+    }
+    begins = "this is a ring, but another one: here rank r begins with chunk r"
+    others = [
+        RingPlan(lambda rank, step, ranks: (rank + 1 - step) % ranks, lambda rank, step, ranks: (rank + 2 - step) % ranks),
+        RingPlan(lambda rank, step, ranks: (rank - 1 - step) % ranks, lambda rank, step, ranks: (rank - step) % ranks),
+    ]
+    received = "messages[step][r] is what rank r sends; here it is what rank r receives"
+    return (
+        *(Slip(code, sentence, _faulty_program(plan, share)) for code, (sentence, plan) in rings.items() for share in SHARES),
+        *(Slip("another-start", begins, _faulty_program(plan, share)) for plan in others for share in SHARES),
+        *(Slip("by-receiver", received, _faulty_program(RingPlan(), share, _by_receiver)) for share in SHARES),
+        *(
+            Slip(
+                "by-rank",
+                "messages[s][r] is what rank r sends in step s; yours has the rank first: swap the two",
+                _faulty_program(RingPlan(), share, _by_rank),
+            )
+            for share in SHARES
+        ),
+        Slip("no-division", "these are the sums: divide them by the number of ranks", _faulty_program(FAULTS["no division"], SHARES[0])),
+    )
+
+
+def _by_receiver(messages: Messages) -> Messages:
+    return [[sent[-1], *sent[:-1]] for sent in messages]
+
+
+def _by_rank(messages: Messages) -> Messages:
+    return [list(sent) for sent in zip(*messages, strict=True)]
+
+
+def _faulty_program(plan: RingPlan, shares: Shares, placed: Callable[[Messages], Messages] = list) -> Callable[[Any], Any]:
+    """Return a program that makes a mistake. ``placed`` puts its messages into other places."""
+
+    def result(values: Floats) -> tuple[Floats, Messages]:
+        ranks, size = values.shape
+        bounds = chunk_bounds(size, ranks)
+        padded = np.zeros((ranks, ranks, bounds[0][1]))
+        for chunk, (low, high) in enumerate(bounds):
+            padded[:, chunk, : high - low] = values[:, low:high]
+        first, later = shares(ranks)
+        history = [first * (later if step >= ranks - 1 else 1) * held for step, held in enumerate(steps_of(plan, padded))]
+        messages = []
+        for step, held in enumerate(history[:-1]):
+            rule, there = (plan.scatter, step) if step < ranks - 1 else (plan.gather, step - ranks + 1)
+            sent = [(rank, rule(rank, there, ranks)) for rank in range(ranks)]
+            messages.append([held[rank, chunk, : bounds[chunk][1] - bounds[chunk][0]] for rank, chunk in sent])
+        ends = np.concatenate([history[-1][:, chunk, : high - low] for chunk, (low, high) in enumerate(bounds)], axis=1)
+        undivided = first * later == 1 and plan.divides
+        return ends / (ranks if undivided else 1), placed(messages)
+
+    return result

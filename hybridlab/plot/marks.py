@@ -1,0 +1,107 @@
+"""Draws the timeline of an answer above the one that was asked for, with marks at wrong operations and at devices that stop."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from hybridlab.plot.bars import origin, tops_and_heights
+from hybridlab.plot.figures import draw_timelines
+from hybridlab.plot.panel import AXIS, SAMPLE, Entry, Frame, frame_for
+from hybridlab.plot.picture import INK, Picture, text_width, write
+from hybridlab.timeline import Timeline
+
+PAD = 0.05  # inches between the text of a stop and its box
+
+
+class Stopped(NamedTuple):
+    """A box where a device stops: the device, the time, the text in the box, and whether it gets the sign of a wrong operation."""
+
+    device: int
+    time: float
+    text: str
+    wrong: bool
+
+
+def marked_figure(
+    timelines: Mapping[str, Timeline],
+    results: Mapping[str, str],
+    words: str,
+    rows: Sequence[int] = (),
+    rings: Sequence[tuple[int, float, float]] = (),
+    stops: Sequence[Stopped] = (),
+) -> Picture:
+    """Return a figure of timelines on one time axis, with marks in the first one.
+
+    Parameters
+    ----------
+    timelines : mapping of str to Timeline
+        Timelines by their titles.
+    results : mapping of str to str
+        By the title of a timeline, the text that replaces its makespan and bubble ratio.
+    words : str
+        The alternative text.
+    rows : sequence of int
+        The rows of the wrong operations. Each gets a thick outline and a cross.
+    rings : sequence of (device, start, end)
+        The wrong rings. Each gets the same marks in the lane below the operations.
+    stops : sequence of Stopped
+        The devices that stop. Each gets a dashed box with a text.
+    """
+    drawn = list(timelines.values())
+    frame = frame_for(drawn, activations=True)
+    size = max(6.0, min(8.0, 33 * frame.bar))
+    wide = [text_width(stop.text, size) + 2 * PAD for stop in stops]
+    ends = [stop.time * AXIS / (AXIS - each) for stop, each in zip(stops, wide, strict=True)]  # the length of axis with room for the box
+    frame = frame_for(drawn, activations=True, end=max([frame.span, *ends]))
+    more = [Entry("wrong", _wrong_sample)] * bool(rows or rings or any(stop.wrong for stop in stops))
+    more += [Entry("device stops", _stop_sample)] * bool(stops)
+    figure = draw_timelines(timelines, "", frame, words, results, more)
+    axes = next(each for each in figure.axes if each.get_gid() == "timeline")
+    yours = drawn[0]
+    first, unit = origin(yours), frame.span / AXIS  # units of time in an inch
+    tops, heights = tops_and_heights(yours.schedule, frame.pitch, frame.bar)
+    for row in rows:
+        start, end = float(yours.start[row]) - first, float(yours.end[row]) - first
+        _mark(axes, start, end, float(tops[row]), float(heights[row]), unit)
+    for device, start, end in rings:
+        _mark(axes, start - first, end - first, device * frame.pitch + frame.bar + 0.01, frame.lane - 0.01, unit)
+    for stop, inches in zip(stops, wide, strict=True):
+        _draw_stop(axes, stop, inches, size, frame, unit)
+    return figure
+
+
+def _mark(axes: Axes, start: float, end: float, top: float, height: float, unit: float, **style: Any) -> None:
+    """Draw a thick outline, and a cross on the middle of its upper edge; one inch of x has ``unit`` units."""
+    end = max(end, start + 0.03 * unit)  # an operation without duration is visible, too
+    for colour, width in (("white", 3.6), (INK, 2.0)):
+        outline = Rectangle((start, top), end - start, height, fill=False, edgecolor=colour, linewidth=width, clip_on=False, zorder=5)
+        outline.set_joinstyle("miter")
+        outline.set_gid("wrong" if colour == INK else "halo")
+        axes.add_patch(outline)
+    _cross(axes, (start + end) / 2, top)
+
+
+def _cross(axes: Axes, x: float, y: float) -> None:
+    axes.plot([x], [y], marker="X", markersize=7, color=INK, markeredgecolor="white", markeredgewidth=0.9, clip_on=False, zorder=7)
+
+
+def _draw_stop(axes: Axes, stop: Stopped, inches: float, size: float, frame: Frame, unit: float) -> None:
+    top = stop.device * frame.pitch
+    box = Rectangle((stop.time, top), inches * unit, frame.bar, facecolor="white", edgecolor=INK, linewidth=1.4, zorder=6)
+    box.set(linestyle=(0, (2.5, 1.2)), clip_on=False, gid="stop")
+    axes.add_patch(box)
+    middle = top + frame.bar / 2
+    write(axes, stop.time + PAD * unit, middle, stop.text, size=size, va="center_baseline", zorder=8)
+    if stop.wrong:
+        _cross(axes, stop.time, top)
+
+
+def _wrong_sample(axes: Axes, x: float, y: float) -> None:
+    _mark(axes, x, x + SAMPLE[0], y + 0.03, SAMPLE[1] - 0.03, 1.0)
+
+
+def _stop_sample(axes: Axes, x: float, y: float) -> None:
+    box = Rectangle((x, y), *SAMPLE, facecolor="white", edgecolor=INK, linewidth=1.4, linestyle=(0, (2.5, 1.2)))
+    axes.add_patch(box)

@@ -1,0 +1,306 @@
+"""Functions of students: called on many cases with copies of the arguments, and told what is wrong with the first case that fails."""
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import in_turn
+
+from hybridlab import HybridLabError
+from hybridlab.course.tasks import TASKS, Feedback, check
+from hybridlab.course.tasks.answers import plain_values
+from hybridlab.course.tasks.builds import Build, Case, Slip, same
+from hybridlab.course.tasks.checking import right, wrong
+
+BUILDS = {key: known.instance(None).data for key, known in TASKS.items() if known.kind == "build"}
+each_build = pytest.mark.parametrize("key", BUILDS)
+
+
+class AlwaysEqual:
+    """An object that equals everything."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = object.__hash__
+
+
+def doubled(values: Any) -> Any:
+    return [2 * value for value in values]
+
+
+def lists(rng: np.random.Generator) -> Iterator[Case]:
+    for size in range(5):
+        yield Case((rng.integers(2, 9, size).tolist(),), f"a list of {size}")
+
+
+def twice(judge: Callable[..., Feedback] | None = None, **fields: Any) -> Build:
+    """A build that asks for a function which doubles every number of a list."""
+
+    def each_twice(result: Any, values: list[int]) -> Feedback:
+        if len(result) != len(values):
+            return wrong("another-length", f"there are {len(result)} numbers")
+        return right() if result == doubled(values) else wrong("not-doubled", "a number is not doubled")
+
+    slips = [
+        Slip("squared", "these are squares", lambda values: [value**2 for value in values]),
+        Slip("plus-two", "these are two larger", lambda values: [value + 2 for value in values]),
+        Slip("unchanged", "nothing has changed", list),
+        Slip("nowhere", "never", lambda values: [][1:] or _refuse()),
+    ]
+    return Build(
+        **{"signature": "twice(values)", "cases": lists, "judge": judge or each_twice, "reads": plain_values, "slips": slips}
+        | {"lesson": "twice as large", "fresh": False}
+        | fields
+    )
+
+
+def _refuse() -> Any:
+    raise HybridLabError("no result", "none")
+
+
+def code_of(function: Any, **fields: Any) -> str:
+    return refused(function, **fields).code
+
+
+def refused(function: Any, **fields: Any) -> Feedback:
+    try:
+        return twice(**fields).judged(function)
+    except HybridLabError as why:
+        return wrong(why.code, str(why))
+
+
+def test_a_right_function_passes_and_the_cases_are_counted() -> None:
+    verdict = twice().judged(doubled)
+    assert (verdict.passed, verdict.messages) == (True, ("twice as large", "right in all 5 cases, from a list of 0 to a list of 4"))
+
+
+def test_the_first_case_that_fails_is_told_with_its_inputs() -> None:
+    verdict = twice().judged(lambda values: doubled(values)[:2])
+    assert (verdict.code, verdict.messages) == ("another-length", ("for a list of 3: there are 2 numbers",))
+
+
+@in_turn(
+    "code, function",
+    [
+        ("squared", lambda values: [value * value for value in values]),
+        ("plus-two", lambda values: [value + 2 for value in values]),
+        ("unchanged", lambda values: list(values)),
+        ("not-doubled", lambda values: [0 for _ in values]),
+        ("returns-nothing", lambda values: print(end="")),
+        ("wrong-type", lambda values: AlwaysEqual()),
+        ("wrong-type", lambda values: [AlwaysEqual()] * len(values)),
+        ("raises", lambda values: [values[9]]),
+        ("raises", lambda values: sys.exit()),
+        ("raises", lambda values: (_ for _ in [1]).throw(RecursionError)),
+        ("signature", lambda: [1]),
+        ("signature", lambda values, more: [1]),
+        ("changes-its-argument", lambda values: values.append(1)),
+        ("not-a-function", 7),
+        ("not-a-function", "twice"),
+        ("not-a-function", [0, 4]),
+    ],
+)
+def test_a_wrong_function_gets_the_code_of_its_mistake(code: str, function: Any) -> None:
+    assert code_of(function) == code
+
+
+def test_a_known_mistake_is_told_from_others_that_agree_in_the_first_case() -> None:
+    two = [Case(([2],), "a two"), Case(([3],), "a three")]  # 2 squared is 2 plus 2 is 2 times 2, so judge it against 3 times
+    tripled = Slip("tripled", "three times", lambda values: [3 * value for value in values])
+    five = Slip("plus-four", "four larger", lambda values: [value + 4 for value in values])
+    for function, code in ((tripled.result, "tripled"), (five.result, "plus-four")):
+        assert code_of(function, cases=lambda rng: two, slips=[tripled, five]) == code
+
+
+@in_turn(
+    "function",
+    [
+        doubled, functools.partial(doubled), functools.partial(map, lambda value: 2 * value), lambda values: tuple(doubled(values)),
+        lambda values: (2 * value for value in values),
+    ],
+)  # fmt: skip
+def test_a_right_function_passes_in_every_form(function: Any) -> None:
+    assert twice().judged(function).passed
+
+
+def test_an_object_that_can_be_called_passes() -> None:
+    class Twice:
+        def __call__(self, values: Any) -> Any:
+            return doubled(values)
+
+    assert twice().judged(Twice()).passed
+
+
+def test_the_line_that_raises_is_shown() -> None:
+    def late(values: Any) -> Any:
+        ends = list(values)
+        return ends[2] if len(values) == 2 else doubled(values)
+
+    (message,) = refused(late).messages
+    assert message.startswith("for a list of 2: line ")
+    assert "return ends[2]" in message
+    assert "IndexError: list index out of range" in message
+
+
+def test_the_line_of_a_helper_in_the_same_file_is_shown() -> None:
+    assert "raise HybridLabError" in refused(lambda values: _refuse()).messages[0]
+
+
+def test_a_loop_can_be_interrupted_and_the_case_is_named() -> None:
+    def endless(values: Any) -> Any:
+        if len(values) == 3:
+            raise KeyboardInterrupt  # what the stop button of a notebook raises in the running line
+        return doubled(values)
+
+    verdict = refused(endless)
+    assert verdict.code == "interrupted"
+    assert "for a list of 3: " in verdict.messages[0]
+
+
+def rows(rng: np.random.Generator) -> Iterator[Case]:
+    yield Case((rng.normal(size=(2, 3)),), "2 ranks")
+
+
+def arrays(function: Callable[[Any], Any]) -> str:
+    return code_of(function, cases=rows, judge=lambda result, values: right(), reads=lambda result: result, slips=(), fresh=True)
+
+
+@in_turn(
+    "code, function",
+    [
+        ("passed", lambda values: [row.copy() for row in values]),
+        ("aliased", lambda values: values),
+        ("aliased", lambda values: list(values)),
+        ("aliased", lambda values: {"rows": (values[0, :1],)}),
+        ("aliased-ranks", lambda values: [np.zeros(3)] * 2),
+        ("aliased-ranks", lambda values: [(rank := np.zeros(9)), np.zeros(3), rank[:1].copy(), rank[6:]]),
+        ("passed", lambda values: [*np.zeros((4, 2)).T, np.zeros(0)]),
+        ("changes-its-argument", lambda values: np.negative(values, out=values)),
+    ],
+)
+def test_arrays_have_memory_of_their_own(code: str, function: Any) -> None:
+    assert arrays(function) == code
+
+
+def test_changed_nan_is_a_change_and_kept_nan_is_none() -> None:
+    nan = [Case((np.array([np.nan, 1.0]),), "a nan")]
+    common: dict[str, Any] = {
+        "cases": lambda rng: nan,
+        "judge": lambda result, values: right(),
+        "slips": (),
+        "reads": lambda result: result,
+    }
+    assert code_of(lambda values: values.copy(), **common) == "passed"
+    assert code_of(lambda values: np.nan_to_num(values, copy=False), **common) == "changes-its-argument"
+
+
+def test_what_a_function_prints_is_shown_once_for_each_case(capsys: pytest.CaptureFixture[str]) -> None:
+    def talks(values: Any) -> Any:
+        print(f"I got {len(values)}")
+        return [value**2 for value in values]
+
+    assert refused(talks).code == "squared"
+    assert capsys.readouterr().out == "I got 0\nI got 1\n"
+
+
+def test_the_judge_gets_the_arguments_as_they_were_made() -> None:
+    def spoils(result: Any, values: list[int]) -> Feedback:
+        values.clear()
+        return right()
+
+    assert twice(spoils).judged(doubled).passed
+
+
+def test_the_drawing_of_a_judge_is_kept() -> None:
+    assert twice(lambda result, values: Feedback(True, ("drawn",))).judged(doubled).messages[0] == "twice as large"
+
+
+@in_turn(
+    "first, second, equal",
+    [
+        (np.zeros(2), np.zeros(2), True), (np.zeros(2), np.zeros(3), False), (np.zeros(2), np.zeros(2, np.float32), False),
+        (np.zeros(2), [0.0, 0.0], False), (np.array([1, 2]), np.array([1, 3]), False), (np.array([np.nan]), np.array([np.nan]), True),
+        ({"a": 1.0}, {"a": 1.0 + 1e-14}, True), ({"a": 1}, {"b": 1}, False), ([1, 2], (1, 2), True), ("1F0", "1F0", True), (1.0, 2, False),
+        (1.0, "1", False), (None, None, True),
+    ],
+)  # fmt: skip
+def test_results_are_compared_by_value(first: Any, second: Any, equal: bool) -> None:
+    assert same(first, second) == equal == same(second, first)
+
+
+def test_a_case_can_call_a_function_that_takes_functions() -> None:
+    def with_a_function(call: Callable[..., Any], values: list[int]) -> Any:
+        return call(values, lambda value: 2 * value)
+
+    cases = [Case(case.arguments, case.words, run=with_a_function) for case in lists(np.random.default_rng(0))]
+    common: dict[str, Any] = {"cases": lambda rng: cases, "signature": "mapped(values, each)"}
+    assert code_of(lambda values, each: [each(value) for value in values], **common) == "passed"
+    assert code_of(lambda values, each: [value * value for value in values], **common) == "squared"
+    assert code_of(lambda values, each: values.append(1), **common) == "changes-its-argument"
+    assert code_of(lambda values: values, **common) == "signature"
+
+
+@each_build
+def test_cases_come_from_the_seed(key: str) -> None:
+    build = BUILDS[key]
+
+    def drawn(seed: int) -> list[Case]:
+        return list(build.cases(np.random.default_rng(seed)))
+
+    first, again = drawn(0), drawn(0)
+    assert len(first) >= 10
+    assert same([case.arguments for case in first], [case.arguments for case in again])
+    assert all(case.words for case in first)
+
+
+@each_build
+def test_a_build_knows_five_mistakes_and_can_be_read_by_a_grader(key: str) -> None:
+    build, known = BUILDS[key], TASKS[key]
+    assert len({slip.code for slip in build.slips}) >= 5
+    assert known.points > 1
+    assert f"{build.name}(" in known.prompt or build.name in known.prompt
+
+
+@each_build
+def test_every_known_mistake_is_refused_as_a_program(key: str) -> None:
+    build = BUILDS[key]
+    codes = {slip.code: check(key, _with_signature(slip.result)).code for slip in build.slips}
+    assert "passed" not in codes.values(), codes
+
+
+def _with_signature(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *arguments: function(*arguments)
+
+
+@each_build
+def test_a_function_without_a_body_is_nothing_handed_in(key: str) -> None:
+    def dots(*arguments: Any) -> Any: ...
+
+    def described(*arguments: Any) -> Any:
+        """Do it later."""
+
+    def passing(*arguments: Any) -> Any:
+        pass
+
+    assert {check(key, function).code for function in (dots, described, passing)} == {"nothing-handed-in"}
+    assert "nothing-handed-in" not in {check(key, function).code for function in (lambda *arguments: True, lambda *arguments: 7)}
+
+
+@each_build
+def test_functions_that_cheat_do_not_pass(key: str) -> None:
+    cheats = [
+        lambda *arguments: AlwaysEqual(),
+        lambda *arguments: arguments,
+        lambda *arguments: check(key, "x"),
+        max,
+        print,
+        check,
+        object,
+        dict,
+    ]
+    feedback = {place: check(key, cheat) for place, cheat in enumerate(cheats)}
+    assert not {place: verdict for place, verdict in feedback.items() if verdict.passed or not verdict.messages}
