@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -178,10 +179,12 @@ def number_task(
     """
 
     def add(question: Callable[..., Question]) -> Callable[..., Question]:
+        asked_with = cache(question)  # a task has few instances, and some search for their right value
+
         def instance(seed: int | None) -> Instance:
             rng = np.random.default_rng(seed)
             drawn = {name: values[int(rng.integers(len(values)))] for name, values in (draws or {}).items() if seed is not None}
-            asked = question(**drawn)
+            asked = asked_with(**drawn)
             return Instance(asked.prompt, asked.judge, asked)
 
         add_task(Task(key, title, points, "number", instance))
