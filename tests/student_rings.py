@@ -91,6 +91,16 @@ def backwards(values: Values) -> Any:
     return with_rules(values, lambda rank, step: rank + step, lambda rank, step: rank - 1 + step, to=-1)
 
 
+def mean_beside_right_messages(values: Values) -> Any:
+    return np.tile(values.mean(axis=0), (len(values), 1)), in_one_buffer(values)[1]
+
+
+def divided_by_a_factor(values: Values) -> Any:
+    """A right ring that multiplies by 1/D."""
+    averages, messages = with_rules(values, lambda rank, step: rank - step, lambda rank, step: rank + 1 - step, divides=False)
+    return averages * (1 / len(values)), messages
+
+
 def another_start(values: Values) -> Any:
     return with_rules(values, lambda rank, step: rank - 1 - step, lambda rank, step: rank - step)
 

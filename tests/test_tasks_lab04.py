@@ -153,6 +153,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab04.t7", rings.equal_chunks, "wrong-bytes", "2 ranks with 5 numbers"),
     ("lab04.t7", rings.mean_with_zeros, "invented-messages", "the averages are right", "rank 0 sends zeros", "chunk 0"),
     ("lab04.t7", rings.mean_with_chunks_of_the_mean, "invented-messages", "the averages are right", "ranks 0 and 1"),
+    ("lab04.t7", rings.mean_beside_right_messages, "invented-averages", "3 ranks", "last bits", "chunks that arrived"),
     ("lab04.t7", rings.each_in_its_own_order, "ranks-differ", "ranks 0 and", "last bits"),
     ("lab04.t7", rings.adds_own_again, "not-passed-on", "3 ranks", "in step 3 rank 0"),
     ("lab04.t7", rings.sums_one_short, "wrong-whole-sum", "in step 1 rank 0", "not the whole sum of chunk 1"),
@@ -200,6 +201,7 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab04.t7", rings.in_one_buffer),
     ("lab04.t7", rings.divided_first),
     ("lab04.t7", rings.divided_between),
+    ("lab04.t7", rings.divided_by_a_factor),
 ]
 
 
@@ -213,7 +215,7 @@ def test_any_rule_gets_feedback(scatter: Any, gather: Any) -> None:
 
 @in_turn("seed", range(6))
 def test_a_right_ring_passes_the_cases_of_another_seed(seed: int) -> None:
-    written = (rings.in_one_buffer, rings.divided_first, rings.divided_between)[seed % 3]
+    written = (rings.in_one_buffer, rings.divided_first, rings.divided_between, rings.divided_by_a_factor)[seed % 4]
     assert check("lab04.t7", written, seed=seed).passed
 
 

@@ -11,7 +11,7 @@ from hybridlab.course.tasks.answers import require_entries, require_text
 from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
 from hybridlab.course.tasks.questions import Number, Question, number_task
-from hybridlab.course.tasks.ring_messages import Messages, cases, not_a_ring, read_ring, slips, wrong_sizes
+from hybridlab.course.tasks.ring_messages import Messages, cases, not_a_ring, number_that_was_not_sent, read_ring, slips, wrong_sizes
 from hybridlab.course.tasks.rings import (
     FAULTS,
     HALVES,
@@ -306,6 +306,10 @@ def build_a_ring(result: tuple[Any, Messages], values: Any) -> Feedback:
     if (averages != averages[0]).any():
         rank = int(np.flatnonzero((averages != averages[0]).any(axis=1))[0])
         return wrong("ranks-differ", f"ranks 0 and {rank} differ in the last bits: every rank keeps the sums as they arrive")
+    place = number_that_was_not_sent(averages, messages)
+    if place is not None:
+        other = f"the average of number {place} differs in its last bits from the whole sum that was sent, divided by {ranks}"
+        return wrong("invented-averages", f"the messages are right, but {other}: take the averages from the chunks that arrived")
     return right()
 
 

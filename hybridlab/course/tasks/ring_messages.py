@@ -126,6 +126,21 @@ def not_a_ring(messages: Messages, values: Floats) -> tuple[str, str] | None:
     return None
 
 
+def number_that_was_not_sent(averages: Floats, messages: Messages) -> int | None:
+    """Return the first number whose average does not come from the whole sum that was sent; None if there is none.
+
+    The messages and the averages are right up to rounding. A ring adds each chunk in an order of its own, so a mean that was computed
+    in another way has other last bits.
+    """
+    ranks = len(averages)
+    if ranks == 1:
+        return None
+    owners = [(chunk - 1) % ranks for chunk in range(ranks)]  # rank r sends the whole sum of chunk r + 1 first
+    sent = np.concatenate([messages[ranks - 1][owner] for owner in owners])
+    other = (averages[0] != sent) & (averages[0] != sent / ranks) & (averages[0] != sent * (1 / ranks))
+    return int(np.flatnonzero(other)[0]) if other.any() else None
+
+
 def _fault_of(message: Floats, received: Floats, own: Floats, step: int, ranks: int) -> tuple[str, str] | None:
     """Return a code for a message that is not the one of a ring, and words for what it should be."""
     if step == 0:
