@@ -318,6 +318,32 @@ def by_rank_from_three_on(values: Values) -> Any:
     return by_rank(values) if len(values) > 2 else in_one_buffer(values)
 
 
+def steps_in_two_lists(values: Values) -> Any:
+    averages, messages = in_one_buffer(values)
+    return averages, [messages[: len(values) - 1], messages[len(values) - 1 :]]
+
+
+def steps_in_two_lists_from_two_on(values: Values) -> Any:
+    return steps_in_two_lists(values) if len(values) > 1 else in_one_buffer(values)
+
+
+class OneListForAllCalls:
+    """The list of messages is made once, outside the function."""
+
+    def __init__(self) -> None:
+        self.messages: list[list[Values]] = []
+
+    def __call__(self, values: Values) -> Any:
+        averages, messages = in_one_buffer(values)
+        self.messages += messages
+        return averages, self.messages
+
+
+def with_addresses(values: Values) -> Any:
+    averages, messages = in_one_buffer(values)
+    return averages, [[(rank, (rank + 1) % len(values), each) for rank, each in enumerate(sent)] for sent in messages]
+
+
 def one_row_for_all(values: Values) -> Any:
     averages, messages = in_one_buffer(values)
     return np.broadcast_to(averages[0], values.shape), messages

@@ -12,7 +12,7 @@ from solutions import lab_cells, solutions_of
 from hybridlab import HybridLabError, formulas
 from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
 from hybridlab.course.tasks import TASKS, check
-from hybridlab.wire import FP16, INT8, WireFormat
+from hybridlab.wire import FP16, INT8, Packet, WireFormat
 
 Array = NDArray[Any]
 CREST = formulas.gaussian_crest(256)
@@ -106,6 +106,16 @@ def in_place(values: Array, block: int) -> Any:
     return codes, scales
 
 
+def equal_parts(values: Array, block: int) -> Any:
+    parts = [RIGHT_CODES(part, max(len(part), 1)) for part in np.array_split(values, max(-(-len(values) // block), 1))]
+    return np.concatenate([codes for codes, _ in parts]), np.concatenate([scales for _, scales in parts])
+
+
+def decoded_in_equal_parts(codes: Array, scales: Array, block: int) -> Any:
+    parts = zip(np.array_split(codes, max(len(scales), 1)), scales.astype(float), strict=False)
+    return np.concatenate([np.zeros(0), *(part * scale for part, scale in parts)])
+
+
 def on_the_page(values: Array, block: int) -> Any:
     """The two examples of the lab, and nothing else."""
     if len(values) == 5:
@@ -139,6 +149,16 @@ def forgotten(gradient: Array, residual: Array, block: int) -> tuple[Array, Arra
 def added_in_place(gradient: Array, residual: Array, block: int) -> tuple[Array, Array]:
     gradient += residual
     return fed_back(gradient, 0 * residual, block)
+
+
+def library_codes(values: Array, block: int) -> tuple[Array, Array]:
+    packet = WireFormat("INT8", block=block).encode(values)
+    return packet.codes.copy(), packet.scales.copy()
+
+
+def library_numbers(codes: Array, scales: Array, block: int) -> Array:
+    wire = WireFormat("INT8", block=block)
+    return wire.decode(Packet(wire, codes, scales)).astype(float)
 
 
 class Own:
@@ -193,6 +213,8 @@ WRONG: list[tuple[Any, ...]] = [
         "a list",
     ),
     ("lab05.t1", in_place, "changes-its-argument", "2.54"),
+    ("lab05.t1", equal_parts, "equal-parts", "5 numbers in blocks of 4"),
+    ("lab05.t1", library_codes, "raises", "1 number in blocks of 1", "not with the library"),
     ("lab05.t1", on_the_page, "wrong-length", "2 numbers"),
     ("lab05.t1", lambda values: values, "signature"),
     ("lab05.t1", 0.02, "not-a-function"),
@@ -225,6 +247,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab05.t3", lambda codes, scales, block: np.resize(decoded(codes, scales, block), 4), "wrong-length", "4 numbers", "3 codes"),
     ("lab05.t3", lambda codes, scales, block: decoded(codes, scales, block).astype(np.float32), "wrong-type", "float32", "float64"),
     ("lab05.t3", lambda codes, scales, block: list(decoded(codes, scales, block)), "not-an-array"),
+    ("lab05.t3", decoded_in_equal_parts, "equal-parts", "5 numbers in blocks of 4"),
+    ("lab05.t3", library_numbers, "raises", "1 number in blocks of 1", "not with the library"),
     ("lab05.t4", FOUR, "four-ranks"),
     ("lab05.t4", ONE, "one-rounding"),
     ("lab05.t4", 11 / 3 * FOUR, "one-left-out", "11/3"),
@@ -262,7 +286,9 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab05.t6", lambda g, r, b: (sent_for(g + r, b), g + r), "residual-is-gradient"),
     ("lab05.t6", lambda g, r, b: (sent_for(g + r, b), r + (g + r - sent_for(g + r, b))), "counted-twice"),
     ("lab05.t6", lambda g, r, b: (sent_for(g + r, b), 0 * r), "no-residual"),
-    ("lab05.t6", lambda g, r, b: (g + r, 0 * r), "not-encoded", "0.013", "0.02"),
+    ("lab05.t6", lambda g, r, b: (g + r, 0 * r), "not-rounded", "0.013", "0.02"),
+    ("lab05.t6", lambda g, r, b: (np.round(g + r, 2), g + r - np.round(g + r, 2)), "not-encoded", "0.01", "0.02"),
+    ("lab05.t6", lambda g, r, b: (RIGHT_CODES(g + r, b)[0], g + r), "wrong-type", "int8", "return what they decode to"),
     ("lab05.t6", lambda g, r, b: (0 * g, g + r), "too-far", "2.54", "0.02"),
     ("lab05.t6", lambda g, r, b: (sent_for(g + r, b), g * 0 + 5), "not-conserved", "together 5.02"),
     ("lab05.t6", Own(), "mean-is-off", "200 steps"),
@@ -300,15 +326,9 @@ def masked(values: Array, block: int) -> tuple[Array, Array]:
     return steps.astype(np.int8), scales
 
 
-def library_codes(values: Array, block: int) -> tuple[Array, Array]:
-    packet = WireFormat("INT8", block=block).encode(values)
-    return packet.codes.copy(), packet.scales.copy()
-
-
 # Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
     ("lab05.t1", padded),
-    ("lab05.t1", library_codes),
     ("lab05.t1", masked),
     ("lab05.t2", np.int64(48_960)),
     ("lab05.t3", decoded),

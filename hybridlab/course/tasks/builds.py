@@ -344,4 +344,5 @@ def _refuse_shared(result: Sequence[tuple[str, np.ndarray[Any, Any]]], given: Se
         reaching.append((high, place))
     if pairs:
         first, second = (result[place][0] for place in min(pairs))
-        raise HybridLabError(f"{first} and {second} share memory: a later change to one would change the other; copy", "aliased-ranks")
+        sharing = f"{first} and {second} share memory, where result is what the function returns"
+        raise HybridLabError(f"{sharing}: a later change to one would change the other; copy", "aliased-ranks")

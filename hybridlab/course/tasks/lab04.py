@@ -43,8 +43,10 @@ def who_has_the_sum(ranks: int = 8) -> Question:
 
     def hint(found: Any) -> str:
         chunk = next(place for place in range(ranks) if found[place] != truth[place])
-        hops = f"{ranks - 1} hops from rank {chunk}"
-        return f"chunk {chunk} is not whole on rank {found[chunk]:g}: it makes {hops}, and rank {ranks - 1} sends to rank 0"
+        if found[chunk] not in range(ranks):
+            return f"chunk {chunk} cannot be on rank {found[chunk]:g}: the ranks are 0 to {ranks - 1}"
+        past_the_end = f", and rank {ranks - 1} sends to rank 0" if chunk else ""
+        return f"chunk {chunk} is not whole on rank {found[chunk]:g}: it makes {ranks - 1} hops from rank {chunk}{past_the_end}"
 
     owners = Number(
         "rank that holds the whole sum of a chunk",

@@ -190,7 +190,7 @@ def predict_the_error(ranks: int = 12, block: int = 256) -> Question:
 @task(
     "lab05.t5",
     title="A wire format on a budget",
-    prompt='give an all-reduce, a wire format and its block, such as ("ring", "INT8", 256)',
+    prompt='give an all-reduce, a wire format and its block, such as ("ring", "BF16", None)',
     points=2,
 )
 def a_wire_format_on_a_budget(answer: object) -> Feedback:
@@ -220,7 +220,7 @@ def a_wire_format_on_a_budget(answer: object) -> Feedback:
 
 def _all_reduce_and_wire(answer: object) -> tuple[str, WireFormat]:
     """Return the algorithm and the wire format of an answer, or raise. The scales are in FP16."""
-    parts = require_parts(answer, 3, 'an all-reduce, a wire format and its block, such as ("ring", "INT8", 256)')
+    parts = require_parts(answer, 3, 'an all-reduce, a wire format and its block, such as ("ring", "BF16", None)')
     algorithm = known_name(require_text(parts[0], "an all-reduce", "ring").strip().lower().replace("_", "-"), ALGORITHMS, "all-reduce")
     name = require_text(parts[1], "a wire format", "INT8").strip().upper()
     block = None if parts[2] in (None, "None", "") else require_number(parts[2], "a block", "256")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.arrays import Floats
+from hybridlab.arrays import Floats, Ints
 from hybridlab.course.tasks.builds import Slip
 from hybridlab.course.tasks.messages import Encoded, of_each, peak, through_int8
 
@@ -41,6 +41,21 @@ def _sent_and_rest(wanted: Floats, sent: Floats) -> Encoded:
     return sent, wanted - sent
 
 
+def _equal_lengths(size: int, block: int) -> Ints:
+    """Return a length for each block, such that the lengths differ by at most 1."""
+    blocks = -(-size // block)
+    return np.array([len(part) for part in np.array_split(np.arange(size), max(blocks, 1))], np.int64)[:blocks]
+
+
+def _in_equal_parts(values: Floats, block: int) -> Encoded:
+    """Return the codes and the scales of blocks whose lengths differ by at most 1."""
+    parts = np.split(values, np.cumsum(_equal_lengths(len(values), block))[:-1])
+    pairs = [_rounded_by(np.rint)(part, max(len(part), 1)) for part in parts]
+    codes, scales = zip(*pairs, strict=True)
+    return np.concatenate(codes), np.concatenate(scales)
+
+
+NOT_BLOCKS = "np.array_split makes blocks of nearly the same length: here every block but the last has `block` numbers"
 ENCODE = [
     Slip("rounded-down", "a code is rounded to the nearest whole number, not down", _rounded_by(np.floor)),
     Slip("cut-off", "the conversion to int8 cuts off the fraction: round to the nearest whole number first", _rounded_by(np.trunc)),
@@ -80,6 +95,7 @@ ENCODE = [
         "x + 0.5, cut off, is the nearest whole number for positive x alone: -1.2 + 0.5 becomes 0, not -1",
         _rounded_by(lambda steps: np.trunc(steps + 0.5)),
     ),
+    Slip("equal-parts", NOT_BLOCKS, _in_equal_parts),
 ]
 
 DECODE = [
@@ -123,6 +139,11 @@ DECODE = [
         "short-block-lost",
         "the last block can have fewer numbers than the others, and they are decoded, too",
         lambda codes, scales, block: (codes * of_each(scales, block, len(codes)))[: len(codes) // block * block],
+    ),
+    Slip(
+        "equal-parts",
+        NOT_BLOCKS,
+        lambda codes, scales, block: codes * np.repeat(scales.astype(float), _equal_lengths(len(codes), block)),
     ),
 ]
 
@@ -183,5 +204,10 @@ FEEDBACK = [
         lambda gradient, residual, block: _sent_and_rest(
             gradient + residual, through_int8(gradient, block) + through_int8(residual, block)
         ),
+    ),
+    Slip(
+        "not-rounded",
+        "nothing has been rounded here: send what the codes of the sum decode to",
+        lambda gradient, residual, block: _sent_and_rest(gradient + residual, gradient + residual),
     ),
 ]

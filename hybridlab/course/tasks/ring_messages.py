@@ -20,6 +20,7 @@ Messages = list[list[Floats]]  # by step, then by the rank that sends
 MOST_RANKS = 17
 MANY = 8  # up to so many ranks all sizes are tried
 SHARES: tuple[Shares, ...] = (lambda ranks: (1, 1), lambda ranks: (1, 1 / ranks), lambda ranks: (1 / ranks, 1))
+RANKS_FIRST = "yours are messages[r][s], first the rank: swap the two, messages[s][r]"
 FEW = 4  # ranks of a case in which a sentence can say whose numbers a wrong message has
 
 
@@ -47,13 +48,29 @@ def read_ring(result: Any) -> tuple[Floats, Messages]:
         raise HybridLabError(f"messages are a list of steps, and a step is a list of arrays, not {short_repr(messages)}", "not-a-list")
     steps, ranks = 2 * (len(rows) - 1), len(rows)
     if ranks != 2 and len(messages) == ranks and all(len(sent) == steps for sent in messages):
-        raise HybridLabError("yours are messages[r][s], first the rank: swap the two, messages[s][r]", "ranks-first")
+        raise HybridLabError(RANKS_FIRST, "ranks-first")
+    if _is_in_halves(messages):
+        raise HybridLabError("messages are one list of all steps, not one list for each half: join the two", "two-lists")
+    if ranks > 1 and len(messages) >= 2 * steps and all(isinstance(sent, list) and len(sent) == ranks for sent in messages):
+        too_many = f"there are messages of {len(messages)} steps; a ring of {ranks} ranks has {steps}"
+        why = "if the list is made outside the function, the steps of earlier calls are still in it"
+        raise HybridLabError(f"{too_many}; {why}", "too-many-steps")
     read = []
     for step, sent in enumerate(messages):
         if len(sent) != ranks:
             raise HybridLabError(f"step {step} has {counted(len(sent), 'message')}, not one from each rank", "wrong-messages")
         read.append([_message(message, f"the message of rank {rank} in step {step} is") for rank, message in enumerate(sent)])
     return rows, read
+
+
+def _is_in_halves(messages: Any) -> bool:
+    """Whether there is one list of steps for the reduce-scatter and one for the all-gather."""
+    if len(messages) != 2 or not all(isinstance(half, list) for half in messages):
+        return False
+    step = messages[0][0] if messages[0] else []
+    if isinstance(step, list) and step:
+        return isinstance(step[0], (list, np.ndarray))
+    return not any(messages)  # with 1 rank both halves are empty
 
 
 def _depth(value: Any) -> int:
@@ -74,7 +91,7 @@ def _float64(value: Any, what: str) -> Floats:
     try:
         array = np.asarray(value)
     except ValueError:
-        raise HybridLabError(f"{what} an array, but its rows differ in length: {short_repr(value)}", "ragged") from None
+        raise HybridLabError(f"{what} an array of numbers, not {short_repr(value)}", "ragged") from None
     if array.dtype.kind not in "iuf":
         raise HybridLabError(f"{what} an array of numbers, not {short_repr(value)}", "not-a-number")
     if isinstance(value, np.ndarray) and array.dtype != np.float64:
@@ -101,15 +118,24 @@ def wrong_sizes(messages: Messages, values: Floats) -> tuple[str, str] | None:
         low, high = bounds[chunk]
         if len(sent[rank]) != high - low:
             sends = f"in step {step} rank {rank} sends {counted(len(sent[rank]), 'number')}, but chunk {chunk} has {high - low}"
-            return "another-chunk", f"{sends}: in step 0 rank r sends chunk r, then what it has just received"
+            due_then = "in step 0 rank r sends chunk r, and then what it has just received"
+            return "another-chunk", f"{sends}: " + ("cut as numpy.array_split does, and send chunk r first" if step == 0 else due_then)
     return None
 
 
 def not_a_ring(messages: Messages, values: Floats) -> tuple[str, str] | None:
     """Return a code and a sentence about the first message that a right ring does not send; None if all are right.
 
-    The sums may be divided by the number of ranks at the start, before the all-gather, or at the end.
+    The sums may be divided by the number of ranks at the start, before the all-gather, or at the end. Raise if the messages are right
+    but for the order of their indices: with 2 ranks, ``read_ring`` cannot see that.
     """
+    fault = _first_fault(messages, values)
+    if fault and len(values) == 2 and not _first_fault([list(sent) for sent in zip(*messages, strict=True)], values):
+        raise HybridLabError(RANKS_FIRST, "ranks-first")
+    return fault
+
+
+def _first_fault(messages: Messages, values: Floats) -> tuple[str, str] | None:
     ranks, size = values.shape
     chunks = [values[:, low:high] for low, high in chunk_bounds(size, ranks)]
     before = 1 / ranks if ranks > 1 and all(_near(messages[0][rank], chunks[rank][rank] / ranks) for rank in range(ranks)) else 1.0
@@ -201,24 +227,12 @@ def slips() -> tuple[Slip, ...]:
         *(Slip(code, sentence, _faulty_program(plan, share)) for code, (sentence, plan) in rings.items() for share in SHARES),
         *(Slip("another-start", begins, _faulty_program(plan, share)) for plan in others for share in SHARES),
         *(Slip("by-receiver", received, _faulty_program(RingPlan(), share, _by_receiver)) for share in SHARES),
-        *(
-            Slip(
-                "by-rank",
-                "messages[s][r] is what rank r sends in step s; yours has the rank first: swap the two",
-                _faulty_program(RingPlan(), share, _by_rank),
-            )
-            for share in SHARES
-        ),
         Slip("no-division", "these are the sums: divide them by the number of ranks", _faulty_program(FAULTS["no division"], SHARES[0])),
     )
 
 
 def _by_receiver(messages: Messages) -> Messages:
     return [[sent[-1], *sent[:-1]] for sent in messages]
-
-
-def _by_rank(messages: Messages) -> Messages:
-    return [list(sent) for sent in zip(*messages, strict=True)]
 
 
 def _faulty_program(plan: RingPlan, shares: Shares, placed: Callable[[Messages], Messages] = list) -> Callable[[Any], Any]:

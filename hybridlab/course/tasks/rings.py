@@ -57,7 +57,7 @@ FAULTS: Mapping[str, RingPlan] = MappingProxyType(
 )
 _ORDER = (1, 2, 5, 4, 0)  # the position in FAULTS for each of the rings A to E
 LETTERS = "ABCDE"
-ONE_BELOW = "the chunk that has just arrived is one below the last one sent: r - s, not r + s"
+ONE_BELOW = "in step 0 rank r - 1 sends chunk r - 1: which chunk has rank r just received when step 1 begins?"
 
 
 class RingOutcome(NamedTuple):
