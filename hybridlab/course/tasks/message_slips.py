@@ -41,7 +41,7 @@ def _sent_and_rest(wanted: Floats, sent: Floats) -> Encoded:
     return sent, wanted - sent
 
 
-def _equal_lengths(size: int, block: int) -> Ints:
+def _nearly_equal_lengths(size: int, block: int) -> Ints:
     """Return a length for each block, such that the lengths differ by at most 1."""
     blocks = -(-size // block)
     return np.array([len(part) for part in np.array_split(np.arange(size), max(blocks, 1))], np.int64)[:blocks]
@@ -49,7 +49,7 @@ def _equal_lengths(size: int, block: int) -> Ints:
 
 def _in_equal_parts(values: Floats, block: int) -> Encoded:
     """Return the codes and the scales of blocks whose lengths differ by at most 1."""
-    parts = np.split(values, np.cumsum(_equal_lengths(len(values), block))[:-1])
+    parts = np.split(values, np.cumsum(_nearly_equal_lengths(len(values), block))[:-1])
     pairs = [_rounded_by(np.rint)(part, max(len(part), 1)) for part in parts]
     codes, scales = zip(*pairs, strict=True)
     return np.concatenate(codes), np.concatenate(scales)
@@ -143,7 +143,7 @@ DECODE = [
     Slip(
         "equal-parts",
         NOT_BLOCKS,
-        lambda codes, scales, block: codes * np.repeat(scales.astype(float), _equal_lengths(len(codes), block)),
+        lambda codes, scales, block: codes * np.repeat(scales.astype(float), _nearly_equal_lengths(len(codes), block)),
     ),
 ]
 
