@@ -1,5 +1,7 @@
 """Programs for the build `peaks(orders)` of lab 3, as students write them: a right one and typical wrong ones."""
 
+from hybridlab import Costs, Schedule, simulate
+
 
 def right_peaks(orders: list[str]) -> list[int]:
     found = []
@@ -8,6 +10,40 @@ def right_peaks(orders: list[str]) -> list[int]:
         for op in line.split():
             counts.append(counts[-1] + ("F" in op) - ("B" in op) - ("W" in op))
         found.append(max(counts))
+    return found
+
+
+def asks_the_simulator(orders: list[str]) -> list[float]:
+    timeline = simulate(Schedule.parse("\n".join(orders)), Costs(forward=1, backward=2))
+    return timeline.peak_activations.tolist()
+
+
+def largest_first(orders: list[str]) -> list[int]:
+    return sorted(right_peaks(orders), reverse=True)
+
+
+def compares_too_early(orders: list[str]) -> list[int]:
+    found = []
+    for line in orders:
+        held = most = 0
+        for op in line.split():
+            if "F" in op:
+                most = max(most, held)
+                held += 1
+            elif "I" not in op:
+                held -= 1
+        found.append(most)
+    return found
+
+
+def never_begins_again(orders: list[str]) -> list[int]:
+    found = []
+    held = most = 0
+    for line in orders:
+        for op in line.split():
+            held += ("F" in op) - ("B" in op or "W" in op)
+            most = max(most, held)
+        found.append(most)
     return found
 
 

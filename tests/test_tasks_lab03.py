@@ -17,9 +17,11 @@ from student_peaks import (
     a_mean,
     all_forwards,
     any_backward_frees,
+    asks_the_simulator,
     before_the_first_backward,
     both_parts_free,
     by_formula,
+    compares_too_early,
     eats_its_argument,
     examples_of_the_page,
     first_line_alone,
@@ -27,11 +29,13 @@ from student_peaks import (
     full_backwards_alone,
     half_each,
     highest_of_all,
+    largest_first,
     largest_step,
     last_character_but_one,
     last_count,
     last_digit,
     longest_run,
+    never_begins_again,
     one_everywhere,
     one_number,
     one_too_many,
@@ -43,11 +47,11 @@ from student_peaks import (
     two_at_most,
 )
 
-from hybridlab import Op, Schedule, build, simulate
+from hybridlab import InvalidSchedule, Op, Schedule, build, simulate
 from hybridlab.bound import optimum
 from hybridlab.course.published.zero_bubble import RUNS
 from hybridlab.course.tasks import TASKS, check
-from hybridlab.course.tasks.lab03 import OPEN_CAP, OPEN_COSTS, OPEN_DEVICES, OPEN_MICROBATCHES, OPEN_OPTIMUM, OPEN_WITHIN
+from hybridlab.course.tasks.lab03 import OPEN_1F1B, OPEN_CAP, OPEN_COSTS, OPEN_DEVICES, OPEN_MICROBATCHES, OPEN_OPTIMUM, OPEN_WITHIN
 from hybridlab.course.tasks.peaks import orders_to_count
 
 ONE_F_ONE_B_GIB = [1.5 * (8 - device) for device in range(8)]
@@ -80,6 +84,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab03.t1", 0.417, "bubble-ratio"),
     ("lab03.t1", 0.583, "busy-share"),
     ("lab03.t1", 1.4, "inverted"),
+    ("lab03.t1", 1.714, "all-over-ideal"),
     ("lab03.t1", 0.5, "equal-stages"),
     ("lab03.t1", 1, "device-0-alone"),
     ("lab03.t1", 1 / 3, "device-2-alone"),
@@ -116,6 +121,9 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab03.t3", by_formula, "formula"),
     ("lab03.t3", highest_of_all, "one-peak-for-all"),
     ("lab03.t3", from_the_last, "reversed"),
+    ("lab03.t3", largest_first, "sorted", "an order with split backwards of 2 devices and 3 microbatches", "its peak is 1"),
+    ("lab03.t3", compares_too_early, "one-too-low", "GPipe of 1 device and 1 microbatch"),
+    ("lab03.t3", asks_the_simulator, "raises", "the line of device 2 of 1F1B"),
     ("lab03.t3", second_letter, "one-digit", "11 devices and 12 microbatches", "device 10 runs 10F0"),
     ("lab03.t3", examples_of_the_page, "too-much", "GPipe of 1 device and 1 microbatch"),
     ("lab03.t3", one_too_many, "too-much", "(after 0F0)", "you returned 2"),
@@ -153,6 +161,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab03.t5", ("1f1b", [each - 1.5 for each in ONE_F_ONE_B_GIB]), "warm-up-alone", "one forward more"),
     ("lab03.t5", ("1f1b", [12] * 8), "too-much", "device 1", "12 GiB"),
     ("lab03.t5", ("1f1b", [12, 10, *ONE_F_ONE_B_GIB[2:]]), "too-little", "device 1", "10 GiB"),
+    ("lab03.t5", ("1f1b", [16] * 7 + [8]), "capacity"),
+    ("lab03.t5", ("1f1b", [round(each) for each in ONE_F_ONE_B_GIB]), "rounded"),
     ("lab03.t5", ("1f1b", []), "wrong-length"),
     ("lab03.t5", ("1F1B!", ONE_F_ONE_B_GIB), "unknown-name", "'1f1b'"),
     ("lab03.t5", "1f1b", "wrong-shape"),
@@ -166,7 +176,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab03.t6", STEP[1], "step-without-messages"),
     ("lab03.t6", 148 * 0.762, "another-run", "6.2B", "64 microbatches"),
     ("lab03.t6", 10, "wrong-value"),
-    ("lab03.t7", ONE_F_ONE_B, "too-slow", "410 ms", "10.8 %", "at most 5 %"),
+    ("lab03.t7", ONE_F_ONE_B, "too-slow", "410 ms", "10.8 %", "at most 5 %", "no faster than 1F1B"),
+    ("lab03.t7", with_warm_ups((4, 4, 1, 0)), "too-slow", "440 ms", "30 ms slower than 1F1B"),
     ("lab03.t7", SLOW, "too-slow", "390 ms", "5.4 %"),
     ("lab03.t7", with_warm_ups((4, 3, 2, 1)), "too-slow", "400 ms", "does device 3 wait"),
     ("lab03.t7", with_warm_ups((4, 2, 1, 0)), "too-slow", "400 ms"),
@@ -202,6 +213,7 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab03.t7", Schedule("mine", [line.split() for line in SHORTEST])),
     ("lab03.t7", [[Op.parse(op) for op in line.split()] for line in SHORTEST]),
     ("lab03.t7", "\n".join(line.replace(" ", ",") for line in SHORTEST)),
+    ("lab03.t7", "\n".join(f"device {device}: {line.replace(' ', ', ')}" for device, line in enumerate(SHORTEST))),
     ("lab03.t7", [*SHORTEST[:3], SHORTEST[3].replace("3B4 3F5", "3F5 3B4")]),  # 380 ms, 2.7 % above the shortest
 ]
 
@@ -260,7 +272,7 @@ def test_the_open_task_accepts_what_the_second_clock_finds_short_enough() -> Non
 def test_1f1b_is_not_the_shortest_order_in_this_memory_and_gpipe_does_not_fit() -> None:
     assert open_makespan(solutions_of("lab03")["lab03.t7"]) == OPEN_OPTIMUM
     lines = [line.partition(": ")[2] for line in ONE_F_ONE_B.splitlines()]
-    assert open_makespan(lines) == 410 > OPEN_OPTIMUM * (1 + OPEN_WITHIN)
+    assert open_makespan(lines) == OPEN_1F1B == 410 > OPEN_OPTIMUM * (1 + OPEN_WITHIN)
     assert open_makespan([" ".join(map(str, order)) for order in build("gpipe", 4, 8)]) is None
 
 
@@ -277,9 +289,14 @@ def test_the_solution_passes_with_the_cases_of_every_seed() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_cases_can_run_and_have_every_edge(seed: int) -> None:
-    sizes, kinds = set(), set()
+    sizes, kinds, alone = set(), set(), 0
     for case in orders_to_count(np.random.default_rng(seed)):
         (lines,) = case.arguments
+        if case.words.startswith("the line"):
+            alone += 1
+            with pytest.raises(InvalidSchedule):
+                Schedule.parse("\n".join(lines))
+            continue
         schedule = Schedule.parse("\n".join(lines))
         sizes.add((schedule.devices, schedule.microbatches))
         kinds |= {op.kind for op in schedule.ops}
@@ -287,6 +304,7 @@ def test_the_cases_can_run_and_have_every_edge(seed: int) -> None:
         assert schedule.paths == (tuple(range(schedule.devices)),), "stage d on device d"
     assert {(1, 1), (1, 3), (2, 1), (4, 3), (11, 12)} < sizes, "one device, one microbatch, fewer microbatches than devices"
     assert set(kinds) == set("FBIW")
+    assert alone == 2
 
 
 def test_wrong_programs_do_not_pass_with_other_cases() -> None:
@@ -297,7 +315,12 @@ def test_wrong_programs_do_not_pass_with_other_cases() -> None:
 
 @in_turn(
     "program, code",
-    [(sets_to_one, "one-everywhere"), (largest_step, "one-everywhere"), (last_digit, "one-digit-microbatch")],
+    [
+        (sets_to_one, "one-everywhere"),
+        (largest_step, "one-everywhere"),
+        (last_digit, "one-digit-microbatch"),
+        (never_begins_again, "one-peak-for-all"),
+    ],
 )
 def test_another_program_with_a_known_mistake_gets_its_code(program: Any, code: str) -> None:
     assert check("lab03.t3", program).code == code

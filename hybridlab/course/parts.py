@@ -195,7 +195,7 @@ def _loaded(name: str, path: Path) -> Callable[..., Any]:
     except Exception as error:
         lines = [place.lineno for place in traceback.extract_tb(error.__traceback__) if place.filename == str(path)]
         where = f"line {lines[-1]} of {path}" if lines else str(path)
-        raise HybridLabError(f"{where} raises {type(error).__name__}: {error}; mend it, or delete the file", "unreadable-part") from None
+        raise HybridLabError(f"{where} raises {type(error).__name__}: {error}; correct the file, or delete it", "unreadable-part") from None
     if not callable(function := getattr(module, name, None)):
         raise HybridLabError(f"{path} does not define the function {name}: run the check again, or delete the file", "unreadable-part")
     return function  # type: ignore[no-any-return]

@@ -15,13 +15,12 @@ from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Place
 from hybridlab.planner import Plan
 from hybridlab.schedule import Op, Schedule
-from hybridlab.schedule.text import read_orders, split_csv, split_text
+from hybridlab.schedule.text import read_orders, split_text
 
 LONGEST_TEXT = 20_000  # characters of an answer
 MOST_VALUES = 1_000  # in one list or dict of an answer
 DEEPEST = 4  # lists within lists
 EXAMPLE_ORDER = "device 0: 0F0 0F1 0B0 0B1"
-_CSV = re.compile(r"\d+[FBIW]\d+\s*,")
 _EMPTY_TEXT = re.compile(r"(device\s+\d{1,9}\s*:|\.\.\.|…|\s)*", re.IGNORECASE)
 _COLLECTIONS = frozenset((list, tuple, Place, dict, np.ndarray, range, set, frozenset))
 _PLAIN = frozenset((str, int, float, bool))
@@ -235,7 +234,7 @@ def require_orders(value: Any) -> Orders:
     if isinstance(value, list) and all(isinstance(line, str) and (len(line.split()) != 1 or ":" in line) for line in value):
         value = "\n".join(value)
     if isinstance(value, str):
-        turns = split_csv(value) if _CSV.search(value) else split_text(value)
+        turns = split_text(value.replace(",", " "))
     else:
         turns = read_orders([line.split(":")[-1].split() if isinstance(line, str) else line for line in value])
     return tuple(tuple(op for turn in order for op in turn) for order in turns)

@@ -27,6 +27,7 @@ LAB_COSTS = Costs(forward=10, backward=20)  # ms
 # The open task: 1F1B takes 410 ms and GPipe 360 ms, but GPipe holds 8 activations.
 OPEN_DEVICES, OPEN_MICROBATCHES, OPEN_CAP = 4, 8, 5
 OPEN_COSTS = Costs(forward=10, backward=20, p2p=5)  # ms
+OPEN_1F1B = 410.0  # ms
 OPEN_OPTIMUM = 370.0  # ms, proven by hybridlab.bound.optimum; a test proves it again
 OPEN_WITHIN = 0.05  # a share: how much longer than the shortest order an answer may take
 
@@ -61,6 +62,7 @@ def the_other_number(microbatches: int = 4, slow: float = 1.5) -> Question:
                 "this is the number of the pipeline above, with 4 devices: read the times of this one, with 3",
             ),
             (1 / truth, "inverted", "this is ideal / idle: it is the other way round"),
+            (1 + truth, "all-over-ideal", "this is the time of all devices / ideal: take the idle time alone"),
             (
                 2 / microbatches,
                 "equal-stages",
@@ -156,15 +158,16 @@ def peaks_of_orders(answer: Any, orders: list[str]) -> Feedback:
     """Judge the peaks of all devices for the orders of one case."""
     if not isinstance(answer, list) or len(answer) != len(orders):
         given = f"{counted(len(answer), 'number')}" if isinstance(answer, list) else f"{answer!r:.40}"
-        return wrong("another-size", f"the result is a list with one number for each device, {len(orders)} in all, not {given}")
-    values = require_numbers(answer, len(orders), "peak of a device")
-    timeline = peaks.timeline_of_lines(orders)
-    device = next((place for place, peak in enumerate(timeline.peak_activations) if peak != values[place]), None)
-    if device is None:
-        return right()
-    peak = float(timeline.peak_activations[device])
-    holds = f"its peak is {peak:g} (after {_op_that_holds(timeline, device, peak)}); you returned {values[device]:g}"
-    return wrong("too-much" if values[device] > peak else "too-little", f"device {device} runs {orders[device]}: {holds}")
+        return wrong("another-size", f"the result is a list with one number for each line, {len(orders)} in all, not {given}")
+    values = require_numbers(answer, len(orders), "peak of a device", "4")
+    for line, value in zip(orders, values, strict=True):
+        timeline, device = peaks.timeline_of_line(line), Op.parse(line.split()[0]).stage
+        peak = float(timeline.peak_activations[0])
+        if value != peak:
+            reached = _op_that_holds(timeline, 0, peak)._replace(stage=device)
+            holds = f"its peak is {peak:g} (after {reached}); you returned {value:g}"
+            return wrong("too-much" if value > peak else "too-little", f"device {device} runs {line}: {holds}")
+    return right()
 
 
 def _op_that_holds(timeline: Timeline, device: int, count: float) -> Op:
@@ -180,7 +183,7 @@ def thirty_milliseconds() -> Question:
     timeline = simulate(build("1f1b", report.STAGES, report.MICROBATCHES), costs)
     truth = float(timeline.makespan - timeline.busy[0])
     number = Number(
-        "a fill and drain in ms",
+        "a time in ms",
         truth,
         hint="fill and drain do not lengthen the run by {value} ms: when does device 1 start, and how long after its last backward does "
         "device 0 end?",
@@ -232,9 +235,15 @@ def a_schedule_that_fits(answer: object) -> Feedback:
     values = require_numbers(parts[1], 8, "GiB that a device needs")
     device = next((place for place in range(8) if not near(values[place], need[place], 0.01)), None)
     if device is None:
-        return right("it fits everywhere, and of those that fit it idles least")
+        return right("it fits everywhere; gpipe needs 48 GiB on every device, and zb-h1 needs 12 GiB on device 7")
     mistakes: list[Mistake] = [
         (held, "microbatches-not-gib", "these are microbatches: one microbatch takes 1.5 GiB on a device"),
+        (capacity, "capacity", "this is the memory that the devices have: the task asks for the memory that the schedule needs"),
+        (
+            lambda gibs: all(each == round(each) and abs(each - wanted) <= 0.5 for each, wanted in zip(gibs, need, strict=True)),
+            "rounded",
+            "these are rounded to whole GiB: give the exact numbers",
+        ),
         ([gib * 32] * 8, "all-microbatches", "this is M activations on every device, as under GPipe: 1F1B frees some before others arrive"),
         (
             [each + gib for each in need],
@@ -359,7 +368,13 @@ def _distance(makespan: float) -> Feedback:
     took = f"legal, within the memory, and {makespan:g} ms long"
     if above > OPEN_WITHIN:
         distance = f"{100 * above:.1f} % longer than the shortest possible order; at most {100 * OPEN_WITHIN:g} % are accepted"
-        return wrong("too-slow", f"{took}: {distance}")
+        feedback = wrong("too-slow", f"{took}: {distance}")
+        slower = makespan - OPEN_1F1B
+        if slower < 0:
+            return feedback
+        compared = f"it is {slower:g} ms slower than 1F1B, from which you started" if slower else "it is no faster than 1F1B"
+        asked = "in your picture, which device is idle between its own operations, and for which message does it wait?"
+        return replace(feedback, messages=(*feedback.messages, f"{compared}: {asked}"))
     if above > 0:
         return right(f"{took}: {100 * above:.1f} % longer than the shortest possible order, {OPEN_OPTIMUM:g} ms")
     return right(f"{took}: no order in this memory is shorter, as a solver has proven")

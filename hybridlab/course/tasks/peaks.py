@@ -14,12 +14,13 @@ from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
+RISING = "device 0: 0F0 0I0 0W0 0F1 0I1 0W1 0F2 0I2 0W2\ndevice 1: 1F0 1I0 1F1 1I1 1F2 1I2 1W0 1W1 1W2"
 LATE_PEAK = "device 0: 0F0 0B0 0F1 0F2 0B2 0B1"
 TWO_RUNS = "device 0: 0F0 0B0 0F1 0F2 0B2 0F3 0F4 0B4 0B3 0B1"  # two forwards at most in a row, but a peak of 3
 
 
 def orders_to_count(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield orders that can run: known ones from the smallest up, then random ones, then one with two digits in each number."""
+    """Yield orders that can run: known ones from the smallest up, then random ones, two digits in a number, and some lines alone."""
     yield _peaks_case(str(build("gpipe", 1, 1)), "GPipe", 1, 1)
     yield _peaks_case(str(build("gpipe", 2, 3)), "GPipe", 2, 3)
     yield _peaks_case(LATE_PEAK, "an order", 1, 3)
@@ -32,12 +33,20 @@ def orders_to_count(rng: np.random.Generator) -> Iterator[Case]:
             devices, microbatches = int(rng.integers(1, min(size, 5))), int(rng.integers(1, min(size, 7)))
             title = "an order with split backwards" if backward == "IW" else "an order"
             yield _peaks_case(_random_order(rng, devices, microbatches, backward), title, devices, microbatches)
+    yield _peaks_case(RISING, "an order with split backwards", 2, 3)
     yield _peaks_case(str(build("1f1b", 11, 12)), "1F1B", 11, 12)
+    yield _some_lines(str(build("1f1b", 4, 5)), (2,), "the line of device 2 of 1F1B of 4 devices and 5 microbatches")
+    yield _some_lines(str(build("zb-h1", 4, 5)), (1, 3), "the lines of devices 1 and 3 of 1F1B with split backwards of 4 devices")
 
 
 def _peaks_case(text: str, title: str, devices: int, microbatches: int) -> Case:
     lines = [line.partition(": ")[2] for line in text.splitlines()]
     return Case((lines,), f"{title} of {counted(devices, 'device')} and {counted(microbatches, 'microbatch')}")
+
+
+def _some_lines(text: str, devices: tuple[int, ...], words: str) -> Case:
+    lines = [line.partition(": ")[2] for line in text.splitlines()]
+    return Case(([lines[device] for device in devices],), words)
 
 
 def _random_order(rng: np.random.Generator, devices: int, microbatches: int, backward: str) -> str:
@@ -77,9 +86,20 @@ def _formula(orders: list[str]) -> list[int]:
     return [min(len(orders) - device, line.count("F")) for device, line in enumerate(orders)]
 
 
-def timeline_of_lines(orders: list[str]) -> Timeline:
-    """Return the timeline of orders that are given as one line for each device."""
-    return simulate(Schedule.parse("\n".join(orders)), Costs(forward=1, backward=2))
+def _none_at_first(orders: list[str]) -> list[int]:
+    """Return 0 for a forward and its backward alone, the first case. Later cases tell other mistakes apart, so it has no result there."""
+    if orders != ["0F0 0B0"]:
+        raise HybridLabError("only one forward and its backward tell this mistake", "outside-the-first-case")
+    return [0]
+
+
+def timeline_of_line(line: str) -> Timeline:
+    """Return the timeline of one device's line as if it were the only device: which activations it holds depends on its order alone."""
+    return simulate(Schedule.parse(re.sub(r"\d+([FBIW])", r"0\1", line)), Costs(forward=1, backward=2))
+
+
+def _held(orders: list[str]) -> list[float]:
+    return [float(timeline_of_line(line).peak_activations[0]) for line in orders]
 
 
 SLIPS = [
@@ -95,6 +115,11 @@ SLIPS = [
         _most_held({"F": 1, "B": -1, "I": -0.5, "W": -0.5}),
     ),
     Slip("ignores-split-backwards", "where the backward is split, W frees the activations", _most_held({"F": 1, "B": -1})),
+    Slip(
+        "one-too-low",
+        "a device holds 1 while it runs a forward and its backward: add the forward first, then compare with the largest number so far",
+        _none_at_first,
+    ),
     Slip(
         "held-at-the-end",
         "this is what a device holds at the end of its order: keep the largest number on the way",
@@ -122,14 +147,19 @@ SLIPS = [
     ),
     Slip(
         "one-peak-for-all",
-        "this is the same number for all devices: each device has a peak of its own",
-        lambda orders: [max(timeline_of_lines(orders).peak_activations)] * len(orders),
+        "this is the same number for all devices: each device has a peak of its own, so begin again for each line",
+        lambda orders: [max(_held(orders))] * len(orders),
     ),
-    Slip("reversed", "device 0 comes first in the list", lambda orders: timeline_of_lines(orders).peak_activations[::-1]),
+    Slip("reversed", "device 0 comes first in the list", lambda orders: _held(orders)[::-1]),
+    Slip(
+        "sorted",
+        "these are the right numbers from the largest to the smallest: give them in the order of the lines",
+        lambda orders: sorted(_held(orders), reverse=True),
+    ),
     Slip(
         "one-digit",
         "a stage can have two digits: in 10F0 the letter is the third character, and the stage is 10, not 1",
-        lambda orders: [most if device < 10 else 0 for device, most in enumerate(timeline_of_lines(orders).peak_activations)],
+        lambda orders: [most if device < 10 else 0 for device, most in enumerate(_held(orders))],
     ),
     Slip(
         "one-digit-microbatch",
