@@ -66,7 +66,8 @@ def test_a_case_can_call_the_function_several_times() -> None:
 
     case = Case((1.0,), "two calls", run=twice)
     assert build(case).judged(double).passed
-    assert build(Case((1.0,), "1"), case).judged(double_at_first).code == "another-value"
+    assert build(Case((1.0,), "1"), case).judged(double_at_first).code == "keeps-its-state", "a single call would have passed"
+    assert build(case).judged(double_at_first).code == "another-value"
     assert build(case).judged(lambda: 2).code == "signature"
 
 

@@ -57,7 +57,7 @@ def in_notebook(*cells: str, name: str = "one_f_one_b") -> Callable[..., Any]:
 def test_a_function_that_passes_is_kept_with_all_that_it_uses(parts: Path) -> None:
     verdict = check("lab02.t5", in_notebook(HELPERS, ONE_F_ONE_B))
     assert verdict.passed
-    assert verdict.messages[-1] == f"kept as {parts.as_posix()}/one_f_one_b.py, where later labs find it"
+    assert verdict.messages[-1] == f"kept as {parts.as_posix()}/one_f_one_b.py, where `part` finds it"
     mine = part("one_f_one_b", otherwise=max)
     assert (mine.own, mine(2, 3)) == (True, ["0F0 0F1 0B0 0F2 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"])
     assert repr(mine) == f"one_f_one_b: your own, from {parts.as_posix()}/one_f_one_b.py"

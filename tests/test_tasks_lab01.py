@@ -3,7 +3,7 @@
 from collections import Counter, namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import chain, product
+from itertools import chain, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,25 @@ def without_the_replica(stages: int, replicas: int, microbatches: int) -> Sent:
     return sent
 
 
+class Adding:
+    """A program that adds the messages of each call to those of the calls before."""
+
+    def __init__(self) -> None:
+        self.sent: Sent = []
+
+    def messages(self, stages: int, replicas: int, microbatches: int) -> Sent:
+        self.sent += program()(stages, replicas, microbatches)
+        return self.sent
+
+
+def by_the_library(stages: int, replicas: int, microbatches: int) -> Sent:
+    mesh = Mesh(stages, replicas)
+    along = [link for replica in range(replicas) for link in pairwise(mesh.pipeline(replica))] * microbatches
+    around = [link for stage in range(stages) for link in mesh.ring(stage)] * (2 * replicas - 2)
+    there = [(a, b, "activation") for a, b in along]
+    return there + [(b, a, "gradient") for a, b in along] + [(a, b, "ring") for a, b in around]
+
+
 Message = namedtuple("Message", "sender receiver kind")
 
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
@@ -121,15 +140,15 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab01.t1", (3, 4.5), "no-such-replica", "replica 4.5"),
     ("lab01.t1", 23, "not-a-list"),
     ("lab01.t1", ("3", "4"), "not-a-number"),
-    ("lab01.t2", ([4, 5, 6, 7], [2, 6, 10]), "swapped"),
-    ("lab01.t2", ([2, 5, 8], [4, 5, 6, 7]), "not-in-group", "rank 5", "stage group of stage 2", "stage 1 of replica 1"),
-    ("lab01.t2", ([2, 6, 10], [3, 4, 5]), "not-in-group", "rank 3", "pipeline of replica 1", "stage 3 of replica 0"),
-    ("lab01.t2", ([2, 6], [4, 5, 6, 7]), "ranks-missing", "2, 6", "4 stages"),
-    ("lab01.t2", ([2, 6, 10], [4, 5, 6, 6, 7]), "rank-twice"),
-    ("lab01.t2", ([2, 6, 10, 14], [4, 5, 6, 7]), "no-such-rank", "rank 14", "0 to 11"),
-    ("lab01.t2", [2, 6, 10], "wrong-shape"),
-    ("lab01.t2", (2, 4), "not-a-list"),
-    ("lab01.t2", ([2, 6, 10], ["4"]), "not-a-number"),
+    ("lab01.t2", ([5, 6, 7, 8, 9], [2, 7, 12]), "swapped"),
+    ("lab01.t2", ([2, 5, 8], [5, 6, 7, 8, 9]), "not-in-group", "rank 5", "stage group of stage 2", "stage 0 of replica 1"),
+    ("lab01.t2", ([2, 7, 12], [3, 4, 5]), "not-in-group", "rank 3", "pipeline of replica 1", "stage 3 of replica 0"),
+    ("lab01.t2", ([2, 7], [5, 6, 7, 8, 9]), "ranks-missing", "2, 7", "5 stages"),
+    ("lab01.t2", ([2, 7, 12], [5, 6, 7, 7, 8, 9]), "rank-twice"),
+    ("lab01.t2", ([2, 7, 12, 17], [5, 6, 7, 8, 9]), "no-such-rank", "rank 17", "0 to 14"),
+    ("lab01.t2", [2, 7, 12], "wrong-shape"),
+    ("lab01.t2", (2, 5), "not-a-list"),
+    ("lab01.t2", ([2, 7, 12], ["5"]), "not-a-number"),
     ("lab01.t3", (14, 2), "swapped"),
     ("lab01.t3", (26, 14), "ring-not-closed"),
     ("lab01.t3", (21, 19), "next-stage"),
@@ -152,6 +171,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab01.t4", (768, 14_000), "one-rank-alone"),
     ("lab01.t4", (768, 448), "messages-not-bytes"),
     ("lab01.t4", (768, 5), "wrong-bytes"),
+    ("lab01.t4", (768, "448000"), "not-a-number", "the number of bytes of all ring messages is a number such as 17"),
     ("lab01.t5", (184, 112), "swapped"),
     ("lab01.t5", (8, 12), "links-not-messages"),
     ("lab01.t5", (128, 192), "one-weight-for-all-links"),
@@ -198,6 +218,13 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab01.t6", hard_coded, "missing", "1 stage, 3 replicas and 1 microbatch"),
     ("lab01.t6", lambda *size: set(program()(*size)), "set"),
     ("lab01.t6", lambda *size: Counter(map(str, program()(*size))), "wrong-shape"),
+    ("lab01.t6", edited(lambda sent, *_: [(kind, a, b) for a, b, kind in sent]), "wrong-shape", "('ring', 0, 1)"),
+    ("lab01.t6", edited(lambda sent, *_: [sent]), "list-in-a-list", "1 stage, 1 replica"),
+    ("lab01.t6", edited(lambda sent, *_: [sent] if sent else []), "list-in-a-list", "`+=`", "1 stage, 2 replicas"),
+    ("lab01.t6", edited(lambda sent, *_: {"ring": sent}), "not-a-list", "{'ring': []}"),
+    ("lab01.t6", lambda stages, replicas, microbatches: program()(replicas, stages, microbatches), "arguments-exchanged", "2 replicas"),
+    ("lab01.t6", Adding().messages, "keeps-its-state", "2 stages, 1 replica", "again for 1 stage, 1 replica and 1 microbatch"),
+    ("lab01.t6", by_the_library, "not-your-own", "`Mesh`"),
     ("lab01.t6", lambda *size: [message[:2] for message in program()(*size)], "wrong-shape", "(0, 1)"),
     ("lab01.t6", edited(lambda sent, *_: [(a, b, f"{kind}s") for a, b, kind in sent]), "unknown-name", "'rings'"),
     ("lab01.t6", edited(lambda sent, *_: [(a - 1, b, kind) for a, b, kind in sent]), "out-of-range", "-1"),
@@ -215,7 +242,7 @@ WRONG: list[tuple[Any, ...]] = [
 def test_the_right_answers_are_those_read_off_a_picture() -> None:
     ((replica, stage),) = np.argwhere(drawn(5, 6) == 23)
     assert check("lab01.t1", (stage, replica)).passed
-    assert check("lab01.t2", (drawn(4, 3)[:, 2], drawn(4, 3)[1])).passed
+    assert check("lab01.t2", (drawn(5, 3)[:, 2], drawn(5, 3)[1])).passed
     ((replica, stage),) = np.argwhere(drawn(6, 4) == 20)
     column = drawn(6, 4)[:, stage]
     assert check("lab01.t3", (np.roll(column, -1)[replica], np.roll(column, 1)[replica])).passed
@@ -242,11 +269,11 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab01.t1", [3, 4]),
     ("lab01.t1", np.array([3.0, 4.0])),
     ("lab01.t1", Mesh(stages=5, replicas=6).coordinates(23)),
-    ("lab01.t2", ((10, 6, 2), [7, 6, 5, 4])),
+    ("lab01.t2", ((12, 7, 2), [9, 8, 7, 6, 5])),
     ("lab01.t3", (2.0, np.int64(14))),
     ("lab01.t4", [768, 448e3]),
     ("lab01.t5", np.array([112, 184])),
-    ("lab01.t2", ({2, 6, 10}, range(4, 8))),
+    ("lab01.t2", ({2, 7, 12}, range(5, 10))),
     ("lab01.t4", (np.float32(768), 448_000)),
     ("lab01.t6", program()),
     ("lab01.t6", messages_by_place),

@@ -28,6 +28,7 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab02.t1", str(build("1f1b", 3, 4)).replace("device 0: ", "").replace("device", "  Device")),
     ("lab02.t1", str(build("1f1b", 3, 4)).lower()),
     ("lab02.t1", build("1f1b", 3, 4)),
+    ("lab02.t1", str(build("1f1b", 3, 4)).replace("0B0 ", "0B0, ").replace("1B0 ", "1B0,")),
     ("lab02.t1", build("1f1b", 3, 4).orders),
     ("lab02.t1", build("1f1b", 3, 4).to_csv()),
     ("lab02.t1", str(build("1f1b", 3, 4)).splitlines()),
@@ -62,6 +63,11 @@ def moved(text: str, op: str, behind: str) -> str:
 
 ONE_F_ONE_B = str(build("1f1b", 3, 4))
 TURNED = re.sub(r"(?<=[FB])[23]", lambda match: str(5 - int(match[0])), ONE_F_ONE_B)  # microbatch 3 before 2
+LAST_FIRST = """
+0F0 0F1 0F2 0B2 0F3 0B3 0B1 0B0
+1F0 1F1 1F2 1B2 1F3 1B3 1B1 1B0
+2F0 2F1 2F2 2B2 2F3 2B3 2B1 2B0
+"""
 UPSIDE_DOWN = """
 0F0 0B0 0F1 0B1 0F2 0B2 0F3 0B3
 1F0 1F1 1B0 1F2 1B1 1F3 1B2 1B3
@@ -83,12 +89,13 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab02.t1", str(build("1f1b", 3, 5)), "another-size", "3 devices", "5 microbatches"),
     ("lab02.t1", str(build("1f1b", 4, 4)), "another-size", "4 devices", "4 microbatches"),
     ("lab02.t1", str(build("gpipe", 3, 4)), "gpipe", "device 1", "4 forwards"),
-    ("lab02.t1", moved(ONE_F_ONE_B, "0F2", "0B0"), "wrong-warmup", "device 0", "2 forwards", "warm-up there is 2"),
-    ("lab02.t1", moved(ONE_F_ONE_B, "1F2", "1F1"), "wrong-warmup", "device 1", "3 forwards", "warm-up there is 1"),
+    ("lab02.t1", moved(ONE_F_ONE_B, "0F2", "0B0"), "wrong-warmup", "device 0", "2 forwards", "after 3", "warm-up has 2"),
+    ("lab02.t1", moved(ONE_F_ONE_B, "1F2", "1F1"), "wrong-warmup", "device 1", "3 forwards", "after 2", "warm-up has 1"),
     ("lab02.t1", moved(ONE_F_ONE_B, "1F3", "1F2"), "not-alternating", "device 1", "1F2", "1F3"),
     ("lab02.t1", moved(ONE_F_ONE_B, "0F3", "0B1"), "not-alternating", "device 0", "0B0", "0B1"),
     ("lab02.t1", str(build("looped-bfs", 3, 4)), "another-placement"),
     ("lab02.t1", UPSIDE_DOWN, "reversed", "0B0", "1F1", "grows with the number of the device"),
+    ("lab02.t1", LAST_FIRST, "microbatches-out-of-order", "backward of microbatch 2 before that of microbatch 0"),
     ("lab02.t1", TURNED, "microbatches-out-of-order", "microbatch 3", "microbatch 2"),
     ("lab02.t1", str(build("zb-h1", 3, 4)), "split-backward", "device 0", "microbatch 0", "stage 0"),
     ("lab02.t1", str(build("hanayo", 3, 3)), "another-size", "3 devices", "3 microbatches"),

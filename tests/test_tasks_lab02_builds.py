@@ -27,6 +27,19 @@ def three_parts(device: int, warmup: int, microbatches: int) -> str:
     return " ".join(line)
 
 
+def right_lines(devices: int, microbatches: int) -> list[str]:
+    return [three_parts(device, min(devices - 1 - device, microbatches), microbatches) for device in range(devices)]
+
+
+def by_hand(devices: int, microbatches: int) -> Schedule:
+    """A schedule that a student has written, as an object of the library."""
+    return Schedule.parse("\n".join(right_lines(devices, microbatches)))
+
+
+def one_forward_too_few(devices: int, microbatches: int) -> list[str]:
+    return [three_parts(device, min(max(devices - 2 - device, 0), microbatches), microbatches) for device in range(devices)]
+
+
 def gpipe(devices: int, microbatches: int) -> list[str]:
     every = range(microbatches)
     return [" ".join([f"{device}F{m}" for m in every] + [f"{device}B{m}" for m in every]) for device in range(devices)]
@@ -116,6 +129,12 @@ def two_by_two(devices: int, microbatches: int) -> list[str]:
     """On device 0 two backwards and two forwards take turns."""
     lines = str(build("1f1b", devices, microbatches)).splitlines()
     return [lines[0].replace("0B0 0F2 0B1 0F3", "0B0 0B1 0F2 0F3"), *lines[1:]]
+
+
+def adding(devices: int, microbatches: int, lines: list[str] = []) -> list[str]:  # noqa: B006 - the mistake
+    """A function whose default keeps the lines of earlier calls."""
+    lines += right_lines(devices, microbatches)
+    return lines
 
 
 def only_the_examples(devices: int, microbatches: int) -> list[str]:
@@ -211,12 +230,13 @@ def changes_its_orders(orders: list[str], *times: Any) -> Spans:
 
 # Each row has a task and another function that is right.
 RIGHT: list[tuple[str, Any]] = [
-    ("lab02.t5", lambda devices, microbatches: build("1f1b", devices, microbatches)),
-    ("lab02.t5", lambda devices, microbatches: str(build("1f1b", devices, microbatches))),
-    ("lab02.t5", lambda devices, microbatches: build("1f1b", devices, microbatches).to_csv()),
-    ("lab02.t5", lambda devices, microbatches: build("1f1b", devices, microbatches).orders),
-    ("lab02.t5", lambda devices, microbatches: [[str(op) for op in order] for order in build("1f1b", devices, microbatches)]),
-    ("lab02.t5", lambda *size: {f"device {d}": line for d, line in enumerate(build("1f1b", *size).orders)}),
+    ("lab02.t5", lambda devices, microbatches: right_lines(devices, microbatches)),
+    ("lab02.t5", lambda devices, microbatches: by_hand(devices, microbatches)),
+    ("lab02.t5", lambda devices, microbatches: str(by_hand(devices, microbatches))),
+    ("lab02.t5", lambda devices, microbatches: by_hand(devices, microbatches).to_csv()),
+    ("lab02.t5", lambda devices, microbatches: by_hand(devices, microbatches).orders),
+    ("lab02.t5", lambda devices, microbatches: [[str(op) for op in order] for order in by_hand(devices, microbatches)]),
+    ("lab02.t5", lambda *size: {f"device {d}": line for d, line in enumerate(by_hand(*size).orders)}),
     ("lab02.t6", lambda *case: {Op.parse(op): np.array(span) for op, span in a_simulator(*case).items()}),
     ("lab02.t6", lambda *case: {op: [Fraction(start), np.float64(end)] for op, (start, end) in a_simulator(*case).items()}),
 ]
@@ -227,6 +247,11 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab02.t5", one_warmup_for_all, "same-warm-up", "2 devices and 2 microbatches"),
     ("lab02.t5", last_device_first, "reversed", "2 devices and 2 microbatches", "1B0"),
     ("lab02.t5", no_warmup, "no-warm-up", "2 devices and 2 microbatches", "device 0"),
+    ("lab02.t5", one_forward_too_few, "warm-up-too-short", "2 devices and 2 microbatches"),
+    ("lab02.t5", lambda devices, microbatches: right_lines(microbatches, devices), "arguments-exchanged", "1 device and 2 microbatches"),
+    ("lab02.t5", lambda *size: [line.replace(" ", "") for line in right_lines(*size)], "no-space", "'0F00B0'"),
+    ("lab02.t5", adding, "keeps-its-state", "1 device and 2 microbatches", "again for 1 device and 1 microbatch"),
+    ("lab02.t5", lambda devices, microbatches: str(build("1f1b", devices, microbatches)).splitlines(), "not-your-own", "`build`"),
     ("lab02.t5", no_limit, "warm-up-beyond-the-last", "3 devices and 1 microbatch"),
     ("lab02.t5", backward_first, "backward-first", "device 0", "0B0", "0F0"),
     ("lab02.t5", newest_first, "newest-first", "2 devices and 2 microbatches"),
@@ -258,7 +283,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab02.t6", with_mistake("all or nothing"), "nothing-in-a-deadlock", "0F0"),
     ("lab02.t6", with_mistake("durations"), "duration-for-end", "0B0"),
     ("lab02.t6", with_mistake("one digit"), "one-digit", "1F10", "0F10"),
-    ("lab02.t6", with_mistake("refuses"), "raises", "RuntimeError", "0B0 0F0"),
+    ("lab02.t6", with_mistake("refuses"), "raises", "RuntimeError", "0B0 0F0, which ends in a deadlock"),
+    ("lab02.t6", lambda *case: {(int(op[0]), op[1], op[2:]): span for op, span in a_simulator(*case).items()}, "not-text", "(0, 'F', '0')"),
     ("lab02.t6", known_orders, "missing-operation", "0B0", "from 1 to 3"),
     ("lab02.t6", changed(lambda spans: spans | {"1F1": (3, 4)}), "device-busy", "1F1", "3 ms", "1B0", "4 ms"),
     ("lab02.t6", changed(lambda spans: spans | {"0B0": (3, 5)}), "input-missing", "0B0", "3 ms", "1B0", "4 ms"),

@@ -149,7 +149,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab04.t7", rings.long_chunks_last, "another-chunk", "2 ranks with 5 numbers", "step 0 rank 0 sends 2 numbers", "array_split"),
     ("lab04.t7", rings.steps_in_two_lists, "two-lists", "1 rank", "join the two"),
     ("lab04.t7", rings.steps_in_two_lists_from_two_on, "two-lists", "2 ranks"),
-    ("lab04.t7", rings.OneListForAllCalls(), "too-many-steps", "2 ranks", "steps of earlier calls"),
+    ("lab04.t7", rings.OneListForAllCalls(), "keeps-its-state", "1 rank", "2 ranks", "earlier calls"),
     ("lab04.t7", rings.with_addresses, "ragged", "rank 0 in step 0 is an array of numbers, not (0, 1, "),
     ("lab04.t7", rings.adds_in_the_last_step_alone, "wrong-sum", "3 ranks", "in step 1 rank 0", "chunk 2"),
     ("lab04.t7", rings.starts_with_zeros, "wrong-start", "step 0 rank 0 sends zeros, not its own chunk 0"),

@@ -95,7 +95,7 @@ def keep(name: str, function: Callable[..., Any]) -> str:
     """Write a function to a file of its own, with everything of the notebook that it uses. Return a sentence that says so, or why not."""
     path = folder() / f"{name}.py"
     try:
-        text = f'"""{name}, kept when its check passed. Later labs use it."""\n\n' + source_of(function)
+        text = f'"""{name}, kept when its check passed. `part` finds it here."""\n\n' + source_of(function)
         exec(compile(text, path.name, "exec"), {"__name__": name})  # noqa: S102 - the student's own code: it must run on its own
         path.parent.mkdir(exist_ok=True)
         unfinished = path.with_suffix(".tmp")
@@ -103,7 +103,7 @@ def keep(name: str, function: Callable[..., Any]) -> str:
         unfinished.replace(path)
     except Exception as why:  # whatever goes wrong here, the check has passed, and the sentence says what went wrong
         return f"not kept for later labs: {why}"
-    return f"kept as {path.as_posix()}, where later labs find it"
+    return f"kept as {path.as_posix()}, where `part` finds it"
 
 
 def source_of(function: Callable[..., Any]) -> str:

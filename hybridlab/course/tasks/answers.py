@@ -15,7 +15,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Place
 from hybridlab.planner import Plan
 from hybridlab.schedule import Op, Schedule
-from hybridlab.schedule.text import read_orders, split_text
+from hybridlab.schedule.text import read_orders, split_csv, split_text
 
 LONGEST_TEXT = 20_000  # characters of an answer
 MOST_VALUES = 1_000  # in one list or dict of an answer
@@ -159,8 +159,10 @@ def require_count(value: Any, what: str, example: str = "12", least: int = 1, mo
     return int(number)
 
 
-def require_numbers(value: Any, count: int, what: str, example: str = "12.5") -> list[float]:
+def require_numbers(value: Any, count: int, what: str, example: str = "12.5", names: Sequence[str] = ()) -> list[float]:
     """Return ``value`` as a list of ``count`` floats, or raise an error that calls each one ``what`` ("warm-up of a device").
+
+    With ``names``, each number has a name of its own in the error.
 
     >>> require_numbers([1, 2], 3, "warm-up of a device")
     Traceback (most recent call last):
@@ -173,7 +175,7 @@ def require_numbers(value: Any, count: int, what: str, example: str = "12.5") ->
         raise HybridLabError(f"{wanted}, and their order matters: a set has none, so hand in a list", "no-order")
     if len(value) != count:
         raise HybridLabError(f"{wanted}, but there are {len(value)}", "wrong-length")
-    return [require_number(each, f"the {what}", example) for each in value]
+    return [require_number(each, f"the {name}", example) for each, name in zip(value, names or [what] * count, strict=True)]
 
 
 def require_list(value: Any, what: str, example: str = "12.5") -> list[float]:
@@ -234,7 +236,7 @@ def require_orders(value: Any) -> Orders:
     if isinstance(value, list) and all(isinstance(line, str) and (len(line.split()) != 1 or ":" in line) for line in value):
         value = "\n".join(value)
     if isinstance(value, str):
-        turns = split_text(value.replace(",", " "))
+        turns = split_csv(value) if "OVERLAP" in value else split_text(value.replace(",", " "))
     else:
         turns = read_orders([line.split(":")[-1].split() if isinstance(line, str) else line for line in value])
     return tuple(tuple(op for turn in order for op in turn) for order in turns)

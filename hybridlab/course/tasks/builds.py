@@ -1,5 +1,6 @@
 """Tasks whose answer is a function of the student's own: it is called on many cases, and the first case that it fails is described."""
 
+import dis
 import inspect
 import linecache
 import traceback
@@ -24,6 +25,10 @@ from hybridlab.errors import HybridLabError
 PUBLIC_SEED = 0  # the cases of the public check are the same each time
 MOST_YIELDED = 100_000  # values taken from a generator or another iterator
 SOLUTION = "solution"  # a worked solution has this name; it is not kept as a part of the student's own
+KEEPS_ITS_STATE = (
+    "when it is called again for {}, after the call for {}, your function returns something else than the first time: "
+    "a list outside the function, or a default such as `result=[]`, keeps what earlier calls have put into it"
+)
 CASES_TO_TELL_APART = 8  # after a failed case, at most so many more show which known mistake it is
 
 
@@ -92,6 +97,8 @@ class Build:
     within : float
         By how much an array may differ from that of a known mistake, as a share of its largest number: more than 0 where right functions
         differ in their rounding.
+    without : sequence of str
+        Names of the library that a function may not use, because they do what the task asks for.
     """
 
     signature: str
@@ -102,6 +109,7 @@ class Build:
     lesson: str
     fresh: bool
     within: float = 0.0
+    without: Sequence[str] = ()
 
     @property
     def name(self) -> str:
@@ -122,11 +130,16 @@ class Build:
                 about = (f"for {case.words}: {feedback.messages[0]}", *feedback.messages[1:])
                 mistake = None  # an endless function is not called again
                 if feedback.code != "interrupted":
+                    if place and not self._passes_again(function, cases[0]):
+                        return wrong("keeps-its-state", KEEPS_ITS_STATE.format(cases[0].words, case.words))
                     mistake = self._mistake(function, cases[place : place + CASES_TO_TELL_APART])
                 if mistake is None:
                     return replace(feedback, messages=about)
                 return replace(feedback, messages=(*about, mistake.sentence), code=mistake.code)
             passed = replace(feedback, messages=passed.messages)
+        used = next((name for name in self.without if name in _names_in(function)), None)
+        if used:
+            return wrong("not-your-own", f"the results are right, but the library makes them: write the function without its `{used}`")
         tried = f"right in all {counted(len(cases), 'case')}, from {cases[0].words} to {cases[-1].words}"
         return replace(passed, messages=(*passed.messages, tried))
 
@@ -162,6 +175,11 @@ class Build:
         if self.fresh:
             _refuse_shared(list(_arrays(returned, "result")), [array for _, array in _arrays(given, "given")])
         return self.reads(returned)
+
+    def _passes_again(self, function: Callable[..., Any], case: Case) -> bool:
+        """Whether a function that has passed a case passes it once more. It does not if it keeps what earlier calls have done."""
+        with redirect_stdout(StringIO()):  # what the function prints has been shown once
+            return self._tried(function, case).passed
 
     def _mistake(self, function: Callable[..., Any], cases: Sequence[Case]) -> Slip | None:
         """Return the known mistake behind the first of these cases, which has failed. Later cases tell mistakes apart."""
@@ -206,6 +224,7 @@ def build_task(
     reads: Callable[[Any], Any] = plain_values,
     fresh: bool = False,
     within: float = 0.0,
+    without: Sequence[str] = (),
 ) -> Callable[[Callable[..., Feedback]], Callable[..., Feedback]]:
     """Return a decorator that adds a task for a function of the student's own. The decorated function judges the result of one case.
 
@@ -213,12 +232,12 @@ def build_task(
     ----------
     key, title, prompt, points
         The fields of :class:`~hybridlab.course.tasks.Task`.
-    signature, cases, lesson, slips, reads, fresh, within
+    signature, cases, lesson, slips, reads, fresh, within, without
         The fields of :class:`Build`.
     """
 
     def add(judge: Callable[..., Feedback]) -> Callable[..., Feedback]:
-        build = Build(signature, cases, judge, reads, slips, lesson, fresh, within)
+        build = Build(signature, cases, judge, reads, slips, lesson, fresh, within, without)
 
         def judged(function: Any, seed: int | None) -> Feedback:
             if _is_stub(function):
@@ -308,6 +327,26 @@ def _is_stub(function: Any) -> bool:
     if not inspect.isfunction(function) or function.__code__.co_code not in _STUBS:
         return False
     return set(function.__code__.co_consts) <= {None, function.__doc__}  # `return True` has the same code, and another constant
+
+
+def _names_in(function: Callable[..., Any]) -> set[str]:
+    """Return the names that a function and its helpers in the same file take from elsewhere: globals, attributes and imports."""
+    names: set[str] = set()
+    functions = [inspect.unwrap(function)]
+    for each in functions:  # it grows
+        codes = [each.__code__] if inspect.isfunction(each) else []
+        for code in codes:  # it grows, too
+            codes += filter(inspect.iscode, code.co_consts)
+            for step in dis.get_instructions(code):
+                helper = each.__globals__.get(step.argval) if step.opname == "LOAD_GLOBAL" else None
+                if inspect.isfunction(helper) and helper.__module__ == each.__module__:
+                    functions += [helper] * (helper not in functions)
+                elif step.opname in _USES:
+                    names.add(step.argval)
+    return names
+
+
+_USES = {"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"}  # steps of Python's machine that take a name from elsewhere
 
 
 def _empty() -> None: ...

@@ -53,7 +53,8 @@ def orders_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
 def _case(orders: Sequence[str], forward: list[float], backward: list[float], latency: float, name: str = "") -> Case:
     lines = [line.split(": ")[-1] for line in orders]
     size = f"{counted(len(lines), 'device')} and {counted(1 + max(op.microbatch for op in require_orders(lines)[0]), 'microbatch')}"
-    what = f"the order {' | '.join(lines)}" if _is_short(lines) else f"{name} of {size}"
+    short = f"the order {' | '.join(lines)}" + ("" if _can_run(lines) else ", which ends in a deadlock")
+    what = short if _is_short(lines) else f"{name} of {size}"
     times = [", ".join(f"{time:g}" for time in each) for each in (forward, backward)]
     return Case((lines, forward, backward, latency), f"{what}, forward {times[0]}, backward {times[1]}, latency {latency:g}")
 
@@ -109,6 +110,9 @@ def _can_run(orders: Sequence[str]) -> bool:
 
 def read_times(result: Any) -> Times:
     """Return what a student's simulator returns, as start and end of each operation."""
+    op = next((op for op in result if not isinstance(op, (str, Op))), None) if isinstance(result, dict) else None
+    if op is not None:
+        raise HybridLabError(f"a key of the dict is an operation as text, such as '0F0', not {short_repr(op)}", "not-text")
     values = plain_values(result)
     wanted = "a dict from operations to (start, end), such as {'0F0': (0, 1)}"
     if not isinstance(values, dict):

@@ -60,9 +60,9 @@ def find_a_rank(stages: int = 5, replicas: int = 6, stage: int = 3, replica: int
 
 
 @number_task(
-    "lab01.t2", title="Two groups of a new mesh", draws={"stages": (4, 5), "replicas": (3, 4), "stage": (1, 2, 3), "replica": (1, 2)}
+    "lab01.t2", title="Two groups of a new mesh", draws={"stages": (5, 6), "replicas": (3, 4), "stage": (1, 2, 3), "replica": (1, 2)}
 )
-def two_groups(stages: int = 4, replicas: int = 3, stage: int = 2, replica: int = 1) -> Question:
+def two_groups(stages: int = 5, replicas: int = 3, stage: int = 2, replica: int = 1) -> Question:
     """Ask for the ranks of a stage group and of a pipeline."""
     mesh = Mesh(stages, replicas)
     truth = group, pipeline = [[*mesh.stage_group(stage)], [*mesh.pipeline(replica)]]
@@ -315,6 +315,7 @@ def _meshes(rng: np.random.Generator) -> Iterator[Case]:
     cases=_meshes,
     reads=read_messages,
     slips=SLIPS,
+    without=("Mesh",),
     lesson="2(K-1)MD messages along the pipelines and 2(D-1)KD round the rings, and you know from whom to whom",
 )
 def all_messages(messages: list[Message], stages: int, replicas: int, microbatches: int) -> Feedback:

@@ -79,20 +79,20 @@ def _faults_of_device(device: int, order: Sequence[Op], devices: int) -> Iterato
         yield "split-backward", f"device {device} runs {part.words}; 1F1B runs full backwards (B), not their parts"
     for kind in (Kind.F, Kind.B):
         run = [op.microbatch for op in order if op.kind is kind]
-        for earlier, later in pairwise(run):
-            if later < earlier:
-                sentence = f"device {device} runs the {kind.words} of microbatch {earlier} before that of microbatch {later}"
+        for found, wanted_here in zip(run, sorted(run), strict=True):
+            if found != wanted_here:
+                sentence = f"device {device} runs the {kind.words} of microbatch {found} before that of microbatch {wanted_here}"
                 yield "microbatches-out-of-order", f"{sentence}; 1F1B takes the microbatches in order"
     count = sum(op.kind is Kind.F for op in order)
     first = next((place for place, op in enumerate(order) if op.kind is Kind.B), 0)
     warmup = min(devices - 1 - device, count)
     wanted = min(warmup + 1, count)
+    parts = f"the warm-up has {warmup}" + (", and the first pair has one more" if wanted > warmup else "")
+    should = f"in 1F1B it starts it after {wanted}: {parts}"
     if first == count > max(1, wanted):
-        starts = f"device {device} starts its first backward after all its {first} forwards, as GPipe does"
-        yield "gpipe", f"{starts}; 1F1B's warm-up there is {warmup}, and the forward of the first pair makes {wanted}"
+        yield "gpipe", f"device {device} starts its first backward after all its {first} forwards, as GPipe does; {should}"
     elif first != wanted:
-        starts = f"device {device} starts its first backward after {counted(first, 'forward')}"
-        yield "wrong-warmup", f"{starts}; 1F1B's warm-up there is {warmup}, and the forward of the first pair makes {wanted}"
+        yield "wrong-warmup", f"device {device} starts its first backward after {counted(first, 'forward')}; {should}"
     last = max(place for place, op in enumerate(order) if op.kind is Kind.F)
     for op, following in pairwise(order[first : last + 1]):
         if op.kind is following.kind:

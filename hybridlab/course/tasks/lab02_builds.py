@@ -1,5 +1,6 @@
 """Lab 2, GPipe and 1F1B: the two functions that students build, an order for every size and a simulator."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -28,6 +29,9 @@ def _read_lines(result: Any) -> Orders:
     plain = plain_values(result)
     if is_empty(plain):
         raise HybridLabError("the function returns no operations; return one text for each device, such as ['0F0 0B0']", "empty")
+    for line in plain if isinstance(plain, list) else [plain]:
+        if isinstance(line, str) and (joined := re.search(r"\d+[FBfb]\d+[FBfb]\d+", line)):
+            raise HybridLabError(f"a space is missing between two operations: {joined[0]!r}", "no-space")
     return require_orders(plain)
 
 
@@ -107,6 +111,16 @@ def _newest_first(ahead: int, microbatches: int) -> list[str]:
             _three_parts(lambda device, devices, microbatches: 0),
         ),
         Slip(
+            "warm-up-too-short",
+            "your warm-up is one forward too short: it has K-1-d forwards, and the first pair begins with another one",
+            _three_parts(lambda device, devices, microbatches: min(devices - 2 - device, microbatches)),
+        ),
+        Slip(
+            "arguments-exchanged",
+            "you take devices for microbatches, and microbatches for devices: the first argument is the number of devices",
+            lambda devices, microbatches: str(build("1f1b", microbatches, devices)),
+        ),
+        Slip(
             "warm-up-beyond-the-last",
             "your warm-up runs microbatches that do not exist: it stops after all M if there are fewer than K-1-d",
             _three_parts(lambda device, devices, microbatches: devices - 1 - device),
@@ -128,11 +142,12 @@ def _newest_first(ahead: int, microbatches: int) -> list[str]:
         ),
     ],
     lesson="a warm-up of min(K-1-d, M) forwards, then pairs, then the backwards that are left",
+    without=("build",),
 )
 def build_1f1b(orders: Orders, devices: int, microbatches: int) -> Feedback:
     """Judge the orders of one size: they can run, and every device runs 1F1B."""
     if len(orders) != devices:
-        return wrong("another-size", f"there are {counted(len(orders), 'line')}, not one for each of {counted(devices, 'device')}")
+        return wrong("another-size", f"the result has {counted(len(orders), 'line')}, not one for each of {counted(devices, 'device')}")
 
     def judged(schedule: Schedule) -> Feedback:
         if schedule.microbatches != microbatches:

@@ -33,6 +33,8 @@ def read_messages(result: Any) -> list[Message]:
     if isinstance(result, (set, frozenset)):
         raise HybridLabError("a set keeps equal messages only once, but a step has several: return a list", "set")
     if isinstance(result, dict):
+        if any(isinstance(count, (list, tuple, dict, set, str)) for count in result.values()):
+            raise HybridLabError(f"the function returns one list of messages (from, to, kind), not {short_repr(result)}", "not-a-list")
         counts = [(each, require_count(plain_values(count), "a number of equal messages", least=0)) for each, count in result.items()]
     elif isinstance(result, (list, tuple)) or (isinstance(result, np.ndarray) and result.ndim):
         counts = [(each, 1) for each in result]
@@ -48,8 +50,11 @@ def _read_message(value: Any) -> Message:
     if type(value) is tuple and [*map(type, value)] == [int, int, str] and min(value[:2]) >= 0 and value[2] in KINDS:
         return value  # fast: there are thousands
     parts = plain_values(tuple(value) if isinstance(value, tuple) else value)
-    if not isinstance(parts, list) or isinstance(parts, Unordered) or len(parts) != 3:
-        raise HybridLabError(f"a message is (from, to, kind), such as (0, 1, 'ring'), not {short_repr(value)}", "wrong-shape")
+    wanted = f"a message is (from, to, kind), such as (0, 1, 'ring'), not {short_repr(value)}"
+    if isinstance(parts, list) and (not parts or isinstance(parts[0], list)):
+        raise HybridLabError(f"{wanted}: your list contains another list; `+=` adds the messages of a list one by one", "list-in-a-list")
+    if not isinstance(parts, list) or isinstance(parts, Unordered) or len(parts) != 3 or any(isinstance(rank, str) for rank in parts[:2]):
+        raise HybridLabError(wanted, "wrong-shape")
     sender, receiver = (require_count(rank, "a rank", "7", least=0) for rank in parts[:2])
     return sender, receiver, known_name(require_text(parts[2], "a kind of message", "ring"), KINDS, "kind of message")
 
@@ -125,6 +130,11 @@ def _sizes_of_the_notebook(stages: bool, replicas: bool, microbatches: bool) -> 
 
 
 SLIPS: Sequence[Slip] = (
+    Slip(
+        "arguments-exchanged",
+        "you take stages for replicas, and replicas for stages: the first argument is the number of stages",
+        lambda stages, replicas, microbatches: messages_of(Mesh(replicas, stages), microbatches),
+    ),
     _slip("stages-first", "you have numbered stage by stage: rank = replica x K + stage, not stage x D + replica", _stages_first),
     _slip("no-way-back", "the gradients of activations are missing", lambda m, n, mesh, _: {} if m[2] == "gradient" else {m: n}),
     _slip(

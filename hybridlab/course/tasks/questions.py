@@ -146,7 +146,9 @@ class Question:
         if any(np.ndim(number.truth) for number in self.numbers):
             parts = require_parts(answer, len(self.numbers), f"{len(self.numbers)} lists, each with each {first.what}")
         else:
-            parts = require_numbers(answer, len(self.numbers), " or ".join(dict.fromkeys(number.what for number in self.numbers)))
+            names = [number.what for number in self.numbers]
+            example = "12.5" if any(number.decimals or number.relative for number in self.numbers) else "17"
+            parts = require_numbers(answer, len(names), " or the ".join(dict.fromkeys(names)), example, names)
         values: list[Any] = [number.read(part) for number, part in zip(self.numbers, parts, strict=True)]
         faults = [number.judged(value) for number, value in zip(self.numbers, values, strict=True)]
         fault = next((fault for fault in faults if fault), None)

@@ -51,10 +51,6 @@ def read_ring(result: Any) -> tuple[Floats, Messages]:
         raise HybridLabError(RANKS_FIRST, "ranks-first")
     if _is_in_halves(messages):
         raise HybridLabError("messages are one list of all steps, not one list for each half: join the two", "two-lists")
-    if ranks > 1 and len(messages) >= 2 * steps and all(isinstance(sent, list) and len(sent) == ranks for sent in messages):
-        too_many = f"there are messages of {len(messages)} steps; a ring of {ranks} ranks has {steps}"
-        why = "if the list is made outside the function, the steps of earlier calls are still in it"
-        raise HybridLabError(f"{too_many}; {why}", "too-many-steps")
     read = []
     for step, sent in enumerate(messages):
         if len(sent) != ranks:
