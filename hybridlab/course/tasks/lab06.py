@@ -101,8 +101,8 @@ def a_step_by_hand(replicas: int = 4, microbatches: int = 6, forward: int = 10, 
     return Question(prompt, [length], "the pipeline, then 2(D-1) steps of all rings at the same time, then all optimisers at the same time")
 
 
-@number_task("lab06.t2", title="Nine tenths of four", points=2)
-def nine_tenths_of_four() -> Question:
+@number_task("lab06.t2", title="Microbatches for an efficiency of 90 %", points=2)
+def microbatches_for_an_efficiency() -> Question:
     """Ask for the smallest M with an efficiency of 0.9 in the step of the report."""
     least = 3.6
 
