@@ -9,10 +9,10 @@ import pytest
 from cases import in_turn
 from solutions import solutions_of
 
-from hybridlab import Costs, build, hybrid_step
+from hybridlab import Costs, hybrid_step
 from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.tasks.lab06 import changed_step
-from hybridlab.course.tasks.overlap import STEPS, given_by, rings_of
+from hybridlab.course.tasks.overlap import STEPS, given_by, pipeline_of, rings_of
 
 Rows = list[dict[str, Any]]
 BOTH = changed_step("overlap", "chunks").makespan
@@ -74,6 +74,12 @@ def after_the_device(rows: Rows, ring_time: float) -> Any:
 def on_the_page(rows: Rows, ring_time: float) -> Any:
     """The two examples of the lab, and nothing else."""
     return {0: (45, 53)} if ring_time == 8 else {1: (20, 50), 0: (50, 80)}
+
+
+def by_rank(rows: Rows, ring_time: float) -> Any:
+    """Return a ring for each rank, and not for each stage."""
+    ends = {row["device"]: row["end"] for row in rows if row["kind"] in "BW"}
+    return {rank: (end, end + ring_time) for rank, end in ends.items()}
 
 
 def last_row_wins(rows: Rows, ring_time: float) -> Any:
@@ -155,6 +161,16 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab06.t5", last_row_wins, "one-replica-alone", "one replica slower"),
     ("lab06.t5", lambda rows, ring_time: rings(rows, ring_time, link=lambda device: 0), "one-link-for-all", "2 devices"),
     ("lab06.t5", lambda rows, ring_time: rings(rows, ring_time, turn=lambda end, stage: stage), "by-stage-number", "stage 1"),
+    (
+        "lab06.t5",
+        lambda rows, ring_time: rings(rows, ring_time, turn=lambda end, stage: -stage),
+        "last-stage-first",
+        "late weight gradients",
+    ),
+    ("lab06.t5", by_rank, "by-rank", "stage 1"),
+    ("lab06.t5", lambda rows, ring_time: {s: (start, ring_time) for s, (start, _) in rings(rows, 1).items()}, "length-for-the-end"),
+    ("lab06.t5", lambda rows, ring_time: rings(rows, ring_time, kinds=("W",)), "no-ring", "full backwards (B)"),
+    ("lab06.t5", lambda rows, ring_time: list(rings(rows, ring_time).items()), "not-a-start-and-an-end", "yours has 0: [0, ["),
     ("lab06.t5", after_the_device, "after-the-device", "stage 1"),
     ("lab06.t5", lambda rows, ring_time: rings(rows, 0), "no-time", "10 ms"),
     ("lab06.t5", on_the_page, "unknown-stage", "stage 1"),
@@ -206,7 +222,7 @@ def test_the_rings_that_the_judge_wants_are_those_of_the_whole_step(
     """Read them from the spans of a hybrid step with overlap."""
     ranks = devices * replicas
     costs = Costs(forward=np.linspace(3, 5, ranks), backward=np.linspace(9, 7, ranks))
-    step = hybrid_step(build(name, devices, microbatches, chunks), costs, replicas, ring_step=5.5, overlap=True)
+    step = hybrid_step(pipeline_of(name, devices, microbatches, chunks), costs, replicas, ring_step=5.5, overlap=True)
     rows = step.timeline.to_rows()
     given = given_by([row for row in rows if row["kind"] in "FBIW"])
     wanted = rings_of(given, 2 * (replicas - 1) * 5.5 / chunks)
@@ -221,7 +237,18 @@ def test_the_rings_that_the_judge_wants_are_those_of_the_whole_step(
 def test_the_cases_have_every_edge() -> None:
     build_of = TASKS["lab06.t5"].instance(None).data
     words = [case.words for case in build_of.cases(np.random.default_rng(0))]
-    for edge in ("on 1 device,", "1 replica,", "1 microbatch,", "rings of 0 ms", "2 stages", "4 stages", "ZB-H1", "Hanayo", "slower"):
+    for edge in (
+        "on 1 device,",
+        "1 replica,",
+        "1 microbatch,",
+        "rings of 0 ms",
+        "2 stages",
+        "4 stages",
+        "ZB-H1",
+        "Hanayo",
+        "slower",
+        "late weight",
+    ):
         assert any(edge in each for each in words), edge
 
 

@@ -51,8 +51,8 @@ def one_after_the_other(orders: Any, forward: Any, backward: Any, inputs: Any) -
     return loss, sums
 
 
-def line_by_line(orders: Any, forward: Any, backward: Any, inputs: Any) -> Any:
-    """Run one device after the other: with two devices the first backward finds no gradient."""
+def line_by_line(orders: Any, forward: Any, backward: Any, inputs: Any, missing: Any = 1.0) -> Any:
+    """Run one device after the other: with two devices the first backward finds no gradient and takes another, or raises an error."""
     outputs, gradients, kept, loss, sums = {}, {}, {}, 0.0, [0.0] * len(orders)
     for stage, line in enumerate(orders):
         for name in line.split():
@@ -61,7 +61,7 @@ def line_by_line(orders: Any, forward: Any, backward: Any, inputs: Any) -> Any:
                 value = outputs[stage - 1, microbatch] if stage else inputs[microbatch]
                 outputs[stage, microbatch], kept[stage, microbatch] = forward(stage, microbatch, value)
             else:
-                gradient = 1.0 if stage == len(orders) - 1 else gradients.get((stage + 1, microbatch), 1.0)
+                gradient = 1.0 if stage == len(orders) - 1 else gradients.get((stage + 1, microbatch), missing) / 1
                 gradients[stage, microbatch], found = backward(stage, microbatch, gradient, kept.pop((stage, microbatch)))
                 sums[stage] = sums[stage] + found
         if stage == len(orders) - 1:
@@ -138,6 +138,12 @@ def only_for_three(ring: Any) -> bool:
     return compared((2, 3), (3, 2), (3, 7), good=exactly_formed)(ring) and bool((values == before).all())
 
 
+def asserting(ring: Any) -> bool:
+    values = np.random.default_rng(2).normal(size=(3, 7))
+    assert np.allclose(ring(values), values.mean(axis=0))
+    return True
+
+
 def too_strict(ring: Any) -> bool:
     """Accept the order of numpy and that of the ring, and no other rounding."""
     values = np.random.default_rng(2).normal(size=(3, 7))
@@ -194,11 +200,17 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab07.t1", one_after_the_other, "another-order", "0B0", "0F1"),
     ("lab07.t1", executor(("stage + 1 < len(orders)", "stage < 1")), "raises", "StopIteration"),
     ("lab07.t1", line_by_line, "too-early", "0B0", "1B0 sends"),
-    ("lab07.t1", executor(("any(lines)", "any('F' in name for line in lines for name in line)")), "wrong-dtype", "stage 0", "0.0"),
+    ("lab07.t1", executor(("any(lines)", "any('F' in name for line in lines for name in line)")), "missing-operation", "0B0", "every line"),
+    ("lab07.t1", executor((RETURN, "return loss, [0.0] * len(sums)")), "wrong-dtype", "stage 0", "0.0"),
+    ("lab07.t1", executor((RETURN, "return loss / len(inputs), sums")), "mean-of-losses", "1 device and 2 microbatches"),
+    ("lab07.t1", executor((RETURN, "return sums, loss")), "exchanged"),
+    ("lab07.t1", executor((RETURN, "return loss, dict(enumerate(sums))")), "not-a-list", "{0: array"),
+    ("lab07.t1", executor((RETURN, "return loss")), "wrong-shape"),
+    ("lab07.t1", lambda *arguments: line_by_line(*arguments, missing=None), "raises", "before that, 0F0 ran", "0B0 must wait"),
     ("lab07.t1", executor((SUM, f"{SUM}\n            if all(len(line) < 2 for line in lines): break")), "missing-operation"),
     ("lab07.t1", executor((LINES, "lines = orders\n    for i, line in enumerate(lines): lines[i] = line.split()")), "changes-its-argument"),
     ("lab07.t1", executor((RETURN, "return loss, [each.astype(np.float32) for each in sums]")), "wrong-dtype", "float32"),
-    ("lab07.t1", executor((RETURN, "return loss, np.concatenate(sums)")), "wrong-shape"),
+    ("lab07.t1", executor((RETURN, "return loss, np.concatenate(sums)")), "not-a-list"),
     ("lab07.t1", executor((RETURN, "return sums[0], sums")), "aliased-ranks"),
     ("lab07.t1", executor((RETURN, "return str(loss), sums")), "not-a-number"),
     ("lab07.t1", executor((RETURN, "print(end='')")), "returns-nothing"),
@@ -274,7 +286,11 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab07.t6", compared(*((ranks, 5) for ranks in range(1, 6)), good=exactly_formed), "no-small-n", "n is less than D"),
     ("lab07.t6", compared((3, 7), good=exactly_formed), "no-small-n", "n is less than D"),
     ("lab07.t6", compared(*((4, size) for size in range(1, 9)), good=exactly_formed), "powers-of-two-alone", "1, 2 or 4"),
-    ("lab07.t6", only_for_three, "few-ranks", "wrong only for D = 5"),
+    ("lab07.t6", only_for_three, "few-ranks", "wrong only for D = 1"),
+    ("lab07.t6", changed(RING_TEST, ("(1, 4), ", "")), "no-single-rank", "wrong only for D = 1"),
+    ("lab07.t6", changed(RING_TEST, ("(3, 1)", "(3, 2)")), "no-single-number", "wrong only for n = 1"),
+    ("lab07.t6", changed(RING_TEST, ("rtol=0, atol=1e-9", "atol=1e-6")), "coarse", "rounds to FP32"),
+    ("lab07.t6", asserting, "asserts", "return False"),
     ("lab07.t6", compared((3, 7), good=lambda found, mean: np.allclose(found, mean, atol=1e-9)), "shape-not-compared", "one row"),
     ("lab07.t6", compared((3, 7), (5, 4), (4, 2), good=loosely_formed), "coarse", "float32"),
     ("lab07.t6", compared((3, 7), (3, 2), (5, 4), good=exactly_formed), "argument-not-compared", "overwrites its argument"),

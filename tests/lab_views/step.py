@@ -187,7 +187,7 @@ KIND = Kind(
     "StepExplorer",
     "labs/lab06_hybrid_step.html",
     is_right,
-    given=(Given(50, 80, (False,)), Given(10, 20, (False, True), devices=4)),
+    given=(Given(10, 20, (False, True), devices=4),),
     damages=(without_runs, with_words_for_times, with_no_data),
     faults=(with_an_early_end, with_a_later_ring, *map(with_one_more, ("makespan", "speedup", "exposed"))),
     silent=("Picture shows",),

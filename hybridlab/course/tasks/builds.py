@@ -168,8 +168,9 @@ class Build:
         returned = case.run(lambda *arguments: _called(function, arguments, self.signature, case.refused), *given)
         for argument, before in zip(given, case.arguments, strict=True):
             if not same(argument, before):
-                changed = f"{short_repr(before)} has become {short_repr(argument)}"
-                raise HybridLabError(f"the function changes its argument: {changed}; work on a copy", "changes-its-argument")
+                old, new = short_repr(before), short_repr(argument)
+                changed = f": {old} has become {new}" if old != new else ""  # a long list that was sorted looks the same
+                raise HybridLabError(f"the function changes its argument{changed}; work on a copy", "changes-its-argument")
         if returned is None:
             raise HybridLabError("the function returns None: does it end in return?", "returns-nothing")
         if self.fresh:

@@ -1,5 +1,6 @@
 """Pipelines on which a student's executor is tried, and what it does wrong with the operations, the messages and the memory."""
 
+import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
@@ -18,6 +19,7 @@ SIZES = (3, 5, 4, 4, 2)  # of the network on which an executor is tried: up to 4
 Sums = tuple[float, list[Floats]]  # a loss, and a gradient for each stage
 Faults = list[tuple[str, str]]  # codes and sentences
 Place = tuple[int, int]  # stage and microbatch
+LAST_SHOWN = 4  # operations that had run when an executor raised an error
 LINGERING = 1  # activations that a variable may still name after their backward
 
 
@@ -55,6 +57,7 @@ class Watch:
         self._sent: dict[str, Any] = {f"0F{microbatch}": value.copy() for microbatch, value in enumerate(inputs)}  # by receiver
         self._kept: list[list[weakref.ref[Kept]]] = [[] for _ in orders]
         self._waiting = [0] * len(orders)  # forwards whose backward has not run
+        self.ran: list[str] = []  # operations, in the order of their calls
 
     def forward(self, stage: int, microbatch: int, value: Any) -> tuple[Any, Kept]:
         """Run a forward, and note what is wrong with it."""
@@ -96,7 +99,13 @@ class Watch:
         """Note the operations that have not run."""
         for device, line in enumerate(self._left):
             if line:
-                self._fault("missing-operation", f"device {device} never runs {line[0]}")
+                self._fault("missing-operation", f"device {device} never runs {line[0]}: go on until every line is done")
+
+    def told(self) -> str:
+        """Return a sentence about the last operations that have run, and about the next one of their device if it must wait."""
+        stage = int(re.split("[FB]", self.ran[-1])[0])
+        waits = next((f"; {name} must wait: go on with another device" for name in self._left[stage][:1] if name not in self._sent), "")
+        return f"before that, {', '.join(self.ran[-LAST_SHOWN:])} ran{waits}"
 
     def _fault(self, code: str, sentence: str) -> None:
         self.faults.append((code, sentence))
@@ -113,6 +122,7 @@ class Watch:
     def _follows(self, device: int, name: str) -> None:
         """Note it if an operation is not the next one in the line of its device."""
         line = self._left[device]
+        self.ran.append(name)
         if line and name != line[0] and line[0].startswith(name):
             self._fault("one-digit", f"device {device} runs {name} where its line has {line[0]}: read all digits of the number")
         elif name not in line:
@@ -178,6 +188,8 @@ def watched(call: Callable[..., Any], orders: list[str], weights: Sequence[Float
         if why.code == "raises" and watch.faults:  # the fault is the cause
             code, sentence = watch.faults[0]
             raise HybridLabError(f"{sentence}; then {why}", code) from None
+        if why.code == "raises" and watch.ran:
+            raise HybridLabError(f"{why}; {watch.told()}", "raises") from None
         raise
     watch.finish()
     return returned, watch.faults
@@ -189,15 +201,21 @@ def read_run(result: Any) -> tuple[float, list[Floats], Faults]:
     if returned is None:
         raise HybridLabError("the function returns None: does it end in return?", "returns-nothing")
     wanted = "the function returns two things: the loss, and a list with one gradient for each stage"
-    if not isinstance(returned, (tuple, list)) or len(returned) != 2 or not isinstance(returned[1], (tuple, list)):
+    if not isinstance(returned, (tuple, list)) or len(returned) != 2:
         raise HybridLabError(f"{wanted}, not {short_repr(returned)}", "wrong-shape")
     loss, gradients = returned
+    if isinstance(loss, (tuple, list)):
+        raise HybridLabError("the function returns the loss first, and then the list of gradients", "exchanged")
+    if not isinstance(gradients, (tuple, list)):
+        raise HybridLabError(f"the gradients are a list with one array for each stage, not {short_repr(gradients)}", "not-a-list")
     if isinstance(loss, np.ndarray) and loss.ndim == 0:
         loss = loss[()]
     if not isinstance(loss, (int, float, np.number)):
         raise HybridLabError(f"{wanted}, but the loss is {short_repr(loss)}", "not-a-number")
     for stage, gradient in enumerate(gradients):
         if not isinstance(gradient, np.ndarray) or gradient.dtype != np.float64:
+            if faults:  # the cause, such as a backward that never ran
+                raise HybridLabError(faults[0][1], faults[0][0])
             kind = f"an array of {gradient.dtype}" if isinstance(gradient, np.ndarray) else short_repr(gradient)
             raise HybridLabError(f"the gradient of stage {stage} is an array of float64, not {kind}", "wrong-dtype")
     return float(loss), list(gradients), faults

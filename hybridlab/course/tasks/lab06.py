@@ -80,7 +80,7 @@ def a_step_by_hand(replicas: int = 4, microbatches: int = 6, forward: int = 10, 
                 f"this has rings of the 3 stages: a ring joins the {replicas} replicas of one stage",
             ),
             (microbatches * pair + rest, "no-fill-and-drain", "this lacks fill and drain: a pipeline takes (M + K - 1)(F + B)"),
-            ((microbatches + stages) * pair + rest, "one-pair-too-many", "one pair too many in the pipeline: (M + K - 1)(F + B)"),
+            ((microbatches + stages) * pair + rest, "one-pair-too-many", "one F + B too many: a pipeline takes (M + K - 1)(F + B)"),
             (
                 pipeline + ring + stages * optimiser,
                 "optimisers-in-turn",
@@ -101,8 +101,8 @@ def a_step_by_hand(replicas: int = 4, microbatches: int = 6, forward: int = 10, 
     return Question(prompt, [length], "the pipeline, then 2(D-1) steps of all rings at the same time, then all optimisers at the same time")
 
 
-@number_task("lab06.t2", title="Nine tenths of four", points=2)
-def nine_tenths_of_four() -> Question:
+@number_task("lab06.t2", title="Microbatches for an efficiency of 90 %", points=2)
+def microbatches_for_an_efficiency() -> Question:
     """Ask for the smallest M with an efficiency of 0.9 in the step of the report."""
     least = 3.6
 
@@ -110,7 +110,7 @@ def nine_tenths_of_four() -> Question:
         return f"with {counted(int(count), 'microbatch')} the speedup is {_step_of_the_report(int(count)).speedup:.3f}"
 
     fewest = next(count for count in range(1, 100) if _step_of_the_report(count).speedup >= least)
-    shared = "6 would be right if the replicas shared the 12: M counts the microbatches of one"
+    of_one = "M counts the microbatches of one replica, and all replicas have as many"
     count = Number(
         "a number of microbatches",
         fewest,
@@ -121,8 +121,8 @@ def nine_tenths_of_four() -> Question:
         code="too-few",
         mistakes=[
             (9, "bubble-alone", f"9 comes from the bubble alone, M/(M+1): the ring takes its 40 ms as well, and {reached(9)}"),
-            (24, "both-replicas", f"24 is the number for both replicas: M counts the microbatches of one, and {reached(24)}"),
-            (6, "shared", f"{shared}, and {reached(6)}"),
+            (24, "both-replicas", f"{of_one}: {reached(24)}, more than enough"),
+            (6, "shared", f"{of_one}: {reached(6)}, not enough"),
             (
                 lambda count: count > fewest,
                 "more-than-enough",
@@ -130,7 +130,7 @@ def nine_tenths_of_four() -> Question:
             ),
         ],
     )
-    prompt = f"give the smallest number of microbatches for which the report's four GPUs reach a speedup of at least {least:g}"
+    prompt = f"give the smallest number of microbatches of each replica with which the report's four GPUs reach a speedup of {least:g}"
     lesson = f"{reached(fewest)}; fill, drain and ring take the same time for every M, and count less the more there is to do"
     return Question(prompt, [count], lesson)
 
@@ -156,7 +156,7 @@ def what_is_left_exposed(replicas: int = 4, ring_step: int = 30, forward: int = 
             (
                 rings / 2 - gap,
                 "first-ring-alone",
-                "this is what is left of the first ring when the pipeline ends: the second ring comes after it",
+                "this is half of the rings, less what is hidden: two rings run one after the other, and each has 2(D-1) steps",
             ),
             (gap, "hidden-part", "this is the hidden communication: the question is what is left"),
             (
@@ -241,7 +241,7 @@ def read_rings(result: Any) -> Rings:
         raise HybridLabError(f"{wanted}, not {short_repr(values)}", "not-a-dict")
     rings = {}
     for stage, times in values.items():
-        if not isinstance(times, list) or len(times) != 2 or isinstance(times, Unordered):
+        if not isinstance(times, list) or len(times) != 2 or isinstance(times, Unordered) or isinstance(times[1], list):
             raise HybridLabError(f"{wanted}, but yours has {short_repr(stage)}: {short_repr(times)}", "not-a-start-and-an-end")
         number = require_count(stage, "a stage", "0", least=0)
         start, end = (require_number(time, f"a time of the ring of stage {number}") for time in times)
@@ -269,7 +269,8 @@ def overlapped_rings(rings: Rings, rows: Rows, ring_time: float) -> Feedback:
         return wrong("unknown-stage", f"there is no stage {unknown[0]}: the pipeline has {counted(len(goal), 'stage')}")
     missing = sorted(goal.keys() - rings.keys())
     if missing:
-        return wrong("no-ring", f"there is no ring of stage {missing[0]}: each stage has one")
+        source = "weight gradients (W)" if any(row["kind"] == "W" for row in rows) else "full backwards (B)"
+        return wrong("no-ring", f"there is no ring of stage {missing[0]}, whose gradients come from its {source}: each stage has one")
     faulty = sorted((stage for stage in goal if not same(rings[stage], goal[stage])), key=lambda stage: goal[stage])
     if not faulty:
         return right()

@@ -48,6 +48,11 @@ from hybridlab.wire import BF16, FP16, FP32, INT8
             wrong_run(lambda parts, last: (sums(parts)[0], [each / len(parts) for each in sums(parts)[1]])),
         ),
         Slip(
+            "mean-of-losses",
+            "the loss is divided by the number of microbatches: the loss of each is a part of the mean already, so add them up",
+            wrong_run(lambda parts, last: (sums(parts)[0] / len(parts), sums(parts)[1])),
+        ),
+        Slip(
             "last-loss",
             "this is the loss of the last microbatch alone: add up the losses",
             wrong_run(lambda parts, last: (parts[last[-1]][0], sums(parts)[1])),
@@ -302,7 +307,12 @@ def _rings_in_turn(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def _each_ring(call: Callable[..., Any], names: Sequence[str], size: int) -> list[Any]:
-    return [call(ring_of(name, size)) for name in names]
+    try:
+        return [call(ring_of(name, size)) for name in names]
+    except HybridLabError as why:
+        if why.code == "raises" and "AssertionError" in str(why):
+            raise HybridLabError(f"{why}: return False in place of it", "asserts") from None
+        raise
 
 
 def _read_verdicts(verdicts: Sequence[Any]) -> list[bool]:

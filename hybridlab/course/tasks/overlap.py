@@ -21,6 +21,9 @@ Rows = list[dict[str, Any]]  # of Timeline.to_rows()
 Rings = dict[int, tuple[float, float]]  # start and end of the ring of each stage
 
 EVEN, BY_DEVICE, BY_RANK = "", ", some devices slower", ", one replica slower"
+# No registered schedule with 2 stages on a device has this: the gradients of stage 0 are complete before those of stage 1.
+LATE_WEIGHTS = "an order with late weight gradients"
+LATE_WEIGHTS_ORDER = "device 0: 0F0 1F0 0F1 1F1 1I0 0I0 1I1 0I1 1W0 0W0 0W1 1W1"
 # Schedule, devices K, replicas D, microbatches M, chunks, which devices are slower, and the length of a step of the ring in ms.
 STEPS = [
     ("1f1b", 1, 2, 1, 1, EVEN, 4),
@@ -44,6 +47,7 @@ STEPS = [
     ("interleaved", 2, 3, 4, 4, BY_RANK, 5),
     ("hanayo", 3, 2, 6, 4, BY_DEVICE, 9),
     ("zb-v", 2, 2, 4, 2, EVEN, 20),
+    (LATE_WEIGHTS, 1, 2, 2, 2, EVEN, 20),
     ("interleaved", 4, 2, 8, 2, EVEN, 60),
     ("interleaved", 4, 2, 4, 4, BY_DEVICE, 22),
 ]
@@ -69,12 +73,18 @@ def steps_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
             slower[devices : 2 * devices] = 1.5  # replica 1: never the first one, and of three not the last one
         latency = float(rng.choice([0, 1, 2])) if devices > 1 else 0.0
         costs = Costs(forward=forward * slower, backward=backward * slower, p2p=latency)
-        timeline = simulate(replicate(build(name, devices, microbatches, chunks), replicas), costs)
+        timeline = simulate(replicate(pipeline_of(name, devices, microbatches, chunks), replicas), costs)
         ring_time = 2.0 * (replicas - 1) * (ring_step + int(rng.integers(0, 3)))
         each = f" with {chunks} stages each" if chunks > 1 else ""
         sizes = f"{counted(devices, 'device')}{each}, {counted(replicas, 'replica')}, {counted(microbatches, 'microbatch')}"
-        words = f"{REGISTRY[name].title} on {sizes}{uneven}, rings of {ring_time:g} ms"
+        title = REGISTRY[name].title if name in REGISTRY else name
+        words = f"{title} on {sizes}{uneven}, rings of {ring_time:g} ms"
         yield Case((timeline.to_rows(), ring_time), words)
+
+
+def pipeline_of(name: str, devices: int, microbatches: int, chunks: int) -> Schedule:
+    """Return one pipeline of a row of ``STEPS``."""
+    return Schedule.parse(LATE_WEIGHTS_ORDER, name=name) if name == LATE_WEIGHTS else build(name, devices, microbatches, chunks)
 
 
 def given_by(rows: Rows) -> Given:
@@ -136,6 +146,21 @@ def _by_number(rows: Rows, ring_time: float) -> Rings:
     return {stage: (start := ready[stage % devices] + stage // devices * ring_time, start + ring_time) for stage in ready}
 
 
+def _last_stage_first(rows: Rows, ring_time: float) -> Rings:
+    """Return the rings of a device in the order of the stages from the last to the first."""
+    ready, holder, free, rings = _ready(rows), {row["stage"]: row["device"] for row in rows}, dict[int, float](), {}
+    for stage in sorted(ready, reverse=True):
+        start = max(ready[stage], free.get(holder[stage], 0.0))
+        rings[stage] = start, start + ring_time
+        free[holder[stage]] = start + ring_time
+    return rings
+
+
+def _for_each_rank(rows: Rows, ring_time: float) -> Rings:
+    """Return a ring for each rank, under the number of the rank."""
+    return _at_once(_ready([row | {"stage": row["device"]} for row in rows]), ring_time)
+
+
 def _after_the_device(rows: Rows, ring_time: float) -> Rings:
     """Return the rings of a device one after the other, from the end of its last operation on."""
     devices, ready = given_by(rows).devices, _ready(rows)
@@ -185,6 +210,16 @@ SLIPS = [
         _by_number,
     ),
     Slip(
+        "last-stage-first",
+        "this runs the rings of a device from its last stage to its first: the stage whose gradients are complete first goes first",
+        _last_stage_first,
+    ),
+    Slip(
+        "by-rank",
+        "this has a ring for each rank: all ranks with the same stage share one ring, and its key is the stage",
+        _for_each_rank,
+    ),
+    Slip(
         "after-the-device",
         "these rings wait until their device has ended all its work: each waits for the gradients of its own stage only",
         _after_the_device,
@@ -193,5 +228,10 @@ SLIPS = [
         "no-time",
         "these rings take no time: the end of a ring is its start plus ring_time",
         lambda rows, ring_time: _at_once(_ready(rows), 0.0),
+    ),
+    Slip(
+        "length-for-the-end",
+        "the second number of a ring is the time at which it ends, not how long it takes",
+        lambda rows, ring_time: {stage: (start, ring_time) for stage, start in _ready(rows).items()},
     ),
 ]

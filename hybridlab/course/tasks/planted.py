@@ -84,6 +84,14 @@ def _for_powers_of_two(values: Floats) -> Floats:
     return added_in_order(values) if ranks & (ranks - 1) == 0 else _by_neighbours(values)
 
 
+def _right_but_for_one_rank(values: Floats) -> Floats:
+    return added_in_order(values) if len(values) > 1 else np.zeros_like(values)
+
+
+def _right_but_for_one_number(values: Floats) -> Floats:
+    return added_in_order(values) if values.shape[1] > 1 else values.copy()
+
+
 def _with_chunks_shifted(values: Floats) -> Floats:
     return every_rank(np.roll(values.mean(axis=0), 1), len(values))
 
@@ -114,11 +122,14 @@ WRONG: Mapping[str, Ring] = MappingProxyType(
         "a ring that adds a rank's own numbers twice": _with_the_first_twice,
         "the published ring": _published,
         "a ring that returns float32": lambda values: added_in_order(values).astype(np.float32),
+        "a ring that rounds to FP32": lambda values: added_in_order(values).astype(np.float32).astype(np.float64),
         "a ring that rounds to FP16": lambda values: added_in_order(values).astype(np.float16).astype(np.float64),
         "a ring that leaves out the last n mod D numbers": _with_a_rest_left_out,
         "a ring that returns NaN where n is less than D": _without_numbers,
         "a ring that is right only where D is 1, 2 or 4": _for_powers_of_two,
         "a ring that overwrites its argument": _in_place,
+        "a ring that is wrong only for D = 1": _right_but_for_one_rank,
+        "a ring that is wrong only for n = 1": _right_but_for_one_number,
     }
 )
 WRONG_FOR = "a ring that is wrong only for D = {size}"  # a grader's seed draws the number
@@ -130,7 +141,8 @@ def ring_of(name: str, size: int) -> Ring:
 
     def ring(values: Floats) -> Any:
         if known is not None:
-            return known(values)
+            with np.errstate(over="ignore"):  # large numbers have no place in FP16: infinity is the fault, not a warning
+                return known(values)
         return _by_neighbours(values) if len(values) == size else added_in_order(values)
 
     return ring

@@ -48,6 +48,7 @@ def _with_shapes(
 _THREE = np.random.default_rng(7).normal(size=(3, 7))
 _TWO = np.random.default_rng(7).normal(size=(2, 4))
 _ALIKE = np.tile(_THREE[0], (3, 1))
+COARSE = "the tolerance is too wide, for example 1e-5 of the number, which np.allclose has by default: give rtol=0 and atol=1e-9"
 NO_ABS = "an error below 0 passes this test: compare the absolute error, abs(found - mean)"
 
 RING_TESTS = [
@@ -95,9 +96,10 @@ RING_TESTS = [
     ),
     Slip(
         "coarse",
-        "the tolerance is too wide: np.allclose allows a share of 1e-5 by default, so give rtol=0 and atol=1e-9",
+        COARSE,
         _with_values(_THREE, lambda found, wanted: found.shape == wanted.shape and bool(np.allclose(found, wanted))),
     ),
+    Slip("coarse", COARSE, _with_values(_THREE, lambda found, wanted: _formed(found, wanted) and bool(np.allclose(found, wanted)))),
     Slip("whole-chunks-alone", "the test tries only n that D divides: let it try others, too", _with_shapes([1, 2, 4], [4, 8])),
     Slip("no-small-n", "the test tries no n below D: let it try several n, from 1 on", _with_shapes(range(1, 6), [7])),
     Slip("powers-of-two-alone", "the test tries no D but 1, 2 and 4: let it try 1 to 5", _with_shapes([1, 2, 4], range(1, 9))),
@@ -107,4 +109,6 @@ RING_TESTS = [
         _with_shapes(range(1, 6), range(1, 9), unchanged=False),
     ),
     Slip("few-ranks", "the test tries too few D: let it try 1 to 5", _with_shapes([3], range(1, 9))),
+    Slip("no-single-rank", "the test does not try D = 1: let it try 1 to 5", _with_shapes(range(2, 6), range(1, 9))),
+    Slip("no-single-number", "the test does not try n = 1: let it try 1 to 8", _with_shapes(range(1, 6), range(2, 9))),
 ]
