@@ -2,12 +2,10 @@
 
 from collections import Counter, namedtuple
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import chain, pairwise, product
 from typing import Any
 
 import numpy as np
-from solutions import solutions_of
 
 from hybridlab import Mesh
 from hybridlab.course.tasks import TASKS, check
@@ -286,11 +284,8 @@ RIGHT: list[tuple[str, Any]] = [
 ]
 
 
-def test_the_solution_of_the_build_passes_the_cases_of_other_seeds() -> None:
-    solution = solutions_of("lab01")["lab01.t6"]
+def test_the_cases_of_the_build_are_all_small_sizes_and_some_drawn_ones() -> None:
     build = TASKS["lab01.t6"].instance(None).data
-    of_the_seed = replace(build, cases=lambda rng: list(build.cases(rng))[-5:])
-    assert all(of_the_seed.judged(solution, seed).passed for seed in range(20))
     first, second = ([case.arguments for case in build.cases(np.random.default_rng(seed))] for seed in (1, 2))
     assert first[:180] == second[:180] == sorted(product(range(1, 7), range(1, 6), range(1, 7)), key=lambda size: (np.prod(size), size))
     assert first[180:] != second[180:]

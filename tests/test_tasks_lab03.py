@@ -282,11 +282,6 @@ def test_the_program_of_these_tests_counts_as_the_oracle_does(schedule: Schedule
     assert right_peaks(lines) == [int(peak * schedule.chunks) for peak in oracle_peaks(nodes(schedule), schedule.chunks)]
 
 
-def test_the_solution_passes_with_the_cases_of_every_seed() -> None:
-    solution = solutions_of("lab03")["lab03.t3"]
-    assert [seed for seed in range(20) if not check("lab03.t3", solution, seed=seed).passed] == []
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_cases_can_run_and_have_every_edge(seed: int) -> None:
     sizes, kinds, alone = set(), set(), 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cases import in_turn
 from numpy.typing import NDArray
-from solutions import lab_cells, solutions_of
+from solutions import lab_cells
 
 from hybridlab import HybridLabError, formulas
 from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
@@ -347,9 +347,7 @@ RIGHT: list[tuple[str, Any]] = [
 
 
 @in_turn("key", ["lab05.t1", "lab05.t3", "lab05.t6"])
-def test_a_solution_passes_the_cases_of_other_seeds(key: str) -> None:
-    for seed in range(20):
-        assert check(key, solutions_of("lab05")[key], seed=seed).passed
+def test_a_wrong_program_fails_the_cases_of_another_seed(key: str) -> None:
     assert check(key, encoder(np.floor) if key == "lab05.t1" else forgotten, seed=3).passed is False
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from io import StringIO
 from itertools import islice
 from typing import Any
@@ -116,13 +117,21 @@ class Build:
         """The name of the function, under which it is kept for later labs."""
         return self.signature.partition("(")[0]
 
+    @cached_property
+    def public_cases(self) -> tuple[Case, ...]:
+        """The cases of the public check. They are made once, because many of them take longer to make than to try."""
+        return self._cases_of(PUBLIC_SEED)
+
+    def _cases_of(self, seed: int) -> tuple[Case, ...]:
+        return tuple(self.cases(np.random.default_rng(seed)))
+
     def judged(self, function: Any, seed: int = PUBLIC_SEED) -> Feedback:
         """Return the feedback on a function. It describes the first case that the function fails, if there is one."""
         if not callable(function):
             raise HybridLabError(
                 f"the answer is a function {self.signature}: hand in its name, not {short_repr(function)}", "not-a-function"
             )
-        cases = list(self.cases(np.random.default_rng(seed)))
+        cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
         passed = right(self.lesson)
         for place, case in enumerate(cases):
             feedback = self._tried(function, case)
