@@ -294,6 +294,14 @@ def test_compared_timelines_share_one_time_axis_on_which_each_ends_with_a_line()
     assert bold == ["gpipe", "zb-h1", "1f1b", "33", "27"]
 
 
+def test_the_end_of_another_timeline_crosses_no_number() -> None:
+    """The dashed line is drawn over idle time and below bars: it could make 6 look like 8."""
+    later = panels(plot.compare({name: made(name, 4, 8) for name in ("zb-h1", "1f1b")}))[1]
+    drawn = [each.get_gid() for each in sorted(later.collections, key=lambda each: float(each.get_zorder()))]
+    bars = [place for place, gid in enumerate(drawn) if str(gid).startswith("operations")]
+    assert drawn.index("idle") < drawn.index("makespans above") < min(bars)
+
+
 def test_figures_with_one_span_and_one_room_have_the_same_scales() -> None:
     timelines = {name: made(name, 4, 8) for name in ("gpipe", "zb-h1", "1f1b")}
     figures = {name: panels(plot.timeline(each, end=33, peak=8))[0] for name, each in timelines.items()}

@@ -121,6 +121,9 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
     devices = np.arange(timeline.schedule.devices, dtype=float)
     axes.vlines(ticks, -0.02, height + 0.04, color=RULE, linewidth=0.7, zorder=0, clip_on=False)
     draw_idle(axes, 0 * devices, 0 * devices + timeline.makespan, devices * frame.pitch, frame.bar)
+    style: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (4, 3)), "clip_on": False, "zorder": 1}  # below bars and their numbers
+    before = axes.vlines(makespans_above, -0.02, height + 0.05, color=INK, **style)
+    before.set_gid("makespans above")
     for bars in bars_of(timeline, frame.pitch, frame.bar):
         draw_bars(axes, bars, AXIS * 72 / frame.span)
     write_numbers(axes, timeline, numbers_for(timeline, frame.bar, AXIS / frame.span), frame.pitch, frame.bar)
@@ -130,8 +133,6 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
         _write_row_name(axes, noun, device, peak, frame)
         if frame.memory:
             _draw_activations(axes, timeline, device, frame)
-    before = axes.vlines(makespans_above, -0.02, height + 0.05, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), clip_on=False)
-    before.set_gid("makespans above")
     end = axes.vlines([timeline.makespan], -0.04, height + 0.05, color=INK, linewidth=1.2, clip_on=False, zorder=3)
     end.set_gid("makespan")
 

@@ -55,15 +55,22 @@ function sentence(measured, shown, series) {
 
 const HEIGHT = 340;
 const [TOP, BOTTOM, LEFT, RIGHT] = [26, 44, 46, 18];
-const NAMED_FROM = 560; // px: in a picture at least this wide, names stand at the ends of the lines
-const NAMES = 132;
-const LONGEST_NAME = 20; // characters
+const NAMED_FROM = 380; // px: names stand at the ends of the lines if the lines keep at least this width
+const CHARACTER = 7.2; // px: more than a character of a name takes on average
 const APART = 15; // px between two names
+
+// The width of the longest name that any choice of wire formats can show, so that the lines keep their width when one is ticked.
+function roomForNames({ formats, algorithms }, both) {
+  const names = formats.flatMap((format) => algorithms.map((algorithm) => nameOf({ format, algorithm }, both)));
+  return 12 + CHARACTER * Math.max(...names.map((name) => name.length));
+}
 
 // The scales of the axes. The decades hold all algorithms and distributions of the drawn formats, so that the vertical axis stays
 // when a control moves.
-function frameOf(measured, formats, width) {
-  const names = width >= NAMED_FROM ? NAMES : RIGHT;
+function frameOf(measured, { algorithm, formats }, width) {
+  const room = roomForNames(measured, algorithm === "both");
+  const named = width - LEFT - room >= NAMED_FROM;
+  const names = named ? room : RIGHT;
   const keys = Object.keys(measured.series).filter((key) => formats.includes(key.split("/").slice(2).join("/")));
   const values = (keys.length ? keys : Object.keys(measured.series)).flatMap((key) => [...measured.series[key].nmse, ...measured.series[key].law]);
   const [low, high] = [Math.floor(Math.log10(Math.min(...values))), Math.ceil(Math.log10(Math.max(...values)))];
@@ -72,7 +79,7 @@ function frameOf(measured, formats, width) {
   const [wide, tall] = [width - LEFT - names - 14, HEIGHT - TOP - BOTTOM];
   const x = (ranks) => LEFT + 12 + (span ? (wide * Math.log2(ranks / first)) / span : wide / 2);
   const y = (error) => TOP + (tall * (high - Math.log10(error))) / Math.max(high - low, 1);
-  return { x, y, low, high, width, right: width - names, named: names === NAMES };
+  return { x, y, low, high, width, right: width - names, named };
 }
 
 function axesOf(measured, frame) {
@@ -106,9 +113,8 @@ function pointsOf(measured, frame, series, ranks) {
 
 // The names at the ends of the lines, moved apart where they would overlap.
 function namesOf(frame, series, both) {
-  const short = (each) => (nameOf(each, both).length <= LONGEST_NAME ? nameOf(each, both) : each.format);
   const ends = spread(series.map((each) => ({ each, y: frame.y(each.nmse.at(-1)) })), APART, TOP, HEIGHT - BOTTOM);
-  return ends.map(({ each, y }) => make("text", { x: frame.right + 6, y: at(y + 4), class: `of-${each.shape} end` }, short(each)));
+  return ends.map(({ each, y }) => make("text", { x: frame.right + 6, y: at(y + 4), class: `of-${each.shape} end` }, nameOf(each, both)));
 }
 
 // The picture; `draw(measured, shown, series)` fills it. A touch calls `pick(ranks)`.
@@ -120,7 +126,7 @@ function pictureOf(pick) {
     if (next.length) given = next;
     const [measured, shown, series] = given;
     const width = box.clientWidth || 640;
-    frame = frameOf(measured, shown.formats, width);
+    frame = frameOf(measured, shown, width);
     const x = at(frame.x(shown.ranks));
     const marker = make("line", { x1: x, x2: x, y1: TOP - 6, y2: HEIGHT - BOTTOM, class: "marker" });
     const svg = make("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, "aria-hidden": "true" });

@@ -2,7 +2,7 @@
 // The script computes no order and no time: both are in the data, whose shape hybridlab/widgets/step_explorer.py describes.
 
 import { grain, headOf, momentOf, momentsOf, pictureOf, sentence, time } from "./step_explorer_picture.js";
-import { copiesSample, idleSample, kindSample, markOf, most, pairSample, quantityOf, sampleOf, shadeSample, turnOf } from "./timeline.js";
+import { copiesSample, idleSample, kindSamples, markOf, most, pairSample, quantityOf, sampleOf, shadeSample, turnOf } from "./timeline.js";
 import { counted, field, freshId, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
 
 // ---- the data of a setting ----
@@ -146,7 +146,7 @@ function legendOf(step) {
   const items = step.ranks.flatMap((own) => own.items);
   const has = (kind) => items.some((item) => item.kind === kind);
   const { kinds, spans } = step;
-  const parts = Object.keys(kinds).filter(has).map((kind) => kindSample(kind, kinds[kind]));
+  const parts = kindSamples(kinds, has);
   const words = (kind) => spans[kind].words;
   const box = { x: 1, y: 3, width: 24, height: 12, rx: 2 };
   if (step.update > 0) {

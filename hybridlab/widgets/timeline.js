@@ -84,10 +84,15 @@ export function axisOf(timeline, frame, floor) {
 export const sampleOf = (words, ...shapes) =>
   make("li", {}, make("svg", { width: 26, height: 18, "aria-hidden": "true" }, ...shapes), words);
 
-export function kindSample(kind, { words, colours }) {
+function kindSample(kind, { words, colours }) {
   const body = make("rect", { width: 26, height: 18, rx: 2, fill: colours[1][0] });
   return sampleOf(words, body, ...markOf(kind, 0, 0, 26, 18), make("text", { x: 13, y: 9.5 }, kind));
 }
+
+// The samples of the kinds of operations that the picture has. `has(kind)` says whether it has one. Data from a page have their keys in
+// alphabetical order, so the order is given here.
+export const kindSamples = (kinds, has) =>
+  ["F", "B", "I", "W"].filter((kind) => kinds[kind] && has(kind)).map((kind) => kindSample(kind, kinds[kind]));
 
 export function idleSample() {
   const hatch = make("path", { class: "hatch", d: "M1 11L9 1M4 17L18 1M13 17L25 3M22 17L25 13" });

@@ -1,7 +1,7 @@
 // A timeline explorer: controls, the figures as a table, a legend and the picture of one setting.
 // The script computes no order and no time: both are in the data, whose shape hybridlab/widgets/timeline_explorer_data.py describes.
 
-import { copiesSample, idleSample, kindSample, most, pairSample, quantityOf, sampleOf, shadeSample, sorted, turnOf } from "./timeline.js";
+import { copiesSample, idleSample, kindSamples, most, pairSample, quantityOf, sampleOf, shadeSample, sorted, turnOf } from "./timeline.js";
 import { pictureOf, summary } from "./timeline_explorer_picture.js";
 import { counted, freshId, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
 
@@ -188,7 +188,7 @@ function legendOf(timelines) {
   const drawn = timelines.filter((timeline) => !timeline.refusal);
   const kinds = drawn[0]?.kinds ?? {};
   const present = new Set(drawn.flatMap((timeline) => timeline.ops.map((op) => op.kind)));
-  const items = Object.keys(kinds).filter((kind) => present.has(kind)).map((kind) => kindSample(kind, kinds[kind]));
+  const items = kindSamples(kinds, (kind) => present.has(kind));
   if (!items.length) return items;
   items.push(idleSample());
   items.push(sampleOf("activations held", make("path", { class: "memory", d: "M0 17V12H6V7H13V2H19V9H25V17Z" })));

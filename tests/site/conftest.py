@@ -194,7 +194,7 @@ def widget_page(widget: Any) -> str:
     """Return a page with one widget, which draws it as a page of the site does."""
     model, kind = widget.model_id, "application/vnd.jupyter.widget"
     parts = {"state": {"state": {model: {"model_module": "anywidget", "state": widget.get_state()}}}, "view": {"model_id": model}}
-    texts = {part: json.dumps(data).replace("</", "<\\/") for part, data in parts.items()}
+    texts = {part: json.dumps(data, sort_keys=True).replace("</", "<\\/") for part, data in parts.items()}  # as in a stored notebook
     scripts = "".join(f'<script type="{kind}-{part}+json">{text}</script>' for part, text in texts.items())
     scripts += f'<script src="{LIVE.as_uri()}"></script>'
     head = '<meta charset="utf-8"><title>Widget</title><link rel="icon" href="data:,">'

@@ -11,10 +11,23 @@ from playwright.sync_api import Locator
 from test_views import MAKE
 
 from hybridlab import widgets
-from hybridlab.widgets import Bet, MeshView
+from hybridlab.widgets import Bet, ErrorExplorer, MeshView, StepExplorer, TimelineExplorer
 
 Alone = Callable[[Any], Locator]
 BET = Bet("sources.sooner", "Which is sooner?", choices=("GPipe", "1F1B"))
+# the vertical space between each label and the focus ring of its control: negative if the ring covers the label
+RINGS = """async (root) => {
+  const labelled = [...root.querySelectorAll("label")].filter((label) => label.control?.checkVisibility());
+  const above = labelled.filter((label) => label.getBoundingClientRect().bottom <= label.control.getBoundingClientRect().top + 1);
+  return above.map((label) => {
+    label.control.focus({ focusVisible: true });
+    const { outlineStyle, outlineOffset, outlineWidth } = getComputedStyle(label.control);
+    if (outlineStyle === "none") throw new Error(`${label.textContent} has no ring`);
+    const ring = Math.max(parseFloat(outlineOffset) + parseFloat(outlineWidth), 0);
+    return label.control.getBoundingClientRect().top - ring - label.getBoundingClientRect().bottom;
+  });
+}"""
+NUMBER_BET = Bet("sources.years", "How many years?", unit="years")
 EACH = {**MAKE, "Bet": lambda: BET, "Revealed": lambda: BET.reveal("GPipe")}
 
 
@@ -32,3 +45,41 @@ def test_a_widget_is_drawn_without_a_fault(alone: Alone, name: str) -> None:
 def test_every_rank_of_a_mesh_can_be_chosen(alone: Alone) -> None:
     view = alone(MeshView(stages=2, replicas=3))
     assert view.get_by_role("radio").count() == 6
+
+
+@pytest.mark.parametrize("name", [*MAKE, "a number"])
+def test_the_focus_ring_of_a_control_does_not_cover_its_label(alone: Alone, name: str) -> None:
+    view = alone(NUMBER_BET if name == "a number" else MAKE[name]())
+    spaces = view.evaluate(RINGS)
+    assert spaces
+    assert all(space >= -0.5 for space in spaces), spaces
+
+
+def test_a_legend_lists_forward_before_backward(alone: Alone) -> None:
+    sizes: dict[str, Any] = {"devices": 2, "microbatches": 2}
+    for widget in (TimelineExplorer("1f1b", **sizes), StepExplorer("1f1b", **sizes, replicas=1, ring_step=1)):
+        samples = alone(widget).locator(".legend li").all_text_contents()
+        assert samples[:3] == ["Fforward", "Bbackward", "idle"]
+
+
+def test_each_line_of_an_error_explorer_has_a_name_of_its_own_in_the_picture(alone: Alone) -> None:
+    view = alone(ErrorExplorer((2, 4), distributions="normal", size=2048))
+    view.get_by_label("All-reduce").select_option("both")
+    names = view.locator(".picture text.end")
+    rows = view.locator("table.here tbody th").all_text_contents()
+    assert sorted(names.all_text_contents()) == sorted(rows)
+    assert len(set(rows)) == 10
+    edge = view.locator(".picture").evaluate("(box) => box.getBoundingClientRect().right")
+    assert all(name.evaluate("(text) => text.getBoundingClientRect().right") <= edge for name in names.all())
+
+
+def test_a_rank_and_its_number_stand_on_one_line_on_a_phone(alone: Alone) -> None:
+    view = alone(MeshView(stages=3, replicas=4, show={"rank": 4}))
+    view.page.set_viewport_size({"width": 320, "height": 740})
+    lines = """(cells) => cells.map((cell) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      return range.getClientRects().length;
+    })"""
+    assert set(view.locator("td").evaluate_all(lines)) == {1}
+    assert view.evaluate("(root) => root.scrollWidth <= root.clientWidth")

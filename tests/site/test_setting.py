@@ -1,0 +1,154 @@
+"""Test how text is set on pages: formulas, titles of folds, heads of tables, feedback and code, on a small site with our style sheet."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from browser import PATIENCE
+from matplotlib.font_manager import fontManager
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.xdist_group("setting")  # one site for all
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = r"""# Lab
+
+The stage $s$ is on device $d$, so its last backward ends at $2(K - 1)$. Does $d$ wait for $K$? (See $K$; or ($d$): $s$/$d$.)
+The bound is $10^{-4}$.
+
+| | |
+|---|---|
+| `values` | numbers |
+
+| name | |
+|---|---|
+| `values` | numbers |
+"""
+FEEDBACK = (
+    "lab01.t1: not yet\n  nothing handed in yet: give the stage and the replica of rank 23 in a\n    mesh of 5 stages and 6 replicas\n"
+)
+TABLE = "rank  stage  replica  sends activations to  sends gradients to  receives from\n"
+
+
+def code(text: str, *tags: str) -> Any:
+    output = new_output("stream", text=text)
+    return new_code_cell("check(...)", outputs=[output], execution_count=1, metadata={"tags": list(tags)})
+
+
+CELLS = [
+    new_markdown_cell(TEXT),
+    code(FEEDBACK, "task"),
+    code(TABLE),
+    new_markdown_cell("## Optional: a title that is much longer than a line of a narrow page, so that it takes several lines"),
+    code("deep"),
+]
+CONFIG = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "book/_ext")!r})
+project, extensions, html_theme = "Setting", ["myst_nb", "folds", "mathml"], "sphinx_book_theme"
+nb_execution_mode, html_static_path, html_css_files = "off", [{str(ROOT / "book/_assets")!r}], ["site.css"]
+html_theme_options, html_math_renderer, myst_enable_extensions = {{"use_download_button": False}}, "mathml", ["dollarmath"]
+"""
+# formulas that touch a sign which is on another line
+TORN = """() => [...document.querySelectorAll("article math")].filter((formula) => {
+  const range = document.createRange();
+  const walker = document.createTreeWalker(formula.closest("p"), NodeFilter.SHOW_TEXT, (node) =>
+    node.data && !node.parentElement.closest("math") ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT);
+  const box = formula.getBoundingClientRect();
+  const torn = (node, from, left) => {
+    if (!node || /\\s/.test(node.data[from])) return false;
+    range.setStart(node, from);
+    range.setEnd(node, from + 1);
+    return left(range.getBoundingClientRect());
+  };
+  walker.currentNode = formula;
+  const before = walker.previousNode();
+  if (torn(before, before?.data.length - 1, (sign) => sign.left > box.left)) return true;
+  walker.currentNode = formula;
+  return torn(walker.nextNode(), 0, (sign) => sign.left < box.left);
+}).map((formula) => formula.textContent)"""
+FONTS = {"Latin Modern Math", "STIX Two Math", "Cambria Math", "DejaVu Math TeX Gyre", "Noto Sans Math"}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("setting")
+    notebook = new_notebook(cells=CELLS, metadata={"language_info": {"name": "python"}})
+    (folder / "index.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
+    (folder / "conf.py").write_text(CONFIG, encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", folder, folder / "site"], check=True)
+    return (folder / "site/index.html").as_uri()
+
+
+@pytest.fixture
+def page(browser: Browser, built: str) -> Iterator[Page]:
+    made = browser.new_page(viewport={"width": 360, "height": 740}, color_scheme="dark")
+    made.set_default_timeout(PATIENCE)
+    made.goto(built)
+    yield made
+    made.close()
+
+
+def test_a_formula_keeps_the_punctuation_beside_it_on_its_line(page: Page) -> None:
+    for width in range(240, 700, 4):
+        page.set_viewport_size({"width": width, "height": 740})
+        assert page.evaluate(TORN) == [], width
+
+
+def test_a_torn_formula_is_seen(page: Page) -> None:
+    page.add_style_tag(content=".unbroken { white-space: normal !important }")
+    torn = set()
+    for width in range(240, 700, 4):
+        page.set_viewport_size({"width": width, "height": 740})
+        torn.update(page.evaluate(TORN))
+    assert torn
+
+
+def test_an_exponent_stands_beside_its_base(page: Page) -> None:
+    """A browser without a font for mathematics draws the exponent above its base, whatever the style sheet says."""
+    protocol = page.context.new_cdp_session(page)
+    for domain in ("DOM", "CSS"):
+        protocol.send(f"{domain}.enable")
+    root = protocol.send("DOM.getDocument")["root"]["nodeId"]
+    base = protocol.send("DOM.querySelector", {"nodeId": root, "selector": "msup > mn"})["nodeId"]
+    used = {font["familyName"] for font in protocol.send("CSS.getPlatformFontsForNode", {"nodeId": base})["fonts"]}
+    if not FONTS & {font.name for font in fontManager.ttflist}:
+        pytest.skip("no font for mathematics is installed")
+    assert used <= FONTS
+    base_box, exponent = (page.locator(f"msup > {each}").first.bounding_box() for each in ("mn", "mrow"))
+    assert base_box is not None
+    assert exponent is not None
+    assert exponent["y"] + exponent["height"] > base_box["y"] + 2
+
+
+def test_the_lines_of_a_fold_title_start_below_each_other(page: Page) -> None:
+    lines = page.locator("details.fold > summary > h2").evaluate("""(title) => {
+      const range = document.createRange();
+      range.selectNodeContents(title);
+      return [...range.getClientRects()].map(({ left }) => left);
+    }""")
+    assert len(lines) > 1
+    assert max(lines) - min(lines) <= 2
+
+
+def test_a_table_without_words_in_its_head_has_no_head(page: Page) -> None:
+    assert [head.is_visible() for head in page.locator("thead").all()] == [False, True]
+
+
+def test_feedback_breaks_its_lines_on_a_phone_and_tables_do_not(page: Page) -> None:
+    wider = page.locator(".cell_output pre").evaluate_all("(all) => all.map((each) => each.scrollWidth > each.clientWidth + 1)")
+    assert wider == [False, True, False]
+
+
+def test_code_has_a_quiet_border_in_the_dark(page: Page) -> None:
+    border, rule = page.locator(".cell_input").first.evaluate("""(cell) => {
+      const probe = cell.appendChild(document.createElement("i"));
+      probe.style.color = "var(--pst-color-border)";
+      return [getComputedStyle(cell).borderTopColor, getComputedStyle(probe).color];
+    }""")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert border == rule
