@@ -6,6 +6,7 @@ server; then its width and its colours are changed for one check after the other
 
 import re
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,7 @@ TO_THE_END = """async () => {
 }"""
 DRAWN = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 PHONE = {"is_mobile": True, "has_touch": True}
+SCREEN = 900  # px, of a laptop whose window is 1280 px wide
 OWN = re.compile(r"\.(hybridlab-(?!view\b)\w+)")  # the class of a kind of view
 PICTURES = ".hybridlab-view :is(.picture, .plots) svg"
 CONTROLS = "button, select, [type=range], .lab-bar, .bd-header, .bd-header-article, [class*=bd-sidebar], .prev-next-area"
@@ -249,3 +251,11 @@ def test_a_planted_box_that_scrolls_and_cannot_be_reached_is_seen(new_page: Any,
       document.querySelector("article h1").insertAdjacentHTML("afterend", planted);
     }""")
     assert page.evaluate(OUT_OF_REACH) == ["div unreachable"]
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_a_figure_with_controls_stands_on_the_first_two_screens_of_a_lab(new_page: Any, site: Path, files: str, number: int) -> None:
+    (lab,) = (site / "labs").glob(f"lab{number:02}_*.html")
+    page = new_page(files + f"labs/{lab.name}")
+    top = page.locator(".hybridlab-view:not(.hybridlab-bet)").first.evaluate("(view) => view.getBoundingClientRect().top + scrollY")
+    assert 0 < top < 2 * SCREEN - 300, "at least a third of a screen of it can be seen"
