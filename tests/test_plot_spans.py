@@ -15,6 +15,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 
 from hybridlab import Costs, Timeline, build, hybrid_step, plot, simulate
+from hybridlab.course.tasks.drawing import Drawing, with_rings
 from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
 from hybridlab.timeline.spans import SPAN_KINDS, Spans
 
@@ -166,3 +167,44 @@ def test_steps_can_be_compared_with_timelines_without_spans() -> None:
 def test_more_messages_and_hops_than_can_be_drawn_are_refused() -> None:
     with refusal("too-large", "4 devices", "1,203 operations and spans"):
         plot.timeline(step("1f1b", 2, 300, 2, ring_step=1))
+
+
+TWO_STAGES = simulate(build("interleaved", 2, 2, 2), Costs(forward=10, backward=20))  # device 0 has stages 0 and 2
+
+
+def hops_of(axes: Axes) -> np.ndarray:
+    return np.concatenate([rectangles(axes, f"spans {kind}") for kind in ("reduce-scatter", "all-gather")])
+
+
+def test_rings_of_a_device_that_overlap_in_time_do_not_cover_each_other() -> None:
+    axes = panel(with_rings(TWO_STAGES, [60, 300, 40, 300], [100, 320, 90, 320]), activations=False)
+    boxes = hops_of(axes)
+    for (left, right, top, bottom), (start, end, above, below) in combinations(boxes.tolist(), 2):
+        assert min(right, end) <= max(left, start) + 1e-9 or min(bottom, below) <= max(top, above) + 1e-9
+    early, late = (boxes[boxes[:, 0] == start][0, 2:] for start in (40, 60))
+    assert early[1] < late[0], "the ring that starts first is above"
+    rows = rectangles(axes, "idle")
+    assert (boxes[:, 2] > rows[0, 3]).all()
+    assert boxes[boxes[:, 0] < 300][:, 3].max() < rows[1, 2]
+
+
+def test_rings_that_follow_each_other_are_at_one_height_also_below_a_timeline_whose_rings_overlap() -> None:
+    apart, overlapping = ([60, 300, 10, 280], [100, 320, 60, 300]), ([60, 300, 40, 280], [100, 320, 90, 300])
+    figure = plot.compare({"a": with_rings(TWO_STAGES, *overlapping), "b": with_rings(TWO_STAGES, *apart)}, activations=False).figure
+    _, below = [axes for axes in figure.axes if axes.get_gid() == "timeline"]
+    boxes = hops_of(below)
+    boxes = boxes[boxes[:, 0] < 280]
+    alone = hops_of(panel(with_rings(TWO_STAGES, *apart), activations=False))
+    assert np.ptp(boxes[:, 2]) == pytest.approx(0)
+    assert boxes[0, 3] - boxes[0, 2] == pytest.approx(alone[0, 3] - alone[0, 2])
+
+
+def test_the_mark_of_a_wrong_ring_surrounds_this_ring_alone() -> None:
+    figure = Drawing.of_rings([60, 300, 40, 300], [100, 320, 90, 320], TWO_STAGES, None, [0]).figure()
+    assert figure is not None
+    (axes,) = [axes for axes in figure.figure.axes if axes.get_gid() == "timeline"]
+    (outline,) = [each for each in axes.patches if each.get_gid() == "wrong"]
+    top, bottom = outline.get_y(), outline.get_y() + outline.get_height()
+    boxes = {left: (above, below) for left, _, above, below in hops_of(axes).tolist()}
+    assert top < boxes[60][0] < boxes[60][1] < bottom
+    assert boxes[40][1] < top

@@ -8,17 +8,18 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 
-from hybridlab.arrays import Floats
+from hybridlab.arrays import Floats, Ints
 from hybridlab.palette import SPAN_COLOURS, shade_colour, shades_of
 from hybridlab.plot.picture import MUTED, text_width, write
 from hybridlab.schedule import KINDS, Operations, W
 from hybridlab.timeline import Timeline
-from hybridlab.timeline.spans import SPAN_KINDS
+from hybridlab.timeline.spans import ALL_GATHER, REDUCE_SCATTER, SPAN_KINDS
 
 IDLE: dict[str, Any] = {"facecolor": "#F8F9FA", "edgecolor": "#B4BBC4", "linewidth": 0.0, "hatch": "/////"}
 SMALLEST = 6.0  # the smallest size of a microbatch's number, in points
 DRAWN_SPANS = ("optimiser", "reduce-scatter", "all-gather", "send", "receive")  # drawn in this order, so later kinds cover earlier ones
 SPAN_WORDS = {"send": "message sent", "receive": "message received"}
+BETWEEN_RINGS = 0.04  # inches between rings that overlap in time, with room for a mark around one of them
 HOLLOW = ("receive", "all-gather")  # drawn hollow, so that they differ from "send" and "reduce-scatter" without colour
 
 
@@ -165,28 +166,68 @@ def span_kinds_in(timeline: Timeline) -> list[str]:
 
 
 def lane_for(timeline: Timeline, bar: float) -> float:
-    """Return the height in inches for messages and hops below a bar of ``bar`` inches; it doubles if rings overlap messages in time."""
+    """Return the height in inches for messages and hops below a bar of ``bar`` inches.
+
+    It doubles if rings overlap messages, or rings of one device each other, in time.
+    """
     if not set(span_kinds_in(timeline)) - {"optimiser"}:
         return 0.0
-    return bar if _rings_overlap_messages(timeline) else bar / 2
+    return bar if _rings_overlap_messages(timeline) or ring_levels(timeline)[1] > 1 else bar / 2
+
+
+def ring_levels(timeline: Timeline) -> tuple[Ints, int]:
+    """Return the level of each span in the lane of its device, and the number of levels.
+
+    If two rings of a device overlap in time, which only a wrong answer to a task has, each of its rings has a level of its own. Otherwise
+    all spans are at level 0.
+    """
+    spans = timeline.spans
+    levels = np.zeros(spans.size if spans is not None else 0, dtype=np.int64)
+    if spans is None:
+        return levels, 1
+    hops = np.isin(spans.kind, (REDUCE_SCATTER, ALL_GATHER))
+    overlap = False
+    for device in np.unique(spans.device[hops]):
+        end = -np.inf
+        rings = [np.flatnonzero(hops & (spans.device == device) & (spans.stage == stage)) for stage in np.unique(spans.stage)]
+        for level, rows in enumerate(sorted(filter(len, rings), key=lambda rows: float(spans.start[rows].min()))):
+            overlap = overlap or bool(spans.start[rows].min() < end - 1e-9 * timeline.makespan)
+            end = max(end, float(spans.end[rows].max()))
+            levels[rows] = level
+    return (levels, int(levels.max()) + 1) if overlap else (0 * levels, 1)
+
+
+def ring_height(strip: float, count: int) -> float:
+    """Return the height of a ring in a strip of so many levels, in inches."""
+    return strip / count - min(BETWEEN_RINGS, strip / count / 2) if count > 1 else strip
 
 
 def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: float, points: float) -> None:
     """Draw the spans of a timeline; the rows of devices are ``pitch`` inches apart, and one unit of x is ``points`` points long.
 
     Messages and hops are drawn in a lane of ``lane`` inches below the operations, which take ``bar`` inches. Sent messages are above
-    received messages. Hops are at the same height as messages, or below them if rings and messages overlap in time. The optimiser is
-    drawn in the row of the operations. A span without duration is drawn as a line.
+    received messages. Hops are at the same height as messages, or below them if rings and messages overlap in time. Rings of a device
+    that overlap in time are below each other. The optimiser is drawn in the row of the operations. A span without duration is drawn as
+    a line.
     """
     below, strip = bar + 0.02, lane - 0.03
+    levels, count = ring_levels(timeline)
     if _rings_overlap_messages(timeline):
         strip = (lane - 0.05) / 2
+        hop = bar + lane - 0.01 - strip
+    else:
+        hop = below
+        strip = strip if count > 1 else min(strip, bar / 2 - 0.03)  # another timeline of the figure may need a higher lane
     for kind in span_kinds_in(timeline):
         spans = timeline.spans.of(kind)  # type: ignore[union-attr]  # a timeline without spans has no kinds of them
         start, end = spans.start - origin(timeline), spans.end - origin(timeline)
         row = spans.device.astype(np.float64) * pitch
-        shift = {"optimiser": 0.0, "send": below, "receive": below}.get(kind, bar + lane - 0.01 - strip)
-        draw_spans_of_kind(axes, kind, start, end, row + shift, bar if kind == "optimiser" else strip, points)
+        if kind in ("optimiser", *SPAN_WORDS):
+            shift, height = (0.0, bar) if kind == "optimiser" else (below, strip)
+        else:
+            row += levels[timeline.spans.kind == SPAN_KINDS.index(kind)] * (strip / count)  # type: ignore[union-attr]
+            shift, height = hop, ring_height(strip, count)
+        draw_spans_of_kind(axes, kind, start, end, row + shift, height, points)
 
 
 def draw_spans_of_kind(axes: Axes, kind: str, start: Floats, end: Floats, top: Floats, height: float, points: float) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from hybridlab.plot.bars import origin, tops_and_heights
+from hybridlab.plot.bars import origin, ring_height, ring_levels, tops_and_heights
 from hybridlab.plot.figures import draw_timelines
 from hybridlab.plot.panel import AXIS, SAMPLE, Entry, Frame, frame_for
 from hybridlab.plot.picture import INK, Picture, text_width, write
@@ -29,7 +29,7 @@ def marked_figure(
     results: Mapping[str, str],
     words: str,
     rows: Sequence[int] = (),
-    rings: Sequence[tuple[int, float, float]] = (),
+    rings: Sequence[tuple[int, int, float, float]] = (),
     stops: Sequence[Stopped] = (),
 ) -> Picture:
     """Return a figure of timelines on one time axis, with marks in the first one.
@@ -44,7 +44,7 @@ def marked_figure(
         The alternative text.
     rows : sequence of int
         The rows of the wrong operations. Each gets a thick outline and a cross.
-    rings : sequence of (device, start, end)
+    rings : sequence of (stage, device, start, end)
         The wrong rings. Each gets the same marks in the lane below the operations.
     stops : sequence of Stopped
         The devices that stop. Each gets a dashed box with a text.
@@ -65,11 +65,21 @@ def marked_figure(
     for row in rows:
         start, end = float(yours.start[row]) - first, float(yours.end[row]) - first
         _mark(axes, start, end, float(tops[row]), float(heights[row]), unit)
-    for device, start, end in rings:
-        _mark(axes, start - first, end - first, device * frame.pitch + frame.bar + 0.01, frame.lane - 0.01, unit)
+    for stage, device, start, end in rings:
+        top, height = _level_of(yours, stage, device, frame)
+        _mark(axes, start - first, end - first, top, height, unit)
     for stop, inches in zip(stops, wide, strict=True):
         _draw_stop(axes, stop, inches, size, frame, unit)
     return figure
+
+
+def _level_of(timeline: Timeline, stage: int, device: int, frame: Frame) -> tuple[float, float]:
+    """Return the top and the height of a ring's part of the lane, in inches."""
+    levels, count = ring_levels(timeline)
+    spans = timeline.spans
+    level = int(levels[(spans.stage == stage) & (spans.device == device)][0]) if spans is not None else 0
+    strip = frame.lane - 0.03
+    return device * frame.pitch + frame.bar + 0.01 + level * strip / count, ring_height(strip, count) + 0.02
 
 
 def _mark(axes: Axes, start: float, end: float, top: float, height: float, unit: float, **style: Any) -> None:

@@ -138,7 +138,7 @@ class Drawing:
         results = {} if legal else {YOURS: _ending(yours, bool(stops))}
         rows = [row for row, op in enumerate(yours.ops) if op in self.marked and yours.end[row] > 0]
         boxes = [Stopped(stop.device, stop.time, f"{stop.op} waits for {_needed(stop, orders)}", stop.op in self.marked) for stop in stops]
-        rings = [ring for stage in self.marked if isinstance(stage, int) for ring in _ring(yours, stage)]
+        rings = [(stage, *ring) for stage in self.marked if isinstance(stage, int) for ring in _ring(yours, stage)]
         return marked_figure(timelines, results, self._words(yours, orders, stops, results), rows, rings, boxes)
 
     def _words(self, yours: Timeline, orders: Turns, stops: Sequence[Stop], results: dict[str, str]) -> str:
