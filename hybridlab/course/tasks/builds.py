@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from io import StringIO
 from itertools import islice
 from typing import Any
@@ -114,7 +115,7 @@ class Build:
             raise HybridLabError(
                 f"the answer is a function {self.signature}: hand in its name, not {short_repr(function)}", "not-a-function"
             )
-        cases = list(self.cases(np.random.default_rng(seed)))
+        cases = drawn_cases(self.cases, seed)
         passed = right(self.lesson)
         for place, case in enumerate(cases):
             feedback = self._tried(function, case)
@@ -191,6 +192,12 @@ class Build:
             return same(result, self.reads(slip.result(*deepcopy(case.arguments))), self.within)
         except HybridLabError:
             return False
+
+
+@lru_cache(maxsize=64)
+def drawn_cases(cases: Callable[[np.random.Generator], Iterable[Case]], seed: int) -> tuple[Case, ...]:
+    """Return the cases of a build for a seed. They are kept for the next check: functions get copies of their arguments."""
+    return tuple(cases(np.random.default_rng(seed)))
 
 
 def build_task(
