@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import in_turn
+from profiles import seeds
 from solutions import solutions_of
 
 from hybridlab import Costs, build, hybrid_step
@@ -194,7 +195,7 @@ RIGHT: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_the_worked_solution_passes_other_cases(seed: int) -> None:
     assert check("lab06.t5", solutions_of("lab06")["lab06.t5"], seed=seed).passed
 

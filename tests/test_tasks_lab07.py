@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import in_turn
+from profiles import seeds
 from solutions import lab_cells, solutions_of
 
 from hybridlab import INT8, build, published
@@ -307,7 +308,7 @@ RIGHT: list[tuple[str, Any]] = [
 @pytest.mark.parametrize("key", ["lab07.t1", "lab07.t6"])
 def test_the_builds_pass_with_the_cases_of_other_seeds(key: str) -> None:
     function = solutions_of("lab07")[key]
-    for seed in range(20 if key == "lab07.t6" else 10):
+    for seed in (0, 1, 11) if key == "lab07.t6" else seeds(10):  # task 6 has three sets of cases: seed 0 draws D = 5, 1 draws 4, 11 draws 3
         assert check(key, function, seed=seed).passed, seed
 
 

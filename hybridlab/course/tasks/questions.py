@@ -182,8 +182,10 @@ def number_task(
         asked_with = cache(question)  # a task has few instances, and some search for their right value
 
         def instance(seed: int | None) -> Instance:
-            rng = np.random.default_rng(seed)
-            drawn = {name: values[int(rng.integers(len(values)))] for name, values in (draws or {}).items() if seed is not None}
+            drawn = {}
+            if seed is not None:
+                rng = np.random.default_rng(seed)
+                drawn = {name: values[int(rng.integers(len(values)))] for name, values in (draws or {}).items()}
             asked = asked_with(**drawn)
             return Instance(asked.prompt, asked.judge, asked)
 
