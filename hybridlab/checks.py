@@ -333,7 +333,7 @@ def short_repr(value: object) -> str:
     """Return the ``repr`` of any value for an error message, cut to 60 characters.
 
     >>> short_repr([0] * 10**6)
-    '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ...'
+    '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,...'
     """
     try:
         # the first 60 items fill the 60 characters
