@@ -330,9 +330,14 @@ def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item
 
 
 def short_repr(value: object) -> str:
-    """Return the ``repr`` of any value for an error message, cut to 60 characters."""
+    """Return the ``repr`` of any value for an error message, cut to 60 characters.
+
+    >>> short_repr([0] * 10**6)
+    '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,...'
+    """
     try:
-        text = repr(value)
+        # the first 60 items fill the 60 characters
+        text = repr(value[:60] if type(value) in (list, tuple) else value)  # type: ignore[index]
     except Exception:  # a broken __repr__, or an int too long to print, must not replace the error that is being written
         text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,4 +1,4 @@
-"""Set how many examples a property test draws.
+"""Set how many examples a property test draws, and how many seeds a test tries.
 
 There are two profiles: `quick`, the default, and `full` (`--hypothesis-profile=full`).
 """
@@ -20,3 +20,8 @@ def register() -> None:
 def examples(count: int) -> settings:
     """Return a decorator for a test that draws ``count`` examples in the full profile and an eighth of them in the quick profile."""
     return settings(max_examples=max(1, count * settings().max_examples // FULL))
+
+
+def seeds(count: int) -> range:
+    """Return the seeds that a test tries: ``count`` in the full profile, an eighth of them in the quick profile, but at least 3."""
+    return range(max(min(3, count), count * settings().max_examples // FULL))

@@ -267,7 +267,7 @@ FIGURES = {
 def test_texts_stay_on_the_page_and_clear_of_each_other(make: Callable[[], plot.Picture]) -> None:
     figure = make()
     renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
+    figure.draw_without_rendering()
     ticks = [tick for axes in figure.axes if axes.axison for tick in (*axes.get_xticklabels(), *axes.get_yticklabels())]
     texts = [text for axes in figure.axes for text in axes.texts] + ticks
     boxes = np.array([text.get_window_extent(renderer).extents for text in texts if text.get_text()])

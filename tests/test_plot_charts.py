@@ -53,7 +53,7 @@ def test_a_part_has_one_colour_in_all_bars_and_no_other_part_has_it() -> None:
 def test_numbers_stay_within_their_parts_and_names_on_the_page(bars: Any) -> None:
     figure = drawn(bars)
     renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
+    figure.draw_without_rendering()
     width, height = renderer.get_canvas_width_height()
     parts = [part.get_window_extent(renderer) for part in parts_of(figure)]
     for axes in figure.axes:

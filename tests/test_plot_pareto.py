@@ -82,7 +82,7 @@ def test_the_capacity_is_marked_and_named(found: Search) -> None:
 def test_the_fastest_is_named_on_the_page_below_all_plans_and_clear_of_the_capacity(found: Search) -> None:
     figure = plot.pareto(found, title="All plans")
     renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
+    figure.draw_without_rendering()
     texts = [text for axes in figure.axes for text in axes.texts]
     (first,) = (place for place, text in enumerate(texts) if text.get_text().startswith("fastest"))
     told = texts[first:]

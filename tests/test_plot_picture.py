@@ -58,17 +58,22 @@ def test_a_notebook_shows_a_figure_as_a_picture_and_in_words() -> None:
     assert imread(BytesIO(data["image/png"])).shape[1] > metadata["image/png"]["width"] == 720
 
 
-@pytest.mark.parametrize("style", ["default", "dark_background", "ggplot", "fivethirtyeight"])
-def test_a_figure_is_the_same_whatever_the_settings_of_matplotlib_and_changes_none(style: str) -> None:
-    def drawn() -> list[bytes]:
-        curves = plot.lines([1, 2, 4, 8], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, x_label="x", y_label="y")
-        return [png(plot.timeline(made("zb-h1", 2, 4))), png(plot.compare({"GPipe": made("gpipe", 2, 4)})), png(curves)]
+def some_pictures() -> list[bytes]:
+    curves = plot.lines([1, 2, 4, 8], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, x_label="x", y_label="y")
+    return [png(plot.timeline(made("zb-h1", 2, 4))), png(plot.compare({"GPipe": made("gpipe", 2, 4)})), png(curves)]
 
-    usual = drawn()
+
+@pytest.fixture(scope="module")
+def usual() -> list[bytes]:
+    return some_pictures()
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background", "ggplot", "fivethirtyeight"])
+def test_a_figure_is_the_same_whatever_the_settings_of_matplotlib_and_changes_none(style: str, usual: list[bytes]) -> None:
     with mpl.style.context(style):
         mpl.get_backend()  # the first call finds the backend and changes the settings
         before = mpl.rcParams.copy()
-        assert drawn() == usual
+        assert some_pictures() == usual
         assert mpl.rcParams == before
 
 

@@ -54,7 +54,7 @@ def test_both_axes_start_at_zero_and_hold_all_points() -> None:
 def test_names_stay_on_the_page_and_clear_of_each_other(places: Mapping[str, Any]) -> None:
     figure = drawn(places)
     renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
+    figure.draw_without_rendering()
     names = [text for axes in figure.axes for text in axes.texts if text.get_text() not in ("memory", "bubble")]
     assert {part for text in names for part in text.get_text().split(", ")} == set(places)
     boxes = [text.get_window_extent(renderer) for text in names]

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import in_turn, refusal
+from instances import instances_of
 
 from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.tasks.answers import Mistake, Numbers, plain_values
 from hybridlab.course.tasks.checking import wrong
 from hybridlab.course.tasks.questions import Number, Question
 
-SEEDS = range(200)
-FEW = range(20)  # seeds for a test that tries each known mistake
 NUMBER_TASKS = [key for key, known in TASKS.items() if known.kind == "number"]
 each_number_task = pytest.mark.parametrize("key", NUMBER_TASKS)
 
@@ -41,13 +40,13 @@ def test_there_are_number_tasks() -> None:
 
 @each_number_task
 def test_the_right_answer_of_every_seed_passes(key: str) -> None:
-    wrong = {seed: verdict for seed in SEEDS if not (verdict := check(key, truth_of(question_of(key, seed)), seed=seed)).passed}
+    wrong = {seed: verdict for seed in instances_of(key) if not (verdict := check(key, truth_of(question_of(key, seed)), seed=seed)).passed}
     assert not wrong
 
 
 @each_number_task
 def test_a_right_answer_rounded_as_the_task_asks_passes(key: str) -> None:
-    for seed in [None, *SEEDS]:
+    for seed in [None, *instances_of(key)]:
         question = question_of(key, seed)
         values = [n.truth if n.relative else np.round(n.truth, n.decimals).tolist() for n in question.numbers]
         assert check(key, values[0] if len(values) == 1 else values, seed=seed).passed, seed
@@ -55,7 +54,7 @@ def test_a_right_answer_rounded_as_the_task_asks_passes(key: str) -> None:
 
 @each_number_task
 def test_a_task_whose_answer_needs_rounding_says_how_many_decimals(key: str) -> None:
-    for seed in [None, *SEEDS]:
+    for seed in [None, *instances_of(key)]:
         question = question_of(key, seed)
         rounded = [n for n in question.numbers if not n.relative and n.tolerance(n.truth) > 1e-3 * 10.0**-n.decimals]
         assert not rounded or "decimal" in question.prompt or "whole" in question.prompt, (seed, question.prompt)
@@ -63,7 +62,7 @@ def test_a_task_whose_answer_needs_rounding_says_how_many_decimals(key: str) -> 
 
 @each_number_task
 def test_a_known_mistake_of_every_seed_gets_the_code_of_a_mistake(key: str) -> None:
-    for seed in [None, *FEW]:
+    for seed in [None, *instances_of(key)]:
         question = question_of(key, seed)
         if len(question.numbers) > 1:
             continue
@@ -82,7 +81,7 @@ def test_the_page_has_the_instance_without_a_seed(key: str) -> None:
 
 
 def test_most_number_tasks_give_students_other_numbers() -> None:
-    other = [key for key in NUMBER_TASKS if len({question_of(key, seed).prompt for seed in SEEDS}) > 3]
+    other = [key for key in NUMBER_TASKS if len({instance.prompt for instance in instances_of(key).values()}) > 3]
     assert 2 * len(other) >= len(NUMBER_TASKS), set(NUMBER_TASKS) - set(other)
 
 

@@ -163,10 +163,11 @@ def test_devices_wait_for_ever_where_one_warms_up_less_than_the_next() -> None:
         assert (check("lab10.t2", list(warmups)).code == "deadlock") == (ends(warmups) is None)
 
 
-@pytest.mark.parametrize("most", [200, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_task_3_has_one_best_number(most: int) -> None:
+@pytest.mark.parametrize("step", [97, pytest.param(1, marks=pytest.mark.slow)])
+def test_task_3_has_one_best_number(step: int) -> None:
     """GPipe's makespan has three parts: one microbatch alone, the other microbatches divided by the devices, and one round trip."""
     times = {devices: 1200 + 1200 * 15 / devices + 2 * (devices - 1) * 5 for devices in range(1, 10_001)}
     assert min(times, key=lambda devices: times[devices]) == 42
-    assert [devices for devices in range(1, most + 1) if check("lab10.t3", devices).passed] == [42]
+    tried = [*range(1, 200), *range(200, 10_001, step)]
+    assert [devices for devices in tried if check("lab10.t3", devices).passed] == [42]
     assert whole_model(42) == pytest.approx(times[42])

@@ -138,9 +138,10 @@ def test_figures_views_and_tables_read_the_unit(unit: str | None) -> None:
     assert plot.panels(table, "microbatches", "makespan").alt_text.startswith(f"Makespan{name} against")
     quantities = SweepExplorer(table, "microbatches").data["quantities"]
     assert [each["unit"] for each in quantities] == ["", unit or ""], "of the bubble ratio and of the makespan"
-    assert TimelineExplorer(unit=unit).data["unit"] == StepExplorer(unit=unit).data["unit"] == (unit or "")
-    assert TimelineExplorer(unit=unit).timeline.unit == StepExplorer(unit=unit).step.unit == unit
-    assert StepExplorer(unit=unit).data["label"] == f"Ring step{name}"
+    timelines, steps = TimelineExplorer(unit=unit), StepExplorer(unit=unit)
+    assert timelines.data["unit"] == steps.data["unit"] == (unit or "")
+    assert timelines.timeline.unit == steps.step.unit == unit
+    assert steps.data["label"] == f"Ring step{name}"
 
 
 @pytest.mark.parametrize(

@@ -241,13 +241,13 @@ def message_spans(run: Timeline, costs: Costs) -> tuple[Spans, Spans]:
     schedule = run.schedule
     needs = np.flatnonzero(schedule.crosses)
     row = schedule.source[needs]
-    sender, receiver = schedule.device[row], schedule.device[needs]
-    start = run.end[..., row]
-    end = start + latencies(schedule, costs)[..., needs]
-    stage, microbatch = schedule.stage[row], schedule.microbatch[row]
+    sender, receiver = readonly(schedule.device[row]), readonly(schedule.device[needs])
+    start = readonly(run.end[..., row])
+    end = readonly(start + latencies(schedule, costs)[..., needs])
+    stage, microbatch = readonly(schedule.stage[row]), readonly(schedule.microbatch[row])
 
     def spans(kind: int, device: Ints, peer: Ints) -> Spans:
-        return Spans(np.full(row.size, kind), device, start, end, stage, microbatch, peer=peer, row=row)
+        return Spans(readonly(np.full(row.size, kind)), device, start, end, stage, microbatch, peer=peer, row=readonly(row))
 
     return spans(SEND, sender, receiver).where(np.argsort(row, kind="stable")), spans(RECEIVE, receiver, sender)
 
@@ -293,7 +293,7 @@ def optimiser_spans(edges: Floats, holder: Ints, update: float) -> Spans:
     done = np.full((ranks.size, *edges.shape[:-2]), -np.inf)
     np.maximum.at(done, holder, np.moveaxis(edges[..., -1], -1, 0)[:, None])
     start = readonly(np.moveaxis(done, 0, -1))
-    return Spans(np.full(ranks.size, OPTIMISER), ranks, start, start + update)
+    return Spans(readonly(np.full(ranks.size, OPTIMISER)), readonly(ranks), start, readonly(start + update))
 
 
 def _ring_step(

@@ -95,12 +95,12 @@ class Spans(Frozen):
 
     def where(self, chosen: npt.NDArray[Any]) -> "Spans":
         """Return some of the spans, selected by an array of bools or an array of indices, as in ``array[chosen]``."""
-        return Spans(*(readonly(getattr(self, name)[..., chosen]) for name in self.__dataclass_fields__))
+        return _checked_before({name: getattr(self, name)[..., chosen] for name in self.__dataclass_fields__})
 
     def at(self, *setting: int) -> "Spans":
         """Return the spans of one setting of a batch."""
         columns = {name: getattr(self, name) for name in ("kind", "device", *DETAILS)}
-        return Spans(start=self.start[setting], end=self.end[setting], **columns)
+        return _checked_before({"start": self.start[setting], "end": self.end[setting], **columns})
 
     @property
     def latest(self) -> Floats:
@@ -153,7 +153,18 @@ class Spans(Frozen):
 def join_spans(*parts: Spans) -> Spans:
     """Return the spans of all ``parts`` in one table, part after part. All parts must have the same settings."""
     columns = {name: [getattr(part, name) for part in parts] for name in Spans.__dataclass_fields__}
-    return Spans(**{name: readonly(np.concatenate(values, axis=-1)) for name, values in columns.items()})
+    return _checked_before({name: np.concatenate(values, axis=-1) for name, values in columns.items()})
+
+
+def _checked_before(columns: dict[str, npt.NDArray[Any]]) -> Spans:
+    """Return spans whose columns come from other spans: their values have been checked, and only their shapes can be wrong."""
+    columns = {name: readonly(column) for name, column in columns.items()}
+    if columns["kind"].ndim != 1 or columns["start"].shape[-1:] != columns["kind"].shape:
+        return Spans(**columns)  # raises
+    made = object.__new__(Spans)
+    for name, column in columns.items():
+        object.__setattr__(made, name, column)
+    return made
 
 
 def require_fitting_spans(spans: Spans, settings: tuple[int, ...], devices: int, rows: int) -> None:

@@ -13,6 +13,7 @@ from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
 from hybridlab.palette import SPAN_COLOURS
+from hybridlab.schedule import Schedule
 from hybridlab.schedule.text import turn_text
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.step import HybridStep, hybrid_step
@@ -250,8 +251,11 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
         if isinstance(step, str):
             steps[key] = {"refusal": step}
             continue
-        pipelines.setdefault(key.rsplit("/", 3)[0], _pipeline_entry(step))
-        rounds.setdefault(str(step.mesh.replicas * step.timeline.schedule.copies), _hop_entries(step))
+        pipeline, ranks = key.rsplit("/", 3)[0], str(step.mesh.replicas * step.timeline.schedule.copies)
+        if pipeline not in pipelines:
+            pipelines[pipeline] = _pipeline_entry(step)
+        if ranks not in rounds:
+            rounds[ranks] = _hop_entries(step)
         steps[key] = _step_entry(step, runs)
         refuse_too_large(sum(map(len, runs)))
     if all("refusal" in entry for entry in steps.values()):
@@ -289,13 +293,14 @@ def _all_steps(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opt
     """Yield the key of every combination, together with its step or with a sentence that says why it cannot run."""
     for name, devices, microbatches in product(axes["schedule"], axes["devices"], axes["microbatches"]):
         refusal = REGISTRY[name].refusal(devices, microbatches, REGISTRY[name].fewest_chunks)
+        schedule: Schedule | None = None
         for replicas, place, overlap in product(axes["replicas"], range(len(ring.values)), axes["overlap"]):
             key = f"{name}/{devices}/{microbatches}/{replicas}/{place}/{int(overlap)}"
             why_not = refusal or _too_many_operations(name, devices, replicas, microbatches)
             if why_not:
                 yield key, why_not
             else:
-                schedule = build(name, devices, microbatches)
+                schedule = schedule or build(name, devices, microbatches)
                 yield key, hybrid_step(schedule, costs, replicas, overlap=overlap, optimiser=optimiser, **ring.arguments[place])
 
 

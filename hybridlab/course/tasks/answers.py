@@ -248,6 +248,8 @@ def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 
     >>> near(49.6, 50, 0.5), near([49.6, 8], [50, 8.04], relative=0.01), near([50], [50, 8])
     (True, True, False)
     """
+    if isinstance(value, (int, float)) and isinstance(truth, (int, float)):
+        return bool(abs(value - truth) <= max(within, relative * abs(truth)))  # quicker than numpy
     if np.shape(value) != np.shape(truth):
         return False
     off = np.abs(np.subtract(value, truth))

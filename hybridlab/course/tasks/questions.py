@@ -87,9 +87,9 @@ class Number:
 
     def tolerance(self, wanted: Numbers) -> float:
         """Return the largest distance from ``wanted`` that counts as equal, by the decimals that the task asks for."""
-        size = float(np.max(np.abs(wanted)))
-        exact = EXACT * max(1.0, size)
-        needs_rounding = not near(wanted, np.round(wanted, self.decimals).tolist(), exact)
+        numbers: list[float] = [wanted] if isinstance(wanted, (int, float)) else np.ravel(wanted).tolist()
+        exact = EXACT * max(1.0, *map(abs, numbers))
+        needs_rounding = not near(numbers, [round(number, self.decimals) for number in numbers], exact)
         return 0.5 * 10.0**-self.decimals + exact if needs_rounding else exact
 
     def meets(self, value: Numbers, wanted: Numbers) -> bool:
@@ -184,8 +184,10 @@ def number_task(
         asked_with = cache(question)  # a task has few instances, and some search for their right value
 
         def instance(seed: int | None) -> Instance:
-            rng = np.random.default_rng(seed)
-            drawn = {name: values[int(rng.integers(len(values)))] for name, values in (draws or {}).items() if seed is not None}
+            drawn = {}
+            if seed is not None:
+                rng = np.random.default_rng(seed)
+                drawn = {name: values[int(rng.integers(len(values)))] for name, values in (draws or {}).items()}
             asked = asked_with(**drawn)
             return Instance(asked.prompt, asked.judge, asked)
 

@@ -1,6 +1,7 @@
 """Typical mistakes in a student's test of a ring, each as a test that makes this mistake."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -26,7 +27,12 @@ def _alike(found: Any, wanted: Floats) -> bool:
 def _with_values(values: Floats, good: Callable[[Any, Floats], bool] = _alike) -> Callable[..., list[bool]]:
     """Return a known mistake: a test that tries a ring on one array of values. ``good`` compares its averages with the right ones."""
     wanted = every_rank(values.mean(axis=0), len(values))
-    return lambda names, size: [good(np.asarray(ring_of(name, size)(values.copy())), wanted) for name in names]
+
+    @cache  # each case has the rings of the cases before it
+    def passes(name: str, size: int) -> bool:
+        return good(np.asarray(ring_of(name, size)(values.copy())), wanted)
+
+    return lambda names, size: [passes(name, size) for name in names]
 
 
 def _with_shapes(
@@ -34,15 +40,18 @@ def _with_shapes(
 ) -> Callable[..., list[bool]]:
     """Return a known mistake: a test that tries a ring on arrays of these shapes. ``unchanged``: it also looks at the argument."""
 
-    def passes(ring: Ring, shape: tuple[int, int]) -> bool:
+    def passes_one(ring: Ring, shape: tuple[int, int]) -> bool:
         values = np.random.default_rng(shape).normal(size=shape)
         before = values.copy()
         found = np.asarray(ring(values))
         alike = good(found, every_rank(before.mean(axis=0), len(before)))
         return alike and not (unchanged and (values != before).any())
 
-    shapes = list(product(ranks, sizes))
-    return lambda names, size: [all(passes(ring_of(name, size), shape) for shape in shapes) for name in names]
+    @cache
+    def passes(name: str, size: int) -> bool:
+        return all(passes_one(ring_of(name, size), shape) for shape in product(ranks, sizes))
+
+    return lambda names, size: [passes(name, size) for name in names]
 
 
 _THREE = np.random.default_rng(7).normal(size=(3, 7))

@@ -1,0 +1,18 @@
+"""Draw the different instances of a task with numbers, each once: many seeds draw the same one."""
+
+from functools import cache
+
+from hybridlab.course.tasks import TASKS
+from hybridlab.course.tasks.checking import Instance
+
+SEEDS = range(200)
+
+
+@cache
+def instances_of(key: str) -> dict[int, Instance]:
+    """Return each instance of a task that ``SEEDS`` draw, under the first seed that draws it."""
+    first: dict[int, tuple[int, Instance]] = {}
+    for seed in SEEDS:
+        instance = TASKS[key].instance(seed)
+        first.setdefault(id(instance.data), (seed, instance))  # the same numbers give the same question
+    return dict(first.values())
