@@ -65,7 +65,8 @@ class Explorer:
     def choose(self, **setting: Any) -> None:
         for name, value in setting.items():
             if name in ("schedule", "compare"):
-                self.view.evaluate(CHOOSE, [name, value])
+                if len(self.data["schedules"]) > 1:  # one schedule has no choice, and nothing to compare with
+                    self.view.evaluate(CHOOSE, [name, value])
                 continue
             values = self.chunks(self.view.evaluate(SCHEDULE)) if name == "chunks" else self.data[name]
             if len(values) > 1:  # a control with one value has no slider
