@@ -38,6 +38,7 @@ class Given(NamedTuple):
     overlaps: tuple[bool, ...]
     devices: int = 0
     ring: float = 0.0
+    schedule: str = ""
 
 
 @cache
@@ -50,7 +51,8 @@ def step_of(given: Given, schedule: str, sizes: tuple[int, int, int], ring: floa
 def is_right(view: Locator, given: Given) -> None:
     setting = setting_of(view)
     sizes = int(setting.get("Devices, K", given.devices)), int(setting["Replicas, D"]), int(setting["Microbatches, M"])
-    make = partial(step_of, given, NAMES[setting["Schedule"]], sizes, float(setting["Ring step, ms"]))
+    schedule = NAMES[setting["Schedule"]] if "Schedule" in setting else given.schedule
+    make = partial(step_of, given, schedule, sizes, float(setting.get("Ring step, ms", given.ring)))
     overlap = setting["Rings run"] == "beside computing" if len(given.overlaps) > 1 else given.overlaps[0]
     step = make(overlap)
     shown = view.evaluate(SHOWN)
@@ -187,7 +189,7 @@ KIND = Kind(
     "StepExplorer",
     "labs/lab06_hybrid_step.html",
     is_right,
-    given=(Given(10, 20, (False, True), devices=4),),
+    given=(Given(50, 80, (False,), devices=2, ring=20, schedule="1f1b"), Given(10, 20, (False, True), devices=4)),
     damages=(without_runs, with_words_for_times, with_no_data),
     faults=(with_an_early_end, with_a_later_ring, *map(with_one_more, ("makespan", "speedup", "exposed"))),
     silent=("Picture shows",),
