@@ -28,6 +28,7 @@ from executed import LabError, executed  # noqa: E402 - it can be imported only 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 KEPT_OF_A_LAB = ("mystnb",)
 KEPT_OF_A_CELL = ("tags", "mystnb", "jupyter", "jp-MarkdownHeadingCollapsed")
+HIDDEN_ON_THE_PAGE = {"hide-input", "remove-input"}
 KEPT_OF_AN_OUTPUT = ("image/png",)  # the width at which a figure is shown
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -59,12 +60,10 @@ def normalised(lab: NotebookNode) -> NotebookNode:
     cells = []
     count = 0
     for cell in lab.cells:
-        kept = NotebookNode(
-            id=cell.id,
-            cell_type=cell.cell_type,
-            metadata=_only(cell.metadata, KEPT_OF_A_CELL),
-            source=cell.source,
-        )
+        own = _only(cell.metadata, KEPT_OF_A_CELL)
+        if HIDDEN_ON_THE_PAGE.intersection(own.get("tags", ())):
+            own["jupyter"] = NotebookNode(source_hidden=True)  # JupyterLab does not know the tags of the book
+        kept = NotebookNode(id=cell.id, cell_type=cell.cell_type, metadata=own, source=cell.source)
         if "attachments" in cell:
             kept.attachments = cell.attachments
         if cell.cell_type == "code":
