@@ -24,6 +24,12 @@ UNSTABLE = re.compile(r"\b0x[0-9a-f]{6,}|(?<![\w.])/(?:home|root|tmp|Users|usr|v
 each_lab = pytest.mark.parametrize("path", LABS, ids=lambda path: path.stem)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def imported() -> None:
+    """Import what pytester would import and then forget: sqlalchemy, which stores outputs, cannot be imported twice."""
+    load("run_labs")
+
+
 def read(path: Path) -> NotebookNode:
     return load("nbformat").read(path, as_version=4)
 
