@@ -1,0 +1,1 @@
+"""Grading: student copies of labs, a worker in a sandbox that runs them, marks, reports, and the command ``hybridlab``."""
