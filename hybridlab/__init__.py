@@ -31,7 +31,7 @@ from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 if TYPE_CHECKING:
     from hybridlab import plot, widgets
     from hybridlab.course import published
-    from hybridlab.course.tasks import check
+    from hybridlab.course.tasks import Student, check
 
 __version__ = "0.1.0"
 
@@ -59,6 +59,7 @@ __all__ = [
     "Plan",
     "RingResult",
     "Schedule",
+    "Student",
     "Sweep",
     "Timeline",
     "Transformer",
@@ -87,6 +88,7 @@ sys.meta_path.insert(0, MovedModules())  # ahead of Python's own finder, which w
 # Loaded on first use (PEP 562): the course, and everything that needs more than numpy. Each public name has its module and its name in that
 # module.
 _ON_FIRST_USE = {
+    "Student": ("hybridlab.course.tasks", "Student"),
     "check": ("hybridlab.course.tasks", "check"),
     "part": ("hybridlab.course.parts", "part"),
     "plot": ("hybridlab.plot", ""),

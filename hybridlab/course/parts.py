@@ -91,11 +91,23 @@ def folder() -> Path:
     return Path(os.environ.get(ELSEWHERE) or FOLDER)
 
 
-def keep(name: str, function: Callable[..., Any]) -> str:
-    """Write a function to a file of its own, with everything of the notebook that it uses. Return a sentence that says so, or why not."""
+def keep(name: str, function: Callable[..., Any], then: str = "") -> str:
+    """Write a function to a file of its own, with everything of the notebook that it uses. Return a sentence that says so, or why not.
+
+    Parameters
+    ----------
+    name : str
+        The name of the function.
+    function : callable
+        The function.
+    then : str
+        A line of code for the end of the file.
+    """
     path = folder() / f"{name}.py"
     try:
-        text = f'"""{name}, kept when its check passed. `part` finds it here."""\n\n' + source_of(function)
+        text = (
+            f'"""{name}, kept when its check passed. `part` finds it here."""\n\n' + source_of(function) + (f"\n\n{then}\n" if then else "")
+        )
         exec(compile(text, path.name, "exec"), {"__name__": name})  # noqa: S102 - the student's own code: it must run on its own
         path.parent.mkdir(exist_ok=True)
         unfinished = path.with_suffix(".tmp")

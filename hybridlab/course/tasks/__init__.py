@@ -22,6 +22,8 @@ from hybridlab.course.tasks.builds import Build, Case, Slip, build_task
 from hybridlab.course.tasks.checking import TASKS, Feedback, Instance, Task, check, task
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.course.tasks.rings import faulty_ring
+from hybridlab.course.tasks.student import Student
+from hybridlab.course.tasks.twists import Twist
 
 __all__ = [
     "TASKS",
@@ -32,7 +34,9 @@ __all__ = [
     "Number",
     "Question",
     "Slip",
+    "Student",
     "Task",
+    "Twist",
     "build_task",
     "check",
     "faulty_ring",

@@ -1,17 +1,11 @@
 """Tasks whose answer is a function of the student's own: it is called on many cases, and the first case that it fails is described."""
 
-import dis
-import inspect
-import linecache
-import traceback
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import StringIO
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,11 +14,12 @@ from numpy.lib.array_utils import byte_bounds
 from hybridlab.checks import counted, short_repr
 from hybridlab.course.parts import keep
 from hybridlab.course.tasks.answers import plain_values
+from hybridlab.course.tasks.calls import called, is_stub, names_in
 from hybridlab.course.tasks.checking import Feedback, Instance, Task, add_task, right, wrong
+from hybridlab.course.tasks.twists import Twist
 from hybridlab.errors import HybridLabError
 
 PUBLIC_SEED = 0  # the cases of the public check are the same each time
-MOST_YIELDED = 100_000  # values taken from a generator or another iterator
 SOLUTION = "solution"  # a worked solution has this name; it is not kept as a part of the student's own
 KEEPS_ITS_STATE = (
     "when it is called again for {}, after the call for {}, your function returns something else than the first time: "
@@ -100,6 +95,10 @@ class Build:
         differ in their rounding.
     without : sequence of str
         Names of the library that a function may not use, because they do what the task asks for.
+    twists : sequence of Twist
+        Changes to the task. Each student of a graded course gets one of them.
+    twist : Twist, optional
+        The change that this build has; None for the task on the page.
     """
 
     signature: str
@@ -111,6 +110,15 @@ class Build:
     fresh: bool
     within: float = 0.0
     without: Sequence[str] = ()
+    twists: Sequence[Twist] = ()
+    twist: Twist | None = None
+
+    def twisted(self, seed: int) -> "Build":
+        """Return the build with the twist that a seed draws; the build itself if it has no twists."""
+        if not self.twists:
+            return self
+        twist = self.twists[seed % len(self.twists)]
+        return replace(self, twist=twist, **twist.changes)
 
     @property
     def name(self) -> str:
@@ -131,6 +139,13 @@ class Build:
             raise HybridLabError(
                 f"the answer is a function {self.signature}: hand in its name, not {short_repr(function)}", "not-a-function"
             )
+        if self.twist is None:
+            return self._judged(function, seed)
+        feedback = self._judged(self.twist.standard(function), seed)
+        return feedback if feedback.passed else replace(feedback, messages=(*feedback.messages, self.twist.told))
+
+    def _judged(self, function: Callable[..., Any], seed: int) -> Feedback:
+        """Return the feedback on a function that does the task on the page."""
         cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
         passed = right(self.lesson)
         for place, case in enumerate(cases):
@@ -146,7 +161,7 @@ class Build:
                     return replace(feedback, messages=about)
                 return replace(feedback, messages=(*about, mistake.sentence), code=mistake.code)
             passed = replace(feedback, messages=passed.messages)
-        used = next((name for name in self.without if name in _names_in(function)), None)
+        used = next((name for name in self.without if name in names_in(function)), None)
         if used:
             return wrong("not-your-own", f"the results are right, but the library makes them: write the function without its `{used}`")
         tried = f"right in all {counted(len(cases), 'case')}, from {cases[0].words} to {cases[-1].words}"
@@ -164,7 +179,7 @@ class Build:
     def _refused(self, function: Callable[..., Any], case: Case) -> Feedback:
         """Return the feedback on a case for which the function must raise an error."""
         try:
-            case.run(lambda *arguments: _called(function, arguments, self.signature, refused=True), *deepcopy(case.arguments))
+            case.run(lambda *arguments: called(function, arguments, self.signature, refused=True), *deepcopy(case.arguments))
         except HybridLabError as why:
             if why.code == "raises":
                 return right()
@@ -174,7 +189,7 @@ class Build:
     def _result(self, function: Callable[..., Any], case: Case) -> Any:
         """Return what the function returns for a case, as the judge takes it. Raise if it fails, changes its arguments or shares memory."""
         given = deepcopy(case.arguments)
-        returned = case.run(lambda *arguments: _called(function, arguments, self.signature, case.refused), *given)
+        returned = case.run(lambda *arguments: called(function, arguments, self.signature, case.refused), *given)
         for argument, before in zip(given, case.arguments, strict=True):
             if not same(argument, before):
                 old, new = short_repr(before), short_repr(argument)
@@ -235,6 +250,7 @@ def build_task(
     fresh: bool = False,
     within: float = 0.0,
     without: Sequence[str] = (),
+    twists: Sequence[Twist] = (),
 ) -> Callable[[Callable[..., Feedback]], Callable[..., Feedback]]:
     """Return a decorator that adds a task for a function of the student's own. The decorated function judges the result of one case.
 
@@ -242,27 +258,44 @@ def build_task(
     ----------
     key, title, prompt, points
         The fields of :class:`~hybridlab.course.tasks.Task`.
-    signature, cases, lesson, slips, reads, fresh, within, without
+    signature, cases, lesson, slips, reads, fresh, within, without, twists
         The fields of :class:`Build`.
     """
 
     def add(judge: Callable[..., Feedback]) -> Callable[..., Feedback]:
-        build = Build(signature, cases, judge, reads, slips, lesson, fresh, within, without)
+        build = Build(signature, cases, judge, reads, slips, lesson, fresh, within, without, twists)
 
         def judged(function: Any, seed: int | None) -> Feedback:
-            if _is_stub(function):
+            if is_stub(function):
                 return wrong("nothing-handed-in", f"nothing handed in yet: {prompt}")
             feedback = build.judged(function, PUBLIC_SEED if seed is None else seed)
-            name = getattr(function, "__name__", "")
-            if not feedback.passed or seed is not None or name == SOLUTION:
-                return feedback
-            kept = keep(name, function) if name == build.name else f"not kept for later labs: give your function the name {build.name}"
-            return replace(feedback, messages=(*feedback.messages, kept))
+            return kept_if_passed(feedback, build, function) if seed is None else feedback
 
         add_task(Task(key, title, points, "build", lambda seed: Instance(prompt, lambda function: judged(function, seed), build)))
         return judge
 
     return add
+
+
+def kept_if_passed(feedback: Feedback, build: Build, function: Any, then: str = "") -> Feedback:
+    """Keep a function that has passed as a part for later labs, and return the feedback with a sentence about it.
+
+    Parameters
+    ----------
+    feedback : Feedback
+        The feedback on the function.
+    build : Build
+        The build that the function was written for.
+    function : callable
+        The function. One named ``solution`` is not kept.
+    then : str
+        A line of code for the end of the file.
+    """
+    name = getattr(function, "__name__", "")
+    if not feedback.passed or name == SOLUTION:
+        return feedback
+    kept = keep(name, function, then) if name == build.name else f"not kept for later labs: give your function the name {build.name}"
+    return replace(feedback, messages=(*feedback.messages, kept))
 
 
 def same(first: Any, second: Any, within: float = 0.0) -> bool:
@@ -291,82 +324,6 @@ def same(first: Any, second: Any, within: float = 0.0) -> bool:
 def _close(first: Any, second: Any, within: float = 0.0) -> bool:
     more = within * float(np.max(np.abs(second), initial=0.0)) if within else 0.0
     return bool(np.allclose(first, second, rtol=1e-9, atol=1e-12 + more, equal_nan=True))
-
-
-def _called(function: Callable[..., Any], arguments: tuple[Any, ...], signature: str, refused: bool) -> Any:
-    """Return what the student's function returns. Whatever it raises becomes a sentence with the line that raised it."""
-    try:
-        inspect.signature(function).bind(*arguments)
-    except TypeError as why:
-        called = f"the function is called as {signature}, but yours does not take these arguments"
-        raise HybridLabError(f"{called}: {why}", "signature") from None
-    except ValueError:
-        pass  # a function written in C has no signature to look at; calling it shows what it takes
-    try:
-        with warnings.catch_warnings():
-            if refused:
-                warnings.simplefilter("ignore")  # a warning is no error
-            else:  # a NaN becomes a whole number that differs from machine to machine
-                warnings.filterwarnings("error", "invalid value encountered in cast", RuntimeWarning)
-            returned = function(*arguments)
-            return list(islice(returned, MOST_YIELDED)) if isinstance(returned, Iterator) else returned
-    except KeyboardInterrupt:
-        raise HybridLabError(
-            "you have interrupted the function before it returned: does each of its loops come to an end?", "interrupted"
-        ) from None
-    except (Exception, SystemExit) as error:
-        raise HybridLabError(_told(error, function), "raises") from None
-
-
-def _told(error: BaseException, function: Callable[..., Any]) -> str:
-    """Return a sentence about an error of the student's function, with the line of the student's own code that raised it."""
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    try:
-        own = inspect.unwrap(function).__code__.co_filename
-    except AttributeError:
-        return f"the function raises {what}"
-    places = [place for place in traceback.extract_tb(error.__traceback__) if place.filename == own]
-    if not places:
-        return f"the function raises {what}"
-    line = (places[-1].line or linecache.getline(own, places[-1].lineno or 0)).strip()
-    return f"line {places[-1].lineno} of your cell, `{line}`, raises {what}"
-
-
-def _is_stub(function: Any) -> bool:
-    """Whether the function has no code of its own yet: nothing but ``...``, ``pass`` or a docstring."""
-    if not inspect.isfunction(function) or function.__code__.co_code not in _STUBS:
-        return False
-    return set(function.__code__.co_consts) <= {None, function.__doc__}  # `return True` has the same code, and another constant
-
-
-def _names_in(function: Callable[..., Any]) -> set[str]:
-    """Return the names that a function and its helpers in the same file take from elsewhere: globals, attributes and imports."""
-    names: set[str] = set()
-    functions = [inspect.unwrap(function)]
-    for each in functions:  # it grows
-        codes = [each.__code__] if inspect.isfunction(each) else []
-        for code in codes:  # it grows, too
-            codes += filter(inspect.iscode, code.co_consts)
-            for step in dis.get_instructions(code):
-                helper = each.__globals__.get(step.argval) if step.opname == "LOAD_GLOBAL" else None
-                if inspect.isfunction(helper) and helper.__module__ == each.__module__:
-                    functions += [helper] * (helper not in functions)
-                elif step.opname in _USES:
-                    names.add(step.argval)
-    return names
-
-
-_USES = {"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"}  # steps of Python's machine that take a name from elsewhere
-
-
-def _empty() -> None: ...
-
-
-def _described() -> None:
-    """Do nothing."""
-
-
-_STUBS = frozenset((_empty.__code__.co_code, _described.__code__.co_code))
 
 
 def _arrays(value: Any, name: str) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:

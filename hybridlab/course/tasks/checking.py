@@ -12,6 +12,7 @@ from hybridlab.course.tasks.answers import is_empty, plain_values
 from hybridlab.course.tasks.drawing import Drawing
 from hybridlab.errors import HybridLabError
 
+MOST_DRAWS = 20  # seeds that are tried for sizes that differ from those on the page
 WIDTH = 72  # characters in a line of the printed feedback, as many as fit on a page of the book
 
 
@@ -116,6 +117,22 @@ class Task:
         """What to hand in, in one sentence, with the numbers on the page."""
         return self.instance(None).prompt
 
+    def personal(self, seed: int) -> Instance:
+        """Return the instance of one student: other sizes than those on the page, or a twist, where the task has them.
+
+        Parameters
+        ----------
+        seed : int
+            The seed of this student and this task.
+        """
+        page = self.instance(None)
+        if self.kind == "build":
+            build = page.data.twisted(seed)
+            prompt = f"{page.prompt}. In your task, {build.twist.sentence}" if build.twist else page.prompt
+            return Instance(prompt, build.judged, build)
+        drawn = (self.instance(seed + again) for again in range(MOST_DRAWS))
+        return next((instance for instance in drawn if instance.prompt != page.prompt), page)
+
 
 _TASKS: dict[str, Task] = {}
 TASKS: Mapping[str, Task] = MappingProxyType(_TASKS)
@@ -186,7 +203,11 @@ def check(key: str, answer: Any = None, *, seed: int | None = None) -> Feedback:
     'one-device-alone'
     """
     known = TASKS[known_name(key, TASKS, "task")]
-    asked = known.instance(None if seed is None else whole_number(seed, "seed", at_least=0))
+    return check_with(known, known.instance(None if seed is None else whole_number(seed, "seed", at_least=0)), answer)
+
+
+def check_with(known: Task, asked: Instance, answer: Any) -> Feedback:
+    """Return feedback on an answer to one instance of a task; see :func:`check`."""
     try:
         value = answer if known.kind == "build" and callable(answer) else plain_values(answer)
         feedback = wrong("nothing-handed-in", f"nothing handed in yet: {asked.prompt}") if is_empty(value) else asked.judge(value)

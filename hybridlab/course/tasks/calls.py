@@ -1,0 +1,96 @@
+"""Calls of a student's function: what it returns, or a sentence about what went wrong, with the line of the student's own code."""
+
+import dis
+import inspect
+import linecache
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from hybridlab.errors import HybridLabError
+
+MOST_YIELDED = 100_000  # values taken from a generator or another iterator
+
+
+class Relayed(HybridLabError):
+    """An error of a function that runs in another process. Its sentence and its code stay as they are."""
+
+
+def called(function: Callable[..., Any], arguments: tuple[Any, ...], signature: str, refused: bool) -> Any:
+    """Return what the student's function returns. Whatever it raises becomes a sentence with the line that raised it."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as why:
+        called = f"the function is called as {signature}, but yours does not take these arguments"
+        raise HybridLabError(f"{called}: {why}", "signature") from None
+    except ValueError:
+        pass  # a function written in C has no signature to look at; calling it shows what it takes
+    try:
+        with warnings.catch_warnings():
+            if refused:
+                warnings.simplefilter("ignore")  # a warning is no error
+            else:  # a NaN becomes a whole number that differs from machine to machine
+                warnings.filterwarnings("error", "invalid value encountered in cast", RuntimeWarning)
+            returned = function(*arguments)
+            return list(islice(returned, MOST_YIELDED)) if isinstance(returned, Iterator) else returned
+    except Relayed:
+        raise
+    except KeyboardInterrupt:
+        raise HybridLabError(
+            "you have interrupted the function before it returned: does each of its loops come to an end?", "interrupted"
+        ) from None
+    except (Exception, SystemExit) as error:
+        raise HybridLabError(_told(error, function), "raises") from None
+
+
+def _told(error: BaseException, function: Callable[..., Any]) -> str:
+    """Return a sentence about an error of the student's function, with the line of the student's own code that raised it."""
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    try:
+        own = inspect.unwrap(function).__code__.co_filename
+    except AttributeError:
+        return f"the function raises {what}"
+    places = [place for place in traceback.extract_tb(error.__traceback__) if place.filename == own]
+    if not places:
+        return f"the function raises {what}"
+    line = (places[-1].line or linecache.getline(own, places[-1].lineno or 0)).strip()
+    return f"line {places[-1].lineno} of your cell, `{line}`, raises {what}"
+
+
+def is_stub(function: Any) -> bool:
+    """Whether the function has no code of its own yet: nothing but ``...``, ``pass`` or a docstring."""
+    if not inspect.isfunction(function) or function.__code__.co_code not in _STUBS:
+        return False
+    return set(function.__code__.co_consts) <= {None, function.__doc__}  # `return True` has the same code, and another constant
+
+
+def names_in(function: Callable[..., Any]) -> set[str]:
+    """Return the names that a function and its helpers in the same file take from elsewhere: globals, attributes and imports."""
+    names: set[str] = set()
+    functions = [inspect.unwrap(function)]
+    for each in functions:  # it grows
+        codes = [each.__code__] if inspect.isfunction(each) else []
+        for code in codes:  # it grows, too
+            codes += filter(inspect.iscode, code.co_consts)
+            for step in dis.get_instructions(code):
+                helper = each.__globals__.get(step.argval) if step.opname == "LOAD_GLOBAL" else None
+                if inspect.isfunction(helper) and helper.__module__ == each.__module__:
+                    functions += [helper] * (helper not in functions)
+                elif step.opname in _USES:
+                    names.add(step.argval)
+    return names
+
+
+_USES = {"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"}  # steps of Python's machine that take a name from elsewhere
+
+
+def _empty() -> None: ...
+
+
+def _described() -> None:
+    """Do nothing."""
+
+
+_STUBS = frozenset((_empty.__code__.co_code, _described.__code__.co_code))
