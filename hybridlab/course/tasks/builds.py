@@ -14,7 +14,7 @@ from numpy.lib.array_utils import byte_bounds
 from hybridlab.checks import counted, short_repr
 from hybridlab.course.parts import keep
 from hybridlab.course.tasks.answers import plain_values
-from hybridlab.course.tasks.calls import called, is_stub, names_in
+from hybridlab.course.tasks.calls import ENDED, called, is_stub, names_in
 from hybridlab.course.tasks.checking import Feedback, Instance, Task, add_task, right, wrong
 from hybridlab.course.tasks.twists import Twist
 from hybridlab.errors import HybridLabError
@@ -95,6 +95,8 @@ class Build:
         differ in their rounding.
     without : sequence of str
         Names of the library that a function may not use, because they do what the task asks for.
+    library : bool
+        Whether a function may use the library, because the lab gives a part of it. Any other build is graded with numpy alone.
     twists : sequence of Twist
         Changes to the task. Each student of a graded course gets one of them.
     twist : Twist, optional
@@ -110,6 +112,7 @@ class Build:
     fresh: bool
     within: float = 0.0
     without: Sequence[str] = ()
+    library: bool = False
     twists: Sequence[Twist] = ()
     twist: Twist | None = None
 
@@ -153,7 +156,7 @@ class Build:
             if not feedback.passed:
                 about = (f"for {case.words}: {feedback.messages[0]}", *feedback.messages[1:])
                 mistake = None  # an endless function is not called again
-                if feedback.code != "interrupted":
+                if feedback.code not in ENDED:
                     if place and not self._passes_again(function, cases[0]):
                         return wrong("keeps-its-state", KEEPS_ITS_STATE.format(cases[0].words, case.words))
                     mistake = self._mistake(function, cases[place : place + CASES_TO_TELL_APART])
@@ -250,6 +253,7 @@ def build_task(
     fresh: bool = False,
     within: float = 0.0,
     without: Sequence[str] = (),
+    library: bool = False,
     twists: Sequence[Twist] = (),
 ) -> Callable[[Callable[..., Feedback]], Callable[..., Feedback]]:
     """Return a decorator that adds a task for a function of the student's own. The decorated function judges the result of one case.
@@ -258,12 +262,12 @@ def build_task(
     ----------
     key, title, prompt, points
         The fields of :class:`~hybridlab.course.tasks.Task`.
-    signature, cases, lesson, slips, reads, fresh, within, without, twists
+    signature, cases, lesson, slips, reads, fresh, within, without, library, twists
         The fields of :class:`Build`.
     """
 
     def add(judge: Callable[..., Feedback]) -> Callable[..., Feedback]:
-        build = Build(signature, cases, judge, reads, slips, lesson, fresh, within, without, twists)
+        build = Build(signature, cases, judge, reads, slips, lesson, fresh, within, without, library, twists)
 
         def judged(function: Any, seed: int | None) -> Feedback:
             if is_stub(function):

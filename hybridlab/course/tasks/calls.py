@@ -6,12 +6,17 @@ import linecache
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from itertools import islice
 from typing import Any
 
 from hybridlab.errors import HybridLabError
 
 MOST_YIELDED = 100_000  # values taken from a generator or another iterator
+
+
+ENDED = ("interrupted", "too-slow", "ended")  # codes after which a function is not called again
+refusing: ContextVar[bool] = ContextVar("refusing", default=False)  # whether the function that runs must raise an error
 
 
 class Relayed(HybridLabError):
@@ -33,6 +38,7 @@ def called(function: Callable[..., Any], arguments: tuple[Any, ...], signature: 
                 warnings.simplefilter("ignore")  # a warning is no error
             else:  # a NaN becomes a whole number that differs from machine to machine
                 warnings.filterwarnings("error", "invalid value encountered in cast", RuntimeWarning)
+            refusing.set(refused)
             returned = function(*arguments)
             return list(islice(returned, MOST_YIELDED)) if isinstance(returned, Iterator) else returned
     except Relayed:

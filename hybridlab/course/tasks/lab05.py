@@ -254,6 +254,7 @@ def _nmse(result: AllReduceResult, ranks: int, size: int) -> float:
     reads=step_or_average,
     fresh=True,
     within=1e-4,
+    library=True,
     slips=FEEDBACK,
     lesson=f"nothing is lost: the sum of {STEPS} steps has the error of one rounding",
 )

@@ -1,0 +1,241 @@
+"""Marks one submission: runs its cells in workers, finds the answers, and judges them with the judges of ``check``."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hybridlab.course.grading.marks import TaskMark
+from hybridlab.course.grading.notebook import CodeCell
+from hybridlab.course.grading.session import Budget, Ended, Function, Remote, Session
+from hybridlab.course.grading.specs import LabSpec
+from hybridlab.course.grading.values import Opaque
+from hybridlab.course.tasks import Feedback, Instance, Student, Task
+from hybridlab.course.tasks.answers import is_empty
+from hybridlab.course.tasks.checking import check_with, wrong
+
+LAB = -1  # the place of all cells that the lab gives
+MOST_RESTARTS = 12  # workers of one kind for one notebook
+
+Open = Callable[[str, Budget], Session]  # takes the kind of a worker and the seconds left, and starts it
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """An answer that a notebook has handed in.
+
+    Parameters
+    ----------
+    answer : Any
+        Plain values, or a function of the worker.
+    cell : int
+        The place of its cell in the notebook.
+    """
+
+    answer: Any
+    cell: int
+
+
+@dataclass
+class Played:
+    """What has come out of the cells of a notebook in a worker.
+
+    Parameters
+    ----------
+    session : Session
+        The worker in which all these cells have run.
+    handed : dict
+        For each task the answers that were handed in, in the order of their cells.
+    errors : dict
+        For each cell that has failed a sentence and its code.
+    provided : set
+        Names, and the places of the cells that missed them, for which cells of the lab have run.
+    """
+
+    session: Session
+    handed: dict[str, list[HandIn]] = field(default_factory=dict)
+    errors: dict[int, tuple[str, str]] = field(default_factory=dict)
+    provided: set[tuple[str, int]] = field(default_factory=set)
+
+
+class Player:
+    """Runs the cells of a notebook in workers of one kind. If a worker ends, the next one leaves out the cell that has ended it.
+
+    Parameters
+    ----------
+    cells : sequence of CodeCell
+        The code cells of the submission.
+    spec : LabSpec
+        What the lab asks for.
+    open_session : callable
+        Starts a worker.
+    """
+
+    def __init__(self, cells: Sequence[CodeCell], spec: LabSpec, open_session: Callable[[], Session]) -> None:
+        self._cells, self._spec, self._open = cells, spec, open_session
+        self._left_out: dict[int, tuple[str, str]] = {}
+        self._played: Played | None = None
+        self._restarts = itertools.count()
+
+    def played(self) -> Played | None:
+        """Return what has come out of the cells, in a worker that is alive; None if no worker can be started any more."""
+        while self._played is None or not self._played.session.alive:
+            if next(self._restarts) == MOST_RESTARTS:
+                return None
+            try:
+                self._played = Played(self._open())
+            except Ended:
+                return None
+            self._play(self._played)
+        return self._played
+
+    def provide(self, played: Played, name: str, place: int) -> bool:
+        """Run the cells of the lab that define a name which a cell misses. Return whether there are any that have not run for it yet."""
+        keys = self._spec.keys_in(self._cells[place]) if 0 <= place < len(self._cells) else ()
+        cells = () if (name, place) in played.provided or LAB in self._left_out else self._spec.providers(name, keys)
+        played.provided.add((name, place))
+        for cell in cells:
+            try:
+                played.session.run(cell, label(LAB))
+            except Ended as why:
+                self._left_out[LAB] = (f"{label(LAB)} did not end well: {why}", why.code or "ended")
+                raise
+        return bool(cells)
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._played is not None:
+            self._played.session.close()
+
+    def _play(self, played: Played) -> None:
+        for source in self._spec.imports if LAB not in self._left_out else ():
+            if not self._run(played, source, LAB):
+                return
+        own = [place for place, cell in enumerate(self._cells) if not self._spec.gives(cell.source) and place not in self._left_out]
+        for place in own:
+            if not self._run(played, self._cells[place].source, place):
+                return
+        for place in list(played.errors):  # what a cell needed may have come after it
+            if place >= 0 and place not in self._left_out and not self._run(played, self._cells[place].source, place):
+                return
+        after = len(self._cells)
+        for task in self._spec.tasks if after not in self._left_out else ():  # answers whose hand-in was deleted
+            handed = any(_is_answer(hand_in.answer) for hand_in in played.handed.get(task.key, []))
+            if not handed and not self._run(played, self._spec.hand_ins[task.key], after):
+                return
+        played.errors.update(self._left_out)
+
+    def _run(self, played: Played, source: str, place: int) -> bool:
+        """Run a cell, and the cells of the lab that define what it misses. Return whether the worker is still alive."""
+        try:
+            while True:
+                handed, error = played.session.run(source, label(place))
+                if not error or not self.provide(played, str(error.get("name")), place):
+                    break
+        except Ended as why:
+            if LAB not in self._left_out or place == LAB:
+                self._left_out[place] = (f"{label(place)} did not end well: {why}", why.code or "ended")
+            return False
+        for key, answer in handed:
+            hand_ins = [each for each in played.handed.get(key, []) if each.cell != place]
+            played.handed[key] = sorted([*hand_ins, HandIn(answer, place)], key=lambda each: each.cell)
+        if error:
+            played.errors[place] = played.session.told(error, label(place))
+        else:
+            played.errors.pop(place, None)
+        return True
+
+
+def mark(
+    cells: Sequence[CodeCell],
+    spec: LabSpec,
+    student: Student | None,
+    open_session: Open,
+    seconds: float,
+    seed_of: Callable[[str], int | None],
+) -> Iterator[TaskMark]:
+    """Yield the mark of each task of a lab.
+
+    Parameters
+    ----------
+    cells : sequence of CodeCell
+        The code cells of the submission.
+    spec : LabSpec
+        What the lab asks for.
+    student : Student or None
+        Whose sizes and twists the answers have; None for those on the page.
+    open_session : callable
+        Starts a worker of a kind.
+    seconds : float
+        How long all cells and calls together may take.
+    seed_of : callable
+        Takes the key of a build and returns the seed of its hidden cases; None for the public cases.
+    """
+    budget = Budget(seconds)
+    players = {kind: Player(cells, spec, lambda kind=kind: open_session(kind, budget)) for kind in ("library", "bare")}  # type: ignore[misc]
+    try:
+        for task in spec.tasks:
+            asked = task.instance(None) if student is None else task.personal(student.seed(task.key))
+            player = players["bare" if task.kind == "build" and not asked.data.library else "library"]
+            yield _marked(task, asked, player, cells, spec, seed_of(task.key) if task.kind == "build" else None)
+    finally:
+        for player in players.values():
+            player.close()
+
+
+def label(place: int) -> str:
+    """Return what a cell is called in sentences. Cells of code are counted from 1."""
+    return "a cell of the lab" if place == LAB else f"code cell {place + 1}"
+
+
+def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCell], spec: LabSpec, seed: int | None) -> TaskMark:
+    played = player.played()
+    answers = [hand_in for hand_in in played.handed.get(task.key, []) if _is_answer(hand_in.answer)] if played else []
+    remarks = []
+    if len({hand_in.cell for hand_in in answers}) > 1:
+        remarks.append(f"handed in {len(answers)} times: the last one counts, in {label(answers[-1].cell)}")
+    if played is None:
+        feedback = wrong("too-slow", "the time for this notebook was used up before this task")
+    elif answers:
+        feedback = _judged(task, asked, player, answers[-1], seed)
+    else:
+        feedback = _nothing(task, asked, played, cells, spec)
+    points = float(task.points) if feedback.passed else 0.0
+    return TaskMark(task.key, task.title, points, float(task.points), feedback.code, feedback.messages, tuple(remarks), seed)
+
+
+def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> Feedback:
+    answer, played = hand_in.answer, player.played()
+    if task.kind != "build" or not isinstance(answer, Function) or played is None:
+        return check_with(task, asked, answer)
+    build = asked.data
+    remote = Remote(
+        played.session,
+        answer,
+        fresh=build.fresh,
+        cell=label(hand_in.cell),
+        provide=lambda name: player.provide(played, name, hand_in.cell),
+    )
+    seeds = {} if seed is None else {"seed": seed}
+    return check_with(task, Instance(asked.prompt, lambda function: build.judged(function, **seeds), build), remote)
+
+
+def _nothing(task: Task, asked: Instance, played: Played, cells: Sequence[CodeCell], spec: LabSpec) -> Feedback:
+    """Return the feedback where nothing was handed in: the error of the task's cell, if it has one."""
+    for place, (sentence, code) in sorted(played.errors.items(), reverse=True):
+        if 0 <= place < len(cells) and task.key in spec.keys_in(cells[place]):
+            return wrong(code, sentence)
+    return wrong("nothing-handed-in", f"nothing handed in yet: {asked.prompt}")
+
+
+def _is_answer(answer: Any) -> bool:
+    """Whether something was handed in: not a stub, and not the dots of the page."""
+    if isinstance(answer, Function):
+        return not answer.stub
+    if isinstance(answer, Opaque):
+        return True
+    if isinstance(answer, (list, tuple)):
+        return any(_is_answer(each) for each in answer)
+    if isinstance(answer, dict):
+        return any(_is_answer(each) for each in answer.values())
+    return answer is not ... and not is_empty(answer)

@@ -1,0 +1,220 @@
+"""The sandbox: a process that sees an interpreter, numpy and nothing else, without network, other processes or files of its own.
+
+Bubblewrap makes it. It gets a clean environment and no secret in its arguments, and the worker runs as nobody: as root the limit on
+processes would not hold. There is no ``/proc``, because the environment of bubblewrap itself would be readable there.
+"""
+
+import functools
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+import hybridlab
+from hybridlab.errors import HybridLabError
+
+NOBODY = 65534
+ENVIRONMENT = {  # of every worker; no thread, so that the limit on processes can be small
+    "HOME": "/tmp",  # noqa: S108 - of the sandbox
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0",
+}
+KINDS = ("library", "bare")  # with hybridlab, without its course; with numpy alone
+FLAGS = ("-s", "-S", "-B", "-P")  # of Python: no site directories, no bytecode, nothing from the current folder
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a worker may use.
+
+    Parameters
+    ----------
+    seconds_a_cell, seconds_a_notebook : float
+        How long a cell or a call may take, and all of them together, in seconds of a clock on the wall.
+    memory, file_bytes : int
+        Bytes of address space, and bytes of all files together.
+    processes : int
+        Processes and threads, that of the sandbox included.
+    """
+
+    seconds_a_cell: float = 3.0
+    seconds_a_notebook: float = 10.0
+    memory: int = 2**30
+    file_bytes: int = 16 * 2**20
+    processes: int = 2
+
+    def inside(self) -> dict[str, int]:
+        """Return the limits that the worker sets on itself, by their names in the module ``resource``."""
+        return {
+            "AS": self.memory,
+            "CORE": 0,
+            "CPU": int(self.seconds_a_notebook) + 5,
+            "FSIZE": self.file_bytes,
+            "NOFILE": 64,
+            "NPROC": self.processes,
+        }
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What a worker needs: its own program, an interpreter and packages.
+
+    Parameters
+    ----------
+    folder : Path
+        Where copies lie that everyone can read.
+    mounts : tuple of (Path, Path)
+        What is readable in the sandbox: the place outside, and the place inside.
+    """
+
+    folder: Path
+    mounts: tuple[tuple[Path, Path], ...] = field(default=())
+
+
+Start = Callable[[str], "subprocess.Popen[bytes]"]  # takes the kind of a worker, and starts it
+
+
+def runtime(folder: Path) -> Runtime:
+    """Put what a worker needs into an empty folder, and return what to mount.
+
+    The interpreter is copied only if others cannot read it, such as one below a home folder.
+    """
+    folder.chmod(0o755)
+    here = Path(__file__).parent
+    (folder / "worker").mkdir()
+    for name in ("worker.py", "values.py"):
+        shutil.copy(here / name, folder / "worker" / name)
+    library = folder / "hybridlab"
+    shutil.copytree(Path(hybridlab.__file__).parent, library, ignore=_without_course)
+    _compile(library)
+    mounts = [(folder / "worker", Path("/worker")), (library, Path("/packages/hybridlab"))]
+    site = Path(np.__file__).parent.parent
+    mounts += [(_readable(path, folder), Path("/packages") / path.name) for path in sorted(site.glob("numpy*")) if path.is_dir()]
+    mounts += [(_readable(path, folder), path) for path in _interpreter()]
+    return Runtime(folder, tuple(mounts))
+
+
+def bubblewrapped(made: Runtime) -> Start:
+    """Return what starts a worker in a sandbox of bubblewrap."""
+    program = shutil.which("bwrap")
+    if program is None:
+        raise HybridLabError(
+            "bubblewrap is not installed, so nothing was graded: install it (Debian and Ubuntu: apt-get install bubblewrap; "
+            "Fedora: dnf install bubblewrap), then run hybridlab doctor",
+            "no-sandbox",
+        )
+    return lambda kind: _started([program, *_bubblewrap_arguments(made, kind), *_python("/worker/worker.py")], dropped=True)
+
+
+def unprotected(made: Runtime) -> Start:
+    """Return what starts a worker without a sandbox, for a student's own code on the student's own machine."""
+    return lambda kind: _started(_python(str(made.folder / "worker" / "worker.py")), dropped=False)
+
+
+def packages_of(made: Runtime, kind: str, *, sandboxed: bool) -> list[str]:
+    """Return the folders in which a worker looks for packages."""
+    if sandboxed:
+        return ["/packages"]
+    site = str(Path(np.__file__).parent.parent)
+    return [str(made.folder), site] if kind == "library" else [site]
+
+
+def _started(command: list[str], *, dropped: bool) -> "subprocess.Popen[bytes]":
+    """Start a program with pipes. Root becomes nobody first."""
+    as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if dropped and os.geteuid() == 0 else {}
+    environment = ENVIRONMENT if dropped else {**os.environ, **ENVIRONMENT}
+    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # noqa: S603 - the arguments are our own
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,
+        **as_nobody,
+    )
+
+
+def _python(script: str) -> list[str]:
+    return [os.path.realpath(sys.executable), *FLAGS, script]
+
+
+def _bubblewrap_arguments(made: Runtime, kind: str) -> Iterator[str]:
+    yield from ("--unshare-user", "--unshare-all", "--die-with-parent", "--new-session")
+    yield from ("--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "worker")
+    if "--disable-userns" in _options():
+        yield "--disable-userns"
+    for place in ("/lib", "/lib64"):
+        if Path(place).is_symlink():
+            yield from ("--symlink", os.readlink(place), place)  # noqa: PTH115 - the target as it is written
+    for outside, inside in made.mounts:
+        if kind == "library" or inside.name != "hybridlab":
+            yield from ("--ro-bind", str(outside), str(inside))
+    for site in _site_directories(made):
+        yield from ("--tmpfs", site, "--remount-ro", site)
+    yield from ("--dev-bind", "/dev/null", "/dev/null", "--dev-bind", "/dev/urandom", "/dev/urandom")
+    yield from ("--size", str(Limits().file_bytes), "--tmpfs", "/tmp", "--chdir", "/tmp", "--remount-ro", "/", "--")  # noqa: S108
+
+
+@functools.cache
+def _options() -> str:
+    return subprocess.run(["bwrap", "--help"], capture_output=True, text=True, check=False).stdout  # noqa: S607
+
+
+def _site_directories(made: Runtime) -> Iterator[str]:
+    """Yield the folders of other packages below what is mounted."""
+    for outside, inside in made.mounts:
+        if inside.parts[:2] != ("/", "packages"):
+            yield from (str(inside / name) for name in ("site-packages", "dist-packages") if (outside / name).is_dir())
+
+
+def _interpreter() -> list[Path]:
+    """Return the interpreter, its library, and the folders with the shared libraries that it has loaded."""
+    program = Path(os.path.realpath(sys.executable))
+    standard = Path(sysconfig.get_paths()["stdlib"])
+    loaded = {Path(line.split(maxsplit=5)[-1]) for line in Path("/proc/self/maps").read_text().splitlines() if ".so" in line}
+    outside = {path for path in loaded if not path.is_relative_to(standard) and "site-packages" not in path.parts}
+    system = {Path("/usr/lib64"), Path("/lib64")}
+    folders = {path.parent for path in outside if not path.is_relative_to(sys.base_prefix)}
+    folders |= {path for path in system if path.is_dir() and not path.is_symlink()}
+    own = {path for path in outside if path.is_relative_to(sys.base_prefix) and path.parent not in folders}
+    return [program, standard, *sorted(own), *sorted(folders)]
+
+
+def _readable(path: Path, folder: Path) -> Path:
+    """Return the path itself if everyone can read it; else a copy in ``folder``."""
+    if _for_everyone(path) or os.geteuid() != 0:
+        return path
+    copy = folder / "copies" / path.relative_to("/")
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        shutil.copytree(path, copy, ignore=shutil.ignore_patterns("site-packages", "dist-packages", "test", "tests", "config-*", "idlelib"))
+    else:
+        shutil.copy(path, copy)
+    return copy
+
+
+def _for_everyone(path: Path) -> bool:
+    folders = (path, *path.parents) if path.is_dir() else path.parents
+    return all(folder.stat().st_mode & stat.S_IXOTH for folder in folders) and bool(path.stat().st_mode & stat.S_IROTH)
+
+
+def _without_course(folder: str, names: list[str]) -> list[str]:
+    """Return what is left out of a copy of the library: judges and whatever needs more than numpy. Published programs stay."""
+    left_out = {"hybridlab": {"labs", "widgets", "plot"}, "course": set(names) - {"__init__.py", "published"}}.get(Path(folder).name, set())
+    return [name for name in names if name in left_out or name == "__pycache__"]
+
+
+def _compile(folder: Path) -> None:
+    """Compile a package once, because a worker cannot write what it has compiled."""
+    import compileall
+
+    compileall.compile_dir(folder, quiet=2)

@@ -1,0 +1,299 @@
+"""The grader's end of a worker: requests with a deadline, functions that live in the worker, and the reasons why a worker ends."""
+
+import builtins
+import contextlib
+import itertools
+import json
+import os
+import queue
+import secrets
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hybridlab.course.grading.sandbox import Limits
+from hybridlab.course.grading.values import Json, Opaque, decoded, encoded
+from hybridlab.course.grading.worker import MOST_BYTES
+from hybridlab.course.tasks.calls import Relayed, refusing
+from hybridlab.errors import HybridLabError
+
+CHUNK = 65536  # bytes that are read at once
+BUILTIN_ERRORS = frozenset(name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException))
+
+
+class Ended(HybridLabError):
+    """The worker has ended: it was late, it broke off, or it said what nobody had asked. What it was asked is lost."""
+
+
+class Budget:
+    """The seconds that a notebook may still use."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+
+class Session:
+    """A worker, and the conversation with it.
+
+    Parameters
+    ----------
+    start : callable
+        Starts the process of the worker.
+    limits : Limits
+        What it may use.
+    inside : mapping
+        The limits that the worker sets on itself.
+    packages : list of str
+        Where it looks for packages.
+    budget : Budget
+        The seconds of the notebook. All workers of a notebook share it.
+    echo : bool
+        Whether the texts of errors are repeated. They are not when work is graded, because they could tell of hidden cases.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], Any],
+        limits: Limits,
+        *,
+        inside: dict[str, int],
+        packages: list[str],
+        budget: Budget,
+        echo: bool = False,
+    ) -> None:
+        self._limits, self._budget, self._echo = limits, budget, echo
+        self._nonce, self._id = secrets.token_hex(16), 0
+        self._held: dict[int, Any] = {}
+        self._numbers = itertools.count()
+        self._refused_with = ""
+        self.alive = True
+        self._process = start()
+        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self._ask("start", {"nonce": self._nonce, "limits": inside, "packages": packages}, limits.seconds_a_notebook)
+
+    def run(self, source: str, cell: str) -> tuple[list[tuple[str, Any]], dict[str, Any] | None]:
+        """Run a cell. Return what was handed in, as pairs of a task's key and an answer, and what is known of an error."""
+        reply = self._timed("run", {"source": source, "cell": cell})
+        handed, error = reply.get("handed", []), reply.get("error")
+        try:
+            pairs = [(str(key), self._decoded(answer)) for key, answer in handed]
+        except (TypeError, ValueError, RecursionError):
+            raise self._end("ended", "what it answered cannot be read") from None
+        return pairs, error if isinstance(error, dict) else None
+
+    def call(
+        self, function: int, arguments: tuple[Any, ...], *, fresh: bool, cell: str, provide: Callable[[str], bool] = lambda name: False
+    ) -> Any:
+        """Return what a function of the worker returns.
+
+        ``provide`` takes a name that the function misses, and returns whether it exists now.
+
+        Raises
+        ------
+        Relayed
+            The function raised an error, changed its arguments or returned what shares their memory.
+        """
+        sent = [encoded(argument, self._keep) for argument in arguments]
+        asked = {"function": function, "arguments": sent, "refused": refusing.get(), "fresh": fresh, "cell": cell}
+        try:
+            reply = self._timed("call", asked)
+        except Ended as why:
+            raise Relayed(str(why), "too-slow" if why.code == "too-slow" else "ended") from None
+        finally:
+            self._held.clear()
+        error = reply.get("error")
+        if isinstance(error, dict) and error.get("name") and provide(str(error["name"])):
+            return self.call(function, arguments, fresh=fresh, cell=cell, provide=provide)
+        if error:
+            raise Relayed(*self.told(error, cell))
+        if reply.get("changed"):
+            raise Relayed("the function changes its argument; work on a copy", "changes-its-argument")
+        try:
+            result = self._decoded(reply["result"])
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise Relayed(str(self._end("ended", "what it answered cannot be read")), "ended") from None
+        if reply.get("shared") == "arguments":
+            raise Relayed("the result shares memory with the arguments: a later change to one would change the other; copy", "aliased")
+        if isinstance(reply.get("shared"), str):
+            sharing = "two arrays of the result share memory"
+            raise Relayed(f"{sharing}: a later change to one would change the other; copy", "aliased-ranks")
+        return result
+
+    def told(self, error: Any, cell: str) -> tuple[str, str]:
+        """Return a sentence and a code about an error of the student's code."""
+        error = error if isinstance(error, dict) else {}
+        text = str(error.get("text", ""))[:300] if self._echo else ""
+        if error.get("kind") == "signature":
+            return "the function does not take these arguments" + (
+                f": {text}" if text else "; see how it is called in the task"
+            ), "signature"
+        if error.get("kind") == "too-large":
+            return f"the result is too large: at most {MOST_BYTES:,} bytes are read", "too-large"
+        line = f"line {error['line']} of {cell} raises" if isinstance(error.get("line"), int) else "the function raises"
+        if error.get("kind") == "refused" and self._refused_with:
+            return f"{line} an error: {self._refused_with}", "raises"
+        kind = str(error.get("type", ""))
+        named = kind if self._echo or kind in BUILTIN_ERRORS else "an error of its own kind"
+        return f"{line} {named}" + (f": {text}" if text else ""), "raises"
+
+    def close(self) -> None:
+        """End the worker and wait until nothing more comes from it."""
+        self.alive = False
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def _timed(self, do: str, request: dict[str, Json]) -> dict[str, Any]:
+        if self._budget.left <= 0:
+            raise self._end("too-slow", f"the notebook has used its {self._limits.seconds_a_notebook:g} s")
+        begun = time.monotonic()
+        try:
+            return self._ask(do, request, min(self._limits.seconds_a_cell, self._budget.left))
+        finally:
+            self._budget.left -= time.monotonic() - begun
+
+    def _ask(self, do: str, request: dict[str, Json], seconds: float) -> dict[str, Any]:
+        """Send a request, answer the worker's own requests, and return its reply."""
+        if not self.alive:
+            raise Ended("the worker has ended before", "ended")
+        if not self._lines.empty():
+            raise self._end("ended", "it said what nobody had asked")
+        self._id += 1
+        deadline = time.monotonic() + seconds
+        self._send({"id": self._id, "do": do, "with": request})
+        while True:
+            reply = self._received(deadline, seconds)
+            if "callback" not in reply:
+                return reply
+            self._send(self._called_back(reply))
+
+    def _send(self, message: dict[str, Json]) -> None:
+        try:
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise self._end("ended", "it broke off") from None
+
+    def _received(self, deadline: float, seconds: float) -> dict[str, Any]:
+        try:
+            line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            raise self._end("too-slow", f"it took longer than {seconds:.2g} s: does each of its loops come to an end?") from None
+        if line is None:
+            raise self._end("ended", "it broke off")
+        try:
+            reply = json.loads(line)
+        except (ValueError, RecursionError):
+            raise self._end("ended", "what it answered cannot be read") from None
+        if not isinstance(reply, dict) or reply.get("id") != self._id or reply.get("nonce") != self._nonce:
+            raise self._end("ended", "it said what nobody had asked")
+        return reply
+
+    def _called_back(self, request: dict[str, Any]) -> dict[str, Json]:
+        """Call a function of the grader for the worker."""
+        try:
+            for number in request.get("released", []):
+                self._held.pop(number, None)
+            function = self._held[request["callback"]]
+            arguments = [self._decoded(argument) for argument in request["arguments"]]
+            named = {str(name): self._decoded(argument) for name, argument in request["named"].items()}
+        except (KeyError, TypeError, ValueError, RecursionError, AttributeError):
+            raise self._end("ended", "what it asked cannot be read") from None
+        try:
+            result = function(*arguments, **named)
+        except Exception as why:  # of an argument that the student chose
+            self._refused_with = str(why)
+            return {"error": str(why)}
+        arrays = [(place, array) for place, array in enumerate(arguments) if isinstance(array, np.ndarray)]
+        changed = [[place, now] for place, array in arrays if (now := encoded(array)) != request["arguments"][place]]
+        given_back = next((place for place, array in arrays if array is result), None)
+        same = {} if given_back is None else {"same": given_back}
+        return {"value": None if same else encoded(result, self._keep), "changed": changed, **same}
+
+    def _keep(self, value: Any) -> Json:
+        """Keep a value here, and return what stands for it in the worker."""
+        number = next(self._numbers)
+        self._held[number] = value
+        return {"handle": [number, callable(value)]}
+
+    def _decoded(self, content: Json) -> Any:
+        return decoded(content, self._found)
+
+    def _found(self, name: str, content: Json) -> Any:
+        if name == "handle":
+            number = content[0]
+            return self._held[number] if number in self._held else Opaque("object of an earlier call")
+        if name == "function":
+            number, called, stub = content
+            if not isinstance(number, int):
+                raise ValueError("a function has a number")
+            return Function(number, str(called), bool(stub))
+        raise ValueError("a value of an unknown type")
+
+    def _end(self, code: str, why: str) -> Ended:
+        self.close()
+        return Ended(why, code)
+
+    def _read(self) -> None:
+        """Put the lines of the worker into the queue, and None at the end. A line that is too long is the last one."""
+        rest = b""
+        stream = self._process.stdout.fileno()
+        while True:
+            try:
+                chunk = os.read(stream, CHUNK)
+            except OSError:
+                chunk = b""
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                self._lines.put(line)
+            if not chunk or len(rest) > MOST_BYTES or self._lines.qsize() > 1000:
+                self._lines.put(None)
+                break
+        while chunk and self.alive:  # nothing more is kept; the pipe is emptied, so that nobody waits for it
+            try:
+                chunk = os.read(stream, CHUNK)
+            except OSError:
+                chunk = b""
+
+
+class Function:
+    """A function that a student has handed in, as the worker knows it."""
+
+    def __init__(self, number: int, name: str, stub: bool) -> None:
+        self.number, self.name, self.stub = number, name, stub
+
+
+class Remote:
+    """A function of the worker that can be called here.
+
+    Parameters
+    ----------
+    session : Session
+        Where it lives.
+    function : Function
+        Which one it is.
+    fresh : bool
+        Whether arrays in its result must have memory of their own.
+    cell : str
+        What its cell is called in sentences.
+    provide : callable
+        Takes a name that the function misses, and returns whether it exists now.
+    """
+
+    def __init__(self, session: Session, function: Function, *, fresh: bool, cell: str, provide: Callable[[str], bool]) -> None:
+        self._session, self._function, self._fresh, self._cell, self._provide = session, function, fresh, cell, provide
+        self.__name__ = function.name
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function in its worker."""
+        return self._session.call(self._function.number, arguments, fresh=self._fresh, cell=self._cell, provide=self._provide)

@@ -1,0 +1,158 @@
+"""What a lab asks for: its tasks, the cells that it gives, and how each answer is handed in. It is read from the lab's own notebook."""
+
+import ast
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hybridlab.course.grading.notebook import CodeCell
+from hybridlab.course.tasks import TASKS, Task
+
+HAND_IN = re.compile(r"""\bcheck\(\s*["']([\w.]+)["']""")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A code cell of the lab that is no answer.
+
+    Parameters
+    ----------
+    source : str
+        The cell.
+    defines, uses : frozenset of str
+        The names that it assigns or imports, and those that it reads.
+    imports : bool
+        Whether it does nothing but import.
+    place : int
+        Its place among the code cells of the lab.
+    """
+
+    source: str
+    defines: frozenset[str]
+    uses: frozenset[str]
+    imports: bool
+    place: int
+
+
+@dataclass(frozen=True)
+class LabSpec:
+    """What a lab asks for.
+
+    Parameters
+    ----------
+    lab : str
+        The lab, such as ``"lab02"``.
+    title : str
+        Its title.
+    tasks : tuple of Task
+        Its tasks, in the order of the lab.
+    given : tuple of Given
+        The code cells that it gives, in order.
+    hand_ins : mapping of str to str
+        For each task the statement that hands in its answer, such as ``check("lab02.t2", my_makespan)``.
+    stubs : mapping of str to str
+        For each task the cell for its answer, before anything is written into it.
+    solutions : mapping of str to str
+        For each task the cell with the worked solution.
+    places : mapping of str to int
+        For each task the place of its cell among the code cells of the lab.
+    """
+
+    lab: str
+    title: str
+    tasks: tuple[Task, ...]
+    given: tuple[Given, ...]
+    hand_ins: Mapping[str, str]
+    stubs: Mapping[str, str]
+    solutions: Mapping[str, str]
+    places: Mapping[str, int]
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """The cells that do nothing but import. They run before everything else."""
+        return tuple(cell.source for cell in self.given if cell.imports)
+
+    def gives(self, source: str) -> bool:
+        """Whether a cell is one that the lab gives, unchanged."""
+        return any(_bare(source) == _bare(cell.source) for cell in self.given)
+
+    def keys_in(self, cell: CodeCell) -> tuple[str, ...]:
+        """Return the keys of the tasks that a cell answers, by its metadata and by what it hands in."""
+        keys = dict.fromkeys([cell.task, *HAND_IN.findall(cell.source)])
+        return tuple(key for key in keys if key in self.stubs)
+
+    def providers(self, name: str, keys: Sequence[str]) -> tuple[str, ...]:
+        """Return the cells that the lab gives above the tasks ``keys`` and that must run, in this order, so that a name exists."""
+        before = max((self.places[key] for key in keys if key in self.places), default=math.inf)
+        wanted, needed = {name}, list[Given]()
+        for cell in reversed(self.given):
+            if cell.place < before and cell.defines & wanted and not cell.imports:
+                needed.append(cell)
+                wanted |= cell.uses
+        return tuple(cell.source for cell in reversed(needed))
+
+
+def spec_of(path: Path) -> LabSpec:
+    """Return what a lab asks for.
+
+    Parameters
+    ----------
+    path : Path
+        The lab's own notebook, with its solutions.
+    """
+    lab = path.name[:5]
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    title = _source(cells[0]).splitlines()[0].lstrip("# ")
+    code = [(_source(cell), cell["metadata"].get("tags", [])) for cell in cells if cell["cell_type"] == "code"]
+    stubs: dict[str, str] = {}
+    solutions: dict[str, str] = {}
+    places: dict[str, int] = {}
+    for place, (source, tags) in enumerate(code):
+        kept = stubs if "task" in tags else solutions if "solution" in tags else {}
+        kept.update(dict.fromkeys(HAND_IN.findall(source), source))
+        places.update(dict.fromkeys(HAND_IN.findall(source) if kept is stubs else [], place))
+    return LabSpec(
+        lab,
+        title,
+        tuple(TASKS[key] for key in stubs),
+        tuple(_given(source, place) for place, (source, tags) in enumerate(code) if not {"task", "solution"} & set(tags)),
+        {key: _hand_in(source) for key, source in stubs.items()},
+        stubs,
+        solutions,
+        places,
+    )
+
+
+def _source(cell: Mapping[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def _bare(source: str) -> str:
+    """Return a cell without what editors change: blanks at the ends of lines, and empty lines around it."""
+    return "\n".join(line.rstrip() for line in source.strip().splitlines())
+
+
+def _hand_in(source: str) -> str:
+    last = ast.parse(source).body[-1]
+    return ast.unparse(last)
+
+
+def _given(source: str, place: int) -> Given:
+    tree = ast.parse(source)
+    nodes = list(ast.walk(tree))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    imported = {alias.asname or alias.name.partition(".")[0] for node in imports for alias in node.names}
+    named = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    assigned = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return Given(
+        source,
+        frozenset(imported | named | assigned),
+        frozenset(name.id for name in names if isinstance(name.ctx, ast.Load)),
+        all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in tree.body),
+        place,
+    )

@@ -1,0 +1,300 @@
+"""The worker: a program that runs a student's cells and functions, and answers each request with one line of JSON.
+
+It needs the standard library alone, and numpy where a value is an array; it imports nothing of hybridlab. The student's code shares this
+process and can do with it what it likes. So the worker knows no right answer, and whatever it says is taken for what the student says.
+
+The requests are lines of JSON: ``start``, ``run`` (a cell) and ``call`` (a function). While a function runs, it can call functions of the
+grader: then the worker sends a request of its own, and reads the reply.
+"""
+
+import ast
+import inspect
+import io
+import itertools
+import json
+import os
+import sys
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+
+if __name__ == "__main__":  # as a program it has no package around it, and values.py lies beside it
+    sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
+    from values import Json, decoded, encoded  # type: ignore[import-not-found]
+
+    sys.path.pop(0)
+else:
+    from hybridlab.course.grading.values import Json, decoded, encoded
+
+MOST_BYTES = 1_000_000  # of a line
+MOST_YIELDED = 100_000  # values taken from a generator or another iterator
+CHECKED = ("hybridlab.schedule.schedule", "Schedule"), ("hybridlab.schedule.ops", "Op")  # handed in as their text
+RELEASED: deque[int] = deque()  # numbers of handles that the student's code no longer holds
+
+
+class Handle:
+    """A value that stays on the other side. Here it is a number; on the other side it lives as long as this object does."""
+
+    def __init__(self, number: int, ask: Callable[..., Any] | None = None) -> None:
+        self._number, self._ask = number, ask
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function on the other side."""
+        if self._ask is None:
+            raise TypeError("this is no function")
+        return self._ask(self._number, arguments, named)
+
+    def __del__(self) -> None:
+        RELEASED.append(self._number)
+
+
+class Missing:
+    """What stands for something that cannot be imported here. Using it raises an error that says so."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _GIVEN and self._name == "hybridlab":
+            return _GIVEN[name]
+        raise ImportError(f"{self._name} is not there when work is graded")
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Raise an error."""
+        raise ImportError(f"{self._name} is not there when work is graded")
+
+
+class _Anyone:
+    """What stands for ``hybridlab.Student``: it hands in, and knows nothing of the student."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self.check = _GIVEN["check"]
+
+    def __call__(self, key: str) -> None:
+        """Show nothing."""
+
+
+_GIVEN: dict[str, Any] = {"Student": _Anyone}  # what a notebook imports from hybridlab, and has here in every worker
+
+
+def _empty() -> None: ...
+
+
+def _described() -> None:
+    """Do nothing."""
+
+
+class Worker:
+    """The namespace of a notebook, and what was handed in from it.
+
+    Parameters
+    ----------
+    requests, replies : file
+        Where requests come from, and where the lines of JSON go.
+    """
+
+    def __init__(self, requests: io.BufferedReader, replies: int) -> None:
+        self._requests, self._replies = requests, replies
+        self._nonce, self._id = "", 0
+        self._handed: list[tuple[str, Any]] = []
+        self._functions: list[Any] = []
+        _GIVEN.update(check=self._check, part=self._part)
+        self._names: dict[str, Any] = {"__name__": "__main__", **_GIVEN, "display": lambda *values, **named: None}
+
+    def serve(self) -> None:
+        """Answer requests until there are no more."""
+        while line := self._requests.readline():
+            request = json.loads(line)
+            self._id = request["id"]
+            self._send(getattr(self, f"do_{request['do']}")(**request["with"]))
+
+    def do_start(self, nonce: str, limits: dict[str, int], packages: list[str]) -> dict[str, Json]:
+        """Set limits, which the student's code cannot raise again, and the folders of packages."""
+        self._nonce = nonce
+        if limits:
+            import resource
+
+            for name, most in limits.items():
+                resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
+        sys.path.extend(packages)
+        return {}
+
+    def do_run(self, source: str, cell: str) -> dict[str, Json]:
+        """Run a cell, one statement after the other. What cannot be imported is missing, and the rest of the cell still runs."""
+        self._handed = []
+        error = None
+        try:
+            for statement in ast.parse(_without_magic(source), cell).body:
+                self._run(statement, cell)
+        except BaseException as why:  # whatever it is, it must not end the worker
+            error = self._told(why, cell)
+        return {"handed": [[str(key)[:40], encoded(answer, self._kept)] for key, answer in self._handed], "error": error}
+
+    def do_call(self, function: int, arguments: list[Json], refused: bool, fresh: bool, cell: str) -> dict[str, Json]:
+        """Call a function that was handed in."""
+        called = self._functions[function]
+        given = [decoded(argument, self._found) for argument in arguments]
+        try:
+            inspect.signature(called).bind(*given)
+        except TypeError as why:
+            return {"error": {"kind": "signature", "text": str(why)[:300]}}
+        except ValueError:
+            pass  # a function written in C has no signature
+        try:
+            with warnings.catch_warnings():
+                if refused:
+                    warnings.simplefilter("ignore")
+                else:
+                    warnings.filterwarnings("error", "invalid value encountered in cast", RuntimeWarning)
+                result = called(*given)
+                if isinstance(result, Iterator):
+                    result = list(itertools.islice(result, MOST_YIELDED))
+        except BaseException as why:
+            return {"error": self._told(why, cell)}
+        after = [encoded(argument, self._kept) for argument in given]
+        changed = [place for place, (now, before) in enumerate(zip(after, arguments, strict=True)) if json.dumps(now) != json.dumps(before)]
+        return {"result": encoded(result, self._kept), "changed": changed, "shared": _shared(result, given) if fresh else None}
+
+    def _run(self, statement: ast.stmt, cell: str) -> None:
+        try:
+            exec(compile(ast.Module([statement], []), cell, "exec"), self._names)  # noqa: S102 - this is what the worker is for
+        except ImportError:
+            if not isinstance(statement, (ast.Import, ast.ImportFrom)):
+                raise
+            for alias in statement.names:
+                self._import(statement, alias, cell)
+
+    def _import(self, statement: ast.Import | ast.ImportFrom, alias: ast.alias, cell: str) -> None:
+        """Import one name of a statement; if it is not there, the name stands for something missing."""
+        if isinstance(statement, ast.Import):
+            single: ast.stmt = ast.Import([alias])
+            name = alias.asname or alias.name.partition(".")[0]
+        else:
+            single, name = ast.ImportFrom(statement.module, [alias], statement.level), alias.asname or alias.name
+        try:
+            exec(compile(ast.fix_missing_locations(ast.Module([single], [])), cell, "exec"), self._names)  # noqa: S102
+        except Exception:
+            whole = alias.name.partition(".")[0] if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
+            given = _GIVEN.get(alias.name) if isinstance(statement, ast.ImportFrom) else None
+            if alias.name != "*":
+                self._names[name] = given or Missing(whole)
+
+    def _check(self, key: Any = "", answer: Any = None, **_: Any) -> None:
+        """Hand in an answer: this is ``check`` in a notebook that is graded."""
+        self._handed.append((key, answer))
+
+    def _part(self, name: str, otherwise: Any = None) -> Any:
+        """Return the function of this name that was handed in last, or ``otherwise``: this is ``part`` in a notebook that is graded."""
+        own = (each for each in reversed(self._functions) if getattr(each, "__name__", "") == name and not _is_stub(each))
+        return next(own, otherwise)
+
+    def _kept(self, value: Any) -> Json:
+        """Return the JSON of a value that is no plain one: a function is kept, and a schedule is its text."""
+        if isinstance(value, Handle):
+            return {"handle": [value._number, value._ask is not None]}
+        kind = type(value)
+        if (kind.__module__, kind.__name__) in CHECKED:
+            return str(value)
+        if kind.__module__.startswith("hybridlab.") and isinstance(value, tuple):
+            return encoded(tuple(value))
+        if (kind.__module__, kind.__name__) == ("hybridlab.planner.plan", "Plan"):
+            return encoded({name: getattr(value, name) for name in kind.__dataclass_fields__})
+        if not callable(value):
+            return None
+        self._functions.append(value)
+        return {"function": [len(self._functions) - 1, str(getattr(value, "__name__", ""))[:40], _is_stub(value)]}
+
+    def _found(self, name: str, content: Json) -> Any:
+        """Return what stands here for a value that stays on the other side."""
+        if name != "handle":
+            raise ValueError("a value of an unknown type")
+        number, is_function = content
+        return Handle(number, self._ask if is_function else None)
+
+    def _ask(self, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Call a function of the other side."""
+        sent = [encoded(argument, self._kept) for argument in arguments]
+        released = [RELEASED.popleft() for _ in range(len(RELEASED))]
+        by_name = {name: encoded(argument, self._kept) for name, argument in named.items()}
+        self._send({"callback": number, "arguments": sent, "named": by_name, "released": released})
+        reply = json.loads(self._requests.readline())
+        if "error" in reply:
+            raise Refused(reply["error"])
+        for place, changed in reply["changed"]:
+            arguments[place][...] = decoded(changed)
+        return arguments[reply["same"]] if "same" in reply else decoded(reply["value"], self._found)
+
+    def _send(self, reply: dict[str, Json]) -> None:
+        try:
+            line = json.dumps({"id": self._id, "nonce": self._nonce, **reply}).encode()
+        except (ValueError, RecursionError):
+            line = b""
+        if not 0 < len(line) < MOST_BYTES:
+            line = json.dumps({"id": self._id, "nonce": self._nonce, "error": {"kind": "too-large"}}).encode()
+        line += b"\n"
+        while line:
+            line = line[os.write(self._replies, line) :]
+
+    def _told(self, why: BaseException, cell: str) -> dict[str, Json]:
+        """Return what is said about an error: its type, the line of the student's cell, and its text."""
+        places = [place.lineno for place in traceback.extract_tb(why.__traceback__) if place.filename == cell]
+        line = places[-1] if places else why.lineno if isinstance(why, SyntaxError) else None
+        name = why.name if isinstance(why, NameError) else None
+        kind = "refused" if isinstance(why, Refused) else "raises"
+        return {"kind": kind, "type": type(why).__name__[:40], "line": line, "text": str(why)[:300], "name": name}
+
+
+class Refused(Exception):
+    """An error of a function of the other side."""
+
+
+def _without_magic(source: str) -> str:
+    """Return a cell without the lines that only IPython understands."""
+    return "\n".join("" if line.startswith(("%", "!", "?")) else line for line in source.splitlines())
+
+
+def _is_stub(function: Any) -> bool:
+    """Whether a function has no code of its own: nothing but ``...``, ``pass`` or a docstring."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType) or code.co_code not in (_empty.__code__.co_code, _described.__code__.co_code):
+        return False
+    return set(code.co_consts) <= {None, function.__doc__}
+
+
+def _shared(result: Any, given: list[Any]) -> str | None:
+    """Return which arrays share memory: ``"arguments"``, the names of two parts of the result, or None."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    inside, outside = dict(_arrays(result, "result")), [array for _, array in _arrays(given, "given")]
+    if any(numpy.may_share_memory(array, other) for array in inside.values() for other in outside):
+        return "arguments"
+    ends = sorted((*numpy.lib.array_utils.byte_bounds(array), name) for name, array in inside.items())
+    for (_, end, name), (begin, _, other) in itertools.pairwise(ends):
+        if begin < end and numpy.shares_memory(inside[name], inside[other]):
+            return f"{name} and {other}"
+    return None
+
+
+def _arrays(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, sys.modules["numpy"].ndarray):
+        yield name, value
+    elif isinstance(value, (list, tuple, dict)):
+        for place, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _arrays(each, f"{name}[{place}]")
+
+
+def main() -> None:
+    """Serve requests from standard input. What the student's code prints goes nowhere."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.dup(1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    Worker(requests, replies).serve()
+
+
+if __name__ == "__main__":
+    main()
