@@ -9,10 +9,10 @@ from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.session import Budget, Ended, Function, Remote, Session
 from hybridlab.course.grading.specs import LabSpec
-from hybridlab.course.grading.values import Opaque
 from hybridlab.course.tasks import Feedback, Instance, Student, Task
 from hybridlab.course.tasks.answers import is_empty
 from hybridlab.course.tasks.checking import check_with, wrong
+from hybridlab.course.values import Opaque
 
 LAB = -1  # the place of all cells that the lab gives
 MOST_RESTARTS = 12  # workers of one kind for one notebook

@@ -91,8 +91,8 @@ def runtime(folder: Path) -> Runtime:
     folder.chmod(0o755)
     here = Path(__file__).parent
     (folder / "worker").mkdir()
-    for name in ("worker.py", "values.py"):
-        shutil.copy(here / name, folder / "worker" / name)
+    for program in (here / "worker.py", here.parent / "values.py"):
+        shutil.copy(program, folder / "worker")
     library = folder / "hybridlab"
     shutil.copytree(Path(hybridlab.__file__).parent, library, ignore=_without_course)
     _compile(library)

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from hybridlab.course.grading.sandbox import Limits
-from hybridlab.course.grading.values import Json, Opaque, decoded, encoded
 from hybridlab.course.grading.worker import MOST_BYTES
 from hybridlab.course.tasks.calls import Relayed, refusing
+from hybridlab.course.values import Json, Opaque, decoded, encoded
 from hybridlab.errors import HybridLabError
 
 CHUNK = 65536  # bytes that are read at once
-BUILTIN_ERRORS = frozenset(name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException))
+BUILTIN_ERRORS = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
 
 
 class Ended(HybridLabError):
@@ -111,7 +111,7 @@ class Session:
         if isinstance(error, dict) and error.get("name") and provide(str(error["name"])):
             return self.call(function, arguments, fresh=fresh, cell=cell, provide=provide)
         if error:
-            raise Relayed(*self.told(error, cell))
+            raise _relayed(*self.told(error, cell), error)
         if reply.get("changed"):
             raise Relayed("the function changes its argument; work on a copy", "changes-its-argument")
         try:
@@ -264,6 +264,15 @@ class Session:
                 chunk = os.read(stream, CHUNK)
             except OSError:
                 chunk = b""
+
+
+def _relayed(sentence: str, code: str, error: Any) -> Relayed:
+    """Return the error for a judge. Its context tells what kind of error it was, as with a function of this process."""
+    relayed = Relayed(sentence, code)
+    kind = BUILTIN_ERRORS.get(str(error.get("type"))) if isinstance(error, dict) else None
+    if kind is not None and issubclass(kind, (ArithmeticError, ValueError, RuntimeWarning)) and not issubclass(kind, UnicodeError):
+        relayed.__context__ = kind(sentence)
+    return relayed
 
 
 class Function:

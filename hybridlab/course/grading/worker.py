@@ -27,7 +27,7 @@ if __name__ == "__main__":  # as a program it has no package around it, and valu
 
     sys.path.pop(0)
 else:
-    from hybridlab.course.grading.values import Json, decoded, encoded
+    from hybridlab.course.values import Json, decoded, encoded
 
 MOST_BYTES = 1_000_000  # of a line
 MOST_YIELDED = 100_000  # values taken from a generator or another iterator

@@ -9,6 +9,7 @@ import numpy as np
 from hybridlab.arrays import Floats
 from hybridlab.checks import counted
 from hybridlab.course.tasks.builds import Case
+from hybridlab.course.values import strict
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import WireFormat
 
@@ -42,23 +43,6 @@ def _pair(result: Any, what: str) -> tuple[Any, Any]:
     return result[0], result[1]
 
 
-class _Strict(np.ndarray[Any, Any]):
-    """An array whose invalid operations, such as 0 / 0, raise an error even in a program that silences numpy's warnings."""
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: tuple[Any, ...] = (), **settings: Any) -> Any:
-        if out:
-            settings["out"] = tuple(_plain(each) for each in out)
-        with np.errstate(invalid="raise"):
-            result = getattr(ufunc, method)(*(_plain(each) for each in inputs), **settings)
-        if out:
-            return out[0]
-        return result.view(_Strict) if isinstance(result, np.ndarray) else result
-
-
-def _plain(value: Any) -> Any:
-    return value.view(np.ndarray) if isinstance(value, _Strict) else value
-
-
 def _without_the_library(call: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a function returns that does not call the library's own INT8."""
 
@@ -72,7 +56,7 @@ def _without_the_library(call: Callable[..., Any], *arguments: Any) -> Any:
 def _with_zeros(call: Callable[..., Any], values: Floats, block: int) -> Any:
     """Return what a function returns for a message with a block of zeros. A NaN in silence would become the right code, 0."""
     try:
-        return call(values.view(_Strict), block)
+        return call(strict(values), block)
     except HybridLabError as why:
         error = why.__context__
         not_a_number = isinstance(error, ValueError) and "nan" in str(error).lower()  # Python refuses to round NaN

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import functools
 import sys
 from collections.abc import Callable
 from decimal import Decimal
@@ -13,6 +14,31 @@ MOST_BITS = 4096  # of a whole number
 PLAIN_KINDS = "biuf"  # of numpy's types: truth values, whole numbers and floats
 
 Json = Any
+
+
+def strict(array: Any) -> Any:
+    """Return an array whose invalid operations, such as 0 / 0, raise an error even in a program that silences numpy's warnings."""
+    return array.view(_strict_arrays())
+
+
+@functools.cache
+def _strict_arrays() -> Any:
+    import numpy
+
+    def plain(value: Any) -> Any:
+        return value.view(numpy.ndarray) if isinstance(value, Strict) else value
+
+    class Strict(numpy.ndarray):
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: tuple[Any, ...] = (), **settings: Any) -> Any:
+            if out:
+                settings["out"] = tuple(plain(each) for each in out)
+            with numpy.errstate(invalid="raise"):
+                result = getattr(ufunc, method)(*(plain(each) for each in inputs), **settings)
+            if out:
+                return out[0]
+            return strict(result) if isinstance(result, numpy.ndarray) else result
+
+    return Strict
 
 
 class Opaque:
@@ -64,6 +90,8 @@ def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 
     if kind is Fraction or (kind is Decimal and value.is_finite()):
         return {"fraction": [encoded(number) for number in value.as_integer_ratio()]}
     numpy = sys.modules.get("numpy")
+    if kind.__name__ == "Strict" and kind is _strict_arrays():
+        return {"strict": encoded(value.view(numpy.ndarray))}  # type: ignore[union-attr]
     if numpy is not None and (kind is numpy.ndarray or isinstance(value, numpy.generic)) and value.dtype.kind in PLAIN_KINDS:
         content = base64.b64encode(numpy.ascontiguousarray(value).tobytes()).decode("ascii")
         return {"array" if kind is numpy.ndarray else "number": [value.dtype.str, list(value.shape), content]}
@@ -109,11 +137,13 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
             return ...
         if name == "fraction" and all(type(number) is int for number in inner):
             return Fraction(*inner)
+        if name == "strict":
+            return strict(decoded(inner))
         if name in ("array", "number"):
             return _array(name, *inner)
         if name == "opaque":
             return Opaque(str(inner)[:40])
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError, MemoryError, binascii.Error) as why:
+    except (TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError, MemoryError, binascii.Error) as why:
         raise ValueError(f"this is no {name}") from why
     if find is None:
         raise ValueError("a value of an unknown type")
