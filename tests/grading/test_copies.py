@@ -3,7 +3,6 @@
 import ast
 import builtins
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,14 +84,14 @@ def test_no_line_of_a_solution_is_in_a_copy(lab: str, student: str) -> None:
 def test_a_copy_has_the_other_cells_in_their_order_and_with_their_ids(lab: str) -> None:
     stored = json.loads(reference(lab).read_text(encoding="utf-8"))["cells"]
     hidden = {cell["id"] for cell in stored if {"solution", "reveals"} & set(cell["metadata"].get("tags", ()))}
-    titles = {cell["id"]: "".join(cell["source"]).strip() for cell in stored}
+    titles = {cell["id"]: "".join(cell["source"]).strip() for cell in stored if cell["cell_type"] == "markdown"}
     ids = [cell["id"] for cell in student_copy(lab)["cells"]]
     gone = [cell["id"] for cell in stored if cell["id"] not in ids]
     assert ids == ["how-to-work", *(cell["id"] for cell in stored if cell["id"] in ids)]
     assert hidden <= set(gone)
-    headings = [titles[name] for name in gone if re.match("#+ ", titles[name])]
+    headings = [titles[name] for name in gone if re.match("#+ ", titles.get(name, ""))]
     assert all(re.match(r"#+ (Solution|Answer|What this shows)", heading) for heading in headings), headings
-    assert not any(re.match(r"#+ Solution", titles[name]) for name in ids)
+    assert not any(re.match(r"#+ Solution", titles.get(name, "")) for name in ids)
 
 
 def test_what_gives_an_answer_away_is_left_out_and_other_answers_stay() -> None:
@@ -102,7 +101,7 @@ def test_what_gives_an_answer_away_is_left_out_and_other_answers_stay() -> None:
     assert "Answer to the three questions" in texts["lab02"]
     assert "four that fit and two that do not" not in texts["lab11"]
     assert '("looped-bfs", 3, 64' not in texts["lab11"]
-    assert "4 × 4 pays some of each" not in texts["lab09"]
+    assert "4 pays some of each" not in texts["lab09"]
     assert "weights -1" not in texts["lab07"]  # text and a cell without a tag behind a solution, in its section
     assert "passes the two checks" not in texts["lab04"]
     for lab in NAMES:
@@ -199,9 +198,8 @@ def names(source: str) -> tuple[set[str], set[str]]:
     defined |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     defined |= {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
     defined |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    defined |= {
-        each.asname or each.name.split(".")[0] for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for each in node.names
-    }
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    defined |= {each.asname or each.name.split(".")[0] for node in imports for each in node.names}
     used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     return defined, used - defined
 
@@ -218,7 +216,8 @@ def undefined(sources: Iterator[str] | list[str]) -> list[str]:
 
 @in_turn("lab, student", EVERY)
 def test_no_cell_needs_a_cell_that_is_left_out(lab: str, student: str) -> None:
-    assert undefined([cell["source"] for cell in code_of(student_copy(lab, student)["cells"])]) == []
+    before = undefined([cell.source for cell in cells_of(reference(lab)) if cell.kind == "code"])  # functions use names of later cells
+    assert set(undefined([cell["source"] for cell in code_of(student_copy(lab, student)["cells"])])) <= set(before)
 
 
 def test_a_name_that_nobody_defines_is_found() -> None:
@@ -268,26 +267,8 @@ def test_a_name_stays_text_in_the_copy(name: str) -> None:
     assert len(ast.parse(source).body) == 3
 
 
-BAD_NAMES = [
-    "x" * 81,
-    " ana",
-    "ana ",
-    "a\nb",
-    "a\rb",
-    "a\u2028b",
-    "a/b",
-    "a\\b",
-    'a"b',
-    "\ud800",
-    "\x00",
-    "a\u202eb",
-    ".",
-    "..",
-    ".ana",
-    "\t",
-    7,
-    None,
-]
+UNPRINTABLE = ["a\nb", "a\rb", "a\u2028b", "a\u202eb", "\ud800", "\x00", "\t"]
+BAD_NAMES = [*UNPRINTABLE, "x" * 81, " ana", "ana ", "a/b", "a\\b", 'a"b', ".", "..", ".ana", 7, None]
 
 
 @in_turn("name", BAD_NAMES)
@@ -329,9 +310,6 @@ def test_start_refuses_before_it_writes(tmp_path: Path) -> None:
 
 
 def test_nothing_half_written_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full(Exception):
-        pass
-
     def no_room(notebook: Any) -> bytes:
         raise OSError(28, "No space left on device")
 
@@ -404,7 +382,7 @@ def test_pack_overwrites_nothing_but_repeats_itself(tmp_path: Path) -> None:
         ("李明", "lab02_李明.ipynb"),
         ("a:b?", "lab02_a-b-.ipynb"),
         ("con.", "lab02_con.ipynb"),
-        ("𝔸" * 80, f"lab02_{'𝔸' * 50}.ipynb"),
+        ("\U00020000" * 80, f"lab02_{chr(0x20000) * 50}.ipynb"),
     ],
 )
 def test_the_packed_file_has_the_students_name(student: str, file: str, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -452,4 +430,4 @@ def test_pack_refuses_what_could_not_be_handed_in(tmp_path: Path) -> None:
             pack(path)
     with refusal("not-found"):
         pack(tmp_path / "none.ipynb")
-    assert os.listdir(tmp_path) == ["a.ipynb"]
+    assert [each.name for each in tmp_path.iterdir()] == ["a.ipynb"]

@@ -97,7 +97,7 @@ def start(lab: str, folder: Path, student: str = "", course: str = COURSE) -> Pa
     copy = student_copy(lab, student, course)
     path = Path(folder) / f"{lab_name(lab)}.ipynb"
     if not _written(path, copy):
-        where = f"{path.name} exists already in {short_repr(str(folder))}"
+        where = f"{path.name} exists already in {str(folder)!r}"
         raise HybridLabError(f"{where}: move it away, or choose another folder with --to", "exists-already")
     return path
 
@@ -289,7 +289,7 @@ def _written(path: Path, notebook: Notebook) -> bool:
     except FileExistsError:
         if path.parent.is_dir():
             return False
-        raise HybridLabError(f"{short_repr(str(path.parent))} is no folder: choose another one with --to", "cannot-write") from None
+        raise HybridLabError(f"{str(path.parent)!r} is no folder: choose another one with --to", "cannot-write") from None
     except OSError as why:
         if begun:
             path.unlink(missing_ok=True)

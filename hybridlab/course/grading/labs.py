@@ -4,7 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from hybridlab.checks import known_name, short_repr
+from hybridlab.checks import known_name
 from hybridlab.errors import HybridLabError
 
 LIBRARY = Path(__file__).resolve().parents[2]
@@ -62,4 +62,4 @@ def _found_in(places: tuple[Path, ...]) -> tuple[tuple[str, Path], ...]:
     for place in places:
         if found := sorted(place.glob("lab[0-9][0-9]_*.ipynb")):
             return tuple((path.name[:5], path) for path in found)
-    raise HybridLabError(f"the labs are not at {short_repr(str(places[0]))}: install hybridlab again", "not-found")
+    raise HybridLabError(f"the labs are not at {str(places[0])!r}: install hybridlab again", "not-found")

@@ -1,5 +1,6 @@
 """Notebooks that students hand in: read as data, with limits, and without trust."""
 
+import errno
 import hashlib
 import io
 import json
@@ -118,9 +119,10 @@ def bytes_of_a_file(path: Path, most: int = MOST_BYTES) -> bytes:
     except HybridLabError:  # it is a ValueError, too
         raise
     except FileNotFoundError:
-        raise HybridLabError(f"there is no file {name} in {short_repr(str(path.parent))}", "not-found") from None
+        raise HybridLabError(f"there is no file {name} in {str(path.parent)!r}", "not-found") from None
     except OSError as why:
-        raise HybridLabError(f"{name} cannot be read: {why.strerror}", "unreadable") from None
+        code = "link" if why.errno == errno.ELOOP else "unreadable"  # a link that was put there after the first look
+        raise HybridLabError(f"{name} cannot be read: {why.strerror}", code) from None
     except ValueError:
         raise HybridLabError(f"there is no file {name}: a path cannot have such characters", "not-found") from None
     if len(data) > most:

@@ -43,7 +43,7 @@ def student_of(path: Path, root: Path) -> str:
     try:
         *folders, file = Path(path).relative_to(root).parts
     except ValueError:
-        raise HybridLabError(f"{short_repr(str(path))} is not in the folder {short_repr(str(root))}", "not-found") from None
+        raise HybridLabError(f"{str(path)!r} is not in the folder {short_repr(str(root))}", "not-found") from None
     stem = unicodedata.normalize("NFC", Path(file).stem)
     names = [_without_lab(unicodedata.normalize("NFC", folder)) for folder in folders[:1]]
     canvas = CANVAS.fullmatch(stem)
@@ -75,7 +75,7 @@ def find_submissions(folder: Path, lab: str) -> dict[str, list[Path]]:
     """
     short, folder = lab_name(lab), Path(folder)
     if not folder.is_dir():
-        raise HybridLabError(f"there is no folder {short_repr(str(folder))}: give the folder of submissions", "not-found")
+        raise HybridLabError(f"there is no folder {str(folder)!r}: give the folder of submissions", "not-found")
     found: dict[str, list[Path]] = {}
     others: set[str] = set()
     for path in _handed_in(folder):
@@ -87,7 +87,7 @@ def find_submissions(folder: Path, lab: str) -> dict[str, list[Path]]:
     if not found:
         expected = f"expected notebooks such as ana/{short}.ipynb or {short}_ana.ipynb"
         there = f", and there are only notebooks of {', '.join(sorted(others))}" if others else ""
-        raise HybridLabError(f"no submission of {short} in {short_repr(str(folder))}: {expected}{there}", "no-submissions")
+        raise HybridLabError(f"no submission of {short} in {str(folder)!r}: {expected}{there}", "no-submissions")
     return dict(sorted(found.items()))
 
 
