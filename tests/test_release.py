@@ -172,18 +172,21 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.slow
-def test_sdist_and_wheel_hold_the_library_and_nothing_else(built: tuple[Path, Path]) -> None:
+def test_sdist_and_wheel_hold_the_library_and_the_labs_and_nothing_else(built: tuple[Path, Path]) -> None:
     library = {path.relative_to(ROOT).as_posix() for path in (ROOT / "hybridlab").rglob("*") if path.is_file()}
     library = {name for name in library if "__pycache__" not in name}
+    labs = {f"labs/{path.name}" for path in (ROOT / "labs").glob("*.ipynb")}
+    assert len(labs) == 14
     assert "hybridlab/py.typed" in library
     assert any(name.endswith(".js") for name in library)
     with tarfile.open(built[0]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     beside = {"CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.toml", "PKG-INFO", ".gitignore"}
-    assert names == library | beside
+    assert names == library | labs | beside
     with zipfile.ZipFile(built[1]) as wheel:
         names = set(wheel.namelist())
         metadata = wheel.read(f"hybridlab-{hybridlab.__version__}.dist-info/METADATA").decode()
+    library |= {f"hybridlab/{name}" for name in labs}
     info = {name.partition("/")[2] for name in names - library}
     assert info == {"METADATA", "RECORD", "WHEEL", "licenses/LICENSE"}
     assert names >= library
@@ -203,6 +206,12 @@ def test_the_examples_of_readme_run_from_the_wheel(built: tuple[Path, Path], tmp
     where = [sys.executable, "-c", "import hybridlab; print(hybridlab.__file__)"]
     loaded = subprocess.run(where, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
     assert Path(loaded.strip()).is_relative_to(target)
+    start = "from hybridlab.course.grading import copies, labs; print(labs.reference('2')); print(copies.start('2', 'mine'))"
+    found, copy = subprocess.run(
+        [sys.executable, "-c", start], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert Path(found).is_relative_to(target)
+    assert (tmp_path / copy).is_file()
     (tmp_path / "README.md").write_text(read("README.md"), encoding="utf-8")
     run = [sys.executable, *wheel_alone.DOCTEST, "README.md"]
     done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

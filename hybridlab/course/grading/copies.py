@@ -1,0 +1,297 @@
+"""Copies of labs for students, without solutions and outputs, and the small file that a student hands in."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from hybridlab.checks import short_repr
+from hybridlab.course.grading.labs import lab_name, reference
+from hybridlab.course.grading.notebook import (
+    MOST_BYTES,
+    bytes_of_a_file,
+    code_cells,
+    notebook_in,
+    own_metadata,
+    source_of,
+    text_in,
+)
+from hybridlab.course.tasks import TASKS
+from hybridlab.course.tasks.checking import Task
+from hybridlab.errors import HybridLabError
+
+COURSE = "hybridlab"  # the name of a course that has none of its own
+MOST_TO_PACK = 200_000_000  # bytes of a notebook with its outputs
+LONGEST_NAME = 80  # characters of a student's or a course's name
+LONGEST_FILE_NAME = 200  # bytes of the student's name in the name of a file
+NOT_IN_A_NAME = '/\\"'  # they could not be part of a file name, or look like the end of a text
+KERNEL = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+KEPT_OF_A_CELL = ("tags", "jupyter", "jp-MarkdownHeadingCollapsed")
+GIVES_AWAY = {"solution", "reveals"}  # tags of cells that show the answer to a task
+HEADING = re.compile(r"(#+) +(.+)")
+FENCED = re.compile(r"^(```|~~~).*?^\1", flags=re.DOTALL | re.MULTILINE)
+TO_ANOTHER_PAGE = re.compile(r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)[^()\s]+\.(?:ipynb|md)(?:#[^()\s]*)?\)")  # to a lab or to the book
+ASKED = re.compile(r"""^check\(\s*["'](lab[0-9]{2}\.t[0-9]+)["']""", flags=re.MULTILINE)
+SEEDS = range(4)  # enough to see whether the numbers of a task are drawn
+
+Notebook = dict[str, Any]
+
+
+def student_copy(lab: str, student: str = "", course: str = COURSE) -> Notebook:
+    """Return a lab as a student gets it: without solutions, without what gives an answer away, and without outputs.
+
+    Parameters
+    ----------
+    lab : str
+        The lab, as :func:`hybridlab.course.grading.labs.lab_name` understands it.
+    student : str
+        The name or the number of a student. With it, the copy asks for this student's own numbers. Without it, all copies are equal.
+    course : str
+        The name of the course; the student's own numbers depend on it.
+
+    Returns
+    -------
+    dict
+        A notebook in version 4.5 of the format. The metadata of code cells say whether a cell is given or has the answer to a task.
+
+    Raises
+    ------
+    HybridLabError
+        ``unknown-name`` for a lab that does not exist; ``not-text`` or ``bad-name`` for a name that cannot be used.
+
+    Examples
+    --------
+    >>> student_copy("lab02")["metadata"]["hybridlab"]
+    {'lab': 'lab02', 'course': 'hybridlab', 'student': ''}
+    """
+    short = lab_name(lab)
+    student = usable_name(student, "student") if student != "" else ""
+    course = usable_name(course, "course")
+    stored = json.loads(reference(short).read_text(encoding="utf-8"))
+    left_out = _left_out(stored["cells"])
+    cells = [_stripped(cell) for place, cell in enumerate(stored["cells"]) if place not in left_out]
+    if student:
+        cells = list(_with_own_numbers(cells, student, course))
+    return _notebook([_how_to_work(short), *cells], {"lab": short, "course": course, "student": student})
+
+
+def start(lab: str, folder: Path, student: str = "", course: str = COURSE) -> Path:
+    """Write a student's copy of a lab into a folder, as ``lab02.ipynb``, and return its path. The folder is made if there is none.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder. A file in it is never overwritten.
+    lab, student, course : str
+        The same as for :func:`student_copy`.
+
+    Raises
+    ------
+    HybridLabError
+        ``exists-already``, ``cannot-write``, or a code of :func:`student_copy`.
+    """
+    copy = student_copy(lab, student, course)
+    path = Path(folder) / f"{lab_name(lab)}.ipynb"
+    if not _written(path, copy):
+        where = f"{path.name} exists already in {str(folder)!r}"
+        raise HybridLabError(f"{where}: move it away, or choose another folder with --to", "exists-already")
+    return path
+
+
+def pack(path: Path, to: Path | None = None) -> Path:
+    """Write the file that a student hands in, such as ``lab02_ana.ipynb``: the notebook without outputs and pictures.
+
+    Parameters
+    ----------
+    path : Path
+        The student's notebook.
+    to : Path, optional
+        The folder for the new file; by default that of the notebook.
+
+    Returns
+    -------
+    Path
+        The new file. If it exists already with the same content, nothing is written.
+
+    Raises
+    ------
+    HybridLabError
+        ``exists-already`` for a file with other content, ``cannot-write``, ``too-large``, ``empty-notebook``, or another code of
+        :func:`hybridlab.course.grading.notebook.read_submission`.
+    """
+    path = Path(path)
+    name = short_repr(path.name)
+    notebook, cells = notebook_in(bytes_of_a_file(path, MOST_TO_PACK), name)
+    if not code_cells(cells, name):
+        raise HybridLabError(f"{name} has no code: answer its tasks, save it, and pack it again", "empty-notebook")
+    about = {key: text_in(own_metadata(notebook), key) for key in ("lab", "course", "student")}
+    packed = _notebook(list(_with_ids(cells)), about)
+    size = len(_file_of(packed))
+    if size > MOST_BYTES:
+        sizes = f"{size / 1e6:.1f} MB without its outputs, and at most {MOST_BYTES / 1e6:g} MB are accepted"
+        raise HybridLabError(f"{name} has {sizes}: take long texts out", "too-large")
+    target = (path.parent if to is None else Path(to)) / f"{_lab_in(about, path)}_{_in_a_file_name(about['student']) or 'packed'}.ipynb"
+    if not _written(target, packed) and bytes_of_a_file(target, MOST_TO_PACK) != _file_of(packed):
+        raise HybridLabError(f"{target.name} exists already, and has other answers: move it away, and pack again", "exists-already")
+    return target
+
+
+def usable_name(name: object, what: str) -> str:
+    """Return the name of a student or of a course, or raise. ``what`` is the kind of name, for the error.
+
+    Raises
+    ------
+    HybridLabError
+        ``bad-name``.
+
+    Examples
+    --------
+    >>> usable_name("Zoë O'Neill", "student")
+    "Zoë O'Neill"
+    >>> usable_name("a/b", "student")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: the name of a student has 1 to 80 printable characters, ... not 'a/b'
+    """
+    if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable():
+        sound = name == name.strip() and not name.startswith(".") and not set(name) & set(NOT_IN_A_NAME)
+        if sound:
+            return name
+    rule = 'no blank at either end, no dot at the beginning, and no slash, backslash or "'
+    limits = f"the name of a {what} has 1 to {LONGEST_NAME} printable characters, {rule}"
+    raise HybridLabError(f"{limits}, not {short_repr(name)}", "bad-name")
+
+
+def _left_out(cells: list[dict[str, Any]]) -> set[int]:
+    """Return the places of the cells that a student does not get.
+
+    They are the cells with a tag of ``GIVES_AWAY``, the sections *Solution*, and those sections *Answer* that have such a cell.
+    """
+    tagged = {place for place, cell in enumerate(cells) if GIVES_AWAY & set(cell["metadata"].get("tags", ()))}
+    left_out = set(tagged)
+    for title, places in _sections(cells):
+        if title.startswith("Solution") or (title.startswith("Answer") and tagged & set(places)):
+            left_out |= set(places)
+    return left_out
+
+
+def _sections(cells: list[dict[str, Any]]) -> Iterator[tuple[str, range]]:
+    """Return each section's title and the places of its cells, as JupyterLab folds them: by the highest heading in a cell."""
+    headings: list[tuple[int, int, str]] = []
+    for place, cell in enumerate(cells):
+        if cell["cell_type"] == "markdown":
+            found = [match for match in map(HEADING.fullmatch, FENCED.sub("", source_of(cell)).splitlines()) if match]
+            headings += [(place, *min(((len(each[1]), each[2]) for each in found), key=lambda each: each[0]))] if found else []
+    for number, (place, level, title) in enumerate(headings):
+        end = next((later for later, other, _ in headings[number + 1 :] if other <= level), len(cells))
+        yield title, range(place, end)
+
+
+def _stripped(cell: dict[str, Any]) -> dict[str, Any]:
+    """Return a lab's cell as the student gets it."""
+    metadata = {key: value for key, value in cell["metadata"].items() if key in KEPT_OF_A_CELL}
+    source = source_of(cell)
+    if cell["cell_type"] != "code":
+        return {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": metadata, "source": TO_ANOTHER_PAGE.sub(r"\1", source)}
+    asked = ASKED.search(source)
+    if asked and "task" in metadata.get("tags", ()):
+        return _code(cell["id"], source, {**metadata, "deletable": False, "hybridlab": {"role": "answer", "task": asked[1]}})
+    return _code(cell["id"], source, {**metadata, "hybridlab": {"role": "given"}})
+
+
+def _code(name: str, source: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    return {"cell_type": "code", "execution_count": None, "id": name, "metadata": metadata, "outputs": [], "source": source}
+
+
+def _with_own_numbers(cells: Iterable[dict[str, Any]], student: str, course: str) -> Iterator[dict[str, Any]]:
+    """Return the cells, with the student's name behind the first code cell, and the student's own question above each answer."""
+    given = {"hybridlab": {"role": "given"}}
+    named = False
+    for cell in cells:
+        key = own_metadata(cell).get("task")
+        if key and _differs_by_student(TASKS[key]):
+            yield _code(f"mine-{key.replace('.', '-')}", f'mine("{key}")', given)
+        yield cell
+        if cell["cell_type"] == "code" and not named:
+            named = True
+            who = f"mine = Student({student!r}, course={course!r})"
+            yield _code("mine", f"from hybridlab import Student\n\n{who}\ncheck = mine.check", given)
+
+
+def _differs_by_student(task: Task) -> bool:
+    """Return whether students get different versions of a task: the numbers are drawn, or a build is asked for with a twist."""
+    return task.kind == "build" or (task.kind == "number" and any(task.instance(seed).prompt != task.prompt for seed in SEEDS))
+
+
+def _how_to_work(lab: str) -> dict[str, Any]:
+    lines = [
+        f"**Your copy of lab {int(lab[3:])}.** Answer in the cells that call `check`, and save. In a terminal,",
+        f"`hybridlab check {lab}.ipynb` checks all answers, and `hybridlab pack {lab}.ipynb` writes the small file that you hand in.",
+        "This copy has no worked solutions.",
+    ]
+    return {"cell_type": "markdown", "id": "how-to-work", "metadata": {}, "source": "\n".join(lines)}
+
+
+def _with_ids(cells: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Return the cells of a student's notebook without anything but their text, id, role and task."""
+    used: set[str] = set()
+    for place, cell in enumerate(cells):
+        kind = cell.get("cell_type")
+        name = text_in(cell, "id")
+        if not re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) or name in used:
+            name = next(each for each in (f"cell-{place}{'x' * more}" for more in range(len(used) + 1)) if each not in used)
+        used.add(name)
+        own = {key: text for key in ("role", "task") if (text := text_in(own_metadata(cell), key))}
+        metadata = {"hybridlab": own} if own else {}
+        if kind == "code":
+            yield _code(name, source_of(cell), metadata)
+        else:  # headings are cells of their own in version 3
+            yield {"cell_type": "raw" if kind == "raw" else "markdown", "id": name, "metadata": metadata, "source": source_of(cell)}
+
+
+def _notebook(cells: list[dict[str, Any]], about: dict[str, str]) -> Notebook:
+    return {"cells": cells, "metadata": {"hybridlab": about, **KERNEL}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _file_of(notebook: Notebook) -> bytes:
+    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _lab_in(about: dict[str, str], path: Path) -> str:
+    """Return the lab of a student's notebook for the name of a file: from its metadata, or else the name that it has."""
+    try:
+        return lab_name(about["lab"] or path.stem)
+    except HybridLabError:
+        return _in_a_file_name(path.stem) or "notebook"
+
+
+def _in_a_file_name(name: str) -> str:
+    """Return a name with hyphens in place of what not every system accepts in a file name.
+
+    >>> _in_a_file_name("ana: 7?")
+    'ana- 7-'
+    """
+    kept = "".join(each if each.isalnum() or each in " .-_@+'" else "-" for each in name).strip(" .")
+    return kept.encode()[:LONGEST_FILE_NAME].decode(errors="ignore")
+
+
+def _written(path: Path, notebook: Notebook) -> bool:
+    """Write a notebook to a new file, whole or not at all; return False if there is a file with this name."""
+    begun = False
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            begun = True
+            file.write(_file_of(notebook))
+    except FileExistsError:
+        if path.parent.is_dir():
+            return False
+        raise HybridLabError(f"{str(path.parent)!r} is no folder: choose another one with --to", "cannot-write") from None
+    except OSError as why:
+        if begun:
+            path.unlink(missing_ok=True)
+        raise HybridLabError(f"{path.name} cannot be written: {why.strerror}; choose another folder with --to", "cannot-write") from None
+    return True

@@ -1,0 +1,65 @@
+"""The notebooks of the labs: their short names, and where they are."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+from hybridlab.checks import known_name
+from hybridlab.errors import HybridLabError
+
+LIBRARY = Path(__file__).resolve().parents[2]
+PLACES = (LIBRARY / "labs", LIBRARY.parent / "labs")  # in an installed wheel, and in a checkout
+SHORT = re.compile(r"(?:lab)?[ _-]?0*([0-9]{1,2})", flags=re.IGNORECASE)
+
+
+def lab_name(lab: str) -> str:
+    """Return the short name of a lab.
+
+    Parameters
+    ----------
+    lab : str
+        ``"lab02"``, ``"lab2"``, ``"2"``, or the name of the notebook with or without its suffix.
+
+    Raises
+    ------
+    HybridLabError
+        ``unknown-name``, with the labs that exist.
+
+    Examples
+    --------
+    >>> lab_name("2"), lab_name("Lab 2"), lab_name("lab02_one_f_one_b")
+    ('lab02', 'lab02', 'lab02')
+    """
+    notebooks = lab_notebooks()
+    if isinstance(lab, str):
+        asked = lab.strip().lower().removesuffix(".ipynb")
+        asked = next((short for short, path in notebooks.items() if asked == path.stem.lower()), asked)
+        if (found := SHORT.fullmatch(asked)) and (short := f"lab{int(found[1]):02}") in notebooks:
+            return short
+    return known_name(lab, notebooks, "lab")
+
+
+def reference(lab: str) -> Path:
+    """Return the path of a lab's notebook, with its solutions. ``lab`` is understood as in :func:`lab_name`.
+
+    >>> reference("2").name
+    'lab02_one_f_one_b.ipynb'
+    """
+    return lab_notebooks()[lab_name(lab)]
+
+
+def lab_notebooks() -> dict[str, Path]:
+    """Return the path of each lab's notebook, by the short names of the labs.
+
+    >>> list(lab_notebooks())[:2]
+    ['lab01', 'lab02']
+    """
+    return dict(_found_in(PLACES))
+
+
+@cache
+def _found_in(places: tuple[Path, ...]) -> tuple[tuple[str, Path], ...]:
+    for place in places:
+        if found := sorted(place.glob("lab[0-9][0-9]_*.ipynb")):
+            return tuple((path.name[:5], path) for path in found)
+    raise HybridLabError(f"the labs are not at {str(places[0])!r}: install hybridlab again", "not-found")
