@@ -83,10 +83,17 @@ class Runtime:
 Start = Callable[[str], "subprocess.Popen[bytes]"]  # takes the kind of a worker, and starts it
 
 
-def runtime(folder: Path) -> Runtime:
+def runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
     """Put what a worker needs into an empty folder, and return what to mount.
 
     The interpreter is copied only if others cannot read it, such as one below a home folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    sandboxed : bool
+        Whether the worker will run in a sandbox. Without one nothing is mounted.
     """
     folder.chmod(0o755)
     here = Path(__file__).parent
@@ -96,6 +103,8 @@ def runtime(folder: Path) -> Runtime:
     library = folder / "hybridlab"
     shutil.copytree(Path(hybridlab.__file__).parent, library, ignore=_without_course)
     _compile(library)
+    if not sandboxed:
+        return Runtime(folder)
     mounts = [(folder / "worker", Path("/worker")), (library, Path("/packages/hybridlab"))]
     site = Path(np.__file__).parent.parent
     mounts += [(_readable(path, folder), Path("/packages") / path.name) for path in sorted(site.glob("numpy*")) if path.is_dir()]
@@ -130,7 +139,7 @@ def packages_of(made: Runtime, kind: str, *, sandboxed: bool) -> list[str]:
 
 def _started(command: list[str], *, dropped: bool) -> "subprocess.Popen[bytes]":
     """Start a program with pipes. Root becomes nobody first."""
-    as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if dropped and os.geteuid() == 0 else {}
+    as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if dropped and _is_root() else {}
     environment = ENVIRONMENT if dropped else {**os.environ, **ENVIRONMENT}
     return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # noqa: S603 - the arguments are our own
         command,
@@ -191,7 +200,7 @@ def _interpreter() -> list[Path]:
 
 def _readable(path: Path, folder: Path) -> Path:
     """Return the path itself if everyone can read it; else a copy in ``folder``."""
-    if _for_everyone(path) or os.geteuid() != 0:
+    if _for_everyone(path) or not _is_root():
         return path
     copy = folder / "copies" / path.relative_to("/")
     copy.parent.mkdir(parents=True, exist_ok=True)
@@ -200,6 +209,10 @@ def _readable(path: Path, folder: Path) -> Path:
     else:
         shutil.copy(path, copy)
     return copy
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def _for_everyone(path: Path) -> bool:

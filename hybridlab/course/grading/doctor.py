@@ -1,0 +1,201 @@
+"""Is there a sandbox here, and does it hold? The same questions are asked before anything is graded."""
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybridlab.course.grading.launch import Launcher
+from hybridlab.course.grading.session import Budget, Ended
+from hybridlab.errors import HybridLabError
+
+# Each cell hands in True if it was stopped. What it tries is harmless even if nothing stops it.
+PROBES = {
+    "no file outside can be read": """
+import os
+try:
+    check("stopped", not os.path.exists({canary!r}))
+except OSError:
+    check("stopped", True)
+""",
+    "no file outside can be written": """
+try:
+    open({canary!r} + ".written", "w").close()
+    check("stopped", False)
+except OSError:
+    check("stopped", True)
+""",
+    "there is no /proc": """
+import os
+check("stopped", not os.path.exists("/proc/self"))
+""",
+    "the environment is clean": """
+import os
+check("stopped", "HYBRIDLAB_SECRET" not in os.environ)
+""",
+    "no other packages can be seen": """
+try:
+    import click
+    check("stopped", False)
+except ImportError:
+    check("stopped", True)
+""",
+    "root is dropped": """
+import os
+check("stopped", os.getuid() == 65534)
+""",
+    "no process can be started": """
+import os
+try:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    check("stopped", False)
+except OSError:
+    check("stopped", True)
+""",
+    "memory is limited": """
+try:
+    block = bytearray(1536 * 2**20)
+    del block
+    check("stopped", False)
+except MemoryError:
+    check("stopped", True)
+""",
+    "the disk is limited": """
+try:
+    with open("/tmp/full", "wb") as file:
+        file.write(bytes(32 * 2**20))
+    check("stopped", False)
+except OSError:
+    check("stopped", True)
+""",
+    "TCP is closed": """
+import socket
+try:
+    socket.create_connection(("127.0.0.1", {port}), 0.5).close()
+    check("stopped", False)
+except OSError:
+    check("stopped", True)
+""",
+    "UDP is closed": """
+import socket
+try:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.sendto(b"canary", ("127.0.0.1", {port}))
+    check("stopped", True)
+except OSError:
+    check("stopped", True)
+""",
+}
+ENABLE = """\
+enable it with one of these, as root:
+  apt-get install apparmor-profiles
+  cp /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/
+  apparmor_parser -r /etc/apparmor.d/bwrap-userns-restrict
+or, less strict:
+  sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one question has shown.
+
+    Parameters
+    ----------
+    name : str
+        What should hold, in a few words.
+    holds : bool
+        Whether it does.
+    sentence : str
+        What to do if it does not.
+    """
+
+    name: str
+    holds: bool
+    sentence: str = ""
+
+
+def examined(launcher: Launcher) -> Iterator[Finding]:
+    """Yield what holds in the sandbox: first whether it starts, then each limit, then whether a loop is ended."""
+    with _listening() as (port, heard), tempfile.TemporaryDirectory() as folder:
+        canary = Path(folder) / "canary"
+        canary.write_text("a file outside")
+        Path(folder).chmod(0o777)
+        try:
+            session = launcher.open("bare", Budget(60.0))
+        except Ended as why:
+            yield Finding("a worker starts", False, f"{why}; {why_not_started()}")
+            return
+        yield Finding("a worker starts", True)
+        try:
+            for name, probe in PROBES.items():
+                handed, error = session.run(probe.format(canary=str(canary), port=port), "canary")
+                held = not error and handed == [("stopped", True)] and not (name == "UDP is closed" and heard())
+                yield Finding(name, held, "" if held else "a canary was not stopped")
+            yield Finding("nothing was written outside", {path.name for path in Path(folder).iterdir()} == {"canary"})
+        finally:
+            session.close()
+        yield _loop_is_ended(launcher)
+
+
+def require_sandbox(launcher: Launcher) -> None:
+    """Raise an error if a canary is not stopped by the sandbox, so that nothing is graded in it."""
+    try:
+        faults = [finding for finding in examined(launcher) if not finding.holds]
+    except Ended as why:
+        faults = [Finding("a canary runs", False, str(why))]
+    if faults:
+        first = faults[0]
+        told = f"{first.name}: no" + (f" ({first.sentence})" if first.sentence else "")
+        raise HybridLabError(f"the sandbox does not hold, so nothing was graded. {told}", "no-sandbox")
+
+
+def why_not_started() -> str:
+    """Return a sentence on why bubblewrap does not start, with the command that enables it."""
+    if sys.platform != "linux":
+        return "work is graded on Linux, where bubblewrap is; elsewhere hybridlab check tries it without a sandbox"
+    program = shutil.which("bwrap")
+    if program is None:
+        return "bubblewrap is not installed: apt-get install bubblewrap (Debian, Ubuntu) or dnf install bubblewrap (Fedora)"
+    trial = [program, "--unshare-user", "--unshare-all", "--ro-bind", "/", "/", "true"]
+    said = subprocess.run(trial, capture_output=True, text=True, check=False, env={}).stderr.strip()  # noqa: S603
+    if "uid map" in said or "Permission denied" in said or "Operation not permitted" in said:
+        return f"this system refuses it ({said[:120]}); in a container, start the container with its own user namespaces allowed; {ENABLE}"
+    return f"bubblewrap says: {said[:200]}" if said else "bubblewrap runs by itself; hybridlab doctor says more"
+
+
+def _loop_is_ended(launcher: Launcher) -> Finding:
+    session = launcher.open("bare", Budget(60.0))
+    try:
+        session.run("while True:\n    try:\n        while True: pass\n    except BaseException: pass", "canary")
+    except Ended as why:
+        return Finding("an endless loop is ended", why.code == "too-slow")
+    finally:
+        session.close()
+    return Finding("an endless loop is ended", False)
+
+
+@contextlib.contextmanager
+def _listening() -> Iterator[tuple[int, Callable[[], bool]]]:
+    """Listen on a port of this machine, for TCP and UDP. Yield the port, and a function that says whether UDP has heard something."""
+    with socket.socket() as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        tcp.bind(("127.0.0.1", 0))
+        tcp.listen()
+        port = tcp.getsockname()[1]
+        udp.bind(("127.0.0.1", port))
+        udp.settimeout(0.2)
+
+        def heard() -> bool:
+            try:
+                return bool(udp.recv(16))
+            except OSError:
+                return False
+
+        yield port, heard

@@ -1,0 +1,195 @@
+"""Grades a folder of submissions: each notebook in workers of its own, with a record for each, so that an interrupted run goes on."""
+
+import hashlib
+import multiprocessing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import hybridlab
+from hybridlab.checks import counted
+from hybridlab.course.grading.cases import Secret
+from hybridlab.course.grading.labs import lab_name, reference
+from hybridlab.course.grading.launch import Launcher
+from hybridlab.course.grading.marking import mark
+from hybridlab.course.grading.marks import Marks, TaskMark
+from hybridlab.course.grading.notebook import Submission, read_submission
+from hybridlab.course.grading.records import read_records, write_record
+from hybridlab.course.grading.specs import LabSpec, spec_of
+from hybridlab.course.tasks.student import COURSE, Student
+from hybridlab.errors import HybridLabError
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What is graded, and how.
+
+    Parameters
+    ----------
+    lab : str
+        The lab, such as ``"lab02"``.
+    secret : Secret
+        From which the hidden cases are drawn.
+    course : str
+        The name of the course, as in the copies of the students.
+    run : str
+        The label of the run. Another label draws other hidden cases: practice must not tell those of the final run.
+    common : bool
+        Whether all students have the sizes on the page, and no twists.
+    """
+
+    lab: str
+    secret: Secret
+    course: str = COURSE
+    run: str = "final"
+    common: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """Digits that are the same for two runs only if they give the same marks."""
+        parts = (self.secret.fingerprint, self.lab, self.course, self.run, str(self.common), hybridlab.__version__)
+        return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launcher) -> Marks:
+    """Return the marks of one submission. What cannot be read has no points, and a person has to look at it.
+
+    Parameters
+    ----------
+    path : Path
+        The notebook.
+    student : str
+        Whose it is; what the notebook says about it does not count.
+    assignment : Assignment
+        What is graded, and how.
+    launcher : Launcher
+        Starts the workers.
+    """
+    spec = spec_of(reference(assignment.lab))
+    marks = Marks(student, assignment.lab, assignment.course, assignment.run, path.name, "", assignment.fingerprint, ())
+    try:
+        submission = read_submission(path)
+    except HybridLabError as why:
+        return replace(marks, tasks=_no_marks(spec, why.code or "unreadable"), needs_person=f"{why}", digest=digest_of(path))
+    about, needs_person = _looked_at(submission, student, assignment, spec)
+    whose = None if assignment.common else Student(student, assignment.course)
+    name = Student(student).name
+    tasks = tuple(
+        mark(
+            submission.cells,
+            spec,
+            whose,
+            launcher.open,
+            launcher.limits.seconds_a_notebook,
+            lambda key: assignment.secret.seed(key, name, assignment.run),
+        )
+    )
+    return replace(marks, tasks=tasks, digest=submission.digest, remarks=tuple(about), needs_person=needs_person)
+
+
+def grade_all(
+    found: Mapping[str, Sequence[Path]], assignment: Assignment, launcher: Launcher, records: Path, *, jobs: int = 1
+) -> Iterator[Marks]:
+    """Yield the marks of each submission as soon as they are known, with a record of each. Marks that are on record are not made again.
+
+    Parameters
+    ----------
+    found : mapping of str to sequence of Path
+        The files of each student. Of several files none is graded: a person has to choose.
+    assignment : Assignment
+        What is graded, and how.
+    launcher : Launcher
+        Starts the workers.
+    records : Path
+        The folder of the records.
+    jobs : int
+        How many submissions are graded at a time.
+    """
+    known = {
+        (marks.student, marks.file, marks.digest): marks for marks in read_records(records) if marks.fingerprint == assignment.fingerprint
+    }
+    left: dict[str, Path] = {}
+    for student, paths in found.items():
+        if len(paths) > 1:
+            yield _kept(_several(student, paths, assignment), records)
+        elif on_record := known.get((student, paths[0].name, digest_of(paths[0]))):
+            yield on_record
+        else:
+            left[student] = paths[0]
+    if jobs == 1 or len(left) < 2:
+        for student, path in left.items():
+            yield _kept(grade_file(path, student, assignment, launcher), records)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        try:
+            waiting = [pool.submit(_graded, path, student, assignment, launcher.sandbox, launcher) for student, path in left.items()]
+            for done in as_completed(waiting):
+                yield _kept(done.result(), records)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file, or an empty text if it is no file that can be read. A link is not followed."""
+    if path.is_symlink() or not path.is_file():
+        return ""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def with_seeds(marks: Marks) -> Callable[[str], int | None]:
+    """Return the seeds of hidden cases in a record, by the keys of their tasks."""
+    seeds = {task.key: task.seed for task in marks.tasks}
+    return lambda key: seeds.get(key)
+
+
+def _graded(path: Path, student: str, assignment: Assignment, launcher: Launcher) -> Marks:
+    return grade_file(path, student, assignment, launcher)
+
+
+def _kept(marks: Marks, records: Path) -> Marks:
+    write_record(marks, records)
+    return marks
+
+
+def _no_marks(spec: LabSpec, code: str) -> tuple[TaskMark, ...]:
+    return tuple(TaskMark(task.key, task.title, 0.0, float(task.points), code) for task in spec.tasks)
+
+
+def _several(student: str, paths: Sequence[Path], assignment: Assignment) -> Marks:
+    names = ", ".join(path.name if path.parent == paths[0].parent else f"{path.parent.name}/{path.name}" for path in paths)
+    why = f"{student} has {counted(len(paths), 'file')} ({names}): leave one of them in the folder, and grade again"
+    spec = spec_of(reference(assignment.lab))
+    tasks = _no_marks(spec, "several-files")
+    return Marks(student, assignment.lab, assignment.course, assignment.run, names, "", assignment.fingerprint, tasks, (), why)
+
+
+def _looked_at(submission: Submission, student: str, assignment: Assignment, spec: LabSpec) -> tuple[list[str], str]:
+    """Return remarks on a submission, and why a person has to look at it, if so."""
+    if submission.lab and submission.lab != assignment.lab:
+        return [], f"this is a copy of {submission.lab}, and {assignment.lab} is graded"
+    keys = {key for cell in submission.cells for key in spec.keys_in(cell)}
+    if not keys:
+        return [], f"this notebook has no task of {assignment.lab}: is it a copy that hybridlab start has made?"
+    if assignment.common:
+        return [], ""
+    if submission.course and submission.course != assignment.course:
+        return [], f"this copy was made for the course {submission.course!r}, and {assignment.course!r} is graded"
+    if not submission.student:
+        return (
+            [],
+            f"this copy was made without a name, so it has not the sizes of {student}: hybridlab start {assignment.lab} --as {student}",
+        )
+    if Student(submission.student).name != Student(student).name:
+        return [], f"this copy was made for {submission.student!r}, and it was graded with the sizes and twists of {student!r}"
+    return [], ""
+
+
+def known_lab(lab: str) -> str:
+    """Return the short name of a lab, such as ``"lab02"``, or raise an error that names those that exist."""
+    return lab_name(lab)
