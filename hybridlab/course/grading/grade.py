@@ -10,7 +10,7 @@ from pathlib import Path
 import hybridlab
 from hybridlab.checks import counted
 from hybridlab.course.grading.cases import Secret
-from hybridlab.course.grading.labs import lab_name, reference
+from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher
 from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.marks import Marks, TaskMark
@@ -72,7 +72,6 @@ def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launc
         submission = read_submission(path)
     except HybridLabError as why:
         return replace(marks, tasks=_no_marks(spec, why.code or "unreadable"), needs_person=f"{why}", digest=digest_of(path))
-    about, needs_person = _looked_at(submission, student, assignment, spec)
     whose = None if assignment.common else Student(student, assignment.course)
     name = Student(student).name
     tasks = tuple(
@@ -85,7 +84,7 @@ def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launc
             lambda key: assignment.secret.seed(key, name, assignment.run),
         )
     )
-    return replace(marks, tasks=tasks, digest=submission.digest, remarks=tuple(about), needs_person=needs_person)
+    return replace(marks, tasks=tasks, digest=submission.digest, needs_person=_question(submission, student, assignment, spec))
 
 
 def grade_all(
@@ -106,9 +105,8 @@ def grade_all(
     jobs : int
         How many submissions are graded at a time.
     """
-    known = {
-        (marks.student, marks.file, marks.digest): marks for marks in read_records(records) if marks.fingerprint == assignment.fingerprint
-    }
+    same = (marks for marks in read_records(records) if marks.fingerprint == assignment.fingerprint)
+    known = {(marks.student, marks.file, marks.digest): marks for marks in same}
     left: dict[str, Path] = {}
     for student, paths in found.items():
         if len(paths) > 1:
@@ -123,7 +121,7 @@ def grade_all(
         return
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         try:
-            waiting = [pool.submit(_graded, path, student, assignment, launcher.sandbox, launcher) for student, path in left.items()]
+            waiting = [pool.submit(grade_file, path, student, assignment, launcher) for student, path in left.items()]
             for done in as_completed(waiting):
                 yield _kept(done.result(), records)
         except BaseException:
@@ -148,10 +146,6 @@ def with_seeds(marks: Marks) -> Callable[[str], int | None]:
     return lambda key: seeds.get(key)
 
 
-def _graded(path: Path, student: str, assignment: Assignment, launcher: Launcher) -> Marks:
-    return grade_file(path, student, assignment, launcher)
-
-
 def _kept(marks: Marks, records: Path) -> Marks:
     write_record(marks, records)
     return marks
@@ -169,27 +163,20 @@ def _several(student: str, paths: Sequence[Path], assignment: Assignment) -> Mar
     return Marks(student, assignment.lab, assignment.course, assignment.run, names, "", assignment.fingerprint, tasks, (), why)
 
 
-def _looked_at(submission: Submission, student: str, assignment: Assignment, spec: LabSpec) -> tuple[list[str], str]:
-    """Return remarks on a submission, and why a person has to look at it, if so."""
-    if submission.lab and submission.lab != assignment.lab:
-        return [], f"this is a copy of {submission.lab}, and {assignment.lab} is graded"
-    keys = {key for cell in submission.cells for key in spec.keys_in(cell)}
-    if not keys:
-        return [], f"this notebook has no task of {assignment.lab}: is it a copy that hybridlab start has made?"
+def _question(submission: Submission, student: str, assignment: Assignment, spec: LabSpec) -> str:
+    """Return why a person has to look at a submission, or an empty text."""
+    lab, course = assignment.lab, assignment.course
+    if submission.lab and submission.lab != lab:
+        return f"this is a copy of {submission.lab}, and {lab} is graded"
+    if not any(spec.keys_in(cell) for cell in submission.cells):
+        return f"this notebook has no task of {lab}: is it a copy that hybridlab start has made?"
     if assignment.common:
-        return [], ""
-    if submission.course and submission.course != assignment.course:
-        return [], f"this copy was made for the course {submission.course!r}, and {assignment.course!r} is graded"
+        return ""
+    if submission.course and submission.course != course:
+        return f"this copy was made for the course {submission.course!r}, and {course!r} is graded"
+    own = f"graded with the sizes and twists of {student!r}"
     if not submission.student:
-        return (
-            [],
-            f"this copy was made without a name, so it has not the sizes of {student}: hybridlab start {assignment.lab} --as {student}",
-        )
+        return f"this copy was made without a name, and it was {own}"
     if Student(submission.student).name != Student(student).name:
-        return [], f"this copy was made for {submission.student!r}, and it was graded with the sizes and twists of {student!r}"
-    return [], ""
-
-
-def known_lab(lab: str) -> str:
-    """Return the short name of a lab, such as ``"lab02"``, or raise an error that names those that exist."""
-    return lab_name(lab)
+        return f"this copy was made for {submission.student!r}, and it was {own}"
+    return ""
