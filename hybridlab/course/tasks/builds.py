@@ -232,6 +232,19 @@ class Build:
             return []
         return [slip for slip in slips if self._gives(slip, case, result)]
 
+    def accepts(self, slip: Slip) -> bool:
+        """Whether a function that makes a known mistake would pass the public cases. None should."""
+        for case in self.public_cases:
+            try:
+                if (
+                    not case.refused
+                    and not self.judge(self.reads(slip.result(*deepcopy(case.arguments))), *deepcopy(case.arguments)).passed
+                ):
+                    return False
+            except HybridLabError:
+                return False
+        return True
+
     def _gives(self, slip: Slip, case: Case, result: Any) -> bool:
         try:
             return same(result, self.reads(slip.result(*deepcopy(case.arguments))), self.within)

@@ -1,0 +1,259 @@
+"""The command ``hybridlab``: start, check and pack for students; release, grade and doctor for instructors."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+import hybridlab
+from hybridlab.checks import counted
+from hybridlab.course.grading.canvas import fill_canvas
+from hybridlab.course.grading.cases import secret_in
+from hybridlab.course.grading.copies import pack as packed
+from hybridlab.course.grading.copies import start as started
+from hybridlab.course.grading.doctor import examined, require_sandbox
+from hybridlab.course.grading.escaping import for_log
+from hybridlab.course.grading.grade import Assignment, digest_of, grade_all, with_seeds
+from hybridlab.course.grading.labs import lab_name, reference
+from hybridlab.course.grading.launch import SANDBOXES, launcher
+from hybridlab.course.grading.marking import mark
+from hybridlab.course.grading.marks import Marks, TaskMark
+from hybridlab.course.grading.notebook import read_submission
+from hybridlab.course.grading.records import read_records, write_whole
+from hybridlab.course.grading.reports import short_number, write_reports
+from hybridlab.course.grading.specs import spec_of
+from hybridlab.course.grading.submissions import find_submissions
+from hybridlab.course.tasks import Student
+from hybridlab.course.tasks.checking import Feedback
+from hybridlab.course.tasks.student import COURSE
+from hybridlab.errors import HybridLabError
+
+DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON = range(5)
+EXIT_CODES = {"no-sandbox": NO_SANDBOX, "gate-failed": FAILED}  # of errors; any other error is one of usage
+
+course_option = click.option("--course", default=COURSE, show_default=True, help="The name of the course. Sizes and twists depend on it.")
+sandbox_option = click.option(
+    "--sandbox",
+    type=click.Choice([name for name in SANDBOXES if name != "none"]),
+    default="bubblewrap",
+    show_default=True,
+    help="What protects this machine from the work of students.",
+)
+
+
+def told(command: Callable[..., int | None]) -> Callable[..., None]:
+    """Return a command whose errors are sentences, and whose result is the exit code."""
+
+    @wraps(command)
+    def run(*arguments: Any, **named: Any) -> None:
+        try:
+            code = command(*arguments, **named) or DONE
+        except HybridLabError as why:
+            for line in str(why).splitlines():
+                click.echo(for_log(line, 2000), err=True)
+            code = EXIT_CODES.get(why.code or "", USAGE)
+        sys.exit(code)
+
+    return run
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(hybridlab.__version__, prog_name="hybridlab")
+def main() -> None:
+    """Labs on hybrid parallel training: work on them, hand them in, and mark them.
+
+    Exit codes: 0 done; 1 a check or a condition failed; 2 the command or a file was not right; 3 there is no sandbox, and nothing was
+    graded; 4 a submission needs a person.
+    """
+
+
+@main.command()
+@click.argument("lab")
+@click.option("--as", "student", default="", help="Your name in the course. It draws your own sizes and twists.")
+@click.option("--to", "folder", default=".", type=click.Path(path_type=Path), help="The folder for your copy.")
+@course_option
+@told
+def start(lab: str, student: str, folder: Path, course: str) -> None:
+    """Make your copy of LAB, such as lab02. A file that exists is never overwritten."""
+    path = started(lab, folder, student, course)
+    click.echo(f"{path}: open it with jupyter lab, and answer its tasks")
+    click.echo(f"hybridlab check {path.name} tries your answers; hybridlab pack {path.name} makes the file that you hand in")
+
+
+@main.command()
+@click.argument("notebook", type=click.Path(path_type=Path))
+@click.option("--lab", default="", help="The lab, if the notebook does not say it.")
+@told
+def check(notebook: Path, lab: str) -> int:
+    """Try all answers in NOTEBOOK as the grader does, on public cases. It runs your own code without a sandbox."""
+    submission = read_submission(notebook)
+    spec = spec_of(reference(lab or submission.lab or notebook.name))
+    student = Student(submission.student, submission.course or COURSE) if submission.student else None
+    click.echo(f"{spec.lab}" + (f", for {student.name}" if student else ", with the sizes on the page"))
+    marks: list[TaskMark] = []
+    with launcher("none") as local, _progress(len(spec.tasks), "tasks") as advance:
+        for task in mark(submission.cells, spec, student, local.open, local.limits.seconds_a_notebook, lambda key: None):
+            marks.append(task)
+            advance(task.key)
+    for task in marks:
+        _show(task)
+    points, out_of = sum(task.points for task in marks), sum(task.out_of for task in marks)
+    click.echo(f"{short_number(points)} of {short_number(out_of)} points on public cases; hidden cases run at grading")
+    return DONE if points == out_of else FAILED
+
+
+@main.command()
+@click.argument("notebook", type=click.Path(path_type=Path))
+@click.option("--to", "folder", default=None, type=click.Path(path_type=Path), help="The folder for the new file.")
+@told
+def pack(notebook: Path, folder: Path | None) -> None:
+    """Make the file that you hand in from NOTEBOOK: small, without outputs."""
+    path = packed(notebook, folder)
+    click.echo(f"{path}: {path.stat().st_size:,} bytes, ready to hand in")
+
+
+@main.command()
+@click.argument("lab")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder for the copy and its description.")
+@course_option
+@sandbox_option
+@told
+def release(lab: str, out: Path, course: str, sandbox: str) -> None:
+    """Release LAB to a class, if the gate holds.
+
+    The worked solutions must get all points and an empty copy none; no known wrong answer and no copied solution may pass; no attack may
+    get more than its honest part.
+    """
+    from hybridlab.course.grading.release import release as released
+
+    with launcher(sandbox) as workers:
+        require_sandbox(workers)
+        for gate in released(lab_name(lab), out, workers, course, lambda what: click.echo(f"trying {what}", err=True)):
+            click.echo(f"{gate.name}: {gate.tried} tried")
+    click.echo(f"{out / (lab_name(lab) + '.ipynb')}: released")
+
+
+@main.command()
+@click.argument("submissions", type=click.Path(path_type=Path), required=False)
+@click.option("--lab", default="", help="The lab, such as lab02.")
+@click.option("--out", default="grades", show_default=True, type=click.Path(path_type=Path), help="The folder for marks and feedback.")
+@click.option("--run", default="final", show_default=True, help="A label. Another label draws other hidden cases.")
+@click.option("--common", is_flag=True, help="All students have the sizes on the page, and no twists.")
+@click.option("--canvas", type=click.Path(path_type=Path), help="A gradebook exported from Canvas; a copy of it is filled.")
+@click.option("--column", default="", help="The column of the gradebook, if its name does not contain the lab.")
+@click.option("--jobs", default=os.cpu_count() or 1, show_default="one a core", type=click.IntRange(1), help="Submissions at a time.")
+@click.option("--explain", type=click.Path(path_type=Path), help="Replay this one submission with the seeds on record in --out.")
+@course_option
+@sandbox_option
+@told
+def grade(
+    submissions: Path | None,
+    lab: str,
+    out: Path,
+    run: str,
+    common: bool,
+    canvas: Path | None,
+    column: str,
+    jobs: int,
+    explain: Path | None,
+    course: str,
+    sandbox: str,
+) -> int:
+    """Mark all notebooks of a lab in the folder SUBMISSIONS. An interrupted run goes on where it stopped.
+
+    The secret from which hidden cases are drawn is in the environment variable HYBRIDLAB_SECRET.
+    """
+    if explain is not None:
+        return _explained(explain, out, sandbox)
+    if submissions is None or not lab:
+        raise click.UsageError("give the folder of submissions and --lab, such as: hybridlab grade submissions/ --lab lab02 --out grades/")
+    assignment = Assignment(lab_name(lab), secret_in(os.environ), course, run, common)
+    found = find_submissions(submissions, assignment.lab)
+    write_whole(out / ".writable", "").unlink()
+    marks: list[Marks] = []
+    with launcher(sandbox) as workers:
+        require_sandbox(workers)
+        with _progress(len(found), "submissions") as advance:
+            for each in grade_all(found, assignment, workers, out / "records", jobs=min(jobs, len(found))):
+                marks.append(each)
+                advance(each.student)
+    write_reports(marks, out, runner=os.environ)
+    if canvas is not None:
+        filled = fill_canvas(canvas, marks, out, column=column)
+        click.echo(f"{filled.path}: {counted(len(filled.filled), 'student')} in the column {for_log(filled.column)}")
+        for remark in filled.remarks:
+            click.echo(for_log(remark))
+    return _summed_up(marks, out)
+
+
+@main.command()
+@sandbox_option
+@told
+def doctor(sandbox: str) -> int:
+    """Say whether there is a sandbox here, and which limits hold."""
+    with launcher(sandbox) as workers:
+        findings = []
+        for finding in examined(workers):
+            findings.append(finding)
+            click.echo(f"{'yes' if finding.holds else 'NO '}  {finding.name}")
+            if finding.sentence:
+                click.echo(finding.sentence)
+    if all(finding.holds for finding in findings):
+        click.echo("work can be graded here")
+        return DONE
+    click.echo("nothing can be graded here")
+    return NO_SANDBOX
+
+
+def _explained(path: Path, out: Path, sandbox: str) -> int:
+    """Replay one submission with the seeds that are on record."""
+    digest = digest_of(path)
+    records = [marks for marks in read_records(out / "records") if digest and marks.digest == digest]
+    if not records:
+        raise HybridLabError(f"{path} is on no record in {out / 'records'}: give a file that was graded, and the same --out", "no-record")
+    known = records[0]
+    submission, spec = read_submission(path), spec_of(reference(known.lab))
+    student = None if known.common else Student(known.student, known.course)
+    with launcher(sandbox) as workers:
+        require_sandbox(workers)
+        again = list(mark(submission.cells, spec, student, workers.open, workers.limits.seconds_a_notebook, with_seeds(known)))
+    click.echo(f"{for_log(known.student)}, {known.lab}, run {for_log(known.run)}")
+    for task, before in zip(again, known.tasks, strict=True):
+        _show(task)
+        if task.seed is not None:
+            click.echo(f"  hidden cases of the seed {task.seed}")
+        if (task.points, task.code) != (before.points, before.code):
+            click.echo(f"  on record: {short_number(before.points)} points, {before.code}")
+    if known.needs_person:
+        click.echo(for_log(known.needs_person))
+    return DONE if [task.points for task in again] == [task.points for task in known.tasks] else FAILED
+
+
+def _show(task: TaskMark) -> None:
+    feedback = Feedback(task.points == task.out_of, (*task.messages, *task.remarks), task.key)
+    first, *rest = repr(feedback).splitlines()
+    click.echo(f"{first} ({short_number(task.points)} of {short_number(task.out_of)} points)")
+    for line in rest:
+        click.echo(" " * (len(line) - len(line.lstrip())) + for_log(line))
+
+
+def _summed_up(marks: list[Marks], out: Path) -> int:
+    click.echo(f"{counted(len(marks), 'submission')} graded; see {out / 'grades.csv'} and the folder {out / 'feedback'}")
+    for each in sorted(marks, key=lambda each: each.student):
+        points = f"{short_number(each.points)} of {short_number(each.out_of)}"
+        click.echo(
+            f"  {for_log(each.student, 40):20} {points}" + (f"  needs a person: {for_log(each.needs_person)}" if each.needs_person else "")
+        )
+    return NEEDS_PERSON if any(each.needs_person for each in marks) else DONE
+
+
+@contextmanager
+def _progress(length: int, what: str) -> Iterator[Callable[[str], None]]:
+    """Show progress on a terminal, on standard error."""
+    with click.progressbar(length=length, label=what, file=sys.stderr, item_show_func=lambda item: for_log(item or "", 30)) as bar:
+        yield lambda item: bar.update(1, item)
