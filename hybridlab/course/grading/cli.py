@@ -246,14 +246,16 @@ def _summed_up(marks: list[Marks], out: Path) -> int:
     click.echo(f"{counted(len(marks), 'submission')} graded; see {out / 'grades.csv'} and the folder {out / 'feedback'}")
     for each in sorted(marks, key=lambda each: each.student):
         points = f"{short_number(each.points)} of {short_number(each.out_of)}"
-        click.echo(
-            f"  {for_log(each.student, 40):20} {points}" + (f"  needs a person: {for_log(each.needs_person)}" if each.needs_person else "")
-        )
+        question = f"  needs a person: {for_log(each.needs_person)}" if each.needs_person else ""
+        click.echo(f"  {for_log(each.student, 40):20} {points}{question}")
     return NEEDS_PERSON if any(each.needs_person for each in marks) else DONE
 
 
 @contextmanager
 def _progress(length: int, what: str) -> Iterator[Callable[[str], None]]:
-    """Show progress on a terminal, on standard error."""
-    with click.progressbar(length=length, label=what, file=sys.stderr, item_show_func=lambda item: for_log(item or "", 30)) as bar:
-        yield lambda item: bar.update(1, item)
+    """Show progress on standard error, if it is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda item: None
+        return
+    with click.progressbar(length=length, label=what, file=sys.stderr, item_show_func=lambda item: for_log(str(item or ""), 30)) as bar:
+        yield lambda item: bar.update(1, item)  # type: ignore[arg-type]

@@ -67,7 +67,9 @@ def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launc
         Starts the workers.
     """
     spec = spec_of(reference(assignment.lab))
-    marks = Marks(student, assignment.lab, assignment.course, assignment.run, path.name, "", assignment.fingerprint, ())
+    marks = Marks(
+        student, assignment.lab, assignment.course, assignment.run, path.name, "", assignment.fingerprint, (), common=assignment.common
+    )
     try:
         submission = read_submission(path)
     except HybridLabError as why:

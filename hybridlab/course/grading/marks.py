@@ -55,6 +55,8 @@ class Marks:
         Sentences on the whole submission.
     needs_person : str
         Why a person has to look at it, or empty.
+    common : bool
+        Whether the sizes were those on the page, and not the student's own.
     """
 
     student: str
@@ -67,6 +69,7 @@ class Marks:
     tasks: tuple[TaskMark, ...]
     remarks: tuple[str, ...] = ()
     needs_person: str = ""
+    common: bool = False
 
     @property
     def points(self) -> float:

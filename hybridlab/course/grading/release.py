@@ -83,7 +83,7 @@ def release(lab: str, out: Path, launcher: Launcher, course: str, tell: Tell = l
     faults = [f"{gate.name}: {fault}" for gate in tried for fault in gate.faults]
     if faults:
         raise HybridLabError(
-            f"{lab} is not released, because {counted(len(faults), 'condition')} failed:\n" + "\n".join(faults), "gate-failed"
+            "\n".join([f"{lab} is not released, because {counted(len(faults), 'fault')} was found:", *faults]), "gate-failed"
         )
     spec = spec_of(reference(lab))
     copy = student_copy(lab, course=course)
