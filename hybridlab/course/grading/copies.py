@@ -61,7 +61,7 @@ def student_copy(lab: str, student: str = "", course: str = COURSE) -> Notebook:
     Raises
     ------
     HybridLabError
-        ``unknown-name`` for a lab that does not exist; ``not-text`` or ``bad-name`` for a name that cannot be used.
+        ``unknown-name`` for a lab that does not exist; ``bad-name`` for a name that cannot be used.
 
     Examples
     --------
