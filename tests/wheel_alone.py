@@ -52,6 +52,8 @@ def try_alone(wheel: Path) -> None:
         installed = {each["name"]: each["version"] for each in json.loads(listed.stdout)}
         assert set(installed) - TOOLS == {"hybridlab", "numpy"}, f"the wheel brings more than numpy: {installed}"
         assert installed["hybridlab"] == version(), f"the wheel is of version {installed['hybridlab']}, not {version()}"
+        start = "from hybridlab.course.grading.copies import start; print(start('lab02', 'work'))"
+        subprocess.run([python, "-I", "-c", start], cwd=place, check=True)  # the labs are in the wheel
         run_readme([python, "-I"], Path(place))
     told = f"hybridlab {installed['hybridlab']} with numpy {installed['numpy']} on Python {sys.version.split()[0]}"
     print(f"{told}: README's examples run")

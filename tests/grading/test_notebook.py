@@ -152,6 +152,7 @@ REFUSED: list[tuple[str | bytes, str, str]] = [
     ('{"cells": []}', "not-a-notebook", "no notebook"),
     (text_of(code(), nbformat=True), "not-a-notebook", "no notebook"),
     (text_of(code(), nbformat="4"), "not-a-notebook", "no notebook"),
+    (text_of(code(), nbformat=4.0), "not-a-notebook", "no notebook"),
     (text_of(code(), nbformat=1), "not-a-notebook", "no notebook"),
     (text_of(code(), nbformat=-(10**400)), "not-a-notebook", "no notebook"),
     (text_of(code(), nbformat=5), "newer-notebook", "version 4"),

@@ -11,10 +11,10 @@ from hybridlab.course.grading.labs import lab_name, reference
 from hybridlab.course.grading.notebook import (
     MOST_BYTES,
     bytes_of_a_file,
+    cell_text,
     code_cells,
     notebook_in,
     own_metadata,
-    source_of,
     text_in,
 )
 from hybridlab.course.tasks import TASKS
@@ -61,7 +61,7 @@ def student_copy(lab: str, student: str = "", course: str = COURSE) -> Notebook:
     Raises
     ------
     HybridLabError
-        ``unknown-name`` for a lab that does not exist; ``not-text`` or ``bad-name`` for a name that cannot be used.
+        ``unknown-name`` for a lab that does not exist; ``bad-name`` for a name that cannot be used.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def _sections(cells: list[dict[str, Any]]) -> Iterator[tuple[str, range]]:
     headings: list[tuple[int, int, str]] = []
     for place, cell in enumerate(cells):
         if cell["cell_type"] == "markdown":
-            found = [match for match in map(HEADING.fullmatch, FENCED.sub("", source_of(cell)).splitlines()) if match]
+            found = [match for match in map(HEADING.fullmatch, FENCED.sub("", cell_text(cell)).splitlines()) if match]
             headings += [(place, *min(((len(each[1]), each[2]) for each in found), key=lambda each: each[0]))] if found else []
     for number, (place, level, title) in enumerate(headings):
         end = next((later for later, other, _ in headings[number + 1 :] if other <= level), len(cells))
@@ -193,7 +193,7 @@ def _sections(cells: list[dict[str, Any]]) -> Iterator[tuple[str, range]]:
 def _stripped(cell: dict[str, Any]) -> dict[str, Any]:
     """Return a lab's cell as the student gets it."""
     metadata = {key: value for key, value in cell["metadata"].items() if key in KEPT_OF_A_CELL}
-    source = source_of(cell)
+    source = cell_text(cell)
     if cell["cell_type"] != "code":
         return {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": metadata, "source": TO_ANOTHER_PAGE.sub(r"\1", source)}
     asked = ASKED.search(source)
@@ -247,9 +247,9 @@ def _with_ids(cells: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         own = {key: text for key in ("role", "task") if (text := text_in(own_metadata(cell), key))}
         metadata = {"hybridlab": own} if own else {}
         if kind == "code":
-            yield _code(name, source_of(cell), metadata)
+            yield _code(name, cell_text(cell), metadata)
         else:  # headings are cells of their own in version 3
-            yield {"cell_type": "raw" if kind == "raw" else "markdown", "id": name, "metadata": metadata, "source": source_of(cell)}
+            yield {"cell_type": "raw" if kind == "raw" else "markdown", "id": name, "metadata": metadata, "source": cell_text(cell)}
 
 
 def _notebook(cells: list[dict[str, Any]], about: dict[str, str]) -> Notebook:

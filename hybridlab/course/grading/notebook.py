@@ -174,7 +174,7 @@ def code_cells(cells: list[dict[str, Any]], name: str) -> tuple[CodeCell, ...]:
     found: list[CodeCell] = []
     length = 0
     for cell in cells:
-        source = source_of(cell) if cell.get("cell_type") == "code" else ""
+        source = cell_text(cell) if cell.get("cell_type") == "code" else ""
         if source.strip():
             length += len(source)
             found.append(CodeCell(source, text_in(own_metadata(cell), "task"), text_in(cell, "id")))
@@ -184,10 +184,10 @@ def code_cells(cells: list[dict[str, Any]], name: str) -> tuple[CodeCell, ...]:
     return tuple(found)
 
 
-def source_of(cell: dict[str, Any]) -> str:
+def cell_text(cell: dict[str, Any]) -> str:
     r"""Return the text of a cell with the line ends of Unix; empty if it has none, or something else in its place.
 
-    >>> source_of({"source": ["a = 1\r\n", "b = 2"]})
+    >>> cell_text({"source": ["a = 1\r\n", "b = 2"]})
     'a = 1\nb = 2'
     """
     value = next((cell[key] for key in NAMES_OF_SOURCE if key in cell), "")

@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from hybridlab.checks import short_repr
 from hybridlab.course.grading.labs import lab_name, lab_notebooks
 from hybridlab.errors import HybridLabError
 
@@ -43,7 +42,7 @@ def student_of(path: Path, root: Path) -> str:
     try:
         *folders, file = Path(path).relative_to(root).parts
     except ValueError:
-        raise HybridLabError(f"{str(path)!r} is not in the folder {short_repr(str(root))}", "not-found") from None
+        raise HybridLabError(f"{str(path)!r} is not in the folder {str(root)!r}", "not-found") from None
     stem = unicodedata.normalize("NFC", Path(file).stem)
     names = [_without_lab(unicodedata.normalize("NFC", folder)) for folder in folders[:1]]
     canvas = CANVAS.fullmatch(stem)
