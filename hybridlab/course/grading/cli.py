@@ -257,5 +257,5 @@ def _progress(length: int, what: str) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda item: None
         return
-    with click.progressbar(length=length, label=what, file=sys.stderr, item_show_func=lambda item: for_log(str(item or ""), 30)) as bar:
-        yield lambda item: bar.update(1, item)  # type: ignore[arg-type]
+    with click.progressbar(length=length, label=what, file=sys.stderr) as bar:
+        yield lambda item: bar.update(1)

@@ -67,9 +67,8 @@ def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launc
         Starts the workers.
     """
     spec = spec_of(reference(assignment.lab))
-    marks = Marks(
-        student, assignment.lab, assignment.course, assignment.run, path.name, "", assignment.fingerprint, (), common=assignment.common
-    )
+    lab, course, run, common = assignment.lab, assignment.course, assignment.run, assignment.common
+    marks = Marks(student, lab, course, run, path.name, "", assignment.fingerprint, (), common=common)
     try:
         submission = read_submission(path)
     except HybridLabError as why:

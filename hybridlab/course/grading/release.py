@@ -82,9 +82,8 @@ def release(lab: str, out: Path, launcher: Launcher, course: str, tell: Tell = l
     tried = list(gates(lab, launcher, course, tell))
     faults = [f"{gate.name}: {fault}" for gate in tried for fault in gate.faults]
     if faults:
-        raise HybridLabError(
-            "\n".join([f"{lab} is not released, because {counted(len(faults), 'fault')} was found:", *faults]), "gate-failed"
-        )
+        first = f"{lab} is not released, because {counted(len(faults), 'fault')} was found:"
+        raise HybridLabError("\n".join([first, *faults]), "gate-failed")
     spec = spec_of(reference(lab))
     copy = student_copy(lab, course=course)
     about = {
