@@ -1,12 +1,14 @@
 """The twists of lab 5's builds: the same messages with other codes, other scales, or their parts in another order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from hybridlab.arrays import Floats
+from hybridlab.course.tasks.builds import Slip
+from hybridlab.course.tasks.message_slips import DECODE, FEEDBACK
 from hybridlab.course.tasks.messages import Encoded, sent_and_left
 from hybridlab.course.tasks.twists import Function, Twist, renamed, show_changes, together
 from hybridlab.errors import HybridLabError
@@ -95,6 +97,11 @@ ENCODE_TWISTS = (
 )
 
 
+def _without(slips: Sequence[Slip], code: str) -> Mapping[str, Any]:
+    """Return the changes of a twist under which one of the known mistakes is none."""
+    return {"slips": [slip for slip in slips if slip.code != code]}
+
+
 def _of_codes(function: Function) -> Function:
     @wraps(function)
     def decode(codes: Array, scales: Array, block: int) -> Any:
@@ -147,6 +154,7 @@ FROM_PEAKS = Twist(
     "peaks",
     "scales has the largest magnitude of each block, which is 127 times the scale",
     _of_scales(lambda scales: _times(scales, 127), lambda scales: _times(scales, 1 / 127)),
+    _without(DECODE, "divided-again"),
 )
 FROM_FACTORS = Twist("factors", "scales has 1 / scale for each block, and 0 for a block whose scale is 0", _of_scales(_inverse, _inverse))
 FROM_SHORT_FIRST = Twist("short-block-first", SHORT_FIRST.sentence.replace("if n is", "if the number of codes is"), _turned)
@@ -215,7 +223,12 @@ DOUBLED = Twist(
     "a residual, given or returned, is twice the part that the rounding removed",
     _of_residual(2, 0.5),
 )
-RESIDUAL_FIRST = Twist("residual-first", "the function returns the new residual first, then what the receiver decodes", _residual_first)
+RESIDUAL_FIRST = Twist(
+    "residual-first",
+    "the function returns the new residual first, then what the receiver decodes",
+    _residual_first,
+    _without(FEEDBACK, "swapped"),
+)
 SHORT_BLOCK_IN_FRONT = Twist("short-block-first", SHORT_FIRST.sentence, _from_the_end)
 
 FEEDBACK_TWISTS = (
