@@ -47,7 +47,7 @@ class Twist:
         return here if "judge" in self.changes else f"these sentences speak of the task as it stands on the page; {here}"
 
 
-def renamed(returned: Any, reads: Function, rename: Function) -> Any:
+def in_words_of_the_page(returned: Any, reads: Function, rename: Function) -> Any:
     """Return what ``rename`` makes of a result after ``reads`` has read it. A result that cannot be read is returned as it is.
 
     Parameters
