@@ -3,6 +3,7 @@
 import importlib.util
 from collections import Counter
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ import pytest
 from cases import in_turn
 from solutions import solutions_of
 
-from hybridlab import Costs, HybridLabError, Schedule, build, simulate
+from hybridlab import Costs, HybridLabError, Schedule, WireFormat, build, simulate
+from hybridlab.collectives import ring_all_reduce
 from hybridlab.course.tasks import TASKS, Build, Twist
 from hybridlab.course.tasks.calls import is_stub
 from hybridlab.course.tasks.checking import Instance, check_with
 from hybridlab.course.tasks.mesh_messages import messages_of
+from hybridlab.course.tasks.messages import through_int8
+from hybridlab.course.tasks.overlap import given_by, rings_of
 from hybridlab.mesh import Mesh
+from hybridlab.wire import Packet
 
 Function = Callable[..., Any]
 
@@ -71,11 +76,35 @@ def library_peaks(orders: list[str]) -> list[float]:
     return simulate(Schedule.parse("\n".join(orders)), Costs(forward=1, backward=2)).peak_activations.tolist()
 
 
+NOT_RENAMED = {"lab04.t7"}  # chunks of different lengths cannot be renamed: the judge knows the way of the ring
+OF_LISTS = {"lab01.t6", "lab02.t5", "lab02.t6", "lab03.t3"}  # called with the case itself; others are in test_twists_renaming.py
+
+
+def library_codes(values: Any, block: int) -> Any:
+    packet = WireFormat("INT8", block=block).encode(values)
+    return packet.codes, packet.scales
+
+
+def library_numbers(codes: Any, scales: Any, block: int) -> Any:
+    wire = WireFormat("INT8", block=block)
+    return wire.decode(Packet(wire, codes, scales)).astype(float)
+
+
+def library_feedback(gradient: Any, residual: Any, block: int) -> Any:
+    sent = through_int8(gradient + residual, block)
+    return sent, gradient + residual - sent
+
+
 LIBRARY: dict[str, Function] = {
     "lab01.t6": library_messages,
     "lab02.t5": lambda devices, microbatches: str(build("1f1b", devices, microbatches)),
     "lab02.t6": library_times,
     "lab03.t3": library_peaks,
+    "lab04.t7": ring_all_reduce,
+    "lab05.t1": library_codes,
+    "lab05.t3": library_numbers,
+    "lab05.t6": library_feedback,
+    "lab06.t5": lambda rows, ring_time: rings_of(given_by(rows), ring_time),
 }
 
 
@@ -84,7 +113,7 @@ def test_there_is_an_honest_solution_for_every_twist_and_for_nothing_else() -> N
 
 
 def test_graded_builds_have_enough_twists() -> None:
-    assert {"lab01.t6", "lab02.t5", "lab02.t6", "lab03.t3"} <= {key for key, _ in EVERY}
+    assert set(LIBRARY) | {"lab07.t1", "lab07.t6"} <= {key for key, _ in EVERY}
     assert all(count >= 4 for count in Counter(key for key, _ in EVERY).values())
 
 
@@ -115,7 +144,7 @@ def test_an_honest_solution_passes_for_all_cases(key: str, twist: Twist) -> None
     for seed in (0, 1, 20_011):
         feedback = mine.judged(function, seed)
         assert feedback.passed, (seed, feedback.messages)
-    if twist.changes:  # its judge is another one than that of the page
+    if twist.changes and key not in NOT_RENAMED:  # its judge is another one than that of the page
         assert ON_THE_PAGE[key].judged(twist.standard(function)).passed
 
 
@@ -187,7 +216,7 @@ def test_a_library_error_of_the_function_reaches_the_caller(key: str, twist: Twi
 
     case = ON_THE_PAGE[key].public_cases[-1]
     with pytest.raises(HybridLabError, match="too slow"):
-        twist.standard(relays)(*case.arguments)
+        case.run(twist.standard(relays), *deepcopy(case.arguments))
 
 
 class Elsewhere:
@@ -226,7 +255,7 @@ SPOILS: dict[str, Function] = {
 }
 
 
-@each_twist
+@pytest.mark.parametrize(("key", "twist"), [each for each in EVERY if each[0] in OF_LISTS], ids=lambda each: getattr(each, "name", each))
 def test_a_function_that_changes_its_arguments_is_refused(key: str, twist: Twist) -> None:
     mine, honest = twisted(key, twist), HONEST[key, twist.name]
     case = mine.public_cases[-1]

@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any
 
 from hybridlab.arrays import Floats
-from hybridlab.course.tasks.twists import Function, Twist, renamed, show_changes, together
+from hybridlab.course.tasks.twists import Function, Twist, in_words_of_the_page, show_changes, together
 from hybridlab.errors import HybridLabError
 
 Results = tuple[Any, Any]
@@ -25,7 +25,7 @@ def _of_results(rename: Callable[[Any, Any], Results]) -> Standard:
     def standard(function: Function) -> Function:
         @wraps(function)
         def run_pipeline(orders: list[str], forward: Function, backward: Function, inputs: list[Floats]) -> Any:
-            return renamed(function(orders, forward, backward, inputs), _two_results, lambda results: rename(*results))
+            return in_words_of_the_page(function(orders, forward, backward, inputs), _two_results, lambda results: rename(*results))
 
         return run_pipeline
 
@@ -125,13 +125,13 @@ GRADIENTS_FROM_THE_LAST = Twist(
 LOSS_LAST = Twist("loss-last", "the function returns (gradients, loss)", _of_results(lambda gradients, loss: (loss, gradients)))
 MICROBATCH_BEFORE_STAGE = Twist(
     "microbatch-before-stage",
-    "the microbatch stands before the stage: forward(microbatch, stage, value) and backward(microbatch, stage, gradient, kept)",
+    "the arguments are forward(microbatch, stage, value) and backward(microbatch, stage, gradient, kept)",
     _of_operations(_forward_by_microbatch, _backward_by_microbatch),
 )
 KEPT_FIRST = Twist("kept-first", "forward returns (kept, output)", _of_operations(_kept_before_output, _as_given))
 WEIGHTS_FIRST = Twist(
     "weight-gradient-first",
-    "backward returns the gradient with respect to the weights first, then the one with respect to the input",
+    "backward returns first the gradient with respect to the weights, then the one for the input",
     _of_operations(_as_given, _weights_before_input),
 )
 

@@ -10,7 +10,7 @@ from hybridlab.arrays import Floats
 from hybridlab.course.tasks.builds import Slip
 from hybridlab.course.tasks.message_slips import DECODE, FEEDBACK
 from hybridlab.course.tasks.messages import Encoded, sent_and_left
-from hybridlab.course.tasks.twists import Function, Twist, renamed, show_changes, together
+from hybridlab.course.tasks.twists import Function, Twist, in_words_of_the_page, show_changes, together
 from hybridlab.errors import HybridLabError
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +29,7 @@ def _of_encode(rename: Callable[[Array, Array], tuple[Any, Any]]) -> Callable[[F
     def standard(function: Function) -> Function:
         @wraps(function)
         def encode(values: Floats, block: int) -> Any:
-            return renamed(function(values, block), _two_arrays, lambda pair: rename(*pair))
+            return in_words_of_the_page(function(values, block), _two_arrays, lambda pair: rename(*pair))
 
         return encode
 
@@ -43,7 +43,7 @@ def _signed_or_not(codes: Array) -> Array:
     return (codes.view(np.uint8) ^ np.uint8(128)).view(np.int8 if codes.dtype == np.uint8 else np.uint8)
 
 
-def _times(scales: Array, factor: float) -> Array:
+def _scales_times(scales: Array, factor: float) -> Array:
     """Return float32 scales times a factor; scales of another type as they are."""
     return (scales * factor).astype(np.float32) if scales.dtype == np.float32 else scales
 
@@ -61,7 +61,7 @@ def _short_block_first(function: Function) -> Function:
 
     @wraps(function)
     def encode(values: Floats, block: int) -> Any:
-        return renamed(function(values[::-1], block), _two_arrays, lambda pair: (pair[0][::-1], pair[1][::-1]))
+        return in_words_of_the_page(function(values[::-1], block), _two_arrays, lambda pair: (pair[0][::-1], pair[1][::-1]))
 
     return encode
 
@@ -71,7 +71,7 @@ LAST_SCALE_FIRST = Twist("last-scale-first", "the scales stand from the last blo
 PEAKS = Twist(
     "peaks",
     "the second result has the largest magnitude of each block itself, not divided by 127",
-    _of_encode(lambda codes, scales: (codes, _times(scales, 1 / 127))),
+    _of_encode(lambda codes, scales: (codes, _scales_times(scales, 1 / 127))),
 )
 FACTORS = Twist(
     "factors",
@@ -153,7 +153,7 @@ FROM_LAST_SCALE = Twist("last-scale-first", LAST_SCALE_FIRST.sentence, _of_scale
 FROM_PEAKS = Twist(
     "peaks",
     "scales has the largest magnitude of each block, which is 127 times the scale",
-    _of_scales(lambda scales: _times(scales, 127), lambda scales: _times(scales, 1 / 127)),
+    _of_scales(lambda scales: _scales_times(scales, 127), lambda scales: _scales_times(scales, 1 / 127)),
     _without(DECODE, "divided-again"),
 )
 FROM_FACTORS = Twist("factors", "scales has 1 / scale for each block, and 0 for a block whose scale is 0", _of_scales(_inverse, _inverse))
@@ -184,7 +184,7 @@ def _of_residual(given: float, returned: float) -> Callable[[Function], Function
             before = other.copy()
             result = function(gradient, other, block)
             show_changes(residual, other, before, lambda changed: changed / given)
-            return renamed(result, sent_and_left, lambda pair: (pair[0], returned * pair[1]))
+            return in_words_of_the_page(result, sent_and_left, lambda pair: (pair[0], returned * pair[1]))
 
         return with_feedback
 
@@ -194,7 +194,7 @@ def _of_residual(given: float, returned: float) -> Callable[[Function], Function
 def _residual_first(function: Function) -> Function:
     @wraps(function)
     def with_feedback(gradient: Floats, residual: Floats, block: int) -> Any:
-        return renamed(function(gradient, residual, block), sent_and_left, lambda pair: (pair[1], pair[0]))
+        return in_words_of_the_page(function(gradient, residual, block), sent_and_left, lambda pair: (pair[1], pair[0]))
 
     return with_feedback
 
@@ -203,19 +203,19 @@ def _from_the_end(function: Function) -> Function:
     @wraps(function)
     def with_feedback(gradient: Floats, residual: Floats, block: int) -> Any:
         result = function(gradient[::-1], residual[::-1], block)
-        return renamed(result, sent_and_left, lambda pair: (pair[0][::-1], pair[1][::-1]))
+        return in_words_of_the_page(result, sent_and_left, lambda pair: (pair[0][::-1], pair[1][::-1]))
 
     return with_feedback
 
 
 TOO_MUCH = Twist(
     "sent-too-much",
-    "a residual is what was sent too much: what is decoded minus the new residual equals the gradient minus the old residual",
+    "a residual is what was sent too much: what is decoded minus the new residual equals the gradient minus the old one",
     _of_residual(-1, -1),
 )
 HALF = Twist(
     "half-of-the-residual",
-    "only half of the old residual is added: what is decoded plus the new residual equals the gradient plus half of the old residual",
+    "half of the old residual is added: what is decoded plus the new residual equals the gradient plus residual / 2",
     _of_residual(2, 1),
 )
 DOUBLED = Twist(

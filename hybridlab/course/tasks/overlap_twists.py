@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any
 
 from hybridlab.course.tasks.overlap import Rows, read_rings
-from hybridlab.course.tasks.twists import Function, Twist, renamed, together
+from hybridlab.course.tasks.twists import Function, Twist, in_words_of_the_page, together
 
 Rename = Callable[[float, float], tuple[float, float]]  # the two numbers of a ring -> its start and end
 
@@ -21,7 +21,7 @@ def _renaming(
         def overlapped_rings(rows: Rows, ring_time: float) -> Any:
             rename = times_of(rows, ring_time)
             result = function(rows, time_of(rows, ring_time))
-            return renamed(result, read_rings, lambda rings: {stage: rename(*times) for stage, times in rings.items()})
+            return in_words_of_the_page(result, read_rings, lambda rings: {stage: rename(*times) for stage, times in rings.items()})
 
         return overlapped_rings
 
@@ -40,27 +40,27 @@ def _after_the_pipelines(rows: Rows, ring_time: float) -> Rename:
 
 START_AND_LENGTH = Twist(
     "start-and-length",
-    "the function returns for each stage (start, length), the start of its ring and how long the ring takes",
+    "the function returns (start, length) for each stage: the start of its ring, and its length",
     _renaming(times_of=lambda rows, ring_time: lambda start, length: (start, start + length)),
 )
 ONE_HALF = Twist(
     "one-half",
-    "ring_time is the time of the reduce-scatter alone, and the all-gather of the ring takes as long again",
+    "ring_time is the time of the reduce-scatter alone; the all-gather takes as long again",
     _renaming(lambda rows, ring_time: ring_time / 2),
 )
 ONE_STEP = Twist(
     "one-step",
-    "ring_time is the time of one step of the ring, and the ring of D replicas has 2(D-1) steps",
+    "ring_time is the time of one step of the ring, which has 2(D-1) steps for D replicas",
     _renaming(_one_step),
 )
 LINK_RESTS = Twist(
     "link-rests",
-    "a rank pauses after each ring for as long as the ring took, before its next ring can start; the pause is no part of the ring",
+    "after each ring its ranks pause for as long as it took, before their next ring; the end is without the pause",
     _renaming(lambda rows, ring_time: ring_time / 2, lambda rows, ring_time: lambda start, end: (start, end + ring_time / 2)),
 )
 AFTER_THE_PIPELINES = Twist(
     "after-the-pipelines",
-    "start and end are counted from the end of the last operation of all ranks, so a time before it is negative",
+    "start and end are counted from the end of the last operation of all ranks, and can be negative",
     _renaming(times_of=_after_the_pipelines),
 )
 
@@ -73,5 +73,5 @@ OVERLAP_TWISTS = (
     together(ONE_HALF, AFTER_THE_PIPELINES),
     ONE_STEP,
     START_AND_LENGTH,
-    together(LINK_RESTS, AFTER_THE_PIPELINES),
+    together(ONE_STEP, AFTER_THE_PIPELINES),
 )

@@ -63,7 +63,7 @@ COLUMNS = Twist(
 )
 WEIGHTED_MEAN = Twist(
     "weighted-mean",
-    "every row of a right ring is a weighted mean, in which rank r has the weight r + 1; the sum is divided by the sum of the weights",
+    "every row of a right ring is the weighted mean of the ranks, where rank r has the weight r + 1",
     _of_ring(_weighted_mean),
 )
 WEIGHTED_SUM = Twist(
@@ -78,8 +78,8 @@ COLUMNS_OF_SUMS = Twist(
 )
 COLUMNS_OF_WEIGHTED_MEANS = Twist(
     "columns-of-weighted-means",
-    "values and the result have shape (n, D), with one column for each rank, and every column of a right ring is a weighted mean, "
-    "in which rank r has the weight r + 1; the sum is divided by the sum of the weights",
+    "values and the result have shape (n, D), and column r belongs to rank r; a right ring returns in every column the weighted mean, "
+    "where rank r has the weight r + 1",
     together(WEIGHTED_MEAN, COLUMNS).standard,
 )
 

@@ -7,7 +7,7 @@ from hybridlab.course.tasks.rings import Way
 from hybridlab.course.tasks.twists import Twist
 
 
-def _twist(name: str, way: Way) -> Twist:
+def _twist_of(name: str, way: Way) -> Twist:
     """Return the twist with this way. Its judge knows the way, because chunks of different lengths cannot be renamed."""
     backwards = "rank r sends to rank r - 1, and rank 0 sends to rank D - 1" if way.to < 0 else ""
     begins = f"in step 0 rank r sends {way.start} (modulo D)" if way.first else ""
@@ -16,11 +16,11 @@ def _twist(name: str, way: Way) -> Twist:
 
 
 TWISTS = (
-    _twist("backwards", Way(to=-1)),
-    _twist("one-ahead", Way(first=1)),
-    _twist("backwards-two-ahead", Way(to=-1, first=2)),
-    _twist("one-behind", Way(first=-1)),
-    _twist("backwards-one-ahead", Way(to=-1, first=1)),
-    _twist("two-ahead", Way(first=2)),
-    _twist("backwards-one-behind", Way(to=-1, first=-1)),
+    _twist_of("backwards", Way(to=-1)),
+    _twist_of("one-ahead", Way(first=1)),
+    _twist_of("backwards-two-ahead", Way(to=-1, first=2)),
+    _twist_of("one-behind", Way(first=-1)),
+    _twist_of("backwards-one-ahead", Way(to=-1, first=1)),
+    _twist_of("two-ahead", Way(first=2)),
+    _twist_of("backwards-one-behind", Way(to=-1, first=-1)),
 )
