@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import counted, known_name, short_repr
+from hybridlab.checks import known_name, short_repr
 from hybridlab.collectives import Link, all_reduce_factors, all_reduce_time
 from hybridlab.course.tasks.answers import require_entries, require_text
 from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
 from hybridlab.course.tasks.questions import Number, Question, number_task
-from hybridlab.course.tasks.ring_messages import Messages, cases, not_a_ring, number_that_was_not_sent, read_ring, slips, wrong_sizes
+from hybridlab.course.tasks.ring_messages import Messages, cases, judge_ring, read_ring, slips
+from hybridlab.course.tasks.ring_twists import TWISTS
 from hybridlab.course.tasks.rings import (
     FAULTS,
     HALVES,
@@ -281,38 +282,12 @@ def what_a_check_lets_through(answer: object) -> Feedback:
     reads=read_ring,
     slips=slips(),
     fresh=True,
+    twists=TWISTS,
     lesson="D-1 steps add up and D-1 steps pass the results on; from step 1 on a rank sends the chunk that it has just received",
 )
 def build_a_ring(result: tuple[Any, Messages], values: Any) -> Feedback:
     """Judge the averages and the messages of a ring of one size."""
-    averages, messages = result
-    ranks = len(values)
-    if averages.shape != values.shape:
-        return wrong("wrong-averages", f"the averages have shape {averages.shape}, not {values.shape}: one row for each rank")
-    if len(messages) != 2 * (ranks - 1):
-        wanted = f"a ring of {counted(ranks, 'rank')} has {2 * (ranks - 1)}"
-        return wrong("wrong-steps", f"there are messages of {counted(len(messages), 'step')}; {wanted}: D-1 in each half")
-    if fault := wrong_sizes(messages, values):
-        return wrong(*fault)
-    mean = values.mean(axis=0)
-    off = np.argwhere(~(np.abs(averages - mean) <= 1e-12 * np.maximum(1, np.abs(mean))))
-    if fault := not_a_ring(messages, values):
-        code, sentence = fault
-        if len(off) or code == "changed-later":
-            return wrong(code, sentence)
-        return wrong("invented-messages", f"the averages are right, but they do not come from these messages: {sentence}")
-    if len(off):
-        rank, place = off[0].tolist()
-        ends = f"rank {rank} ends with {averages[rank, place]:g} for number {place}, and the mean is {mean[place]:g}"
-        return wrong("wrong-mean", f"the messages are right, but {ends}")
-    if (averages != averages[0]).any():
-        rank = int(np.flatnonzero((averages != averages[0]).any(axis=1))[0])
-        return wrong("ranks-differ", f"ranks 0 and {rank} differ in the last bits: every rank keeps the sums as they arrive")
-    place = number_that_was_not_sent(averages, messages)
-    if place is not None:
-        other = f"the average of number {place} differs in its last bits from the whole sum that was sent, divided by {ranks}"
-        return wrong("invented-averages", f"the messages are right, but {other}: take the averages from the chunks that arrived")
-    return right()
+    return judge_ring(result, values)
 
 
 def _filled_in(answer: object, names: Any, what: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from hybridlab.course.tasks.answers import require_number, require_parts, requir
 from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
 from hybridlab.course.tasks.message_slips import DECODE, ENCODE, FEEDBACK
+from hybridlab.course.tasks.message_twists import DECODE_TWISTS, ENCODE_TWISTS, FEEDBACK_TWISTS
 from hybridlab.course.tasks.messages import (
     STEPS,
     Average,
@@ -46,6 +47,7 @@ HALF_A_SCALE = 0.5001  # in scales: half a scale, and what rounding the scale to
     fresh=True,
     within=1e-6,
     slips=ENCODE,
+    twists=ENCODE_TWISTS,
     lesson="one scale a block, and each number is at most half a scale from what its code decodes to",
 )
 def build_encode(result: Encoded, values: Floats, block: int) -> Feedback:
@@ -126,6 +128,7 @@ def count_the_bytes(stages: int = 4, replicas: int = 6, size: int = 1200) -> Que
     reads=decoded_numbers,
     fresh=True,
     slips=DECODE,
+    twists=DECODE_TWISTS,
     lesson="each number is its code times the scale of its block",
 )
 def build_decode(values: Floats, codes: np.ndarray[Any, Any], scales: np.ndarray[Any, Any], block: int) -> Feedback:
@@ -256,6 +259,7 @@ def _nmse(result: AllReduceResult, ranks: int, size: int) -> float:
     within=1e-4,
     library=True,
     slips=FEEDBACK,
+    twists=FEEDBACK_TWISTS,
     lesson=f"nothing is lost: the sum of {STEPS} steps has the error of one rounding",
 )
 def build_feedback(result: Encoded | Average, gradient: Floats, residual: Floats, block: int) -> Feedback:

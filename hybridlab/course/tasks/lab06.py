@@ -1,18 +1,14 @@
 """Lab 6, the whole step: the tasks and the feedback on their answers."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import counted, known_name, short_repr
+from hybridlab.checks import counted, known_name
 from hybridlab.collectives import Link
 from hybridlab.costs import Costs
 from hybridlab.course.published import report
 from hybridlab.course.tasks.answers import (
-    Unordered,
-    plain_values,
-    require_count,
     require_number,
     require_parts,
     require_text,
@@ -20,9 +16,9 @@ from hybridlab.course.tasks.answers import (
 from hybridlab.course.tasks.builds import build_task, same
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
 from hybridlab.course.tasks.drawing import Drawing, with_rings
-from hybridlab.course.tasks.overlap import SLIPS, Rings, Rows, given_by, rings_of, steps_of_many_kinds
+from hybridlab.course.tasks.overlap import SLIPS, Rings, Rows, given_by, read_rings, rings_of, steps_of_many_kinds
+from hybridlab.course.tasks.overlap_twists import OVERLAP_TWISTS
 from hybridlab.course.tasks.questions import Number, Question, number_task
-from hybridlab.errors import HybridLabError
 from hybridlab.schedules import build
 from hybridlab.step import HybridStep, hybrid_step
 from hybridlab.wire import FP16, WireFormat
@@ -231,24 +227,6 @@ def changed_step(*changes: str) -> HybridStep:
     return hybrid_step(schedule, COSTS, 4, link=link, gradient_bytes=10**9, wire=wire, overlap="overlap" in changes)
 
 
-def read_rings(result: Any) -> Rings:
-    """Return the start and the end of each ring, from a dict by stage, or from a list in the order of the stages."""
-    values = plain_values(result)
-    wanted = "the function returns a dict from each stage to the start and the end of its ring, such as {0: (330, 450)}"
-    if isinstance(values, list) and not isinstance(values, Unordered):
-        values = dict(enumerate(values))
-    if not isinstance(values, dict):
-        raise HybridLabError(f"{wanted}, not {short_repr(values)}", "not-a-dict")
-    rings = {}
-    for stage, times in values.items():
-        if not isinstance(times, list) or len(times) != 2 or isinstance(times, Unordered) or isinstance(times[1], list):
-            raise HybridLabError(f"{wanted}, but yours has {short_repr(stage)}: {short_repr(times)}", "not-a-start-and-an-end")
-        number = require_count(stage, "a stage", "0", least=0)
-        start, end = (require_number(time, f"a time of the ring of stage {number}") for time in times)
-        rings[number] = start, end
-    return rings
-
-
 @build_task(
     "lab06.t5",
     title="Rings beside the drain",
@@ -257,6 +235,7 @@ def read_rings(result: Any) -> Rings:
     signature="overlapped_rings(rows, ring_time)",
     cases=steps_of_many_kinds,
     slips=SLIPS,
+    twists=OVERLAP_TWISTS,
     reads=read_rings,
     lesson="a ring starts when the last replica has the last gradient of its stage, and when the link of its devices is free",
 )

@@ -13,10 +13,12 @@ from hybridlab.course.published.simulator import simulator
 from hybridlab.course.tasks.answers import near, require_parts, require_text
 from hybridlab.course.tasks.builds import Case, Slip, build_task
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.executor_twists import EXECUTOR_TWISTS
 from hybridlab.course.tasks.executors import SIZES, Faults, pipelines, read_run, sums, wrong_run
 from hybridlab.course.tasks.planted import RIGHT, WRONG, WRONG_FOR, ring_of
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.course.tasks.ring_test_slips import RING_TESTS
+from hybridlab.course.tasks.ring_test_twists import RING_TEST_TWISTS
 from hybridlab.errors import HybridLabError
 from hybridlab.training import Network, loss_and_gradient
 from hybridlab.wire import BF16, FP16, FP32, INT8
@@ -68,6 +70,7 @@ from hybridlab.wire import BF16, FP16, FP32, INT8
             wrong_run(lambda parts, last: (sums(parts)[0], sums(parts)[1][::-1])),
         ),
     ],
+    twists=EXECUTOR_TWISTS,
     lesson="every operation ran in its order with its own message, and the sums are those of one device",
 )
 def build_an_executor(
@@ -331,6 +334,7 @@ def _read_verdicts(verdicts: Sequence[Any]) -> list[bool]:
     cases=_rings_in_turn,
     reads=_read_verdicts,
     slips=RING_TESTS,
+    twists=RING_TEST_TWISTS,
     lesson="a mean computed another way, for several D and n, finds what no comparison of replicas can find",
 )
 def judge_a_test(verdicts: list[bool], names: Sequence[str], size: int) -> Feedback:

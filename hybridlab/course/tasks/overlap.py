@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybridlab.checks import counted
+from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.answers import require_orders
+from hybridlab.course.tasks.answers import Unordered, plain_values, require_count, require_number, require_orders
 from hybridlab.course.tasks.builds import Case, Slip
+from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
@@ -103,6 +104,24 @@ def rings_of(given: Given, ring_time: float, overlap: bool = True) -> Rings:
     pipeline = Schedule("one pipeline", given.timeline.schedule.turns[: given.devices])
     edges = ring_times(given.timeline, holders(pipeline, given.replicas), hop, overlap)
     return {stage: (float(times[0]), float(times[-1])) for stage, times in enumerate(edges)}
+
+
+def read_rings(result: Any) -> Rings:
+    """Return the start and the end of each ring, from a dict by stage, or from a list in the order of the stages."""
+    values = plain_values(result)
+    wanted = "the function returns a dict from each stage to the start and the end of its ring, such as {0: (330, 450)}"
+    if isinstance(values, list) and not isinstance(values, Unordered):
+        values = dict(enumerate(values))
+    if not isinstance(values, dict):
+        raise HybridLabError(f"{wanted}, not {short_repr(values)}", "not-a-dict")
+    rings = {}
+    for stage, times in values.items():
+        if not isinstance(times, list) or len(times) != 2 or isinstance(times, Unordered) or isinstance(times[1], list):
+            raise HybridLabError(f"{wanted}, but yours has {short_repr(stage)}: {short_repr(times)}", "not-a-start-and-an-end")
+        number = require_count(stage, "a stage", "0", least=0)
+        start, end = (require_number(time, f"a time of the ring of stage {number}") for time in times)
+        rings[number] = start, end
+    return rings
 
 
 def _ready(rows: Rows, kinds: str = "BW") -> dict[int, float]:

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from hybridlab.arrays import Floats
 from hybridlab.checks import counted, short_repr
-from hybridlab.collectives import ring_all_reduce
 from hybridlab.collectives.ring import chunk_bounds
 from hybridlab.course.tasks.builds import Case, Slip
-from hybridlab.course.tasks.rings import FAULTS, ONE_BELOW, RingPlan, contributors, steps_of
+from hybridlab.course.tasks.checking import Feedback, right, wrong
+from hybridlab.course.tasks.rings import FAULTS, RingPlan, Way, contributors, one_below, steps_of
 from hybridlab.errors import HybridLabError
 
 Shares = Callable[[int], tuple[float, float]]  # ranks -> the factors at the start and before the all-gather
@@ -21,6 +21,7 @@ MOST_RANKS = 17
 MANY = 8  # up to so many ranks all sizes are tried
 SHARES: tuple[Shares, ...] = (lambda ranks: (1, 1), lambda ranks: (1, 1 / ranks), lambda ranks: (1 / ranks, 1))
 RANKS_FIRST = "yours are messages[r][s], first the rank: swap the two, messages[s][r]"
+ON_THE_PAGE = Way()
 FEW = 4  # ranks of a case in which a sentence can say whose numbers a wrong message has
 
 
@@ -97,47 +98,79 @@ def _float64(value: Any, what: str) -> Floats:
     return array.astype(np.float64, copy=False)
 
 
-def wrong_sizes(messages: Messages, values: Floats) -> tuple[str, str] | None:
+def judge_ring(result: tuple[Any, Messages], values: Any, way: Way = ON_THE_PAGE) -> Feedback:
+    """Judge the averages and the messages of a ring of one size, whose chunks go this way."""
+    averages, messages = result
+    ranks = len(values)
+    if averages.shape != values.shape:
+        return wrong("wrong-averages", f"the averages have shape {averages.shape}, not {values.shape}: one row for each rank")
+    if len(messages) != 2 * (ranks - 1):
+        wanted = f"a ring of {counted(ranks, 'rank')} has {2 * (ranks - 1)}"
+        return wrong("wrong-steps", f"there are messages of {counted(len(messages), 'step')}; {wanted}: D-1 in each half")
+    if fault := wrong_sizes(messages, values, way):
+        return wrong(*fault)
+    mean = values.mean(axis=0)
+    off = np.argwhere(~(np.abs(averages - mean) <= 1e-12 * np.maximum(1, np.abs(mean))))
+    if fault := not_a_ring(messages, values, way):
+        code, sentence = fault
+        if len(off) or code == "changed-later":
+            return wrong(code, sentence)
+        return wrong("invented-messages", f"the averages are right, but they do not come from these messages: {sentence}")
+    if len(off):
+        rank, place = off[0].tolist()
+        ends = f"rank {rank} ends with {averages[rank, place]:g} for number {place}, and the mean is {mean[place]:g}"
+        return wrong("wrong-mean", f"the messages are right, but {ends}")
+    if (averages != averages[0]).any():
+        rank = int(np.flatnonzero((averages != averages[0]).any(axis=1))[0])
+        return wrong("ranks-differ", f"ranks 0 and {rank} differ in the last bits: every rank keeps the sums as they arrive")
+    place = number_that_was_not_sent(averages, messages, way)
+    if place is not None:
+        other = f"the average of number {place} differs in its last bits from the whole sum that was sent, divided by {ranks}"
+        return wrong("invented-averages", f"the messages are right, but {other}: take the averages from the chunks that arrived")
+    return right()
+
+
+def wrong_sizes(messages: Messages, values: Floats, way: Way) -> tuple[str, str] | None:
     """Return a code and a sentence if the messages of a ring have other sizes than the chunks of ``numpy.array_split``."""
     ranks, size = values.shape
     if ranks > 1 < size and any(len(message) == size for message in messages[0]):
         return "not-cut", f"a message has all {size} numbers of its rank: cut them into {ranks} chunks, and send one chunk in each step"
-    wanted = 2 * ring_all_reduce(values).payload_bytes  # the library's ring sends float32
-    for rank, due in enumerate(wanted.tolist()):
+    cut = f"cut as numpy.array_split does, and send {way.start} first"
+    sizes = [high - low for low, high in chunk_bounds(size, ranks)]
+    for rank in range(ranks):
         nbytes = 8 * sum(len(sent[rank]) for sent in messages)
+        due = 8 * sum(sizes[way.chunk(rank, step, ranks)] for step in range(len(messages)))
         if nbytes != due:
-            cut = "cut as numpy.array_split does, and send chunk r first"
             return "wrong-bytes", f"rank {rank} sends {nbytes} bytes in all, but its chunks have {due} bytes, 8 a number: {cut}"
-    bounds = chunk_bounds(size, ranks)
     for (step, sent), rank in product(enumerate(messages), range(ranks)):
-        chunk = (rank - step) % ranks
-        low, high = bounds[chunk]
-        if len(sent[rank]) != high - low:
-            sends = f"in step {step} rank {rank} sends {counted(len(sent[rank]), 'number')}, but chunk {chunk} has {high - low}"
-            due_then = "in step 0 rank r sends chunk r, and then what it has just received"
-            return "another-chunk", f"{sends}: " + ("cut as numpy.array_split does, and send chunk r first" if step == 0 else due_then)
+        chunk = way.chunk(rank, step, ranks)
+        if len(sent[rank]) != sizes[chunk]:
+            sends = f"in step {step} rank {rank} sends {counted(len(sent[rank]), 'number')}, but chunk {chunk} has {sizes[chunk]}"
+            due_then = f"in step 0 rank r sends {way.start}, and then what it has just received"
+            return "another-chunk", f"{sends}: {cut if step == 0 else due_then}"
     return None
 
 
-def not_a_ring(messages: Messages, values: Floats) -> tuple[str, str] | None:
+def not_a_ring(messages: Messages, values: Floats, way: Way) -> tuple[str, str] | None:
     """Return a code and a sentence about the first message that a right ring does not send; None if all are right.
 
     The sums may be divided by the number of ranks at the start, before the all-gather, or at the end. Raise if the messages are right
     but for the order of their indices: with 2 ranks, ``read_ring`` cannot see that.
     """
-    fault = _first_fault(messages, values)
-    if fault and len(values) == 2 and not _first_fault([list(sent) for sent in zip(*messages, strict=True)], values):
+    fault = _first_fault(messages, values, way)
+    if fault and len(values) == 2 and not _first_fault([list(sent) for sent in zip(*messages, strict=True)], values, way):
         raise HybridLabError(RANKS_FIRST, "ranks-first")
     return fault
 
 
-def _first_fault(messages: Messages, values: Floats) -> tuple[str, str] | None:
+def _first_fault(messages: Messages, values: Floats, way: Way) -> tuple[str, str] | None:
     ranks, size = values.shape
     chunks = [values[:, low:high] for low, high in chunk_bounds(size, ranks)]
-    before = 1 / ranks if ranks > 1 and all(_near(messages[0][rank], chunks[rank][rank] / ranks) for rank in range(ranks)) else 1.0
+    own = [chunks[way.chunk(rank, 0, ranks)][rank] for rank in range(ranks)]
+    before = 1 / ranks if ranks > 1 and all(_near(messages[0][rank], own[rank] / ranks) for rank in range(ranks)) else 1.0
     for (step, sent), rank in product(enumerate(messages), range(ranks)):
-        chunk = (rank - step) % ranks
-        fault = _fault_of(sent[rank], messages[step - 1][rank - 1], before * chunks[chunk][rank], step, ranks)
+        chunk = way.chunk(rank, step, ranks)
+        fault = _fault_of(sent[rank], messages[step - 1][way.sender(rank, ranks)], before * chunks[chunk][rank], step, ranks)
         if fault:
             code, wanted = fault
             if step < ranks - 1 and _is_later(sent[rank], chunks[chunk].sum(axis=0), ranks):
@@ -148,7 +181,7 @@ def _first_fault(messages: Messages, values: Floats) -> tuple[str, str] | None:
     return None
 
 
-def number_that_was_not_sent(averages: Floats, messages: Messages) -> int | None:
+def number_that_was_not_sent(averages: Floats, messages: Messages, way: Way) -> int | None:
     """Return the first number whose average does not come from the whole sum that was sent; None if there is none.
 
     The messages and the averages are right up to rounding. A ring adds each chunk in an order of its own, so a mean that was computed
@@ -157,8 +190,8 @@ def number_that_was_not_sent(averages: Floats, messages: Messages) -> int | None
     ranks = len(averages)
     if ranks == 1:
         return None
-    owners = [(chunk - 1) % ranks for chunk in range(ranks)]  # rank r sends the whole sum of chunk r + 1 first
-    sent = np.concatenate([messages[ranks - 1][owner] for owner in owners])
+    owned = [way.chunk(rank, ranks - 1, ranks) for rank in range(ranks)]  # each rank sends the whole sum of this chunk first
+    sent = np.concatenate([messages[ranks - 1][owned.index(chunk)] for chunk in range(ranks)])
     other = (averages[0] != sent) & (averages[0] != sent / ranks) & (averages[0] != sent * (1 / ranks))
     return int(np.flatnonzero(other)[0]) if other.any() else None
 
@@ -197,7 +230,7 @@ def _in_words(message: Floats, values: Floats, chunks: list[npt.NDArray[Any]]) -
     return "other numbers"
 
 
-def slips() -> tuple[Slip, ...]:
+def slips(way: Way = ON_THE_PAGE) -> tuple[Slip, ...]:
     """Return the rings with a known mistake, each with its divisions at the end, before the all-gather and at the start."""
     published = FAULTS["all-gather starts at chunk r"]
     backwards = RingPlan(lambda rank, step, ranks: (rank + step) % ranks, lambda rank, step, ranks: (rank - 1 + step) % ranks, to=-1)
@@ -208,22 +241,24 @@ def slips() -> tuple[Slip, ...]:
             FAULTS["all-gather adds"],
         ),
         "counts-up": (
-            ONE_BELOW,
+            one_below(way),
             FAULTS["reduce-scatter counts up"],
         ),
-        "wrong-direction": ("this ring turns the other way: rank r sends to rank r + 1", backwards),
+        "wrong-direction": (f"this ring turns the other way: rank r sends to {way.receiver}", backwards),
     }
-    begins = "this is a ring, but another one: here rank r begins with chunk r"
+    begins = f"this is a ring, but another one: here rank r begins with {way.start}"
     others = [
         RingPlan(lambda rank, step, ranks: (rank + 1 - step) % ranks, lambda rank, step, ranks: (rank + 2 - step) % ranks),
         RingPlan(lambda rank, step, ranks: (rank - 1 - step) % ranks, lambda rank, step, ranks: (rank - step) % ranks),
     ]
     received = "messages[step][r] is what rank r sends; here it is what rank r receives"
     return (
-        *(Slip(code, sentence, _faulty_program(plan, share)) for code, (sentence, plan) in rings.items() for share in SHARES),
-        *(Slip("another-start", begins, _faulty_program(plan, share)) for plan in others for share in SHARES),
-        *(Slip("by-receiver", received, _faulty_program(RingPlan(), share, _by_receiver)) for share in SHARES),
-        Slip("no-division", "these are the sums: divide them by the number of ranks", _faulty_program(FAULTS["no division"], SHARES[0])),
+        *(Slip(code, sentence, _faulty_program(way, plan, share)) for code, (sentence, plan) in rings.items() for share in SHARES),
+        *(Slip("another-start", begins, _faulty_program(way, plan, share)) for plan in others for share in SHARES),
+        *(Slip("by-receiver", received, _faulty_program(way, RingPlan(), share, _by_receiver)) for share in SHARES),
+        Slip(
+            "no-division", "these are the sums: divide them by the number of ranks", _faulty_program(way, FAULTS["no division"], SHARES[0])
+        ),
     )
 
 
@@ -231,15 +266,20 @@ def _by_receiver(messages: Messages) -> Messages:
     return [[sent[-1], *sent[:-1]] for sent in messages]
 
 
-def _faulty_program(plan: RingPlan, shares: Shares, placed: Callable[[Messages], Messages] = list) -> Callable[[Any], Any]:
-    """Return a program that makes a mistake. ``placed`` puts its messages into other places."""
+def _faulty_program(way: Way, plan: RingPlan, shares: Shares, placed: Callable[[Messages], Messages] = list) -> Callable[[Any], Any]:
+    """Return a program that makes a mistake. ``placed`` puts its messages into other places.
+
+    A plan is that of a ring on the page. It is run on ranks and chunks in an order in which a ring of another way looks like that one.
+    """
 
     def result(values: Floats) -> tuple[Floats, Messages]:
         ranks, size = values.shape
-        bounds = chunk_bounds(size, ranks)
-        padded = np.zeros((ranks, ranks, bounds[0][1]))
+        rank_of = [way.to * rank % ranks for rank in range(ranks)]  # this order, applied twice, is the first one again
+        chunk_of = [way.chunk(rank, 0, ranks) for rank in rank_of]
+        bounds = [chunk_bounds(size, ranks)[chunk] for chunk in chunk_of]
+        padded = np.zeros((ranks, ranks, max(high - low for low, high in bounds)))
         for chunk, (low, high) in enumerate(bounds):
-            padded[:, chunk, : high - low] = values[:, low:high]
+            padded[:, chunk, : high - low] = values[rank_of, low:high]
         first, later = shares(ranks)
         history = [first * (later if step >= ranks - 1 else 1) * held for step, held in enumerate(steps_of(plan, padded))]
         messages = []
@@ -247,8 +287,10 @@ def _faulty_program(plan: RingPlan, shares: Shares, placed: Callable[[Messages],
             rule, there = (plan.scatter, step) if step < ranks - 1 else (plan.gather, step - ranks + 1)
             sent = [(rank, rule(rank, there, ranks)) for rank in range(ranks)]
             messages.append([held[rank, chunk, : bounds[chunk][1] - bounds[chunk][0]] for rank, chunk in sent])
-        ends = np.concatenate([history[-1][:, chunk, : high - low] for chunk, (low, high) in enumerate(bounds)], axis=1)
+        ends = np.zeros(values.shape)
+        for chunk, (low, high) in enumerate(bounds):
+            ends[:, low:high] = history[-1][rank_of, chunk, : high - low]
         undivided = first * later == 1 and plan.divides
-        return ends / (ranks if undivided else 1), placed(messages)
+        return ends / (ranks if undivided else 1), [[sent[rank] for rank in rank_of] for sent in placed(messages)]
 
     return result

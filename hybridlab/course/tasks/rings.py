@@ -45,6 +45,45 @@ class RingPlan:
     to: int = 1
 
 
+@dataclass(frozen=True)
+class Way:
+    """The way of a ring's chunks: rank r sends to rank r + ``to``, 1 or -1, and begins with chunk r + ``first``.
+
+    >>> [Way(to=-1, first=1).chunk(2, step, 4) for step in range(3)], Way(to=-1, first=1).receiver, Way(to=-1, first=1).start
+    ([3, 0, 1], 'rank r - 1', 'chunk r + 1')
+    """
+
+    to: int = 1
+    first: int = 0
+
+    def chunk(self, rank: int, step: int, ranks: int) -> int:
+        """Return the chunk that a rank sends in a step. The all-gather begins with step ``ranks - 1``."""
+        return (rank + self.first - self.to * step) % ranks
+
+    def sender(self, rank: int, ranks: int) -> int:
+        """Return the rank from which a rank receives."""
+        return (rank - self.to) % ranks
+
+    @property
+    def receiver(self) -> str:
+        """The rank to which rank r sends, as a formula."""
+        return f"rank {plus('r', self.to)}"
+
+    @property
+    def start(self) -> str:
+        """The chunk that rank r sends first, as a formula."""
+        return f"chunk {plus('r', self.first)}"
+
+
+def plus(name: str, number: int) -> str:
+    """Return a formula for a name plus a number.
+
+    >>> plus("r", 1), plus("r", -2), plus("r", 0)
+    ('r + 1', 'r - 2', 'r')
+    """
+    return f"{name} {'+' if number > 0 else '-'} {abs(number)}" if number else name
+
+
 FAULTS: Mapping[str, RingPlan] = MappingProxyType(
     {
         "all-gather adds": RingPlan(gather_adds=True),
@@ -57,7 +96,15 @@ FAULTS: Mapping[str, RingPlan] = MappingProxyType(
 )
 _ORDER = (1, 2, 5, 4, 0)  # the position in FAULTS for each of the rings A to E
 LETTERS = "ABCDE"
-ONE_BELOW = "in step 0 rank r - 1 sends chunk r - 1: which chunk has rank r just received when step 1 begins?"
+
+
+def one_below(way: Way) -> str:
+    """Return the question for a reduce-scatter that counts in the wrong direction."""
+    sent = f"rank {plus('r', -way.to)} sends chunk {plus('r', way.first - way.to)}"
+    return f"in step 0 {sent}: which chunk has rank r just received when step 1 begins?"
+
+
+ONE_BELOW = one_below(Way())
 
 
 class RingOutcome(NamedTuple):

@@ -1,8 +1,15 @@
 """Twists: small changes to a build, one for each student, with which a copied solution is wrong."""
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
+
+import numpy as np
+
+from hybridlab.course.tasks.calls import MOST_YIELDED
+from hybridlab.errors import HybridLabError
 
 Function = Callable[..., Any]
 
@@ -35,5 +42,59 @@ class Twist:
 
     @property
     def told(self) -> str:
-        """The sentence for a student who did not pass: the judge speaks of the task on the page."""
-        return f"these sentences speak of the task as it stands on the page; in your task, {self.sentence}"
+        """The sentence for a student who did not pass: a judge speaks of the task on the page, unless the twist has a judge of its own."""
+        here = f"in your task, {self.sentence}"
+        return here if "judge" in self.changes else f"these sentences speak of the task as it stands on the page; {here}"
+
+
+def in_words_of_the_page(returned: Any, reads: Function, rename: Function) -> Any:
+    """Return what ``rename`` makes of a result after ``reads`` has read it. A result that cannot be read is returned as it is.
+
+    Parameters
+    ----------
+    returned : Any
+        What a student's function has returned. Of an iterator the values are taken, as the judge takes them.
+    reads : callable
+        Turns the result into what the judge takes, or raises a :class:`HybridLabError`.
+    rename : callable
+        Takes what ``reads`` returned. It raises no errors.
+    """
+    if isinstance(returned, Iterator):
+        returned = list(islice(returned, MOST_YIELDED))
+    try:
+        read = reads(returned)
+    except HybridLabError:
+        return returned  # the judge reads it again, and says what is wrong
+    return rename(read)
+
+
+def together(*twists: Twist) -> Twist:
+    """Return the twist that has all these changes. The last of them is the first to rename a result."""
+
+    def standard(function: Function) -> Function:
+        for twist in reversed(twists):
+            function = twist.standard(function)
+        return function
+
+    changes = {field: value for twist in twists for field, value in twist.changes.items()}
+    return Twist("-and-".join(twist.name for twist in twists), "; ".join(twist.sentence for twist in twists), standard, changes)
+
+
+def show_changes(argument: Any, passed_on: Any, before: Any, back: Function) -> None:
+    """Write into an argument what a function has changed in the renamed argument that it got, so that the judge sees it.
+
+    Parameters
+    ----------
+    argument : array or list
+        The argument of the task on the page.
+    passed_on, before : array or list
+        What the function got in its place, after the call, and a copy from before the call.
+    back : callable
+        Takes an array or a list such as ``passed_on`` and returns one such as ``argument``.
+    """
+    if isinstance(passed_on, list):
+        unchanged = len(passed_on) == len(before) and all(map(operator.is_, passed_on, before))
+    else:
+        unchanged = np.array_equal(passed_on, before, equal_nan=True)
+    if not unchanged:
+        argument[:] = back(passed_on)
