@@ -1,8 +1,10 @@
 """Marks one submission: runs its cells in workers, finds the answers, and judges them with the judges of ``check``."""
 
 import itertools
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hybridlab.course.grading.marks import TaskMark
@@ -13,9 +15,11 @@ from hybridlab.course.tasks import Feedback, Instance, Student, Task
 from hybridlab.course.tasks.answers import is_empty
 from hybridlab.course.tasks.checking import check_with, wrong
 from hybridlab.course.values import Opaque
+from hybridlab.errors import HybridLabError
 
 LAB = -1  # the place of all cells that the lab gives
 MOST_RESTARTS = 12  # workers of one kind for one notebook
+NOT_GRADED = ("no-worker", "judge-failed")  # codes of tasks that were not graded, through no fault of the student
 
 Open = Callable[[str, Budget], Session]  # takes the kind of a worker and the seconds left, and starts it
 
@@ -78,14 +82,17 @@ class Player:
         self._restarts = itertools.count()
 
     def played(self) -> Played | None:
-        """Return what has come out of the cells, in a worker that is alive; None if no worker can be started any more."""
+        """Return what has come out of the cells, in a worker that is alive; None if they have ended too many workers.
+
+        Raises
+        ------
+        HybridLabError
+            A worker does not start.
+        """
         while self._played is None or not self._played.session.alive:
             if next(self._restarts) == MOST_RESTARTS:
                 return None
-            try:
-                self._played = Played(self._open())
-            except Ended:
-                return None
+            self._played = Played(self._open())
             self._play(self._played)
         return self._played
 
@@ -175,9 +182,17 @@ def mark(
     players = {kind: Player(cells, spec, lambda kind=kind: open_session(kind, budget)) for kind in ("library", "bare")}  # type: ignore[misc]
     try:
         for task in spec.tasks:
+            seed = seed_of(task.key) if task.kind == "build" else None
             asked = task.instance(None) if student is None else task.personal(student.seed(task.key))
             player = players["bare" if task.kind == "build" and not asked.data.library else "library"]
-            yield _marked(task, asked, player, cells, spec, seed_of(task.key) if task.kind == "build" else None)
+            try:
+                marked = _marked(task, asked, player, cells, spec, seed)
+            except HybridLabError as why:  # answers raise none: no worker has started
+                marked = _not_graded(task, "no-worker", str(why), seed)
+            except Exception as why:
+                player.close()  # the next task begins with a new worker
+                marked = _not_graded(task, "judge-failed", f"its judge has failed with {type(why).__name__} {_place_of(why)}", seed)
+            yield marked
     finally:
         for player in players.values():
             player.close()
@@ -195,13 +210,22 @@ def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCel
     if len({hand_in.cell for hand_in in answers}) > 1:
         remarks.append(f"handed in {len(answers)} times: the last one counts, in {label(answers[-1].cell)}")
     if played is None:
-        feedback = wrong("too-slow", "the time for this notebook was used up before this task")
+        feedback = wrong("too-slow", f"not tried: cells of this notebook have ended {MOST_RESTARTS} workers, or used up its time")
     elif answers:
         feedback = _judged(task, asked, player, answers[-1], seed)
     else:
         feedback = _nothing(task, asked, played, cells, spec)
     points = float(task.points) if feedback.passed else 0.0
     return TaskMark(task.key, task.title, points, float(task.points), feedback.code, feedback.messages, tuple(remarks), seed)
+
+
+def _not_graded(task: Task, code: str, why: str, seed: int | None) -> TaskMark:
+    return TaskMark(task.key, task.title, 0.0, float(task.points), code, (f"not graded, and a person will look at it: {why}",), (), seed)
+
+
+def _place_of(why: Exception) -> str:
+    place = traceback.extract_tb(why.__traceback__)[-1]
+    return f"in {Path(place.filename).name}, line {place.lineno}"
 
 
 def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> Feedback:
