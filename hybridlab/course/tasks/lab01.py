@@ -9,7 +9,7 @@ import numpy as np
 from hybridlab.checks import counted
 from hybridlab.course.tasks.builds import Case, build_task
 from hybridlab.course.tasks.checking import Feedback, right, wrong
-from hybridlab.course.tasks.mesh_messages import SLIPS, Message, messages_of, read_messages
+from hybridlab.course.tasks.mesh_messages import SLIPS, TWISTS, Message, messages_of, read_messages
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.mesh import Mesh, Place
 from hybridlab.wire import FP16
@@ -316,6 +316,7 @@ def _meshes(rng: np.random.Generator) -> Iterator[Case]:
     reads=read_messages,
     slips=SLIPS,
     without=("Mesh",),
+    twists=TWISTS,
     lesson="2(K-1)MD messages along the pipelines and 2(D-1)KD round the rings, and you know from whom to whom",
 )
 def all_messages(messages: list[Message], stages: int, replicas: int, microbatches: int) -> Feedback:

@@ -14,6 +14,7 @@ from hybridlab.course.tasks.builds import Case, Slip, build_task
 from hybridlab.course.tasks.checking import Feedback, right, wrong
 from hybridlab.course.tasks.clocks import SLIPS, Times, judge_times, orders_of_many_kinds, read_times
 from hybridlab.course.tasks.lab02 import REVERSED, judge_order, not_1f1b
+from hybridlab.course.tasks.pipeline_twists import CLOCK_TWISTS, placements
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
@@ -143,6 +144,7 @@ def _newest_first(ahead: int, microbatches: int) -> list[str]:
     ],
     lesson="a warm-up of min(K-1-d, M) forwards, then pairs, then the backwards that are left",
     without=("build",),
+    twists=placements(_read_lines),
 )
 def build_1f1b(orders: Orders, devices: int, microbatches: int) -> Feedback:
     """Judge the orders of one size: they can run, and every device runs 1F1B."""
@@ -167,6 +169,7 @@ def build_1f1b(orders: Orders, devices: int, microbatches: int) -> Feedback:
     cases=orders_of_many_kinds,
     reads=read_times,
     slips=SLIPS,
+    twists=CLOCK_TWISTS,
     lesson="an operation starts when its device is free and its input has arrived; in a deadlock no device has such an operation",
 )
 def build_simulator(times: Times, orders: list[str], forward: list[float], backward: list[float], latency: float) -> Feedback:

@@ -152,6 +152,7 @@ def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
     signature="peaks(orders)",
     cases=peaks.orders_to_count,
     slips=peaks.SLIPS,
+    twists=peaks.TWISTS,
     lesson="the count depends on the order alone: no costs, no times",
 )
 def peaks_of_orders(answer: Any, orders: list[str]) -> Feedback:

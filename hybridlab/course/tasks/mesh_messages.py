@@ -1,7 +1,8 @@
-"""All messages of a step for the build of lab 1: how the student's result is read, and the known mistakes."""
+"""All messages of a step for the build of lab 1: how the student's result is read, the known mistakes, and the twists."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import wraps
 from itertools import pairwise, product
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from hybridlab.checks import known_name, short_repr
 from hybridlab.course.tasks.answers import Unordered, plain_values, require_count, require_text
 from hybridlab.course.tasks.builds import Slip
+from hybridlab.course.tasks.twists import Function, Twist, renamed
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
 
@@ -199,4 +201,70 @@ SLIPS: Sequence[Slip] = (
     _in_replica_0(KINDS),
     _in_replica_0(KINDS[:2]),
     *(_sizes_of_the_notebook(*own) for own in product((True, False), repeat=3) if any(own)),
+)
+
+
+Numbering = Callable[[int, int, Mesh], int]  # takes stage, replica and mesh, and returns the rank
+
+# Besides the numbering of the page, replica x K + stage.
+NUMBERINGS: dict[str, tuple[str, Numbering]] = {
+    "stage-by-stage": ("rank = stage x D + replica", lambda stage, replica, mesh: stage * mesh.replicas + replica),
+    "counted-down": (
+        "rank = K x D - 1 - (replica x K + stage)",
+        lambda stage, replica, mesh: mesh.size - 1 - (replica * mesh.stages + stage),
+    ),
+    "stages-counted-down": (
+        "rank = replica x K + (K - 1 - stage)",
+        lambda stage, replica, mesh: replica * mesh.stages + mesh.stages - 1 - stage,
+    ),
+    "one-further": (
+        "rank = replica x K + stage + 1, but the last stage of the last replica is rank 0",
+        lambda stage, replica, mesh: (replica * mesh.stages + stage + 1) % mesh.size,
+    ),
+    "last-stage-first": (
+        "rank = (K - 1 - stage) x D + replica",
+        lambda stage, replica, mesh: (mesh.stages - 1 - stage) * mesh.replicas + replica,
+    ),
+    "stage-by-stage-counted-down": (
+        "rank = K x D - 1 - (stage x D + replica)",
+        lambda stage, replica, mesh: mesh.size - 1 - (stage * mesh.replicas + replica),
+    ),
+    "stage-by-stage-one-further": (
+        "rank = stage x D + replica + 1, but the last replica of the last stage is rank 0",
+        lambda stage, replica, mesh: (stage * mesh.replicas + replica + 1) % mesh.size,
+    ),
+}
+RING_BACK = "a ring message goes to the replica before, from the first replica to the last one"
+
+
+def _numbered(numbering: Numbering, ring_back: bool) -> Callable[[Function], Function]:
+    """Return what makes a function for the task on the page from one that has another numbering, or rings in the other direction."""
+
+    def standard(function: Function) -> Function:
+        @wraps(function)
+        def messages(stages: int, replicas: int, microbatches: int) -> Any:
+            mesh = Mesh(stages, replicas)
+            rank_of = {numbering(*mesh.coordinates(rank), mesh): rank for rank in range(mesh.size)}
+
+            def on_the_page(sent: list[Message]) -> list[Message]:
+                there = [(rank_of.get(sender, sender), rank_of.get(receiver, receiver), kind) for sender, receiver, kind in sent]
+                return [(to, by, kind) if ring_back and kind == "ring" else (by, to, kind) for by, to, kind in there]
+
+            return renamed(function(stages, replicas, microbatches), read_messages, on_the_page)
+
+        return messages
+
+    return standard
+
+
+def _twist(name: str, ring_back: bool) -> Twist:
+    words, numbering = NUMBERINGS[name]
+    sentence = f"{words}, and {RING_BACK}" if ring_back else words
+    return Twist(name + "-ring-back" * ring_back, sentence, _numbered(numbering, ring_back))
+
+
+# Stage by stage alone is a known mistake. Some pairs with a ring in the other direction are the same messages as another twist.
+TWISTS = (
+    *(_twist(name, ring_back=False) for name in NUMBERINGS if name != "stage-by-stage"),
+    *(_twist(name, ring_back=True) for name in ("stage-by-stage", "one-further", "stage-by-stage-one-further")),
 )

@@ -1,13 +1,17 @@
-"""The cases of the build ``peaks(orders)`` of lab 3, and its known mistakes."""
+"""The cases of the build ``peaks(orders)`` of lab 3, its known mistakes and its twists."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from typing import Any
 
 import numpy as np
 
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
+from hybridlab.course.tasks.answers import plain_values, require_numbers
 from hybridlab.course.tasks.builds import Case, Slip
+from hybridlab.course.tasks.twists import Function, Twist, renamed
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
@@ -166,4 +170,58 @@ SLIPS = [
         "a microbatch can have two digits: 0F10 is the forward of microbatch 10, and its letter is not the last character but one",
         lambda orders: _most_held({"F": 1, "B": -1, "W": -1})([re.sub(r"\d+[FBIW]\d\d+", "", line) for line in orders]),
     ),
+]
+
+ROOM = 16  # activations on a device
+GIGABYTES = 3  # of one activation
+
+# The words of a twist, and the function that takes its number for a line, and the stage of the line, and returns the peak.
+COUNTS: dict[str, tuple[str, Callable[[float, int], float]]] = {
+    "one-held": ("each device holds one more activation all the time, which no operation frees", lambda number, stage: number - 1),
+    "two-held": ("each device holds two more activations all the time, which no operation frees", lambda number, stage: number - 2),
+    "as-many-held-as-the-stage": (
+        "the device of stage s holds s more activations all the time, which no operation frees",
+        lambda number, stage: number - stage,
+    ),
+    "places-left": (
+        f"each device has room for {ROOM} activations, and the function returns for each the fewest places that are free on the way",
+        lambda number, stage: ROOM - number,
+    ),
+    "gigabytes": (
+        f"an activation takes {GIGABYTES} GB, and the function returns the most GB that each device holds",
+        lambda number, stage: number / GIGABYTES,
+    ),
+}
+
+
+def _counted_by(count: Callable[[float, int], float], from_the_last: bool) -> Callable[[Function], Function]:
+    """Return what makes a function for the task on the page from one that counts in another way, or begins with the last line."""
+
+    def standard(function: Function) -> Function:
+        @wraps(function)
+        def peaks(orders: list[str]) -> Any:
+            stages = [int(match[0]) if (match := re.match(r"\d+", line)) else 0 for line in orders]
+
+            def read(result: Any) -> list[float]:
+                return require_numbers(plain_values(result), len(stages), "peak of a device")
+
+            def on_the_page(numbers: list[float]) -> list[float]:
+                in_order = numbers[::-1] if from_the_last else numbers
+                return [count(number, stage) for number, stage in zip(in_order, stages, strict=True)]
+
+            return renamed(function(orders), read, on_the_page)
+
+        return peaks
+
+    return standard
+
+
+TWISTS = [
+    Twist(
+        name + "-last-line-first" * from_the_last,
+        words + ", and the list that the function returns begins with the last line" * from_the_last,
+        _counted_by(count, from_the_last),
+    )
+    for name, (words, count) in COUNTS.items()
+    for from_the_last in (False, True)
 ]

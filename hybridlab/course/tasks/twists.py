@@ -1,8 +1,12 @@
 """Twists: small changes to a build, one for each student, with which a copied solution is wrong."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
+
+from hybridlab.course.tasks.calls import MOST_YIELDED
+from hybridlab.errors import HybridLabError
 
 Function = Callable[..., Any]
 
@@ -37,3 +41,24 @@ class Twist:
     def told(self) -> str:
         """The sentence for a student who did not pass: the judge speaks of the task on the page."""
         return f"these sentences speak of the task as it stands on the page; in your task, {self.sentence}"
+
+
+def renamed(returned: Any, reads: Function, rename: Function) -> Any:
+    """Return what ``rename`` makes of a result after ``reads`` has read it. A result that cannot be read is returned as it is.
+
+    Parameters
+    ----------
+    returned : Any
+        What a student's function has returned. Of an iterator the values are taken, as the judge takes them.
+    reads : callable
+        Turns the result into what the judge takes, or raises a :class:`HybridLabError`.
+    rename : callable
+        Takes what ``reads`` returned. It raises no errors.
+    """
+    if isinstance(returned, Iterator):
+        returned = list(islice(returned, MOST_YIELDED))
+    try:
+        read = reads(returned)
+    except HybridLabError:
+        return returned  # the judge reads it again, and says what is wrong
+    return rename(read)

@@ -1,0 +1,244 @@
+"""Under each twist of a build an honest solution passes, and the public solution, copied, does not."""
+
+import importlib.util
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cases import in_turn
+from solutions import solutions_of
+
+from hybridlab import Costs, HybridLabError, Schedule, build, simulate
+from hybridlab.course.tasks import TASKS, Build, Twist
+from hybridlab.course.tasks.calls import is_stub
+from hybridlab.course.tasks.checking import Instance, check_with
+from hybridlab.course.tasks.mesh_messages import messages_of
+from hybridlab.mesh import Mesh
+
+Function = Callable[..., Any]
+
+TWISTED = Path(__file__).parent / "twisted"  # honest solutions, a file for each lab
+ON_THE_PAGE: dict[str, Build] = {key: task.instance(None).data for key, task in TASKS.items() if task.kind == "build"}
+EVERY = [(key, twist) for key, page in ON_THE_PAGE.items() for twist in page.twists]
+each_twist = pytest.mark.parametrize(("key", "twist"), EVERY, ids=lambda each: getattr(each, "name", each))
+
+
+def honest_solutions() -> dict[tuple[str, str], Function]:
+    """Return the solutions of the files in the folder ``twisted``, by task and twist."""
+    found: dict[tuple[str, str], Function] = {}
+    for path in sorted(TWISTED.glob("lab*.py")):
+        spec = importlib.util.spec_from_file_location(f"twisted_{path.stem}", path)
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        assert all(key.startswith(path.stem) for key, _ in module.SOLUTIONS), f"a solution of another lab stands in {path.name}"
+        found |= module.SOLUTIONS
+    return found
+
+
+HONEST = honest_solutions()
+
+
+def twisted(key: str, twist: Twist) -> Build:
+    """Return a build as a student gets it who has this twist."""
+    page = ON_THE_PAGE[key]
+    drawn = page.twisted(page.twists.index(twist))
+    assert drawn.twist is twist
+    return drawn
+
+
+def stub(*arguments: Any) -> None: ...
+
+
+def library_messages(stages: int, replicas: int, microbatches: int) -> Any:
+    return messages_of(Mesh(stages, replicas), microbatches)
+
+
+def library_times(orders: list[str], forward: list[float], backward: list[float], latency: float) -> dict[str, tuple[float, float]]:
+    """Ask the library, with device d of each line as it is given."""
+    timeline = simulate(Schedule.parse("\n".join(orders)), Costs(forward=forward, backward=backward, p2p=latency))
+    spans = zip(timeline.start.tolist(), timeline.end.tolist(), strict=True)
+    return dict(zip(map(str, timeline.ops), spans, strict=True))
+
+
+def library_peaks(orders: list[str]) -> list[float]:
+    return simulate(Schedule.parse("\n".join(orders)), Costs(forward=1, backward=2)).peak_activations.tolist()
+
+
+LIBRARY: dict[str, Function] = {
+    "lab01.t6": library_messages,
+    "lab02.t5": lambda devices, microbatches: str(build("1f1b", devices, microbatches)),
+    "lab02.t6": library_times,
+    "lab03.t3": library_peaks,
+}
+
+
+def test_there_is_an_honest_solution_for_every_twist_and_for_nothing_else() -> None:
+    assert set(HONEST) == {(key, twist.name) for key, twist in EVERY}
+
+
+def test_graded_builds_have_enough_twists() -> None:
+    assert {"lab01.t6", "lab02.t5", "lab02.t6", "lab03.t3"} <= {key for key, _ in EVERY}
+    assert all(count >= 4 for count in Counter(key for key, _ in EVERY).values())
+
+
+def test_the_names_and_the_sentences_of_a_build_are_all_different() -> None:
+    for page in ON_THE_PAGE.values():
+        for words in ([twist.name for twist in page.twists], [twist.sentence for twist in page.twists]):
+            assert len(set(words)) == len(words)
+
+
+@in_turn("twist", [twist for _, twist in EVERY])
+def test_a_sentence_ends_what_begins_with_in_your_task(twist: Twist) -> None:
+    assert twist.sentence[0].islower() or twist.sentence.startswith(("F", "B", "`"))
+    assert twist.sentence[-1] not in ".:;, "
+    assert ". " not in twist.sentence
+    assert len(twist.sentence) <= 200
+
+
+@in_turn("key", dict.fromkeys(key for key, _ in EVERY))
+def test_seeds_draw_every_twist_and_two_neighbours_differ(key: str) -> None:
+    twists = ON_THE_PAGE[key].twists
+    drawn = [TASKS[key].personal(seed).data.twist.name for seed in range(len(twists))]
+    assert sorted(drawn) == sorted(twist.name for twist in twists)
+
+
+@each_twist
+def test_an_honest_solution_passes_for_all_cases(key: str, twist: Twist) -> None:
+    function, mine = HONEST[key, twist.name], twisted(key, twist)
+    for seed in (0, 1, 20_011):
+        feedback = mine.judged(function, seed)
+        assert feedback.passed, (seed, feedback.messages)
+
+
+@each_twist
+def test_what_standard_makes_of_an_honest_solution_does_the_task_on_the_page(key: str, twist: Twist) -> None:
+    page = ON_THE_PAGE[key]
+    assert page.judged(twist.standard(HONEST[key, twist.name])).passed
+
+
+@each_twist
+def test_the_public_solution_fails(key: str, twist: Twist) -> None:
+    copied = solutions_of(key[:5])[key]
+    assert ON_THE_PAGE[key].judged(copied).passed
+    for seed in (0, 7):
+        feedback = twisted(key, twist).judged(copied, seed)
+        assert not feedback.passed
+        assert feedback.messages[-1] == twist.told
+
+
+@each_twist
+def test_the_source_of_the_library_fails(key: str, twist: Twist) -> None:
+    if key in LIBRARY:
+        assert twisted(key, twist).judged(LIBRARY[key]).code not in ("passed", "not-your-own", "signature")
+
+
+def test_no_solution_of_one_twist_passes_under_another_one() -> None:
+    passing = [
+        (key, honest, twist.name)
+        for key, twist in EVERY
+        for honest in (other.name for other in ON_THE_PAGE[key].twists)
+        if honest != twist.name and (key, honest) in HONEST and twisted(key, twist).judged(HONEST[key, honest]).passed
+    ]
+    assert passing == []
+
+
+@each_twist
+def test_the_program_of_a_known_mistake_fails(key: str, twist: Twist) -> None:
+    mine = twisted(key, twist)
+    passing = [slip.code for slip in mine.slips if mine.judged(slip.result).passed]
+    assert passing == []
+
+
+@each_twist
+def test_a_result_of_another_shape_gets_feedback(key: str, twist: Twist) -> None:
+    mine = twisted(key, twist)
+    for result in (None, 5, "x", [], {}, [[]], [None], [5], {"x": 5}, {5}, object(), [object()], float("nan"), (1, 2), iter([1])):
+        feedback = mine.judged(lambda *arguments, result=result: result)
+        assert not feedback.passed
+        assert feedback.code != "raises", (result, feedback.messages)
+
+
+@each_twist
+def test_a_stub_has_handed_in_nothing(key: str, twist: Twist) -> None:
+    assert is_stub(stub)
+    task, mine = TASKS[key], twisted(key, twist)
+    assert check_with(task, Instance(task.prompt, mine.judged, mine), None).code == "nothing-handed-in"
+
+
+@each_twist
+def test_an_error_of_the_function_is_told_as_its_own(key: str, twist: Twist) -> None:
+    def breaks(*arguments: Any) -> None:
+        raise ArithmeticError("of my own")
+
+    feedback = twisted(key, twist).judged(breaks)
+    assert feedback.code == "raises"
+    assert '`raise ArithmeticError("of my own")`, raises ArithmeticError: of my own' in feedback.messages[0]
+
+
+@each_twist
+def test_a_library_error_of_the_function_reaches_the_caller(key: str, twist: Twist) -> None:
+    """A function in another process reports its failures so."""
+
+    def relays(*arguments: Any) -> None:
+        raise HybridLabError("too slow", "too-slow")
+
+    case = ON_THE_PAGE[key].public_cases[-1]
+    with pytest.raises(HybridLabError, match="too slow"):
+        twist.standard(relays)(*case.arguments)
+
+
+class Elsewhere:
+    """A function that runs elsewhere: an object without a name, which only can be called."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+
+@each_twist
+def test_a_callable_object_passes_as_a_function_does(key: str, twist: Twist) -> None:
+    assert twisted(key, twist).judged(Elsewhere(HONEST[key, twist.name])).passed
+
+
+@each_twist
+def test_a_function_with_other_arguments_is_refused_by_its_own_signature(key: str, twist: Twist) -> None:
+    assert twisted(key, twist).judged(lambda: None).code == "signature"
+
+
+SPOILS: dict[str, Function] = {
+    "clears a list": lambda given: given.clear(),
+    "turns a list round": lambda given: given.reverse(),
+    "doubles the first": lambda given: given.__setitem__(0, 2 * given[0]),
+    "doubles the last": lambda given: given.__setitem__(-1, 2 * given[-1]),
+    "halves the last": lambda given: given.__setitem__(
+        -1, given[-1][: len(given[-1]) // 2] if isinstance(given[-1], str) else given[-1] / 2
+    ),
+    "splits the lines": lambda given: given.__setitem__(slice(None), [each.split() if isinstance(each, str) else [each] for each in given]),
+}
+
+
+@each_twist
+def test_a_function_that_changes_its_arguments_is_refused(key: str, twist: Twist) -> None:
+    mine, honest = twisted(key, twist), HONEST[key, twist.name]
+    case = mine.public_cases[-1]
+    # where all times are the same, a list that is turned round is as before
+    given = [[1.0, 1.0, 1.0, 2.0] if argument in ([1] * 4, [2] * 4) else argument for argument in case.arguments]
+    one = replace(mine, cases=lambda rng: [replace(case, arguments=tuple(given))])
+    for place in (place for place, argument in enumerate(given) if isinstance(argument, list)):
+        for how, spoil in SPOILS.items():
+
+            def spoils(*arguments: Any, place: int = place, spoil: Function = spoil) -> Any:
+                result = honest(*arguments)
+                spoil(arguments[place])
+                return result
+
+            assert one.judged(spoils).code == "changes-its-argument", (place, how)
