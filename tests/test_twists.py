@@ -43,10 +43,12 @@ def honest_solutions() -> dict[tuple[str, str], Function]:
 HONEST = honest_solutions()
 
 
+DRAWN = {(key, seed): ON_THE_PAGE[key].twisted(seed) for key in ON_THE_PAGE for seed in range(len(ON_THE_PAGE[key].twists))}
+
+
 def twisted(key: str, twist: Twist) -> Build:
-    """Return a build as a student gets it who has this twist."""
-    page = ON_THE_PAGE[key]
-    drawn = page.twisted(page.twists.index(twist))
+    """Return a build as a student gets it who has this twist; always the same one, because its cases take long to make."""
+    drawn = DRAWN[key, ON_THE_PAGE[key].twists.index(twist)]
     assert drawn.twist is twist
     return drawn
 
@@ -113,12 +115,8 @@ def test_an_honest_solution_passes_for_all_cases(key: str, twist: Twist) -> None
     for seed in (0, 1, 20_011):
         feedback = mine.judged(function, seed)
         assert feedback.passed, (seed, feedback.messages)
-
-
-@each_twist
-def test_what_standard_makes_of_an_honest_solution_does_the_task_on_the_page(key: str, twist: Twist) -> None:
-    page = ON_THE_PAGE[key]
-    assert page.judged(twist.standard(HONEST[key, twist.name])).passed
+    if twist.changes:  # its judge is another one than that of the page
+        assert ON_THE_PAGE[key].judged(twist.standard(function)).passed
 
 
 @each_twist
@@ -206,7 +204,9 @@ class Elsewhere:
 
 @each_twist
 def test_a_callable_object_passes_as_a_function_does(key: str, twist: Twist) -> None:
-    assert twisted(key, twist).judged(Elsewhere(HONEST[key, twist.name])).passed
+    mine = twisted(key, twist)
+    few = replace(mine, cases=lambda rng: mine.public_cases[:12])
+    assert few.judged(Elsewhere(HONEST[key, twist.name])).passed
 
 
 @each_twist
@@ -231,7 +231,7 @@ def test_a_function_that_changes_its_arguments_is_refused(key: str, twist: Twist
     mine, honest = twisted(key, twist), HONEST[key, twist.name]
     case = mine.public_cases[-1]
     # where all times are the same, a list that is turned round is as before
-    given = [[1.0, 1.0, 1.0, 2.0] if argument in ([1] * 4, [2] * 4) else argument for argument in case.arguments]
+    given = [[1.0, 3.0, 5.0, 8.0] if argument in ([1] * 4, [2] * 4) else argument for argument in case.arguments]
     one = replace(mine, cases=lambda rng: [replace(case, arguments=tuple(given))])
     for place in (place for place, argument in enumerate(given) if isinstance(argument, list)):
         for how, spoil in SPOILS.items():

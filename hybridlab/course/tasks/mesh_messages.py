@@ -11,7 +11,7 @@ import numpy as np
 from hybridlab.checks import known_name, short_repr
 from hybridlab.course.tasks.answers import Unordered, plain_values, require_count, require_text
 from hybridlab.course.tasks.builds import Slip
-from hybridlab.course.tasks.twists import Function, Twist, renamed
+from hybridlab.course.tasks.twists import Function, Twist, in_words_of_the_page
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
 
@@ -250,7 +250,7 @@ def _numbered(numbering: Numbering, ring_back: bool) -> Callable[[Function], Fun
                 there = [(rank_of.get(sender, sender), rank_of.get(receiver, receiver), kind) for sender, receiver, kind in sent]
                 return [(to, by, kind) if ring_back and kind == "ring" else (by, to, kind) for by, to, kind in there]
 
-            return renamed(function(stages, replicas, microbatches), read_messages, on_the_page)
+            return in_words_of_the_page(function(stages, replicas, microbatches), read_messages, on_the_page)
 
         return messages
 

@@ -11,7 +11,7 @@ from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.tasks.answers import plain_values, require_numbers
 from hybridlab.course.tasks.builds import Case, Slip
-from hybridlab.course.tasks.twists import Function, Twist, renamed
+from hybridlab.course.tasks.twists import Function, Twist, in_words_of_the_page
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
@@ -209,7 +209,7 @@ def _counted_by(count: Callable[[float, int], float], from_the_last: bool) -> Ca
                 in_order = numbers[::-1] if from_the_last else numbers
                 return [count(number, stage) for number, stage in zip(in_order, stages, strict=True)]
 
-            return renamed(function(orders), read, on_the_page)
+            return in_words_of_the_page(function(orders), read, on_the_page)
 
         return peaks
 

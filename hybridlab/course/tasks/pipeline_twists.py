@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from hybridlab.course.tasks.answers import Orders
 from hybridlab.course.tasks.clocks import Times, read_times
-from hybridlab.course.tasks.twists import Function, Twist, renamed
+from hybridlab.course.tasks.twists import Function, Twist, in_words_of_the_page
 from hybridlab.schedule import Op
 
 BEGINS_AT = 5  # ms
@@ -64,7 +64,7 @@ def _placed(stage: Place, turn: Place, reads: Callable[[Any], Orders]) -> Callab
                 line_of = {stage(line, devices): line for line in range(devices)}
                 return [lines[line_of[device]] for device in range(devices)]
 
-            return renamed(function(devices, microbatches), reads, on_the_page)
+            return in_words_of_the_page(function(devices, microbatches), reads, on_the_page)
 
         return one_f_one_b
 
@@ -108,7 +108,7 @@ def _from_the_last(function: Function) -> Function:
         _hand_back(orders, turned_round(given[0]))
         _hand_back(forward, turned_round(given[1]))
         _hand_back(backward, turned_round(given[2]))
-        return renamed(returned, read_times, on_the_page)
+        return in_words_of_the_page(returned, read_times, on_the_page)
 
     return simulate
 
@@ -126,10 +126,10 @@ def _takes_twice(forwards: Callable[[int, int], bool], backwards: Callable[[int,
         @wraps(function)
         def simulate(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Any:
             both, slow = (forward, backward), (forwards, backwards)
-            given = [_times(0.5, times, which) for times, which in zip(both, slow, strict=True)]
+            given = [_scaled_times(0.5, times, which) for times, which in zip(both, slow, strict=True)]
             returned = function(orders, *given, latency)
             for times, own, which in zip(both, given, slow, strict=True):
-                _hand_back(times, _times(2, own, which))
+                _hand_back(times, _scaled_times(2, own, which))
             return returned
 
         return simulate
@@ -137,7 +137,7 @@ def _takes_twice(forwards: Callable[[int, int], bool], backwards: Callable[[int,
     return standard
 
 
-def _times(factor: float, values: Sequence[Any], which: Callable[[int, int], bool]) -> list[Any]:
+def _scaled_times(factor: float, values: Sequence[Any], which: Callable[[int, int], bool]) -> list[Any]:
     """Return times of which some are multiplied. What is no number stays as it is."""
     slow = [which(place, len(values)) and isinstance(value, (int, float)) for place, value in enumerate(values)]
     return [value * factor if each else value for value, each in zip(values, slow, strict=True)]
@@ -177,7 +177,7 @@ def _later(function: Function) -> Function:
 
     @wraps(function)
     def simulate(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Any:
-        return renamed(function(orders, forward, backward, latency), read_times, on_the_page)
+        return in_words_of_the_page(function(orders, forward, backward, latency), read_times, on_the_page)
 
     return simulate
 

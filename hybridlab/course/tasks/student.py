@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hybridlab.checks import checked_text, known_name
+from hybridlab.checks import checked_text, known_name, short_repr
 from hybridlab.course.tasks.builds import kept_if_passed
 from hybridlab.course.tasks.calls import is_stub
 from hybridlab.course.tasks.checking import TASKS, Feedback, check_with
@@ -87,8 +87,19 @@ class Student:
         return feedback
 
     def standard(self, key: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that does a build as it stands on the page, from one that does it with this student's twist."""
-        twist = TASKS[known_name(key, TASKS, "task")].personal(self.seed(key)).data.twist
+        """Return a function that does a build as it stands on the page, from one that does it with this student's twist.
+
+        Raises
+        ------
+        HybridLabError
+            If the task asks for no function, or ``function`` is none.
+        """
+        task = TASKS[known_name(key, TASKS, "task")]
+        if task.kind != "build":
+            raise HybridLabError(f"{key} asks for no function: only a task for a function has a twist", "not-a-build")
+        if not callable(function):
+            raise HybridLabError(f"function must be a function, not {short_repr(function)}", "not-a-function")
+        twist = task.personal(self.seed(key)).data.twist
         return function if twist is None else twist.standard(function)
 
     def __repr__(self) -> str:

@@ -43,7 +43,7 @@ class Twist:
         return f"these sentences speak of the task as it stands on the page; in your task, {self.sentence}"
 
 
-def renamed(returned: Any, reads: Function, rename: Function) -> Any:
+def in_words_of_the_page(returned: Any, reads: Function, rename: Function) -> Any:
     """Return what ``rename`` makes of a result after ``reads`` has read it. A result that cannot be read is returned as it is.
 
     Parameters

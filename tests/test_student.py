@@ -1,0 +1,180 @@
+"""A student of a graded course: seeds from the name, own sizes, own twists, and functions that are kept for later labs."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cases import in_turn, refusal
+from hypothesis import given
+from misuse import outcome, usual_or_junk
+from profiles import examples
+
+from hybridlab import Student, check, part
+from hybridlab.course.parts import ELSEWHERE
+from hybridlab.course.tasks import TASKS, Question
+from hybridlab.course.tasks.twists import Twist
+
+NUMBERS = [key for key, task in TASKS.items() if task.kind == "number"]
+BUILDS = [key for key, task in TASKS.items() if task.kind == "build"]
+DRAWN = [key for key in NUMBERS if any(TASKS[key].instance(seed).prompt != TASKS[key].prompt for seed in range(30))]
+CLASS = [f"student-{number}" for number in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(ELSEWHERE, str(tmp_path / "mine"))
+    return tmp_path / "mine"
+
+
+def twist_of(name: str, key: str) -> Twist:
+    twist = TASKS[key].personal(Student(name).seed(key)).data.twist
+    assert isinstance(twist, Twist)
+    return twist
+
+
+def student_with(key: str, twist: str) -> Student:
+    """Return a student who has a twist."""
+    return Student(next(name for name in (f"someone-{number}" for number in range(1000)) if twist_of(name, key).name == twist))
+
+
+def right_answer(name: str, key: str) -> Any:
+    question = TASKS[key].personal(Student(name).seed(key)).data
+    assert isinstance(question, Question)
+    truths = [number.truth for number in question.numbers]
+    return truths[0] if len(truths) == 1 else truths
+
+
+def peaks(orders: list[str]) -> list[int]:
+    """Count as a student does whose devices hold one more activation all the time."""
+    found = []
+    for line in orders:
+        held = most = MORE
+        for op in line.split():
+            held += ("F" in op) - ("B" in op or "W" in op)
+            most = max(most, held)
+        found.append(most)
+    return found
+
+
+MORE = 1
+
+
+def test_a_name_is_the_same_with_blanks_and_capital_letters() -> None:
+    assert {Student(name).seed("lab02.t2") for name in ("ana", "Ana ", " ANA", "ana\n")} == {Student("ana").seed("lab02.t2")}
+    assert Student("Jürgen").seed("lab02.t2") == Student("Ju\u0308rgen").seed("lab02.t2")
+
+
+def test_the_seed_is_that_of_the_public_digest() -> None:
+    """The first 8 digits of ``printf 'hybridlab\\nhybridlab\\nana\\nlab02.t2' | sha256sum``."""
+    assert f"{Student('ana').seed('lab02.t2'):08x}" == "11b460f9"
+
+
+def test_another_name_another_course_and_another_task_have_other_seeds() -> None:
+    seeds = [
+        Student(name, course).seed(key) for name in ("ana", "ben") for course in ("hybridlab", "spring") for key in ("lab02.t2", "lab03.t2")
+    ]
+    assert len(set(seeds)) == 8
+    assert all(0 <= seed < 2**32 for seed in seeds)
+
+
+@pytest.mark.parametrize("name", ["", " ", "\t\n"])
+def test_a_student_without_a_name_is_refused(name: str) -> None:
+    with refusal("empty", "Student('ana')"):
+        Student(name)
+
+
+@examples(200)
+@given(name=usual_or_junk(["ana"]), course=usual_or_junk(["hybridlab"]), key=usual_or_junk(["lab02.t2", "lab02.t5"]))
+def test_junk_is_refused_in_a_sentence(name: Any, course: Any, key: Any) -> None:
+    student = outcome(Student, name, course)
+    if student is not None:
+        outcome(student, key)
+        outcome(student.check, key, name)
+        outcome(student.standard, key, name)
+
+
+def test_what_has_no_twist_has_no_standard() -> None:
+    with refusal("not-a-build", "lab02.t2"):
+        Student("ana").standard("lab02.t2", peaks)
+    with refusal("not-a-function", "'peaks'"):
+        Student("ana").standard("lab03.t3", "peaks")  # type: ignore[arg-type]
+
+
+def test_most_number_tasks_are_drawn() -> None:
+    assert len(DRAWN) >= 10
+
+
+@pytest.mark.parametrize("key", DRAWN)
+def test_the_sizes_of_each_student_differ_from_those_on_the_page(key: str) -> None:
+    prompts = [Student(name)(key).prompt for name in CLASS]
+    assert TASKS[key].prompt not in prompts
+    assert len(set(prompts)) > 1
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+def test_the_answer_to_the_own_sizes_passes(key: str) -> None:
+    for name in CLASS[:3]:
+        feedback = Student(name).check(key, right_answer(name, key))
+        assert feedback.passed, feedback
+        assert feedback.task == key
+
+
+@pytest.mark.parametrize("key", DRAWN)
+def test_the_answer_of_a_neighbour_passes_for_two_thirds_of_a_class_at_most(key: str) -> None:
+    """Two students can have the same sizes, and a number can be right for several sizes."""
+    passed = [Student(name).check(key, right_answer(other, key)).passed for name, other in pairwise(CLASS)]
+    assert sum(passed) <= len(passed) * 2 / 3
+
+
+def test_a_statement_names_the_student_and_the_own_sizes_or_twist() -> None:
+    mine = Student("Ana")
+    assert repr(mine("lab02.t2")).startswith("lab02.t2, for ana:\n")
+    said = " ".join(repr(mine("lab02.t5")).split())
+    assert "In your task, " + " ".join(twist_of("ana", "lab02.t5").sentence.split()) in said
+
+
+@in_turn("key", [key for key in BUILDS if TASKS[key].instance(None).data.twists])
+def test_a_class_has_all_twists_of_a_build(key: str) -> None:
+    names = {twist_of(f"someone-{number}", key).name for number in range(200)}
+    assert names == {twist.name for twist in TASKS[key].instance(None).data.twists}
+
+
+@in_turn("key", BUILDS)
+def test_a_stub_has_handed_in_nothing(key: str) -> None:
+    def stub(*arguments: Any) -> None: ...
+
+    for nothing in (stub, None, "", ...):
+        assert Student("ana").check(key, nothing).code == "nothing-handed-in", nothing
+
+
+def test_a_twisted_function_passes_for_its_student_alone() -> None:
+    assert student_with("lab03.t3", "one-held").check("lab03.t3", peaks).passed
+    assert not student_with("lab03.t3", "two-held").check("lab03.t3", peaks).passed
+    assert not check("lab03.t3", peaks).passed
+
+
+def test_a_kept_function_does_the_task_of_the_page(parts: Path) -> None:
+    feedback = student_with("lab03.t3", "one-held").check("lab03.t3", peaks)
+    assert "kept as" in feedback.messages[-1]
+    kept = part("peaks", otherwise=None)
+    assert kept.source == parts / "peaks.py"
+    assert peaks(["0F0 0F1 0B0 0B1"]) == [3]
+    assert kept(["0F0 0F1 0B0 0B1"]) == [2]
+    assert check("lab03.t3", kept.function).passed
+
+
+def test_a_function_that_has_failed_is_not_kept(parts: Path) -> None:
+    student_with("lab03.t3", "two-held").check("lab03.t3", peaks)
+    assert not parts.exists()
+
+
+def test_the_feedback_on_a_twisted_build_ends_with_the_twist() -> None:
+    feedback = student_with("lab03.t3", "two-held").check("lab03.t3", peaks)
+    assert feedback.messages[-1].endswith("in your task, each device holds two more activations all the time, which no operation frees")
+
+
+def test_a_student_is_written_as_the_code_that_makes_it() -> None:
+    mine = Student(" Ana", course="spring's")
+    again = eval(repr(mine), {"Student": Student})  # noqa: S307 - written by the library
+    assert (again.name, again.course, again.seed("lab02.t2")) == ("ana", "spring's", mine.seed("lab02.t2"))
