@@ -27,7 +27,7 @@ BROKEN = (
 )
 BROKEN_SIZE = 3, 4  # devices and microbatches
 # the faults of an order that is complete and can run
-NOT_1F1B = ("gpipe", "microbatches-out-of-order", "not-alternating", "reversed", "wrong-warmup")
+NOT_1F1B = ("gpipe", "microbatches-out-of-order", "not-alternating", "wrong-warmup")
 REVERSED = "your warm-up grows with the number of the device; the first device has the longest, the last has none"
 
 
