@@ -190,6 +190,30 @@ def test_a_result_of_another_shape_gets_feedback(key: str, twist: Twist) -> None
         assert feedback.code != "raises", (result, feedback.messages)
 
 
+# Right results with something that is in no right result; the judge can read them.
+STRANGERS: list[tuple[str, Function, str]] = [
+    ("lab01.t6", lambda sent: [*sent, (1_000_000, 0, "ring")], "no-such-rank"),
+    ("lab01.t6", lambda sent: [*sent, (0, 1_000_000, "activation")], "no-such-rank"),
+    ("lab02.t5", lambda lines: [*lines, "0F0 0B0"], "another-size"),
+    ("lab02.t5", lambda lines: lines[:1], "another-size"),
+    ("lab02.t5", lambda lines: [f"{line} 0F99" for line in lines], ""),
+    ("lab02.t6", lambda times: times | {"99F0": (6, 7)}, "not-in-the-orders"),
+    ("lab02.t6", lambda times: times | {"00F0": (6, 7)}, "not-in-the-orders"),
+    ("lab02.t6", lambda times: times | {"forward": (6, 7)}, "not-in-the-orders"),
+    ("lab03.t3", lambda peaks: [*peaks, 1], "another-size"),
+    ("lab03.t3", lambda peaks: [str(peak) for peak in peaks], "not-a-number"),
+]
+
+
+@each_twist
+def test_a_stranger_in_a_result_is_told_as_on_the_page(key: str, twist: Twist) -> None:
+    mine, honest = twisted(key, twist), HONEST[key, twist.name]
+    for _, spoil, code in (each for each in STRANGERS if each[0] == key):
+        feedback = mine.judged(lambda *arguments, spoil=spoil: spoil(honest(*arguments)))
+        assert not feedback.passed
+        assert feedback.code == code or (not code and feedback.code != "raises"), feedback.messages
+
+
 @each_twist
 def test_a_stub_has_handed_in_nothing(key: str, twist: Twist) -> None:
     assert is_stub(stub)

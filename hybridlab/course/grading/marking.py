@@ -11,8 +11,9 @@ from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.session import Budget, Ended, Function, Remote, Session
 from hybridlab.course.grading.specs import LabSpec
-from hybridlab.course.tasks import Feedback, Instance, Student, Task
+from hybridlab.course.tasks import Feedback, Instance, Rung, Student, Task
 from hybridlab.course.tasks.answers import is_empty
+from hybridlab.course.tasks.calls import ENDED
 from hybridlab.course.tasks.checking import check_with, wrong
 from hybridlab.course.values import Opaque
 from hybridlab.errors import HybridLabError
@@ -210,12 +211,16 @@ def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCel
     if len({hand_in.cell for hand_in in answers}) > 1:
         remarks.append(f"handed in {len(answers)} times: the last one counts, in {label(answers[-1].cell)}")
     if played is None:
-        feedback = wrong("too-slow", f"not tried: cells of this notebook have ended {MOST_RESTARTS} workers, or used up its time")
+        why = f"not tried: cells of this notebook have ended {MOST_RESTARTS} workers, or used up its time"
+        feedback, rung = wrong("too-slow", why), None
     elif answers:
-        feedback = _judged(task, asked, player, answers[-1], seed)
+        feedback, rung = _judged(task, asked, player, answers[-1], seed)
     else:
-        feedback = _nothing(task, asked, played, cells, spec)
-    points = float(task.points) if feedback.passed else 0.0
+        feedback, rung = _nothing(task, asked, played, cells, spec), None
+    if rung:
+        remarks.append(f"partial credit: {rung.reached}")
+    share = 1.0 if feedback.passed else rung.share if rung else 0.0
+    points = round(share * task.points, 2)
     return TaskMark(task.key, task.title, points, float(task.points), feedback.code, feedback.messages, tuple(remarks), seed)
 
 
@@ -228,10 +233,12 @@ def _place_of(why: Exception) -> str:
     return f"in {Path(place.filename).name}, line {place.lineno}"
 
 
-def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> Feedback:
+def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> tuple[Feedback, Rung | None]:
+    """Return the feedback on an answer, and its partial credit if it is wrong."""
     answer, played = hand_in.answer, player.played()
     if task.kind != "build" or not isinstance(answer, Function) or played is None:
-        return check_with(task, asked, answer)
+        feedback = check_with(task, asked, answer)
+        return feedback, None if feedback.passed else task.rung(feedback.code)
     build = asked.data
     remote = Remote(
         played.session,
@@ -241,7 +248,11 @@ def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: 
         provide=lambda name: player.provide(played, name, hand_in.cell),
     )
     seeds = {} if seed is None else {"seed": seed}
-    return check_with(task, Instance(asked.prompt, lambda function: build.judged(function, **seeds), build), remote)
+    feedback = check_with(task, Instance(asked.prompt, lambda function: build.judged(function, **seeds), build), remote)
+    if feedback.passed or not task.rungs or feedback.code in ENDED:
+        return feedback, None
+    rungs = [task.rung(code) for code in build.codes(remote, **seeds)]
+    return feedback, min((rung for rung in rungs if rung), key=lambda rung: rung.share, default=None) if all(rungs) else None
 
 
 def _nothing(task: Task, asked: Instance, played: Played, cells: Sequence[CodeCell], spec: LabSpec) -> Feedback:

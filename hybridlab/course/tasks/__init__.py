@@ -19,7 +19,7 @@ from hybridlab.course.tasks import (  # noqa: F401
     lab14,
 )
 from hybridlab.course.tasks.builds import Build, Case, Slip, build_task
-from hybridlab.course.tasks.checking import TASKS, Feedback, Instance, Task, check, task
+from hybridlab.course.tasks.checking import TASKS, Feedback, Instance, Rung, Task, check, task
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.course.tasks.rings import faulty_ring
 from hybridlab.course.tasks.student import Student
@@ -33,6 +33,7 @@ __all__ = [
     "Instance",
     "Number",
     "Question",
+    "Rung",
     "Slip",
     "Student",
     "Task",

@@ -15,7 +15,7 @@ from hybridlab.checks import counted, short_repr
 from hybridlab.course.parts import keep
 from hybridlab.course.tasks.answers import plain_values
 from hybridlab.course.tasks.calls import ENDED, called, is_stub, names_in
-from hybridlab.course.tasks.checking import Feedback, Instance, Task, add_task, right, wrong
+from hybridlab.course.tasks.checking import Feedback, Instance, Rung, Task, add_task, right, wrong
 from hybridlab.course.tasks.twists import Twist
 from hybridlab.errors import HybridLabError
 
@@ -170,6 +170,17 @@ class Build:
         tried = f"right in all {counted(len(cases), 'case')}, from {cases[0].words} to {cases[-1].words}"
         return replace(passed, messages=(*passed.messages, tried))
 
+    def codes(self, function: Callable[..., Any], seed: int = PUBLIC_SEED) -> frozenset[str]:
+        """Return the codes of all cases that a function fails, for partial credit. No known mistake takes the place of a code here."""
+        standard = self.twist.standard(function) if self.twist else function
+        found: set[str] = set()
+        for case in self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed):
+            feedback = self._tried(standard, case)
+            found |= set() if feedback.passed else {feedback.code}
+            if feedback.code in ENDED:
+                break
+        return frozenset(found)
+
     def _tried(self, function: Callable[..., Any], case: Case) -> Feedback:
         """Return the feedback on one case."""
         try:
@@ -263,12 +274,13 @@ def build_task(
     without: Sequence[str] = (),
     library: bool = False,
     twists: Sequence[Twist] = (),
+    rungs: Sequence[Rung] = (),
 ) -> Callable[[Callable[..., Feedback]], Callable[..., Feedback]]:
     """Return a decorator that adds a task for a function of the student's own. The decorated function judges the result of one case.
 
     Parameters
     ----------
-    key, title, prompt, points
+    key, title, prompt, points, rungs
         The fields of :class:`~hybridlab.course.tasks.Task`.
     signature, cases, lesson, slips, reads, fresh, within, without, library, twists
         The fields of :class:`Build`.
@@ -283,7 +295,8 @@ def build_task(
             feedback = build.judged(function, PUBLIC_SEED if seed is None else seed)
             return kept_if_passed(feedback, build, function) if seed is None else feedback
 
-        add_task(Task(key, title, points, "build", lambda seed: Instance(prompt, lambda function: judged(function, seed), build)))
+        made = Task(key, title, points, "build", lambda seed: Instance(prompt, lambda function: judged(function, seed), build), rungs)
+        add_task(made)
         return judge
 
     return add

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -89,6 +89,25 @@ class Instance:
 
 
 @dataclass(frozen=True)
+class Rung:
+    """Partial credit: how far a wrong answer has come, by the codes of its first fault.
+
+    Parameters
+    ----------
+    reached : str
+        What the answer is already, in a few words: ``"complete and able to run"``.
+    share : float
+        The share of the points that it earns, less than 1.
+    codes : tuple of str
+        The codes of the feedback on such answers.
+    """
+
+    reached: str
+    share: float
+    codes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Task:
     """One task of a lab.
 
@@ -104,6 +123,8 @@ class Task:
         ``"number"`` for a number or a list of them, ``"build"`` for a function of the student's own, ``"written"`` for anything else.
     instance : callable
         Takes a seed, or None for the instance on the page, and returns the :class:`Instance`. The same seed always gives the same one.
+    rungs : sequence of Rung
+        The partial credit for wrong answers. Without a rung a wrong answer earns nothing.
     """
 
     key: str
@@ -111,6 +132,11 @@ class Task:
     points: int
     kind: str
     instance: Callable[[int | None], Instance]
+    rungs: Sequence[Rung] = ()
+
+    def rung(self, code: str) -> Rung | None:
+        """Return the partial credit for a wrong answer whose feedback has this code, if there is any."""
+        return next((rung for rung in self.rungs if code in rung.codes), None)
 
     @property
     def prompt(self) -> str:
@@ -152,19 +178,19 @@ def add_task(new: Task) -> None:
     _TASKS[new.key] = new
 
 
-def task(key: str, *, title: str, prompt: str, points: int = 1) -> Callable[[Judge], Judge]:
+def task(key: str, *, title: str, prompt: str, points: int = 1, rungs: Sequence[Rung] = ()) -> Callable[[Judge], Judge]:
     """Return a decorator that adds a task with a judge of its own. The decorated function judges the answers.
 
     Parameters
     ----------
-    key, title, points
+    key, title, points, rungs
         The fields of :class:`Task`.
     prompt : str
         What to hand in, in one sentence.
     """
 
     def add(judge: Judge) -> Judge:
-        add_task(Task(key, title, points, "written", lambda seed: Instance(prompt, judge)))
+        add_task(Task(key, title, points, "written", lambda seed: Instance(prompt, judge), rungs))
         return judge
 
     return add

@@ -9,7 +9,7 @@ from typing import Any
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.tasks.answers import Orders, require_orders
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.checking import Feedback, Rung, right, task, wrong
 from hybridlab.course.tasks.drawing import Drawing, first_differences, marked_by
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.errors import HybridLabError, InvalidSchedule
@@ -26,6 +26,8 @@ BROKEN = (
     "device 2: 2F0 2B0 2F1 2B1 2F2 2B2 2F3 2B3",
 )
 BROKEN_SIZE = 3, 4  # devices and microbatches
+# the faults of an order that is complete and can run
+NOT_1F1B = ("gpipe", "microbatches-out-of-order", "not-alternating", "wrong-warmup")
 REVERSED = "your warm-up grows with the number of the device; the first device has the longest, the last has none"
 
 
@@ -34,6 +36,7 @@ REVERSED = "your warm-up grows with the number of the device; the first device h
     title="Write 1F1B",
     prompt="write 1F1B for 3 devices and 4 microbatches as text, one line a device",
     points=3,
+    rungs=[Rung("complete and able to run", 1 / 3, NOT_1F1B)],
 )
 def write_1f1b(answer: Any) -> Feedback:
     """Judge an order. It must be complete, able to run, of the right size, and 1F1B on every device."""
@@ -206,6 +209,7 @@ def predict_with_a_slow_device(devices: int = 4, microbatches: int = 10, forward
     title="Open a deadlock",
     prompt="give the new line of one device with which the order runs, within the memory and the makespan of 1F1B",
     points=3,
+    rungs=[Rung("able to run", 1 / 3, ("too-much-memory",)), Rung("able to run, within the memory of 1F1B", 2 / 3, ("too-slow",))],
 )
 def open_deadlock(answer: Any) -> Feedback:
     """Judge the new line of one device. The order must be able to run, with at most the memory and the makespan of 1F1B."""

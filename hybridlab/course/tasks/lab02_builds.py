@@ -11,9 +11,9 @@ from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.tasks.answers import Orders, is_empty, plain_values, require_orders
 from hybridlab.course.tasks.builds import Case, Slip, build_task
-from hybridlab.course.tasks.checking import Feedback, right, wrong
+from hybridlab.course.tasks.checking import Feedback, Rung, right, wrong
 from hybridlab.course.tasks.clocks import SLIPS, Times, judge_times, orders_of_many_kinds, read_times
-from hybridlab.course.tasks.lab02 import REVERSED, judge_order, not_1f1b
+from hybridlab.course.tasks.lab02 import NOT_1F1B, REVERSED, judge_order, not_1f1b
 from hybridlab.course.tasks.pipeline_twists import CLOCK_TWISTS, placements
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
@@ -144,6 +144,7 @@ def _newest_first(ahead: int, microbatches: int) -> list[str]:
     ],
     lesson="a warm-up of min(K-1-d, M) forwards, then pairs, then the backwards that are left",
     without=("build",),
+    rungs=[Rung("complete and able to run for all sizes", 1 / 3, NOT_1F1B)],
     twists=placements(_read_lines),
 )
 def build_1f1b(orders: Orders, devices: int, microbatches: int) -> Feedback:

@@ -13,7 +13,7 @@ from hybridlab.course.published import report, zero_bubble
 from hybridlab.course.tasks import peaks
 from hybridlab.course.tasks.answers import Mistake, mistake_behind, near, require_numbers, require_orders, require_parts, require_text
 from hybridlab.course.tasks.builds import build_task
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.checking import Feedback, Rung, right, task, wrong
 from hybridlab.course.tasks.drawing import Drawing, marked_by
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.errors import InvalidSchedule
@@ -321,6 +321,7 @@ def _cost_of_latency(run: zero_bubble.ZeroBubbleRun, devices: int) -> float:
     title="Open: the fastest order in this memory",
     prompt="write an order of 4 devices and 8 microbatches that holds at most 5 activations on each device, one line a device",
     points=5,
+    rungs=[Rung("complete and able to run", 1 / 5, ("over-the-cap",)), Rung("able to run, within the memory", 2 / 5, ("too-slow",))],
 )
 def fastest_in_memory(answer: Any) -> Feedback:
     """Judge an order of forwards and full backwards: it can run, keeps to the cap, and is at most 5 % longer than the shortest one."""

@@ -8,7 +8,7 @@ import numpy as np
 from hybridlab import formulas
 from hybridlab.costs import Costs
 from hybridlab.course.tasks.answers import near, require_number, require_orders, require_parts, require_text
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.checking import Feedback, Rung, right, task, wrong
 from hybridlab.course.tasks.drawing import Drawing, marked_by
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.errors import InvalidSchedule
@@ -167,6 +167,7 @@ def the_shortest_that_fits(answer: Any) -> Feedback:
     title="Beat ZB-H1",
     prompt="write an order for 3 devices and 4 microbatches as text, one line a device, that is shorter than ZB-H1 in the same memory",
     points=3,
+    rungs=[Rung("complete and able to run", 1 / 3, ("too-much-memory", "longer", "no-gain"))],
 )
 def beat_zb_h1(answer: Any) -> Feedback:
     """Judge an order for uneven stages. It must run, hold at most 3 activations on a device, and be shorter than ZB-H1."""

@@ -29,12 +29,12 @@ LINES = (
     Change("reversed-stages", "line d has the operations of stage K-1-d", lambda line, devices: devices - 1 - line),
     Change(
         "one-stage-further",
-        "line d has the operations of stage d+1, and the last line has those of stage 0",
+        "the last line has the operations of stage 0, and every other line d has those of stage d+1",
         lambda line, devices: (line + 1) % devices,
     ),
     Change(
         "one-stage-back",
-        "line 0 has the operations of the last stage, and line d has those of stage d-1",
+        "line 0 has the operations of stage K-1, and every other line d has those of stage d-1",
         lambda line, devices: (line - 1) % devices,
     ),
 )
