@@ -1,5 +1,6 @@
 """A class for the tests of grading: copies of labs with right answers in them, the command, and workers that all tests share."""
 
+import atexit
 import contextlib
 import json
 import tempfile
@@ -26,6 +27,7 @@ SECRET = "a secret of the tests, long enough"  # noqa: S105 - it protects nothin
 TWISTED = Path(__file__).parent / "twisted"
 needs_bubblewrap = pytest.mark.skipif(which("bwrap") is None, reason="bubblewrap is not installed")
 _KEPT = contextlib.ExitStack()  # open until the tests end
+atexit.register(_KEPT.close)
 
 
 def hybridlab(*arguments: object, secret: str | None = SECRET) -> Result:

@@ -188,11 +188,9 @@ def mark(
             player = players["bare" if task.kind == "build" and not asked.data.library else "library"]
             try:
                 marked = _marked(task, asked, player, cells, spec, seed)
-            except HybridLabError as why:  # answers raise none: no worker has started
-                marked = _not_graded(task, "no-worker", str(why), seed)
-            except Exception as why:
+            except Exception as why:  # whatever it is, the other tasks are marked
                 player.close()  # the next task begins with a new worker
-                marked = _not_graded(task, "judge-failed", f"its judge has failed with {type(why).__name__} {_place_of(why)}", seed)
+                marked = _not_graded(task, why, seed)
             yield marked
     finally:
         for player in players.values():
@@ -224,13 +222,15 @@ def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCel
     return TaskMark(task.key, task.title, points, float(task.points), feedback.code, feedback.messages, tuple(remarks), seed)
 
 
-def _not_graded(task: Task, code: str, why: str, seed: int | None) -> TaskMark:
-    return TaskMark(task.key, task.title, 0.0, float(task.points), code, (f"not graded, and a person will look at it: {why}",), (), seed)
-
-
-def _place_of(why: Exception) -> str:
-    place = traceback.extract_tb(why.__traceback__)[-1]
-    return f"in {Path(place.filename).name}, line {place.lineno}"
+def _not_graded(task: Task, why: Exception, seed: int | None) -> TaskMark:
+    """Return the mark of a task that could not be graded, through no fault of the student."""
+    if isinstance(why, HybridLabError) and why.code in ("no-worker", "no-sandbox"):
+        code, reason = "no-worker", str(why)
+    else:
+        place = traceback.extract_tb(why.__traceback__)[-1]
+        code, reason = "judge-failed", f"its judge has failed with {type(why).__name__} in {Path(place.filename).name}, line {place.lineno}"
+    message = f"not graded, and a person will look at it: {reason}"
+    return TaskMark(task.key, task.title, 0.0, float(task.points), code, (message,), (), seed)
 
 
 def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> tuple[Feedback, Rung | None]:
