@@ -1,8 +1,10 @@
 """Marks one submission: runs its cells in workers, finds the answers, and judges them with the judges of ``check``."""
 
 import itertools
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hybridlab.course.grading.marks import TaskMark
@@ -14,9 +16,11 @@ from hybridlab.course.tasks.answers import is_empty
 from hybridlab.course.tasks.calls import ENDED
 from hybridlab.course.tasks.checking import check_with, wrong
 from hybridlab.course.values import Opaque
+from hybridlab.errors import HybridLabError
 
 LAB = -1  # the place of all cells that the lab gives
 MOST_RESTARTS = 12  # workers of one kind for one notebook
+NOT_GRADED = ("no-worker", "judge-failed")  # codes of tasks that were not graded, through no fault of the student
 
 Open = Callable[[str, Budget], Session]  # takes the kind of a worker and the seconds left, and starts it
 
@@ -79,14 +83,17 @@ class Player:
         self._restarts = itertools.count()
 
     def played(self) -> Played | None:
-        """Return what has come out of the cells, in a worker that is alive; None if no worker can be started any more."""
+        """Return what has come out of the cells, in a worker that is alive; None if they have ended too many workers.
+
+        Raises
+        ------
+        HybridLabError
+            A worker does not start.
+        """
         while self._played is None or not self._played.session.alive:
             if next(self._restarts) == MOST_RESTARTS:
                 return None
-            try:
-                self._played = Played(self._open())
-            except Ended:
-                return None
+            self._played = Played(self._open())
             self._play(self._played)
         return self._played
 
@@ -176,9 +183,15 @@ def mark(
     players = {kind: Player(cells, spec, lambda kind=kind: open_session(kind, budget)) for kind in ("library", "bare")}  # type: ignore[misc]
     try:
         for task in spec.tasks:
+            seed = seed_of(task.key) if task.kind == "build" else None
             asked = task.instance(None) if student is None else task.personal(student.seed(task.key))
             player = players["bare" if task.kind == "build" and not asked.data.library else "library"]
-            yield _marked(task, asked, player, cells, spec, seed_of(task.key) if task.kind == "build" else None)
+            try:
+                marked = _marked(task, asked, player, cells, spec, seed)
+            except Exception as why:  # whatever it is, the other tasks are marked
+                player.close()  # the next task begins with a new worker
+                marked = _not_graded(task, why, seed)
+            yield marked
     finally:
         for player in players.values():
             player.close()
@@ -196,7 +209,8 @@ def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCel
     if len({hand_in.cell for hand_in in answers}) > 1:
         remarks.append(f"handed in {len(answers)} times: the last one counts, in {label(answers[-1].cell)}")
     if played is None:
-        feedback, rung = wrong("too-slow", "the time for this notebook was used up before this task"), None
+        why = f"not tried: cells of this notebook have ended {MOST_RESTARTS} workers, or used up its time"
+        feedback, rung = wrong("too-slow", why), None
     elif answers:
         feedback, rung = _judged(task, asked, player, answers[-1], seed)
     else:
@@ -206,6 +220,17 @@ def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCel
     share = 1.0 if feedback.passed else rung.share if rung else 0.0
     points = round(share * task.points, 2)
     return TaskMark(task.key, task.title, points, float(task.points), feedback.code, feedback.messages, tuple(remarks), seed)
+
+
+def _not_graded(task: Task, why: Exception, seed: int | None) -> TaskMark:
+    """Return the mark of a task that could not be graded, through no fault of the student."""
+    if isinstance(why, HybridLabError) and why.code in ("no-worker", "no-sandbox"):
+        code, reason = "no-worker", str(why)
+    else:
+        place = traceback.extract_tb(why.__traceback__)[-1]
+        code, reason = "judge-failed", f"its judge has failed with {type(why).__name__} in {Path(place.filename).name}, line {place.lineno}"
+    message = f"not graded, and a person will look at it: {reason}"
+    return TaskMark(task.key, task.title, 0.0, float(task.points), code, (message,), (), seed)
 
 
 def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> tuple[Feedback, Rung | None]:

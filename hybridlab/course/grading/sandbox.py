@@ -29,6 +29,7 @@ ENVIRONMENT = {  # of every worker; no thread, so that the limit on processes ca
     "PYTHONHASHSEED": "0",
 }
 KINDS = ("library", "bare")  # with hybridlab, without its course; with numpy alone
+NOT_THERE = "raise ImportError('hybridlab is not there when a build is graded')\n"  # in place of the package, where it is installed
 FLAGS = ("-s", "-S", "-B", "-P")  # of Python: no site directories, no bytecode, nothing from the current folder
 
 
@@ -104,6 +105,8 @@ def runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
     shutil.copytree(Path(hybridlab.__file__).parent, library, ignore=_without_course)
     _compile(library)
     if not sandboxed:
+        (folder / "bare").mkdir()
+        (folder / "bare" / "hybridlab.py").write_text(NOT_THERE, encoding="utf-8")
         return Runtime(folder)
     mounts = [(folder / "worker", Path("/worker")), (library, Path("/packages/hybridlab"))]
     site = Path(np.__file__).parent.parent
@@ -134,13 +137,14 @@ def packages_of(made: Runtime, kind: str, *, sandboxed: bool) -> list[str]:
     if sandboxed:
         return ["/packages"]
     site = str(Path(np.__file__).parent.parent)
-    return [str(made.folder), site] if kind == "library" else [site]
+    return [str(made.folder if kind == "library" else made.folder / "bare"), site]
 
 
 def _started(command: list[str], *, dropped: bool) -> "subprocess.Popen[bytes]":
     """Start a program with pipes. Root becomes nobody first."""
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if dropped and _is_root() else {}
-    environment = ENVIRONMENT if dropped else {**os.environ, **ENVIRONMENT}
+    kept = {} if dropped else {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment = {**kept, **ENVIRONMENT}
     return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # noqa: S603 - the arguments are our own
         command,
         stdin=subprocess.PIPE,
