@@ -286,6 +286,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab02.t6", lambda *case: {(int(op[0]), op[1], op[2:]): span for op, span in a_simulator(*case).items()}, "not-text", "(0, 'F', '0')"),
     ("lab02.t6", known_orders, "missing-operation", "0B0", "from 1 to 3"),
     ("lab02.t6", changed(lambda spans: spans | {"1F1": (3, 4)}), "device-busy", "1F1", "3 ms", "1B0", "4 ms"),
+    ("lab02.t6", changed(lambda spans: spans | {"0F0": (-1, 0)}), "before-the-start", "0F0", "-1 ms", "0 ms"),
     ("lab02.t6", changed(lambda spans: spans | {"0B0": (3, 5)}), "input-missing", "0B0", "3 ms", "1B0", "4 ms"),
     ("lab02.t6", changed(lambda spans: spans | {"1B1": (6, 8)}), "too-late", "1B1", "6 ms", "5 ms", "1F1"),
     ("lab02.t6", changed(lambda spans: spans | {"1B1": (5, 8)}), "wrong-end", "1B1", "8 ms", "2 ms"),

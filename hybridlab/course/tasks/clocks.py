@@ -165,6 +165,8 @@ def _faults(times: Times, expected: Times, orders: list[str], stops: Sequence[St
         if same(mine, start):
             takes = f"on device {device} it takes {end - start:g} ms"
             yield op, "wrong-end", f"{op} starts at {start:g} ms and ends at {ends:g} ms in your result; {takes}"
+        elif mine < 0:
+            yield op, "before-the-start", f"{op} starts at {mine:g} ms in your result, but the first operation starts at 0 ms"
         elif mine < free:
             yield op, "device-busy", f"{op} starts at {mine:g} ms in your result, but device {device} runs {behind[op]} until {free:g} ms"
         elif mine < start:
