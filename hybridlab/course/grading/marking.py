@@ -81,6 +81,7 @@ class Player:
         self._left_out: dict[int, tuple[str, str]] = {}
         self._played: Played | None = None
         self._restarts = itertools.count()
+        self._before = LAB  # the cell that ran last
 
     def played(self) -> Played | None:
         """Return what has come out of the cells, in a worker that is alive; None if they have ended too many workers.
@@ -141,9 +142,13 @@ class Player:
                 if not error or not self.provide(played, str(error.get("name")), place):
                     break
         except Ended as why:
+            if why.code == "unasked" and self._before != LAB:
+                place = self._before  # it ran to its end, and has left more than its reply
             if LAB not in self._left_out or place == LAB:
                 self._left_out[place] = (f"{label(place)} did not end well: {why}", why.code or "ended")
             return False
+        finally:
+            self._before = place
         for key, answer in handed:
             hand_ins = [each for each in played.handed.get(key, []) if each.cell != place]
             played.handed[key] = sorted([*hand_ins, HandIn(answer, place)], key=lambda each: each.cell)
