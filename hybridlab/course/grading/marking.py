@@ -257,7 +257,9 @@ def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: 
     if feedback.passed or not task.rungs or feedback.code in ENDED:
         return feedback, None
     rungs = [task.rung(code) for code in build.codes(remote, **seeds)]
-    return feedback, min((rung for rung in rungs if rung), key=lambda rung: rung.share, default=None) if all(rungs) else None
+    if not all(rungs) or (build.twist and not task.instance(None).data.codes(remote, **seeds)):
+        return feedback, None  # nor for what is right without the twist, as the published solution is
+    return feedback, min((rung for rung in rungs if rung), key=lambda rung: rung.share, default=None)
 
 
 def _nothing(task: Task, asked: Instance, played: Played, cells: Sequence[CodeCell], spec: LabSpec) -> Feedback:

@@ -80,6 +80,12 @@ class _Anyone:
 _GIVEN: dict[str, Any] = {"Student": _Anyone}  # what a notebook imports from hybridlab, and has here in every worker
 
 
+def _given(statement: ast.stmt, alias: Any) -> Any:
+    """Return what a name that is imported from hybridlab stands for here, if it is not what the library has."""
+    from_there = isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] == "hybridlab"
+    return _GIVEN.get(getattr(alias, "name", "")) if from_there else None
+
+
 def _empty() -> None: ...
 
 
@@ -159,6 +165,10 @@ class Worker:
         return {"result": encoded(result, self._kept), "changed": changed, "shared": shared, "warned": told}
 
     def _run(self, statement: ast.stmt, cell: str) -> None:
+        if any(_given(statement, alias) for alias in getattr(statement, "names", ())):  # also where all of hybridlab is installed
+            for alias in statement.names:  # type: ignore[attr-defined]
+                self._import(statement, alias, cell)  # type: ignore[arg-type]
+            return
         try:
             exec(compile(ast.Module([statement], []), cell, "exec"), self._names)  # noqa: S102 - this is what the worker is for
         except ImportError:
@@ -169,6 +179,9 @@ class Worker:
 
     def _import(self, statement: ast.Import | ast.ImportFrom, alias: ast.alias, cell: str) -> None:
         """Import one name of a statement; if it is not there, the name stands for something missing."""
+        if given := _given(statement, alias):
+            self._names[alias.asname or alias.name] = given
+            return
         if isinstance(statement, ast.Import):
             single: ast.stmt = ast.Import([alias])
             name = alias.asname or alias.name.partition(".")[0]
@@ -178,9 +191,8 @@ class Worker:
             exec(compile(ast.fix_missing_locations(ast.Module([single], [])), cell, "exec"), self._names)  # noqa: S102
         except Exception:
             whole = alias.name.partition(".")[0] if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
-            given = _GIVEN.get(alias.name) if isinstance(statement, ast.ImportFrom) else None
             if alias.name != "*":
-                self._names[name] = given or Missing(whole)
+                self._names[name] = Missing(whole)
 
     def _check(self, key: Any = "", answer: Any = None, **_: Any) -> None:
         """Hand in an answer: this is ``check`` in a notebook that is graded."""
