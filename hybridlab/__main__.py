@@ -3,17 +3,16 @@
 import sys
 
 
-def main() -> None:
-    """Run the command. Without the extra that it needs, say how to install it."""
+def command() -> None:
+    """Run the command. Without the package that it needs, say how to install it."""
     try:
         import click  # noqa: F401
-        import nbformat  # noqa: F401
-    except ModuleNotFoundError as missing:
-        sys.exit(f"the command hybridlab needs {missing.name}: pip install 'hybridlab[grade]'")
-    from hybridlab.course.grading.cli import main as commands
+    except ModuleNotFoundError:
+        sys.exit("the command hybridlab needs the package click: pip install 'hybridlab[grade]'")
+    from hybridlab.course.grading.cli import main
 
-    commands(prog_name="hybridlab")
+    main(prog_name="hybridlab")
 
 
 if __name__ == "__main__":
-    main()
+    command()

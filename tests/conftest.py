@@ -25,9 +25,10 @@ def skips_are_errors(test: str) -> bool:
     """Return whether it is an error that ``test`` (a node id) was skipped.
 
     It is an error in CI, where everything that the tests need is available. A public runner has no reference data beside the repository, so
-    tests that read them are skipped there. On such a runner, only a skipped test of the site is an error, because a browser is there.
+    tests that read them are skipped there. On such a runner, only a skipped test of the site or of grading is an error, because a browser
+    and a sandbox are there.
     """
-    return bool(os.environ.get("CI")) and (SHARED.is_dir() or test.startswith("tests/site/"))
+    return bool(os.environ.get("CI")) and (SHARED.is_dir() or test.startswith(("tests/site/", "tests/grading/")))
 
 
 @pytest.fixture

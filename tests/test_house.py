@@ -42,10 +42,12 @@ FLOORS = {
     "course": 5,
     "plot": 5,
     "widgets": 5,
+    "__main__": 6,
 }
 BESIDES_NUMPY = {
+    "__main__": {"click"},
     "bound": {"ortools"},
-    "course": {"IPython"},
+    "course": {"IPython", "click", "values"},  # values: as the worker's program sees hybridlab/course/values.py
     "plot": {"matplotlib", "PIL"},
     "sweep": {"pandas", "tqdm"},
     "training": {"sklearn"},

@@ -81,6 +81,7 @@ class Player:
         self._left_out: dict[int, tuple[str, str]] = {}
         self._played: Played | None = None
         self._restarts = itertools.count()
+        self._before = LAB  # the cell that ran last
 
     def played(self) -> Played | None:
         """Return what has come out of the cells, in a worker that is alive; None if they have ended too many workers.
@@ -141,9 +142,13 @@ class Player:
                 if not error or not self.provide(played, str(error.get("name")), place):
                     break
         except Ended as why:
+            if why.code == "unasked" and self._before != LAB:
+                place = self._before  # it ran to its end, and has left more than its reply
             if LAB not in self._left_out or place == LAB:
                 self._left_out[place] = (f"{label(place)} did not end well: {why}", why.code or "ended")
             return False
+        finally:
+            self._before = place
         for key, answer in handed:
             hand_ins = [each for each in played.handed.get(key, []) if each.cell != place]
             played.handed[key] = sorted([*hand_ins, HandIn(answer, place)], key=lambda each: each.cell)
@@ -252,7 +257,9 @@ def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: 
     if feedback.passed or not task.rungs or feedback.code in ENDED:
         return feedback, None
     rungs = [task.rung(code) for code in build.codes(remote, **seeds)]
-    return feedback, min((rung for rung in rungs if rung), key=lambda rung: rung.share, default=None) if all(rungs) else None
+    if not all(rungs) or (build.twist and not task.instance(None).data.codes(remote, **seeds)):
+        return feedback, None  # nor for what is right without the twist, as the published solution is
+    return feedback, min((rung for rung in rungs if rung), key=lambda rung: rung.share, default=None)
 
 
 def _nothing(task: Task, asked: Instance, played: Played, cells: Sequence[CodeCell], spec: LabSpec) -> Feedback:

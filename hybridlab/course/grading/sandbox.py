@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import hybridlab
+from hybridlab.course.grading.syscalls import filter_pipe
 from hybridlab.errors import HybridLabError
 
 NOBODY = 65534
@@ -124,7 +125,18 @@ def bubblewrapped(made: Runtime) -> Start:
             "Fedora: dnf install bubblewrap), then run hybridlab doctor",
             "no-sandbox",
         )
-    return lambda kind: _started([program, *_bubblewrap_arguments(made, kind), *_python("/worker/worker.py")], dropped=True)
+
+    def start(kind: str) -> "subprocess.Popen[bytes]":
+        calls = filter_pipe()
+        filtered = () if calls is None else ("--seccomp", str(calls))
+        try:
+            command = [program, *filtered, *_bubblewrap_arguments(made, kind), *_python("/worker/worker.py")]
+            return _started(command, dropped=True, handed_on=() if calls is None else (calls,))
+        finally:
+            if calls is not None:
+                os.close(calls)
+
+    return start
 
 
 def unprotected(made: Runtime) -> Start:
@@ -140,7 +152,7 @@ def packages_of(made: Runtime, kind: str, *, sandboxed: bool) -> list[str]:
     return [str(made.folder if kind == "library" else made.folder / "bare"), site]
 
 
-def _started(command: list[str], *, dropped: bool) -> "subprocess.Popen[bytes]":
+def _started(command: list[str], *, dropped: bool, handed_on: tuple[int, ...] = ()) -> "subprocess.Popen[bytes]":
     """Start a program with pipes. Root becomes nobody first."""
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if dropped and _is_root() else {}
     kept = {} if dropped else {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -152,6 +164,7 @@ def _started(command: list[str], *, dropped: bool) -> "subprocess.Popen[bytes]":
         stderr=subprocess.DEVNULL,
         env=environment,
         start_new_session=True,
+        pass_fds=handed_on,
         **as_nobody,
     )
 

@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Any
 
 from hybridlab.arrays import Floats
+from hybridlab.course.tasks.executors import EXECUTORS
 from hybridlab.course.tasks.twists import Function, Twist, in_words_of_the_page, show_changes, together
 from hybridlab.errors import HybridLabError
 
@@ -121,6 +122,7 @@ GRADIENTS_FROM_THE_LAST = Twist(
     "last-gradient-first",
     "the returned list of gradients stands from the last stage to stage 0",
     _of_results(lambda loss, gradients: (loss, gradients[::-1] if isinstance(gradients, (list, tuple)) else gradients)),
+    {"slips": [slip for slip in EXECUTORS if slip.code != "reversed"]},
 )
 LOSS_LAST = Twist("loss-last", "the function returns (gradients, loss)", _of_results(lambda gradients, loss: (loss, gradients)))
 MICROBATCH_BEFORE_STAGE = Twist(

@@ -10,7 +10,7 @@ import numpy as np
 
 from hybridlab.arrays import Floats, Ints
 from hybridlab.checks import counted, short_repr
-from hybridlab.course.tasks.builds import Case
+from hybridlab.course.tasks.builds import Case, Slip
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import build
 from hybridlab.training import Activations, Network, loss_and_gradient, stage_functions
@@ -218,7 +218,10 @@ def read_run(result: Any) -> tuple[float, list[Floats], Faults]:
                 raise HybridLabError(faults[0][1], faults[0][0])
             kind = f"an array of {gradient.dtype}" if isinstance(gradient, np.ndarray) else short_repr(gradient)
             raise HybridLabError(f"the gradient of stage {stage} is an array of float64, not {kind}", "wrong-dtype")
-    return float(loss), list(gradients), faults
+    try:
+        return float(loss), list(gradients), faults
+    except OverflowError:  # of a whole number
+        raise HybridLabError(f"{wanted}, but the loss is {short_repr(loss)}", "not-a-number") from None
 
 
 def _parts_of_a_run(weights: Sequence[Floats], inputs: list[Floats], labels: Ints) -> list[Sums]:
@@ -242,3 +245,42 @@ def wrong_run(change: Callable[[list[Sums], list[int]], Sums]) -> Callable[..., 
         return change(_parts_of_a_run(weights, inputs, labels), last), []
 
     return result
+
+
+EXECUTORS = [
+    Slip(
+        "last-microbatch",
+        "these are the gradients of the last microbatch alone: add up those of all microbatches",
+        wrong_run(lambda parts, last: (sums(parts)[0], [parts[each][1][stage].copy() for stage, each in enumerate(last)])),
+    ),
+    Slip(
+        "mean-of-microbatches",
+        "this is divided by the number of microbatches: each loss is a part of the mean already, so the parts are added up",
+        wrong_run(lambda parts, last: (sums(parts)[0] / len(parts), [each / len(parts) for each in sums(parts)[1]])),
+    ),
+    Slip(
+        "mean-of-gradients",
+        "the gradients are divided by the number of microbatches: each is a part of the mean already, so add them up",
+        wrong_run(lambda parts, last: (sums(parts)[0], [each / len(parts) for each in sums(parts)[1]])),
+    ),
+    Slip(
+        "mean-of-losses",
+        "the loss is divided by the number of microbatches: the loss of each is a part of the mean already, so add them up",
+        wrong_run(lambda parts, last: (sums(parts)[0] / len(parts), sums(parts)[1])),
+    ),
+    Slip(
+        "last-loss",
+        "this is the loss of the last microbatch alone: add up the losses",
+        wrong_run(lambda parts, last: (parts[last[-1]][0], sums(parts)[1])),
+    ),
+    Slip(
+        "no-loss",
+        "the loss is what forward returns on the last stage: add it up",
+        wrong_run(lambda parts, last: (0.0, sums(parts)[1])),
+    ),
+    Slip(
+        "reversed",
+        "the gradients stand from the last stage to the first",
+        wrong_run(lambda parts, last: (sums(parts)[0], sums(parts)[1][::-1])),
+    ),
+]

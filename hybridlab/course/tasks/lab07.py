@@ -11,10 +11,10 @@ from hybridlab.arrays import Floats, Ints
 from hybridlab.checks import counted, known_name, short_repr
 from hybridlab.course.published.simulator import simulator
 from hybridlab.course.tasks.answers import near, require_parts, require_text
-from hybridlab.course.tasks.builds import Case, Slip, build_task
+from hybridlab.course.tasks.builds import Case, build_task
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
 from hybridlab.course.tasks.executor_twists import EXECUTOR_TWISTS
-from hybridlab.course.tasks.executors import SIZES, Faults, pipelines, read_run, sums, wrong_run
+from hybridlab.course.tasks.executors import EXECUTORS, SIZES, Faults, pipelines, read_run
 from hybridlab.course.tasks.planted import RIGHT, WRONG, WRONG_FOR, ring_of
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.course.tasks.ring_test_slips import RING_TESTS
@@ -33,43 +33,7 @@ from hybridlab.wire import BF16, FP16, FP32, INT8
     cases=pipelines,
     reads=read_run,
     fresh=True,
-    slips=[
-        Slip(
-            "last-microbatch",
-            "these are the gradients of the last microbatch alone: add up those of all microbatches",
-            wrong_run(lambda parts, last: (sums(parts)[0], [parts[each][1][stage].copy() for stage, each in enumerate(last)])),
-        ),
-        Slip(
-            "mean-of-microbatches",
-            "this is divided by the number of microbatches: each loss is a part of the mean already, so the parts are added up",
-            wrong_run(lambda parts, last: (sums(parts)[0] / len(parts), [each / len(parts) for each in sums(parts)[1]])),
-        ),
-        Slip(
-            "mean-of-gradients",
-            "the gradients are divided by the number of microbatches: each is a part of the mean already, so add them up",
-            wrong_run(lambda parts, last: (sums(parts)[0], [each / len(parts) for each in sums(parts)[1]])),
-        ),
-        Slip(
-            "mean-of-losses",
-            "the loss is divided by the number of microbatches: the loss of each is a part of the mean already, so add them up",
-            wrong_run(lambda parts, last: (sums(parts)[0] / len(parts), sums(parts)[1])),
-        ),
-        Slip(
-            "last-loss",
-            "this is the loss of the last microbatch alone: add up the losses",
-            wrong_run(lambda parts, last: (parts[last[-1]][0], sums(parts)[1])),
-        ),
-        Slip(
-            "no-loss",
-            "the loss is what forward returns on the last stage: add it up",
-            wrong_run(lambda parts, last: (0.0, sums(parts)[1])),
-        ),
-        Slip(
-            "reversed",
-            "the gradients stand from the last stage to the first",
-            wrong_run(lambda parts, last: (sums(parts)[0], sums(parts)[1][::-1])),
-        ),
-    ],
+    slips=EXECUTORS,
     twists=EXECUTOR_TWISTS,
     lesson="every operation ran in its order with its own message, and the sums are those of one device",
 )

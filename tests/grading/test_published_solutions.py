@@ -1,0 +1,50 @@
+"""Test that the published solution of a build with a twist earns nothing, also where a task gives partial credit."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from hybridlab.course.grading.labs import reference
+from hybridlab.course.grading.launch import Launcher, launcher
+from hybridlab.course.grading.marking import mark
+from hybridlab.course.grading.notebook import CodeCell
+from hybridlab.course.grading.specs import spec_of
+from hybridlab.course.tasks import TASKS, Student
+
+SPEC = spec_of(reference("lab02"))
+KEY = "lab02.t5"
+GPIPE = """
+def one_f_one_b(devices, microbatches):
+    last_first = range(microbatches)[::-1]
+    return [" ".join([f"{d}F{m}" for m in last_first] + [f"{d}B{m}" for m in last_first]) for d in range(devices)]
+
+check("lab02.t5", one_f_one_b)
+"""
+
+
+@pytest.fixture(
+    scope="module", params=["none", pytest.param("bubblewrap", marks=pytest.mark.skipif(not shutil.which("bwrap"), reason="no bubblewrap"))]
+)
+def workers(request: pytest.FixtureRequest) -> Iterator[Launcher]:
+    with launcher(request.param) as found:
+        yield found
+
+
+def points(workers: Launcher, source: str, student: Student) -> float:
+    tasks = mark([CodeCell(source, KEY)], SPEC, student, workers.open, 30.0, lambda key: 5)
+    return next(task.points for task in tasks if task.key == KEY)
+
+
+def test_a_published_solution_earns_nothing_and_an_own_program_a_part(workers: Launcher) -> None:
+    ben = Student("ben")
+    assert TASKS[KEY].personal(ben.seed(KEY)).data.twist.name == "last-microbatch-first"
+    assert points(workers, SPEC.solutions[KEY], ben) == 0
+    assert points(workers, GPIPE, ben) == 2
+
+
+def test_names_of_the_library_that_hand_in_are_those_of_the_grader(workers: Launcher) -> None:
+    """Where hybridlab is installed with its course, an import of check must not take the place of the grader's."""
+    imports = "from hybridlab import Student, check as hand_in\n\nmine = Student('ben')\ncheck = mine.check\n"
+    assert points(workers, f"{imports}{GPIPE}", Student("ben")) == 2
+    assert points(workers, f"{imports}{GPIPE.replace('check(', 'hand_in(')}", Student("ben")) == 2

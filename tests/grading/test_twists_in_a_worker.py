@@ -1,0 +1,61 @@
+"""Test that the twists of labs 4 to 7 suit functions that live in another process, where arrays and functions travel as copies."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hybridlab.course.grading.launch import Launcher, launcher
+from hybridlab.course.grading.session import Budget, Remote
+from hybridlab.course.tasks import TASKS, Feedback
+
+TWISTED = Path(__file__).parents[1] / "twisted"
+HONEST = [  # of each kind of renaming one
+    ("lab04.t7", "backwards-one-ahead"),
+    ("lab05.t1", "short-block-first-and-unsigned"),
+    ("lab05.t3", "unsigned-and-scales-first"),
+    ("lab05.t6", "doubled-residual-and-residual-first"),
+    ("lab06.t5", "one-step-and-start-and-length"),
+    ("lab07.t1", "last-microbatch-first-and-kept-first"),
+    ("lab07.t1", "microbatch-before-stage-and-weight-gradient-first"),
+    ("lab07.t6", "columns-of-weighted-means"),
+]
+SPOILING = """
+def spoiling(codes, scales, block):
+    numbers = SOLUTIONS["lab05.t3", "unsigned"](codes.copy(), scales, block)
+    codes[:] = 0
+    return numbers
+
+check("lab05.t3", spoiling)
+"""
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Launcher]:
+    with launcher("none") as found:
+        yield found
+
+
+def judged(workers: Launcher, key: str, name: str, hand_in: str) -> Feedback:
+    """Return the feedback on what a cell hands in under a twist."""
+    names = [twist.name for twist in TASKS[key].instance(None).data.twists]
+    build = TASKS[key].personal(names.index(name)).data
+    session = workers.open("bare", Budget(60))
+    try:
+        handed, error = session.run((TWISTED / f"{key[:5]}.py").read_text(encoding="utf-8") + hand_in, "cell 1")
+        assert error is None
+        (_, function), *_ = handed
+        feedback: Feedback = build.judged(Remote(session, function, fresh=build.fresh, cell="cell 1", provide=lambda missing: False))
+        return feedback
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize(("key", "name"), HONEST)
+def test_an_honest_solution_passes(workers: Launcher, key: str, name: str) -> None:
+    feedback = judged(workers, key, name, f"\ncheck({key!r}, SOLUTIONS[{key!r}, {name!r}])\n")
+    assert feedback.passed, feedback.messages
+
+
+def test_a_change_of_a_renamed_argument_is_found_out(workers: Launcher) -> None:
+    assert judged(workers, "lab05.t3", "unsigned", SPOILING).code == "changes-its-argument"
