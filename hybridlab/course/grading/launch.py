@@ -72,6 +72,6 @@ def launcher(name: str = "bubblewrap", limits: Limits | None = None) -> Iterator
     if name != "none" and sys.platform != "linux":
         why = "work is graded on Linux, because only there is bubblewrap"
         raise HybridLabError(f"{why}; here, hybridlab check tries a notebook without a sandbox", "no-sandbox")
-    with tempfile.TemporaryDirectory(prefix="hybridlab-") as folder:
+    with tempfile.TemporaryDirectory(prefix="hybridlab-", dir=sandbox.folder_for_copies() if name != "none" else None) as folder:
         made = sandbox.runtime(Path(folder), sandboxed=name != "none")
         yield Launcher(name, made, limits or Limits())
