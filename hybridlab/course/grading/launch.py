@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hybridlab.checks import known_name
 from hybridlab.course.grading import sandbox
 from hybridlab.course.grading.sandbox import Limits, Runtime
 from hybridlab.course.grading.session import Budget, Ended, Session
@@ -69,6 +70,7 @@ def launcher(name: str = "bubblewrap", limits: Limits | None = None) -> Iterator
     HybridLabError
         This system has no such sandbox. Work is never graded with less protection than asked for.
     """
+    known_name(name, SANDBOXES, "sandbox")
     if name != "none" and sys.platform != "linux":
         why = "work is graded on Linux, because only there is bubblewrap"
         raise HybridLabError(f"{why}; here, hybridlab check tries a notebook without a sandbox", "no-sandbox")
