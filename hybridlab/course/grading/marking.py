@@ -15,6 +15,7 @@ from hybridlab.course.tasks.checking import check_with, wrong
 from hybridlab.course.values import Opaque
 
 LAB = -1  # the place of all cells that the lab gives
+CHECK = "from hybridlab import check"  # the student's code can have given this name to something else
 MOST_RESTARTS = 12  # workers of one kind for one notebook
 
 Open = Callable[[str, Budget], Session]  # takes the kind of a worker and the seconds left, and starts it
@@ -122,7 +123,7 @@ class Player:
         after = len(self._cells)
         for task in self._spec.tasks if after not in self._left_out else ():  # answers whose hand-in was deleted
             handed = any(_is_answer(hand_in.answer) for hand_in in played.handed.get(task.key, []))
-            if not handed and not self._run(played, self._spec.hand_ins[task.key], after):
+            if not handed and not self._run(played, f"{CHECK}\n{self._spec.hand_ins[task.key]}", after):
                 return
         played.errors.update(self._left_out)
 
