@@ -85,6 +85,8 @@ def launcher(name: str = "bubblewrap", limits: Limits | None = None) -> Iterator
     if name != "none" and sys.platform != "linux":
         why = "work is graded on Linux, because only there are bubblewrap and Landlock"
         raise HybridLabError(f"{why}; here, hybridlab check tries a notebook without a sandbox", "no-sandbox")
+    if name == "landlock":
+        landlock.require_landlock()
     with tempfile.TemporaryDirectory(prefix="hybridlab-", dir=sandbox.folder_for_copies() if name != "none" else None) as folder:
         made = sandbox.runtime(Path(folder), sandboxed=name != "none")
         if name == "landlock":
