@@ -47,7 +47,7 @@ FLOORS = {
 BESIDES_NUMPY = {
     "__main__": {"click"},
     "bound": {"ortools"},
-    "course": {"IPython", "click", "values"},  # values: as the worker's program sees hybridlab/course/values.py
+    "course": {"IPython", "click", "landlockpy", "values"},  # values: as the worker's program sees hybridlab/course/values.py
     "plot": {"matplotlib", "PIL"},
     "sweep": {"pandas", "tqdm"},
     "training": {"sklearn"},

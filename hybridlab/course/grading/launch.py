@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybridlab.course.grading import sandbox
+from hybridlab.checks import known_name
+from hybridlab.course.grading import landlock, sandbox
 from hybridlab.course.grading.sandbox import Limits, Runtime
 from hybridlab.course.grading.session import Budget, Ended, Session
 from hybridlab.errors import HybridLabError
 
-SANDBOXES = ("bubblewrap", "none")  # "none" is for a student's own code on the student's own machine
+SANDBOXES = ("bubblewrap", "landlock", "none")  # "none" is for a student's own code on the student's own machine
 
 
 @dataclass(frozen=True)
@@ -41,16 +42,17 @@ class Launcher:
         Ended
             ``no-worker``: it did not start. This is no fault of the work that it was to run.
         HybridLabError
-            ``no-sandbox``: there is no bubblewrap.
+            ``no-sandbox``: there is no bubblewrap or no Landlock.
         """
         protected = self.sandbox != "none"
-        start = sandbox.bubblewrapped(self.made) if protected else sandbox.unprotected(self.made)
+        starts = {"bubblewrap": sandbox.bubblewrapped, "landlock": landlock.landlocked, "none": sandbox.unprotected}
+        start = starts[self.sandbox](self.made)
         try:
             return Session(
                 lambda: start(kind),
                 self.limits,
-                inside=self.limits.inside() if protected else {},
-                packages=sandbox.packages_of(self.made, kind, sandboxed=protected),
+                inside=self._inside(),
+                packages=self._packages(kind),
                 budget=budget,
                 echo=not protected,
             )
@@ -58,6 +60,16 @@ class Launcher:
             raise Ended(f"no worker could be started: {why}", "no-worker") from None
         except OSError as why:
             raise Ended(f"no worker could be started: {why.strerror or why}", "no-worker") from why
+
+    def _inside(self) -> dict[str, int]:
+        if self.sandbox == "none":
+            return {}
+        return {**self.limits.inside(), "NPROC": landlock.PROCESSES} if self.sandbox == "landlock" else self.limits.inside()
+
+    def _packages(self, kind: str) -> list[str]:
+        if self.sandbox == "landlock":
+            return landlock.landlocked_packages(self.made, kind)
+        return sandbox.packages_of(self.made, kind, sandboxed=self.sandbox != "none")
 
 
 @contextlib.contextmanager
@@ -69,9 +81,14 @@ def launcher(name: str = "bubblewrap", limits: Limits | None = None) -> Iterator
     HybridLabError
         This system has no such sandbox. Work is never graded with less protection than asked for.
     """
+    known_name(name, SANDBOXES, "sandbox")
     if name != "none" and sys.platform != "linux":
-        why = "work is graded on Linux, because only there is bubblewrap"
+        why = "work is graded on Linux, because only there are bubblewrap and Landlock"
         raise HybridLabError(f"{why}; here, hybridlab check tries a notebook without a sandbox", "no-sandbox")
-    with tempfile.TemporaryDirectory(prefix="hybridlab-") as folder:
+    if name == "landlock":
+        landlock.require_landlock()
+    with tempfile.TemporaryDirectory(prefix="hybridlab-", dir=sandbox.folder_for_copies() if name != "none" else None) as folder:
         made = sandbox.runtime(Path(folder), sandboxed=name != "none")
+        if name == "landlock":
+            landlock.gather_packages(made)
         yield Launcher(name, made, limits or Limits())

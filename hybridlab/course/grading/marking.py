@@ -19,6 +19,7 @@ from hybridlab.course.values import Opaque
 from hybridlab.errors import HybridLabError
 
 LAB = -1  # the place of all cells that the lab gives
+CHECK = "from hybridlab import check"  # the student's code can have given this name to something else
 MOST_RESTARTS = 12  # workers of one kind for one notebook
 NOT_GRADED = ("no-worker", "judge-failed")  # codes of tasks that were not graded, through no fault of the student
 
@@ -130,7 +131,7 @@ class Player:
         after = len(self._cells)
         for task in self._spec.tasks if after not in self._left_out else ():  # answers whose hand-in was deleted
             handed = any(_is_answer(hand_in.answer) for hand_in in played.handed.get(task.key, []))
-            if not handed and not self._run(played, self._spec.hand_ins[task.key], after):
+            if not handed and not self._run(played, f"{CHECK}\n{self._spec.hand_ins[task.key]}", after):
                 return
         played.errors.update(self._left_out)
 

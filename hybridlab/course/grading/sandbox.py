@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -230,6 +231,14 @@ def _readable(path: Path, folder: Path) -> Path:
 
 def _is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def folder_for_copies() -> str | None:
+    """Return where a temporary folder can be that workers reach: root's may be closed to nobody. None stands for the usual place."""
+    if not _is_root():
+        return None
+    places = (tempfile.gettempdir(), "/tmp", "/var/tmp")  # noqa: S108 - the folder in it has a name that nobody can guess
+    return next((place for place in places if Path(place).is_dir() and _for_everyone(Path(place))), None)
 
 
 def _for_everyone(path: Path) -> bool:

@@ -43,6 +43,8 @@ def read_ring(result: Any) -> tuple[Floats, Messages]:
     if isinstance(averages, (list, tuple)) and _depth(averages) in (1, 3) and _depth(messages) == 2:
         raise HybridLabError("the averages come first: return averages, messages", "messages-first")
     rows = _float64(averages, "averages are")
+    if not rows.ndim:
+        raise HybridLabError(f"averages are an array with one row for each rank, not {short_repr(averages)}", "not-an-array")
     if rows.ndim == 2 and len(rows) > 1 and np.shares_memory(rows[0], rows[1]):
         raise HybridLabError("all ranks share one row of the averages: each rank has numbers of its own; copy", "one-row")
     if not _is_list(messages) or not all(_is_list(sent) for sent in messages):

@@ -1,0 +1,212 @@
+"""Test attacks on the grader: each earns exactly the points of its honest part, and leaves nothing behind."""
+
+import json
+import os
+import resource
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from grading_worlds import QUICK, World, cell, cheapest, honest_cells, lab_spec, made_runtime, new_world
+
+from hybridlab.course.grading.attack import placed
+from hybridlab.course.grading.attacks import ATTACKS
+from hybridlab.course.grading.marks import TaskMark
+from hybridlab.course.grading.notebook import CodeCell
+from hybridlab.course.grading.session import Session
+
+SECRET = "a-secret-of-the-grader"  # noqa: S105 - of the tests
+MOST_SECONDS = 60  # of one attack: far more than any needs
+MOST_GROWTH = 250_000  # KB by which the grader's memory may grow at most in one attack
+# these take seconds, and a quicker attack of the same kind stands beside each
+SLOW = {"left-alone", "long-number", "many-entries", "memory-in-pieces", "much-answered", "stubborn-loop", "unread-pipe", "killed"}
+ON_ARRAYS = (
+    "changed-arguments",
+    "close-to-everything",
+    "equal-to-everything",
+    "exit-in-a-function",
+    "forged-reply-of-call",
+    "huge-numbers",
+    "kept-cases",
+    "names-of-the-lab",
+    "no-numbers",
+    "own-part",
+    "poisoned-exceptions",
+    "subclasses",
+    "walked-frames",
+)
+ON_HANDLES = ("kept-handles", "poisoned-exceptions", "huge-numbers", "fork-bomb", "walked-frames")
+NAMES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in ATTACKS]
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that receives all that workers say, and put a secret into the environment of the grader."""
+    monkeypatch.setenv("HYBRIDLAB_SECRET", SECRET)
+    heard: list[str] = []
+    received = Session._received
+
+    def listening(self: Session, *given: Any) -> dict[str, Any]:
+        reply = received(self, *given)
+        heard.append(json.dumps(reply))
+        return reply
+
+    monkeypatch.setattr(Session, "_received", listening)
+    return heard
+
+
+def marked_in_time(world: World, cells: Sequence[CodeCell], lab: str) -> list[TaskMark]:
+    """Return the marks of a submission; fail if they take for ever."""
+    found: list[Any] = []
+
+    def work() -> None:
+        try:
+            found.append(world.marked(cells, lab))
+        except BaseException as why:
+            found.append(why)
+
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    worker.join(MOST_SECONDS)
+    assert found, f"the grader has not ended after {MOST_SECONDS} s"
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    marks: list[TaskMark] = found[0]
+    return marks
+
+
+def left_processes() -> list[str]:
+    """Return the processes that still live in a sandbox of these tests."""
+    deadline = time.monotonic() + 5
+    while (left := _in_a_sandbox()) and time.monotonic() < deadline:  # the kernel ends a namespace some moments after its first process
+        time.sleep(0.02)
+    return left
+
+
+def _in_a_sandbox() -> list[str]:
+    name, left = made_runtime().folder.name, []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if name in (folder / "mountinfo").read_text() or name.encode() in (folder / "cmdline").read_bytes():
+                left.append((folder / "cmdline").read_text())
+        except OSError:
+            continue
+    return left
+
+
+def written_files(watched: Path) -> list[Path]:
+    """Return files that a worker has written outside of its sandbox."""
+    found = list(watched.iterdir())
+    for folder in map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/", "/packages", "/worker")):  # noqa: S108 - looked at only
+        if folder.is_dir():
+            found += folder.glob("hybridlab-was-here*")
+    return found
+
+
+def assert_fails(name: str, lab: str, world: World, said: list[str], listener: Any, watched: Path) -> None:
+    attack, honest = ATTACKS[name], honest_cells(lab)
+    cells = placed(attack.cells(lab_spec(lab), honest), listener.port, str(watched))
+    assert list(cells) != honest
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    marks = marked_in_time(world, cells, lab)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    points = {mark.key: mark.points for mark in marks if mark.points}
+    solved = next(task for task in lab_spec(lab).tasks if task.key == cheapest(lab_spec(lab)))
+    assert points == ({solved.key: float(solved.points)} if attack.keeps_honest else {})
+    told = " ".join(text for mark in marks for text in (*mark.messages, *mark.remarks, mark.code))
+    assert "MARKER" not in told, "text of the student is in the feedback"
+    assert len(told) < 20_000
+    assert SECRET not in told
+    assert SECRET not in " ".join(said)
+    assert not left_processes()
+    assert not listener.heard
+    assert not written_files(watched)
+    assert grown < MOST_GROWTH, f"the grader has taken {grown:,} KB more"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_attack_earns_what_its_honest_part_earns(name: str, world: World, said: list[str], listener: Any, watched: Path) -> None:
+    assert_fails(name, "lab02", world, said, listener, watched)
+
+
+@pytest.mark.parametrize("name", ON_ARRAYS)
+def test_an_attack_on_builds_with_arrays_fails(name: str, world: World, said: list[str], listener: Any, watched: Path) -> None:
+    assert_fails(name, "lab05", world, said, listener, watched)
+
+
+@pytest.mark.parametrize("name", ON_HANDLES)
+def test_an_attack_on_functions_of_the_grader_fails(name: str, world: World, said: list[str], listener: Any, watched: Path) -> None:
+    assert_fails(name, "lab07", world, said, listener, watched)
+
+
+def test_there_are_enough_attacks() -> None:
+    assert len(ATTACKS) - len(SLOW) >= 36
+    assert set(ATTACKS) >= SLOW | set(ON_ARRAYS) | set(ON_HANDLES)
+    assert all(attack.keeps_honest for attack in ATTACKS.values())
+    assert all(attack.aim[0].islower() and not attack.aim.endswith(".") for attack in ATTACKS.values())
+
+
+@pytest.mark.parametrize("lab", ["lab02", "lab05", "lab07"])
+def test_a_reference_earns_all_and_an_empty_copy_nothing(lab: str, world: World) -> None:
+    spec = lab_spec(lab)
+    assert world.earned(honest_cells(lab, spec.stubs), lab) == {task.key: float(task.points) for task in spec.tasks}
+    assert world.earned(honest_cells(lab, []), lab) == {}
+
+
+def test_the_watchers_see_what_a_worker_without_a_sandbox_does(listener: Any, watched: Path, said: list[str]) -> None:
+    """The attacks above would be harmless, too, if nobody looked: here is what looks, on harmless deeds."""
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+        pass
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there:
+        there.sendto(b"x", ("127.0.0.1", listener.port))
+    deadline = time.monotonic() + 10
+    while len(listener.heard) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert sorted(listener.heard) == ["a connection", "a datagram"]
+    listener.heard.clear()
+    (watched / "x").write_text("1")
+    assert written_files(watched) == [watched / "x"]
+    (watched / "x").unlink()
+    session = new_world().open("bare")
+    assert _in_a_sandbox()
+    session.run(f"check('lab02.t2', '{SECRET}')", "code cell 1")
+    session.close()
+    assert SECRET in " ".join(said)
+    assert not left_processes()
+
+
+def test_a_function_cannot_learn_whether_it_must_raise_an_error(world: World) -> None:
+    spec = lab_spec("lab05")
+    guard = "    if not np.isfinite(values).all():\n"
+    honest = spec.solutions["lab05.t1"]
+    assert guard in honest
+    looks = "    import sys\n    names = sys._getframe(1).f_locals\n    if names.get('refused') or names.get('refusing'):\n"
+    cells = [cell(honest.replace(guard, looks).replace("np.rint", "np.nan_to_num(1) * np.rint"), "lab05.t1")]
+    assert world.earned([cell(honest)], "lab05") == {"lab05.t1": 6.0}
+    assert world.earned(cells, "lab05") == {}
+
+
+def test_the_cell_that_stuffs_the_pipe_is_left_out_and_not_the_next_one(world: World) -> None:
+    stuffs = ATTACKS["forged-reply-of-run"].cells(lab_spec("lab02"), honest_cells("lab02"))[-1]
+    answers = honest_cells("lab02", ["lab02.t2", "lab02.t3"])
+    assert world.earned([stuffs, *answers], "lab02") == {"lab02.t2": 2.0, "lab02.t3": 2.0}
+
+
+def test_the_grader_does_not_wait_for_a_worker_that_reads_nothing(world: World) -> None:
+    cells = placed(ATTACKS["unread-pipe"].cells(lab_spec("lab02"), []), 9, "")
+    session = world.open("bare")
+    session.run(cells[0].source, "code cell 1")
+    begun = time.monotonic()
+    with pytest.raises(Exception, match="broke off"):
+        session.run(cells[1].source, "code cell 2")
+    assert time.monotonic() - begun < MOST_SECONDS
+    assert QUICK.seconds_a_cell < MOST_SECONDS
+    assert not session.alive
+
+
+def test_the_secret_is_there_for_those_who_can_see_it(said: list[str]) -> None:
+    assert os.environ["HYBRIDLAB_SECRET"] == SECRET
