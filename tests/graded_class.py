@@ -20,6 +20,7 @@ from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.marks import Marks
 from hybridlab.course.grading.records import read_records
+from hybridlab.course.grading.sandbox import Limits
 from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.course.tasks import TASKS, Build, Question, Student
 
@@ -37,8 +38,8 @@ def hybridlab(*arguments: object, secret: str | None = SECRET) -> Result:
 
 @cache
 def shared_launcher() -> Launcher:
-    """Return what starts workers. What they need is made once for all tests of a process."""
-    return _KEPT.enter_context(launcher())
+    """Return what starts workers. What they need is made once for all tests of a process, and they have time on a slow machine."""
+    return _KEPT.enter_context(launcher(limits=Limits(seconds_a_cell=15.0, seconds_a_notebook=60.0)))
 
 
 def quick_sandbox(monkeypatch: pytest.MonkeyPatch, workers: Launcher | None = None) -> None:

@@ -32,6 +32,12 @@ def personal(task: Task) -> list[Instance]:
     return [task.personal(Student(name).seed(task.key)) for name in STUDENTS]
 
 
+def asked_for(task: Task, asked: Instance) -> set[str]:
+    """Codes of what is a mistake on the page, and what a twist asks for."""
+    codes = {slip.code for slip in task.instance(None).data.slips} - {slip.code for slip in asked.data.slips}
+    return codes | {"wrong-direction"} if "backwards" in getattr(asked.data.twist, "name", "") else codes
+
+
 def is_right_by_chance(asked: Instance, answer: Any) -> bool:
     """Whether the wrong answer to the question on the page is right for the sizes of a student."""
     if not isinstance(asked.data, Question):
@@ -61,8 +67,8 @@ def test_a_wrong_value_earns_nothing_on_the_page_and_with_own_sizes(key: str) ->
 def test_a_wrong_program_earns_nothing_on_the_page_and_with_own_twists(key: str) -> None:
     task = TASKS[key]
     for asked in (task.instance(None), *personal(task)):
-        passing = [code for answer, code in wrong_answers(key) if check_with(task, asked, answer).passed]
-        assert passing == [], getattr(asked.data.twist, "name", "on the page")
+        passing = {code for answer, code in wrong_answers(key) if check_with(task, asked, answer).passed}
+        assert passing <= asked_for(task, asked), getattr(asked.data.twist, "name", "on the page")
 
 
 class WithoutAnnotations(ast.NodeTransformer):
@@ -130,7 +136,9 @@ def judged_in_a_worker(key: str, cells: list[CodeCell]) -> Iterator[tuple[int, f
 
 
 def all_fail(key: str, most: int | None = None) -> None:
-    wrong = list(programs(key))[:most]
+    excused = asked_for(TASKS[key], personal(TASKS[key])[0])
+    wrong = [(source, code) for source, code in programs(key) if code not in excused][:most]
+    assert wrong
     found = list(judged_in_a_worker(key, [CodeCell(source, key) for source, _ in wrong]))
     assert [cell for cell, *_ in found] == [*range(len(wrong))] * 2
     for cell, share, code in found:
@@ -150,7 +158,7 @@ def test_a_wrong_program_in_a_worker_earns_nothing(key: str) -> None:
 
 @needs_bubblewrap
 @pytest.mark.slow
-@pytest.mark.parametrize("key", BUILDS)
+@pytest.mark.parametrize("key", [key for key in BUILDS if key not in ("lab05.t6",)])  # whose programs are lambdas
 def test_all_wrong_programs_in_a_worker_earn_nothing(key: str) -> None:
     all_fail(key)
 

@@ -124,6 +124,8 @@ class Session:
             raise Relayed(str(self._end("ended", "what it answered cannot be read")), "ended") from None
         if reply.get("shared") == "arguments":
             raise Relayed("the result shares memory with the arguments: a later change to one would change the other; copy", "aliased")
+        if reply.get("shared") == "rows":
+            raise Relayed("the rows of an array in the result share memory: each rank has numbers of its own; copy", "one-row")
         if isinstance(reply.get("shared"), str):
             sharing = "two arrays of the result share memory"
             raise Relayed(f"{sharing}: a later change to one would change the other; copy", "aliased-ranks")

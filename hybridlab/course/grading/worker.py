@@ -283,13 +283,15 @@ def _is_stub(function: Any) -> bool:
 
 
 def _shared(result: Any, given: list[Any]) -> str | None:
-    """Return which arrays share memory: ``"arguments"``, the names of two parts of the result, or None."""
+    """Return what shares memory: ``"arguments"``, ``"rows"`` of one array, the names of two parts of the result, or None."""
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return None
     inside, outside = dict(_arrays(result, "result")), [array for _, array in _arrays(given, "given")]
     if any(numpy.may_share_memory(array, other) for array in inside.values() for other in outside):
         return "arguments"
+    if any(array.ndim == 2 and len(array) > 1 and numpy.shares_memory(array[0], array[1]) for array in inside.values()):
+        return "rows"
     ends = sorted((*numpy.lib.array_utils.byte_bounds(array), name) for name, array in inside.items())
     for (_, end, name), (begin, _, other) in itertools.pairwise(ends):
         if begin < end and numpy.shares_memory(inside[name], inside[other]):
