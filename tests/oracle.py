@@ -7,6 +7,7 @@ operation and for the device of a stage. An operation is written here as the tup
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -19,7 +20,18 @@ Node = tuple[str, int, int]
 Orders = Sequence[Sequence[Node]]
 Span = tuple[Fraction, Fraction]
 
-sys.setrecursionlimit(100_000)
+DEEPEST = 100_000  # calls within calls: one for each operation of a path
+
+
+@contextmanager
+def deep_calls() -> Iterator[None]:
+    """Allow many calls within calls. Afterwards the limit is as before, because other tests count on it."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(DEEPEST)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 @dataclass(frozen=True)
@@ -152,8 +164,8 @@ def times(
             known[node] = start, start + takes - ticks[device, "saved"] * (len(both) - 1)
         return known[node][1]
 
-    for order in orders:
-        for node in order:
+    with deep_calls():
+        for node in (node for order in orders for node in order):
             end(node)
     return {node: (start * tick, end * tick) for node, (start, end) in known.items()}
 

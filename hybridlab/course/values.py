@@ -3,6 +3,7 @@
 import base64
 import binascii
 import functools
+import re
 import sys
 from collections.abc import Callable
 from decimal import Decimal
@@ -11,6 +12,9 @@ from typing import Any
 
 DEEPEST = 20  # lists within lists
 MOST_BITS = 4096  # of a whole number
+MOST_VALUES = 1_000_000  # of a range, or along one axis of an array: more than a line of the worker has room for
+MOST_KEYS = 1000  # of a set, or of a dict whose keys are not text: numbers can be chosen so that finding one needs a look at all others
+DTYPE = re.compile(r"[<>|=]?[biuf]\d{1,2}")  # numpy reads more than this, and some of it with an error of Python's own
 PLAIN_KINDS = "biuf"  # of numpy's types: truth values, whole numbers and floats
 
 Json = Any
@@ -127,12 +131,15 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
         raise ValueError("a value has one name for its type")
     ((name, inner),) = content.items()
     try:
+        if name in ("set", "frozenset", "dict") and len(inner) > MOST_KEYS and not _by_text(name, inner):
+            return Opaque(name)
         if name in ("tuple", "set", "frozenset"):
             return {"tuple": tuple, "set": set, "frozenset": frozenset}[name](decoded(each, find) for each in inner)
         if name == "dict":
             return {decoded(key, find): decoded(each, find) for key, each in inner}
         if name == "range" and all(type(number) is int and abs(number) < 2**62 for number in inner):
-            return range(*inner)
+            numbers = range(*inner)
+            return numbers if len(numbers) <= MOST_VALUES else Opaque("range")
         if name == "dots":
             return ...
         if name == "fraction" and all(type(number) is int for number in inner):
@@ -150,11 +157,19 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
     return find(name, inner)
 
 
+def _by_text(name: str, inner: list[Any]) -> bool:
+    return name == "dict" and all(type(key) is str for key, _ in inner)
+
+
 def _array(name: str, dtype: str, shape: list[int], content: str) -> Any:
     import numpy
 
-    kind = numpy.dtype(dtype)
-    if kind.kind not in PLAIN_KINDS:
+    if not DTYPE.fullmatch(dtype):
         raise ValueError("an array of other values than numbers")
+    if max(shape, default=0) > MOST_VALUES:
+        raise ValueError("an array of no numbers can have any length along another axis")
+    kind = numpy.dtype(dtype)
     array = numpy.frombuffer(base64.b64decode(content, validate=True), kind).reshape(shape).copy()
+    if kind.kind == "b":
+        array = array.view(numpy.uint8) != 0  # a truth value is 0 or 1, whatever the byte is
     return array if name == "array" else array[()]

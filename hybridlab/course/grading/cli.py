@@ -18,12 +18,12 @@ from hybridlab.course.grading.copies import pack as packed
 from hybridlab.course.grading.copies import start as started
 from hybridlab.course.grading.doctor import examined, require_sandbox
 from hybridlab.course.grading.escaping import for_log
-from hybridlab.course.grading.grade import Assignment, digest_of, grade_all, with_seeds
+from hybridlab.course.grading.grade import Assignment, grade_all, with_seeds
 from hybridlab.course.grading.labs import lab_name, reference
-from hybridlab.course.grading.launch import SANDBOXES, launcher
+from hybridlab.course.grading.launch import SANDBOXES, Launcher, launcher
 from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.marks import Marks, TaskMark
-from hybridlab.course.grading.notebook import read_submission
+from hybridlab.course.grading.notebook import Submission, read_submission
 from hybridlab.course.grading.records import read_records, write_whole
 from hybridlab.course.grading.reports import short_number, write_reports
 from hybridlab.course.grading.specs import spec_of
@@ -33,7 +33,7 @@ from hybridlab.course.tasks.checking import Feedback
 from hybridlab.course.tasks.student import COURSE
 from hybridlab.errors import HybridLabError
 
-DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON = range(5)
+DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED = 0, 1, 2, 3, 4, 130  # a shell says 130, too
 EXIT_CODES = {"no-sandbox": NO_SANDBOX, "gate-failed": FAILED}  # of errors; any other error is one of usage
 
 course_option = click.option("--course", default=COURSE, show_default=True, help="The name of the course. Sizes and twists depend on it.")
@@ -57,6 +57,9 @@ def told(command: Callable[..., int | None]) -> Callable[..., None]:
             for line in str(why).splitlines():
                 click.echo(for_log(line, 2000), err=True)
             code = EXIT_CODES.get(why.code or "", USAGE)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            code = INTERRUPTED
         sys.exit(code)
 
     return run
@@ -68,7 +71,7 @@ def main() -> None:
     """Labs on hybrid parallel training: work on them, hand them in, and mark them.
 
     Exit codes: 0 done; 1 a check or a condition failed; 2 the command or a file was not right; 3 there is no sandbox, and nothing was
-    graded; 4 a submission needs a person.
+    graded; 4 a submission needs a person; 130 interrupted.
     """
 
 
@@ -174,21 +177,27 @@ def grade(
         raise click.UsageError("give the folder of submissions and --lab, such as: hybridlab grade submissions/ --lab lab02 --out grades/")
     assignment = Assignment(lab_name(lab), secret_in(os.environ), course, run, common)
     found = find_submissions(submissions, assignment.lab)
-    write_whole(out / ".writable", "").unlink()
     marks: list[Marks] = []
-    with launcher(sandbox) as workers:
-        require_sandbox(workers)
-        with _progress(len(found), "submissions") as advance:
-            for each in grade_all(found, assignment, workers, out / "records", jobs=min(jobs, len(found))):
-                marks.append(each)
-                advance(each.student)
+    try:
+        with launcher(sandbox) as workers:
+            require_sandbox(workers)
+            write_whole(out / ".writable", "").unlink()  # rather now than after an hour
+            with _progress(len(found), "submissions") as advance:
+                for each in grade_all(found, assignment, workers, out / "records", jobs=min(jobs, len(found))):
+                    marks.append(each)
+                    advance(each.student)
+    except KeyboardInterrupt:
+        on_record = f"{len(marks)} of {counted(len(found), 'submission')}"
+        click.echo(f"interrupted: {on_record} graded and on record; the same command grades the others", err=True)
+        return INTERRUPTED
     write_reports(marks, out, runner=os.environ)
+    code = _summed_up(marks, out)
     if canvas is not None:
         filled = fill_canvas(canvas, marks, out, column=column)
         click.echo(f"{filled.path}: {counted(len(filled.filled), 'student')} in the column {for_log(filled.column)}")
         for remark in filled.remarks:
             click.echo(for_log(remark))
-    return _summed_up(marks, out)
+    return code
 
 
 @main.command()
@@ -211,27 +220,34 @@ def doctor(sandbox: str) -> int:
 
 
 def _explained(path: Path, out: Path, sandbox: str) -> int:
-    """Replay one submission with the seeds that are on record."""
-    digest = digest_of(path)
-    records = [marks for marks in read_records(out / "records") if digest and marks.digest == digest]
+    """Replay one submission with the seeds that are on record, for each student who has handed it in."""
+    submission = read_submission(path)
+    records = [marks for marks in read_records(out / "records") if marks.digest == submission.digest]
     if not records:
         raise HybridLabError(f"{path} is on no record in {out / 'records'}: give a file that was graded, and the same --out", "no-record")
-    known = records[0]
-    submission, spec = read_submission(path), spec_of(reference(known.lab))
-    student = None if known.common else Student(known.student, known.course)
     with launcher(sandbox) as workers:
         require_sandbox(workers)
-        again = list(mark(submission.cells, spec, student, workers.open, workers.limits.seconds_a_notebook, with_seeds(known)))
+        return max([_replayed(submission, known, workers) for known in records])
+
+
+def _replayed(submission: Submission, known: Marks, workers: Launcher) -> int:
+    """Show the marks of a submission, marked once more. Return the exit code: whether the marks are those on record."""
+    spec = spec_of(reference(known.lab))
+    student = None if known.common else Student(known.student, known.course)
     click.echo(f"{for_log(known.student)}, {known.lab}, run {for_log(known.run)}")
-    for task, before in zip(again, known.tasks, strict=True):
+    on_record = {task.key: task for task in known.tasks}
+    code = DONE
+    for task in mark(submission.cells, spec, student, workers.open, workers.limits.seconds_a_notebook, with_seeds(known)):
         _show(task)
         if task.seed is not None:
             click.echo(f"  hidden cases of the seed {task.seed}")
-        if (task.points, task.code) != (before.points, before.code):
-            click.echo(f"  on record: {short_number(before.points)} points, {before.code}")
+        before = on_record.get(task.key)
+        if before is None or (task.points, task.code) != (before.points, before.code):
+            click.echo(f"  on record: {short_number(before.points)} points, {before.code}" if before else "  not on record")
+            code = FAILED
     if known.needs_person:
-        click.echo(for_log(known.needs_person))
-    return DONE if [task.points for task in again] == [task.points for task in known.tasks] else FAILED
+        click.echo(f"needs a person: {for_log(known.needs_person)}")
+    return code
 
 
 def _show(task: TaskMark) -> None:

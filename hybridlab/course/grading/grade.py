@@ -2,8 +2,10 @@
 
 import hashlib
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from hybridlab.checks import counted
 from hybridlab.course.grading.cases import Secret
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher
-from hybridlab.course.grading.marking import mark
+from hybridlab.course.grading.marking import NOT_GRADED, mark
 from hybridlab.course.grading.marks import Marks, TaskMark
 from hybridlab.course.grading.notebook import Submission, read_submission
 from hybridlab.course.grading.records import read_records, write_record
@@ -85,7 +87,9 @@ def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launc
             lambda key: assignment.secret.seed(key, name, assignment.run),
         )
     )
-    return replace(marks, tasks=tasks, digest=submission.digest, needs_person=_question(submission, student, assignment, spec))
+    failed = [f"{task.key} was {task.messages[0]}; grade again" for task in tasks if task.code in NOT_GRADED]
+    question = "; ".join([*failed, *filter(None, [_question(submission, student, assignment, spec)])])
+    return replace(marks, tasks=tasks, digest=submission.digest, needs_person=question)
 
 
 def grade_all(
@@ -93,10 +97,13 @@ def grade_all(
 ) -> Iterator[Marks]:
     """Yield the marks of each submission as soon as they are known, with a record of each. Marks that are on record are not made again.
 
+    A submission is graded again if one of its tasks could not be graded the last time, through no fault of the student.
+
     Parameters
     ----------
     found : mapping of str to sequence of Path
-        The files of each student. Of several files none is graded: a person has to choose.
+        The files of each student. Of several files none is graded: a person has to choose. The same holds for names that differ only in
+        capital letters, because they stand for one student.
     assignment : Assignment
         What is graded, and how.
     launcher : Launcher
@@ -105,13 +112,17 @@ def grade_all(
         The folder of the records.
     jobs : int
         How many submissions are graded at a time.
+
+    Raises
+    ------
+    HybridLabError
+        ``damaged-record``, ``not-writable``, or ``grader-ended``. What was graded before is on record.
     """
-    same = (marks for marks in read_records(records) if marks.fingerprint == assignment.fingerprint)
-    known = {(marks.student, marks.file, marks.digest): marks for marks in same}
+    known = {(marks.student, marks.file, marks.digest): marks for marks in read_records(records) if _counts(marks, assignment)}
     left: dict[str, Path] = {}
     for student, paths in found.items():
-        if len(paths) > 1:
-            yield _kept(_several(student, paths, assignment), records)
+        if why := _unclear(student, found):
+            yield _kept(_for_a_person(student, paths, why, assignment), records)
         elif on_record := known.get((student, paths[0].name, digest_of(paths[0]))):
             yield on_record
         else:
@@ -120,14 +131,16 @@ def grade_all(
         for student, path in left.items():
             yield _kept(grade_file(path, student, assignment, launcher), records)
         return
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_interrupts) as pool:
         try:
             waiting = [pool.submit(grade_file, path, student, assignment, launcher) for student, path in left.items()]
             for done in as_completed(waiting):
                 yield _kept(done.result(), records)
-        except BaseException:
+        except BrokenProcessPool:
+            why = "a process of the grader was ended from outside; is there enough memory for --jobs?"
+            raise HybridLabError(f"{why} The same command goes on where it stopped", "grader-ended") from None
+        finally:
             pool.shutdown(cancel_futures=True)
-            raise
 
 
 def digest_of(path: Path) -> str:
@@ -156,11 +169,41 @@ def _no_marks(spec: LabSpec, code: str) -> tuple[TaskMark, ...]:
     return tuple(TaskMark(task.key, task.title, 0.0, float(task.points), code) for task in spec.tasks)
 
 
-def _several(student: str, paths: Sequence[Path], assignment: Assignment) -> Marks:
-    names = ", ".join(path.name if path.parent == paths[0].parent else f"{path.parent.name}/{path.name}" for path in paths)
-    why = f"{student} has {counted(len(paths), 'file')} ({names}): leave one of them in the folder, and grade again"
-    spec = spec_of(reference(assignment.lab))
-    tasks = _no_marks(spec, "several-files")
+def _leave_interrupts() -> None:
+    """Leave Ctrl-C to the process that has started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _counts(marks: Marks, assignment: Assignment) -> bool:
+    """Whether marks on record are those that this run would give."""
+    return marks.fingerprint == assignment.fingerprint and not any(task.code in NOT_GRADED for task in marks.tasks)
+
+
+def _id_of(student: str) -> str:
+    """Return the name from which a student's own sizes are drawn, or an empty text for no name."""
+    try:
+        return Student(student).name
+    except HybridLabError:
+        return ""
+
+
+def _unclear(student: str, found: Mapping[str, Sequence[Path]]) -> str:
+    """Return why it is not clear which file is a student's own, or an empty text."""
+    paths = found[student]
+    if not _id_of(student):
+        return f"the name of {paths[0].name!r} names no student: give it one, such as lab02_ana.ipynb, and grade again"
+    if len(paths) > 1:
+        names = [path.name if path.parent == paths[0].parent else f"{path.parent.name}/{path.name}" for path in paths]
+        return f"{student} has {counted(len(paths), 'file')} ({', '.join(names)}): leave one of them in the folder, and grade again"
+    if same := [other for other in found if other != student and _id_of(other) == _id_of(student)]:
+        others = " and ".join(map(repr, same))
+        return f"{student!r} and {others} are one student, because capital letters do not matter: leave one file, and grade again"
+    return ""
+
+
+def _for_a_person(student: str, paths: Sequence[Path], why: str, assignment: Assignment) -> Marks:
+    names = ", ".join(path.name for path in paths)
+    tasks = _no_marks(spec_of(reference(assignment.lab)), "unclear-file")
     return Marks(student, assignment.lab, assignment.course, assignment.run, names, "", assignment.fingerprint, tasks, (), why)
 
 

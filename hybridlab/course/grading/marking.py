@@ -1,8 +1,10 @@
 """Marks one submission: runs its cells in workers, finds the answers, and judges them with the judges of ``check``."""
 
 import itertools
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hybridlab.course.grading.marks import TaskMark
@@ -14,9 +16,11 @@ from hybridlab.course.tasks.answers import is_empty
 from hybridlab.course.tasks.calls import ENDED
 from hybridlab.course.tasks.checking import check_with, wrong
 from hybridlab.course.values import Opaque
+from hybridlab.errors import HybridLabError
 
 LAB = -1  # the place of all cells that the lab gives
 MOST_RESTARTS = 12  # workers of one kind for one notebook
+NOT_GRADED = ("no-worker", "judge-failed")  # codes of tasks that were not graded, through no fault of the student
 
 Open = Callable[[str, Budget], Session]  # takes the kind of a worker and the seconds left, and starts it
 
@@ -77,16 +81,20 @@ class Player:
         self._left_out: dict[int, tuple[str, str]] = {}
         self._played: Played | None = None
         self._restarts = itertools.count()
+        self._before = LAB  # the cell that ran last
 
     def played(self) -> Played | None:
-        """Return what has come out of the cells, in a worker that is alive; None if no worker can be started any more."""
+        """Return what has come out of the cells, in a worker that is alive; None if they have ended too many workers.
+
+        Raises
+        ------
+        HybridLabError
+            A worker does not start.
+        """
         while self._played is None or not self._played.session.alive:
             if next(self._restarts) == MOST_RESTARTS:
                 return None
-            try:
-                self._played = Played(self._open())
-            except Ended:
-                return None
+            self._played = Played(self._open())
             self._play(self._played)
         return self._played
 
@@ -134,9 +142,13 @@ class Player:
                 if not error or not self.provide(played, str(error.get("name")), place):
                     break
         except Ended as why:
+            if why.code == "unasked" and self._before != LAB:
+                place = self._before  # it ran to its end, and has left more than its reply
             if LAB not in self._left_out or place == LAB:
                 self._left_out[place] = (f"{label(place)} did not end well: {why}", why.code or "ended")
             return False
+        finally:
+            self._before = place
         for key, answer in handed:
             hand_ins = [each for each in played.handed.get(key, []) if each.cell != place]
             played.handed[key] = sorted([*hand_ins, HandIn(answer, place)], key=lambda each: each.cell)
@@ -176,9 +188,15 @@ def mark(
     players = {kind: Player(cells, spec, lambda kind=kind: open_session(kind, budget)) for kind in ("library", "bare")}  # type: ignore[misc]
     try:
         for task in spec.tasks:
+            seed = seed_of(task.key) if task.kind == "build" else None
             asked = task.instance(None) if student is None else task.personal(student.seed(task.key))
             player = players["bare" if task.kind == "build" and not asked.data.library else "library"]
-            yield _marked(task, asked, player, cells, spec, seed_of(task.key) if task.kind == "build" else None)
+            try:
+                marked = _marked(task, asked, player, cells, spec, seed)
+            except Exception as why:  # whatever it is, the other tasks are marked
+                player.close()  # the next task begins with a new worker
+                marked = _not_graded(task, why, seed)
+            yield marked
     finally:
         for player in players.values():
             player.close()
@@ -196,7 +214,8 @@ def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCel
     if len({hand_in.cell for hand_in in answers}) > 1:
         remarks.append(f"handed in {len(answers)} times: the last one counts, in {label(answers[-1].cell)}")
     if played is None:
-        feedback, rung = wrong("too-slow", "the time for this notebook was used up before this task"), None
+        why = f"not tried: cells of this notebook have ended {MOST_RESTARTS} workers, or used up its time"
+        feedback, rung = wrong("too-slow", why), None
     elif answers:
         feedback, rung = _judged(task, asked, player, answers[-1], seed)
     else:
@@ -206,6 +225,17 @@ def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCel
     share = 1.0 if feedback.passed else rung.share if rung else 0.0
     points = round(share * task.points, 2)
     return TaskMark(task.key, task.title, points, float(task.points), feedback.code, feedback.messages, tuple(remarks), seed)
+
+
+def _not_graded(task: Task, why: Exception, seed: int | None) -> TaskMark:
+    """Return the mark of a task that could not be graded, through no fault of the student."""
+    if isinstance(why, HybridLabError) and why.code in ("no-worker", "no-sandbox"):
+        code, reason = "no-worker", str(why)
+    else:
+        place = traceback.extract_tb(why.__traceback__)[-1]
+        code, reason = "judge-failed", f"its judge has failed with {type(why).__name__} in {Path(place.filename).name}, line {place.lineno}"
+    message = f"not graded, and a person will look at it: {reason}"
+    return TaskMark(task.key, task.title, 0.0, float(task.points), code, (message,), (), seed)
 
 
 def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> tuple[Feedback, Rung | None]:

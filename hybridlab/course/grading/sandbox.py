@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import hybridlab
+from hybridlab.course.grading.syscalls import filter_pipe
 from hybridlab.errors import HybridLabError
 
 NOBODY = 65534
@@ -29,6 +31,7 @@ ENVIRONMENT = {  # of every worker; no thread, so that the limit on processes ca
     "PYTHONHASHSEED": "0",
 }
 KINDS = ("library", "bare")  # with hybridlab, without its course; with numpy alone
+NOT_THERE = "raise ImportError('hybridlab is not there when a build is graded')\n"  # in place of the package, where it is installed
 FLAGS = ("-s", "-S", "-B", "-P")  # of Python: no site directories, no bytecode, nothing from the current folder
 
 
@@ -104,6 +107,8 @@ def runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
     shutil.copytree(Path(hybridlab.__file__).parent, library, ignore=_without_course)
     _compile(library)
     if not sandboxed:
+        (folder / "bare").mkdir()
+        (folder / "bare" / "hybridlab.py").write_text(NOT_THERE, encoding="utf-8")
         return Runtime(folder)
     mounts = [(folder / "worker", Path("/worker")), (library, Path("/packages/hybridlab"))]
     site = Path(np.__file__).parent.parent
@@ -121,7 +126,18 @@ def bubblewrapped(made: Runtime) -> Start:
             "Fedora: dnf install bubblewrap), then run hybridlab doctor",
             "no-sandbox",
         )
-    return lambda kind: _started([program, *_bubblewrap_arguments(made, kind), *_python("/worker/worker.py")], dropped=True)
+
+    def start(kind: str) -> "subprocess.Popen[bytes]":
+        calls = filter_pipe()
+        filtered = () if calls is None else ("--seccomp", str(calls))
+        try:
+            command = [program, *filtered, *_bubblewrap_arguments(made, kind), *_python("/worker/worker.py")]
+            return _started(command, dropped=True, handed_on=() if calls is None else (calls,))
+        finally:
+            if calls is not None:
+                os.close(calls)
+
+    return start
 
 
 def unprotected(made: Runtime) -> Start:
@@ -134,13 +150,14 @@ def packages_of(made: Runtime, kind: str, *, sandboxed: bool) -> list[str]:
     if sandboxed:
         return ["/packages"]
     site = str(Path(np.__file__).parent.parent)
-    return [str(made.folder), site] if kind == "library" else [site]
+    return [str(made.folder if kind == "library" else made.folder / "bare"), site]
 
 
-def _started(command: list[str], *, dropped: bool) -> "subprocess.Popen[bytes]":
+def _started(command: list[str], *, dropped: bool, handed_on: tuple[int, ...] = ()) -> "subprocess.Popen[bytes]":
     """Start a program with pipes. Root becomes nobody first."""
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if dropped and _is_root() else {}
-    environment = ENVIRONMENT if dropped else {**os.environ, **ENVIRONMENT}
+    kept = {} if dropped else {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment = {**kept, **ENVIRONMENT}
     return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # noqa: S603 - the arguments are our own
         command,
         stdin=subprocess.PIPE,
@@ -148,6 +165,7 @@ def _started(command: list[str], *, dropped: bool) -> "subprocess.Popen[bytes]":
         stderr=subprocess.DEVNULL,
         env=environment,
         start_new_session=True,
+        pass_fds=handed_on,
         **as_nobody,
     )
 
@@ -213,6 +231,14 @@ def _readable(path: Path, folder: Path) -> Path:
 
 def _is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def folder_for_copies() -> str | None:
+    """Return where a temporary folder can be that workers reach: root's may be closed to nobody. None stands for the usual place."""
+    if not _is_root():
+        return None
+    places = (tempfile.gettempdir(), "/tmp", "/var/tmp")  # noqa: S108 - the folder in it has a name that nobody can guess
+    return next((place for place in places if Path(place).is_dir() and _for_everyone(Path(place))), None)
 
 
 def _for_everyone(path: Path) -> bool:

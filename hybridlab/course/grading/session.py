@@ -22,6 +22,8 @@ from hybridlab.course.values import Json, Opaque, decoded, encoded
 from hybridlab.errors import HybridLabError
 
 CHUNK = 65536  # bytes that are read at once
+MOST_LINES = 10_000  # of a cell
+MOST_WAITING = 2  # lines that nobody has asked for; after one, the worker ends
 BUILTIN_ERRORS = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
 
 
@@ -100,7 +102,7 @@ class Session:
             The function raised an error, changed its arguments or returned what shares their memory.
         """
         sent = [encoded(argument, self._keep) for argument in arguments]
-        asked = {"function": function, "arguments": sent, "refused": refusing.get(), "fresh": fresh, "cell": cell}
+        asked = {"function": function, "arguments": sent, "fresh": fresh, "cell": cell}  # not whether it must raise an error
         try:
             reply = self._timed("call", asked)
         except Ended as why:
@@ -110,6 +112,8 @@ class Session:
         error = reply.get("error")
         if isinstance(error, dict) and error.get("name") and provide(str(error["name"])):
             return self.call(function, arguments, fresh=fresh, cell=cell, provide=provide)
+        if not error and not refusing.get() and isinstance(reply.get("warned"), list):
+            error = next(iter(reply["warned"]), None)  # a NaN has become a whole number that differs from machine to machine
         if error:
             raise _relayed(*self.told(error, cell), error)
         if reply.get("changed"):
@@ -135,7 +139,8 @@ class Session:
             ), "signature"
         if error.get("kind") == "too-large":
             return f"the result is too large: at most {MOST_BYTES:,} bytes are read", "too-large"
-        line = f"line {error['line']} of {cell} raises" if isinstance(error.get("line"), int) else "the function raises"
+        number = error.get("line")  # a large one could tell of arguments
+        line = f"line {number} of {cell} raises" if type(number) is int and 0 < number < MOST_LINES else "the function raises"
         if error.get("kind") == "refused" and self._refused_with:
             return f"{line} an error: {self._refused_with}", "raises"
         kind = str(error.get("type", ""))
@@ -145,13 +150,16 @@ class Session:
     def close(self) -> None:
         """End the worker and wait until nothing more comes from it."""
         self.alive = False
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self._process.kill()
+        self._kill()
         self._process.wait()
         self._reader.join()
         for stream in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):
                 stream.close()
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self._process.kill()
 
     def _timed(self, do: str, request: dict[str, Json]) -> dict[str, Any]:
         if self._budget.left <= 0:
@@ -167,22 +175,28 @@ class Session:
         if not self.alive:
             raise Ended("the worker has ended before", "ended")
         if not self._lines.empty():
-            raise self._end("ended", "it said what nobody had asked")
+            raise self._end("unasked", "it said what nobody had asked")
         self._id += 1
         deadline = time.monotonic() + seconds
-        self._send({"id": self._id, "do": do, "with": request})
+        self._send({"id": self._id, "do": do, "with": request}, deadline)
         while True:
             reply = self._received(deadline, seconds)
             if "callback" not in reply:
                 return reply
-            self._send(self._called_back(reply))
+            self._send(self._called_back(reply), deadline)
 
-    def _send(self, message: dict[str, Json]) -> None:
+    def _send(self, message: dict[str, Json], deadline: float) -> None:
+        """Write a line for the worker. A worker that reads nothing is ended, because the pipe would be full for ever."""
+        waiting = threading.Timer(max(0.0, deadline - time.monotonic()), self._kill)
+        waiting.daemon = True
+        waiting.start()
         try:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
         except OSError:
             raise self._end("ended", "it broke off") from None
+        finally:
+            waiting.cancel()
 
     def _received(self, deadline: float, seconds: float) -> dict[str, Any]:
         try:
@@ -256,7 +270,7 @@ class Session:
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 self._lines.put(line)
-            if not chunk or len(rest) > MOST_BYTES or self._lines.qsize() > 1000:
+            if not chunk or len(rest) > MOST_BYTES or self._lines.qsize() > MOST_WAITING:
                 self._lines.put(None)
                 break
         while chunk and self.alive:  # nothing more is kept; the pipe is emptied, so that nobody waits for it

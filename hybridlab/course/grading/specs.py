@@ -51,7 +51,7 @@ class LabSpec:
     tasks : tuple of Task
         Its tasks, in the order of the lab.
     given : tuple of Given
-        The code cells that it gives, in order.
+        The code cells that it gives to students, in order: not those that reveal an answer.
     hand_ins : mapping of str to str
         For each task the statement that hands in its answer, such as ``check("lab02.t2", my_makespan)``.
     stubs : mapping of str to str
@@ -119,7 +119,7 @@ def spec_of(path: Path) -> LabSpec:
         lab,
         title,
         tuple(TASKS[key] for key in stubs),
-        tuple(_given(source, place) for place, (source, tags) in enumerate(code) if not {"task", "solution"} & set(tags)),
+        tuple(_given(source, place) for place, (source, tags) in enumerate(code) if not {"task", "solution", "reveals"} & set(tags)),
         {key: _hand_in(source) for key, source in stubs.items()},
         stubs,
         solutions,

@@ -139,8 +139,8 @@ class Worker:
             error = self._told(why, cell)
         return {"handed": [[str(key)[:40], encoded(answer, self._kept)] for key, answer in self._handed], "error": error}
 
-    def do_call(self, function: int, arguments: list[Json], refused: bool, fresh: bool, cell: str) -> dict[str, Json]:
-        """Call a function that was handed in."""
+    def do_call(self, function: int, arguments: list[Json], fresh: bool, cell: str) -> dict[str, Json]:
+        """Call a function that was handed in. Warnings of invalid casts are told; whether one is an error, the other side knows."""
         called = self._functions[function]
         given = [decoded(argument, self._found) for argument in arguments]
         try:
@@ -150,11 +150,9 @@ class Worker:
         except ValueError:
             pass  # a function written in C has no signature
         try:
-            with warnings.catch_warnings():
-                if refused:
-                    warnings.simplefilter("ignore")
-                else:
-                    warnings.filterwarnings("error", "invalid value encountered in cast", RuntimeWarning)
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("ignore")
+                warnings.filterwarnings("always", "invalid value encountered in cast", RuntimeWarning)
                 result = called(*given)
                 if isinstance(result, Iterator):
                     result = list(itertools.islice(result, MOST_YIELDED))
@@ -162,7 +160,9 @@ class Worker:
             return {"error": self._told(why, cell)}
         after = [encoded(argument, self._kept) for argument in given]
         changed = [place for place, (now, before) in enumerate(zip(after, arguments, strict=True)) if json.dumps(now) != json.dumps(before)]
-        return {"result": encoded(result, self._kept), "changed": changed, "shared": _shared(result, given) if fresh else None}
+        told = [_warning(each, cell) for each in warned[:1]]
+        shared = _shared(result, given) if fresh else None
+        return {"result": encoded(result, self._kept), "changed": changed, "shared": shared, "warned": told}
 
     def _run(self, statement: ast.stmt, cell: str) -> None:
         if any(_given(statement, alias) for alias in getattr(statement, "names", ())):  # also where all of hybridlab is installed
@@ -257,6 +257,12 @@ class Worker:
         name = why.name if isinstance(why, NameError) else None
         kind = "refused" if isinstance(why, Refused) else "raises"
         return {"kind": kind, "type": type(why).__name__[:40], "line": line, "text": str(why)[:300], "name": name}
+
+
+def _warning(warned: warnings.WarningMessage, cell: str) -> dict[str, Json]:
+    """Return what is said about a warning, in the form of an error."""
+    line = warned.lineno if warned.filename == cell else None
+    return {"kind": "raises", "type": warned.category.__name__[:40], "line": line, "text": str(warned.message)[:300], "name": None}
 
 
 class Refused(Exception):

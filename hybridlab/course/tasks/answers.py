@@ -72,7 +72,8 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
     if type(answer) in _PLAIN:
         return answer
     if type(answer) in _NUMPY:
-        return answer.item()
+        plain = answer.item()
+        return float(plain) if isinstance(plain, np.generic) else plain  # a long double is no number of Python's
     if type(answer) in (Fraction, Decimal):
         return int(answer) if isinstance(answer, Fraction) and answer.denominator == 1 else _as_float(answer)
     if type(answer) is Plan:

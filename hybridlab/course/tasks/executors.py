@@ -218,7 +218,10 @@ def read_run(result: Any) -> tuple[float, list[Floats], Faults]:
                 raise HybridLabError(faults[0][1], faults[0][0])
             kind = f"an array of {gradient.dtype}" if isinstance(gradient, np.ndarray) else short_repr(gradient)
             raise HybridLabError(f"the gradient of stage {stage} is an array of float64, not {kind}", "wrong-dtype")
-    return float(loss), list(gradients), faults
+    try:
+        return float(loss), list(gradients), faults
+    except OverflowError:  # of a whole number
+        raise HybridLabError(f"{wanted}, but the loss is {short_repr(loss)}", "not-a-number") from None
 
 
 def _parts_of_a_run(weights: Sequence[Floats], inputs: list[Floats], labels: Ints) -> list[Sums]:

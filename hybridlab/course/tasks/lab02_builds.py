@@ -31,7 +31,7 @@ def _read_lines(result: Any) -> Orders:
     if is_empty(plain):
         raise HybridLabError("the function returns no operations; return one text for each device, such as ['0F0 0B0']", "empty")
     for line in plain if isinstance(plain, list) else [plain]:
-        if isinstance(line, str) and (joined := re.search(r"\d+[FBfb]\d+[FBfb]\d+", line)):
+        if isinstance(line, str) and (joined := re.search(r"(?<!\d)\d+[FBfb]\d+[FBfb]\d+", line)):
             raise HybridLabError(f"a space is missing between two operations: {joined[0]!r}", "no-space")
     return require_orders(plain)
 

@@ -45,7 +45,7 @@ def read_ring(result: Any) -> tuple[Floats, Messages]:
     rows = _float64(averages, "averages are")
     if rows.ndim == 2 and len(rows) > 1 and np.shares_memory(rows[0], rows[1]):
         raise HybridLabError("all ranks share one row of the averages: each rank has numbers of its own; copy", "one-row")
-    if not isinstance(messages, (list, tuple, np.ndarray)) or not all(isinstance(sent, (list, tuple, np.ndarray)) for sent in messages):
+    if not _is_list(messages) or not all(_is_list(sent) for sent in messages):
         raise HybridLabError(f"messages are a list of steps, and a step is a list of arrays, not {short_repr(messages)}", "not-a-list")
     steps, ranks = 2 * (len(rows) - 1), len(rows)
     if ranks != 2 and len(messages) == ranks and all(len(sent) == steps for sent in messages):
@@ -58,6 +58,10 @@ def read_ring(result: Any) -> tuple[Floats, Messages]:
             raise HybridLabError(f"step {step} has {counted(len(sent), 'message')}, not one from each rank", "wrong-messages")
         read.append([_message(message, f"the message of rank {rank} in step {step} is") for rank, message in enumerate(sent)])
     return rows, read
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
 def _is_in_halves(messages: Any) -> bool:

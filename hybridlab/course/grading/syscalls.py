@@ -1,0 +1,86 @@
+"""A filter of system calls for workers: what a program can ask of the kernel although it sees no file, no network and no other process.
+
+Without it a worker could stop the first process of its sandbox and run inside it, which has no limits; keep memory that no limit counts;
+and leave notes in the keyring of the session, where the worker of the next submission finds them.
+"""
+
+import errno
+import os
+import platform
+import struct
+from collections.abc import Iterator
+
+# each call with its number on x86_64, and on aarch64
+REFUSED = {
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "pidfd_open": (434, 434),
+    "pidfd_getfd": (438, 438),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
+    "semget": (64, 190),
+    "mq_open": (240, 180),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "io_uring_setup": (425, 425),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsmount": (432, 432),
+    "mount_setattr": (442, 442),
+}
+MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # the place above, and the kernel's number of the machine
+LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of the kernel's filter
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
+X32 = 0x40000000  # from this number on: calls of the second way to call on x86_64
+
+
+def call_filter(machine: str) -> bytes:
+    """Return the filter as the kernel reads it; empty for a machine whose numbers are not known here.
+
+    Parameters
+    ----------
+    machine : str
+        The name of the machine, such as ``"x86_64"``.
+    """
+    if machine not in MACHINES:
+        return b""
+    place, number = MACHINES[machine]
+    refused = [numbers[place] for numbers in REFUSED.values()]
+
+    def instructions() -> Iterator[tuple[int, int, int, int]]:  # with how many to skip if a condition holds, and if not
+        left = len(refused)
+        yield LOAD, 0, 0, 4  # the machine that the caller takes this for
+        yield EQUAL, 0, left + 3, number
+        yield LOAD, 0, 0, 0  # the number of the call
+        yield AT_LEAST, left + 1, 0, X32
+        for before, call in enumerate(refused):
+            yield EQUAL, left - before, 0, call
+        yield RETURN, 0, 0, ALLOW
+        yield RETURN, 0, 0, REFUSE
+
+    return b"".join(struct.pack("HBBI", *each) for each in instructions())
+
+
+def filter_pipe() -> int | None:
+    """Return the end of a pipe from which the filter for this machine can be read; None if there is none."""
+    program = call_filter(platform.machine())
+    if not program:
+        return None
+    reading, writing = os.pipe()
+    os.write(writing, program)
+    os.close(writing)
+    return reading

@@ -1,0 +1,150 @@
+"""Hidden cases: their seeds come from the secret, and neither the seeds nor the secret can be found where a student looks."""
+
+import hashlib
+import hmac
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graded_class import SECRET, answered, graded, hybridlab, needs_bubblewrap, quick_sandbox, right_answer, save, solved
+
+import hybridlab as library
+from hybridlab.course.grading.cases import Secret
+from hybridlab.course.tasks import TASKS
+
+pytestmark = needs_bubblewrap
+BUILDS = [key for key, task in TASKS.items() if task.kind == "build"]
+SLEEPS = 'import time\ntime.sleep(2.5)\ncheck("lab02.t2", 1)'
+
+
+def seed_by_hand(secret: str, task: str, student: str, run: str) -> int:
+    """The documented message: each part after its length, and 64 bits of its HMAC."""
+    message = f"5:cases{len(task)}:{task}{len(student)}:{student}{len(run)}:{run}"
+    return int.from_bytes(hmac.new(secret.encode(), message.encode(), hashlib.sha256).digest()[:8], "big")
+
+
+@pytest.fixture
+def class_of_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    quick_sandbox(monkeypatch)
+    for student in ("ana", "Zoë"):
+        save(tmp_path / "in" / f"lab02_{student}.ipynb", solved("lab02", student, keys=("lab02.t5",)))
+    return tmp_path
+
+
+def test_the_seeds_on_record_are_those_of_the_secret(class_of_two: Path) -> None:
+    for student in ("ana", "Zoë"):
+        save(class_of_two / "in" / f"lab02_{student}.ipynb", answered("lab02", {}, student))  # quicker, and with the same seeds
+    for secret, run in product((SECRET, "another secret of this test, as long"), ("final", "practice")):
+        hybridlab("grade", class_of_two / "in", "--lab", "lab02", "--out", class_of_two / "out", "--run", run, "--jobs", 1, secret=secret)
+        for student, marks in graded(class_of_two / "out").items():
+            seeds = {task.key: task.seed for task in marks.tasks if task.seed is not None}
+            assert seeds == {key: seed_by_hand(secret, key, student.casefold(), run) for key in ("lab02.t5", "lab02.t6")}
+
+
+def test_students_tasks_runs_and_secrets_have_seeds_of_their_own() -> None:
+    parts = product((SECRET, SECRET + "2"), BUILDS, ("ana", "ben", "an", "a"), ("final", "practice", "nfinal"))
+    seeds = [Secret(secret).seed(task, student, run) for secret, task, student, run in parts]
+    assert len(set(seeds)) == len(seeds)
+    assert all(0 < seed < 2**64 for seed in seeds)
+
+
+def test_a_seed_draws_hidden_cases_and_other_ones_than_the_public_cases() -> None:
+    build: Any = TASKS["lab02.t6"].instance(None).data
+    seed = Secret(SECRET).seed("lab02.t6", "ana", "final")
+    hidden, again = [[case.words for case in build._cases_of(seed)] for _ in range(2)]
+    assert hidden == again
+    assert hidden != [case.words for case in build.public_cases]
+
+
+def test_neither_seeds_nor_the_secret_are_in_what_students_get(class_of_two: Path) -> None:
+    out = class_of_two / "out"
+    said = hybridlab("grade", class_of_two / "in", "--lab", "lab02", "--out", out, "--jobs", 1)
+    seeds = [task.seed for marks in graded(out).values() for task in marks.tasks if task.seed]
+    assert len(seeds) == 4
+    for path in (path for path in out.rglob("*") if path.is_file()):
+        text = path.read_text()
+        assert SECRET not in text, path
+        if path.parent.name != "records":
+            assert not [seed for seed in seeds if str(seed) in text or f"{seed:x}" in text], path
+            assert Secret(SECRET).fingerprint not in text, path
+    assert SECRET not in said.output
+    assert not [seed for seed in seeds if str(seed) in said.output]
+    assert (out / "records" / "ana.json").stat().st_size > 0
+    assert SECRET not in repr(Secret(SECRET))
+
+
+def started(folder: Path, out: Path, *more: object) -> "subprocess.Popen[str]":
+    """Start the command in a process of its own, on submissions that take seconds."""
+    for student in ("ana", "ben", "chi", "dan"):
+        slow = answered("lab02", {"lab02.t2": SLEEPS, "lab02.t3": right_answer("lab02.t3", student)}, student)
+        save(folder / f"lab02_{student}.ipynb", slow)
+    repository = str(Path(library.__file__).parents[1])
+    environment = {**os.environ, "HYBRIDLAB_SECRET": SECRET, "PYTHONPATH": repository}
+    command = [sys.executable, "-m", "hybridlab", "grade", str(folder), "--lab", "lab02", "--out", str(out), *map(str, more)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True)
+
+
+def below(parent: int) -> dict[int, bytes]:
+    """The processes below a process, with their arguments."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            children.setdefault(int((path / "stat").read_text().rpartition(")")[2].split()[1]), []).append(int(path.name))
+        except OSError:
+            continue  # it has ended
+    found: list[int] = list(children.get(parent, []))
+    for each in found:  # it grows
+        found += children.get(each, [])
+    return {each: read(each, "cmdline") for each in found}
+
+
+def read(process: int, name: str) -> bytes:
+    try:
+        return Path("/proc", str(process), name).read_bytes()
+    except OSError:
+        return b""
+
+
+def waited_for(process: "subprocess.Popen[str]", seen: Any) -> Any:
+    """What ``seen`` returns as soon as it is true; an error if the process ends before."""
+    while process.poll() is None:
+        if found := seen():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(process.communicate())
+
+
+def test_the_secret_is_in_no_arguments_and_not_in_the_environment_of_a_worker(tmp_path: Path) -> None:
+    process = started(tmp_path / "in", tmp_path / "out", "--jobs", 2)
+    try:
+        waited_for(process, (tmp_path / "out" / "records").is_dir)  # the canaries are done
+        workers = waited_for(process, lambda: [each for each, said in below(process.pid).items() if b"/worker/worker.py" in said])
+        arguments = {**below(process.pid), process.pid: read(process.pid, "cmdline")}
+        environments = [read(each, "environ") for each in workers]
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert len(arguments) > 3
+    assert not [said for said in arguments.values() if SECRET.encode() in said]
+    assert any(environments), "no environment could be read"
+    assert not [said for said in environments if SECRET.encode() in said or b"HYBRIDLAB" in said]
+
+
+def test_an_interrupt_from_the_keyboard_keeps_the_records_and_prints_one_sentence(tmp_path: Path) -> None:
+    process = started(tmp_path / "in", tmp_path / "out", "--jobs", 2)
+    waited_for(process, lambda: list((tmp_path / "out").glob("records/*.json")))
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the command
+    _, errors = process.communicate()
+    kept = sorted((tmp_path / "out").rglob("*.*"))
+    assert process.returncode == 130, errors
+    assert errors == f"interrupted: {len(kept)} of 4 submissions graded and on record; the same command grades the others\n"
+    assert {path.parent.name for path in kept} == {"records"}
+    assert all(json.loads(path.read_text())["lab"] == "lab02" for path in kept)
