@@ -43,7 +43,7 @@ os.system("touch /tmp/graded; kill -9 -1")
 os._exit(0)
 """
 # The attacks take minutes, and other tests try them all. Here a release tries none, and its line gets the number of them.
-RELEASE = "from hybridlab.course.grading.attacks import ATTACKS as a; a.clear(); from hybridlab.__main__ import command; command()"
+RELEASE = "from hybridlab.course.grading import attacks; attacks.ATTACKS = {}; from hybridlab.__main__ import command; command()"
 NONE_TRIED = "no attack gets more than its honest part: 0 tried"
 GRADEBOOK = "Student,ID,SIS Login ID,Section,Lab 2 (7001)\nPoints Possible,,,,26\n"
 
