@@ -80,7 +80,7 @@ class _Anyone:
 _GIVEN: dict[str, Any] = {"Student": _Anyone}  # what a notebook imports from hybridlab, and has here in every worker
 
 
-def _given(statement: ast.stmt, alias: Any) -> Any:
+def _stand_in(statement: ast.stmt, alias: Any) -> Any:
     """Return what a name that is imported from hybridlab stands for here, if it is not what the library has."""
     from_there = isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] == "hybridlab"
     return _GIVEN.get(getattr(alias, "name", "")) if from_there else None
@@ -165,7 +165,7 @@ class Worker:
         return {"result": encoded(result, self._kept), "changed": changed, "shared": shared, "warned": told}
 
     def _run(self, statement: ast.stmt, cell: str) -> None:
-        if any(_given(statement, alias) for alias in getattr(statement, "names", ())):  # also where all of hybridlab is installed
+        if any(_stand_in(statement, alias) for alias in getattr(statement, "names", ())):  # also where all of hybridlab is installed
             for alias in statement.names:  # type: ignore[attr-defined]
                 self._import(statement, alias, cell)  # type: ignore[arg-type]
             return
@@ -179,7 +179,7 @@ class Worker:
 
     def _import(self, statement: ast.Import | ast.ImportFrom, alias: ast.alias, cell: str) -> None:
         """Import one name of a statement; if it is not there, the name stands for something missing."""
-        if given := _given(statement, alias):
+        if given := _stand_in(statement, alias):
             self._names[alias.asname or alias.name] = given
             return
         if isinstance(statement, ast.Import):
