@@ -164,7 +164,7 @@ def test_on_another_system_nothing_is_graded(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("sys.platform", "darwin")
     said = hybridlab("grade", folder_of(tmp_path, "ana"), "--lab", "lab02", "--out", tmp_path / "out")
     assert said.exit_code == 3
-    assert "work is graded on Linux, because only there is bubblewrap; here, hybridlab check tries a notebook" in said.stderr
+    assert "work is graded on Linux, because only there are bubblewrap and Landlock; here, hybridlab check tries a notebook" in said.stderr
 
 
 LOOSE = {

@@ -3,16 +3,20 @@
 import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import hybridlab
 from hybridlab.checks import counted
+from hybridlab.course.grading.attack import placed
 from hybridlab.course.grading.attacks import ATTACKS
 from hybridlab.course.grading.copies import student_copy
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher
-from hybridlab.course.grading.marking import mark
+from hybridlab.course.grading.marking import NOT_GRADED, mark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.records import write_whole
 from hybridlab.course.grading.specs import LabSpec, spec_of
@@ -20,6 +24,8 @@ from hybridlab.course.tasks import Build, Instance, Question, Student, Task
 from hybridlab.course.tasks.checking import check_with
 from hybridlab.errors import HybridLabError
 
+QUICK = {"seconds_a_cell": 1.0, "seconds_a_notebook": 6.0}  # limits for attacks: many of them end at a limit
+NO_PORT, NO_FOLDER = 9, "/nowhere"  # what attacks try to reach
 CLASS = ("ana", "ben", "chi")  # whose sizes and twists the gate tries
 Tell = Callable[[str], None]
 
@@ -77,13 +83,16 @@ def release(lab: str, out: Path, launcher: Launcher, course: str, tell: Tell = l
     Raises
     ------
     HybridLabError
-        A condition does not hold, and nothing was written; or the folder cannot be written.
+        ``gate-failed``: a condition does not hold, and nothing was written; or ``not-writable``.
     """
+    if out.exists() and not out.is_dir():
+        raise HybridLabError(f"cannot write to {out}: it is no folder; choose another one with --out", "not-writable")
     tried = list(gates(lab, launcher, course, tell))
     faults = [f"{gate.name}: {fault}" for gate in tried for fault in gate.faults]
     if faults:
-        first = f"{lab} is not released, because {counted(len(faults), 'fault')} was found:"
-        raise HybridLabError("\n".join([first, *faults]), "gate-failed")
+        raise HybridLabError(
+            "\n".join([f"{lab} is not released; its gate has found {counted(len(faults), 'fault')}:", *faults]), "gate-failed"
+        )
     spec = spec_of(reference(lab))
     copy = student_copy(lab, course=course)
     about = {
@@ -106,10 +115,17 @@ class _Trial:
     def __init__(self, spec: LabSpec, launcher: Launcher, seed: int) -> None:
         self.spec, self._launcher, self._seed = spec, launcher, seed
 
+    def with_limits(self, **limits: float) -> "_Trial":
+        """Return a trial with other limits of time."""
+        workers = replace(self._launcher, limits=replace(self._launcher.limits, **limits))  # type: ignore[arg-type]
+        return _Trial(self.spec, workers, self._seed)
+
     def points(self, cells: Sequence[CodeCell], student: Student | None = None) -> dict[str, float]:
         """Return the points of each task, as shares of all its points."""
         seconds = self._launcher.limits.seconds_a_notebook
-        marks = mark(cells, self.spec, student, self._launcher.open, seconds, lambda key: self._seed)
+        marks = list(mark(cells, self.spec, student, self._launcher.open, seconds, lambda key: self._seed))
+        if failed := [each for each in marks if each.code in NOT_GRADED]:
+            raise HybridLabError(f"{self.spec.lab} is not released: {failed[0].key} was {failed[0].messages[0]}", "gate-failed")
         return {each.key: each.points / each.out_of for each in marks}
 
     def below(self, cells: Sequence[CodeCell], least: float) -> Iterator[str]:
@@ -134,28 +150,35 @@ def _copied(lab: str) -> list[CodeCell]:
 
 def _wrong_answers(spec: LabSpec, course: str) -> Gate:
     """Try the wrong value of each known mistake, and the program of each known mistake, on the page and for some students."""
-    tried, faults = 0, []
+    tried, faults = 0, dict[str, None]()
     for task in spec.tasks:
         for asked in (task.instance(None), *(task.personal(Student(name, course).seed(task.key)) for name in CLASS)):
-            passing = _passing_mistakes(task, asked)
-            for mistake, passes in passing:
+            for mistake, passes in _mistakes(task, asked):
                 tried += 1
                 if passes:
-                    faults.append(f"{task.key} accepts {mistake}")
-    return Gate("no known wrong answer passes", tried, tuple(dict.fromkeys(faults)))
+                    faults[f"{task.key} accepts {mistake}"] = None
+    return Gate("no known wrong answer passes", tried, tuple(faults))
 
 
-def _passing_mistakes(task: Task, asked: Instance) -> Iterator[tuple[str, bool]]:
+def _mistakes(task: Task, asked: Instance) -> Iterator[tuple[str, bool]]:
     """Yield each known mistake of a task, and whether an answer with it passes."""
     data = asked.data
     if isinstance(data, Build):
         for slip in data.slips:
             yield slip.code, data.accepts(slip)
-    if isinstance(data, Question) and len(data.numbers) == 1:
-        number = data.numbers[0]
+    if isinstance(data, Question):
+        for code, answer in _wrong_numbers(data):
+            yield code, check_with(task, asked, answer).passed
+
+
+def _wrong_numbers(question: Question) -> Iterator[tuple[str, Any]]:
+    """Yield each known mistake of a question that has a value, and the answer with it. All other numbers of the answer are right."""
+    right = [number.truth for number in question.numbers]
+    for place, number in enumerate(question.numbers):
         for value, code, _ in number.mistakes:
-            if not callable(value):
-                yield code, check_with(task, asked, value).passed and not number.meets(value, number.truth)
+            if not callable(value) and not number.meets(value, number.truth):  # with some numbers a mistake changes nothing
+                answer = [np.asarray(each).tolist() for each in (*right[:place], value, *right[place + 1 :])]
+                yield code, answer if len(right) > 1 else answer[0]
 
 
 def _pasted(trial: _Trial, spec: LabSpec, course: str) -> Gate:
@@ -171,11 +194,12 @@ def _pasted(trial: _Trial, spec: LabSpec, course: str) -> Gate:
 def _attacked(trial: _Trial, spec: LabSpec, tell: Tell) -> Gate:
     """Hand in each attack. It must not get more than the honest part of it."""
     first = next(iter(spec.solutions))
-    honest = [CodeCell(spec.solutions[key] if key == first else spec.stubs[key], key) for key in spec.stubs]
+    honest = [CodeCell(spec.solutions[key] if key == first else stub, key) for key, stub in spec.stubs.items()]
     earned = trial.points(honest)
+    quick = trial.with_limits(**QUICK)
     faults = []
     for place, attack in enumerate(ATTACKS.values()):
         tell(f"attack {place + 1} of {len(ATTACKS)}: {attack.name}")
-        points = trial.points(attack.cells(spec, honest))
+        points = quick.points(placed(attack.cells(spec, honest), NO_PORT, NO_FOLDER))
         faults += [f"{attack.name} raises {key} to {share:.0%}" for key, share in points.items() if share > earned[key]]
     return Gate("no attack gets more than its honest part", len(ATTACKS), tuple(faults))
