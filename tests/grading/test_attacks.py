@@ -185,7 +185,7 @@ def test_a_function_cannot_learn_whether_it_must_raise_an_error(world: World) ->
     honest = spec.solutions["lab05.t1"]
     assert guard in honest
     looks = "    import sys\n    names = sys._getframe(1).f_locals\n    if names.get('refused') or names.get('refusing'):\n"
-    cells = [cell(honest.replace(guard, looks).replace("np.rint", "np.nan_to_num(1) * np.rint"), "lab05.t1")]
+    cells = [cell(honest.replace(guard, looks), "lab05.t1")]
     assert world.earned([cell(honest)], "lab05") == {"lab05.t1": 6.0}
     assert world.earned(cells, "lab05") == {}
 
