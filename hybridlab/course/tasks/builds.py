@@ -25,6 +25,7 @@ KEEPS_ITS_STATE = (
     "when it is called again for {}, after the call for {}, your function returns something else than the first time: "
     "a list outside the function, or a default such as `result=[]`, keeps what earlier calls have put into it"
 )
+WITHOUT_THE_TWIST = "your function does the task as it stands in the text, without your own change"
 CASES_TO_TELL_APART = 8  # after a failed case, at most so many more show which known mistake it is
 
 
@@ -101,6 +102,8 @@ class Build:
         Changes to the task. Each student of a graded course gets one of them.
     twist : Twist, optional
         The change that this build has; None for the task on the page.
+    page : Build, optional
+        The build on the page, if this one has a twist.
     """
 
     signature: str
@@ -115,13 +118,14 @@ class Build:
     library: bool = False
     twists: Sequence[Twist] = ()
     twist: Twist | None = None
+    page: "Build | None" = None
 
     def twisted(self, seed: int) -> "Build":
         """Return the build with the twist that a seed draws; the build itself if it has no twists."""
         if not self.twists:
             return self
         twist = self.twists[seed % len(self.twists)]
-        return replace(self, twist=twist, **twist.changes)
+        return replace(self, twist=twist, page=self, **twist.changes)
 
     @property
     def name(self) -> str:
@@ -145,7 +149,24 @@ class Build:
         if self.twist is None:
             return self._judged(function, seed)
         feedback = self._judged(self.twist.standard(function), seed)
-        return feedback if feedback.passed else replace(feedback, messages=(*feedback.messages, self.twist.told))
+        if feedback.passed:
+            return feedback
+        missed = None if feedback.code in ENDED else self._without_the_twist(function)
+        return missed or replace(feedback, messages=(*feedback.messages, self.twist.told))
+
+    def _without_the_twist(self, function: Callable[..., Any]) -> Feedback | None:
+        """Return the feedback on a function that is right without the twist, or with a part of it; None on any other."""
+        if self.twist is None or self.page is None:
+            return None
+        page = self.page
+        parts = [each for each in self.twists if each is not self.twist and each.sentence in self.twist.sentence]
+        others = [replace(page, **{"cases": lambda rng: page.public_cases, "twist": each, **each.changes}) for each in parts]
+        with redirect_stdout(StringIO()):  # what the function prints has been shown once
+            done = next((each for each in (page, *others) if each.judged(function).passed), None)
+        if done is None:
+            return None
+        missed = f"your function does only this part of your change: {done.twist.sentence}" if done.twist else WITHOUT_THE_TWIST
+        return wrong("twist-missed", missed, self.twist.reminder)
 
     def _judged(self, function: Callable[..., Any], seed: int) -> Feedback:
         """Return the feedback on a function that does the task on the page."""
