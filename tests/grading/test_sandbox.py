@@ -12,6 +12,7 @@ from cases import refusal
 from grading_worlds import World, made_runtime, new_world
 
 from hybridlab.course.grading import sandbox, syscalls
+from hybridlab.course.grading.launch import launcher
 from hybridlab.course.grading.sandbox import ENVIRONMENT, NOBODY, Limits, bubblewrapped
 from hybridlab.course.grading.session import Budget
 
@@ -119,13 +120,19 @@ PROBES = (
         more("--ro-bind", LIBRARY, "/packages/hybridlab"),
         kind="library",
     ),
-    Probe("the worker is nobody", "(os.getuid(), os.getgid())", (NOBODY, NOBODY), lambda given: ["--uid", "0", "--gid", "0", *no_ids(given)]),
+    Probe(
+        "the worker is nobody", "(os.getuid(), os.getgid())", (NOBODY, NOBODY), lambda given: ["--uid", "0", "--gid", "0", *no_ids(given)]
+    ),
     Probe("the environment is the one given", "dict(os.environ)", {**ENVIRONMENT, "PWD": "/tmp"}, more("--setenv", "SECRET", "x")),  # noqa: S108
     Probe("the root cannot be written to", "tried(lambda: open('/x', 'w') and 'done')", "OSError", without("--remount-ro", "/")),
-    Probe("the packages cannot be written to", "tried(lambda: open('/packages/x', 'w') and 'done')", "OSError", more("--tmpfs", "/packages")),
+    Probe(
+        "the packages cannot be written to", "tried(lambda: open('/packages/x', 'w') and 'done')", "OSError", more("--tmpfs", "/packages")
+    ),
     Probe("/tmp has 16 MB", "tried(full)", "OSError", without("--size", str(16 * 2**20))),
     Probe("a file has at most 16 MB", "tried(large)", "OSError", limits=(("file_bytes", 2**30),)),
-    Probe("there is at most 1 GB of memory", "tried(lambda: len(__import__('mmap').mmap(-1, 2**30)))", "OSError", limits=(("memory", 2**33),)),
+    Probe(
+        "there is at most 1 GB of memory", "tried(lambda: len(__import__('mmap').mmap(-1, 2**30)))", "OSError", limits=(("memory", 2**33),)
+    ),
     Probe("no process can be made", "tried(fork)", "BlockingIOError", limits=(("processes", 50),)),
     Probe("no thread can be made", "tried(thread)", "RuntimeError", limits=(("processes", 50),)),
     Probe("processes of the machine are not there", "os.getppid() == 1", True, some_unshared),
@@ -135,7 +142,9 @@ PROBES = (
     Probe("no memory can be shared", "called(29, 0, 4096, 0o1600)", "EPERM", without_filter=True),
     Probe("nothing can be written into a keyring", "called(248, b'user', b'hybridlab', b'x', 1, -2)", "EPERM", without_filter=True),
     Probe("the first process cannot be stopped", "called(101, 16, 1, 0, 0)", "EPERM", without_filter=True),
-    Probe("nothing can be mounted", "called(165, b'none', b'/tmp', b'tmpfs', 0, None)", "EPERM", lambda given: ["--cap-add", "ALL", *given]),
+    Probe(
+        "nothing can be mounted", "called(165, b'none', b'/tmp', b'tmpfs', 0, None)", "EPERM", lambda given: ["--cap-add", "ALL", *given]
+    ),
 )
 
 
@@ -211,3 +220,19 @@ def verdict(program: bytes, machine: int, call: int) -> int:
             return int(value)
         else:
             place += holds if (held == value if code == syscalls.EQUAL else held >= value) else fails
+
+
+def test_a_library_that_only_root_can_read_is_copied_for_the_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = tmp_path / "hybridlab"
+    shutil.copytree(sandbox.LIBRARY, closed)
+    for path in (closed, *closed.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    monkeypatch.setattr(sandbox, "LIBRARY", closed)
+    with launcher() as workers:
+        session = workers.open("library", Budget(20.0))
+        try:
+            handed, error = session.run("from hybridlab import build\ncheck('devices', build('1f1b', 3, 4).devices)", "a cell")
+        finally:
+            session.close()
+    assert (handed, error) == ([("devices", 3)], None)
+    assert (closed / "__init__.py").stat().st_mode & 0o777 == 0o600, "the library itself is as it was"
