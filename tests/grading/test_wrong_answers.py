@@ -1,0 +1,160 @@
+"""Wrong answers that the tests of the labs list: the grader gives each of them no points, or those of its rung."""
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from inspect import getsource, isfunction, ismodule
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from graded_class import lab_spec, needs_bubblewrap, shared_launcher
+from test_tasks_answers import listed
+
+from hybridlab.course.grading.marking import Player, _judged
+from hybridlab.course.grading.notebook import CodeCell
+from hybridlab.course.grading.session import Budget
+from hybridlab.course.tasks import TASKS, Question, Student, Task
+from hybridlab.course.tasks.answers import plain_values
+from hybridlab.course.tasks.checking import Instance, check_with
+
+STUDENTS = ("ana", "ben")
+BUILDS = [key for key, task in TASKS.items() if task.kind == "build"]
+PLAIN = [key for key in TASKS if key not in BUILDS]
+MOST_QUICK = 12  # programs of a task that the quick test tries
+
+
+def wrong_answers(key: str) -> list[tuple[Any, str]]:
+    return [(answer, code) for task, answer, code, *_ in listed("WRONG") if task == key]
+
+
+def personal(task: Task) -> list[Instance]:
+    return [task.personal(Student(name).seed(task.key)) for name in STUDENTS]
+
+
+def is_right_by_chance(asked: Instance, answer: Any) -> bool:
+    """Whether the wrong answer to the question on the page is right for the sizes of a student."""
+    if not isinstance(asked.data, Question):
+        return False
+    numbers = asked.data.numbers
+    try:
+        parts = [plain_values(answer)] if len(numbers) == 1 else plain_values(answer)
+        return all(number.meets(number.read(part), number.truth) for number, part in zip(numbers, parts, strict=True))
+    except (TypeError, ValueError):
+        return False
+
+
+@pytest.mark.parametrize("key", PLAIN)
+def test_a_wrong_value_earns_nothing_on_the_page_and_with_own_sizes(key: str) -> None:
+    task = TASKS[key]
+    assert wrong_answers(key)
+    for answer, code in wrong_answers(key):
+        on_page = check_with(task, task.instance(None), answer)
+        assert (on_page.passed, on_page.code) == (False, code), answer
+        if task.kind == "number":
+            for asked in personal(task):
+                assert check_with(task, asked, answer).passed is is_right_by_chance(asked, answer), answer
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", BUILDS)
+def test_a_wrong_program_earns_nothing_on_the_page_and_with_own_twists(key: str) -> None:
+    task = TASKS[key]
+    for asked in (task.instance(None), *personal(task)):
+        passing = [code for answer, code in wrong_answers(key) if check_with(task, asked, answer).passed]
+        assert passing == [], getattr(asked.data.twist, "name", "on the page")
+
+
+class WithoutAnnotations(ast.NodeTransformer):
+    """Takes annotations and docstrings out of a program, because names in them would be missing in a worker."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        self.generic_visit(node)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        return ast.copy_location(ast.Assign([node.target], self.visit(node.value)), node) if node.value else None
+
+
+def program(function: Callable[..., Any], seen: set[str]) -> Iterator[str]:
+    """Yield the source of a function after what it needs. An error if that is more than numpy and the standard library."""
+    tree = WithoutAnnotations().visit(ast.parse(dedent(getsource(function))))
+    for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & set(function.__globals__) - seen):
+        seen.add(name)
+        value = function.__globals__[name]
+        module = value.__name__ if ismodule(value) else getattr(value, "__module__", "")
+        if isfunction(value) and value.__closure__ is None and "<" not in value.__qualname__ and not module.startswith("hybridlab"):
+            yield from program(value, seen)
+            if value.__name__ != name:
+                yield f"{name} = {value.__name__}"
+        elif ismodule(value) and (module == "numpy" or module in sys.stdlib_module_names):
+            yield f"import {module} as {name}"
+        elif module.partition(".")[0] in sys.stdlib_module_names:
+            yield f"from {module} import {value.__name__} as {name}"
+        elif ast.unparse(ast.parse(repr(value))) and ast.literal_eval(repr(value)) == value:
+            yield f"{name} = {value!r}"
+    yield ast.unparse(ast.fix_missing_locations(tree))
+
+
+def programs(key: str) -> Iterator[tuple[str, str]]:
+    """Yield the source of each wrong program of a task that can stand in a cell, and the code of its mistake."""
+    for answer, code in wrong_answers(key):
+        if not isfunction(answer) or answer.__closure__ or "<" in answer.__qualname__:
+            continue
+        try:
+            lines = list(program(answer, {answer.__name__}))
+        except (ValueError, SyntaxError, AttributeError, OSError):
+            continue  # it uses the library, or has no source
+        yield "\n".join([*lines, f"check({key!r}, {answer.__name__})"]), code
+
+
+def judged_in_a_worker(key: str, cells: list[CodeCell]) -> Iterator[tuple[int, float, str]]:
+    """Hand in several programs, and yield for each its cell, its share of the points and its code, for the page and for a student."""
+    task = TASKS[key]
+    for asked, seed in ((task.instance(None), None), (personal(task)[0], 5)):
+        kind = "library" if asked.data.library else "bare"
+        player = Player(cells, lab_spec(key[:5]), lambda kind=kind: shared_launcher().open(kind, Budget(1000.0)))  # type: ignore[misc]
+        try:
+            played = player.played()
+            assert played
+            for hand_in in played.handed[key]:
+                feedback, rung = _judged(task, asked, player, hand_in, seed)
+                yield hand_in.cell, 1.0 if feedback.passed else rung.share if rung else 0.0, feedback.code if seed is None else ""
+        finally:
+            player.close()
+
+
+def all_fail(key: str, most: int | None = None) -> None:
+    wrong = list(programs(key))[:most]
+    found = list(judged_in_a_worker(key, [CodeCell(source, key) for source, _ in wrong]))
+    assert [cell for cell, *_ in found] == [*range(len(wrong))] * 2
+    for cell, share, code in found:
+        source, expected = wrong[cell]
+        assert share <= max((rung.share for rung in TASKS[key].rungs), default=0.0) < 1, source
+        assert code in ("", expected), source
+
+
+IN_A_CELL = ("lab02.t5", "lab03.t3", "lab04.t7", "lab05.t1", "lab07.t1")
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("key", IN_A_CELL)
+def test_a_wrong_program_in_a_worker_earns_nothing(key: str) -> None:
+    all_fail(key, MOST_QUICK)
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+@pytest.mark.parametrize("key", BUILDS)
+def test_all_wrong_programs_in_a_worker_earn_nothing(key: str) -> None:
+    all_fail(key)
+
+
+def test_at_least_forty_wrong_programs_can_stand_in_a_cell() -> None:
+    assert sum(len(list(programs(key))) for key in BUILDS) >= 60
+    assert sum(min(MOST_QUICK, len(list(programs(key)))) for key in IN_A_CELL) >= 40
