@@ -203,7 +203,10 @@ def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCel
     if played is None:
         feedback = wrong("too-slow", "the time for this notebook was used up before this task")
     elif answers:
-        feedback = _judged(task, asked, player, answers[-1], seed)
+        try:
+            feedback = _judged(task, asked, player, answers[-1], seed)
+        except Exception:  # an answer on which a judge itself breaks costs this task alone
+            feedback = wrong("not-judged", "this answer cannot be judged: a person has to look at it")
     else:
         feedback = _nothing(task, asked, played, cells, spec)
     points = float(task.points) if feedback.passed else 0.0
