@@ -17,7 +17,7 @@ from hybridlab.course.grading.sandbox import ENVIRONMENT, NOBODY, Limits, bubble
 from hybridlab.course.grading.session import Budget
 
 PROBE = """
-import ctypes, errno, os, resource, socket
+import ctypes, errno, mmap, os, socket
 libc = ctypes.CDLL(None, use_errno=True)
 def tried(work):
     try: return work()
@@ -102,6 +102,11 @@ def some_unshared(given: Arguments) -> Arguments:
     return ["--unshare-net", "--unshare-ipc", "--unshare-uts", *without("--unshare-all")(given)]
 
 
+def as_root(given: Arguments) -> Arguments:
+    """Be root in the sandbox."""
+    return ["--uid", "0", "--gid", "0", *without("--uid", str(NOBODY), "--gid", str(NOBODY))(given)]
+
+
 LIBRARY = str(Path(sandbox.__file__).parents[2])
 SITE = str(Path(np.__file__).parents[1])
 HERE = str(Path(__file__).parent)
@@ -120,19 +125,15 @@ PROBES = (
         more("--ro-bind", LIBRARY, "/packages/hybridlab"),
         kind="library",
     ),
-    Probe(
-        "the worker is nobody", "(os.getuid(), os.getgid())", (NOBODY, NOBODY), lambda given: ["--uid", "0", "--gid", "0", *no_ids(given)]
-    ),
+    Probe("the worker is nobody", "(os.getuid(), os.getgid())", (NOBODY, NOBODY), as_root),
     Probe("the environment is the one given", "dict(os.environ)", {**ENVIRONMENT, "PWD": "/tmp"}, more("--setenv", "SECRET", "x")),  # noqa: S108
     Probe("the root cannot be written to", "tried(lambda: open('/x', 'w') and 'done')", "OSError", without("--remount-ro", "/")),
     Probe(
         "the packages cannot be written to", "tried(lambda: open('/packages/x', 'w') and 'done')", "OSError", more("--tmpfs", "/packages")
     ),
-    Probe("/tmp has 16 MB", "tried(full)", "OSError", without("--size", str(16 * 2**20))),
+    Probe("the disk has 16 MB", "tried(full)", "OSError", without("--size", str(16 * 2**20))),
     Probe("a file has at most 16 MB", "tried(large)", "OSError", limits=(("file_bytes", 2**30),)),
-    Probe(
-        "there is at most 1 GB of memory", "tried(lambda: len(__import__('mmap').mmap(-1, 2**30)))", "OSError", limits=(("memory", 2**33),)
-    ),
+    Probe("there is at most 1 GB of memory", "tried(lambda: len(mmap.mmap(-1, 2**30)))", "OSError", limits=(("memory", 2**33),)),
     Probe("no process can be made", "tried(fork)", "BlockingIOError", limits=(("processes", 50),)),
     Probe("no thread can be made", "tried(thread)", "RuntimeError", limits=(("processes", 50),)),
     Probe("processes of the machine are not there", "os.getppid() == 1", True, some_unshared),
@@ -146,11 +147,6 @@ PROBES = (
         "nothing can be mounted", "called(165, b'none', b'/tmp', b'tmpfs', 0, None)", "EPERM", lambda given: ["--cap-add", "ALL", *given]
     ),
 )
-
-
-def no_ids(given: Arguments) -> Arguments:
-    """Leave out the user and the group."""
-    return without("--uid", str(NOBODY), "--gid", str(NOBODY))(given)
 
 
 def seen(world: World, probe: Probe) -> Any:

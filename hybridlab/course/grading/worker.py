@@ -7,12 +7,15 @@ The requests are lines of JSON: ``start``, ``run`` (a cell) and ``call`` (a func
 grader: then the worker sends a request of its own, and reads the reply.
 """
 
+import __future__
+
 import ast
 import inspect
 import io
 import itertools
 import json
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -32,6 +35,10 @@ else:
 MOST_BYTES = 1_000_000  # of a line
 MOST_YIELDED = 100_000  # values taken from a generator or another iterator
 CHECKED = ("hybridlab.schedule.schedule", "Schedule"), ("hybridlab.schedule.ops", "Op")  # handed in as their text
+FROM_THE_FUTURE = __future__.annotations.compiler_flag
+TIMED = re.compile(r"^(\s*)%time(?:it)?\s+(?=[^-\s])")  # the statement behind it runs
+CAPTURED = re.compile(r"^(\s*[\w, ]+=\s*)[!%].*")
+MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?\??\s*)$")
 RELEASED: deque[int] = deque()  # numbers of handles that the student's code no longer holds
 
 
@@ -60,11 +67,15 @@ class Missing:
     def __getattr__(self, name: str) -> Any:
         if name in _GIVEN and self._name == "hybridlab":
             return _GIVEN[name]
-        raise ImportError(f"{self._name} is not there when work is graded")
+        raise NotThere(f"{self._name} is not there when work is graded")
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Raise an error."""
-        raise ImportError(f"{self._name} is not there when work is graded")
+        raise NotThere(f"{self._name} is not there when work is graded")
+
+
+class NotThere(ImportError):
+    """Something was used that cannot be imported here."""
 
 
 class _Anyone:
@@ -104,7 +115,7 @@ class Worker:
 
     def __init__(self, requests: io.BufferedReader, replies: int) -> None:
         self._requests, self._replies = requests, replies
-        self._nonce, self._id = "", 0
+        self._nonce, self._id, self._flags = "", 0, 0
         self._handed: list[tuple[str, Any]] = []
         self._functions: list[Any] = []
         _GIVEN.update(check=self._check, part=self._part)
@@ -129,12 +140,15 @@ class Worker:
         return {}
 
     def do_run(self, source: str, cell: str) -> dict[str, Json]:
-        """Run a cell, one statement after the other. What cannot be imported is missing, and the rest of the cell still runs."""
+        """Run a cell, one statement after the other. What needs something that cannot be imported is left out."""
         self._handed = []
         error = None
         try:
-            for statement in ast.parse(_without_magic(source), cell).body:
-                self._run(statement, cell)
+            for statement in _statements(source, cell):
+                try:
+                    self._run(statement, cell)
+                except NotThere as why:
+                    error = error or self._told(why, cell)
         except BaseException as why:  # whatever it is, it must not end the worker
             error = self._told(why, cell)
         return {"handed": [[str(key)[:40], encoded(answer, self._kept)] for key, answer in self._handed], "error": error}
@@ -165,12 +179,16 @@ class Worker:
         return {"result": encoded(result, self._kept), "changed": changed, "shared": shared, "warned": told}
 
     def _run(self, statement: ast.stmt, cell: str) -> None:
+        if "hybridlab" in sys.modules:
+            vars(sys.modules["hybridlab"]).update(_GIVEN)
         if any(_stand_in(statement, alias) for alias in getattr(statement, "names", ())):  # also where all of hybridlab is installed
             for alias in statement.names:  # type: ignore[attr-defined]
                 self._import(statement, alias, cell)  # type: ignore[arg-type]
             return
         try:
-            exec(compile(ast.Module([statement], []), cell, "exec"), self._names)  # noqa: S102 - this is what the worker is for
+            code = compile(ast.Module([statement], []), cell, "exec", self._flags, dont_inherit=True)
+            self._flags |= code.co_flags & FROM_THE_FUTURE  # they hold for all cells below
+            exec(code, self._names)  # noqa: S102 - this is what the worker is for
         except ImportError:
             if not isinstance(statement, (ast.Import, ast.ImportFrom)):
                 raise
@@ -269,9 +287,13 @@ class Refused(Exception):
     """An error of a function of the other side."""
 
 
-def _without_magic(source: str) -> str:
-    """Return a cell without the lines that only IPython understands."""
-    return "\n".join("" if line.startswith(("%", "!", "?")) else line for line in source.splitlines())
+def _statements(source: str, cell: str) -> list[ast.stmt]:
+    """Return the statements of a cell. If it is no Python, the lines that only IPython understands are left out."""
+    try:
+        return ast.parse(source, cell).body
+    except SyntaxError:
+        plain = (MAGIC.sub(r"\1pass", TIMED.sub(r"\1", CAPTURED.sub(r"\1None", line))) for line in source.splitlines())
+        return ast.parse("\n".join(plain), cell).body
 
 
 def _is_stub(function: Any) -> bool:
