@@ -193,9 +193,7 @@ CLOCKS_OF_TWISTS = (
 
 
 def _down(clock: Change) -> Twist:
-    return Twist(
-        f"last-stage-first-{clock.name}", f"{DIRECTION}; {clock.words}", lambda function: _from_the_last(clock.function(function))
-    )
+    return Twist(f"last-stage-first-{clock.name}", f"{DIRECTION}; {clock.words}", lambda function: _from_the_last(clock.function(function)))
 
 
 CLOCK_TWISTS = (
