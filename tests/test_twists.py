@@ -159,9 +159,11 @@ def test_the_public_solution_fails(key: str, twist: Twist) -> None:
         assert feedback.messages == (WITHOUT_THE_TWIST, twist.reminder)
 
 
-PARTS = [
-    (key, twist, part) for key, twist in EVERY for part in ON_THE_PAGE[key].twists if part is not twist and part.sentence in twist.sentence
-]
+def parts_of(key: str, twist: Twist) -> list[Twist]:
+    return [part for part in ON_THE_PAGE[key].twists if part is not twist and part.sentence in twist.sentence]
+
+
+PARTS = [(key, twist, part) for key, twist in EVERY for part in parts_of(key, twist)]
 
 
 @pytest.mark.parametrize(("key", "twist", "part"), PARTS, ids=lambda each: getattr(each, "name", each))

@@ -252,9 +252,7 @@ def test_the_line_above_an_answer_is_the_students_own_task() -> None:
     assert texts["mine-lab02-t2"] != f"**Yours, ana:** {TASKS['lab02.t2'].prompt}."
     twist = TASKS["lab02.t5"].personal(Student("ana").seed("lab02.t5")).data.twist
     assert texts["mine-lab02-t5"].startswith("**Yours, ana:** write a function `one_f_one_b(devices, microbatches)` that returns")
-    assert texts["mine-lab02-t5"].endswith(
-        f"\n\nIn your task, {twist.sentence}. The text above, with its examples, is without this change."
-    )
+    assert texts["mine-lab02-t5"].endswith(f"\n\nIn your task, {twist.sentence}. {copies.WITHOUT_IT}")
 
 
 @in_turn("lab", NAMES)

@@ -82,7 +82,9 @@ def student_copy(lab: str, student: str = "", course: str = COURSE) -> Notebook:
     cells = [_stripped(cell) for place, cell in enumerate(stored["cells"]) if place not in left_out]
     if student:
         cells = list(_with_own_numbers(cells, student, course))
-    return _notebook([_markdown("how-to-work", _how_to_work(short, student)), *cells], {"lab": short, "course": course, "student": student})
+    return _notebook(
+        [_text_cell("how-to-work", _how_to_work(short, student)), *cells], {"lab": short, "course": course, "student": student}
+    )
 
 
 def start(lab: str, folder: Path, student: str = "", course: str = COURSE) -> Path:
@@ -212,7 +214,7 @@ def _code(name: str, source: str, metadata: dict[str, Any]) -> dict[str, Any]:
     return {"cell_type": "code", "execution_count": None, "id": name, "metadata": metadata, "outputs": [], "source": source}
 
 
-def _markdown(name: str, source: str) -> dict[str, Any]:
+def _text_cell(name: str, source: str) -> dict[str, Any]:
     return {"cell_type": "markdown", "id": name, "metadata": {}, "source": source}
 
 
@@ -222,7 +224,7 @@ def _with_own_numbers(cells: Iterable[dict[str, Any]], student: str, course: str
     for cell in cells:
         key = own_metadata(cell).get("task")
         if key and _differs_by_student(TASKS[key]):
-            yield _markdown(f"mine-{key.replace('.', '-')}", _own_question(TASKS[key], student, course))
+            yield _text_cell(f"mine-{key.replace('.', '-')}", _own_question(TASKS[key], student, course))
         yield cell
         if cell["cell_type"] == "code" and not named:
             named = True

@@ -146,27 +146,22 @@ class Build:
             raise HybridLabError(
                 f"the answer is a function {self.signature}: hand in its name, not {short_repr(function)}", "not-a-function"
             )
-        if self.twist is None:
+        if self.twist is None or self.page is None:
             return self._judged(function, seed)
         feedback = self._judged(self.twist.standard(function), seed)
         if feedback.passed:
             return feedback
-        missed = None if feedback.code in ENDED else self._without_the_twist(function)
+        missed = None if feedback.code in ENDED else self._missed(function, self.twist, self.page)
         return missed or replace(feedback, messages=(*feedback.messages, self.twist.told))
 
-    def _without_the_twist(self, function: Callable[..., Any]) -> Feedback | None:
-        """Return the feedback on a function that is right without the twist, or with a part of it; None on any other."""
-        if self.twist is None or self.page is None:
-            return None
-        page = self.page
-        parts = [each for each in self.twists if each is not self.twist and each.sentence in self.twist.sentence]
+    def _missed(self, function: Callable[..., Any], twist: Twist, page: "Build") -> Feedback | None:
+        """Return the feedback on a function that does the task on the page, or a part of the twist alone; None on any other."""
+        parts = [each for each in self.twists if each is not twist and each.sentence in twist.sentence]
         others = [replace(page, **{"cases": lambda rng: page.public_cases, "twist": each, **each.changes}) for each in parts]
         with redirect_stdout(StringIO()):  # what the function prints has been shown once
-            done = next((each for each in (page, *others) if each.judged(function).passed), None)
-        if done is None:
-            return None
-        missed = f"your function does only this part of your change: {done.twist.sentence}" if done.twist else WITHOUT_THE_TWIST
-        return wrong("twist-missed", missed, self.twist.reminder)
+            done = next((each for each in (page, *others) if each._passes(function)), None)
+        part = f"your function does only this part of your change: {done.twist.sentence}" if done and done.twist else WITHOUT_THE_TWIST
+        return wrong("twist-missed", part, twist.reminder) if done else None
 
     def _judged(self, function: Callable[..., Any], seed: int) -> Feedback:
         """Return the feedback on a function that does the task on the page."""
@@ -235,6 +230,10 @@ class Build:
         if self.fresh:
             _refuse_shared(list(_arrays(returned, "result")), [array for _, array in _arrays(given, "given")])
         return self.reads(returned)
+
+    def _passes(self, function: Callable[..., Any]) -> bool:
+        standard = self.twist.standard(function) if self.twist else function
+        return all(self._tried(standard, case).passed for case in self.public_cases)
 
     def _passes_again(self, function: Callable[..., Any], case: Case) -> bool:
         """Whether a function that has passed a case passes it once more. It does not if it keeps what earlier calls have done."""
