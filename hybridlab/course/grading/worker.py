@@ -97,10 +97,10 @@ def _stand_in(statement: ast.stmt, alias: Any) -> Any:
     return _GIVEN.get(getattr(alias, "name", "")) if from_there else None
 
 
-def _empty() -> None: ...
+def _dots() -> None: ...
 
 
-def _described() -> None:
+def _words_alone() -> None:
     """Do nothing."""
 
 
@@ -252,7 +252,7 @@ class Worker:
         self._send({"callback": number, "arguments": sent, "named": by_name, "released": released})
         reply = json.loads(self._requests.readline())
         if "error" in reply:
-            raise Refused(reply["error"])
+            raise Declined(reply["error"])
         for place, changed in reply["changed"]:
             arguments[place][...] = decoded(changed)
         return arguments[reply["same"]] if "same" in reply else decoded(reply["value"], self._found)
@@ -273,7 +273,7 @@ class Worker:
         places = [place.lineno for place in traceback.extract_tb(why.__traceback__) if place.filename == cell]
         line = places[-1] if places else why.lineno if isinstance(why, SyntaxError) else None
         name = why.name if isinstance(why, NameError) else None
-        kind = "refused" if isinstance(why, Refused) else "raises"
+        kind = "refused" if isinstance(why, Declined) else "raises"
         return {"kind": kind, "type": type(why).__name__[:40], "line": line, "text": str(why)[:300], "name": name}
 
 
@@ -283,7 +283,7 @@ def _warning(warned: warnings.WarningMessage, cell: str) -> dict[str, Json]:
     return {"kind": "raises", "type": warned.category.__name__[:40], "line": line, "text": str(warned.message)[:300], "name": None}
 
 
-class Refused(Exception):
+class Declined(Exception):
     """An error of a function of the other side."""
 
 
@@ -299,7 +299,7 @@ def _statements(source: str, cell: str) -> list[ast.stmt]:
 def _is_stub(function: Any) -> bool:
     """Whether a function has no code of its own: nothing but ``...``, ``pass`` or a docstring."""
     code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType) or code.co_code not in (_empty.__code__.co_code, _described.__code__.co_code):
+    if not isinstance(code, CodeType) or code.co_code not in (_dots.__code__.co_code, _words_alone.__code__.co_code):
         return False
     return set(code.co_consts) <= {None, function.__doc__}
 
@@ -309,7 +309,7 @@ def _shared(result: Any, given: list[Any]) -> str | None:
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return None
-    inside, outside = dict(_arrays(result, "result")), [array for _, array in _arrays(given, "given")]
+    inside, outside = dict(_arrays_in(result, "result")), [array for _, array in _arrays_in(given, "given")]
     if any(numpy.may_share_memory(array, other) for array in inside.values() for other in outside):
         return "arguments"
     ends = sorted((*numpy.lib.array_utils.byte_bounds(array), name) for name, array in inside.items())
@@ -319,15 +319,15 @@ def _shared(result: Any, given: list[Any]) -> str | None:
     return None
 
 
-def _arrays(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _arrays_in(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, sys.modules["numpy"].ndarray):
         yield name, value
     elif isinstance(value, (list, tuple, dict)):
         for place, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _arrays(each, f"{name}[{place}]")
+            yield from _arrays_in(each, f"{name}[{place}]")
 
 
-def main() -> None:
+def serve_standard_input() -> None:
     """Serve requests from standard input. What the student's code prints goes nowhere."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -337,4 +337,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve_standard_input()
