@@ -18,7 +18,7 @@ from hybridlab.course.grading.session import Budget, Session
 from hybridlab.course.grading.specs import LabSpec, spec_of
 
 NO_BUBBLEWRAP = "bubblewrap is not installed"
-QUICK = Limits(seconds_a_cell=1.0, seconds_a_notebook=6.0)  # loops end soon
+QUICK = Limits(seconds_a_cell=1.5, seconds_a_notebook=9.0)  # loops end soon
 _FOLDERS: list["tempfile.TemporaryDirectory[str]"] = []  # they live as long as the tests
 
 

@@ -42,6 +42,9 @@ check("lab02.t2", "::error::=HYPERLINK(1)")
 os.system("touch /tmp/graded; kill -9 -1")
 os._exit(0)
 """
+# The attacks take minutes, and other tests try them all. Here a release tries none, and its line gets the number of them.
+RELEASE = "from hybridlab.course.grading import attacks; attacks.ATTACKS = {}; from hybridlab.__main__ import command; command()"
+NONE_TRIED = "no attack gets more than its honest part: 0 tried"
 GRADEBOOK = "Student,ID,SIS Login ID,Section,Lab 2 (7001)\nPoints Possible,,,,26\n"
 
 Write = Callable[[str], str]  # takes the key of a task, and returns the cell of its answer
@@ -73,7 +76,8 @@ def played(shown: Iterable[Shown], folder: Path) -> Iterator[Shown]:
     """Run the commands of blocks in an empty folder, and yield the blocks with what is printed now, without progress."""
     (folder / "bin").mkdir()
     program = folder / "bin/hybridlab"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hybridlab "$@"\n', encoding="utf-8")
+    how = f'if [ "$1" = release ]; then exec "{sys.executable}" -c "{RELEASE}" "$@"; fi\nexec "{sys.executable}" -m hybridlab "$@"'
+    program.write_text(f"#!/bin/sh\n{how}\n", encoding="utf-8")
     program.chmod(0o755)
     laptop, course = folder / "laptop", folder / "course"
     laptop.mkdir()
@@ -90,7 +94,16 @@ def played(shown: Iterable[Shown], folder: Path) -> Iterator[Shown]:
         where = laptop if block.commands[0].startswith(ON_A_LAPTOP) else course
         script = "".join(f"printf '\\0'\n(exit $code)\n{command}\ncode=$?\n" for command in block.commands)
         done = subprocess.run(["/bin/bash", "-c", f"code=0\n{script}"], cwd=where, env=environment, capture_output=True, check=False)
-        yield Shown(block.commands, tuple(done.stdout.decode().split("\0")[1:]))
+        outputs = done.stdout.decode().split("\0")[1:]
+        yield Shown(block.commands, tuple(_with_attacks(each) for each in outputs))
+
+
+def _with_attacks(output: str) -> str:
+    if NONE_TRIED not in output:
+        return output
+    from hybridlab.course.grading.attacks import ATTACKS
+
+    return output.replace(NONE_TRIED, NONE_TRIED.replace("0", str(len(ATTACKS))))
 
 
 def prepare(command: str, laptop: Path, course: Path) -> None:

@@ -148,6 +148,33 @@ def test_a_stub_has_handed_in_nothing(key: str) -> None:
         assert Student("ana").check(key, nothing).code == "nothing-handed-in", nothing
 
 
+@pytest.mark.parametrize("key", DRAWN)
+def test_the_numbers_of_the_page_are_named(key: str) -> None:
+    page = TASKS[key].instance(None).data
+    truths = [number.truth for number in page.numbers]
+    answer = truths[0] if len(truths) == 1 else truths
+    assert check(key, answer).passed
+    found = {(feedback.passed, feedback.code) for feedback in (Student(name).check(key, answer) for name in CLASS)}
+    assert (False, "numbers-of-the-page") in found
+    assert found <= {(False, "numbers-of-the-page"), (True, "passed")}  # a number can be right for several sizes
+
+
+def test_the_feedback_on_the_numbers_of_the_page_has_the_own_numbers() -> None:
+    mine = Student("ana")
+    feedback = mine.check("lab02.t2", 120)
+    assert feedback.messages == (f"this is right for the numbers in the text, but yours are others: {mine('lab02.t2').prompt}",)
+    assert mine.check("lab02.t2", 121).code == "wrong-value"
+    assert mine.check("lab02.t2", "many").code == "not-a-number"
+
+
+def test_an_answer_with_as_many_numbers_as_on_the_page_is_named() -> None:
+    """Eight ranks on the page, another number for this student: the judge of the own numbers cannot even read the list."""
+    page = [7, 0, 1, 2, 3, 4, 5, 6]
+    assert check("lab04.t1", page).passed
+    assert Student("s1234567").check("lab04.t1", page).code == "numbers-of-the-page"
+    assert Student("s1234567").check("lab04.t1", page[1:]).code != "numbers-of-the-page"
+
+
 def test_a_twisted_function_passes_for_its_student_alone() -> None:
     assert student_with("lab03.t3", "one-held").check("lab03.t3", peaks).passed
     assert not student_with("lab03.t3", "two-held").check("lab03.t3", peaks).passed

@@ -15,6 +15,7 @@ from solutions import solutions_of
 from hybridlab import Costs, HybridLabError, Schedule, WireFormat, build, simulate
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.course.tasks import TASKS, Build, Twist
+from hybridlab.course.tasks.builds import WITHOUT_THE_TWIST
 from hybridlab.course.tasks.calls import is_stub
 from hybridlab.course.tasks.checking import Instance, check_with
 from hybridlab.course.tasks.mesh_messages import messages_of
@@ -154,8 +155,57 @@ def test_the_public_solution_fails(key: str, twist: Twist) -> None:
     assert ON_THE_PAGE[key].judged(copied).passed
     for seed in (0, 7):
         feedback = twisted(key, twist).judged(copied, seed)
-        assert not feedback.passed
-        assert feedback.messages[-1] == twist.told
+        assert feedback.code == "twist-missed"
+        assert feedback.messages == (WITHOUT_THE_TWIST, twist.reminder)
+
+
+def parts_of(key: str, twist: Twist) -> list[Twist]:
+    return [part for part in ON_THE_PAGE[key].twists if part is not twist and part.sentence in twist.sentence]
+
+
+PARTS = [(key, twist, part) for key, twist in EVERY for part in parts_of(key, twist)]
+
+
+@pytest.mark.parametrize(("key", "twist", "part"), PARTS, ids=lambda each: getattr(each, "name", each))
+def test_a_part_of_a_change_is_named(key: str, twist: Twist, part: Twist) -> None:
+    feedback = twisted(key, twist).judged(HONEST[key, part.name])
+    assert feedback.code == "twist-missed"
+    assert feedback.messages == (f"your function does only this part of your change: {part.sentence}", twist.reminder)
+
+
+def test_there_are_changes_of_several_parts() -> None:
+    assert len(PARTS) > 40
+
+
+@each_twist
+def test_a_function_that_is_wrong_on_the_page_as_well_is_told_what_is_wrong(key: str, twist: Twist) -> None:
+    feedback = twisted(key, twist).judged(lambda *arguments: 5)
+    assert feedback.code != "twist-missed"
+    assert feedback.messages[-1] == twist.told
+
+
+def test_what_a_function_prints_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    def prints(orders: list[str]) -> list[int]:
+        print("called")
+        return [0 for _ in orders]
+
+    twist = ON_THE_PAGE["lab03.t3"].twists[0]
+    assert not twisted("lab03.t3", twist).judged(prints).passed
+    shown = capsys.readouterr().out
+    assert not ON_THE_PAGE["lab03.t3"].judged(prints).passed
+    assert shown == capsys.readouterr().out
+
+
+def test_an_endless_function_is_not_called_again() -> None:
+    calls = []
+
+    def late(*arguments: Any) -> None:
+        calls.append(arguments)
+        raise HybridLabError("it took longer than 3 s", "too-slow")
+
+    key, twist = EVERY[0]
+    assert twisted(key, twist).judged(late).code == "too-slow"
+    assert len(calls) == 1
 
 
 @each_twist

@@ -10,7 +10,7 @@ from twisted import lab04, lab05, lab07
 
 from hybridlab.course.tasks import TASKS, Feedback, Twist
 from hybridlab.course.tasks.rings import Way
-from hybridlab.course.tasks.twists import together
+from hybridlab.course.tasks.twists import IN_WORDS_OF_THE_PAGE, together
 
 HONEST = {**lab04.SOLUTIONS, **lab05.SOLUTIONS, **lab07.SOLUTIONS}
 
@@ -70,7 +70,7 @@ def test_a_renamed_decode_takes_arrays_that_cannot_be_changed(name: str) -> None
 
 def test_results_of_the_page_in_an_iterator_are_still_wrong() -> None:
     _, judge = twist_of("lab07.t1", "last-stage-first-and-loss-last")
-    assert judge(lambda orders, *others: iter(solutions()["lab07.t1"](orders[::-1], *others))).code == "exchanged"
+    assert judge(lambda orders, *others: iter(solutions()["lab07.t1"](orders[::-1], *others))).code == "twist-missed"
 
 
 CODES, SCALES = np.ones(2, np.int8), np.ones(2, np.float32)
@@ -118,4 +118,5 @@ def test_a_ring_is_judged_in_the_words_of_its_own_way(name: str, way: Way) -> No
 
 def test_the_judge_of_the_page_does_not_speak_for_a_twist_without_saying_so() -> None:
     _, judge = twist_of("lab05.t1", "unsigned")
-    assert judge(solutions()["lab05.t1"]).messages[-1].startswith("these sentences speak of the task as it stands on the page; in your")
+    wrong = judge(lambda values, block: HONEST["lab05.t1", "unsigned"](2 * values, block))
+    assert wrong.messages[-1].startswith(f"{IN_WORDS_OF_THE_PAGE}; in your task, the codes are")

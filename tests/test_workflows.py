@@ -67,7 +67,7 @@ def test_what_is_released_has_passed_the_checks_and_was_tried_alone() -> None:
     assert not any("run" in step for step in publish["steps"]), "the job that may publish runs no program of its own"
     assert "with" not in publish["steps"][-1] or "password" not in publish["steps"][-1]["with"]
     commands = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in release["jobs"].items()}
-    assert commands["check"] == ["make check"]
+    assert commands["check"][-1] == "make check"
     assert commands["wheel"] == ["python tests/wheel_alone.py try dist/hybridlab-*.whl"]
     order = [
         next(place for place, command in enumerate(commands["build"]) if words in command)

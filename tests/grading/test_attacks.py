@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 from grading_worlds import QUICK, World, cell, cheapest, honest_cells, lab_spec, made_runtime, new_world
 
+from hybridlab.course.grading import marking
 from hybridlab.course.grading.attack import placed
 from hybridlab.course.grading.attacks import ATTACKS
 from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.session import Session
+from hybridlab.course.tasks.checking import check_with
 
 SECRET = "a-secret-of-the-grader"  # noqa: S105 - of the tests
 MOST_SECONDS = 60  # of one attack: far more than any needs
@@ -185,7 +187,7 @@ def test_a_function_cannot_learn_whether_it_must_raise_an_error(world: World) ->
     honest = spec.solutions["lab05.t1"]
     assert guard in honest
     looks = "    import sys\n    names = sys._getframe(1).f_locals\n    if names.get('refused') or names.get('refusing'):\n"
-    cells = [cell(honest.replace(guard, looks).replace("np.rint", "np.nan_to_num(1) * np.rint"), "lab05.t1")]
+    cells = [cell(honest.replace(guard, looks), "lab05.t1")]
     assert world.earned([cell(honest)], "lab05") == {"lab05.t1": 6.0}
     assert world.earned(cells, "lab05") == {}
 
@@ -206,6 +208,20 @@ def test_the_grader_does_not_wait_for_a_worker_that_reads_nothing(world: World) 
     assert time.monotonic() - begun < MOST_SECONDS
     assert QUICK.seconds_a_cell < MOST_SECONDS
     assert not session.alive
+
+
+def test_an_answer_that_breaks_a_judge_costs_its_own_task_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = lab_spec("lab02")
+
+    def breaks(task: Any, asked: Any, answer: Any) -> Any:
+        if task.key == "lab02.t2":
+            raise OverflowError
+        return check_with(task, asked, answer)
+
+    monkeypatch.setattr(marking, "check_with", breaks)
+    marks = {mark.key: mark for mark in world.marked(honest_cells("lab02", spec.stubs), "lab02")}
+    assert marks["lab02.t2"].code == "not-judged"
+    assert sum(mark.points for mark in marks.values()) == sum(task.points for task in spec.tasks) - 2
 
 
 def test_the_secret_is_there_for_those_who_can_see_it(said: list[str]) -> None:

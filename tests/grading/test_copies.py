@@ -17,7 +17,7 @@ from hybridlab.course.grading import copies
 from hybridlab.course.grading.copies import pack, start, student_copy, usable_name
 from hybridlab.course.grading.labs import lab_name, lab_notebooks, reference
 from hybridlab.course.grading.notebook import MOST_BYTES, read_submission
-from hybridlab.course.tasks import TASKS
+from hybridlab.course.tasks import TASKS, Student
 
 NAMES = sorted(path.name[:5] for path in LABS.glob("lab*.ipynb"))
 EVERY = [(lab, student) for lab in NAMES for student in ("", "ana")]
@@ -234,13 +234,51 @@ def test_a_copy_with_a_name_asks_for_the_students_own_numbers() -> None:
     who = "from hybridlab import Student\n\nmine = Student('ana', course='nn-26')\ncheck = mine.check"
     assert sources[first].startswith("import")
     assert sources[first + 1] == who
-    asked = [place for place, source in enumerate(sources) if source.startswith("mine(")]
-    assert [sources[place] for place in asked] == [f'mine("lab02.t{number}")' for number in (2, 3, 5, 6)]
+    asked = [place for place, source in enumerate(sources) if source.startswith("**Yours, ana:**")]
+    assert [own(cells[place + 1])["task"] for place in asked] == [f"lab02.t{number}" for number in (2, 3, 5, 6)]
     for place in asked:
-        assert own(cells[place]) == {"role": "given"}
-        assert sources[place] == f'mine("{own(cells[place + 1])["task"]}")'
-    others = [cell for place, cell in enumerate(cells) if place not in {first + 1, *asked}]
-    assert others == student_copy("lab02")["cells"]
+        assert (cells[place]["cell_type"], own(cells[place])) == ("markdown", {})
+        key = own(cells[place + 1])["task"]
+        words = Student("ana", course="nn-26")(key).prompt
+        assert words.replace("`", "") in " ".join(sources[place].replace("`", "").split())
+    others = [cell for place, cell in enumerate(cells) if place not in {0, first + 1, *asked}]
+    assert others == student_copy("lab02")["cells"][1:]
+
+
+def test_the_line_above_an_answer_is_the_students_own_task() -> None:
+    """The numbers of lab02.t2 and the change of lab02.t5 for ana, as `Student("ana")` has them."""
+    texts = {cell["id"]: cell["source"] for cell in student_copy("lab02", "ana")["cells"]}
+    assert texts["mine-lab02-t2"] == f"**Yours, ana:** {Student('ana')('lab02.t2').prompt}."
+    assert texts["mine-lab02-t2"] != f"**Yours, ana:** {TASKS['lab02.t2'].prompt}."
+    twist = TASKS["lab02.t5"].personal(Student("ana").seed("lab02.t5")).data.twist
+    assert texts["mine-lab02-t5"].startswith("**Yours, ana:** write a function `one_f_one_b(devices, microbatches)` that returns")
+    assert texts["mine-lab02-t5"].endswith(f"\n\nIn your task, {twist.sentence}. {copies.WITHOUT_IT}")
+
+
+@in_turn("lab", NAMES)
+def test_a_copy_says_first_which_numbers_count(lab: str) -> None:
+    first, *others = student_copy(lab, "ana")["cells"]
+    assert first["source"].startswith(f"**Your copy of lab {int(lab[3:])}, ana.**")
+    assert first["source"].endswith("begins with **Yours, ana**,\nthis line counts.")
+    assert any(cell["source"].startswith("**Yours, ana:**") for cell in others), "what the first cell speaks of is there"
+    assert "Yours" not in "".join(cell["source"] for cell in student_copy(lab)["cells"])
+
+
+@in_turn("student", [f"someone-{number}" for number in range(20)])
+def test_the_students_own_task_is_plain_text_for_markdown(student: str) -> None:
+    """A sign that Markdown obeys would be lost: only code has such signs, between backticks, and names keep their underscores."""
+    for lab in NAMES:
+        for cell in student_copy(lab, student)["cells"]:
+            if cell["source"].startswith("**Yours"):
+                text = re.sub(r"`[^`]*`", "", cell["source"].removeprefix(f"**Yours, {student}:**"))
+                assert not re.search(r"[*<>$|~\\]|(?<!\w)_|_(?!\w)|\]\(", text), text
+                assert ".." not in text.replace("...", "")
+
+
+@in_turn("name, shown", [("a*b*", r"a\*b\*"), ("<b>", r"\<b\>"), ("Bo-Erik", "Bo-Erik"), ("$x_1$", r"\$x\_1\$"), ("[a](b)", r"\[a\](b)")])
+def test_a_name_stays_text_in_markdown(name: str, shown: str) -> None:
+    first = student_copy("lab02", name)["cells"][0]["source"]
+    assert first.startswith(f"**Your copy of lab 2, {shown}.**")
 
 
 def test_every_lab_begins_with_its_imports() -> None:

@@ -1,9 +1,11 @@
 """Test workers under Landlock: what they cannot reach, what stays open and is told, and that honest work gets its marks."""
 
 import os
+import pickle
 import platform
 import socket
 import struct
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -232,6 +234,20 @@ def test_a_worker_that_does_not_answer_is_ended_and_nothing_is_left(workers: Lau
     with pytest.raises(ProcessLookupError):
         os.killpg(group, 0)
     assert {path.name for path in (workers.made.folder / "landlock").iterdir()} == {"packages-bare", "packages-library"}
+
+
+@runs
+def test_the_first_worker_of_a_new_process_starts(workers: Launcher) -> None:
+    """A process that grades some of the submissions has imported less than this one, and a thread without rights imports nothing."""
+    program = """
+import pickle, sys
+from hybridlab.course.grading.session import Budget
+session = pickle.load(sys.stdin.buffer).open("bare", Budget(60.0))
+print(session.run("check('one', 1)", "cell 1"))
+session.close()
+"""
+    run = subprocess.run([sys.executable, "-c", program], input=pickle.dumps(workers), capture_output=True, check=False)
+    assert run.stdout == b"([('one', 1)], None)\n", run.stderr.decode()
 
 
 @runs

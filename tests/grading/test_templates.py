@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +95,12 @@ class Runner:
             each.mkdir()
         self.calls.touch()
         for program in ("sudo", "apt-get", "apparmor_parser", "pip"):
-            self._program(programs / program, f'echo "{program} $*" >>"{self.calls}"')
-        self._program(programs / "hybridlab", f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m hybridlab "$@"')
+            self.program(programs / program, f'echo "{program} $*" >>"{self.calls}"')
+        self.program(programs / "hybridlab", f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m hybridlab "$@"')
         self.environment = {
             "PATH": f"{programs}:{os.environ['PATH']}",
             "HOME": str(folder),
             "GITHUB_STEP_SUMMARY": str(self.summary),
-            "TMPDIR": str(folder),
         }
 
     def run(self, name: str, **variables: str) -> tuple[int, str]:
@@ -123,7 +123,7 @@ class Runner:
         return self.summary.read_text(encoding="utf-8")
 
     @staticmethod
-    def _program(path: Path, line: str) -> None:
+    def program(path: Path, line: str) -> None:
         path.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
         path.chmod(0o755)
 
@@ -216,10 +216,12 @@ def test_a_course_without_warning_or_with_a_fault(runner: Runner) -> None:
     assert not (runner.repository / "hacked").exists()
 
 
-def test_a_course_without_a_sandbox_grades_nothing(runner: Runner, tmp_path: Path) -> None:
-    (tmp_path / "bin/bwrap").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-    (tmp_path / "bin/bwrap").chmod(0o755)
+def test_a_course_without_a_sandbox_grades_nothing(runner: Runner) -> None:
     handed_in(runner, ana=teach_page.copied)
-    code, log = runner.run("course", **VARIABLES)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # nobody starts it
+        Runner.program(Path(folder) / "bwrap", "exit 1")
+        runner.environment["PATH"] = f"{folder}:{runner.environment['PATH']}"
+        code, log = runner.run("course", **VARIABLES)
     assert code == 3, log
     assert not (runner.repository / "grades").exists()

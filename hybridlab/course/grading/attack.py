@@ -62,7 +62,7 @@ def instead(change: Callable[[LabSpec, str, CodeCell], CodeCell | None]) -> Cell
 
     def cells(spec: LabSpec, honest: Sequence[CodeCell]) -> list[CodeCell]:
         open_tasks = unsolved(spec, honest)
-        changed = (change(spec, _key(spec, cell), cell) if _key(spec, cell) in open_tasks else cell for cell in honest)
+        changed = (change(spec, _task_of(spec, cell), cell) if _task_of(spec, cell) in open_tasks else cell for cell in honest)
         return [cell for cell in changed if cell is not None]
 
     return cells
@@ -90,5 +90,5 @@ def _with_claims(source: str, spec: LabSpec, honest: Sequence[CodeCell]) -> Code
     return CodeCell(claims + source.strip("\n") + "\n")
 
 
-def _key(spec: LabSpec, cell: CodeCell) -> str:
+def _task_of(spec: LabSpec, cell: CodeCell) -> str:
     return next(iter(spec.keys_in(cell)), "")

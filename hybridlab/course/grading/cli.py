@@ -10,12 +10,10 @@ from typing import Any
 
 import click
 
-import hybridlab
 from hybridlab.checks import counted
 from hybridlab.course.grading.canvas import fill_canvas
 from hybridlab.course.grading.cases import secret_in
-from hybridlab.course.grading.copies import pack as packed
-from hybridlab.course.grading.copies import start as started
+from hybridlab.course.grading.copies import pack, start
 from hybridlab.course.grading.doctor import examined, require_sandbox
 from hybridlab.course.grading.escaping import for_log
 from hybridlab.course.grading.grade import Assignment, grade_all, with_seeds
@@ -66,7 +64,7 @@ def told(command: Callable[..., int | None]) -> Callable[..., None]:
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(hybridlab.__version__, prog_name="hybridlab")
+@click.version_option(package_name="hybridlab", prog_name="hybridlab")
 def main() -> None:
     """Labs on hybrid parallel training: work on them, hand them in, and mark them.
 
@@ -75,24 +73,24 @@ def main() -> None:
     """
 
 
-@main.command()
+@main.command("start")
 @click.argument("lab")
 @click.option("--as", "student", default="", help="Your name in the course. It draws your own sizes and twists.")
 @click.option("--to", "folder", default=".", type=click.Path(path_type=Path), help="The folder for your copy.")
 @course_option
 @told
-def start(lab: str, student: str, folder: Path, course: str) -> None:
+def start_lab(lab: str, student: str, folder: Path, course: str) -> None:
     """Make your copy of LAB, such as lab02. A file that exists is never overwritten."""
-    path = started(lab, folder, student, course)
+    path = start(lab, folder, student, course)
     click.echo(f"{path}: open it with jupyter lab, and answer its tasks")
     click.echo(f"hybridlab check {path.name} tries your answers; hybridlab pack {path.name} makes the file that you hand in")
 
 
-@main.command()
+@main.command("check")
 @click.argument("notebook", type=click.Path(path_type=Path))
 @click.option("--lab", default="", help="The lab, if the notebook does not say it.")
 @told
-def check(notebook: Path, lab: str) -> int:
+def check_notebook(notebook: Path, lab: str) -> int:
     """Try all answers in NOTEBOOK as the grader does, on public cases. It runs your own code without a sandbox."""
     submission = read_submission(notebook)
     spec = spec_of(reference(lab or submission.lab or notebook.name))
@@ -110,38 +108,38 @@ def check(notebook: Path, lab: str) -> int:
     return DONE if points == out_of else FAILED
 
 
-@main.command()
+@main.command("pack")
 @click.argument("notebook", type=click.Path(path_type=Path))
 @click.option("--to", "folder", default=None, type=click.Path(path_type=Path), help="The folder for the new file.")
 @told
-def pack(notebook: Path, folder: Path | None) -> None:
+def pack_notebook(notebook: Path, folder: Path | None) -> None:
     """Make the file that you hand in from NOTEBOOK: small, without outputs."""
-    path = packed(notebook, folder)
+    path = pack(notebook, folder)
     click.echo(f"{path}: {path.stat().st_size:,} bytes, ready to hand in")
 
 
-@main.command()
+@main.command("release")
 @click.argument("lab")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder for the copy and its description.")
 @course_option
 @sandbox_option
 @told
-def release(lab: str, out: Path, course: str, sandbox: str) -> None:
+def release_lab(lab: str, out: Path, course: str, sandbox: str) -> None:
     """Release LAB to a class, if the gate holds.
 
     The worked solutions must get all points and an empty copy none; no known wrong answer and no copied solution may pass; no attack may
     get more than its honest part.
     """
-    from hybridlab.course.grading.release import release as released
+    from hybridlab.course.grading.release import release
 
     with launcher(sandbox) as workers:
         require_sandbox(workers)
-        for gate in released(lab_name(lab), out, workers, course, lambda what: click.echo(f"trying {what}", err=True)):
+        for gate in release(lab_name(lab), out, workers, course, lambda what: click.echo(f"trying {what}", err=True)):
             click.echo(f"{gate.name}: {gate.tried} tried")
     click.echo(f"{out / (lab_name(lab) + '.ipynb')}: released")
 
 
-@main.command()
+@main.command("grade")
 @click.argument("submissions", type=click.Path(path_type=Path), required=False)
 @click.option("--lab", default="", help="The lab, such as lab02.")
 @click.option("--out", default="grades", show_default=True, type=click.Path(path_type=Path), help="The folder for marks and feedback.")
@@ -154,7 +152,7 @@ def release(lab: str, out: Path, course: str, sandbox: str) -> None:
 @course_option
 @sandbox_option
 @told
-def grade(
+def grade_class(
     submissions: Path | None,
     lab: str,
     out: Path,
@@ -200,10 +198,10 @@ def grade(
     return code
 
 
-@main.command()
+@main.command("doctor")
 @sandbox_option
 @told
-def doctor(sandbox: str) -> int:
+def examine_sandbox(sandbox: str) -> int:
     """Say whether there is a sandbox here, and which limits hold."""
     with launcher(sandbox) as workers:
         findings = []

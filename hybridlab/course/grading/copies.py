@@ -19,6 +19,7 @@ from hybridlab.course.grading.notebook import (
 )
 from hybridlab.course.tasks import TASKS
 from hybridlab.course.tasks.checking import Task
+from hybridlab.course.tasks.student import Student
 from hybridlab.errors import HybridLabError
 
 COURSE = "hybridlab"  # the name of a course that has none of its own
@@ -36,6 +37,11 @@ HEADING = re.compile(r"(#+) +(.+)")
 FENCED = re.compile(r"^(```|~~~).*?^\1", flags=re.DOTALL | re.MULTILINE)
 TO_ANOTHER_PAGE = re.compile(r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)[^()\s]+\.(?:ipynb|md)(?:#[^()\s]*)?\)")  # to a lab or to the book
 ASKED = re.compile(r"""^check\(\s*["'](lab[0-9]{2}\.t[0-9]+)["']""", flags=re.MULTILINE)
+OWN_NUMBERS = (
+    "Your tasks have other numbers than the text, or a small change. Where a line above an answer begins with **Yours, {}**,\n"
+    "this line counts."
+)
+WITHOUT_IT = "The text above, with its examples, is without this change."
 SEEDS = range(4)  # enough to see whether the numbers of a task are drawn
 
 Notebook = dict[str, Any]
@@ -76,7 +82,9 @@ def student_copy(lab: str, student: str = "", course: str = COURSE) -> Notebook:
     cells = [_stripped(cell) for place, cell in enumerate(stored["cells"]) if place not in left_out]
     if student:
         cells = list(_with_own_numbers(cells, student, course))
-    return _notebook([_how_to_work(short), *cells], {"lab": short, "course": course, "student": student})
+    return _notebook(
+        [_text_cell("how-to-work", _how_to_work(short, student)), *cells], {"lab": short, "course": course, "student": student}
+    )
 
 
 def start(lab: str, folder: Path, student: str = "", course: str = COURSE) -> Path:
@@ -206,33 +214,58 @@ def _code(name: str, source: str, metadata: dict[str, Any]) -> dict[str, Any]:
     return {"cell_type": "code", "execution_count": None, "id": name, "metadata": metadata, "outputs": [], "source": source}
 
 
+def _text_cell(name: str, source: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "id": name, "metadata": {}, "source": source}
+
+
 def _with_own_numbers(cells: Iterable[dict[str, Any]], student: str, course: str) -> Iterator[dict[str, Any]]:
     """Return the cells, with the student's name behind the first code cell, and the student's own question above each answer."""
-    given = {"hybridlab": {"role": "given"}}
     named = False
     for cell in cells:
         key = own_metadata(cell).get("task")
         if key and _differs_by_student(TASKS[key]):
-            yield _code(f"mine-{key.replace('.', '-')}", f'mine("{key}")', given)
+            yield _text_cell(f"mine-{key.replace('.', '-')}", _own_question(TASKS[key], student, course))
         yield cell
         if cell["cell_type"] == "code" and not named:
             named = True
             who = f"mine = Student({student!r}, course={course!r})"
-            yield _code("mine", f"from hybridlab import Student\n\n{who}\ncheck = mine.check", given)
+            yield _code("mine", f"from hybridlab import Student\n\n{who}\ncheck = mine.check", {"hybridlab": {"role": "given"}})
+
+
+def _own_question(task: Task, student: str, course: str) -> str:
+    """Return what a student hands in for a task, in Markdown."""
+    own = task.personal(Student(student, course).seed(task.key))
+    whose = f"**Yours, {_as_text(student)}:**"
+    if task.kind != "build":
+        return f"{whose} {own.prompt}."
+    signature, change = own.data.signature, own.data.twist.sentence
+    return f"{whose} {task.prompt.replace(signature, f'`{signature}`')}.\n\nIn your task, {change}. {WITHOUT_IT}"
+
+
+def _as_text(name: str) -> str:
+    r"""Return a name for Markdown, in which each sign stands for itself.
+
+    >>> _as_text("a*b")
+    'a\\*b'
+    """
+    return re.sub(r"([\\`*_\[\]<>&$~|])", r"\\\1", name)
 
 
 def _differs_by_student(task: Task) -> bool:
     """Return whether students get different versions of a task: the numbers are drawn, or a build is asked for with a twist."""
-    return task.kind == "build" or (task.kind == "number" and any(task.instance(seed).prompt != task.prompt for seed in SEEDS))
+    if task.kind == "build":
+        return bool(task.instance(None).data.twists)
+    return task.kind == "number" and any(task.instance(seed).prompt != task.prompt for seed in SEEDS)
 
 
-def _how_to_work(lab: str) -> dict[str, Any]:
+def _how_to_work(lab: str, student: str) -> str:
+    whose = f", {_as_text(student)}" if student else ""
     lines = [
-        f"**Your copy of lab {int(lab[3:])}.** Answer in the cells that call `check`, and save. In a terminal,",
+        f"**Your copy of lab {int(lab[3:])}{whose}.** Answer in the cells that call `check`, and save. In a terminal,",
         f"`hybridlab check {lab}.ipynb` checks all answers, and `hybridlab pack {lab}.ipynb` writes the small file that you hand in.",
         "This copy has no worked solutions.",
     ]
-    return {"cell_type": "markdown", "id": "how-to-work", "metadata": {}, "source": "\n".join(lines)}
+    return "\n".join([*lines, "", OWN_NUMBERS.format(_as_text(student))] if student else lines)
 
 
 def _with_ids(cells: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

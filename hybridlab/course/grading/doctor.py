@@ -180,7 +180,7 @@ or, less strict:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Observation:
     """What one question has shown.
 
     Parameters
@@ -201,7 +201,7 @@ class Finding:
     left_open: bool = False
 
 
-def examined(launcher: Launcher) -> Iterator[Finding]:
+def examined(launcher: Launcher) -> Iterator[Observation]:
     """Yield what holds in the sandbox: first whether it starts, then each limit, then whether a loop is ended."""
     known = LEFT_OPEN if launcher.sandbox == "landlock" else ()
     with tempfile.TemporaryDirectory() as folder, _listening(Path(folder)) as (port, heard):
@@ -215,20 +215,20 @@ def examined(launcher: Launcher) -> Iterator[Finding]:
             session = launcher.open("bare", Budget(60.0))
         except Ended as why:
             advice = f"; {why_not_started()}" if launcher.sandbox == "bubblewrap" else ""
-            yield Finding("a worker starts", False, f"{why}{advice}")
+            yield Observation("a worker starts", False, f"{why}{advice}")
             return
-        yield Finding("a worker starts", True)
+        yield Observation("a worker starts", True)
         try:
             for name, probe in PROBES.items():
                 handed, error = session.run(probe.format(canary=str(canary), port=port, grader=os.getpid()), "canary")
                 held = not error and handed == [("stopped", True)] and not (name == "UDP is closed" and heard())
-                yield Finding(name, held, "" if held or name in known else "a canary was not stopped", not held and name in known)
+                yield Observation(name, held, "" if held or name in known else "a canary was not stopped", not held and name in known)
         except Ended as why:
-            yield Finding("a worker goes on after a canary", False, str(why))
+            yield Observation("a worker goes on after a canary", False, str(why))
             return
         finally:
             session.close()
-        yield Finding("nothing was written outside", {path.name for path in Path(folder).iterdir()} - {"canary.socket"} == {"canary"})
+        yield Observation("nothing was written outside", {path.name for path in Path(folder).iterdir()} - {"canary.socket"} == {"canary"})
     yield _loop_is_ended(launcher)
 
 
@@ -254,14 +254,14 @@ def why_not_started() -> str:
     return f"bubblewrap says: {said[:200]}" if said else "bubblewrap runs by itself; hybridlab doctor says more"
 
 
-def _loop_is_ended(launcher: Launcher) -> Finding:
+def _loop_is_ended(launcher: Launcher) -> Observation:
     quick = replace(launcher, limits=replace(launcher.limits, seconds_a_cell=0.5))
     with contextlib.suppress(Ended), contextlib.closing(quick.open("bare", Budget(60.0))) as session:
         try:
             session.run("while True:\n    try:\n        while True: pass\n    except BaseException: pass", "canary")
         except Ended as why:
-            return Finding("an endless loop is ended", why.code == "too-slow")
-    return Finding("an endless loop is ended", False)
+            return Observation("an endless loop is ended", why.code == "too-slow")
+    return Observation("an endless loop is ended", False)
 
 
 @contextlib.contextmanager

@@ -32,11 +32,14 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hybridlab.course.grading.call_gaps import close_gaps, gap_filter
 from hybridlab.course.grading.sandbox import ENVIRONMENT, FLAGS, KINDS, NOBODY, Runtime, Start
 from hybridlab.errors import HybridLabError
+
+if TYPE_CHECKING:
+    import landlockpy
 
 LEAST_ABI = 4  # the first with rules for TCP
 PROCESSES = 1  # the worker itself; other processes of the same user count, too, and make the limit only stricter
@@ -86,8 +89,7 @@ def landlocked(made: Runtime) -> Start:
         try:
             if os.geteuid() == 0:
                 os.chown(folder, NOBODY, NOBODY)
-            with ThreadPoolExecutor(1) as thread:  # only this thread gives up its rights
-                return thread.submit(_start_restricted, made, kind, folder).result()
+            return _start(made, kind, folder)
         except BaseException:
             _remove_folder(folder)
             raise
@@ -123,37 +125,49 @@ class _FolderWorker(subprocess.Popen[bytes]):
         return code
 
 
-def _start_restricted(made: Runtime, kind: str, folder: Path) -> _FolderWorker:
-    """Give up the rights of this thread, and start a worker, which does not have them either."""
-    import landlockpy
-    from landlockpy import AccessFS
-
-    writing = AccessFS.WRITE_FILE | AccessFS.TRUNCATE | AccessFS.MAKE_REG | AccessFS.MAKE_DIR | AccessFS.MAKE_SYM
-    removing = AccessFS.REMOVE_FILE | AccessFS.REMOVE_DIR | AccessFS.REFER
-    reading = AccessFS.READ_FILE | AccessFS.READ_DIR
-    scope = landlockpy.Scope.ABSTRACT_UNIX_SOCKET | landlockpy.Scope.SIGNAL  # left out by the package below ABI 6
+def _start(made: Runtime, kind: str, folder: Path) -> _FolderWorker:
+    """Start a worker from a thread that has given up its rights. Whatever reads a file happens before, even an import on first use."""
     as_nobody: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
-    with landlockpy.Ruleset(scoped=scope) as rules:
-        for path, only_names in _readable_parts(made, kind):
-            granted = AccessFS.READ_FILE | AccessFS.EXECUTE | (AccessFS.READ_DIR if path.is_dir() else AccessFS.NONE)
-            rules.allow_path(path, AccessFS.READ_DIR if only_names else granted)
-        rules.allow_path(folder, reading | writing | removing)
-        rules.allow_path("/dev/null", AccessFS.READ_FILE | AccessFS.WRITE_FILE)
-        rules.allow_path("/dev/urandom", AccessFS.READ_FILE)
+    environment = {**ENVIRONMENT, "HOME": str(folder), "TMPDIR": str(folder), **_home(made)}
+    command = _command(made)
+
+    def restricted() -> _FolderWorker:
         rules.restrict()
         close_gaps()
-        worker = _FolderWorker(
-            _command(made),
+        return _FolderWorker(
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**ENVIRONMENT, "HOME": str(folder), "TMPDIR": str(folder), **_home(made)},
+            env=environment,
             cwd=folder,
             start_new_session=True,
             **as_nobody,
         )
+
+    with _rules(made, kind, folder) as rules, ThreadPoolExecutor(1) as thread:
+        worker = thread.submit(restricted).result()
     worker.folder = folder
     return worker
+
+
+def _rules(made: Runtime, kind: str, folder: Path) -> "landlockpy.Ruleset":
+    """Return what a worker may do with files; with TCP and with what is outside it may do nothing."""
+    import landlockpy
+    from landlockpy import AccessFS
+
+    reading = AccessFS.READ_FILE | AccessFS.READ_DIR
+    writing = AccessFS.WRITE_FILE | AccessFS.TRUNCATE | AccessFS.MAKE_REG | AccessFS.MAKE_DIR | AccessFS.MAKE_SYM
+    removing = AccessFS.REMOVE_FILE | AccessFS.REMOVE_DIR | AccessFS.REFER
+    scope = landlockpy.Scope.ABSTRACT_UNIX_SOCKET | landlockpy.Scope.SIGNAL  # left out by the package below ABI 6
+    rules = landlockpy.Ruleset(scoped=scope)
+    for path, only_names in _readable_parts(made, kind):
+        granted = AccessFS.READ_FILE | AccessFS.EXECUTE | (AccessFS.READ_DIR if path.is_dir() else AccessFS.NONE)
+        rules.allow_path(path, AccessFS.READ_DIR if only_names else granted)
+    rules.allow_path(folder, reading | writing | removing)
+    rules.allow_path("/dev/null", AccessFS.READ_FILE | AccessFS.WRITE_FILE)
+    rules.allow_path("/dev/urandom", AccessFS.READ_FILE)
+    return rules
 
 
 def _packages(made: Runtime, kind: str) -> Path:

@@ -4,12 +4,12 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import hybridlab
 from hybridlab.checks import counted
 from hybridlab.course.grading.attack import placed
 from hybridlab.course.grading.attacks import ATTACKS
@@ -69,7 +69,7 @@ def gates(lab: str, launcher: Launcher, course: str, tell: Tell = lambda what: N
     tell("the worked solutions")
     yield Gate("the worked solutions get all points", 1, tuple(trial.below(_reference(spec), 1.0)))
     tell("an empty copy")
-    yield Gate("an empty copy gets none", 1, tuple(trial.above(_copied(lab), 0.0)))
+    yield Gate("an empty copy gets none", 1, tuple(trial.above(_empty_copy(lab), 0.0)))
     tell("known wrong answers")
     yield _wrong_answers(spec, course)
     tell("public solutions in copies of students")
@@ -99,7 +99,7 @@ def release(lab: str, out: Path, launcher: Launcher, course: str, tell: Tell = l
         "lab": lab,
         "title": spec.title,
         "course": course,
-        "hybridlab": hybridlab.__version__,
+        "hybridlab": version("hybridlab"),
         "points": sum(task.points for task in spec.tasks),
         "tasks": [{"key": task.key, "title": task.title, "kind": task.kind, "points": task.points} for task in spec.tasks],
         "gate": [{"name": gate.name, "tried": gate.tried} for gate in tried],
@@ -143,7 +143,7 @@ def _reference(spec: LabSpec) -> list[CodeCell]:
     return [CodeCell(source, key) for key, source in spec.solutions.items()]
 
 
-def _copied(lab: str) -> list[CodeCell]:
+def _empty_copy(lab: str) -> list[CodeCell]:
     cells = student_copy(lab)["cells"]
     return [CodeCell("".join(cell["source"])) for cell in cells if cell["cell_type"] == "code"]
 

@@ -4,6 +4,7 @@ Bubblewrap makes it. It gets a clean environment and no secret in its arguments,
 processes would not hold. There is no ``/proc``, because the environment of bubblewrap itself would be readable there.
 """
 
+import contextlib
 import functools
 import os
 import shutil
@@ -12,16 +13,17 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-import hybridlab
 from hybridlab.course.grading.syscalls import filter_pipe
 from hybridlab.errors import HybridLabError
 
+LIBRARY = Path(__file__).parents[2]
+NOT_NEEDED = shutil.ignore_patterns("site-packages", "dist-packages", "test", "tests", "config-*", "idlelib", "*.opt-?.pyc")
 NOBODY = 65534
 ENVIRONMENT = {  # of every worker; no thread, so that the limit on processes can be small
     "HOME": "/tmp",  # noqa: S108 - of the sandbox
@@ -104,7 +106,7 @@ def runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
     for program in (here / "worker.py", here.parent / "values.py"):
         shutil.copy(program, folder / "worker")
     library = folder / "hybridlab"
-    shutil.copytree(Path(hybridlab.__file__).parent, library, ignore=_without_course)
+    _copy_folder(LIBRARY, library, _without_course)
     _compile(library)
     if not sandboxed:
         (folder / "bare").mkdir()
@@ -112,8 +114,8 @@ def runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
         return Runtime(folder)
     mounts = [(folder / "worker", Path("/worker")), (library, Path("/packages/hybridlab"))]
     site = Path(np.__file__).parent.parent
-    mounts += [(_readable(path, folder), Path("/packages") / path.name) for path in sorted(site.glob("numpy*")) if path.is_dir()]
-    mounts += [(_readable(path, folder), path) for path in _interpreter()]
+    mounts += [(_reachable(path, folder), Path("/packages") / path.name) for path in sorted(site.glob("numpy*")) if path.is_dir()]
+    mounts += [(_reachable(path, folder), path) for path in _interpreter()]
     return Runtime(folder, tuple(mounts))
 
 
@@ -216,17 +218,34 @@ def _interpreter() -> list[Path]:
     return [program, standard, *sorted(own), *sorted(folders)]
 
 
-def _readable(path: Path, folder: Path) -> Path:
+def _reachable(path: Path, folder: Path) -> Path:
     """Return the path itself if everyone can read it; else a copy in ``folder``."""
     if _for_everyone(path) or not _is_root():
         return path
     copy = folder / "copies" / path.relative_to("/")
     copy.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
-        shutil.copytree(path, copy, ignore=shutil.ignore_patterns("site-packages", "dist-packages", "test", "tests", "config-*", "idlelib"))
+        _copy_folder(path, copy, NOT_NEEDED)
     else:
-        shutil.copy(path, copy)
+        _linked(path, copy)
     return copy
+
+
+def _copy_folder(folder: Path, copy: Path, ignore: Callable[[str, list[str]], Iterable[str]]) -> None:
+    """Copy a folder so that everyone can read the copy."""
+    shutil.copytree(folder, copy, ignore=ignore, copy_function=_linked)
+    for each in (copy, *(path for path in copy.rglob("*") if path.is_dir() and not path.is_symlink())):
+        each.chmod(0o755)
+
+
+def _linked(file: str | Path, copy: str | Path) -> None:
+    """Give a file a second name if everyone can read it, which takes no time; else copy it."""
+    if Path(file).stat().st_mode & stat.S_IROTH:
+        with contextlib.suppress(OSError):  # another disk
+            os.link(file, copy)
+            return
+    shutil.copy2(file, copy)
+    Path(copy).chmod(0o644 | Path(file).stat().st_mode)
 
 
 def _is_root() -> bool:
@@ -249,7 +268,7 @@ def _for_everyone(path: Path) -> bool:
 def _without_course(folder: str, names: list[str]) -> list[str]:
     """Return what is left out of a copy of the library: judges and whatever needs more than numpy. Published programs stay."""
     left_out = {"hybridlab": {"labs", "widgets", "plot"}, "course": set(names) - {"__init__.py", "published"}}.get(Path(folder).name, set())
-    return [name for name in names if name in left_out or name == "__pycache__"]
+    return [name for name in names if name in left_out]
 
 
 def _compile(folder: Path) -> None:

@@ -212,7 +212,8 @@ class Session:
         except (ValueError, RecursionError):
             raise self._end("ended", "what it answered cannot be read") from None
         if not isinstance(reply, dict) or reply.get("id") != self._id or reply.get("nonce") != self._nonce:
-            raise self._end("ended", "it said what nobody had asked")
+            late = isinstance(reply, dict) and reply.get("id") == self._id - 1  # a second reply to the request before
+            raise self._end("unasked" if late else "ended", "it said what nobody had asked")
         return reply
 
     def _called_back(self, request: dict[str, Any]) -> dict[str, Json]:

@@ -16,7 +16,7 @@ HAND_IN = re.compile(r"""\bcheck\(\s*["']([\w.]+)["']""")
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenCell:
     """A code cell of the lab that is no answer.
 
     Parameters
@@ -50,7 +50,7 @@ class LabSpec:
         Its title.
     tasks : tuple of Task
         Its tasks, in the order of the lab.
-    given : tuple of Given
+    given : tuple of GivenCell
         The code cells that it gives to students, in order: not those that reveal an answer.
     hand_ins : mapping of str to str
         For each task the statement that hands in its answer, such as ``check("lab02.t2", my_makespan)``.
@@ -65,7 +65,7 @@ class LabSpec:
     lab: str
     title: str
     tasks: tuple[Task, ...]
-    given: tuple[Given, ...]
+    given: tuple[GivenCell, ...]
     hand_ins: Mapping[str, str]
     stubs: Mapping[str, str]
     solutions: Mapping[str, str]
@@ -88,7 +88,7 @@ class LabSpec:
     def providers(self, name: str, keys: Sequence[str]) -> tuple[str, ...]:
         """Return the cells that the lab gives above the tasks ``keys`` and that must run, in this order, so that a name exists."""
         before = max((self.places[key] for key in keys if key in self.places), default=math.inf)
-        wanted, needed = {name}, list[Given]()
+        wanted, needed = {name}, list[GivenCell]()
         for cell in reversed(self.given):
             if cell.place < before and cell.defines & wanted and not cell.imports:
                 needed.append(cell)
@@ -141,7 +141,7 @@ def _hand_in(source: str) -> str:
     return ast.unparse(last)
 
 
-def _given(source: str, place: int) -> Given:
+def _given(source: str, place: int) -> GivenCell:
     tree = ast.parse(source)
     nodes = list(ast.walk(tree))
     names = [node for node in nodes if isinstance(node, ast.Name)]
@@ -149,7 +149,7 @@ def _given(source: str, place: int) -> Given:
     imported = {alias.asname or alias.name.partition(".")[0] for node in imports for alias in node.names}
     named = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     assigned = {name.id for name in names if isinstance(name.ctx, ast.Store)}
-    return Given(
+    return GivenCell(
         source,
         frozenset(imported | named | assigned),
         frozenset(name.id for name in names if isinstance(name.ctx, ast.Load)),

@@ -7,12 +7,15 @@ The requests are lines of JSON: ``start``, ``run`` (a cell) and ``call`` (a func
 grader: then the worker sends a request of its own, and reads the reply.
 """
 
+import __future__
+
 import ast
 import inspect
 import io
 import itertools
 import json
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -32,6 +35,10 @@ else:
 MOST_BYTES = 1_000_000  # of a line
 MOST_YIELDED = 100_000  # values taken from a generator or another iterator
 CHECKED = ("hybridlab.schedule.schedule", "Schedule"), ("hybridlab.schedule.ops", "Op")  # handed in as their text
+FROM_THE_FUTURE = __future__.annotations.compiler_flag
+TIMED = re.compile(r"^(\s*)%time(?:it)?\s+(?=[^-\s])")  # the statement behind it runs
+CAPTURED = re.compile(r"^(\s*[\w, ]+=\s*)[!%].*")
+MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?\??\s*)$")
 RELEASED: deque[int] = deque()  # numbers of handles that the student's code no longer holds
 
 
@@ -60,11 +67,15 @@ class Missing:
     def __getattr__(self, name: str) -> Any:
         if name in _GIVEN and self._name == "hybridlab":
             return _GIVEN[name]
-        raise ImportError(f"{self._name} is not there when work is graded")
+        raise NotThere(f"{self._name} is not there when work is graded")
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Raise an error."""
-        raise ImportError(f"{self._name} is not there when work is graded")
+        raise NotThere(f"{self._name} is not there when work is graded")
+
+
+class NotThere(ImportError):
+    """Something was used that cannot be imported here."""
 
 
 class _Anyone:
@@ -80,16 +91,16 @@ class _Anyone:
 _GIVEN: dict[str, Any] = {"Student": _Anyone}  # what a notebook imports from hybridlab, and has here in every worker
 
 
-def _given(statement: ast.stmt, alias: Any) -> Any:
+def _stand_in(statement: ast.stmt, alias: Any) -> Any:
     """Return what a name that is imported from hybridlab stands for here, if it is not what the library has."""
     from_there = isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] == "hybridlab"
     return _GIVEN.get(getattr(alias, "name", "")) if from_there else None
 
 
-def _empty() -> None: ...
+def _dots() -> None: ...
 
 
-def _described() -> None:
+def _words_alone() -> None:
     """Do nothing."""
 
 
@@ -104,7 +115,7 @@ class Worker:
 
     def __init__(self, requests: io.BufferedReader, replies: int) -> None:
         self._requests, self._replies = requests, replies
-        self._nonce, self._id = "", 0
+        self._nonce, self._id, self._flags = "", 0, 0
         self._handed: list[tuple[str, Any]] = []
         self._functions: list[Any] = []
         _GIVEN.update(check=self._check, part=self._part)
@@ -129,12 +140,15 @@ class Worker:
         return {}
 
     def do_run(self, source: str, cell: str) -> dict[str, Json]:
-        """Run a cell, one statement after the other. What cannot be imported is missing, and the rest of the cell still runs."""
+        """Run a cell, one statement after the other. What needs something that cannot be imported is left out."""
         self._handed = []
         error = None
         try:
-            for statement in ast.parse(_without_magic(source), cell).body:
-                self._run(statement, cell)
+            for statement in _statements(source, cell):
+                try:
+                    self._run(statement, cell)
+                except NotThere as why:
+                    error = error or self._told(why, cell)
         except BaseException as why:  # whatever it is, it must not end the worker
             error = self._told(why, cell)
         return {"handed": [[str(key)[:40], encoded(answer, self._kept)] for key, answer in self._handed], "error": error}
@@ -165,12 +179,16 @@ class Worker:
         return {"result": encoded(result, self._kept), "changed": changed, "shared": shared, "warned": told}
 
     def _run(self, statement: ast.stmt, cell: str) -> None:
-        if any(_given(statement, alias) for alias in getattr(statement, "names", ())):  # also where all of hybridlab is installed
+        if "hybridlab" in sys.modules:
+            vars(sys.modules["hybridlab"]).update(_GIVEN)
+        if any(_stand_in(statement, alias) for alias in getattr(statement, "names", ())):  # also where all of hybridlab is installed
             for alias in statement.names:  # type: ignore[attr-defined]
                 self._import(statement, alias, cell)  # type: ignore[arg-type]
             return
         try:
-            exec(compile(ast.Module([statement], []), cell, "exec"), self._names)  # noqa: S102 - this is what the worker is for
+            code = compile(ast.Module([statement], []), cell, "exec", self._flags, dont_inherit=True)
+            self._flags |= code.co_flags & FROM_THE_FUTURE  # they hold for all cells below
+            exec(code, self._names)  # noqa: S102 - this is what the worker is for
         except ImportError:
             if not isinstance(statement, (ast.Import, ast.ImportFrom)):
                 raise
@@ -179,7 +197,7 @@ class Worker:
 
     def _import(self, statement: ast.Import | ast.ImportFrom, alias: ast.alias, cell: str) -> None:
         """Import one name of a statement; if it is not there, the name stands for something missing."""
-        if given := _given(statement, alias):
+        if given := _stand_in(statement, alias):
             self._names[alias.asname or alias.name] = given
             return
         if isinstance(statement, ast.Import):
@@ -234,7 +252,7 @@ class Worker:
         self._send({"callback": number, "arguments": sent, "named": by_name, "released": released})
         reply = json.loads(self._requests.readline())
         if "error" in reply:
-            raise Refused(reply["error"])
+            raise Declined(reply["error"])
         for place, changed in reply["changed"]:
             arguments[place][...] = decoded(changed)
         return arguments[reply["same"]] if "same" in reply else decoded(reply["value"], self._found)
@@ -255,7 +273,7 @@ class Worker:
         places = [place.lineno for place in traceback.extract_tb(why.__traceback__) if place.filename == cell]
         line = places[-1] if places else why.lineno if isinstance(why, SyntaxError) else None
         name = why.name if isinstance(why, NameError) else None
-        kind = "refused" if isinstance(why, Refused) else "raises"
+        kind = "refused" if isinstance(why, Declined) else "raises"
         return {"kind": kind, "type": type(why).__name__[:40], "line": line, "text": str(why)[:300], "name": name}
 
 
@@ -265,19 +283,23 @@ def _warning(warned: warnings.WarningMessage, cell: str) -> dict[str, Json]:
     return {"kind": "raises", "type": warned.category.__name__[:40], "line": line, "text": str(warned.message)[:300], "name": None}
 
 
-class Refused(Exception):
+class Declined(Exception):
     """An error of a function of the other side."""
 
 
-def _without_magic(source: str) -> str:
-    """Return a cell without the lines that only IPython understands."""
-    return "\n".join("" if line.startswith(("%", "!", "?")) else line for line in source.splitlines())
+def _statements(source: str, cell: str) -> list[ast.stmt]:
+    """Return the statements of a cell. If it is no Python, the lines that only IPython understands are left out."""
+    try:
+        return ast.parse(source, cell).body
+    except SyntaxError:
+        plain = (MAGIC.sub(r"\1pass", TIMED.sub(r"\1", CAPTURED.sub(r"\1None", line))) for line in source.splitlines())
+        return ast.parse("\n".join(plain), cell).body
 
 
 def _is_stub(function: Any) -> bool:
     """Whether a function has no code of its own: nothing but ``...``, ``pass`` or a docstring."""
     code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType) or code.co_code not in (_empty.__code__.co_code, _described.__code__.co_code):
+    if not isinstance(code, CodeType) or code.co_code not in (_dots.__code__.co_code, _words_alone.__code__.co_code):
         return False
     return set(code.co_consts) <= {None, function.__doc__}
 
@@ -287,7 +309,7 @@ def _shared(result: Any, given: list[Any]) -> str | None:
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return None
-    inside, outside = dict(_arrays(result, "result")), [array for _, array in _arrays(given, "given")]
+    inside, outside = dict(_arrays_in(result, "result")), [array for _, array in _arrays_in(given, "given")]
     if any(numpy.may_share_memory(array, other) for array in inside.values() for other in outside):
         return "arguments"
     if any(array.ndim == 2 and len(array) > 1 and numpy.shares_memory(array[0], array[1]) for array in inside.values()):
@@ -299,15 +321,15 @@ def _shared(result: Any, given: list[Any]) -> str | None:
     return None
 
 
-def _arrays(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _arrays_in(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, sys.modules["numpy"].ndarray):
         yield name, value
     elif isinstance(value, (list, tuple, dict)):
         for place, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _arrays(each, f"{name}[{place}]")
+            yield from _arrays_in(each, f"{name}[{place}]")
 
 
-def main() -> None:
+def serve_standard_input() -> None:
     """Serve requests from standard input. What the student's code prints goes nowhere."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -317,4 +339,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve_standard_input()

@@ -25,6 +25,7 @@ KEEPS_ITS_STATE = (
     "when it is called again for {}, after the call for {}, your function returns something else than the first time: "
     "a list outside the function, or a default such as `result=[]`, keeps what earlier calls have put into it"
 )
+WITHOUT_THE_TWIST = "your function does the task as it stands in the text, without your own change"
 CASES_TO_TELL_APART = 8  # after a failed case, at most so many more show which known mistake it is
 
 
@@ -101,6 +102,8 @@ class Build:
         Changes to the task. Each student of a graded course gets one of them.
     twist : Twist, optional
         The change that this build has; None for the task on the page.
+    page : Build, optional
+        The build on the page, if this one has a twist.
     """
 
     signature: str
@@ -115,13 +118,14 @@ class Build:
     library: bool = False
     twists: Sequence[Twist] = ()
     twist: Twist | None = None
+    page: "Build | None" = None
 
     def twisted(self, seed: int) -> "Build":
         """Return the build with the twist that a seed draws; the build itself if it has no twists."""
         if not self.twists:
             return self
         twist = self.twists[seed % len(self.twists)]
-        return replace(self, twist=twist, **twist.changes)
+        return replace(self, twist=twist, page=self, **twist.changes)
 
     @property
     def name(self) -> str:
@@ -142,10 +146,22 @@ class Build:
             raise HybridLabError(
                 f"the answer is a function {self.signature}: hand in its name, not {short_repr(function)}", "not-a-function"
             )
-        if self.twist is None:
+        if self.twist is None or self.page is None:
             return self._judged(function, seed)
         feedback = self._judged(self.twist.standard(function), seed)
-        return feedback if feedback.passed else replace(feedback, messages=(*feedback.messages, self.twist.told))
+        if feedback.passed:
+            return feedback
+        missed = None if feedback.code in ENDED else self._missed(function, self.twist, self.page)
+        return missed or replace(feedback, messages=(*feedback.messages, self.twist.told))
+
+    def _missed(self, function: Callable[..., Any], twist: Twist, page: "Build") -> Feedback | None:
+        """Return the feedback on a function that does the task on the page, or a part of the twist alone; None on any other."""
+        parts = [each for each in self.twists if each is not twist and each.sentence in twist.sentence]
+        others = [replace(page, **{"cases": lambda rng: page.public_cases, "twist": each, **each.changes}) for each in parts]
+        with redirect_stdout(StringIO()):  # what the function prints has been shown once
+            done = next((each for each in (page, *others) if each._passes(function)), None)
+        part = f"your function does only this part of your change: {done.twist.sentence}" if done and done.twist else WITHOUT_THE_TWIST
+        return wrong("twist-missed", part, twist.reminder) if done else None
 
     def _judged(self, function: Callable[..., Any], seed: int) -> Feedback:
         """Return the feedback on a function that does the task on the page."""
@@ -214,6 +230,10 @@ class Build:
         if self.fresh:
             _refuse_shared(list(_arrays(returned, "result")), [array for _, array in _arrays(given, "given")])
         return self.reads(returned)
+
+    def _passes(self, function: Callable[..., Any]) -> bool:
+        standard = self.twist.standard(function) if self.twist else function
+        return all(self._tried(standard, case).passed for case in self.public_cases)
 
     def _passes_again(self, function: Callable[..., Any], case: Case) -> bool:
         """Whether a function that has passed a case passes it once more. It does not if it keeps what earlier calls have done."""

@@ -157,7 +157,8 @@ class Task:
             prompt = f"{page.prompt}. In your task, {build.twist.sentence}" if build.twist else page.prompt
             return Instance(prompt, build.judged, build)
         drawn = (self.instance(seed + again) for again in range(MOST_DRAWS))
-        return next((instance for instance in drawn if instance.prompt != page.prompt), page)
+        own = next((instance for instance in drawn if instance.prompt != page.prompt), None)
+        return page if own is None else replace(own, judge=_knowing_the_page(own, page))
 
 
 _TASKS: dict[str, Task] = {}
@@ -240,6 +241,29 @@ def check_with(known: Task, asked: Instance, answer: Any) -> Feedback:
     except HybridLabError as why:
         feedback = wrong(why.code or "refused", str(why))
     return replace(feedback, task=known.key)
+
+
+def _knowing_the_page(own: Instance, page: Instance) -> Judge:
+    """Return the judge of a student's own numbers. It says so where an answer is right for the numbers on the page."""
+
+    def judge(answer: Any) -> Feedback:
+        try:
+            feedback = own.judge(answer)
+        except HybridLabError:
+            if _is_right(page, answer):
+                return misses
+            raise
+        return misses if not feedback.passed and _is_right(page, answer) else feedback
+
+    misses = wrong("numbers-of-the-page", f"this is right for the numbers in the text, but yours are others: {own.prompt}")
+    return judge
+
+
+def _is_right(asked: Instance, answer: Any) -> bool:
+    try:
+        return asked.judge(answer).passed
+    except HybridLabError:
+        return False
 
 
 def right(*messages: str) -> Feedback:

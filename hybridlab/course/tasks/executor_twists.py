@@ -110,17 +110,17 @@ def _as_given(operation: Function) -> Function:
 
 LAST_LINE_FIRST = Twist(
     "last-stage-first",
-    "the lines of orders stand from the last stage to stage 0: the first line belongs to the last stage",
+    "the lines of orders go from the last stage to stage 0: the first line belongs to the last stage",
     _lines_turned,
 )
 INPUTS_FROM_THE_LAST = Twist(
     "last-microbatch-first",
-    "inputs stands from the last microbatch to microbatch 0: the samples of microbatch m of M are inputs[M - 1 - m]",
+    "inputs goes from the last microbatch to microbatch 0: the samples of microbatch m of M are inputs[M - 1 - m]",
     _inputs_turned,
 )
 GRADIENTS_FROM_THE_LAST = Twist(
     "last-gradient-first",
-    "the returned list of gradients stands from the last stage to stage 0",
+    "the returned list of gradients goes from the last stage to stage 0",
     _of_results(lambda loss, gradients: (loss, gradients[::-1] if isinstance(gradients, (list, tuple)) else gradients)),
     {"slips": [slip for slip in EXECUTORS if slip.code != "reversed"]},
 )

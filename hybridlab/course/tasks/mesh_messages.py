@@ -259,7 +259,7 @@ def _numbered(numbering: Numbering, ring_back: bool) -> Callable[[Function], Fun
 
 def _twist(name: str, ring_back: bool) -> Twist:
     words, numbering = NUMBERINGS[name]
-    sentence = f"{words}, and {RING_BACK}" if ring_back else words
+    sentence = f"{words}; {RING_BACK}" if ring_back else words
     return Twist(name + "-ring-back" * ring_back, sentence, _numbered(numbering, ring_back))
 
 

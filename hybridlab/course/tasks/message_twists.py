@@ -67,7 +67,7 @@ def _short_block_first(function: Function) -> Function:
 
 
 UNSIGNED = Twist("unsigned", "the codes are a uint8 array, and 128 is added to each code", _of_encode(lambda c, s: (_signed_or_not(c), s)))
-LAST_SCALE_FIRST = Twist("last-scale-first", "the scales stand from the last block to the first", _of_encode(lambda c, s: (c, s[::-1])))
+LAST_SCALE_FIRST = Twist("last-scale-first", "the scales go from the last block to the first", _of_encode(lambda c, s: (c, s[::-1])))
 PEAKS = Twist(
     "peaks",
     "the second result has the largest magnitude of each block itself, not divided by 127",

@@ -219,7 +219,7 @@ def _counted_by(count: Callable[[float, int], float], from_the_last: bool) -> Ca
 TWISTS = [
     Twist(
         name + "-last-line-first" * from_the_last,
-        words + ", and the list that the function returns begins with the last line" * from_the_last,
+        words + "; the list that the function returns begins with the last line" * from_the_last,
         _counted_by(count, from_the_last),
     )
     for name, (words, count) in COUNTS.items()

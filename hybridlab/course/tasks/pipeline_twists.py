@@ -76,7 +76,7 @@ def placements(reads: Callable[[Any], Orders]) -> tuple[Twist, ...]:
     alone = [Twist(each.name, each.words, _placed(each.function, _itself, reads)) for each in LINES]
     alone += [Twist(each.name, each.words, _placed(_itself, each.function, reads)) for each in MICROBATCHES]
     both = [
-        Twist(f"{line.name}-{run.name}", f"{line.words}, and {run.words}", _placed(line.function, run.function, reads))
+        Twist(f"{line.name}-{run.name}", f"{line.words}; {run.words}", _placed(line.function, run.function, reads))
         for line in LINES
         for run in MICROBATCHES
     ]
@@ -193,9 +193,7 @@ CLOCKS_OF_TWISTS = (
 
 
 def _down(clock: Change) -> Twist:
-    return Twist(
-        f"last-stage-first-{clock.name}", f"{DIRECTION}, and {clock.words}", lambda function: _from_the_last(clock.function(function))
-    )
+    return Twist(f"last-stage-first-{clock.name}", f"{DIRECTION}; {clock.words}", lambda function: _from_the_last(clock.function(function)))
 
 
 CLOCK_TWISTS = (

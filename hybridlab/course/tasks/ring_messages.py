@@ -44,7 +44,7 @@ def read_ring(result: Any) -> tuple[Floats, Messages]:
         raise HybridLabError("the averages come first: return averages, messages", "messages-first")
     rows = _float64(averages, "averages are")
     if not rows.ndim:
-        raise HybridLabError(f"averages are an array with one row for each rank, not {short_repr(averages)}", "not-an-array")
+        rows = rows.reshape(1)  # a number alone: the judge says which shape is wanted
     if rows.ndim == 2 and len(rows) > 1 and np.shares_memory(rows[0], rows[1]):
         raise HybridLabError("all ranks share one row of the averages: each rank has numbers of its own; copy", "one-row")
     if not _is_list(messages) or not all(_is_list(sent) for sent in messages):

@@ -13,6 +13,8 @@ from hybridlab.errors import HybridLabError
 
 Function = Callable[..., Any]
 
+IN_WORDS_OF_THE_PAGE = "the sentences above describe the case and your result in the words of the text, without your own change"
+
 
 def _as_it_is(function: Function) -> Function:
     return function
@@ -41,10 +43,14 @@ class Twist:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def reminder(self) -> str:
+        """The change in a sentence."""
+        return f"in your task, {self.sentence}"
+
+    @property
     def told(self) -> str:
         """The sentence for a student who did not pass: a judge speaks of the task on the page, unless the twist has a judge of its own."""
-        here = f"in your task, {self.sentence}"
-        return here if "judge" in self.changes else f"these sentences speak of the task as it stands on the page; {here}"
+        return self.reminder if "judge" in self.changes else f"{IN_WORDS_OF_THE_PAGE}; {self.reminder}"
 
 
 def in_words_of_the_page(returned: Any, reads: Function, rename: Function) -> Any:

@@ -1,0 +1,234 @@
+"""Test what a worker sees and may do in its sandbox. Each check is tried on a sandbox in which what it looks for is missing."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import refusal
+from grading_worlds import World, made_runtime, new_world
+
+from hybridlab.course.grading import sandbox, syscalls
+from hybridlab.course.grading.launch import launcher
+from hybridlab.course.grading.sandbox import ENVIRONMENT, NOBODY, Limits, bubblewrapped
+from hybridlab.course.grading.session import Budget
+
+PROBE = """
+import ctypes, errno, mmap, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def tried(work):
+    try: return work()
+    except BaseException as why: return type(why).__name__
+def called(*given):
+    ctypes.set_errno(0)
+    return errno.errorcode.get(ctypes.get_errno(), "done") if libc.syscall(*given) < 0 else "done"
+def thread():
+    import threading
+    threading.Thread(target=int).start()
+    return "done"
+def fork():
+    child = os.fork()
+    if not child: os._exit(0)
+    os.waitpid(child, 0)
+    return "done"
+def large():
+    with open("/tmp/large", "wb") as file: file.truncate(20 * 2**20)
+    return "done"
+def full():
+    with open("/tmp/full", "wb") as file: file.write(b"1" * 12 * 2**20)
+    with open("/tmp/more", "wb") as file: file.write(b"1" * 12 * 2**20)
+    return "done"
+def visible(name):
+    from importlib.util import find_spec
+    try: return find_spec(name) is not None
+    except ImportError: return False
+check("probe", {expression})
+"""
+Arguments = list[str]
+PATIENT = Limits(seconds_a_cell=10.0)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a cell sees, what it must see, and a sandbox in which it sees something else.
+
+    Parameters
+    ----------
+    name : str
+        A statement.
+    expression : str
+        What the cell looks at.
+    wanted : Any
+        What it must see.
+    arguments : callable
+        Changes the arguments of bubblewrap, those before the program.
+    limits : dict
+        Limits that are larger.
+    without_filter : bool
+        Whether the filter of system calls is left out.
+    kind : str
+        The kind of the worker.
+    """
+
+    name: str
+    expression: str
+    wanted: Any
+    arguments: Callable[[Arguments], Arguments] = lambda given: given
+    limits: tuple[tuple[str, Any], ...] = ()
+    without_filter: bool = False
+    kind: str = "bare"
+
+
+def more(*added: str) -> Callable[[Arguments], Arguments]:
+    """Return what adds arguments before the root becomes read-only."""
+    return lambda given: [*given[:-2], *added, *given[-2:]]
+
+
+def without(*left_out: str) -> Callable[[Arguments], Arguments]:
+    """Return what leaves out a sequence of arguments where it stands first."""
+
+    def changed(given: Arguments) -> Arguments:
+        place = next(place for place in range(len(given)) if tuple(given[place : place + len(left_out)]) == left_out)
+        return given[:place] + given[place + len(left_out) :]
+
+    return changed
+
+
+def some_unshared(given: Arguments) -> Arguments:
+    """Share the processes of the machine."""
+    return ["--unshare-net", "--unshare-ipc", "--unshare-uts", *without("--unshare-all")(given)]
+
+
+def as_root(given: Arguments) -> Arguments:
+    """Be root in the sandbox."""
+    return ["--uid", "0", "--gid", "0", *without("--uid", str(NOBODY), "--gid", str(NOBODY))(given)]
+
+
+LIBRARY = str(Path(sandbox.__file__).parents[2])
+SITE = str(Path(np.__file__).parents[1])
+HERE = str(Path(__file__).parent)
+PROBES = (
+    Probe("there is no /proc", "os.path.exists('/proc')", False, more("--proc", "/proc")),
+    Probe("there is nothing of the course", "os.path.exists('/work')", False, more("--ro-bind", HERE, "/work")),
+    Probe("there are few devices", "sorted(os.listdir('/dev'))", ["null", "urandom"], more("--dev", "/dev")),
+    Probe("other packages are not there", "visible('pytest') or visible('pip')", False, more("--ro-bind", SITE, "/packages")),
+    Probe("numpy is there", "visible('numpy')", True, more("--tmpfs", "/packages")),
+    Probe("the library is not there for a build", "visible('hybridlab')", False, more("--ro-bind", LIBRARY, "/packages/hybridlab")),
+    Probe("the library is there", "visible('hybridlab.schedules')", True, more("--tmpfs", "/packages"), kind="library"),
+    Probe(
+        "the tasks and their judges are not there",
+        "visible('hybridlab.course.tasks') or visible('hybridlab.course.grading')",
+        False,
+        more("--ro-bind", LIBRARY, "/packages/hybridlab"),
+        kind="library",
+    ),
+    Probe("the worker is nobody", "(os.getuid(), os.getgid())", (NOBODY, NOBODY), as_root),
+    Probe("the environment is the one given", "dict(os.environ)", {**ENVIRONMENT, "PWD": "/tmp"}, more("--setenv", "SECRET", "x")),  # noqa: S108
+    Probe("the root cannot be written to", "tried(lambda: open('/x', 'w') and 'done')", "OSError", without("--remount-ro", "/")),
+    Probe(
+        "the packages cannot be written to", "tried(lambda: open('/packages/x', 'w') and 'done')", "OSError", more("--tmpfs", "/packages")
+    ),
+    Probe("the disk has 16 MB", "tried(full)", "OSError", without("--size", str(16 * 2**20))),
+    Probe("a file has at most 16 MB", "tried(large)", "OSError", limits=(("file_bytes", 2**30),)),
+    Probe("there is at most 1 GB of memory", "tried(lambda: len(mmap.mmap(-1, 2**30)))", "OSError", limits=(("memory", 2**33),)),
+    Probe("no process can be made", "tried(fork)", "BlockingIOError", limits=(("processes", 50),)),
+    Probe("no thread can be made", "tried(thread)", "RuntimeError", limits=(("processes", 50),)),
+    Probe("processes of the machine are not there", "os.getppid() == 1", True, some_unshared),
+    Probe("there is one network, of the sandbox alone", "socket.if_nameindex()", [(1, "lo")], more("--share-net")),
+    Probe("the host has another name", "os.uname().nodename", "worker", without("--hostname", "worker")),
+    Probe("no user namespace can be made", "called(272, 0x10000000)", "EPERM", without("--disable-userns"), without_filter=True),
+    Probe("no memory can be shared", "called(29, 0, 4096, 0o1600)", "EPERM", without_filter=True),
+    Probe("nothing can be written into a keyring", "called(248, b'user', b'hybridlab', b'x', 1, -2)", "EPERM", without_filter=True),
+    Probe("the first process cannot be stopped", "called(101, 16, 1, 0, 0)", "EPERM", without_filter=True),
+    Probe(
+        "nothing can be mounted", "called(165, b'none', b'/tmp', b'tmpfs', 0, None)", "EPERM", lambda given: ["--cap-add", "ALL", *given]
+    ),
+)
+
+
+def seen(world: World, probe: Probe) -> Any:
+    session = world.open(probe.kind, Budget(10))
+    try:
+        handed, error = session.run(PROBE.replace("{expression}", probe.expression), "code cell 1")
+    finally:
+        session.close()
+    assert error is None, error
+    return handed[0][1]
+
+
+@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name.replace(" ", "-"))
+def test_a_worker_sees_what_it_must(probe: Probe) -> None:
+    assert seen(new_world(PATIENT), probe) == probe.wanted
+
+
+@pytest.mark.parametrize("probe", PROBES[:-1], ids=lambda probe: probe.name.replace(" ", "-"))
+def test_the_check_fails_in_a_sandbox_with_a_hole(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+    new_world()  # skips where there is no bubblewrap
+    given = sandbox._bubblewrap_arguments
+
+    def changed(*arguments: Any) -> Iterator[str]:
+        *before, last = given(*arguments)
+        yield from (*probe.arguments(before), last)
+
+    monkeypatch.setattr(sandbox, "_bubblewrap_arguments", changed)
+    if probe.without_filter:
+        monkeypatch.setattr(sandbox, "filter_pipe", lambda: None)
+    assert seen(new_world(replace(PATIENT, **dict(probe.limits))), probe) != probe.wanted
+
+
+def test_a_name_of_a_dict_is_in_a_limit_of_the_kernel() -> None:
+    assert set(Limits().inside()) == {"AS", "CORE", "CPU", "FSIZE", "NOFILE", "NPROC"}
+
+
+def test_a_missing_program_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with refusal("no-sandbox", "apt-get install bubblewrap"):
+        bubblewrapped(made_runtime())
+
+
+def test_the_filter_refuses_calls_of_other_machines_and_ends_in_a_verdict() -> None:
+    for machine in syscalls.MACHINES:
+        program = syscalls.call_filter(machine)
+        assert len(program) == 8 * (len(syscalls.REFUSED) + 6)
+        assert verdict(program, syscalls.MACHINES[machine][1], 0) == syscalls.ALLOW
+        assert verdict(program, 0x40000003, 0) == syscalls.REFUSE
+        assert verdict(program, syscalls.MACHINES[machine][1], syscalls.X32 + 1) == syscalls.REFUSE
+        for numbers in syscalls.REFUSED.values():
+            assert verdict(program, syscalls.MACHINES[machine][1], numbers[syscalls.MACHINES[machine][0]]) == syscalls.REFUSE
+    assert syscalls.call_filter("vax") == b""
+
+
+def verdict(program: bytes, machine: int, call: int) -> int:
+    """Return what a filter says about a call, by running it as the kernel does."""
+    import struct
+
+    lines = list(struct.iter_unpack("HBBI", program))
+    place, held = 0, 0
+    while True:
+        code, holds, fails, value = lines[place]
+        place += 1
+        if code == syscalls.LOAD:
+            held = {0: call, 4: machine}[value]
+        elif code == syscalls.RETURN:
+            return int(value)
+        else:
+            place += holds if (held == value if code == syscalls.EQUAL else held >= value) else fails
+
+
+def test_a_library_that_only_root_can_read_is_copied_for_the_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = tmp_path / "hybridlab"
+    shutil.copytree(sandbox.LIBRARY, closed)
+    for path in (closed, *closed.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    monkeypatch.setattr(sandbox, "LIBRARY", closed)
+    with launcher() as workers:
+        session = workers.open("library", Budget(20.0))
+        try:
+            handed, error = session.run("from hybridlab import build\ncheck('devices', build('1f1b', 3, 4).devices)", "a cell")
+        finally:
+            session.close()
+    assert (handed, error) == ([("devices", 3)], None)
+    assert (closed / "__init__.py").stat().st_mode & 0o777 == 0o600, "the library itself is as it was"
