@@ -16,7 +16,7 @@ from hybridlab import Costs, HybridLabError, Schedule, WireFormat, build, simula
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.course.tasks import TASKS, Build, Twist
 from hybridlab.course.tasks.builds import WITHOUT_THE_TWIST
-from hybridlab.course.tasks.calls import is_stub
+from hybridlab.course.tasks.calls import ENDED, is_stub
 from hybridlab.course.tasks.checking import Instance, check_with
 from hybridlab.course.tasks.mesh_messages import messages_of
 from hybridlab.course.tasks.messages import through_int8
@@ -77,6 +77,7 @@ def library_peaks(orders: list[str]) -> list[float]:
     return simulate(Schedule.parse("\n".join(orders)), Costs(forward=1, backward=2)).peak_activations.tolist()
 
 
+OF_ORDERS = {"lab02.t6", "lab03.t3", "lab06.t5", "lab07.t1"}  # a loop that waits for operations may wait forever in another order
 NOT_RENAMED = {"lab04.t7"}  # chunks of different lengths cannot be renamed: the judge knows the way of the ring
 OF_LISTS = {"lab01.t6", "lab02.t5", "lab02.t6", "lab03.t3"}  # called with the case itself; others are in test_twists_renaming.py
 
@@ -155,15 +156,19 @@ def test_the_public_solution_fails(key: str, twist: Twist) -> None:
     assert ON_THE_PAGE[key].judged(copied).passed
     for seed in (0, 7):
         feedback = twisted(key, twist).judged(copied, seed)
-        assert feedback.code == "twist-missed"
-        assert feedback.messages == (WITHOUT_THE_TWIST, twist.reminder)
+        if key in OF_ORDERS or "judge" in twist.changes:
+            assert feedback.messages[-1] == twist.told
+        else:
+            assert (feedback.code, feedback.messages) == ("twist-missed", (WITHOUT_THE_TWIST, twist.reminder))
 
 
 def parts_of(key: str, twist: Twist) -> list[Twist]:
     return [part for part in ON_THE_PAGE[key].twists if part is not twist and part.sentence in twist.sentence]
 
 
-PARTS = [(key, twist, part) for key, twist in EVERY for part in parts_of(key, twist)]
+PARTS = [
+    (key, twist, part) for key, twist in EVERY if key not in OF_ORDERS and "judge" not in twist.changes for part in parts_of(key, twist)
+]
 
 
 @pytest.mark.parametrize(("key", "twist", "part"), PARTS, ids=lambda each: getattr(each, "name", each))
@@ -174,7 +179,7 @@ def test_a_part_of_a_change_is_named(key: str, twist: Twist, part: Twist) -> Non
 
 
 def test_there_are_changes_of_several_parts() -> None:
-    assert len(PARTS) > 40
+    assert len(PARTS) > 20
 
 
 @each_twist
@@ -201,10 +206,10 @@ def test_an_endless_function_is_not_called_again() -> None:
 
     def late(*arguments: Any) -> None:
         calls.append(arguments)
-        raise HybridLabError("it took longer than 3 s", "too-slow")
+        raise KeyboardInterrupt
 
     key, twist = EVERY[0]
-    assert twisted(key, twist).judged(late).code == "too-slow"
+    assert twisted(key, twist).judged(late).code in ENDED
     assert len(calls) == 1
 
 

@@ -82,9 +82,8 @@ def student_copy(lab: str, student: str = "", course: str = COURSE) -> Notebook:
     cells = [_stripped(cell) for place, cell in enumerate(stored["cells"]) if place not in left_out]
     if student:
         cells = list(_with_own_numbers(cells, student, course))
-    return _notebook(
-        [_text_cell("how-to-work", _how_to_work(short, student)), *cells], {"lab": short, "course": course, "student": student}
-    )
+    first = _text_cell("how-to-work", _how_to_work(short, student))
+    return _notebook([first, *cells], {"lab": short, "course": course, "student": student})
 
 
 def start(lab: str, folder: Path, student: str = "", course: str = COURSE) -> Path:

@@ -148,10 +148,11 @@ class Build:
             )
         if self.twist is None or self.page is None:
             return self._judged(function, seed)
-        feedback = self._judged(self.twist.standard(function), seed)
-        if feedback.passed:
+        if (feedback := self._judged(self.twist.standard(function), seed)).passed:
             return feedback
-        missed = None if feedback.code in ENDED else self._missed(function, self.twist, self.page)
+        may_wait = isinstance(self.page.public_cases[0].arguments[0], list)  # in another order a loop can wait forever
+        told_well = feedback.code in ENDED or "judge" in self.twist.changes
+        missed = None if told_well or may_wait else self._missed(function, self.twist, self.page)
         return missed or replace(feedback, messages=(*feedback.messages, self.twist.told))
 
     def _missed(self, function: Callable[..., Any], twist: Twist, page: "Build") -> Feedback | None:
