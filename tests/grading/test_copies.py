@@ -399,7 +399,7 @@ def test_pack_keeps_the_answers_and_nothing_else(tmp_path: Path) -> None:
     assert [own(cell) for cell in notebook["cells"]] == [own(cell) for cell in before["cells"]]
 
 
-def test_pack_overwrites_nothing_but_repeats_itself(tmp_path: Path) -> None:
+def test_pack_replaces_what_it_has_packed_and_nothing_else(tmp_path: Path) -> None:
     path = worked_on(tmp_path)
     packed = pack(path)
     content = packed.read_bytes()
@@ -407,9 +407,18 @@ def test_pack_overwrites_nothing_but_repeats_itself(tmp_path: Path) -> None:
     assert pack(packed) == packed
     assert packed.read_bytes() == content
     path.write_bytes(path.read_bytes().replace(b"= 120", b"= 121"))
-    with refusal("exists-already", "lab02_ana.ipynb"):
-        pack(path)
-    assert packed.read_bytes() == content
+    assert pack(path).read_bytes() == content.replace(b"= 120", b"= 121")
+    for other in (
+        packed.read_bytes().replace(b'"execution_count": null', b'"execution_count": 3'),  # it has been worked on
+        packed.read_bytes().replace(b'"ana"', b'"ben"'),
+        path.read_bytes(),
+        b"no notebook",
+    ):
+        assert other != packed.read_bytes()
+        packed.write_bytes(other)
+        with refusal("exists-already", "lab02_ana.ipynb"):
+            pack(path)
+        assert packed.read_bytes() == other
     assert pack(path, tmp_path / "new").read_bytes() == content.replace(b"= 120", b"= 121")
 
 

@@ -202,3 +202,21 @@ def test_the_cells_of_the_whole_lab_may_stand_between() -> None:
 def test_an_endless_cell_costs_only_itself() -> None:
     marks = new_world().marked([cell("while True: pass"), cell(ANSWER), cell("while True: pass")], "lab02")
     assert {mark.key: mark.points for mark in marks if mark.points} == RIGHT
+
+
+def test_a_later_task_gets_the_part_that_the_lab_gives_and_not_an_own_one() -> None:
+    """An own encode can be wrong, or have a change of its own: neither may cost the task that builds on it."""
+    own = cell("def encode(values, block):\n    return np.zeros(len(values), np.int8), np.ones(1, np.float32)\n\ncheck('lab05.t1', encode)")
+    marks = world().marked([own, *honest_cells("lab05", ["lab05.t6"])], "lab05")
+    assert (of(marks, "lab05.t1").points, of(marks, "lab05.t6").points) == (0, 4)
+
+
+def test_an_error_names_the_answer_cell_and_the_line() -> None:
+    found = of(world().marked([cell("x = 1\nmy_makespan = 1 / 0\ncheck('lab02.t2', my_makespan)")], "lab02"), "lab02.t2")
+    assert found.messages == ("line 2 of the answer cell of lab02.t2 raises ZeroDivisionError",)
+
+
+def test_a_lost_answer_cell_is_told() -> None:
+    found = of(world().marked([cell("x = 1")], "lab02"), "lab02.t2")
+    assert found.code == "nothing-handed-in"
+    assert "no answer cell for lab02.t2" in found.messages[0]

@@ -95,7 +95,7 @@ def check_notebook(notebook: Path, lab: str) -> int:
     submission = read_submission(notebook)
     spec = spec_of(reference(lab or submission.lab or notebook.name))
     student = Student(submission.student, submission.course or COURSE) if submission.student else None
-    click.echo(f"{spec.lab}" + (f", for {student.name}" if student else ", with the sizes on the page"))
+    click.echo(f"{spec.lab}, {f'for {student.name}' if student else 'with the sizes on the page'}, as it was saved last")
     marks: list[TaskMark] = []
     with launcher("none") as local, _progress(len(spec.tasks), "tasks") as advance:
         for task in mark(submission.cells, spec, student, local.open, local.limits.seconds_a_notebook, lambda key: None):
@@ -105,6 +105,11 @@ def check_notebook(notebook: Path, lab: str) -> int:
         _show(task)
     points, out_of = sum(task.points for task in marks), sum(task.out_of for task in marks)
     click.echo(f"{short_number(points)} of {short_number(out_of)} points on public cases; hidden cases run at grading")
+    left = [task.key for task in marks if task.points < task.out_of]
+    if left:
+        click.echo(f"not right yet: {', '.join(left)}; change them, save the notebook, and check again")
+    else:
+        click.echo(f"hybridlab pack {for_log(notebook.name)} makes the file that you hand in")
     return DONE if points == out_of else FAILED
 
 

@@ -17,6 +17,7 @@ from hybridlab.course.grading.notebook import (
     own_metadata,
     text_in,
 )
+from hybridlab.course.grading.records import write_whole
 from hybridlab.course.tasks import TASKS
 from hybridlab.course.tasks.checking import Task
 from hybridlab.course.tasks.student import Student
@@ -122,12 +123,12 @@ def pack(path: Path, to: Path | None = None) -> Path:
     Returns
     -------
     Path
-        The new file. If it exists already with the same content, nothing is written.
+        The new file. An older one that was packed for the same student is replaced.
 
     Raises
     ------
     HybridLabError
-        ``exists-already`` for a file with other content, ``cannot-write``, ``too-large``, ``empty-notebook``, or another code of
+        ``exists-already`` for any other file, ``cannot-write``, ``too-large``, ``empty-notebook``, or another code of
         :func:`hybridlab.course.grading.notebook.read_submission`.
     """
     path = Path(path)
@@ -136,15 +137,27 @@ def pack(path: Path, to: Path | None = None) -> Path:
     if not code_cells(cells, name):
         raise HybridLabError(f"{name} has no code: answer its tasks, save it, and pack it again", "empty-notebook")
     about = {key: text_in(own_metadata(notebook), key) for key in ("lab", "course", "student")}
-    packed = _notebook(list(_with_ids(cells)), about)
+    packed = _notebook(list(_with_ids(cells)), {**about, "packed": True})
     size = len(_file_of(packed))
     if size > MOST_BYTES:
         sizes = f"{size / 1e6:.1f} MB without its outputs, and at most {MOST_BYTES / 1e6:g} MB are accepted"
         raise HybridLabError(f"{name} has {sizes}: take long texts out", "too-large")
     target = (path.parent if to is None else Path(to)) / f"{_lab_in(about, path)}_{_in_a_file_name(about['student']) or 'packed'}.ipynb"
-    if not _written(target, packed) and bytes_of_a_file(target, MOST_TO_PACK) != _file_of(packed):
-        raise HybridLabError(f"{target.name} exists already, and has other answers: move it away, and pack again", "exists-already")
+    if not _written(target, packed):
+        if not _was_packed(target, packed["metadata"]["hybridlab"]):
+            why = f"{target.name} exists already, and is no file that was packed for you"
+            raise HybridLabError(f"{why}: move it away, and pack again", "exists-already")
+        write_whole(target, _file_of(packed))
     return target
+
+
+def _was_packed(path: Path, about: dict[str, Any]) -> bool:
+    """Whether a file was packed with these metadata, and not worked on since: none of its cells has run."""
+    try:
+        old, cells = notebook_in(bytes_of_a_file(path, MOST_TO_PACK), path.name)
+    except HybridLabError:
+        return False
+    return own_metadata(old) == about and not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
 
 
 def usable_name(name: object, what: str) -> str:
@@ -284,7 +297,7 @@ def _with_ids(cells: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield {"cell_type": "raw" if kind == "raw" else "markdown", "id": name, "metadata": metadata, "source": cell_text(cell)}
 
 
-def _notebook(cells: list[dict[str, Any]], about: dict[str, str]) -> Notebook:
+def _notebook(cells: list[dict[str, Any]], about: dict[str, Any]) -> Notebook:
     return {"cells": cells, "metadata": {"hybridlab": about, **KERNEL}, "nbformat": 4, "nbformat_minor": 5}
 
 

@@ -106,11 +106,18 @@ class Player:
         played.provided.add((name, place))
         for cell in cells:
             try:
-                played.session.run(cell, label(LAB))
+                played.session.run(cell, self.label(LAB))
             except Ended as why:
-                self._left_out[LAB] = (f"{label(LAB)} did not end well: {why}", why.code or "ended")
+                self._left_out[LAB] = (f"{self.label(LAB)} did not end well: {why}", why.code or "ended")
                 raise
         return bool(cells)
+
+    def label(self, place: int) -> str:
+        """Return what a cell is called in sentences: by its task, because JupyterLab shows no number that stays."""
+        if not 0 <= place < len(self._cells):
+            return "a cell of the lab"
+        keys = self._spec.keys_in(self._cells[place])
+        return f"the answer cell of {keys[-1]}" if keys else numbered(place)
 
     def close(self) -> None:
         """End the worker."""
@@ -139,14 +146,14 @@ class Player:
         """Run a cell, and the cells of the lab that define what it misses. Return whether the worker is still alive."""
         try:
             while True:
-                handed, error = played.session.run(source, label(place))
+                handed, error = played.session.run(source, self.label(place))
                 if not error or not self.provide(played, str(error.get("name")), place):
                     break
         except Ended as why:
             if why.code == "unasked" and self._before != LAB:
                 place = self._before  # it ran to its end, and has left more than its reply
             if LAB not in self._left_out or place == LAB:
-                self._left_out[place] = (f"{label(place)} did not end well: {why}", why.code or "ended")
+                self._left_out[place] = (f"{self.label(place)} did not end well: {why}", why.code or "ended")
             return False
         finally:
             self._before = place
@@ -154,7 +161,7 @@ class Player:
             hand_ins = [each for each in played.handed.get(key, []) if each.cell != place]
             played.handed[key] = sorted([*hand_ins, HandIn(answer, place)], key=lambda each: each.cell)
         if error:
-            played.errors[place] = played.session.told(error, label(place))
+            played.errors[place] = played.session.told(error, self.label(place))
         else:
             played.errors.pop(place, None)
         return True
@@ -203,9 +210,9 @@ def mark(
             player.close()
 
 
-def label(place: int) -> str:
-    """Return what a cell is called in sentences. Cells of code are counted from 1."""
-    return "a cell of the lab" if place == LAB else f"code cell {place + 1}"
+def numbered(place: int) -> str:
+    """Return the number of a cell, for sentences. Cells of code are counted from 1."""
+    return f"code cell {place + 1}, counted from the top"
 
 
 def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCell], spec: LabSpec, seed: int | None) -> TaskMark:
@@ -213,7 +220,7 @@ def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCel
     answers = [hand_in for hand_in in played.handed.get(task.key, []) if _is_answer(hand_in.answer)] if played else []
     remarks = []
     if len({hand_in.cell for hand_in in answers}) > 1:
-        remarks.append(f"handed in {len(answers)} times: the last one counts, in {label(answers[-1].cell)}")
+        remarks.append(f"handed in {len(answers)} times: the last one counts, in {numbered(answers[-1].cell)}")
     if played is None:
         why = f"not tried: cells of this notebook have ended {MOST_RESTARTS} workers, or used up its time"
         feedback, rung = wrong("too-slow", why), None
@@ -250,7 +257,7 @@ def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: 
         played.session,
         answer,
         fresh=build.fresh,
-        cell=label(hand_in.cell),
+        cell=player.label(hand_in.cell),
         provide=lambda name: player.provide(played, name, hand_in.cell),
     )
     seeds = {} if seed is None else {"seed": seed}
@@ -268,6 +275,9 @@ def _nothing(task: Task, asked: Instance, played: Played, cells: Sequence[CodeCe
     for place, (sentence, code) in sorted(played.errors.items(), reverse=True):
         if 0 <= place < len(cells) and task.key in spec.keys_in(cells[place]):
             return wrong(code, sentence)
+    if not any(task.key in spec.keys_in(cell) for cell in cells):
+        lost = f"this notebook has no answer cell for {task.key}: make a new copy in another folder, and take its cell"
+        return wrong("nothing-handed-in", lost, asked.prompt)
     return wrong("nothing-handed-in", f"nothing handed in yet: {asked.prompt}")
 
 

@@ -217,9 +217,12 @@ class Worker:
         self._handed.append((key, answer))
 
     def _part(self, name: str, otherwise: Any = None) -> Any:
-        """Return the function of this name that was handed in last, or ``otherwise``: this is ``part`` in a notebook that is graded."""
+        """Return ``otherwise``, or the function of this name that was handed in last: this is ``part`` in a notebook that is graded.
+
+        What is given comes first, because an own function can have a change that the rest of the lab does not have.
+        """
         own = (each for each in reversed(self._functions) if getattr(each, "__name__", "") == name and not _is_stub(each))
-        return next(own, otherwise)
+        return next(own, None) if otherwise is None else otherwise
 
     def _kept(self, value: Any) -> Json:
         """Return the JSON of a value that is no plain one: a function is kept, and a schedule is its text."""
@@ -274,7 +277,8 @@ class Worker:
         line = places[-1] if places else why.lineno if isinstance(why, SyntaxError) else None
         name = why.name if isinstance(why, NameError) else None
         kind = "refused" if isinstance(why, Declined) else "raises"
-        return {"kind": kind, "type": type(why).__name__[:40], "line": line, "text": str(why)[:300], "name": name}
+        text = str(getattr(why, "msg", None) or why)[:300]
+        return {"kind": kind, "type": type(why).__name__[:40], "line": line, "text": text, "name": name}
 
 
 def _warning(warned: warnings.WarningMessage, cell: str) -> dict[str, Json]:
