@@ -29,7 +29,9 @@ Function = Callable[..., Any]
 TWISTED = Path(__file__).parent / "twisted"  # honest solutions, a file for each lab
 ON_THE_PAGE: dict[str, Build] = {key: task.instance(None).data for key, task in TASKS.items() if task.kind == "build"}
 EVERY = [(key, twist) for key, page in ON_THE_PAGE.items() for twist in page.twists]
-each_twist = pytest.mark.parametrize(("key", "twist"), EVERY, ids=lambda each: getattr(each, "name", each))
+QUICK = {(key, page.twists[place].name) for key, page in ON_THE_PAGE.items() for place in (0, -1) if page.twists}  # two of each build
+PARAMS = [pytest.param(key, twist, marks=() if (key, twist.name) in QUICK else pytest.mark.slow) for key, twist in EVERY]
+each_twist = pytest.mark.parametrize(("key", "twist"), PARAMS, ids=lambda each: getattr(each, "name", each))
 
 
 def honest_solutions() -> dict[tuple[str, str], Function]:

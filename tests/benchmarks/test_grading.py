@@ -22,8 +22,8 @@ WANTED = 60  # seconds for a hundred notebooks on two cores
 def test_a_class(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], tmp_path: Path) -> None:
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
-    each = 1 if benchmark.disabled else 34
-    classes = {lab: {f"student{place}": [_handed_in(tmp_path, lab, place)] for place in range(each)} for lab in LABS}
+    each, labs = (1, LABS[:1]) if benchmark.disabled else (34, LABS)
+    classes = {lab: {f"student{place}": [_handed_in(tmp_path, lab, place)] for place in range(each)} for lab in labs}
     alone: list[float] = []
 
     def grade() -> None:
@@ -42,7 +42,7 @@ def test_a_class(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], 
                 alone.append(time.perf_counter() - begun)
     if benchmark.stats is not None:
         seconds = benchmark.stats.stats.min
-        count = each * len(LABS)
+        count = each * len(labs)
         tell(
             SECTION,
             f"{count} notebooks: {seconds:.1f} s, {100 * seconds / count:.1f} s for a hundred (at most {WANTED} wanted on two cores)",

@@ -137,6 +137,7 @@ def test_the_secret_is_in_no_arguments_and_not_in_the_environment_of_a_worker(tm
     assert not [said for said in environments if SECRET.encode() in said or b"HYBRIDLAB" in said]
 
 
+@pytest.mark.slow
 def test_an_interrupt_from_the_keyboard_keeps_the_records_and_prints_one_sentence(tmp_path: Path) -> None:
     process = started(tmp_path / "in", tmp_path / "out", "--jobs", 2)
     waited_for(process, lambda: list((tmp_path / "out").glob("records/*.json")))

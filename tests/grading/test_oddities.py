@@ -199,6 +199,7 @@ def test_the_cells_of_the_whole_lab_may_stand_between() -> None:
     assert world().earned([*cells, *honest_cells("lab02", ["lab02.t2", "lab02.t5"])], "lab02") == RIGHT | BUILT
 
 
+@pytest.mark.slow
 def test_an_endless_cell_costs_only_itself() -> None:
     marks = new_world().marked([cell("while True: pass"), cell(ANSWER), cell("while True: pass")], "lab02")
     assert {mark.key: mark.points for mark in marks if mark.points} == RIGHT

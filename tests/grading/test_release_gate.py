@@ -116,7 +116,7 @@ FAULTS: Mapping[str, tuple[Plant, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", [pytest.param(fault, marks=pytest.mark.slow if place > 1 else ()) for place, fault in enumerate(FAULTS)])
 def test_the_gate_finds_a_planted_fault_and_nothing_is_released(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick_sandbox(monkeypatch)
     monkeypatch.setattr(release, "ATTACKS", {})
@@ -167,7 +167,8 @@ def test_a_release_into_a_file_is_refused_before_anything_is_tried(tmp_path: Pat
     assert "choose another one with --out" in said.stderr
 
 
-@pytest.mark.parametrize("lab", [pytest.param(lab, marks=() if lab == "lab02" else pytest.mark.slow) for lab in lab_notebooks()])
+@pytest.mark.slow
+@pytest.mark.parametrize("lab", lab_notebooks())
 def test_all_conditions_but_the_attacks_hold(lab: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(release, "ATTACKS", {})
     for gate in release.gates(lab, shared_launcher(), "a course of these tests"):

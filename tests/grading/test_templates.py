@@ -205,6 +205,7 @@ def test_a_course_is_graded_and_a_submission_that_needs_a_person_is_a_warning(ru
         assert words in calls
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_course_without_warning_or_with_a_fault(runner: Runner) -> None:
     handed_in(runner, ana=teach_page.copied)

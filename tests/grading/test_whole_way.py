@@ -225,12 +225,14 @@ def test_practice_has_other_hidden_cases_than_the_final_run(graded_once: Graded,
 def test_a_student_checks_right_answers_and_answers_that_are_not_right_yet(tmp_path: Path) -> None:
     said = hybridlab("check", save(tmp_path / "lab02.ipynb", solved("lab02", "ana")))
     assert said.exit_code == 0, said.output
-    assert said.stdout.startswith("lab02, for ana\n")
-    assert said.stdout.endswith("26 of 26 points on public cases; hidden cases run at grading\n")
+    assert said.stdout.startswith("lab02, for ana, as it was saved last\n")
+    assert "\n26 of 26 points on public cases; hidden cases run at grading\n" in said.stdout
+    assert said.stdout.endswith("hybridlab pack lab02.ipynb makes the file that you hand in\n")
     wrong = answered("lab02", {"lab02.t2": 'check("lab02.t2", -1)'}, "ana")
     said = hybridlab("check", save(tmp_path / "wrong.ipynb", wrong), secret=None)
     assert said.exit_code == 1
     assert "lab02.t2: not yet (0 of 2 points)\n" in said.stdout
+    assert said.stdout.endswith("change them, save the notebook, and check again\n")
 
 
 def test_a_check_finds_neither_an_installed_package_nor_a_path_of_the_student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

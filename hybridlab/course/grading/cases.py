@@ -24,7 +24,7 @@ class Secret:
     --------
     >>> secret = Secret("a secret of a doctest")
     >>> secret
-    Secret(fingerprint='fba99b7d')
+    Secret(fingerprint='5c1039c9')
     >>> secret.seed("lab02.t5", "ana", "final") == secret.seed("lab02.t5", "ana", "practice")
     False
     """
