@@ -1,1 +1,15 @@
-"""Grading: student copies of labs, a worker in a sandbox that runs them, marks, reports, and the command ``hybridlab``."""
+"""Grading: student copies of labs, a worker in a sandbox that runs them, marks, reports, and the command ``hybridlab``.
+
+A submission goes through these files::
+
+    student    copies (start, pack)  <-- labs (where the notebooks are)
+    read       submissions (whose file is it) --> notebook (its cells, read without trust)
+    run        launch --> sandbox + syscalls, or landlock + call_gaps --> worker (the student's process) <--> session (the grader's end)
+    mark       specs (what a lab asks for) + cases (seeds of hidden cases) --> marking (one notebook) --> marks
+    class      grade (a folder) --> records, reports, canvas, all through escaping
+    trust      doctor (does the sandbox hold?), release (the gate), attack and attacks_... (what the gate tries)
+    command    cli
+
+Right answers and judges stay on the grader's side. The worker has the standard library and numpy, and what it says is taken for what the
+student says.
+"""
