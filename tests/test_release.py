@@ -188,7 +188,7 @@ def test_sdist_and_wheel_hold_the_library_and_the_labs_and_nothing_else(built: t
         metadata = wheel.read(f"hybridlab-{hybridlab.__version__}.dist-info/METADATA").decode()
     library |= {f"hybridlab/{name}" for name in labs}
     info = {name.partition("/")[2] for name in names - library}
-    assert info == {"METADATA", "RECORD", "WHEEL", "licenses/LICENSE"}
+    assert info == {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
     assert names >= library
     needs = [line for line in metadata.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line]
     assert len(needs) == 1
