@@ -81,10 +81,20 @@ def run(what: str, *command: str, folder: Path) -> None:
         raise LiteError(f"{what} failed; its last lines:\n" + "\n".join(done.stdout.splitlines()[-20:]))
 
 
+def library(folder: Path) -> Path:
+    """Put what the wheel is built from into a folder, and return it. The labs stay out: the browser gets them as files."""
+    shutil.copytree(ROOT / "hybridlab", folder / "hybridlab", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
 def build(work: Path) -> Path:
     """Build JupyterLite in the empty folder ``work``; return the folder that contains it."""
     wheels, files, output = work / "pypi", work / "files", work / "lite"
-    run("Building the library's wheel", "hatchling", "build", "--target", "wheel", "--directory", str(wheels), folder=ROOT)
+    with tempfile.TemporaryDirectory() as folder:
+        source = library(Path(folder) / "source")
+        run("Building the library's wheel", "hatchling", "build", "--target", "wheel", "--directory", str(wheels), folder=source)
     (wheel,) = wheels.glob("*.whl")
     name, number = wheel.name.split("-")[:2]
     requirements = [f"{name}=={number}", *(f"{package}=={version(package)}" for package in WIDGETS), *COMPILED]
