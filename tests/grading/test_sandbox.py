@@ -112,7 +112,7 @@ SITE = str(Path(np.__file__).parents[1])
 HERE = str(Path(__file__).parent)
 PROBES = (
     Probe("there is no /proc", "os.path.exists('/proc')", False, more("--proc", "/proc")),
-    Probe("there is nothing of the course", "os.path.exists('/work')", False, more("--ro-bind", HERE, "/work")),
+    Probe("there is nothing of the course", "os.path.exists('/course')", False, more("--ro-bind", HERE, "/course")),
     Probe("there are few devices", "sorted(os.listdir('/dev'))", ["null", "urandom"], more("--dev", "/dev")),
     Probe("other packages are not there", "visible('pytest') or visible('pip')", False, more("--ro-bind", SITE, "/packages")),
     Probe("numpy is there", "visible('numpy')", True, more("--tmpfs", "/packages")),

@@ -209,7 +209,7 @@ except OSError: pass
         "write to each folder that may be the grader's",
         last("""
 import os
-places = "/ /dev /dev/shm /tmp/.. /work /packages /packages/numpy /worker /usr/lib /home /var/tmp /run /root"
+places = "/ /dev /dev/shm /tmp/.. /srv /packages /packages/numpy /worker /usr/lib /home /var/tmp /run /root"
 for folder in (WATCHED, *places.split()):
     for name in ("hybridlab-was-here", "sitecustomize.py", "conftest.py"):
         try: open(f"{folder}/{name}", "w").write("1")
