@@ -5,12 +5,15 @@ import errno
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import refusal
 from graded_class import (
     SECRET,
     answered,
@@ -27,11 +30,12 @@ from graded_class import (
 )
 
 from hybridlab.course.grading import grade as grading
-from hybridlab.course.grading import launch, reports
+from hybridlab.course.grading import launch, reports, session
 from hybridlab.course.grading.cases import Secret
 from hybridlab.course.grading.copies import student_copy
 from hybridlab.course.grading.grade import Assignment, grade_all
 from hybridlab.course.grading.launch import Launcher
+from hybridlab.course.grading.sandbox import Limits
 from hybridlab.course.grading.session import Budget, Session
 from hybridlab.course.grading.submissions import find_submissions
 from hybridlab.course.tasks import TASKS
@@ -154,7 +158,7 @@ def without_starts(monkeypatch: pytest.MonkeyPatch, fails: Callable[[int], bool]
 
 
 NO_START: list[tuple[Exception | None, str]] = [
-    (None, "no worker could be started: it"),
+    (None, "no worker could be started: it broke off"),
     (OSError(errno.EAGAIN, "Resource temporarily unavailable"), "no worker could be started: Resource temporarily unavailable"),
     (HybridLabError("bubblewrap is not installed, so nothing was graded", "no-sandbox"), "bubblewrap is not installed"),
 ]
@@ -177,6 +181,29 @@ def test_a_worker_that_does_not_start_needs_a_person_and_the_next_run_grades_aga
     said = grade(submissions, tmp_path)
     assert (said.exit_code, graded_files) == (0, ["ben"])
     assert earned(graded(tmp_path)["ben"]) == out_of("lab02", T2)
+
+
+def leaves(child: str) -> Any:
+    """Start what is not stopped together with the process that started it, as when bubblewrap is stopped too early."""
+    parent = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}], start_new_session=True); time.sleep(60)"
+    command = [sys.executable, "-c", parent]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+
+
+def talk_to(child: str) -> Session:
+    limits = replace(Limits(), seconds_a_notebook=2.0)
+    return Session(lambda: leaves(child), limits, inside={}, packages=[], budget=Budget(1))
+
+
+def test_a_worker_that_outlives_its_bubblewrap_ends_when_nothing_more_can_come() -> None:
+    with refusal("too-slow", "2 s"):
+        talk_to("import sys; sys.stdin.read()")
+
+
+def test_nobody_waits_for_ever_for_a_process_that_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "SECONDS_TO_END", 0.2)
+    with refusal("still-runs", "0.2 s", "end it"):
+        talk_to("import time; time.sleep(9)")
 
 
 def test_a_judge_that_fails_costs_no_other_task_and_the_next_run_grades_again(

@@ -23,6 +23,7 @@ from hybridlab.errors import HybridLabError
 
 CHUNK = 65536  # bytes that are read at once
 MOST_LINES = 10_000  # of a cell
+SECONDS_TO_END = 30.0  # for what a worker has started, after the worker was stopped
 MOST_WAITING = 2  # lines that nobody has asked for; after one, the worker ends
 BUILTIN_ERRORS = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
 
@@ -153,11 +154,15 @@ class Session:
         """End the worker and wait until nothing more comes from it."""
         self.alive = False
         self._kill()
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()  # ends a worker whose bubblewrap was killed too early to take the worker with it
         self._process.wait()
-        self._reader.join()
-        for stream in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):
-                stream.close()
+        self._reader.join(SECONDS_TO_END)
+        if self._reader.is_alive():
+            why = f"a worker was stopped, but a process that it started still runs after {SECONDS_TO_END:g} s"
+            raise HybridLabError(f"{why}: end it, then run the same command again", "still-runs")
+        with contextlib.suppress(OSError):
+            self._process.stdout.close()
 
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -177,7 +182,7 @@ class Session:
         if not self.alive:
             raise Ended("the worker has ended before", "ended")
         if not self._lines.empty():
-            raise self._end("unasked", "it said what nobody had asked")
+            raise self._end("unasked", "it broke off" if self._lines.get() is None else "it said what nobody had asked")
         self._id += 1
         deadline = time.monotonic() + seconds
         self._send({"id": self._id, "do": do, "with": request}, deadline)
