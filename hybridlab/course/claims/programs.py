@@ -41,7 +41,7 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         67, NOTES, "section 3", "The global batch is divided into 8 microbatches.", "depends",
-        "It holds for one replica; with two, each has half as many.",
+        "There are 8 in all, as in claim 26; each of two replicas has half as many.",
         printed=(8,), labs=(LAB_3, LAB_7, LAB_8),
     ),
     Claim(
