@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 PAGE = "book/teach"
 WEEKS = (("lab01",), ("lab02",), ("lab03",), ("lab04",), ("lab05",), ("lab06",), ("lab07",))
-WEEKS += (("lab08", "lab09"), ("lab10", "lab11"), ("lab12", "lab13"))
-LEFT = ("lab14",)  # for a project, or for a week more
+WEEKS += (("lab08", "lab09"), ("lab10", "lab11"), ("lab12", "lab13"), ("lab14", "lab15"))
 MARKS = re.compile(r"\{\{ (\w+) \}\}")
 TAKES = re.compile(r"\bIt takes ([^.;]*?) minutes(?:; the optional parts take another (\d+))?")
 KINDS = ("number", "written", "build")
@@ -42,7 +41,7 @@ def fill(text: str) -> str:
 def weeks() -> str:
     """Return the labs of each week, with their minutes, their points, and their tasks of each kind."""
     rows = []
-    for week, labs in [*enumerate(WEEKS, 1), ("later", LEFT)]:
+    for week, labs in enumerate(WEEKS, 1):
         for lab in labs:
             kinds = Counter(task.kind for task in spec(lab).tasks)
             rows.append([str(week), link(lab), minutes(lab), str(points(lab)), *(str(kinds[kind]) for kind in KINDS)])
@@ -99,7 +98,7 @@ def exit_codes() -> str:
 
 
 def every_lab() -> list[str]:
-    return [lab for labs in (*WEEKS, LEFT) for lab in labs]
+    return [lab for labs in WEEKS for lab in labs]
 
 
 @cache
