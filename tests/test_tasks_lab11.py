@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import student_recomputation as student
 
 from hybridlab import REGISTRY, Costs, build, check, formulas, simulate
 from hybridlab.course.tasks import TASKS
 from hybridlab.course.tasks.lab11 import run_batch
+from hybridlab.course.tasks.recomputed_peaks import orders_and_shares, peak_of_line
 
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
@@ -40,6 +42,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab11.t2", [0.4, 0.1346], "wrong-value", "of 1F1B", "0.4"),
     ("lab11.t2", [0.54, 0.13], "too-few-decimals", "0.54, 0.13", "3 decimals"),
     ("lab11.t2", [0.541, 0.135], "wrong-value", "of 1F1B", "0.541"),
+    ("lab11.t2", [0.539, 0.135], "wrong-value", "of 1F1B", "0.539"),
+    ("lab11.t2", [0.538, 0.134], "wrong-value", "eager 1F1B", "0.134"),
     ("lab11.t2", [0.5385], "wrong-length"),
     ("lab11.t3", ("1f1b", 1, 64, False), "no-recomputation"),
     ("lab11.t3", ("dualpipe", 1, 64, False), "does-not-fit", "DualPipe", "14 samples"),
@@ -61,6 +65,28 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab11.t3", {"schedule": "looped-bfs", "chunks": 3}, "wrong-shape"),
     ("lab11.t3", ("looped-bfs", 3.5, 64, True), "not-a-whole-number"),
     ("lab11.t3", (3, 3, 64, True), "not-text"),
+    ("lab11.t4", student.keeps_all, "nothing-recomputed", "GPipe of 2 devices and 3 microbatches, kept = 0.25", "its peak is 1.5"),
+    ("lab11.t4", student.never_whole, "never-whole", "GPipe of 1 device and 1 microbatch, kept = 0.1", "you returned 0.1"),
+    ("lab11.t4", student.throws_away_late, "whole-in-the-forward"),
+    ("lab11.t4", student.input_gradient_frees, "frees-at-input-gradient"),
+    ("lab11.t4", student.thrown_away_between, "one-whole-at-most"),
+    ("lab11.t4", student.computes_again_for_w, "one-whole-at-most"),
+    ("lab11.t4", student.full_backwards_alone, "ignores-split-backwards"),
+    ("lab11.t4", student.adds_a_whole_one, "kept-and-whole"),
+    ("lab11.t4", student.by_formula, "one-whole-at-most", "split backwards"),
+    ("lab11.t4", student.of_all_devices, "one-peak-for-all"),
+    ("lab11.t4", student.from_the_last, "reversed"),
+    ("lab11.t4", student.largest_first, "sorted"),
+    ("lab11.t4", student.always_a_tenth, "tenth-always", "kept = 0.25"),
+    ("lab11.t4", student.at_the_end, "held-at-the-end"),
+    ("lab11.t4", student.a_half, "too-little", "device 0 runs 0F0 0B0", "its peak is 1", "you returned 0.5"),
+    ("lab11.t4", student.examples_of_the_page, "too-much", "you returned 1.2"),
+    ("lab11.t4", student.first_line_alone, "another-size", "2 in all", "1 number"),
+    ("lab11.t4", student.one_number, "another-size", "not 1.0"),
+    ("lab11.t4", student.not_numbers, "not-a-number"),
+    ("lab11.t4", student.without_the_share, "signature"),
+    ("lab11.t4", student.asks_the_library, "not-your-own", "`recomputed_peak`"),
+    ("lab11.t4", [1.7], "not-a-function", "recomputed_peaks(orders, kept)"),
 ]
 # Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
@@ -68,6 +94,9 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab11.t2", (0.538, 0.135)),
     ("lab11.t2", np.array([7 / 13, 7 / 52])),
     ("lab11.t2", (Fraction(7, 13), Fraction(7, 52))),
+    ("lab11.t4", student.right_peaks),
+    ("lab11.t4", lambda orders, kept: np.array(student.right_peaks(orders, kept))),
+    ("lab11.t4", lambda orders, kept: (peak + 1e-13 for peak in student.right_peaks(orders, kept))),
     ("lab11.t3", ("looped-bfs", 2, 64, True)),
     ("lab11.t3", ["Looped-BFS ", 4, 64.0, np.bool_(True)]),
     ("lab11.t3", {"schedule": "looped-bfs", "chunks": 3, "recompute": True, "microbatches": 64}),
@@ -114,3 +143,11 @@ def test_only_looped_bfs_with_recomputation_meets_task_3() -> None:
         assert run_batch("looped-bfs", 64, True, chunks)[0].makespan == pytest.approx(
             formulas.looped_bfs_makespan(8, 64, chunks, 5, 15, 10)
         )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_judge_of_task_4_counts_as_a_walk_along_the_order(seed: int) -> None:
+    for case in orders_and_shares(np.random.default_rng(seed)):
+        orders, kept = case.arguments
+        walked = student.right_peaks(orders, kept)
+        assert [peak_of_line(order, kept) for order in orders] == pytest.approx(walked, abs=1e-12)

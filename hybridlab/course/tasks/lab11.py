@@ -4,12 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from hybridlab import formulas
-from hybridlab.checks import short_repr, whole_number
+from hybridlab.checks import counted, short_repr, whole_number
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.answers import Numbers, near, require_count, require_parts, require_text
+from hybridlab.course.tasks import peaks, recomputed_peaks
+from hybridlab.course.tasks.answers import Numbers, near, require_count, require_numbers, require_parts, require_text
+from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Op
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
 from hybridlab.step.recomputation import recomputed_peak
@@ -239,3 +242,31 @@ def run_batch(name: str, microbatches: int, recompute: bool, chunks: int | None 
     costs = Costs(forward=5 * size, backward=(10 + 5 * part) * size, weight_share=1 / (2 + part), p2p=10)
     peak = recomputed_peak(schedule, KEPT if recompute else 1.0).max()
     return simulate(schedule, costs), round(float(peak) * size, 6) + SECOND_COPY * (schedule.copies - 1)
+
+
+@build_task(
+    "lab11.t4",
+    title="Build the memory count with recomputation",
+    prompt="write a function recomputed_peaks(orders, kept) that returns the most that each device holds at once with recomputation",
+    points=5,
+    signature="recomputed_peaks(orders, kept)",
+    cases=recomputed_peaks.orders_and_shares,
+    slips=recomputed_peaks.SLIPS,
+    twists=peaks.TWISTS,
+    within=1e-9,
+    without=("recomputed_peak",),
+    lesson="recomputation saves memory between a forward and its backward, and nothing between an input gradient and its weight gradient",
+)
+def peaks_with_recomputation(answer: Any, orders: list[str], kept: float) -> Feedback:
+    """Judge the peaks of all devices for the orders of one case."""
+    if not isinstance(answer, list) or len(answer) != len(orders):
+        given = counted(len(answer), "number") if isinstance(answer, list) else f"{answer!r:.40}"
+        return wrong("another-size", f"the result is a list with one number for each line, {len(orders)} in all, not {given}")
+    values = require_numbers(answer, len(orders), "peak of a device", "1.7")
+    for line, value in zip(orders, values, strict=True):
+        peak = recomputed_peaks.peak_of_line(line, kept)
+        if not near(value, peak, 1e-9):
+            device = Op.parse(line.split()[0]).stage
+            told = f"device {device} runs {line}: its peak is {peak:g}; you returned {value:g}"
+            return wrong("too-much" if value > peak else "too-little", told)
+    return right()

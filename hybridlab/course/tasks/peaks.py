@@ -1,4 +1,4 @@
-"""The cases of the build ``peaks(orders)`` of lab 3, its known mistakes and its twists."""
+"""The cases of the build ``peaks(orders)`` of lab 3, its known mistakes and its twists, which lab 11 uses again."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -199,7 +199,7 @@ def _counted_by(count: Callable[[float, int], float], from_the_last: bool) -> Ca
 
     def standard(function: Function) -> Function:
         @wraps(function)
-        def peaks(orders: list[str]) -> Any:
+        def peaks(orders: list[str], *others: Any) -> Any:
             stages = [int(match[0]) if (match := re.match(r"\d+", line)) else 0 for line in orders]
 
             def read(result: Any) -> list[float]:
@@ -209,7 +209,7 @@ def _counted_by(count: Callable[[float, int], float], from_the_last: bool) -> Ca
                 in_order = numbers[::-1] if from_the_last else numbers
                 return [count(number, stage) for number, stage in zip(in_order, stages, strict=True)]
 
-            return in_words_of_the_page(function(orders), read, on_the_page)
+            return in_words_of_the_page(function(orders, *others), read, on_the_page)
 
         return peaks
 
