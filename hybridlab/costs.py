@@ -13,6 +13,7 @@ from hybridlab.checks import (
     MOST_CELLS,
     counted,
     each_of,
+    known_name,
     one_time,
     removed_arguments,
     short_repr,
@@ -23,7 +24,7 @@ from hybridlab.checks import (
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import CODE, Kind
 
-PER_DEVICE = ("forward", "backward", "weight_share")  # one value for all devices, or one for each
+PER_DEVICE = ("forward", "backward", "weight_share")  # one value for all devices, or one for each; or for each stage
 SHARED = ("p2p", "overlap")  # one value for all devices
 BY_NAME = "give every time its name, as in Costs(forward=10, backward=20)"
 READINGS = "p2p_between=[1, 5, 1] is one latency for each pair of neighbours, and p2p=[[1], [5], [1]] are three settings"
@@ -31,9 +32,12 @@ READINGS = "p2p_between=[1, 5, 1] is one latency for each pair of neighbours, an
 
 @dataclass(frozen=True, eq=False, init=False)
 class Costs(Frozen):
-    """The times of one microbatch on one device, and the latency of messages. The times include all chunks of the device.
+    """The times of one microbatch on one device or in one stage, and the latency of messages.
 
-    The last axis of each value has one entry for each device, or only one entry if all devices have the same value. The axes before
+    By default the times are those of a device and include all its chunks: each chunk takes an equal part of them. With ``per="stage"``
+    they are those of a stage, so the chunks of a device can take different times.
+
+    The last axis of each value has one entry for each device (or stage), or only one entry if all have the same value. The axes before
     it are for settings: several sets of costs that are simulated together. The settings of all arguments are broadcast against each
     other, as numpy broadcasts shapes. Two objects are equal if all their values are equal.
 
@@ -57,6 +61,8 @@ class Costs(Frozen):
         zeros on its diagonal. In costs for all ranks of a mesh, each rank counts as a device. There is no axis for settings.
     unit : str or None
         The unit of all times: "s", "ms", "us", or None for time slots without a length.
+    per : str
+        "device", or "stage" if ``forward``, ``backward`` and ``weight_share`` have one value for each stage.
 
     Raises
     ------
@@ -71,6 +77,8 @@ class Costs(Frozen):
     (15.0, 'ms')
     >>> Costs(forward=[[1], [2]], backward=4).batch  # two settings
     (2,)
+    >>> Costs(forward=[1, 4, 4, 11], backward=[2, 8, 8, 22], per="stage").stages  # for 2 devices with 2 chunks, or for 4 devices
+    4
     """
 
     forward: Floats
@@ -80,6 +88,7 @@ class Costs(Frozen):
     overlap: Floats
     p2p_between: Floats | None
     unit: str | None
+    per: str
 
     @removed_arguments(BY_NAME, weight_gradient="give its part of the backward, as in Costs(forward=10, backward=20, weight_share=0.5)")
     def __init__(
@@ -92,6 +101,7 @@ class Costs(Frozen):
         overlap: Any = 0.0,
         p2p_between: Any = None,
         unit: str | None = "ms",
+        per: str = "device",
     ) -> None:
         given = {"forward": forward, "backward": backward, "weight_share": weight_share, "p2p": p2p, "overlap": overlap}
         for name, value in given.items():
@@ -101,6 +111,7 @@ class Costs(Frozen):
             object.__setattr__(self, name, readonly(array))
         object.__setattr__(self, "p2p_between", None if p2p_between is None else readonly(_latencies_between(p2p_between)))
         object.__setattr__(self, "unit", unit_of_time(unit))
+        object.__setattr__(self, "per", known_name(per, ("device", "stage"), "place of a time"))
         for name in ("weight_share", "overlap"):
             most = getattr(self, name).max()
             if most > 1:
@@ -108,7 +119,7 @@ class Costs(Frozen):
                 raise HybridLabError(f"{name} is a part of {part}, from 0 to 1, not {most}", "out-of-range")
         if self.p2p_between is not None and (self.p2p.size > 1 or self.p2p.any()):
             raise HybridLabError("give p2p or p2p_between, not both: each says how long the messages take", "conflicting-arguments")
-        _require_fitting_shapes({name: getattr(self, name).shape for name in given}, self.p2p_between)
+        _require_fitting_shapes({name: getattr(self, name).shape for name in given}, self.p2p_between, self.per)
 
     @classmethod
     def per_device(cls, *_: Any, **__: Any) -> NoReturn:
@@ -129,27 +140,41 @@ class Costs(Frozen):
     @property
     def devices(self) -> int | None:
         """Number of devices that the costs are for; None if all devices and links have the same costs."""
-        longest = max(getattr(self, name).shape[-1] for name in PER_DEVICE)
         if self.p2p_between is not None:
             return _devices_joined(self.p2p_between)
+        return self._places if self.per == "device" else None
+
+    @property
+    def stages(self) -> int | None:
+        """Number of stages that the times are for; None if they are times per device, or if all stages have the same times."""
+        return self._places if self.per == "stage" else None
+
+    @property
+    def _places(self) -> int | None:
+        longest = max(getattr(self, name).shape[-1] for name in PER_DEVICE)
         return longest if longest > 1 else None
 
     def table(self, devices: int, chunks: int = 1) -> Floats:
         """Return the times of the four kinds of operation on one chunk, in the order F, B, I, W; shape (4, devices, settings...).
 
+        For times per stage, ``devices`` is the number of stages.
+
         >>> Costs(forward=[[1], [2]], backward=4).table(devices=1)[:, 0].tolist()
         [[1.0, 2.0], [4.0, 4.0], [2.0, 2.0], [2.0, 2.0]]
         """
-        devices, chunks = whole_number(devices, "devices"), whole_number(chunks, "chunks")
-        if self.devices not in (None, devices):
-            message = f"the costs are for {self.devices} devices but the schedule has {devices}"
-            wanted = f"one value, or one for each of the {devices} devices; settings go on an axis before them"
-            if self.p2p_between is not None:
+        devices, chunks = whole_number(devices, f"{self.per}s"), whole_number(chunks, "chunks")
+        if self.per == "stage" and chunks > 1:
+            raise HybridLabError("times per stage are those of one chunk: leave chunks out", "conflicting-arguments")
+        count = self.devices if self.per == "device" else self.stages
+        if count not in (None, devices):
+            message = f"the costs are for {count} {self.per}s but the schedule has {devices}"
+            wanted = f"one value, or one for each of the {devices} {self.per}s; settings go on an axis before them"
+            if self.per == "device" and self.p2p_between is not None:
                 wanted += f"; and {devices - 1} values of p2p_between, or {devices} x {devices}"
             raise HybridLabError(f"{message}: give {wanted}", "does-not-fit")
         shape = (*self.batch, devices)
         if math.prod(shape) > MOST_CELLS:
-            message = f"{math.prod(self.batch):,} settings of {counted(devices, 'device')} are more than {MOST_CELLS:,} values"
+            message = f"{math.prod(self.batch):,} settings of {counted(devices, self.per)} are more than {MOST_CELLS:,} values"
             raise HybridLabError(f"{message} and do not fit in memory; take fewer settings at a time", "too-large")
         weight = self.weight_gradient
         kinds = (self.forward, self.backward, self.backward - weight, weight)
@@ -161,7 +186,14 @@ class Costs(Frozen):
         >>> Costs(forward=1, backward=2, overlap=[[0], [0.5], [1]]).pairs(devices=1).tolist()
         [[3.0, 2.5, 2.0]]
         """
-        forward, backward = self.table(devices, chunks)[:2]
+        return self.together(*self.table(devices, chunks)[:2])
+
+    def together(self, forward: Floats, backward: Floats) -> Floats:
+        """Return the times of overlapped pairs from the times of their operations alone; both have shape (pairs, settings...).
+
+        >>> Costs(forward=1, backward=2, overlap=0.5).together(np.array([1.0]), np.array([4.0]))
+        array([4.5])
+        """
         together: Floats = forward + backward - self.overlap[..., 0] * np.minimum(forward, backward)
         return together
 
@@ -214,26 +246,28 @@ class Costs(Frozen):
         kind : Kind or str
             F, B, I or W.
         device : int
-            The device that runs it.
+            The device that runs it; for times per stage, the stage.
         chunks : int
-            Number of chunks on a device. With v chunks, an operation on one chunk takes 1/v of the time on the whole device.
+            Number of chunks on a device. With v chunks, an operation on one chunk takes 1/v of the time on the whole device. Times per
+            stage are those of one chunk, so they take no other number.
 
         Raises
         ------
         HybridLabError
-            The kind is unknown, or the costs are for fewer devices.
+            The kind is unknown, or the costs are for fewer devices or stages.
 
         Examples
         --------
         >>> Costs(forward=10, backward=20, weight_share=0.25).duration("W", device=0, chunks=2)
         2.5
         """
-        device = whole_number(device, "device", at_least=0)
+        device = whole_number(device, self.per, at_least=0)
         if not (isinstance(kind, str) and kind in CODE):
             raise HybridLabError(f"{short_repr(kind)} is not a kind of operation: use F, B, I or W", "unknown-operation")
-        if device >= (self.devices or device + 1):
-            raise HybridLabError(f"the costs are for devices 0 to {(self.devices or 1) - 1}, not {device}", "out-of-range")
-        value = self.table(self.devices or 1, chunks)[CODE[Kind(kind)], device if self.devices else 0]
+        count = self.devices if self.per == "device" else self.stages
+        if device >= (count or device + 1):
+            raise HybridLabError(f"the costs are for {self.per}s 0 to {(count or 1) - 1}, not {device}", "out-of-range")
+        value = self.table(count or 1, chunks)[CODE[Kind(kind)], device if count else 0]
         return value if self.batch else float(value)
 
     def slower(self, devices: Iterable[int], factor: float, of: int | None = None) -> "Costs":
@@ -251,13 +285,16 @@ class Costs(Frozen):
         Raises
         ------
         HybridLabError
-            A device is out of range, the factor is not a finite number of zero or more, or ``of`` is missing or contradicts the costs.
+            A device is out of range, the factor is not a finite number of zero or more, ``of`` is missing or contradicts the costs, or
+            the times are per stage.
 
         Examples
         --------
         >>> Costs(forward=[10, 10], backward=20).slower([1], 1.5).forward
         array([10., 15.])
         """
+        if self.per == "stage":
+            raise HybridLabError("these times are per stage, and a device has several: multiply the times of its stages", "per-stage")
         number = self.devices if of is None else whole_number(of, "of")
         if number is None:
             raise HybridLabError(
@@ -296,7 +333,7 @@ class Costs(Frozen):
         count = whole_number(pipelines, "pipelines")
         if self.devices is None:
             return self
-        rows = {name: getattr(self, name) for name in PER_DEVICE}
+        rows = {name: getattr(self, name) for name in PER_DEVICE if self.per == "device"}  # stages keep their numbers
         rows = {name: np.concatenate([row] * count, axis=-1) if row.shape[-1] > 1 else row for name, row in rows.items()}
         between = self.p2p_between
         if between is not None and between.ndim == 2:
@@ -342,15 +379,15 @@ def _devices_joined(between: Floats) -> int:
     return int(between.shape[0] + (between.ndim == 1))
 
 
-def _require_fitting_shapes(shapes: dict[str, tuple[int, ...]], between: Floats | None) -> None:
-    """Raise if two values are for different numbers of devices, or if their settings cannot be broadcast."""
+def _require_fitting_shapes(shapes: dict[str, tuple[int, ...]], between: Floats | None, per: str) -> None:
+    """Raise if two values are for different numbers of devices or stages, or if their settings cannot be broadcast."""
     lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
-    if between is not None:
+    if between is not None and per == "device":
         lengths["p2p_between"] = _devices_joined(between)
     message = ", ".join(f"{name} {length}" for name, length in lengths.items())
     if len(set(lengths.values())) > 1:
         raise HybridLabError(
-            f"the last axis is the devices and must agree, but has: {message}; for settings use an axis before it", "does-not-fit"
+            f"the last axis is the {per}s and must agree, but has: {message}; for settings use an axis before it", "does-not-fit"
         )
     settings = {name: shape[:-1] for name, shape in shapes.items()}
     try:

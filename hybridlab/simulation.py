@@ -104,6 +104,35 @@ def simulate_many(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
     return [Timeline(schedule, starts[..., low:high], ends[..., low:high], unit=costs.unit) for (schedule, costs), (low, high) in parts]
 
 
+def durations(schedule: Operations, costs: Costs) -> Floats:
+    r"""Return the time of each operation alone, shape (settings..., operations); an overlapped pair can take less than both together.
+
+    >>> from hybridlab.schedule import Schedule
+    >>> durations(Schedule.parse("0F0 0B0\n1F0 1B0"), Costs(forward=[1, 3], backward=[2, 6]))
+    array([1., 2., 3., 6.])
+    """
+    table, place = times_by_place(schedule, costs)
+    return np.moveaxis(table[schedule.kind, place], 0, -1)
+
+
+def times_by_place(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
+    """Return the times of F, B, I and W at each place, shape (4, places, settings...), and the place of each operation.
+
+    The places are the devices; if the costs have times per stage, they are the stages.
+
+    Raises
+    ------
+    HybridLabError
+        The costs are for another number of devices or stages.
+    """
+    if costs.per == "device":
+        return costs.table(schedule.devices, schedule.chunks), schedule.device
+    if costs.devices not in (None, schedule.devices):
+        message = f"p2p_between is for {costs.devices} devices but the schedule has {schedule.devices}"
+        raise HybridLabError(f"{message}: give one latency for each pair of neighbours, or a matrix", "does-not-fit")
+    return costs.table(schedule.stages), schedule.stage
+
+
 def latencies(schedule: Operations, costs: Costs) -> Floats:
     r"""Return the latency of the message that each operation needs, shape (settings..., operations); 0 if it needs none.
 
@@ -136,14 +165,15 @@ def _operation_times(runs: list[tuple[Operations, Costs]], rows: Ints) -> Floats
     """Return the duration of the operation in each row, shape (operations, settings...)."""
     tables, places, size = [], [], 0
     for schedule, costs in runs:
-        devices, first = schedule.devices, schedule.pairs
-        place = size + schedule.kind * devices + schedule.device
-        tables.append(costs.table(devices, schedule.chunks).reshape(4 * devices, *costs.batch))
-        size += 4 * devices
+        table, at = times_by_place(schedule, costs)
+        first, each = schedule.pairs, schedule.kind * table.shape[1] + at
+        tables.append(table.reshape(-1, *costs.batch))
+        place = size + each
+        size += table.shape[0] * table.shape[1]
         if first.size:
-            place[first] = place[first + 1] = size + schedule.device[first]
-            tables.append(costs.pairs(devices, schedule.chunks))
-            size += devices
+            tables.append(costs.together(*(tables[-1][each[rows]] for rows in (first, first + 1))))
+            place[first] = place[first + 1] = size + np.arange(first.size)
+            size += first.size
         places.append(place)
     return np.concatenate(tables).take(np.concatenate(places)[rows], axis=0)
 

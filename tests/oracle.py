@@ -38,8 +38,9 @@ def deep_calls() -> Iterator[None]:
 class Setting:
     """The costs of one setting in plain numbers.
 
-    A time is that of one microbatch on one device, for all chunks of the device together. A message takes ``p2p``. If there is a matrix
-    ``between``, a message takes the value in the sender's row and the receiver's column instead.
+    A time is that of one microbatch on one device, for all chunks of the device together, or that of one microbatch in one stage, if the
+    times are ``per`` "stage". A message takes ``p2p``. If there is a matrix ``between``, a message takes the value in the sender's row and
+    the receiver's column instead.
     """
 
     forward: tuple[float, ...]
@@ -48,6 +49,7 @@ class Setting:
     p2p: float
     overlap: float = 0.0
     between: tuple[tuple[float, ...], ...] | None = None
+    per: str = "device"
 
     def costs(self) -> Costs:
         return Costs(
@@ -55,6 +57,7 @@ class Setting:
             backward=list(self.backward),
             weight_share=list(self.share),
             overlap=self.overlap,
+            per=self.per,
             **({"p2p": self.p2p} if self.between is None else {"p2p_between": self.between}),
         )
 
@@ -72,6 +75,10 @@ class Setting:
         backward, share = Fraction(self.backward[device]), Fraction(self.share[device])
         parts = {"F": Fraction(self.forward[device]), "B": backward, "I": backward * (1 - share), "W": backward * share}
         return parts[kind] / chunks
+
+    def takes(self, node: Node, device: int, chunks: int) -> Fraction:
+        """Return the time of an operation alone."""
+        return self.duration(node[0], device, chunks) if self.per == "device" else self.duration(node[0], node[1], 1)
 
 
 def uniform(
@@ -138,9 +145,10 @@ def times(
         for earlier, node in pairwise([None, *order]):
             before[node] = before[earlier] if earlier and together.get(node) == earlier else earlier
     devices = range(len(orders))
+    alone = {node: setting.takes(node, device, chunks) for node, device in device_of.items()}
     exact = {
-        **{(device, kind): setting.duration(kind, device, chunks) for device in devices for kind in "FBIW"},
-        **{(device, "saved"): setting.saved(device, chunks) for device in devices},
+        **alone,
+        **{(node, "saved"): Fraction(setting.overlap) * min(alone[node], alone[other]) for node, other in together.items()},
         **{(device, other): Fraction(setting.hop(device, other)) for device in devices for other in devices},
     }
     tick = tick_of(exact.values())
@@ -158,10 +166,9 @@ def times(
 
     def end(node: Node) -> int:
         if node not in known:
-            device, both = device_of[node], [node, together[node]] if node in together else [node]
+            both = [node, together[node]] if node in together else [node]
             start = max(earliest(each) for each in both)
-            takes = sum(ticks[device, kind] for kind, _, _ in both)
-            known[node] = start, start + takes - ticks[device, "saved"] * (len(both) - 1)
+            known[node] = start, start + sum(ticks[each] for each in both) - (ticks[node, "saved"] if len(both) > 1 else 0)
         return known[node][1]
 
     with deep_calls():
@@ -202,8 +209,9 @@ def critical_path(orders: Orders, setting: Setting, chunks: int) -> Fraction:
 def works(orders: Orders, setting: Setting, chunks: int, together: Mapping[Node, Node] = MappingProxyType({})) -> Iterator[Fraction]:
     """Return the work of each device, added up operation by operation; an overlapped pair counts less by the time that it saves."""
     for device, order in enumerate(orders):
-        pairs = sum(node in together for node in order) // 2
-        yield sum((setting.duration(kind, device, chunks) for kind, _, _ in order), Fraction(0)) - pairs * setting.saved(device, chunks)
+        alone = {node: setting.takes(node, device, chunks) for node in order}
+        shorter = (min(alone[node], alone[together[node]]) for node in order if node in together)  # each pair twice
+        yield sum(alone.values(), Fraction(0)) - Fraction(setting.overlap) * sum(shorter, Fraction(0)) / 2
 
 
 def peaks(orders: Orders, chunks: int) -> list[Fraction]:

@@ -11,6 +11,7 @@ from hybridlab.checks import MOST_CELLS, short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import B, F, Schedule
+from hybridlab.simulation import times_by_place
 
 SAME = 1e-12  # two times count as equal if their relative difference is at most this, since rounding causes small differences
 
@@ -180,7 +181,11 @@ def _area_bound(schedule: Schedule, chains: list[Chain], capacity: Ints) -> Floa
 
 def _saved_by_pairs(schedule: Schedule, costs: Costs) -> Floats:
     """Return the most time that each full backward can save by running together with a forward, shape (devices, settings...)."""
-    table = costs.table(schedule.devices, schedule.chunks)
+    table, place = times_by_place(schedule, costs)
+    longest = np.zeros((2, schedule.devices, *costs.batch))  # of the forwards and of the full backwards on each device
+    device, place = np.unique(np.stack([schedule.device, place]), axis=1)
+    for most, kind in zip(longest, (F, B), strict=True):
+        np.maximum.at(most, device, table[kind][place])
     overlap = costs.overlap[..., 0] if schedule.pairs.size else np.zeros(())
-    saved: Floats = overlap * np.minimum(table[F], table[B])
+    saved: Floats = overlap * longest.min(axis=0)
     return saved

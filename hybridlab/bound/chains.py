@@ -11,7 +11,7 @@ from hybridlab.checks import numbers, short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import F, Schedule, W
-from hybridlab.simulation import latencies
+from hybridlab.simulation import latencies, times_by_place
 from hybridlab.timeline import Timeline
 
 
@@ -63,13 +63,13 @@ def chains_of(schedule: Schedule, costs: Costs) -> list[Chain]:
 
     A schedule with one copy of the weights has one chain, unless it splits backwards for some microbatches and not for others.
     """
-    table, latency = costs.table(schedule.devices, schedule.chunks), np.moveaxis(latencies(schedule, costs), -1, 0)
+    times, latency = times_by_place(schedule, costs), np.moveaxis(latencies(schedule, costs), -1, 0)
     rows = _rows_by_position(schedule)
     visits = np.where(rows >= 0, schedule.device[rows] * 4 + schedule.kind[rows], -1)
     remaining, chains = np.arange(schedule.microbatches), []
     while remaining.size:
         same = (visits[:, remaining] == visits[:, remaining[:1]]).all(axis=0)
-        chains.append(_chain(schedule, table, latency, rows[:, remaining[same]]))
+        chains.append(_chain(schedule, times, latency, rows[:, remaining[same]]))
         remaining = remaining[~same]
     return chains
 
@@ -123,17 +123,17 @@ def _rows_by_position(schedule: Schedule) -> Ints:
     return rows
 
 
-def _chain(schedule: Schedule, table: Floats, latency: Floats, rows: Ints) -> Chain:
+def _chain(schedule: Schedule, times: tuple[Floats, Ints], latency: Floats, rows: Ints) -> Chain:
     """Return the chain with these ``rows``; ``latency`` has, for each row of the schedule, the time of the message to it."""
-    stages = schedule.stages
+    stages, (table, place_of) = schedule.stages, times
     one = rows[:, 0]
     split: npt.NDArray[np.bool_] = one[2 * stages :] >= 0  # True for backwards with a weight gradient
     device = schedule.device[one]
-    kind = schedule.kind[one]
+    kind, place = schedule.kind[one], place_of[one]
     without_weights = slice(2 * stages)
-    duration = table[kind[without_weights], device[without_weights]]
+    duration = table[kind[without_weights], place[without_weights]]
     end = np.cumsum(duration + latency[one[without_weights]], axis=0)
-    weight = table[W, device[stages : 2 * stages]][split]
+    weight = table[W, place[stages : 2 * stages]][split]
     finished = end[stages:].copy()  # the end of the backward, or of its weight gradient if there is one
     finished[split] += weight
     last = np.maximum.accumulate(np.concatenate([end[:stages], finished])[::-1])[::-1]

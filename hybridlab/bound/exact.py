@@ -15,7 +15,7 @@ from hybridlab.checks import one_time, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.schedule import B, F, Schedule, W
-from hybridlab.simulation import latencies, simulate
+from hybridlab.simulation import durations, latencies, simulate
 
 MOST_OPERATIONS = 1000  # the solver can prove far fewer in minutes
 MOST_TICKS = 10**9  # the most ticks in one step, so that sums over several steps still fit into the solver's 64-bit numbers
@@ -136,13 +136,13 @@ def _refuse_unsolvable(schedule: Schedule, costs: Costs) -> None:
 
 def _ticks_per_unit(schedule: Schedule, costs: Costs) -> int:
     """Return how many ticks make up one unit of time, so that every time is a whole number of ticks."""
-    durations = costs.table(schedule.devices, schedule.chunks)[schedule.kind, schedule.device]
-    if not durations.all():
-        op = schedule.ops[int(np.flatnonzero(durations == 0)[0])]
+    alone = durations(schedule, costs)
+    if not alone.all():
+        op = schedule.ops[int(np.flatnonzero(alone == 0)[0])]
         message = f"the shortest order needs operations that take time, but {op.words} takes 0: give it some, such as 0.001"
         raise HybridLabError(message, "too-small")
     ticks = 1
-    for time in np.unique(np.append(durations, latencies(schedule, costs))).tolist():
+    for time in np.unique(np.append(alone, latencies(schedule, costs))).tolist():
         fraction = Fraction(time).limit_denominator(LARGEST_DENOMINATOR)
         if abs(float(fraction) - time) > SAME * time:
             message = f"a time of {time!r} is not a fraction with a denominator up to {LARGEST_DENOMINATOR:,}"
@@ -158,14 +158,13 @@ def _uncountable(message: str, code: str) -> HybridLabError:
 
 def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capacity: Ints, fits: bool) -> _JobShop:
     """Return the solver's input; ``fits`` says whether the schedule keeps to the capacity, and then the search begins with it."""
-    table = costs.table(schedule.devices, schedule.chunks)
     latency = latencies(schedule, costs)
 
     def in_ticks(time: Any) -> Ints:
         rounded: Ints = np.rint(np.asarray(time) * ticks).astype(np.intp)
         return rounded
 
-    duration, chains = table[schedule.kind, schedule.device], chains_of(schedule, costs)
+    duration, chains = durations(schedule, costs), chains_of(schedule, costs)
     head, tail = np.empty(schedule.kind.size), np.empty(schedule.kind.size)
     for chain in chains:
         head[chain.rows], tail[chain.rows] = chain.head[:, None], chain.tail[:, None]

@@ -19,7 +19,7 @@ from hybridlab.engines.device import Device, GradientsFunction, Shared, SpanRow,
 from hybridlab.engines.exchange import Exchange
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op, Operations, Schedule
-from hybridlab.simulation import latencies
+from hybridlab.simulation import durations, latencies
 from hybridlab.step.replicas import costs_of_all, holders, replicate
 from hybridlab.step.step import message_spans, ring_order
 from hybridlab.timeline import Timeline
@@ -200,17 +200,17 @@ def _checked_run(
     for row, source in enumerate(mesh_schedule.source.tolist()):
         if source >= 0:
             readers[source].append(row)
-    durations, delays = unit * _durations_of_rows(mesh_schedule, all_costs), unit * latencies(mesh_schedule, all_costs)
+    sleeps, delays = unit * _durations_of_rows(mesh_schedule, all_costs), unit * latencies(mesh_schedule, all_costs)
     hop = unit * (0.0 if ring_step is None else one_time(ring_step, "ring_step")) / schedule.chunks
     update = unit * schedule.copies * one_time(optimiser, "optimiser")
-    if max(durations.max(), hop, delays.max(), update) > LONGEST_SLEEP:
+    if max(sleeps.max(), hop, delays.max(), update) > LONGEST_SLEEP:
         raise HybridLabError(f"a thread would sleep for more than {LONGEST_SLEEP:g} seconds at a time: give shorter times", "too-large")
     return Shared(
         schedule=mesh_schedule,
         holders=holders(schedule, replicas),
         ring_order=tuple(ring_order(mesh_schedule).tolist()),
         readers=dict(readers),
-        durations=durations.tolist(),
+        durations=sleeps.tolist(),
         delays=delays.tolist(),
         ring_step=hop,
         optimiser=update,
@@ -223,10 +223,9 @@ def _checked_run(
 
 def _durations_of_rows(schedule: Operations, costs: Costs) -> Floats:
     """Return the duration of each row in the unit of the costs; each row of an overlapped pair gets the duration of the whole pair."""
-    durations: Floats = costs.table(schedule.devices, schedule.chunks)[schedule.kind, schedule.device]
-    of_pairs = costs.pairs(schedule.devices, schedule.chunks)[schedule.device[schedule.pairs]]
-    durations[schedule.pairs] = durations[schedule.pairs + 1] = of_pairs
-    return durations
+    alone, first = durations(schedule, costs), schedule.pairs
+    alone[first] = alone[first + 1] = costs.together(alone[first], alone[first + 1])
+    return alone
 
 
 def _checked_lost(schedule: Schedule, lost: Any) -> frozenset[Op]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,11 +57,11 @@ def _scaled(place: int, factor: float) -> Callable[[Floats], Floats]:
 
 
 def _from_first_layers(cut: list[float], layers: int) -> list[float]:
-    return np.diff([*cut, layers]).tolist()
+    return [high - low for low, high in pairwise([*cut, layers])]
 
 
 def _from_last_layers(cut: list[float], layers: int) -> list[float]:
-    return np.diff([-1, *cut]).tolist()
+    return [high - low for low, high in pairwise([-1, *cut])]
 
 
 FIRST_LAYERS = Twist(

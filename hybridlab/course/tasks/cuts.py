@@ -1,6 +1,7 @@
 """The models on which a student's partition is tried, and programs that cut them by a wrong rule."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def _nearest_to_shares(times: Floats, devices: int) -> list[int]:
     ends = np.cumsum([0.0, *times])
     wanted = ends[-1] * np.arange(1, devices) / devices
     places = [int(np.abs(ends - share).argmin()) for share in wanted]
-    return np.diff([0, *places, times.size]).tolist()
+    return [high - low for low, high in pairwise([0, *places, times.size])]
 
 
 def _of_the_rest(times: Floats, devices: int) -> list[int]:

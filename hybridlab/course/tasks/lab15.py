@@ -180,4 +180,4 @@ def _steps_of(loads: Floats) -> Floats:
 def _shortest_step() -> float:
     """Return the makespan of the best cut in task 2, among all ways to cut."""
     cuts = [np.diff([0, *places, LAYERS.size]) for places in combinations(range(1, LAYERS.size), 3)]
-    return float(_steps_of(np.array([loads_of(LAYERS, cut) for cut in cuts])).min())
+    return float(_steps_of(np.array([loads_of(LAYERS, cut.tolist()) for cut in cuts])).min())
