@@ -1,9 +1,11 @@
 """Test lab 15's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, pairwise
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
 
+from hybridlab.course.grading.launch import launcher
+from hybridlab.course.grading.sandbox import Limits
+from hybridlab.course.grading.session import Budget, Remote
 from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.tasks.cuts import loads_of
 from hybridlab.course.tasks.lab15 import LAYERS, lighter_cut_exists
@@ -286,24 +291,41 @@ def test_the_cases_have_every_edge() -> None:
         assert all(float(2 * time).is_integer() for time in case.arguments[0]), "sums are exact"
 
 
-def test_a_program_that_tries_all_cuts_cannot_finish() -> None:
-    """It would try more than 10^12 cuts of the largest model: count the sums that it takes, and stop after a million."""
-    tried = 0
+EXHAUSTIVE = """
+from itertools import combinations, pairwise
 
-    def exhaustive(times: Times, devices: int) -> list[int]:
-        nonlocal tried
-        best: tuple[float, list[int]] = (np.inf, [])
-        until = np.cumsum([0.0, *times])
-        for places in combinations(range(1, len(times)), devices - 1):
-            tried += 1
-            if tried > 1_000_000:
-                raise KeyboardInterrupt
-            edges = [0, *places, len(times)]
-            best = min(
-                best, (max(until[high] - until[low] for low, high in pairwise(edges)), [high - low for low, high in pairwise(edges)])
-            )
-        return best[1]
+import numpy as np
 
-    feedback = check("lab15.t3", exhaustive)
-    assert feedback.code == "interrupted"
-    assert "layers on" in feedback.messages[0]
+def partition(times, devices):
+    if devices > len(times):
+        raise ValueError("fewer layers than devices")
+    until = np.cumsum([0, *times])
+    cuts = ([0, *places, len(times)] for places in combinations(range(1, len(times)), devices - 1))
+    return np.diff(min(cuts, key=lambda cut: max(until[high] - until[low] for low, high in pairwise(cut)))).tolist()
+
+check("lab15.t3", partition)
+"""
+
+
+def test_a_program_that_tries_all_cuts_is_right_for_small_models_and_never_ends_for_the_largest() -> None:
+    build = TASKS["lab15.t3"].instance(None).data
+    handed: dict[str, Any] = {"check": lambda key, function: None}
+    exec(EXHAUSTIVE, handed)  # noqa: S102 - a program of our own
+    small = [case for case in build.public_cases if len(case.arguments[0]) <= 12]
+    assert len(small) > 15
+    assert replace(build, cases=lambda rng: small).judged(handed["partition"], seed=1).passed
+    layers, devices = max((len(times), devices) for times, devices in (case.arguments for case in build.public_cases))
+    assert comb(layers - 1, devices - 1) > 10**12
+
+
+def test_a_worker_ends_a_program_that_tries_all_cuts() -> None:
+    with launcher("none", Limits(seconds_a_cell=1.0, seconds_a_notebook=8.0)) as workers:
+        session = workers.open("bare", Budget(8.0))
+        try:
+            ((_, function), *_), error = session.run(EXHAUSTIVE, "cell 1")
+            assert error is None
+            build = TASKS["lab15.t3"].personal(0).data.page
+            feedback = build.judged(Remote(session, function, fresh=build.fresh, cell="cell 1", provide=lambda missing: False))
+        finally:
+            session.close()
+    assert feedback.code == "too-slow"

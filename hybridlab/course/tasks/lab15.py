@@ -82,7 +82,7 @@ def idle_by_schedule_or_imbalance(first: int = 12, last: int = 14, microbatches:
         "give the idle time of all devices that the schedule loses, and the idle time that the imbalance loses, in whole ms, with "
         f"forwards of {first}, 10, 10 and {last} ms and {microbatches} microbatches, as (schedule, imbalance)",
         [parts],
-        "with as many microbatches as you like the first becomes small beside the work, the second grows with it",
+        "with more microbatches the loss by the schedule stays the same, and the loss by imbalance grows",
     )
 
 
@@ -111,9 +111,9 @@ def the_shortest_cut(answer: Any) -> Feedback:
     pace = f"device {slow} sets the pace, with {times[slow]:g} ms for a forward of its {counted(counts[slow], 'layer')}"
     takes = f"the step takes {length:g} ms; {pace}"
     if length <= best * (1 + 1e-9):
-        return right(f"{takes}: nothing is lighter than that, and the heavy devices come first, where the warm-up gives them work")
+        return right(f"{takes}: no cut has a smaller largest load, and the heavy devices come first, where the warm-up keeps them busy")
     if not lighter_cut_exists(LAYERS, len(counts), float(times[slow])):
-        hint = "no cut has a lighter heaviest device, but the places of the heavy ones matter: which devices wait in fill and drain?"
+        hint = "no cut has a smaller largest load, but the places of the heavy devices matter: which devices wait in fill and drain?"
         return wrong("heavy-devices-late", takes, hint)
     hint = "give it fewer layers; if it is the last device, put fewer blocks beside the output layer"
     return wrong("too-heavy", takes, hint)
@@ -122,7 +122,7 @@ def the_shortest_cut(answer: Any) -> Feedback:
 @build_task(
     "lab15.t3",
     title="A partition",
-    prompt="write a function partition(times, devices) that returns the numbers of layers whose largest load is the least",
+    prompt="write a function partition(times, devices) that returns the number of layers of each device, with the least largest load",
     points=6,
     signature="partition(times, devices)",
     cases=models_to_cut,
