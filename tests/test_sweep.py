@@ -569,6 +569,7 @@ def test_lists_that_cannot_be_misread_are_axes(grid: dict[Any, Any]) -> None:
         ({("backward", "makespan"): [(1, 2)]}, "reserved-name", ("makespan",)),
         ({"unit": "s"}, "not-a-column", ("unit", "sweep(..., unit='s')")),
         ({"p2p_between": [[1, 2]]}, "not-a-column", ("p2p_between", "Costs(..., p2p_between=...)")),
+        ({"per": "stage"}, "not-a-column", ("per", "Costs(..., per='stage')")),
         ({"weight_gradient": 1}, "not-a-column", ("weight_gradient", "weight_share")),
         ({"p2p": lambda devices: [1, 2]}, "ambiguous", ("p2p",)),
     ],

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from solutions import solutions
-from twisted import lab04, lab05, lab07
+from twisted import lab04, lab05, lab07, lab15
 
 from hybridlab.course.tasks import TASKS, Feedback, Twist
 from hybridlab.course.tasks.rings import Way
 from hybridlab.course.tasks.twists import IN_WORDS_OF_THE_PAGE, together
 
-HONEST = {**lab04.SOLUTIONS, **lab05.SOLUTIONS, **lab07.SOLUTIONS}
+HONEST = {**lab04.SOLUTIONS, **lab05.SOLUTIONS, **lab07.SOLUTIONS, **lab15.SOLUTIONS}
 
 
 def twist_of(key: str, name: str) -> tuple[Twist, Callable[[Any], Feedback]]:
@@ -52,6 +52,8 @@ def spoiling(key: str, name: str, place: int) -> Callable[..., Any]:
         ("lab05.t6", "short-block-first", 1),
         ("lab07.t1", "last-stage-first", 0),
         ("lab07.t1", "last-microbatch-first", 3),
+        ("lab15.t3", "loads-data", 0),
+        ("lab15.t3", "sums-and-last-device-first", 0),
     ],
 )
 def test_a_function_that_changes_a_renamed_argument_is_found_out(key: str, name: str, place: int) -> None:
@@ -81,6 +83,7 @@ ARGUMENTS = {
     "lab06.t5": ([{"op": "0F0", "end": 1.0}], 1.0),
     "lab07.t1": (["0F0 0B0"], abs, abs, [np.ones(2)]),
     "lab07.t6": (abs,),
+    "lab15.t3": (np.ones(3), 2),
 }
 
 

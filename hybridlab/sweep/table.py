@@ -19,6 +19,7 @@ NOT_COLUMNS = {  # arguments that are given in another way
     "unit": "the whole sweep has one unit, as in sweep(..., unit='s')",
     "weight_gradient": "give its part of the backward, weight_share",
     "p2p_between": "a sweep has one latency for all links, p2p; simulate() takes Costs(..., p2p_between=...) of each setting",
+    "per": "a sweep has times per device; simulate() takes Costs(..., per='stage') of each setting",
 }
 RESULTS = ("makespan", "device_span", "bubble_ratio", "peak_activations", "refused")
 
