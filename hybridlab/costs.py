@@ -111,7 +111,7 @@ class Costs(Frozen):
             object.__setattr__(self, name, readonly(array))
         object.__setattr__(self, "p2p_between", None if p2p_between is None else readonly(_latencies_between(p2p_between)))
         object.__setattr__(self, "unit", unit_of_time(unit))
-        object.__setattr__(self, "per", known_name(per, ("device", "stage"), "place of a time"))
+        object.__setattr__(self, "per", known_name(per, ("device", "stage"), "value of per"))
         for name in ("weight_share", "overlap"):
             most = getattr(self, name).max()
             if most > 1:
