@@ -7,7 +7,10 @@ import numpy as np
 
 from hybridlab import formulas
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.answers import near, require_number, require_orders, require_parts, require_text
+from hybridlab.course.tasks.answers import Orders, near, require_number, require_orders, require_parts, require_text
+from hybridlab.course.tasks.automatic import SLIPS, Model, judge_models, models_to_schedule, read_order_of_models
+from hybridlab.course.tasks.automatic_twists import AUTOMATIC_TWISTS
+from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, Rung, right, task, wrong
 from hybridlab.course.tasks.drawing import Drawing, marked_by
 from hybridlab.course.tasks.questions import Number, Question, number_task
@@ -203,6 +206,28 @@ def _judge_shorter(schedule: Schedule) -> Feedback:
     if yours.makespan > least + 0.01:
         return right(f"{summary}; the shortest takes {least} ms, since device 0 has that much work and need not wait once")
     return right(f"{summary}; no order is shorter, since device 0 has that much work")
+
+
+@build_task(
+    "lab13.t5",
+    title="Build an automatic scheduler",
+    prompt="write a function zero_bubble(K, M, F, I, W, C, cap) that returns one line of operations for each device",
+    points=10,
+    signature="zero_bubble(K, M, F, I, W, C, cap)",
+    cases=models_to_schedule,
+    reads=read_order_of_models,
+    slips=SLIPS,
+    twists=AUTOMATIC_TWISTS,
+    lesson="a device first runs what another device waits for, and fills its gaps with weight gradients, which also free its memory",
+    without=("build", "optimum"),
+    rungs=[
+        Rung("legal and within the cap", 1 / 3, ("longer-than-zb-h1",)),
+        Rung("as short as ZB-H1 in total", 2 / 3, ("too-near-to-zb-h1",)),
+    ],
+)
+def build_zero_bubble(orders: list[Orders], models: list[Model]) -> Feedback:
+    """Judge the orders of one model or of a set of models."""
+    return judge_models(orders, models)
 
 
 def _split_timeline(name: str, devices: int, microbatches: int, forward: float, i: float, w: float, p2p: float = 0.0) -> Timeline:
