@@ -12,6 +12,11 @@ from solutions import solutions_of
 
 from hybridlab import REGISTRY, Costs, Schedule, build, simulate
 from hybridlab.bound import lower_bound
+from hybridlab.course.grading.labs import reference
+from hybridlab.course.grading.launch import launcher
+from hybridlab.course.grading.marking import mark
+from hybridlab.course.grading.notebook import CodeCell
+from hybridlab.course.grading.specs import spec_of
 from hybridlab.course.published.zero_bubble import bubble_rate
 from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.tasks.automatic import EXAMPLE
@@ -182,10 +187,10 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab13.t5", from_the_library("1f1b", weights_last), "freed-by-input-gradient", "3 activations", "there is room for 1"),
     ("lab13.t5", from_the_library("gpipe", split), "all-forwards-first"),
     ("lab13.t5", one_by_one, "one-by-one", "the example", "ZB-H1 902 ms", "lower bound 825 ms"),
-    ("lab13.t5", lambda devices, microbatches, *times: one_by_one(microbatches, devices), "arguments-exchanged", "3 devices"),
+    ("lab13.t5", lambda devices, microbatches, *times: one_by_one(microbatches, devices), "arguments-exchanged", "3 lines"),
     ("lab13.t5", scheduler("FIW"), "longer-than-zb-h1", "ZB-H1 902 ms", "yours 954 ms", "lower bound 825 ms"),
-    ("lab13.t5", scheduler("WIF"), "longer-than-zb-h1"),
-    ("lab13.t5", scheduler(depth=1), "too-near-to-zb-h1", "a third of the way", "is idle for"),
+    ("lab13.t5", scheduler("WIF"), "longer-than-zb-h1", "its memory is full"),
+    ("lab13.t5", scheduler(depth=1), "too-near-to-zb-h1", "a third of the way", "device 0 is idle for", "room for another activation"),
     ("lab13.t5", scheduler(until="I"), "freed-by-input-gradient", "there is room for 1", "the weight gradient W"),
     ("lab13.t5", scheduler("FIW", room=lambda cap, devices: cap + 1), "too-much-memory", "there is room for 1", "2 activations"),
     ("lab13.t5", scheduler(lines=reversed_lines), "another-device", "stage d"),
@@ -334,6 +339,16 @@ def test_an_order_reaches_the_bound_of_the_example() -> None:
     assert simulate(Schedule.parse("\n".join(order)), costs).peak_activations.max() <= cap
 
 
+def test_the_two_examples_of_the_page_are_legal_and_the_second_takes_70_ms() -> None:
+    setting = Setting((10, 10), (20, 20), (0.5, 0.5), 0)
+    second = "\n".join(the_examples(2, 2))
+    assert max(Fraction(end) for _, end in times_of(second, setting)) == 70
+    for cap, order in ((1, the_examples(1, 2)), (2, the_examples(2, 2))):
+        run = simulate(Schedule.parse("\n".join(order)), Costs(forward=10, backward=20))
+        assert run.peak_activations.max() == cap
+    assert scheduler()(1, 2, [1], [1], [1], 0, 1) == the_examples(1, 2)
+
+
 @pytest.mark.parametrize("passes", [True, False])
 def test_the_picture_of_a_scheduler_has_its_timeline_and_a_scale(passes: bool) -> None:
     feedback = check("lab13.t5", scheduler() if passes else scheduler("FIW"))
@@ -363,3 +378,14 @@ def test_plain_schedulers_pass_for_other_cases_and_hungry_ones_do_not(seed: int)
     assert build.judged(scheduler("FIW"), seed).code == "longer-than-zb-h1"
     assert build.judged(scheduler(depth=1), seed).code in ("longer-than-zb-h1", "too-near-to-zb-h1")
     assert build.codes(scheduler("FIW"), seed) <= {"longer-than-zb-h1", "too-near-to-zb-h1"}
+
+
+@pytest.mark.parametrize("key", ["lab02.t1", "lab03.t7", "lab13.t4"])
+def test_every_task_for_an_order_takes_a_schedule_here_and_in_the_grader(key: str) -> None:
+    answer = solutions_of(key[:5])[key]
+    text = answer if isinstance(answer, str) else "\n".join(answer)
+    assert check(key, Schedule.parse(text, name="mine")).passed
+    cell = CodeCell(f'from hybridlab import Schedule\nmine = Schedule.parse("""{text}""", name="mine")\ncheck("{key}", mine)', key)
+    with launcher("none") as workers:
+        marks = list(mark([cell], spec_of(reference(key[:5])), None, workers.open, 30.0, lambda task: 7))
+    assert next(each.code for each in marks if each.key == key) == "passed"

@@ -29,7 +29,7 @@ ROOM = 12  # microbatches whose activations fit on a device
 def bubbles_by_hand() -> Question:
     """Ask for the bubble of ZB-H1, which is makespan minus work, for three sets of times; 6 devices, 12 microbatches."""
     return Question(
-        "give ZB-H1's bubble in ms for each of the three models, as a list of three numbers",
+        "give ZB-H1's bubble in whole ms for each of the three models, as a list of three numbers",
         [_bubble(model, *times) for model, times in zip("abc", THREE_TIMES, strict=True)],
         "the paper's term counts for a; in b the last device starts too late for more, in c the first I comes back too late",
     )
@@ -118,7 +118,8 @@ def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12
 
     swapped = "these are the right numbers in the wrong order: the ratio, which takes the makespan, comes first"
     return Question(
-        f"give the ratio of the sweeps' program and the rate of Table 5, to 3 decimals, for ZB-H2 on {devices} devices with "
+        "give the bubble ratio (by the makespan) and the bubble rate (by the device span), to 3 decimals, "
+        f"for ZB-H2 on {devices} devices with "
         f"{microbatches} microbatches and F, I, W of {forward}, {input_gradient}, {weight_gradient} ms, as [ratio, rate]",
         [share("ratio", makespan, *truth), share("rate", span, *truth[::-1])],
         f"one step of {makespan:g} ms, in which no device is at work for longer than {span:g} ms from start to end",
@@ -157,7 +158,7 @@ def the_shortest_that_fits(answer: Any) -> Feedback:
             return wrong("chunks-cost-messages", f"{longer}: {why}")
         return wrong("not-the-shortest", longer)
     if near(time, timeline.makespan, 0.06):
-        return right("with free messages the schedules with two chunks win; at 5 ms a message they pay twice as often")
+        return right("without latency the schedules with two chunks win; with 5 ms a message they pay twice as often")
     without = _split_timeline(name, 8, 24, 10, 8, 12).makespan
     off = f"{name} is right, but its step does not take {time:g} ms"
     if near(time, without, 0.06):
