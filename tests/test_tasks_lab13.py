@@ -389,3 +389,26 @@ def test_every_task_for_an_order_takes_a_schedule_here_and_in_the_grader(key: st
     with launcher("none") as workers:
         marks = list(mark([cell], spec_of(reference(key[:5])), None, workers.open, 30.0, lambda task: 7))
     assert next(each.code for each in marks if each.key == key) == "passed"
+
+
+RANKS, ROOM = 'enumerate("IFW")', 'm - turn["W", d] < cap'  # in the worked solution
+
+
+@pytest.mark.parametrize(
+    ("changes", "points"),
+    [
+        ({}, 10.0),
+        ({RANKS: 'enumerate("FIW")', ROOM: f'{ROOM} and m - turn["I", d] < K - d'}, 6.67),
+        ({RANKS: 'enumerate("FIW")'}, 3.33),
+        ({ROOM: 'm - turn["I", d] < cap'}, 0.0),
+    ],
+)
+def test_partial_credit_is_for_legal_orders_and_for_those_as_short_as_zb_h1(changes: dict[str, str], points: float) -> None:
+    spec = spec_of(reference("lab13"))
+    source = spec.solutions["lab13.t5"]
+    for before, after in changes.items():
+        assert before in source
+        source = source.replace(before, after)
+    with launcher("none") as workers:
+        marks = list(mark([CodeCell(source, "lab13.t5")], spec, None, workers.open, 60.0, lambda task: 7))
+    assert next(each.points for each in marks if each.key == "lab13.t5") == points
