@@ -360,13 +360,23 @@ def test_the_picture_of_a_scheduler_has_its_timeline_and_a_scale(passes: bool) -
     assert f"makespan {yours} ms" in repr(figure)
     assert f"On a scale: lower bound 825 ms, yours {yours} ms, ZB-H1 902 ms." in repr(figure)
     (scale,) = (axes for axes in figure.axes if axes.get_gid() == "scale")
-    places = {line.get_xdata()[0]: None for line in scale.lines[1:]}
-    assert [text.get_text() for text in scale.texts] == ["lower bound 825 ms", f"yours {yours} ms", "ZB-H1 902 ms"]
-    assert len(places) == 3
-    left, mine, right = (float(place) for place in places)
+    times_told = {"lower bound": 825, "yours": yours, "ZB-H1": 902}
+    places = {text.get_text(): text.get_position()[0] for text in scale.texts}
+    left, mine, right = (places[f"{name} {time} ms"] for name, time in times_told.items())
     assert (mine - left) / (right - left) == pytest.approx((yours - 825) / (902 - 825))
+    assert sorted(line.get_xdata()[0] for line in scale.lines[1:]) == pytest.approx(sorted([left, mine, right]))
     shown = " ".join(feedback.messages)
     assert all(words in shown for words in ("ZB-H1 902 ms", f"yours {yours} ms", "lower bound 825 ms"))
+
+
+def test_two_names_on_the_scale_that_would_overlap_stand_in_two_rows() -> None:
+    drawing = check("lab13.t5", one_by_one).drawing  # 5424 ms, so that ZB-H1 and the bound are near to each other
+    assert drawing is not None
+    figure = drawing.figure()
+    assert figure is not None
+    (scale,) = (axes for axes in figure.axes if axes.get_gid() == "scale")
+    rows = {text.get_text(): text.get_position()[1] for text in scale.texts}
+    assert rows["ZB-H1 902 ms"] < rows["lower bound 825 ms"] - 0.15
 
 
 @pytest.mark.slow

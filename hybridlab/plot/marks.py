@@ -13,7 +13,7 @@ from hybridlab.plot.picture import INK, MUTED, Picture, after_a_number, number, 
 from hybridlab.timeline import Timeline
 
 PAD = 0.05  # inches between the text of a stop and its box
-SCALE, INSET = 0.85, 0.7  # inches that a scale takes, and inches from its ends to the text column's edges
+SCALE, INSET = 1.05, 0.7  # inches that a scale takes, and inches between its ends and those of the axis of time
 
 
 class Stopped(NamedTuple):
@@ -115,18 +115,24 @@ def _draw_stop(axes: Axes, stop: Stopped, inches: float, size: float, frame: Fra
 
 
 def _draw_scale(figure: Picture, scale: Mapping[str, float], yours: str, unit: str | None) -> None:
-    """Draw times on a line of their own, from the shortest to the longest, each with its name."""
+    """Draw times on a line of their own, from the shortest to the longest. Names that would overlap stand in two rows."""
     low, high = min(scale.values()), max(scale.values())
     axes = sheet(figure, LEFT, figure.get_figheight() - SCALE, AXIS, SCALE, AXIS)
     axes.set_gid("scale")
-    inch = (AXIS - 2 * INSET) / ((high - low) or 1.0)
-    axes.plot([INSET, AXIS - INSET], [0.45, 0.45], color=MUTED, linewidth=1.2, solid_capstyle="round")
-    for name, time in scale.items():
+    inch, line = (AXIS - 2 * INSET) / ((high - low) or 1.0), SCALE - 0.4
+    axes.plot([INSET, AXIS - INSET], [line, line], color=MUTED, linewidth=1.2, solid_capstyle="round")
+    right_end = 0.0  # of the names in the lower of the two rows above the line
+    for name, time in sorted(scale.items(), key=lambda each: each[1]):
         mine = name == yours
         x, text = INSET + (time - low) * inch, f"{name} {number(time)}{after_a_number(unit)}"
-        axes.plot([x], [0.45], marker="D" if mine else "o", markersize=8 if mine else 6, color=INK if mine else MUTED, zorder=3 + mine)
-        y, style = (0.72, {"weight": "bold"}) if mine else (0.22, {"color": MUTED})
-        write(axes, x, y, text, ha="center", va="center_baseline", **style)
+        axes.plot([x], [line], marker="D" if mine else "o", markersize=8 if mine else 6, color=INK if mine else MUTED, zorder=3 + mine)
+        if mine:
+            write(axes, x, line + 0.27, text, ha="center", va="center_baseline", weight="bold")
+            continue
+        half = text_width(text, 9) / 2
+        overlaps = x - half < right_end
+        write(axes, x, line - (0.43 if overlaps else 0.23), text, color=MUTED, ha="center", va="center_baseline")
+        right_end = right_end if overlaps else x + half + 0.1
 
 
 def _wrong_sample(axes: Axes, x: float, y: float) -> None:
