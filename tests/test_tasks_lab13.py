@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from oracle import Setting, nodes, times
 from solutions import solutions_of
+from twisted import lab13 as twisted_lab13
 
 from hybridlab import REGISTRY, Costs, Schedule, build, simulate
 from hybridlab.bound import lower_bound
@@ -377,6 +378,20 @@ def test_two_names_on_the_scale_that_would_overlap_stand_in_two_rows() -> None:
     (scale,) = (axes for axes in figure.axes if axes.get_gid() == "scale")
     rows = {text.get_text(): text.get_position()[1] for text in scale.texts}
     assert rows["ZB-H1 902 ms"] < rows["lower bound 825 ms"] - 0.15
+
+
+@pytest.mark.parametrize("twist", range(len(TASKS["lab13.t5"].instance(None).data.twists)))
+@pytest.mark.parametrize("place", [2, 3, 4])
+def test_a_scheduler_that_changes_a_list_of_times_is_found_out_under_every_twist(twist: int, place: int) -> None:
+    drawn = TASKS["lab13.t5"].instance(None).data.twisted(twist)
+    honest = twisted_lab13.SOLUTIONS["lab13.t5", drawn.twist.name]
+
+    def spoils(devices: int, microbatches: int, *given: Any) -> Any:
+        result = honest(devices, microbatches, *given)
+        given[place - 2][0] += 1
+        return result
+
+    assert drawn.judged(spoils).code == "changes-its-argument"
 
 
 @pytest.mark.slow
