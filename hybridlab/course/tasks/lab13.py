@@ -31,7 +31,7 @@ def bubbles_by_hand() -> Question:
     return Question(
         "give ZB-H1's bubble in whole ms for each of the three models, as a list of three numbers",
         [_bubble(model, *times) for model, times in zip("abc", THREE_TIMES, strict=True)],
-        "the paper's term counts for a; in b the last device starts too late for more, in c the first I comes back too late",
+        "the longest chain is that of the last input gradient in a, of the last device in b, and of the first input gradient in c",
     )
 
 
@@ -122,7 +122,7 @@ def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12
         f"for ZB-H2 on {devices} devices with "
         f"{microbatches} microbatches and F, I, W of {forward}, {input_gradient}, {weight_gradient} ms, as [ratio, rate]",
         [share("ratio", makespan, *truth), share("rate", span, *truth[::-1])],
-        f"one step of {makespan:g} ms, in which no device is at work for longer than {span:g} ms from start to end",
+        f"the makespan is {makespan:g} ms, and the longest device span is {span:g} ms",
         [
             (lambda values: near(values, truth[::-1], 0.5e-3), "swapped", swapped),
             (
@@ -205,7 +205,7 @@ def _judge_shorter(schedule: Schedule) -> Feedback:
         return wrong("no-gain", f"{takes}, as long as ZB-H1; device {last} ends last, and {paused}")
     summary = f"{takes}, {gain:g} ms less than ZB-H1"
     if yours.makespan > least + 0.01:
-        return right(f"{summary}; the shortest takes {least} ms, since device 0 has that much work and need not wait once")
+        return right(f"{summary}; the shortest takes {least} ms, since device 0 has that much work and need not wait")
     return right(f"{summary}; no order is shorter, since device 0 has that much work")
 
 
