@@ -34,13 +34,15 @@ def scheduler(
     first: str = "IFW",
     depth: float | None = None,
     until: str = "W",
+    late: float = 0.0,
     room: Callable[[int, int], int] = lambda cap, devices: cap,
     lines: Callable[[list[list[str]], int], Any] = lambda lines, devices: [" ".join(line) for line in lines],
 ) -> Callable[..., Any]:
     """Return a scheduler that always runs the operation that can start first.
 
     ``first`` decides between operations that can start at the same time. With ``depth``, device d runs at most 1 + depth (K-1-d) forwards
-    before their input gradients. A device holds an activation ``until`` this operation. ``room`` changes the cap, ``lines`` the result.
+    before their input gradients. A device holds an activation ``until`` this operation. A weight gradient waits, as if it were so many ms
+    ``late``, for the other operations. ``room`` changes the cap, ``lines`` the result.
     """
 
     def zero_bubble(devices: int, microbatches: int, *given: Any) -> Any:
@@ -71,8 +73,9 @@ def scheduler(
                     number = done[device][kind]
                     there = input_of(kind, device, number) if number < microbatches and may_run(kind, device) else None
                     if there is not None:
-                        ready.append((max(there, free[device]), first.index(kind), device, kind, number))
-            start, _, device, kind, number = min(ready)
+                        start = max(there, free[device])
+                        ready.append((start + late * (kind == "W"), first.index(kind), start, device, kind, number))
+            *_, start, device, kind, number = min(ready)
             free[device] = ends[kind, device, number] = start + duration[kind][device]
             done[device][kind] += 1
             orders[device].append(f"{device}{kind}{number}")
@@ -190,6 +193,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab13.t5", one_by_one, "one-by-one", "the example", "ZB-H1 902 ms", "lower bound 825 ms"),
     ("lab13.t5", lambda devices, microbatches, *times: one_by_one(microbatches, devices), "arguments-exchanged", "3 lines"),
     ("lab13.t5", scheduler("FIW"), "longer-than-zb-h1", "ZB-H1 902 ms", "yours 954 ms", "lower bound 825 ms"),
+    ("lab13.t5", scheduler(late=10_000), "longer-than-zb-h1", "is idle for", "although it has weight gradients to run"),
     ("lab13.t5", scheduler("WIF"), "longer-than-zb-h1", "its memory is full"),
     ("lab13.t5", scheduler(depth=1), "too-near-to-zb-h1", "a third of the way", "device 0 is idle for", "room for another activation"),
     ("lab13.t5", scheduler(until="I"), "freed-by-input-gradient", "there is room for 1", "the weight gradient W"),

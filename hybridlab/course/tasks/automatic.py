@@ -195,7 +195,7 @@ def _longest_wait(run: Timeline, model: Model) -> str:
             np.cumsum([each is kind for each in kinds])[:-1] for kind in (Kind.F, Kind.I, Kind.W)
         )
         pending, held = input_gradients > weight_gradients, forwards - weight_gradients
-        unused[device] = gaps[pending & (gaps >= model[4][device])].sum()
+        unused[device] = gaps[pending].sum()
         full[device] = gaps[~pending & (held >= cap)].sum()
         room[device] = gaps[~pending & (held < cap) & (forwards < microbatches)].sum()
     device = int(unused.argmax())
