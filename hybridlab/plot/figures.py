@@ -184,6 +184,7 @@ def draw_timelines(
     words: str,
     results: Mapping[str, str] | None = None,
     more: Sequence[Entry] = (),
+    below: float = 0.0,
 ) -> Picture:
     """Draw the title, every timeline below its own title, the time axis and the legend.
 
@@ -201,6 +202,8 @@ def draw_timelines(
         By the title of a timeline, the text that stands at the right of the title in place of makespan and bubble ratio.
     more : sequence of Entry
         Entries to add to the legend.
+    below : float
+        Inches to leave free below the legend.
     """
     drawn = list(timelines.values())
     heads = [_head(head, (results or {}).get(head) or results_text(each)) for head, each in timelines.items()]
@@ -210,7 +213,7 @@ def draw_timelines(
     top = MARGIN + TITLE_LINE * len(title_lines)
     heights = [LINE * len(head) + 0.06 + frame.height(each) for head, each in zip(heads, drawn, strict=True)]
     bottom = top + sum(heights) + BETWEEN * (len(drawn) - 1)
-    figure = Picture(bottom + 0.34 + LEGEND_LINE * len(legend), words)
+    figure = Picture(bottom + 0.34 + LEGEND_LINE * len(legend) + below, words)
     sheet = page(figure)
     for row, line in enumerate(title_lines):
         write(sheet, MARGIN, MARGIN + TITLE_LINE * (row + 0.6), line, size=11.5, weight="bold")

@@ -8,11 +8,12 @@ from matplotlib.patches import Rectangle
 
 from hybridlab.plot.bars import origin, ring_height, ring_levels, tops_and_heights
 from hybridlab.plot.figures import draw_timelines
-from hybridlab.plot.panel import AXIS, SAMPLE, Entry, Frame, frame_for
-from hybridlab.plot.picture import INK, Picture, text_width, write
+from hybridlab.plot.panel import AXIS, LEFT, SAMPLE, Entry, Frame, frame_for
+from hybridlab.plot.picture import INK, MUTED, Picture, after_a_number, number, sheet, text_width, write
 from hybridlab.timeline import Timeline
 
 PAD = 0.05  # inches between the text of a stop and its box
+SCALE, INSET = 1.05, 0.7  # inches that a scale takes, and inches between its ends and those of the axis of time
 
 
 class Stopped(NamedTuple):
@@ -31,6 +32,7 @@ def marked_figure(
     rows: Sequence[int] = (),
     rings: Sequence[tuple[int, int, float, float]] = (),
     stops: Sequence[Stopped] = (),
+    scale: Mapping[str, float] | None = None,
 ) -> Picture:
     """Return a figure of timelines on one time axis, with marks in the first one.
 
@@ -48,6 +50,8 @@ def marked_figure(
         The wrong rings. Each gets the same marks in the lane below the operations.
     stops : sequence of Stopped
         The devices that stop. Each gets a dashed box with a text.
+    scale : mapping of str to float, optional
+        Times by name, which a line below the legend shows. The time named as the first timeline is drawn below the line, in bold.
     """
     drawn = list(timelines.values())
     frame = frame_for(drawn, activations=True)
@@ -57,7 +61,9 @@ def marked_figure(
     frame = frame_for(drawn, activations=True, end=max([frame.span, *ends]))
     more = [Entry("wrong", _wrong_sample)] * bool(rows or rings or any(stop.wrong for stop in stops))
     more += [Entry("device stops", _stop_sample)] * bool(stops)
-    figure = draw_timelines(timelines, "", frame, words, results, more)
+    figure = draw_timelines(timelines, "", frame, words, results, more, SCALE if scale else 0.0)
+    if scale:
+        _draw_scale(figure, scale, next(iter(timelines)), drawn[0].unit)
     axes = next(each for each in figure.axes if each.get_gid() == "timeline")
     yours = drawn[0]
     first, unit = origin(yours), frame.span / AXIS  # units of time in an inch
@@ -106,6 +112,27 @@ def _draw_stop(axes: Axes, stop: Stopped, inches: float, size: float, frame: Fra
     write(axes, stop.time + PAD * unit, middle, stop.text, size=size, va="center_baseline", zorder=8)
     if stop.wrong:
         _cross(axes, stop.time, top)
+
+
+def _draw_scale(figure: Picture, scale: Mapping[str, float], yours: str, unit: str | None) -> None:
+    """Draw times on a line of their own, from the shortest to the longest. Names that would overlap stand in two rows."""
+    low, high = min(scale.values()), max(scale.values())
+    axes = sheet(figure, LEFT, figure.get_figheight() - SCALE, AXIS, SCALE, AXIS)
+    axes.set_gid("scale")
+    inch, line = (AXIS - 2 * INSET) / ((high - low) or 1.0), SCALE - 0.4
+    axes.plot([INSET, AXIS - INSET], [line, line], color=MUTED, linewidth=1.2, solid_capstyle="round")
+    right_end = 0.0  # of the names in the lower of the two rows above the line
+    for name, time in sorted(scale.items(), key=lambda each: each[1]):
+        mine = name == yours
+        x, text = INSET + (time - low) * inch, f"{name} {number(time)}{after_a_number(unit)}"
+        axes.plot([x], [line], marker="D" if mine else "o", markersize=8 if mine else 6, color=INK if mine else MUTED, zorder=3 + mine)
+        if mine:
+            write(axes, x, line + 0.27, text, ha="center", va="center_baseline", weight="bold")
+            continue
+        half = text_width(text, 9) / 2
+        overlaps = x - half < right_end
+        write(axes, x, line - (0.43 if overlaps else 0.23), text, color=MUTED, ha="center", va="center_baseline")
+        right_end = right_end if overlaps else x + half + 0.1
 
 
 def _wrong_sample(axes: Axes, x: float, y: float) -> None:

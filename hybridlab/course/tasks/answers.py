@@ -91,7 +91,8 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
             return plain_values(values, depth + 1)
         plain = [plain_values(value, depth + 1) for value in values]
         return Unordered(_in_order(plain)) if type(answer) in (set, frozenset) else plain
-    raise HybridLabError(f"an answer is text, a number, or a list or dict of them, not of type {type(answer).__name__[:40]}", "wrong-type")
+    other = type(answer).__name__[:40]
+    raise HybridLabError(f"an answer is text, a number, a schedule, or a list or dict of them, not of type {other}", "wrong-type")
 
 
 def _as_float(number: Fraction | Decimal) -> float:

@@ -180,7 +180,7 @@ class Build:
                 if mistake is None:
                     return replace(feedback, messages=about)
                 return replace(feedback, messages=(*about, mistake.sentence), code=mistake.code)
-            passed = replace(feedback, messages=passed.messages)
+            passed = replace(feedback, messages=(self.lesson, *feedback.messages))
         used = next((name for name in self.without if name in names_in(function)), None)
         if used:
             return wrong("not-your-own", f"the results are right, but the library makes them: write the function without its `{used}`")

@@ -1,7 +1,7 @@
 """The picture of an answer: the student's own timeline, as far as it runs, above the one that was asked for."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +40,8 @@ class Drawing:
         The wrong operations. A number is a stage whose ring is wrong.
     yours : Timeline, optional
         The timeline of the answer, if the answer has times of its own. None means that each operation starts as early as it can.
+    scale : mapping of str to float
+        Times by name that a line below the timelines shows, in the same unit. Empty for no line.
 
     Raises
     ------
@@ -59,6 +61,7 @@ class Drawing:
     goal: Timeline | None = None
     marked: tuple[Op | int, ...] = ()
     yours: Timeline | None = None
+    scale: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.costs is not None and self.costs.batch:
@@ -139,7 +142,7 @@ class Drawing:
         rows = [row for row, op in enumerate(yours.ops) if op in self.marked and yours.end[row] > 0]
         boxes = [Stopped(stop.device, stop.time, f"{stop.op} waits for {_needed(stop, orders)}", stop.op in self.marked) for stop in stops]
         rings = [(stage, *ring) for stage in self.marked if isinstance(stage, int) for ring in _ring(yours, stage)]
-        return marked_figure(timelines, results, self._words(yours, orders, stops, results), rows, rings, boxes)
+        return marked_figure(timelines, results, self._words(yours, orders, stops, results), rows, rings, boxes, self.scale)
 
     def _words(self, yours: Timeline, orders: Turns, stops: Sequence[Stop], results: dict[str, str]) -> str:
         """Return the alternative text: the answer, what is marked in it, where devices stop, and the goal."""
@@ -156,6 +159,8 @@ class Drawing:
             sentences.append(f"Marked as wrong: {'; '.join(named)}.")
         if self.goal is not None:
             sentences.append(f"Below, on the same axis of time, the goal, {sizes_text(self.goal)}: {facts_text(self.goal)}.")
+        if self.scale:
+            sentences.append(f"On a scale: {', '.join(f'{name} {time:g}{after}' for name, time in self.scale.items())}.")
         return " ".join(sentences)
 
 

@@ -7,7 +7,10 @@ import numpy as np
 
 from hybridlab import formulas
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.answers import near, require_number, require_orders, require_parts, require_text
+from hybridlab.course.tasks.answers import Orders, near, require_number, require_orders, require_parts, require_text
+from hybridlab.course.tasks.automatic import SLIPS, Model, judge_models, models_to_schedule, read_order_of_models
+from hybridlab.course.tasks.automatic_twists import AUTOMATIC_TWISTS
+from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, Rung, right, task, wrong
 from hybridlab.course.tasks.drawing import Drawing, marked_by
 from hybridlab.course.tasks.questions import Number, Question, number_task
@@ -26,9 +29,9 @@ ROOM = 12  # microbatches whose activations fit on a device
 def bubbles_by_hand() -> Question:
     """Ask for the bubble of ZB-H1, which is makespan minus work, for three sets of times; 6 devices, 12 microbatches."""
     return Question(
-        "give ZB-H1's bubble in ms for each of the three models, as a list of three numbers",
+        "give ZB-H1's bubble in whole ms for each of the three models, as a list of three numbers",
         [_bubble(model, *times) for model, times in zip("abc", THREE_TIMES, strict=True)],
-        "the paper's term counts for a; in b the last device starts too late for more, in c the first I comes back too late",
+        "the longest chain is that of the last input gradient in a, of the last device in b, and of the first input gradient in c",
     )
 
 
@@ -115,10 +118,11 @@ def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12
 
     swapped = "these are the right numbers in the wrong order: the ratio, which takes the makespan, comes first"
     return Question(
-        f"give the ratio of the sweeps' program and the rate of Table 5, to 3 decimals, for ZB-H2 on {devices} devices with "
+        "give the bubble ratio (by the makespan) and the bubble rate (by the device span), to 3 decimals, "
+        f"for ZB-H2 on {devices} devices with "
         f"{microbatches} microbatches and F, I, W of {forward}, {input_gradient}, {weight_gradient} ms, as [ratio, rate]",
         [share("ratio", makespan, *truth), share("rate", span, *truth[::-1])],
-        f"one step of {makespan:g} ms, in which no device is at work for longer than {span:g} ms from start to end",
+        f"the makespan is {makespan:g} ms, and the longest device span is {span:g} ms",
         [
             (lambda values: near(values, truth[::-1], 0.5e-3), "swapped", swapped),
             (
@@ -154,7 +158,7 @@ def the_shortest_that_fits(answer: Any) -> Feedback:
             return wrong("chunks-cost-messages", f"{longer}: {why}")
         return wrong("not-the-shortest", longer)
     if near(time, timeline.makespan, 0.06):
-        return right("with free messages the schedules with two chunks win; at 5 ms a message they pay twice as often")
+        return right("without latency the schedules with two chunks win; with 5 ms a message they pay twice as often")
     without = _split_timeline(name, 8, 24, 10, 8, 12).makespan
     off = f"{name} is right, but its step does not take {time:g} ms"
     if near(time, without, 0.06):
@@ -201,8 +205,30 @@ def _judge_shorter(schedule: Schedule) -> Feedback:
         return wrong("no-gain", f"{takes}, as long as ZB-H1; device {last} ends last, and {paused}")
     summary = f"{takes}, {gain:g} ms less than ZB-H1"
     if yours.makespan > least + 0.01:
-        return right(f"{summary}; the shortest takes {least} ms, since device 0 has that much work and need not wait once")
+        return right(f"{summary}; the shortest takes {least} ms, since device 0 has that much work and need not wait")
     return right(f"{summary}; no order is shorter, since device 0 has that much work")
+
+
+@build_task(
+    "lab13.t5",
+    title="Build an automatic scheduler",
+    prompt="write a function zero_bubble(K, M, F, I, W, C, cap) that returns one line of operations for each device",
+    points=10,
+    signature="zero_bubble(K, M, F, I, W, C, cap)",
+    cases=models_to_schedule,
+    reads=read_order_of_models,
+    slips=SLIPS,
+    twists=AUTOMATIC_TWISTS,
+    lesson="a device first runs what another device waits for, and fills its gaps with weight gradients, which also free its memory",
+    without=("build", "optimum"),
+    rungs=[
+        Rung("legal and within the cap", 1 / 3, ("longer-than-zb-h1",)),
+        Rung("as short as ZB-H1 in total", 2 / 3, ("too-near-to-zb-h1",)),
+    ],
+)
+def build_zero_bubble(orders: list[Orders], models: list[Model]) -> Feedback:
+    """Judge the orders of one model or of a set of models."""
+    return judge_models(orders, models)
 
 
 def _split_timeline(name: str, devices: int, microbatches: int, forward: float, i: float, w: float, p2p: float = 0.0) -> Timeline:
