@@ -1,7 +1,8 @@
 """Test lab 10's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -10,9 +11,89 @@ import pytest
 
 from hybridlab import Costs, build, check, simulate
 from hybridlab.course.tasks import TASKS
-from hybridlab.course.tasks.lab10 import warmed_up, whole_model
+from hybridlab.course.tasks.eager import latencies_to_hide, least_step, warmed_up
+from hybridlab.course.tasks.lab10 import whole_model
 
 SPEEDUP = 38400 / 4933  # 32 microbatches of 1200 ms; (32 + 15) 75 + [2 * 15 * 32/16 + 2 * 14] 16 = 4933
+
+
+def eager(step: Callable[[int, int, int], int]) -> Callable[..., list[int]]:
+    """A program that lets each device warm up with some forwards more than the next one, by F, B and C."""
+
+    def warmups(devices: int, microbatches: int, forward: int, backward: int, latency: int) -> list[int]:
+        return [min(microbatches, after * step(forward, backward, latency)) for after in range(devices - 1, -1, -1)]
+
+    return warmups
+
+
+def pairs_needed(forward: int, backward: int, latency: int) -> int:
+    """The pairs that a device runs while two messages travel, and the pair of the next device."""
+    pair, needed = forward + backward, 1
+    while needed * pair < pair + 2 * latency:
+        needed += 1
+    return needed
+
+
+right_eager = eager(pairs_needed)
+one_forward_more = eager(lambda forward, backward, latency: 1)
+two_forwards_more = eager(lambda forward, backward, latency: 2)
+three_forwards_more = eager(lambda forward, backward, latency: pairs_needed(forward, backward, latency) + 3)
+one_message = eager(lambda forward, backward, latency: 1 + math.ceil(latency / (forward + backward)))
+rounds_down = eager(lambda forward, backward, latency: 1 + int(2 * latency / (forward + backward)))
+one_too_many_at_the_edge = eager(lambda forward, backward, latency: 2 + int(2 * latency / (forward + backward)))
+divides_by_the_forward = eager(lambda forward, backward, latency: 1 + math.ceil(2 * latency / forward))
+without_its_own_pair = eager(lambda forward, backward, latency: math.ceil(2 * latency / (forward + backward)))
+
+
+one_pair_fewer = eager(lambda forward, backward, latency: pairs_needed(forward, backward, latency) - 1)
+
+
+def all_forwards(devices: int, microbatches: int, forward: int, backward: int, latency: int) -> list[int]:
+    return devices * [microbatches]
+
+
+def last_device_too(*size: int) -> list[int]:
+    return [min(warmup + 1, size[1]) for warmup in right_eager(*size)]
+
+
+def from_the_last(*size: int) -> list[int]:
+    return right_eager(*size)[::-1]
+
+
+def never_stops(devices: int, microbatches: int, forward: int, backward: int, latency: int) -> list[int]:
+    return [pairs_needed(forward, backward, latency) * after for after in range(devices)][::-1]
+
+
+def grows(*size: int) -> list[int]:
+    return [min(device, size[1]) for device in range(size[0])]
+
+
+def most_on_the_last(*size: int) -> list[int]:
+    return [0] * (size[0] - 1) + [2 if size[0] > 1 and size[1] > 1 else 0]
+
+
+def half_a_forward(*size: int) -> list[float]:
+    return [0.5] * size[0]
+
+
+def too_few_on_the_first(*size: int) -> list[int]:
+    found = right_eager(*size)
+    return [found[1] if size[0] > 2 else found[0], *found[1:]]
+
+
+def one_number_too_many(*size: int) -> list[int]:
+    return [*right_eager(*size), 0]
+
+
+def examples_of_the_page(*size: int) -> list[int] | None:
+    return {(4, 16): [6, 4, 2, 0], (3, 12): [2, 1, 0]}.get(size[:2], 0)  # type: ignore[return-value]
+
+
+def asks_the_judge(*size: int) -> list[int]:
+    from hybridlab.course.tasks.eager import least_step
+
+    return eager(lambda *times: least_step(*size))(*size)
+
 
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
@@ -49,14 +130,35 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab10.t2", [6, 4, 2], "wrong-length"),
     ("lab10.t3", 32, "best-of-the-sweep"),
     ("lab10.t3", 16, "as-many-as-microbatches"),
-    ("lab10.t3", 43, "m-for-m-1-rounded-down", "42"),
+    ("lab10.t3", 43, "m-for-m-1-rounded-down"),
     ("lab10.t3", 44, "m-for-m-1"),
     ("lab10.t3", 60, "one-message"),
-    ("lab10.t3", 1, "too-few"),
-    ("lab10.t3", 128, "too-many"),
-    ("lab10.t3", 41, "too-few", "2038.57"),
+    ("lab10.t3", 1, "not-the-best", "1"),
+    ("lab10.t3", 128, "not-the-best", "128"),
+    ("lab10.t3", 41, "not-the-best", "41"),
     ("lab10.t3", 42.4, "not-a-whole-number"),
     ("lab10.t3", 0, "out-of-range"),
+    ("lab10.t4", one_forward_more, "1f1b", "3 devices and 12 microbatches", "they hide no latency"),
+    ("lab10.t4", two_forwards_more, "always-two", "2 devices and 12 microbatches", "only one"),
+    ("lab10.t4", all_forwards, "gpipe", "1 device and 6 microbatches"),
+    ("lab10.t4", one_message, "one-way", "2C"),
+    ("lab10.t4", rounds_down, "rounded-down", "round up"),
+    ("lab10.t4", one_too_many_at_the_edge, "one-more-at-the-edge", "2C is a multiple"),
+    ("lab10.t4", divides_by_the_forward, "forwards-alone", "F + B"),
+    ("lab10.t4", without_its_own_pair, "own-pair-forgotten"),
+    ("lab10.t4", last_device_too, "last-device-warms-up", "no next device"),
+    ("lab10.t4", from_the_last, "reversed"),
+    ("lab10.t4", never_stops, "not-a-count", "from 0 to M, here 1"),
+    ("lab10.t4", examples_of_the_page, "not-a-list"),
+    ("lab10.t4", grows, "reversed"),
+    ("lab10.t4", most_on_the_last, "deadlock", "device 1 waits"),
+    ("lab10.t4", half_a_forward, "not-a-count", "0.5"),
+    ("lab10.t4", three_forwards_more, "too-much-memory", "fast enough"),
+    ("lab10.t4", too_few_on_the_first, "longer-than-gpipe", "are possible, as under GPipe"),
+    ("lab10.t4", one_number_too_many, "wrong-length"),
+    ("lab10.t4", lambda *size: [float("nan")] * size[0], "not-a-number"),
+    ("lab10.t4", asks_the_judge, "not-your-own", "`least_step`"),
+    ("lab10.t4", [6, 4, 2, 0], "not-a-function", "eager(devices, microbatches, forward, backward, latency)"),
 ]
 # Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [
@@ -67,6 +169,10 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab10.t2", range(6, -1, -2)),
     ("lab10.t3", 42.0),
     ("lab10.t3", np.int64(42)),
+    ("lab10.t4", right_eager),
+    ("lab10.t4", lambda *size: np.array(right_eager(*size))),
+    ("lab10.t4", lambda *size: tuple(float(warmup) for warmup in right_eager(*size))),
+    ("lab10.t4", lambda *size: [min(warmup, max(size[1] - 1, 0)) for warmup in right_eager(*size)]),
 ]
 
 
@@ -148,14 +254,14 @@ def test_the_best_number_for_other_batches(seed: int) -> None:
 
 @pytest.mark.parametrize("warmups", [(3, 2, 1, 0), (6, 4, 2, 0), (16, 16, 16, 16), (8, 5, 2, 0), (9, 4, 3, 2)])
 def test_the_judge_runs_the_warmups_that_were_handed_in(warmups: tuple[int, ...]) -> None:
-    run = warmed_up(list(warmups))
+    run = warmed_up(list(warmups), 16, 12.5, 25, 16)
     assert run.makespan == ends(warmups)
     assert run.peak_activations.tolist() == [min(warmup + 1, 16) for warmup in warmups]
 
 
 @pytest.mark.parametrize(("warmups", "name"), [([3, 2, 1, 0], "1f1b"), ([6, 4, 2, 0], "eager-1f1b"), ([16] * 4, "gpipe")])
 def test_three_warmups_are_known_schedules(warmups: list[int], name: str) -> None:
-    assert warmed_up(warmups).schedule.orders == build(name, 4, 16).orders
+    assert warmed_up(warmups, 16, 12.5, 25, 16).schedule.orders == build(name, 4, 16).orders
 
 
 def test_devices_wait_for_ever_where_one_warms_up_less_than_the_next() -> None:
@@ -171,3 +277,32 @@ def test_task_3_has_one_best_number(step: int) -> None:
     tried = [*range(1, 200), *range(200, 10_001, step)]
     assert [devices for devices in tried if check("lab10.t3", devices).passed] == [42]
     assert whole_model(42) == pytest.approx(times[42])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_warmups_of_the_judge_follow_from_a_round_trip_between_neighbours(seed: int) -> None:
+    """A device needs as many pairs as take (F + B) + 2C, and with one forward fewer from device to device the step is longer."""
+
+    def same_order(one: Sequence[float], other: Sequence[float], microbatches: int) -> bool:
+        return bool((np.minimum(one, microbatches - 1) == np.minimum(other, microbatches - 1)).all())
+
+    for case in latencies_to_hide(np.random.default_rng(seed)):
+        microbatches = case.arguments[1]
+        judged = eager(lambda *times, size=case.arguments: least_step(*size))(*case.arguments)
+        assert same_order(judged, right_eager(*case.arguments), microbatches)
+        fastest = ends_of(case.arguments, all_forwards)
+        assert ends_of(case.arguments, right_eager) == fastest
+        if case.arguments[4] and not same_order(one_pair_fewer(*case.arguments), right_eager(*case.arguments), microbatches):
+            assert ends_of(case.arguments, one_pair_fewer) > fastest
+
+
+def ends_of(size: tuple[int, ...], program: Callable[..., list[int]]) -> float:
+    return warmed_up(program(*size), *size[1:]).makespan
+
+
+def test_no_hint_on_the_best_number_tells_a_direction() -> None:
+    """Neither a time nor a direction is told, so the best number cannot be found by trying."""
+    told = {tuple(check("lab10.t3", devices).messages) for devices in range(1, 200) if devices not in (16, 32, 42, 43, 44, 59, 60, 61)}
+    assert len({re.sub(r"^\d+", "", messages[0]) for messages in told}) == 1
+    spoken = [message for devices in range(1, 200) if devices != 42 for message in check("lab10.t3", devices).messages]
+    assert not [message for message in spoken if re.search(r"go on|direction|\d+\.\d|less|\b42\b", message)]

@@ -19,28 +19,28 @@ MOST_LAYERS, MOST_DEVICES = 200, 8  # of the largest model: it has 2.1e12 cuts, 
 
 def models_to_cut(rng: np.random.Generator) -> Iterator[Case]:
     """Yield models from the smallest up, then one with too few layers; times are multiples of half a ms, which have exact sums."""
-    yield _model([5], 1)
-    yield _model([3, 4], 2)
-    yield _model([1, 4, 4, 4, 11], 2)  # in a smaller model the results of several mistakes are equal
-    yield _model([4, 2, 2], 2)
-    yield _model([2, 2, 6], 2)
-    yield _model([1, 4, 4, 4, 11], 1)
-    yield _model([0, 4, 4, 0, 6], 3)
-    yield _model([2, 9, 2, 2, 2], 5)
+    yield _layers_of([5], 1)
+    yield _layers_of([3, 4], 2)
+    yield _layers_of([1, 4, 4, 4, 11], 2)  # in a smaller model the results of several mistakes are equal
+    yield _layers_of([4, 2, 2], 2)
+    yield _layers_of([2, 2, 6], 2)
+    yield _layers_of([1, 4, 4, 4, 11], 1)
+    yield _layers_of([0, 4, 4, 0, 6], 3)
+    yield _layers_of([2, 9, 2, 2, 2], 5)
     for layers, devices in RANDOM_SIZES:
-        yield _model(rng.integers(0, 21, layers) / 2, devices)
-    yield _model([4] * 10, 4)
+        yield _layers_of(rng.integers(0, 21, layers) / 2, devices)
+    yield _layers_of([4] * 10, 4)
     block, heavy = (int(rng.integers(*limits)) for limits in ((3, 6), (9, 14)))
-    yield _model([1] + 22 * [block] + [heavy], 4)
-    yield _model([heavy] + 22 * [block] + [5 * heavy], 6)
-    yield _model(np.arange(1, 33) / 2, 5)
-    yield _model(np.arange(32, 0, -1) / 2, 7)
-    yield _model(rng.integers(2, 41, 60) / 2, 6)
-    yield _model(rng.integers(2, 41, MOST_LAYERS) / 2, MOST_DEVICES)
-    yield _model([3, 4], 3, refused=True)
+    yield _layers_of([1] + 22 * [block] + [heavy], 4)
+    yield _layers_of([heavy] + 22 * [block] + [5 * heavy], 6)
+    yield _layers_of(np.arange(1, 33) / 2, 5)
+    yield _layers_of(np.arange(32, 0, -1) / 2, 7)
+    yield _layers_of(rng.integers(2, 41, 60) / 2, 6)
+    yield _layers_of(rng.integers(2, 41, MOST_LAYERS) / 2, MOST_DEVICES)
+    yield _layers_of([3, 4], 3, refused=True)
 
 
-def _model(times: Sequence[float] | Floats, devices: int, refused: bool = False) -> Case:
+def _layers_of(times: Sequence[float] | Floats, devices: int, refused: bool = False) -> Case:
     given = np.array(times, dtype=np.float64)
     named = f"layers of {', '.join(f'{time:g}' for time in given)} ms" if given.size <= LONGEST_WORDS else counted(given.size, "layer")
     return Case((given, devices), f"{named} on {counted(devices, 'device')}", refused)

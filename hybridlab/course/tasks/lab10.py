@@ -1,16 +1,22 @@
 """Lab 10, more devices: the tasks and the feedback on their answers."""
 
 import math
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise, takewhile
+from typing import Any
 
 from hybridlab import formulas
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
+from hybridlab.course.tasks.answers import require_numbers
+from hybridlab.course.tasks.builds import build_task
+from hybridlab.course.tasks.checking import Feedback, right, wrong
+from hybridlab.course.tasks.drawing import Drawing
+from hybridlab.course.tasks.eager import EAGER_TWISTS, SLIPS, latencies_to_hide, least_step, warmed_up
 from hybridlab.course.tasks.questions import Number, Question, number_task
-from hybridlab.schedule import Kind, Op, Schedule
+from hybridlab.schedule import Kind
 from hybridlab.schedules import build
-from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
 WORK = 1200.0  # ms that one microbatch takes on one device alone, a third of it forward
@@ -95,7 +101,7 @@ def buy_the_time_back(devices: int = 4, microbatches: int = 16, latency: int = 1
     fastest, least = formulas.gpipe_makespan(devices, microbatches, FORWARD, BACKWARD, latency), sum(truth) + devices
 
     def run(warmups: list[float]) -> Timeline:
-        return warmed_up([int(warmup) for warmup in warmups], microbatches, latency)
+        return warmed_up([int(warmup) for warmup in warmups], microbatches, FORWARD, BACKWARD, latency)
 
     def odd(warmups: list[float]) -> list[float]:
         return [value for value in warmups if value != int(value) or not 0 <= value <= microbatches]
@@ -158,41 +164,20 @@ def the_best_number(microbatches: int = 16, latency: int = 5) -> Question:
     def summary(devices: float) -> str:
         return f"{counted(int(devices), 'device')} take {time(devices):.2f} ms"
 
-    def one_message(devices: float) -> str:
-        return f"{summary(devices)}: a device more adds a message there and one back"
-
     truth = min(range(1, MOST), key=time)
     with_m, one_way = int(math.sqrt(WORK * microbatches / (2 * latency))), round(math.sqrt(WORK * (microbatches - 1) / latency))
     devices = Number(
         "a number of devices",
         truth,
-        hint=lambda devices: f"{summary(devices)}, and one more takes {time(devices + 1):.2f}: go on in that direction",
-        code="too-few",
+        hint="{value} is not the best number of devices: one device more saves 1200(M-1)/K - 1200(M-1)/(K+1) of computing and adds 2C",
+        code="not-the-best",
         mistakes=[
-            (
-                32,
-                "best-of-the-sweep",
-                f"32 are the best of the sweep's five, not of all: {summary(32)}, and 33 take {time(33):.2f}",
-            ),
-            (
-                microbatches,
-                "as-many-as-microbatches",
-                f"more devices than microbatches are no fault: {summary(microbatches)}, "
-                f"and {microbatches + 1} take {time(microbatches + 1):.2f}",
-            ),
-            (
-                with_m,
-                "m-for-m-1-rounded-down",
-                f"{summary(with_m)}, and {with_m - 1} a little less: (M-1) microbatches share the devices, not M",
-            ),
-            (with_m + 1, "m-for-m-1", f"{summary(with_m + 1)}: (M-1) microbatches share the devices, not M"),
-            (one_way, "one-message", one_message),
-            (one_way + 1, "one-message", one_message),
-            (
-                lambda devices: devices > truth,
-                "too-many",
-                lambda devices: f"{summary(devices)}, and one fewer takes {time(devices - 1):.2f}: go on in that direction",
-            ),
+            (32, "best-of-the-sweep", "32 is the best of the five numbers in the sweep, not of all numbers"),
+            (microbatches, "as-many-as-microbatches", "the best number of devices does not have to be the number of microbatches"),
+            (with_m, "m-for-m-1-rounded-down", "(M-1) microbatches share the devices, not M: the first one is alone"),
+            (with_m + 1, "m-for-m-1", "(M-1) microbatches share the devices, not M: the first one is alone"),
+            (one_way, "one-message", "a device more adds two messages, one there and one back"),
+            (one_way + 1, "one-message", "a device more adds two messages, one there and one back"),
         ],
         whole=True,
         most=10_000,
@@ -222,18 +207,37 @@ def cut_1f1b(devices: int, microbatches: int, latency: float = 0.0) -> float:
     return formulas.one_f_one_b_makespan(devices, microbatches, WORK / 3 / devices, WORK * 2 / 3 / devices, latency)
 
 
-def warmed_up(warmups: list[int], microbatches: int = 16, latency: float = 16) -> Timeline:
-    """Return the timeline of 1F1B with one warm-up for each device. A forward takes 12.5 ms, and a backward 25 ms.
-
-    >>> warmed_up([3, 2, 1, 0]).makespan
-    1160.5
-    """
-    orders = [_order_with_warmup(device, warmup, microbatches) for device, warmup in enumerate(warmups)]
-    return simulate(Schedule("yours", orders), Costs(forward=FORWARD, backward=BACKWARD, p2p=latency))
-
-
-def _order_with_warmup(device: int, warmup: int, microbatches: int) -> list[Op]:
-    forwards, backwards = ([Op(kind, device, microbatch) for microbatch in range(microbatches)] for kind in (Kind.F, Kind.B))
-    first, rest = forwards[:warmup], forwards[warmup:]
-    pairs = [op for pair in zip(rest, backwards, strict=False) for op in pair]
-    return [*first, *pairs, *backwards[len(rest) :]]
+@build_task(
+    "lab10.t4",
+    title="Build a warm-up that hides a latency",
+    prompt="write a function eager(devices, microbatches, forward, backward, latency) that returns the warm-up of each device",
+    points=5,
+    signature="eager(devices, microbatches, forward, backward, latency)",
+    cases=latencies_to_hide,
+    slips=SLIPS,
+    twists=EAGER_TWISTS,
+    without=("least_step",),
+    lesson="2C/(F+B) forwards more than 1F1B from device to device, rounded up: they run while a message goes and another comes back",
+)
+def eager_warmups(answer: Any, devices: int, microbatches: int, forward: float, backward: float, latency: float) -> Feedback:
+    """Judge the warm-ups of one size: they can run, the clock shows GPipe's time, and no smaller step would be enough."""
+    values = require_numbers(answer, devices, "warm-up of a device", "3")
+    odd = next((value for value in values if value != int(value) or not 0 <= value <= microbatches), None)
+    if odd is not None:
+        return wrong("not-a-count", f"a warm-up is a number of forwards from 0 to M, here {microbatches}, not {odd:g}")
+    warmups = [int(value) for value in values]
+    stuck = next((d for d, (own, then) in enumerate(pairwise(warmups)) if min(own, microbatches - 1) < min(then, microbatches - 1)), None)
+    if stuck is not None:
+        waits = f"device {stuck + 1} waits for a forward that device {stuck} runs only after its first backward"
+        return wrong("deadlock", f"with warm-ups of {warmups} {waits}, and that backward needs device {stuck + 1}: they wait for ever")
+    timeline = warmed_up(warmups, microbatches, forward, backward, latency)
+    drawing = Drawing(timeline.schedule.orders, Costs(forward=forward, backward=backward, p2p=latency))
+    fastest = formulas.gpipe_makespan(devices, microbatches, forward, backward, latency)
+    held = f"warm-ups of {warmups} take {timeline.makespan:g} ms and hold {timeline.peak_activations.sum():g} activations in all"
+    if timeline.makespan > fastest + 1e-6:
+        return replace(wrong("longer-than-gpipe", f"{held}: {fastest:g} ms are possible, as under GPipe"), drawing=drawing)
+    step = least_step(devices, microbatches, forward, backward, latency)
+    least = sum(min(step * behind + 1, microbatches) for behind in range(devices))
+    if timeline.peak_activations.sum() > least:
+        return replace(wrong("too-much-memory", f"{held}: that is fast enough, but {least:g} activations are enough"), drawing=drawing)
+    return right()
