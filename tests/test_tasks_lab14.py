@@ -1,17 +1,136 @@
 """Test lab 14's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 import re
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from oracle import Node, nodes, partners, times, uniform
+from solutions import lab_cells
 
-from hybridlab import REGISTRY, Costs, build, check, simulate
-from hybridlab.course.tasks import TASKS
-from hybridlab.course.tasks.lab14 import loads, slow_link
+from hybridlab import REGISTRY, Costs, Op, build, check, simulate
+from hybridlab.course.tasks import TASKS, Case
+from hybridlab.course.tasks.lab14 import slow_link
+from hybridlab.course.tasks.message_paths import judge_slowed
+
+Orders = list[str]
+Times = list[float]
+Pairs = list[tuple[str, str]]
+
+
+def spans_by_sweeps(orders: Orders, forward: Times, backward: Times, latency: float) -> tuple[dict[str, float], dict[str, str]]:
+    """Ends in ms of all operations by sweeps until nothing changes, and what each one has waited for; "" at 0 ms."""
+    end: dict[str, float] = {}
+    cause: dict[str, str] = {}
+    while True:
+        before = dict(end)
+        for device, line in enumerate(orders):
+            free, last = 0.0, ""
+            for op in line.split():
+                stage, kind, microbatch = re.split("([FB])", op)
+                sender = f"{int(stage) + (-1 if kind == 'F' else 1)}{kind}{microbatch}"
+                arrives = end.get(sender, -np.inf) + latency
+                cause[op] = last if free > arrives else sender
+                free = max(free, arrives) + (forward if kind == "F" else backward)[device]
+                end[op], last = free, op
+        if end == before:
+            return end, cause
+
+
+def path_by_hand(orders: Orders, forward: Times, backward: Times, latency: float) -> Pairs:
+    """The messages on a critical path, from its begin."""
+    end, cause = spans_by_sweeps(orders, forward, backward, latency)
+    op = max(end, key=lambda each: end[each])
+    chain = [op]
+    while cause[op]:
+        op = cause[op]
+        chain.insert(0, op)
+    stage = {op: re.split("[FB]", op)[0] for op in end}
+    return [(one, other) for one, other in pairwise(chain) if stage[one] != stage[other]]
+
+
+def lost(orders: Orders, forward: Times, backward: Times, latency: float) -> float:
+    late, prompt = (max(spans_by_sweeps(orders, forward, backward, each)[0].values()) for each in (latency, 0.0))
+    return late - prompt
+
+
+def slowed(
+    longer: Callable[..., float] = lost, change: Callable[[Pairs], Any] = lambda pairs: pairs, path: Callable[..., Pairs] = path_by_hand
+) -> Callable[..., Any]:
+    """A program for lab14.t3; each argument changes one rule."""
+    return lambda *given: (longer(*given), change(path(*given)))
+
+
+def every_message(orders: Orders, *others: Any) -> Pairs:
+    known = [op for line in orders for op in line.split()]
+    pairs = []
+    for op in known:
+        stage, kind, microbatch = re.split("([FB])", op)
+        sender = f"{int(stage) + (-1 if kind == 'F' else 1)}{kind}{microbatch}"
+        pairs += [(sender, op)] if sender in known else []
+    return pairs
+
+
+def all_by_arrival(orders: Orders, *others: Any) -> Pairs:
+    end, _ = spans_by_sweeps(orders, *others)
+    return sorted(every_message(orders), key=lambda pair: end[pair[0]])
+
+
+def every_wait(orders: Orders, forward: Times, backward: Times, latency: float) -> Pairs:
+    end, _ = spans_by_sweeps(orders, forward, backward, latency)
+    before = {op: end[last] for line in orders for last, op in pairwise(line.split())}
+    waits = [pair for pair in every_message(orders) if end[pair[0]] + latency > before.get(pair[1], 0.0)]
+    return sorted(waits, key=lambda pair: end[pair[0]])
+
+
+def length(microbatches: int, devices: int, forward: float, backward: float, latency: float, gpipe: bool) -> float:
+    """GPipe or 1F1B by sweeps, without recomputation."""
+    orders = []
+    for device in range(devices):
+        warm = microbatches if gpipe else min(devices - 1 - device, microbatches)
+        ops = [f"{device}F{m}" for m in range(warm)]
+        for m in range(microbatches - warm):
+            ops += [f"{device}F{warm + m}", f"{device}B{m}"]
+        ops += [f"{device}B{m}" for m in range(microbatches - warm, microbatches)]
+        orders.append(" ".join(ops))
+    return max(spans_by_sweeps(orders, [forward] * devices, [backward] * devices, latency)[0].values())
+
+
+def least(
+    recompute: tuple[float, float] = (1, 0),
+    reached: Callable[[float, float], bool] = lambda gpipe, other: gpipe <= other + 1e-9,
+    of_gpipe: float = 1,
+    each: Callable[[int], int] = lambda devices: 1,
+    none: Callable[[int], int] = lambda most: 0,
+    pipeline: Callable[..., float] = length,
+) -> Callable[..., int]:
+    """A program for lab14.t4; each argument changes one rule. ``recompute`` is for GPipe and 1F1B."""
+
+    def least_microbatches(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
+        for count in range(each(devices), most + 1, each(devices)):
+            gpipe = length(count, devices, forward, backward + recompute[0] * forward, of_gpipe * latency, True)
+            if reached(gpipe, pipeline(count, devices, forward, backward + recompute[1] * forward, latency, False)):
+                return count
+        return none(most)
+
+    return least_microbatches
+
+
+def by_rate(microbatches: int, devices: int, forward: float, backward: float, latency: float, gpipe: bool) -> float:
+    return microbatches / devices * (devices * (forward + backward) + 2 * (devices - 1) * latency)
+
+
+def for_good(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
+    since = 0
+    for count in range(1, most + 1):
+        gpipe = length(count, devices, forward, backward + forward, latency, True)
+        slower = gpipe > length(count, devices, forward, backward, latency, False)
+        since = 0 if slower else since or count
+    return since
+
 
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
@@ -46,30 +165,49 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab14.t2", ("zb-v", 2.5), "not-a-whole-number"),
     ("lab14.t2", ("interleaved", 10**6), "out-of-range", "1 to 16"),
     ("lab14.t2", "zb-v", "wrong-shape"),
-    ("lab14.t3", (360, 384), "swapped"),
-    ("lab14.t3", (96, 90), "one-device"),
-    ("lab14.t3", (96, 360), "schedule-of-one-device"),
-    ("lab14.t3", (744, 0), "no-imbalance"),
-    ("lab14.t3", (480, 264), "equal-stages"),
-    ("lab14.t3", (0.16, 0.15), "shares"),
-    ("lab14.t3", (16, 15), "per-cent"),
-    ("lab14.t3", (400, 344), "wrong-division"),
-    ("lab14.t3", (100, 100), "wrong-sum", "744 ms", "200"),
-    ("lab14.t3", [384.2, 359.8], "wrong-division"),
-    ("lab14.t3", [384], "wrong-length"),
-    ("lab14.t4", [4, 4, 4, 4], "too-heavy", "device 3", "24 ms"),
-    ("lab14.t4", [4, 4, 4, 4], "too-heavy", "714 ms"),
-    ("lab14.t4", [4, 4, 5, 3], "heavy-devices-late"),
-    ("lab14.t4", [5, 5, 5, 1], "heavy-devices-late"),
-    ("lab14.t4", [6, 4, 4, 2], "too-heavy", "device 0", "22 ms"),
-    ("lab14.t4", [2, 4, 5, 5], "too-heavy", "device 3"),
-    ("lab14.t4", [18, 20, 16, 16], "ms-not-layers"),
-    ("lab14.t4", [5, 10, 14, 16], "layers-up-to-cuts"),
-    ("lab14.t4", [5, 10, 14], "places-of-cuts"),
-    ("lab14.t4", [4, 4, 4, 3], "another-number-of-layers", "15 layers", "16"),
-    ("lab14.t4", [6, 6, 4, 0], "out-of-range"),
-    ("lab14.t4", [5.5, 4.5, 4, 2], "not-a-whole-number"),
-    ("lab14.t4", 16, "not-a-list"),
+    ("lab14.t3", slowed(longer=lambda *given: max(spans_by_sweeps(*given)[0].values())), "whole-step", "it is not"),
+    ("lab14.t3", slowed(longer=lambda *given: given[3] * len(path_by_hand(*given))), "messages-times-latency"),
+    ("lab14.t3", slowed(longer=lambda *given: given[3] * 2 * (len(given[0]) - 1)), "once-there-and-back"),
+    ("lab14.t3", slowed(longer=lambda *given: lost(*given) + 0.25), "wrong-slowdown", "0.25 ms longer"),
+    ("lab14.t3", slowed(path=all_by_arrival), "all-messages"),
+    ("lab14.t3", slowed(path=every_wait), "every-wait"),
+    ("lab14.t3", slowed(change=lambda pairs: [pair for pair in pairs if "F" in pair[0]]), "forwards-alone"),
+    ("lab14.t3", slowed(path=lambda *given: path_by_hand(*given[:3], 0.0)), "path-without-latency"),
+    ("lab14.t3", slowed(change=lambda pairs: pairs[::-1]), "last-message-first"),
+    ("lab14.t3", slowed(change=lambda pairs: [pair[::-1] for pair in pairs]), "receiver-first"),
+    ("lab14.t3", slowed(change=lambda pairs: []), "no-messages"),
+    ("lab14.t3", slowed(change=lambda pairs: pairs if len(pairs) < 3 else pairs[1:]), "late-begin"),
+    ("lab14.t3", slowed(change=lambda pairs: pairs if len(pairs) < 3 else pairs[:-1]), "ends-early"),
+    ("lab14.t3", slowed(change=lambda pairs: pairs if len(pairs) < 3 else pairs[:1] + pairs[2:]), "gap"),
+    ("lab14.t3", slowed(change=lambda pairs: [(one, other.replace("1F0", "1F9")) for one, other in pairs]), "unknown-operation", "1F9"),
+    ("lab14.t3", slowed(change=lambda pairs: [(one, one) for one, _ in pairs]), "no-message"),
+    ("lab14.t3", lambda *given: lost(*given), "wrong-shape"),
+    ("lab14.t3", lambda *given: (path_by_hand(*given), lost(*given)), "exchanged"),
+    ("lab14.t3", slowed(change=set), "not-a-list"),
+    ("lab14.t3", slowed(change=dict), "not-a-list"),
+    ("lab14.t3", slowed(change=lambda pairs: [other for _, other in pairs]), "not-a-message", "'1F0'"),
+    ("lab14.t3", slowed(longer=lambda *given: float("nan")), "not-a-number"),
+    ("lab14.t3", lambda orders: (0, []), "signature"),
+    ("lab14.t3", 40, "not-a-function"),
+    ("lab14.t4", least(recompute=(0, 0)), "same-recomputation"),
+    ("lab14.t4", least(recompute=(1, 1)), "same-recomputation"),
+    ("lab14.t4", least(reached=lambda gpipe, other: gpipe < other - 1e-9), "strictly-faster"),
+    ("lab14.t4", least(each=lambda devices: devices), "multiples-of-k"),
+    ("lab14.t4", least(of_gpipe=0), "gpipe-never-waits"),
+    ("lab14.t4", least(pipeline=by_rate), "rate-alone"),
+    ("lab14.t4", least(none=lambda most: most), "most-for-none"),
+    ("lab14.t4", least(none=lambda most: most + 1), "gpipe-is-slower"),
+    ("lab14.t4", lambda *given: max(least()(*given) - 1, 0), "last-before"),
+    ("lab14.t4", for_good, "for-good"),
+    ("lab14.t4", lambda *given: 0, "none-found"),
+    ("lab14.t4", lambda *given: least()(*given[:4], 60), "beyond-the-most"),
+    ("lab14.t4", lambda *given: least()(*given) and least()(*given) + 3, "not-the-least"),
+    ("lab14.t4", lambda *given: float("nan"), "not-a-number"),
+    ("lab14.t4", lambda *given: -1, "out-of-range"),
+    ("lab14.t4", lambda *given: 2.5, "not-a-whole-number"),
+    ("lab14.t4", lambda *given: [3], "not-a-number"),
+    ("lab14.t4", lambda devices: 3, "signature"),
+    ("lab14.t4", 9, "not-a-function"),
 ]
 
 # Each row has a task and another way to write its right answer.
@@ -80,10 +218,12 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab14.t1", Fraction(75, 8)),
     ("lab14.t2", [" ZB-V ", 2.0]),
     ("lab14.t2", ("zb-v", np.int64(2))),
-    ("lab14.t3", np.array([384, 360])),
-    ("lab14.t3", (Fraction(384), 360.0)),
-    ("lab14.t4", (5, 5, 4, 2)),
-    ("lab14.t4", np.array([5, 5, 4, 2])),
+    ("lab14.t3", slowed()),
+    ("lab14.t3", lambda *given: [np.float64(lost(*given)), tuple(map(list, path_by_hand(*given)))]),
+    ("lab14.t3", slowed(change=lambda pairs: [(Op.parse(one), Op.parse(other)) for one, other in pairs])),
+    ("lab14.t4", least()),
+    ("lab14.t4", lambda *given: float(least()(*given))),
+    ("lab14.t4", lambda *given: np.int64(least()(*given))),
 ]
 
 
@@ -134,47 +274,93 @@ def most_held(order: list[Node]) -> int:
     return max(accumulate((kind == "F") - (kind in "BW") for kind, _, _ in order))
 
 
-def step_by_hand(forward: list[float], microbatches: int) -> float:
-    """1F1B with backwards twice the forwards: sweeps over the devices until no operation moves any more."""
-    devices = len(forward)
-    orders = []
-    for device in range(devices):
-        warm = min(devices - 1 - device, microbatches)
-        turns = [op for m in range(microbatches - warm) for op in (("F", warm + m), ("B", m))]
-        orders.append([("F", m) for m in range(warm)] + turns + [("B", m) for m in range(microbatches - warm, microbatches)])
-    end: dict[tuple[str, int, int], float] = {}
-    while True:
-        before = dict(end)
-        for device, order in enumerate(orders):
-            free = 0.0
-            for kind, m in order:
-                source = (kind, m, device - 1 if kind == "F" else device + 1)
-                free = max(free, end.get(source, 0.0)) + forward[device] * (1 if kind == "F" else 2)
-                end[kind, m, device] = free
-        if end == before:
-            return max(end.values())
+def cases_of(key: str, seed: int) -> list[Case]:
+    return list(TASKS[key].instance(None).data.cases(np.random.default_rng(seed)))
 
 
-def test_one_cut_is_the_shortest_and_it_passes() -> None:
-    layers = [2] + 14 * [4] + [12]
-    steps = {}
-    for places in combinations(range(1, 16), 3):
-        edges = [0, *places, 16]
-        stages = [float(sum(layers[low:high])) for low, high in pairwise(edges)]
-        counts = tuple(high - low for low, high in pairwise(edges))
-        assert loads(counts).tolist() == stages
-        steps[counts] = step_by_hand(stages, 8)
-    shortest = [counts for counts, step in steps.items() if step == min(steps.values())]
-    assert shortest == [(5, 5, 4, 2)]
-    assert steps[shortest[0]] == 606
-    assert [counts for counts in steps if check("lab14.t4", counts).passed] == shortest
+@pytest.mark.parametrize("seed", range(4))
+def test_every_critical_path_of_a_step_passes_and_no_shorter_list_does(seed: int) -> None:
+    """Walk back from the end in every way in which nobody waits, on the clock of this test."""
+    for case in cases_of("lab14.t3", seed):
+        end, _ = spans_by_sweeps(*case.arguments)
+        paths = set(islice(all_paths(*case.arguments), 40))
+        longer = lost(*case.arguments)
+        assert paths
+        for path in paths:
+            assert judge_slowed((longer, list(path)), *case.arguments).passed, (case.words, path)
+            for place in range(len(path)) if max(end.values()) and len(path) else ():
+                less = (*path[:place], *path[place + 1 :])
+                assert less in paths or len(paths) == 40 or not judge_slowed((longer, list(less)), *case.arguments).passed
 
 
-@pytest.mark.parametrize("seed", [None, *range(8)])
-def test_the_idle_time_of_task_3_has_these_two_parts(seed: int | None) -> None:
-    *forward, microbatches = numbers_of("lab14.t3", seed)
-    step = step_by_hand(list(map(float, forward)), microbatches)
-    work = [3 * each * microbatches for each in forward]
-    parts = 4 * (step - max(work)), 4 * max(work) - sum(work)
-    assert check("lab14.t3", parts, seed=seed).passed
-    assert seed is not None or parts == (384, 360)
+def all_paths(orders: Orders, forward: Times, backward: Times, latency: float) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Yield the messages of each critical path."""
+    end, _ = spans_by_sweeps(orders, forward, backward, latency)
+    before = {op: last for line in orders for last, op in pairwise(line.split())}
+    sender = {op: one for one, op in every_message(orders)}
+
+    def start(op: str) -> float:
+        return max(end.get(before.get(op, ""), 0.0), end.get(sender.get(op, ""), -np.inf) + latency)
+
+    def back(op: str, path: tuple[tuple[str, str], ...]) -> Iterator[tuple[tuple[str, str], ...]]:
+        if start(op) == 0:
+            yield path
+        if op in before and end[before[op]] == start(op):
+            yield from back(before[op], path)
+        if op in sender and end[sender[op]] + latency == start(op):
+            yield from back(sender[op], ((sender[op], op), *path))
+
+    for op in end:
+        if end[op] == max(end.values()):
+            yield from back(op, ())
+
+
+def test_the_step_grows_by_at_most_the_latency_of_each_message_on_the_path() -> None:
+    grown = [(lost(*case.arguments), case.arguments[3] * len(path_by_hand(*case.arguments))) for case in cases_of("lab14.t3", 0)]
+    assert all(longer <= messages for longer, messages in grown)
+    assert any(longer < messages for longer, messages in grown)
+
+
+def test_the_examples_of_the_builds_in_the_lab_are_right() -> None:
+    text = "\n".join(cell.source for cell in lab_cells("lab14") if cell.kind == "markdown")
+    examples = re.findall(r">>> slowdown\((.*)\)\n(.*)\n", text)
+    assert len(examples) == 2
+    for arguments, result in examples:
+        assert judge_slowed(eval(result), *eval(f"[{arguments}]")).passed  # noqa: S307 - text of our own lab
+    counts = re.findall(r">>> least_microbatches\((.*)\)\n(\d+)\n", text)
+    assert len(counts) == 2
+    for arguments, result in counts:
+        assert least()(*eval(f"[{arguments}]")) == int(result)  # noqa: S307 - text of our own lab
+
+
+@pytest.mark.parametrize("devices", [1, 2, 3, 4, 5])
+def test_what_the_lab_says_about_gpipe_and_1f1b_holds_for_equal_devices(devices: int) -> None:
+    """M + K - 1 pairs and the messages: 2(K-1) for GPipe; 1F1B has 2 more for each M from 3 on, but not for each K-th."""
+    for microbatches in range(1, 14):
+        for forward, backward, latency in [(10, 20, 1), (1, 5, 3), (6, 2, 9), (3, 3, 0.5), (5, 1, 40)]:
+            more = sum(place % devices != 0 for place in range(1, microbatches - 1)) if devices > 1 else 0
+            gpipe = (microbatches + devices - 1) * (forward + backward) + 2 * (devices - 1) * latency
+            costs = Costs(forward=forward, backward=backward, p2p=latency)
+            assert simulate(build("gpipe", devices, microbatches), costs).makespan == pytest.approx(gpipe)
+            assert simulate(build("1f1b", devices, microbatches), costs).makespan == pytest.approx(gpipe + 2 * more * latency)
+            assert (more > 0) == (devices > 1 and microbatches > 2)
+
+
+@pytest.mark.parametrize("devices", [2, 3, 4, 6])
+def test_gpipe_that_recomputes_catches_up_only_if_a_message_is_slow_enough(devices: int) -> None:
+    least_latency = devices * 10 / (2 * (devices - 1))
+    assert least()(devices, 10, 20, least_latency, 60) == 0
+    assert least()(devices, 10, 20, 1.5 * least_latency, 60) > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_cases_of_both_builds_have_every_edge(seed: int) -> None:
+    words = [case.words for case in cases_of("lab14.t4", seed)]
+    answers = [least()(*case.arguments) for case in cases_of("lab14.t4", seed)]
+    assert any(word.startswith("1 device,") for word in words)
+    assert any("latency 0 ms" in word for word in words)
+    assert answers.count(0) >= 4
+    assert len(set(answers)) > 4
+    devices = {len(case.arguments[0]) for case in cases_of("lab14.t3", seed)}
+    assert {1, 2, 3} <= devices
+    assert any(case.arguments[3] == 0 for case in cases_of("lab14.t3", seed))

@@ -53,7 +53,7 @@ def orders_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
 def _case(orders: Sequence[str], forward: list[float], backward: list[float], latency: float, name: str = "") -> Case:
     lines = [line.split(": ")[-1] for line in orders]
     size = f"{counted(len(lines), 'device')} and {counted(1 + max(op.microbatch for op in require_orders(lines)[0]), 'microbatch')}"
-    short = f"the order {' | '.join(lines)}" + ("" if _can_run(lines) else ", which ends in a deadlock")
+    short = f"the order {' | '.join(lines)}" + ("" if can_run(lines) else ", which ends in a deadlock")
     what = short if _is_short(lines) else f"{name} of {size}"
     times = [", ".join(f"{time:g}" for time in each) for each in (forward, backward)]
     return Case((lines, forward, backward, latency), f"{what}, forward {times[0]}, backward {times[1]}, latency {latency:g}")
@@ -93,14 +93,15 @@ def _shuffled(size: tuple[int, int], rng: np.random.Generator) -> list[str]:
 def _deadlocked(size: tuple[int, int], rng: np.random.Generator) -> list[str]:
     """Return an order that cannot run to its end: two operations of one device are exchanged, until that is so."""
     lines = [line.split() for line in _shuffled(size, rng)]
-    while _can_run(orders := [" ".join(line) for line in lines]):
+    while can_run(orders := [" ".join(line) for line in lines]):
         line = lines[int(rng.integers(len(lines)))]
         one, other = rng.choice(len(line), 2, replace=False).tolist()
         line[one], line[other] = line[other], line[one]
     return orders
 
 
-def _can_run(orders: Sequence[str]) -> bool:
+def can_run(orders: Sequence[str]) -> bool:
+    """Whether an order, with one text for each device, can run to its end."""
     try:
         Schedule("order", require_orders(list(orders)))
     except InvalidSchedule:
@@ -280,7 +281,7 @@ def _durations(orders: list[str], forward: list[float], backward: list[float], l
 
 
 def _nothing_in_a_deadlock(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Times:
-    return _right_times(orders, Costs(forward=forward, backward=backward, p2p=latency)) if _can_run(orders) else {}
+    return _right_times(orders, Costs(forward=forward, backward=backward, p2p=latency)) if can_run(orders) else {}
 
 
 SLIPS = (

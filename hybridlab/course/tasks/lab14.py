@@ -1,27 +1,23 @@
-"""Lab 14, latency and imbalance: the tasks and the feedback on their answers."""
+"""Lab 14, latency: the tasks and the feedback on their answers."""
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from itertools import combinations
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from hybridlab import formulas
-from hybridlab.arrays import Floats
-from hybridlab.checks import counted, short_repr
+from hybridlab.checks import counted
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.answers import near, require_count, require_numbers, require_parts, require_text
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.answers import require_count, require_parts, require_text
+from hybridlab.course.tasks.builds import build_task
+from hybridlab.course.tasks.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.tasks.message_paths import PATH_FAULTS, PATH_SLIPS, PATH_TWISTS, Slowed, judge_slowed, orders_that_run, read_slowed
 from hybridlab.course.tasks.questions import Number, Question, number_task
-from hybridlab.errors import HybridLabError
+from hybridlab.course.tasks.recomputing_gpipe import LEAST_SLIPS, LEAST_TWISTS, judge_least, read_count, sizes_and_times
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
 DEVICES, MICROBATCHES, LATENCY = 8, 32, 10.0  # of task 2; times in ms
 ROOM, SECOND_COPY = 12.0, 5.0  # in activations of a microbatch
-LAYERS = np.array([2.0] + 14 * [4.0] + [12.0])  # forward time of each layer in task 4, ms
 WHY_SLOW = {  # the code and the reason by the name of the schedule
     "1f1b": ("too-few-in-flight", "K microbatches in flight are too few for the round trip: it has no other work in the meantime"),
     "zb-h1": ("hides-5-ms", "putting off the weight gradient hides a latency of half a weight gradient, 5 ms, and no more"),
@@ -131,100 +127,43 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
     return wrong(code, slower, *reason)
 
 
-@number_task(
-    "lab14.t3", title="Whose idle time", points=2, draws={"first": (11, 12, 13), "last": (14, 15, 16), "microbatches": (12, 13, 14)}
+@build_task(
+    "lab14.t3",
+    title="The messages that count",
+    prompt="write a function slowdown(orders, forward, backward, latency) that returns by how many ms the latency lengthens the step, and "
+    "the messages on a critical path",
+    points=6,
+    signature="slowdown(orders, forward, backward, latency)",
+    cases=orders_that_run,
+    slips=PATH_SLIPS,
+    twists=PATH_TWISTS,
+    reads=read_slowed,
+    rungs=[Rung("right about the time by which each step is longer", 1 / 2, PATH_FAULTS)],
+    lesson="the step grows by at most the latency for each message on the path, and by less if without latency another chain is longest",
 )
-@cache
-def whose_idle_time(first: int = 12, last: int = 14, microbatches: int = 12) -> Question:
-    """Ask for the two parts of the idle time of 1F1B on 4 devices, two of them with forwards of 10 ms; B = 2F."""
-    forward = np.array([first, 10.0, 10.0, last])
-    devices = forward.size
-    timeline = simulate(build("1f1b", devices, microbatches), Costs(forward=forward, backward=2 * forward))
-    most, busy, length = float(timeline.busy.max()), float(timeline.busy.sum()), float(timeline.makespan)
-    schedule, imbalance = truth = [devices * (length - most), devices * most - busy]
-    idle, share = schedule + imbalance, devices * length
-    equal_stages = share * formulas.bubble_ratio(devices, microbatches)
-    parts = Number(
-        "idle ms of one cause",
-        truth,
-        hint=lambda values: f"the devices idle for {idle:g} ms in all, these are {sum(values):g}: 4 x step less all busy times",
-        code="wrong-sum",
-        mistakes=[
-            (
-                truth[::-1],
-                "swapped",
-                f"these are the right numbers in the wrong order: a step of {most:g} ms, the work of the busiest device, "
-                "has only the imbalance",
-            ),
-            (
-                [each / devices for each in truth],
-                "one-device",
-                "these are means over the devices: the question is about all four together",
-            ),
-            (
-                [schedule / devices, imbalance],
-                "schedule-of-one-device",
-                f"the step is {length - most:g} ms longer than the work of the busiest device: that is lost on all four devices",
-            ),
-            (
-                [idle, 0],
-                "no-imbalance",
-                "compared with the mean busy time there is no imbalance: compare with the busiest device",
-            ),
-            (
-                [equal_stages, idle - equal_stages],
-                "equal-stages",
-                "(K-1)/(M + K-1) of the time is for equal stages: here take the step less the busiest device",
-            ),
-            ([each / share for each in truth], "shares", "these are shares of the device time: give ms"),
-            ([100 * each / share for each in truth], "per-cent", "these are per cent of the device time: give ms"),
-            (
-                lambda values: near(sum(values), idle, 0.5),
-                "wrong-division",
-                "together they are the whole idle time, but each part is wrong: how long would the step be at least?",
-            ),
-        ],
-        decimals=2,
-    )
-    return Question(
-        f"give the idle ms of all devices that the schedule loses, and those that the imbalance loses, with forwards of {first}, 10, 10 "
-        f"and {last} ms and {microbatches} microbatches, as (schedule, imbalance)",
-        [parts],
-        "with as many microbatches as you like the first becomes small beside the work, the second grows with it",
-    )
+def the_messages_that_lengthen_the_step(
+    slowed: Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float
+) -> Feedback:
+    """Judge the slowdown of one order. Any critical path is right."""
+    return judge_slowed(slowed, orders, forward, backward, latency)
 
 
-@task(
+@build_task(
     "lab14.t4",
-    title="Where to cut",
-    prompt="give the numbers of layers on devices 0 to 3 that make the step shortest, such as [4, 4, 4, 4]",
-    points=3,
+    title="GPipe that recomputes",
+    prompt="write a function least_microbatches(devices, forward, backward, latency, most) that returns the least number of microbatches "
+    "at which GPipe, which recomputes, is as fast as 1F1B, or 0 if there is none up to most",
+    points=4,
+    signature="least_microbatches(devices, forward, backward, latency, most)",
+    cases=sizes_and_times,
+    slips=LEAST_SLIPS,
+    twists=LEAST_TWISTS,
+    reads=read_count,
+    lesson="GPipe loses (M + K-1)F by recomputing, and 1F1B waits for two messages more with nearly every microbatch",
 )
-def where_to_cut(answer: Any) -> Feedback:
-    """Judge a cut of 16 layers into 4 stages by its makespan under 1F1B; 8 microbatches, B = 2F."""
-    if isinstance(answer, list) and len(answer) == 3:
-        raise HybridLabError("three numbers are the places of the cuts: give how many layers each of the 4 devices has", "places-of-cuts")
-    values = require_numbers(answer, 4, "number of layers of a device")
-    if near(sum(values), LAYERS.sum(), 0.01):
-        return wrong("ms-not-layers", f"{short_repr(answer)} are ms: give how many layers each device has, 16 in all")
-    counts = [require_count(value, "a number of layers", "4", most=16) for value in values]
-    if sum(counts) != LAYERS.size:
-        there = f"the four stages have {sum(counts)} layers, the model has {LAYERS.size}: embedding, 14 blocks, output layer"
-        if counts[-1] == LAYERS.size and counts == sorted(counts):
-            return wrong("layers-up-to-cuts", f"these are the layers up to each cut: {there}")
-        return wrong("another-number-of-layers", there)
-    times = loads(counts)
-    length, best = float(_makespans(times[None])[0]), _shortest()
-    slow = int(times.argmax())
-    pace = f"device {slow} sets the pace, with {times[slow]:g} ms for a forward of its {counted(counts[slow], 'layer')}"
-    takes = f"the step takes {length:g} ms; {pace}"
-    if length <= best * (1 + 1e-9):
-        return right(f"{takes}: nothing is lighter than that, and the heavy devices come first, where the warm-up gives them work")
-    if times[slow] == 20:
-        hint = "no cut has a lighter heaviest device, but the places of the heavy ones matter: which devices wait in fill and drain?"
-        return wrong("heavy-devices-late", takes, hint)
-    hint = "give it fewer layers; if it is the last device, put fewer blocks beside the output layer"
-    return wrong("too-heavy", takes, hint)
+def gpipe_that_recomputes(count: int, devices: int, forward: float, backward: float, latency: float, most: int) -> Feedback:
+    """Judge the least number of microbatches for one size."""
+    return judge_least(count, devices, forward, backward, latency, most)
 
 
 def slow_link(name: str, chunks: int | None = None, latency: float = LATENCY) -> Timeline:
@@ -234,28 +173,6 @@ def slow_link(name: str, chunks: int | None = None, latency: float = LATENCY) ->
     1850.0
     """
     return simulate(build(name, DEVICES, MICROBATCHES, chunks), Costs(forward=10, backward=20, p2p=latency))
-
-
-def loads(counts: Sequence[int]) -> Floats:
-    """Return the forward time of each stage in task 4, in ms, for these numbers of layers.
-
-    >>> loads([4, 4, 4, 4]).tolist()
-    [14.0, 16.0, 16.0, 24.0]
-    """
-    return np.array([part.sum() for part in np.split(LAYERS, np.cumsum(counts)[:-1])])
-
-
-def _makespans(times: Floats) -> Floats:
-    """Return the makespans of 1F1B with these forward times. Each row of four times is one setting."""
-    found: Floats = simulate(build("1f1b", 4, 8), Costs(forward=times, backward=2 * times)).makespan
-    return found
-
-
-@cache
-def _shortest() -> float:
-    """Return the makespan of the best cut in task 4, among all ways to cut."""
-    cuts = [np.diff([0, *places, LAYERS.size]) for places in combinations(range(1, LAYERS.size), 3)]
-    return float(_makespans(np.array([loads(cut.tolist()) for cut in cuts])).min())
 
 
 def _memory_needed(timeline: Timeline) -> float:
