@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -190,20 +191,25 @@ def leaves(child: str) -> Any:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
 
 
-def talk_to(child: str) -> Session:
+def talk_to(process: Any) -> Session:
     limits = replace(Limits(), seconds_a_notebook=2.0)
-    return Session(lambda: leaves(child), limits, inside={}, packages=[], budget=Budget(1))
+    return Session(lambda: process, limits, inside={}, packages=[], budget=Budget(1))
 
 
 def test_a_worker_that_outlives_its_bubblewrap_ends_when_nothing_more_can_come() -> None:
     with refusal("too-slow", "2 s"):
-        talk_to("import sys; sys.stdin.read()")
+        talk_to(leaves("import sys; sys.stdin.read()"))
 
 
 def test_nobody_waits_for_ever_for_a_process_that_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "SECONDS_TO_END", 0.2)
+    process = leaves("import time; time.sleep(4)")
+    before = set(threading.enumerate())
     with refusal("still-runs", "0.2 s", "end it"):
-        talk_to("import time; time.sleep(9)")
+        talk_to(process)
+    for reader in set(threading.enumerate()) - before:
+        reader.join()
+    process.stdout.close()
 
 
 def test_a_judge_that_fails_costs_no_other_task_and_the_next_run_grades_again(
