@@ -38,6 +38,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab08.t2", "2F0", "not-in-the-schedule", "2F0", "2 stages"),
     ("lab08.t2", "F0", "unknown-operation", "'F0'"),
     ("lab08.t2", 3, "not-text"),
+    ("lab08.t2", "1F0 1F0 0B0 0B1", "twice", "1F0"),
+    ("lab08.t2", ["1F0", "0B0", "0B1", "0B0"], "twice", "0B0"),
     ("lab08.t2", ["1F0", 3], "unknown-operation", "3"),
     ("lab08.t3", 4160, "forwards-included"),
     ("lab08.t3", 1600, "forwards-alone"),

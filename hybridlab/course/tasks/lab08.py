@@ -74,13 +74,17 @@ def count_the_queues(stages: int = 4, replicas: int = 3) -> Question:
 @task(
     "lab08.t2",
     title="Too early",
-    prompt="name the operations that start before their input exists, such as '1F1 1B0', when no thread waits",
+    prompt="name the operations that start before their input exists, such as ['1F1', '1B0'], when no thread waits",
     points=2,
 )
 def too_early(answer: Any) -> Feedback:
     """Judge which operations run too early without waiting: 2 stages, 2 microbatches, 1F1B, 50 and 80 ms."""
-    words = answer if isinstance(answer, list) else require_text(answer, "the list of operations", "1F1 1B0")
-    named = {Op.parse(word) for word in _words_of(words)}
+    words = answer if isinstance(answer, list) else require_text(answer, "the list of operations", "['1F1', '1B0']")
+    ops = [Op.parse(word) for word in _words_of(words)]
+    named = set(ops)
+    if len(named) < len(ops):
+        twice = next(op for place, op in enumerate(ops) if op in ops[:place])
+        return wrong("twice", f"{twice} is named twice: name each operation once")
     schedule = build("1f1b", 2, 2)
     times = without_waiting(schedule, report.FORWARD, report.BACKWARD)
     strange = sorted(named - times.keys())
