@@ -11,7 +11,7 @@ Given = tuple[Numbers, Numbers, Numbers]
 CHANGED = "changed by the function"  # a key that shows the judge a change to a renamed argument
 
 
-def _renaming(
+def _with_given(
     given: Callable[[Numbers, Numbers, Numbers], Given] = lambda model, plan, rates: (model, plan, rates),
     on_the_page: Callable[[Numbers], Numbers] = lambda parts: parts,
 ) -> Callable[[Function], Function]:
@@ -34,18 +34,18 @@ def _renaming(
     return standard
 
 
-def _without(given: Numbers, name: str) -> Numbers:
+def _all_but(given: Numbers, name: str) -> Numbers:
     return {key: value for key, value in given.items() if key != name}
 
 
 def _gpus(model: Numbers, plan: Numbers, rates: Numbers) -> Given:
     gpus = plan["tensor"] * plan["stages"] * plan["replicas"]
-    return model, _without(plan, "replicas") | {"gpus": gpus}, rates
+    return model, _all_but(plan, "replicas") | {"gpus": gpus}, rates
 
 
 def _microbatches(model: Numbers, plan: Numbers, rates: Numbers) -> Given:
     count = plan["batch"] // (plan["replicas"] * plan["microbatch"])
-    return model, _without(plan, "batch") | {"microbatches": count}, rates
+    return model, _all_but(plan, "batch") | {"microbatches": count}, rates
 
 
 def _seconds(parts: Numbers) -> Numbers:
@@ -58,41 +58,41 @@ def _as_fp16(parts: Numbers) -> Numbers:
     return parts | {"gradients": half, "total": parts["total"] - half}
 
 
-GPUS = Twist("gpus", "`plan` has the number of all GPUs, `gpus`, in place of `replicas`", _renaming(_gpus))
+GPUS = Twist("gpus", "`plan` has the number of all GPUs, `gpus`, in place of `replicas`", _with_given(_gpus))
 MICROBATCHES = Twist(
     "microbatches",
     "`plan` has the microbatches of one replica, `microbatches`, in place of `batch`",
-    _renaming(_microbatches),
+    _with_given(_microbatches),
 )
 TOKENS = Twist(
     "tokens",
     "`batch` counts the tokens of a step, and not its samples",
-    _renaming(lambda model, plan, rates: (model, plan | {"batch": plan["batch"] * model["sequence"]}, rates)),
+    _with_given(lambda model, plan, rates: (model, plan | {"batch": plan["batch"] * model["sequence"]}, rates)),
 )
 BITS = Twist(
     "bits",
     "`network` is in bits per second; `nvlink` is in bytes per second as before",
-    _renaming(lambda model, plan, rates: (model, plan, rates | {"network": 8 * rates["network"]})),
+    _with_given(lambda model, plan, rates: (model, plan, rates | {"network": 8 * rates["network"]})),
 )
 PEAK = Twist(
     "peak",
     "`flops` is the peak of a GPU, and the matrix products reach one half of it",
-    _renaming(lambda model, plan, rates: (model, plan, rates | {"flops": 2 * rates["flops"]})),
+    _with_given(lambda model, plan, rates: (model, plan, rates | {"flops": 2 * rates["flops"]})),
 )
 STAGE_LAYERS = Twist(
     "layers-of-a-stage",
     "`layers` is the number of layers of one stage, and not of the whole model",
-    _renaming(lambda model, plan, rates: (model | {"layers": model["layers"] // plan["stages"]}, plan, rates)),
+    _with_given(lambda model, plan, rates: (model | {"layers": model["layers"] // plan["stages"]}, plan, rates)),
 )
 FP32 = Twist(
     "fp32",
     "the gradients travel between the replicas as FP32, with 4 bytes each; activations still have 2 bytes",
-    _renaming(on_the_page=_as_fp16),
+    _with_given(on_the_page=_as_fp16),
 )
 SHARES = Twist(
     "shares",
     "the function returns every part as a share of the total, and `total` in seconds",
-    _renaming(on_the_page=_seconds),
+    _with_given(on_the_page=_seconds),
 )
 
 ITERATION_TWISTS = (
