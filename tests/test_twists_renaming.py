@@ -83,6 +83,11 @@ ARGUMENTS = {
     "lab06.t5": ([{"op": "0F0", "end": 1.0}], 1.0),
     "lab07.t1": (["0F0 0B0"], abs, abs, [np.ones(2)]),
     "lab07.t6": (abs,),
+    "lab09.t5": (
+        {"layers": 1, "hidden": 1, "sequence": 1, "vocabulary": 1},
+        {"tensor": 1, "stages": 1, "replicas": 1, "microbatch": 1, "batch": 1},
+        {"flops": 1.0, "nvlink": 1.0, "network": 1.0},
+    ),
     "lab13.t5": (1, 1, [1], [1], [1], 0, 1),
     "lab15.t3": (np.ones(3), 2),
 }

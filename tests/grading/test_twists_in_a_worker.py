@@ -1,4 +1,4 @@
-"""Test that the twists of labs 4 to 7 and 13 suit functions that live in another process, where arrays and functions travel as copies."""
+"""Test that twists suit functions that live in another process, where arrays and functions travel as copies."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +19,8 @@ HONEST = [  # of each kind of renaming one
     ("lab07.t1", "last-microbatch-first-and-kept-first"),
     ("lab07.t1", "microbatch-before-stage-and-weight-gradient-first"),
     ("lab07.t6", "columns-of-weighted-means"),
+    ("lab09.t5", "bits-and-shares"),
+    ("lab09.t5", "gpus-and-fp32"),
     ("lab13.t5", "last-stage-first-and-gigabytes"),
     ("lab13.t5", "two-latencies"),
     ("lab13.t5", "other-letters-and-caps"),

@@ -8,8 +8,11 @@ from hybridlab.checks import counted
 from hybridlab.course.published.benchmarks import BENCHMARK_3, TEST_3, reading_step
 from hybridlab.course.published.large_runs import TABLE_1
 from hybridlab.course.published.report import BACKWARD, FORWARD, RING_STEP
-from hybridlab.course.tasks.answers import require_count, require_numbers
+from hybridlab.course.tasks.answers import near, require_count, require_numbers
+from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.iteration_parts import NAMES, SLIPS, Numbers, iterations, pieces_of, read_parts, read_shape, summed
+from hybridlab.course.tasks.iteration_twists import ITERATION_TWISTS
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.errors import HybridLabError
 from hybridlab.formulas import one_f_one_b_makespan
@@ -18,7 +21,14 @@ from hybridlab.planner import Plan, memory, predict, search
 
 MOST = 2000  # microbatches of an answer
 GPUS, BATCH, SLACK = 64, 512, 1.1  # for task 4; an answer may take SLACK times as long as the fastest plan
-NAMES = ("tensor", "pipeline", "data", "microbatch")
+SIZES = ("tensor", "pipeline", "data", "microbatch")
+WITHIN = 0.02  # of each part of an iteration
+NOTHING = {
+    "tensor": "no GPUs share a layer, so there is no all-reduce inside it",
+    "messages": "with one stage there is no next stage to send to",
+    "bubble": "one stage alone has no pipeline to fill and to drain",
+    "gradients": "one replica has nobody to average its gradients with",
+}
 
 
 @number_task("lab09.t1", title="Eight microbatches for four GPUs")
@@ -226,11 +236,12 @@ def what_a_step_means() -> Question:
 @task(
     "lab09.t4",
     title="A plan for 64 GPUs",
-    prompt="give tensor, pipeline, data and microbatch of a plan that fits and is within 10 % of the fastest, such as (8, 2, 4, 4)",
+    prompt="give tensor, pipeline, data and microbatch of a plan that fits and is within 10 % of the fastest, such as (8, 2, 4, 4), "
+    "with nothing recomputed, one chunk and no sequence parallelism",
     points=3,
 )
 def a_plan(answer: Any) -> Feedback:
-    """Judge a plan of the model of 39.1 billion parameters on 64 A100s: 512 samples, nothing recomputed, no chunks."""
+    """Judge a plan of 39.1 billion parameters on 64 A100s: 512 samples, nothing recomputed, one chunk, no sequence parallelism."""
     names = "tensor, pipeline, data or microbatch"
     sizes = [
         require_count(each, f"each of {names}".replace(" or ", " and "), most=BATCH)
@@ -256,7 +267,8 @@ def a_plan(answer: Any) -> Feedback:
             return wrong("activations-do-not-fit", f"{need}; smaller microbatches need less")
         pipeline_divides = "pipeline divides only the states, since its first stage holds a microbatch for each stage"
         divides = f"tensor divides both; {pipeline_divides}; data divides neither"
-        return wrong("states-do-not-fit", f"{need}; {divides}")
+        sharded = ", because every replica keeps all states of its stage (an optimiser that is sharded over the replicas would not)"
+        return wrong("states-do-not-fit", f"{need}; {divides}{sharded}")
     simple = (each for each in search(model, GPUS, A100_80GB, BATCH).found if each.plan.recompute == "none" and each.plan.chunks == 1)
     best = next(each for each in simple if not each.plan.sequence_parallel)
     fits = f"it fits, with {used.total / 1e9:.1f} GB, and takes {time.seconds:.1f} s, {time.seconds / best.seconds:.3f} times the fastest"
@@ -276,10 +288,33 @@ def _sizes_of(answer: Any) -> Any:
     """Return tensor, pipeline, data and microbatch of an answer that is a plan or a dict. A plan with any other setting is refused."""
     if not isinstance(answer, dict):
         return answer
-    missing = [name for name in NAMES if name not in answer]
+    missing = [name for name in SIZES if name not in answer]
     if missing:
-        raise HybridLabError(f"a plan has the entries {', '.join(NAMES)}, and {', '.join(missing)} is missing", "wrong-shape")
+        raise HybridLabError(f"a plan has the entries {', '.join(SIZES)}, and {', '.join(missing)} is missing", "wrong-shape")
     for name, value in (("global_batch", BATCH), ("chunks", 1), ("recompute", "none"), ("sequence_parallel", False)):
         if answer.get(name, value) != value:
             raise HybridLabError(f"in this task the {name} of a plan is {value!r}, not {answer[name]!r}", "another-setting")
-    return [answer[name] for name in NAMES]
+    return [answer[name] for name in SIZES]
+
+
+@build_task(
+    "lab09.t5",
+    title="The time of an iteration",
+    prompt="write a function iteration_time(model, plan, rates) that returns the seconds of each part of an iteration, and their total",
+    points=6,
+    signature="iteration_time(model, plan, rates)",
+    cases=iterations,
+    slips=SLIPS,
+    twists=ITERATION_TWISTS,
+    reads=read_parts,
+    lesson="five parts, each from a count of operations or bytes and a rate; a plan trades one of them for another",
+)
+def the_time_of_an_iteration(parts: Numbers, model: Numbers, plan: Numbers, rates: Numbers) -> Feedback:
+    """Judge the parts of one iteration, from the first part on: each within 2 % of the library's counts of operations and bytes."""
+    goal = summed(pieces_of(*read_shape(model, plan), rates))
+    name = next((name for name in NAMES if not near(parts[name], goal[name], relative=WITHIN)), None)
+    if name is None:
+        return right()
+    if goal[name]:
+        return wrong(f"wrong-{name}", f"the part {name!r} is {parts[name] / goal[name]:.4g} times the right value")
+    return wrong(f"no-{name}", f"the part {name!r} is {parts[name]:.4g} s, and it must be 0: {NOTHING[name]}")
