@@ -83,6 +83,8 @@ ARGUMENTS = {
     "lab06.t5": ([{"op": "0F0", "end": 1.0}], 1.0),
     "lab07.t1": (["0F0 0B0"], abs, abs, [np.ones(2)]),
     "lab07.t6": (abs,),
+    "lab12.t5": (1, 1, 1),
+    "lab12.t6": ([{"op": "0F0", "end": 1.0}], 1.0),
     "lab15.t3": (np.ones(3), 2),
 }
 

@@ -70,7 +70,7 @@ def _looped(chunk: int, device: int, size: Size) -> int:
     return chunk * size.devices + device
 
 
-def _written(
+def _written_in_groups(
     warmup: Warmup,
     place: Place = _looped,
     group: Callable[[Size], int] = lambda size: size.devices,
@@ -106,90 +106,91 @@ def _folded(chunk: int, device: int, size: Size) -> int:
     return chunk * size.devices + (size.devices - 1 - device if chunk % 2 else device)
 
 
-def _of_library(name: str) -> Callable[[int, int, int], str]:
-    def order(devices: int, microbatches: int, chunks: int) -> str:
-        if name == "looped-bfs" and chunks > 1:
-            return str(build(name, devices, microbatches, chunks))
-        return str(build("gpipe" if name == "looped-bfs" else name, devices, microbatches))
+def _one_f_one_b(devices: int, microbatches: int, chunks: int) -> str:
+    if chunks == 1:
+        raise HybridLabError("with one chunk, 1F1B is no schedule without chunks", "no-result")
+    return str(build("1f1b", devices, microbatches))
 
-    return order
+
+def _breadth_first(devices: int, microbatches: int, chunks: int) -> str:
+    return str(build("gpipe", devices, microbatches) if chunks == 1 else build("looped-bfs", devices, microbatches, chunks))
 
 
 INTERLEAVED_SLIPS = (
-    Slip("no-chunks", "this is 1F1B with one stage on each device: with v chunks the model has vK stages", _of_library("1f1b")),
+    Slip("no-chunks", "this is 1F1B with one stage on each device: with v chunks the model has vK stages", _one_f_one_b),
     Slip(
         "breadth-first",
         "this is looped BFS, which takes all M microbatches through a chunk: interleaved 1F1B goes on after K of them",
-        _of_library("looped-bfs"),
+        _breadth_first,
     ),
     Slip(
         "warm-up-of-1f1b",
         "your warm-up counts K-1-d once, as 1F1B does; in interleaved 1F1B it counts twice: 2(K-1-d) + (v-1)K forwards",
-        _written(lambda device, size: size.devices - 1 - device + (size.chunks - 1) * size.devices),
+        _written_in_groups(lambda device, size: size.devices - 1 - device + (size.chunks - 1) * size.devices),
     ),
     Slip(
         "no-forwards-for-the-chunks",
         "your warm-up lacks (v-1)K forwards: the first group must go through all chunks before its first backward",
-        _written(lambda device, size: 2 * (size.devices - 1 - device)),
+        _written_in_groups(lambda device, size: 2 * (size.devices - 1 - device)),
     ),
     Slip(
         "one-chunk-too-many",
         "your warm-up has vK forwards for the chunks, K too many: the forwards of the last chunk belong to the pairs",
-        _written(lambda device, size: 2 * (size.devices - 1 - device) + size.chunks * size.devices),
+        _written_in_groups(lambda device, size: 2 * (size.devices - 1 - device) + size.chunks * size.devices),
     ),
     Slip(
         "warm-up-too-long",
         "your warm-up is one forward too long: the first pair begins with another forward",
-        _written(lambda device, size: _ahead(device, size) + 1),
+        _written_in_groups(lambda device, size: _ahead(device, size) + 1),
     ),
     Slip(
         "warm-up-too-short",
         "your warm-up is one forward too short",
-        _written(lambda device, size: _ahead(device, size) - 1),
+        _written_in_groups(lambda device, size: _ahead(device, size) - 1),
     ),
     Slip(
         "same-warm-up",
         "all your devices have the warm-up of device 0: it gets shorter by 2 from each device to the next",
-        _written(lambda device, size: _ahead(0, size)),
+        _written_in_groups(lambda device, size: _ahead(0, size)),
     ),
     Slip(
         "reversed-warm-up",
         "your warm-up grows with the number of the device: device 0 has the longest one",
-        _written(lambda device, size: _ahead(size.devices - 1 - device, size)),
+        _written_in_groups(lambda device, size: _ahead(size.devices - 1 - device, size)),
     ),
     Slip(
         "all-forwards-first",
         "your devices run all forwards before the first backward: after its warm-up a device alternates",
-        _written(lambda device, size: size.chunks * size.microbatches),
+        _written_in_groups(lambda device, size: size.chunks * size.microbatches),
     ),
     Slip(
         "first-chunk-first",
         "your backwards begin with the first chunk: a backward needs the gradient of the next stage, so the last chunk comes first",
-        _written(_ahead, last_chunk_first=False),
+        _written_in_groups(_ahead, last_chunk_first=False),
     ),
     Slip(
         "one-microbatch-at-a-time",
         "your forwards take one microbatch through all chunks before the next one: here K microbatches go through a chunk together",
-        _written(_ahead, group=lambda size: 1),
+        _written_in_groups(_ahead, group=lambda size: 1),
     ),
     Slip(
         "folded",
         "your stages are folded, as in Hanayo: here chunk c of device d is stage cK + d",
-        _written(_ahead, place=_folded),
+        _written_in_groups(_ahead, place=_folded),
     ),
     Slip(
         "stages-in-a-row",
         "your device d has v stages in a row: here chunk c of device d is stage cK + d, so K stages lie between two of its chunks",
-        _written(_ahead, place=lambda chunk, device, size: device * size.chunks + chunk),
+        _written_in_groups(_ahead, place=lambda chunk, device, size: device * size.chunks + chunk),
     ),
     Slip(
         "backward-first",
         "your pairs run the backward before the forward: in a pair the forward comes first",
-        _written(_ahead, backward_first=True),
+        _written_in_groups(_ahead, backward_first=True),
     ),
     Slip(
         "no-cool-down",
         "your order ends after the last pair: the backwards that are left are missing",
-        _written(_ahead, cool_down=False),
+        _written_in_groups(_ahead, cool_down=False),
     ),
 )

@@ -75,9 +75,9 @@ def read_path(result: Any) -> list[str]:
         raise HybridLabError(f"{wanted}, not {short_repr(values)}", "not-a-list")
     if not values:
         raise HybridLabError(f"{wanted}; yours is empty", "empty")
-    other = next((value for value in values if not isinstance(value, str)), None)
-    if other is not None:
-        raise HybridLabError(f"{wanted}, but yours contains {short_repr(other)}", "not-text")
+    others = [value for value in values if not isinstance(value, str)]
+    if others:
+        raise HybridLabError(f"{wanted}, but yours contains {short_repr(others[0])}", "not-text")
     return values
 
 
@@ -107,7 +107,7 @@ def _back(step: Step) -> Callable[[Rows, float], list[str]]:
     return path
 
 
-def _later(*rows: tuple[Row | None, float]) -> Row | None:
+def _latest(*rows: tuple[Row | None, float]) -> Row | None:
     """Return the row that ends last, each with a delay."""
     there = [(row["end"] + delay, place) for place, (row, delay) in enumerate(rows) if row is not None]
     return rows[max(there)[1]][0] if there else None
@@ -140,7 +140,7 @@ def _one_microbatch(rows: Rows, latency: float) -> list[str]:
 def _but_the_first(now: Row, before: Row | None, needed: Row | None, latency: float) -> Row | None:
     """Return what an operation waited for, but not if that has started with the step."""
     other = needed is not None and needed["device"] != now["device"]
-    found = _later((before, 0.0), (needed, latency * other))
+    found = _latest((before, 0.0), (needed, latency * other))
     return found if found is not None and found["start"] > 0 else None
 
 
@@ -148,22 +148,17 @@ PATH_SLIPS = (
     Slip(
         "latency-forgotten",
         "this takes what ended later, and forgets the messages: an input from another device arrives `latency` ms after its operation",
-        _back(lambda now, before, needed, late: _later((before, 0.0), (needed, 0.0))),
+        _back(lambda now, before, needed, late: _latest((before, 0.0), (needed, 0.0))),
     ),
     Slip(
         "latency-within-a-device",
         "this adds the latency to every input: from one chunk to another of the same device no message is sent",
-        _back(lambda now, before, needed, late: _later((before, 0.0), (needed, late))),
-    ),
-    Slip(
-        "inputs-alone",
-        "this goes from input to input: an operation can also wait for the operation before it on its device",
-        _back(lambda now, before, needed, late: needed if needed is not None else before if now["kind"] != "F" else None),
+        _back(lambda now, before, needed, late: _latest((before, 0.0), (needed, late))),
     ),
     Slip("one-device", "these are all operations of one device: while a device is idle it waits for another one", _one_device),
     Slip(
         "one-microbatch",
-        "these are all operations of one microbatch: it also waits for devices that are busy with others",
+        "this goes from input to input, so it has all operations of one microbatch: they also wait while a device runs other microbatches",
         _one_microbatch,
     ),
     Slip(
@@ -184,7 +179,7 @@ PATH_SLIPS = (
 )
 
 
-def _renamed(
+def _in_other_words(
     rows_of: Callable[[Rows], Rows] = lambda rows: rows,
     latency_of: Callable[[float], float] = lambda latency: latency,
     path_of: Callable[[list[str]], list[str]] = lambda path: path,
@@ -210,26 +205,28 @@ def _to_the_end(rows: Rows) -> Rows:
     return [row | {"start": last - row.get("start", 0.0), "end": last - row["end"]} for row in rows]
 
 
-LAST_FIRST = Twist("last-first", "the list runs from the last operation back to the first", _renamed(path_of=lambda path: path[::-1]))
+LAST_FIRST = Twist(
+    "last-first", "the list runs from the last operation back to the first", _in_other_words(path_of=lambda path: path[::-1])
+)
 THERE_AND_BACK = Twist(
     "there-and-back",
     "`latency` is the time of two messages, one there and one back, which take equally long",
-    _renamed(latency_of=lambda latency: 2 * latency),
+    _in_other_words(latency_of=lambda latency: 2 * latency),
 )
 LENGTHS = Twist(
     "lengths",
     'row["end"] is not the time at which the operation ends, but how long it takes',
-    _renamed(lambda rows: [row | {"end": row["end"] - row.get("start", 0.0)} for row in rows]),
+    _in_other_words(lambda rows: [row | {"end": row["end"] - row.get("start", 0.0)} for row in rows]),
 )
 TIME_LEFT = Twist(
     "time-left",
     'row["start"] and row["end"] are the times from there to the end of the step, so that the last operation has an end of 0',
-    _renamed(_to_the_end),
+    _in_other_words(_to_the_end),
 )
 SECONDS = Twist(
     "seconds",
     "`latency` is in seconds, and the times in the rows stay in ms",
-    _renamed(latency_of=lambda latency: latency / 1000),
+    _in_other_words(latency_of=lambda latency: latency / 1000),
 )
 PATH_TWISTS = (
     LAST_FIRST,

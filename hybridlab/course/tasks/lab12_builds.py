@@ -40,18 +40,19 @@ def build_interleaved(orders: Orders, devices: int, microbatches: int, chunks: i
     """Judge the orders of one size: they can run, and every device runs interleaved 1F1B."""
     if len(orders) != devices:
         return wrong("another-size", f"the result has {counted(len(orders), 'line')}, not one for each of {counted(devices, 'device')}")
-    goal = simulate(goal_of(devices, microbatches, chunks), UNIT_COSTS)
+    wanted = goal_of(devices, microbatches, chunks)
+    goal = simulate(wanted, UNIT_COSTS)
     try:
         schedule = Schedule("yours", orders)
     except InvalidSchedule as why:
         return replace(wrong(why.code, str(why)), drawing=Drawing(orders, UNIT_COSTS, goal, marked_by(why)))
-    feedback = _compared(schedule, goal.schedule, chunks)
+    feedback = _compared(schedule, wanted)
     if feedback.passed:
         return replace(feedback, drawing=Drawing(orders, UNIT_COSTS))
     return replace(feedback, drawing=Drawing(orders, UNIT_COSTS, goal, first_differences(orders, goal)))
 
 
-def _compared(schedule: Schedule, wanted: Schedule, chunks: int) -> Feedback:
+def _compared(schedule: Schedule, wanted: Schedule) -> Feedback:
     """Return the feedback on an order that can run."""
     if schedule.microbatches != wanted.microbatches:
         return wrong("another-number", f"the order has {counted(schedule.microbatches, 'microbatch')}, not {wanted.microbatches}")
