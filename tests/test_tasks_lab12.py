@@ -224,7 +224,6 @@ WRONG: list[tuple[Any, ...]] = [
     ),
     ("lab12.t5", lambda k, m, v: build("1f1b", k, m) if v == 1 else orders()(k, m, v), "warm-up-of-1f1b", "device 0 runs 0B0"),
     ("lab12.t5", for_many_chunks(orders(lambda d, k, v: 3 * (k - 1 - d) + (v - 1) * k)), "larger", "6 microbatches"),
-    ("lab12.t5", for_many_chunks(orders(group=lambda k, m: 1), least=2), "one-microbatch-at-a-time"),
     ("lab12.t5", lambda k, m, v: "0F0 0B0", "no-chunks", "1 stage"),
     ("lab12.t5", lambda k, m, v: [], "empty"),
     ("lab12.t5", lambda k, m, v: {*orders()(k, m, v)}, "not-a-list"),
