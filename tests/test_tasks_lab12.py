@@ -72,9 +72,9 @@ def all_forwards_then_all_backwards(devices: int, microbatches: int, chunks: int
     return lines
 
 
-def for_many_chunks(wrong: Callable[[int, int, int], list[str]], least: int = 3) -> Callable[[int, int, int], list[str]]:
-    """Return a function that is wrong only from so many chunks on."""
-    return lambda k, m, v: (wrong if v >= least else orders())(k, m, v)
+def for_many_chunks(wrong: Callable[[int, int, int], list[str]]) -> Callable[[int, int, int], list[str]]:
+    """Return a function that is wrong only from three chunks on."""
+    return lambda k, m, v: (wrong if v > 2 else orders())(k, m, v)
 
 
 def back_from_the_end(rows: Rows, latency: float, rule: str = "") -> list[str]:
