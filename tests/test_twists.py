@@ -18,6 +18,7 @@ from hybridlab.course.tasks import TASKS, Build, Twist
 from hybridlab.course.tasks.builds import WITHOUT_THE_TWIST
 from hybridlab.course.tasks.calls import ENDED, is_stub
 from hybridlab.course.tasks.checking import Instance, check_with
+from hybridlab.course.tasks.chunk_orders import goal_of
 from hybridlab.course.tasks.mesh_messages import messages_of
 from hybridlab.course.tasks.messages import through_int8
 from hybridlab.course.tasks.overlap import given_by, rings_of
@@ -80,7 +81,7 @@ def library_peaks(orders: list[str]) -> list[float]:
 
 
 # a loop that waits for operations may wait forever in another order
-OF_ORDERS = {"lab02.t6", "lab03.t3", "lab06.t5", "lab07.t1", "lab11.t4", "lab13.t5", "lab14.t3"}
+OF_ORDERS = {"lab02.t6", "lab03.t3", "lab06.t5", "lab07.t1", "lab11.t4", "lab12.t6", "lab13.t5", "lab14.t3"}
 NOT_RENAMED = {"lab04.t7"}  # chunks of different lengths cannot be renamed: the judge knows the way of the ring
 OF_LISTS = {"lab01.t6", "lab02.t5", "lab02.t6", "lab03.t3"}  # called with the case itself; others are in test_twists_renaming.py
 
@@ -110,6 +111,7 @@ LIBRARY: dict[str, Function] = {
     "lab05.t3": library_numbers,
     "lab05.t6": library_feedback,
     "lab06.t5": lambda rows, ring_time: rings_of(given_by(rows), ring_time),
+    "lab12.t5": lambda devices, microbatches, chunks: str(goal_of(devices, microbatches, chunks)),
     "lab13.t5": lambda devices, microbatches, *times: str(build("zb-h1", devices, microbatches)),
 }
 
@@ -256,6 +258,8 @@ STRANGERS: list[tuple[str, Function, str]] = [
     ("lab02.t5", lambda lines: [*lines, "0F0 0B0"], "another-size"),
     ("lab02.t5", lambda lines: lines[:1], "another-size"),
     ("lab02.t5", lambda lines: [f"{line} 0F99" for line in lines], ""),
+    ("lab12.t5", lambda lines: [*lines, "0F0 0B0"], "another-size"),
+    ("lab12.t5", lambda lines: [f"{line} 0F99" for line in lines], ""),
     ("lab02.t6", lambda times: times | {"99F0": (6, 7)}, "not-in-the-orders"),
     ("lab02.t6", lambda times: times | {"00F0": (6, 7)}, "not-in-the-orders"),
     ("lab02.t6", lambda times: times | {"forward": (6, 7)}, "not-in-the-orders"),

@@ -88,6 +88,8 @@ ARGUMENTS = {
         {"tensor": 1, "stages": 1, "replicas": 1, "microbatch": 1, "batch": 1},
         {"flops": 1.0, "nvlink": 1.0, "network": 1.0},
     ),
+    "lab12.t5": (1, 1, 1),
+    "lab12.t6": ([{"op": "0F0", "end": 1.0}], 1.0),
     "lab13.t5": (1, 1, [1], [1], [1], 0, 1),
     "lab15.t3": (np.ones(3), 2),
 }

@@ -15,6 +15,7 @@ from hybridlab.course.tasks import (  # noqa: F401
     lab10,
     lab11,
     lab12,
+    lab12_builds,
     lab13,
     lab14,
     lab15,

@@ -1,4 +1,4 @@
-"""Twists of the builds of lab 2: stages on other lines, microbatches in another order, and other clocks."""
+"""Twists of the builds of orders and of clocks: stages on other lines, microbatches in another order, and other clocks."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ def _placed(stage: Place, turn: Place, reads: Callable[[Any], Orders]) -> Callab
 
     def standard(function: Function) -> Function:
         @wraps(function)
-        def one_f_one_b(devices: int, microbatches: int) -> Any:
+        def in_order_of_the_page(devices: int, microbatches: int, *chunks: int) -> Any:
             def of_page(op: Op) -> str:
                 return str(op._replace(microbatch=turn(op.microbatch, microbatches)) if op.microbatch < microbatches else op)
 
@@ -64,20 +64,24 @@ def _placed(stage: Place, turn: Place, reads: Callable[[Any], Orders]) -> Callab
                 line_of = {stage(line, devices): line for line in range(devices)}
                 return [lines[line_of[device]] for device in range(devices)]
 
-            return in_words_of_the_page(function(devices, microbatches), reads, on_the_page)
+            return in_words_of_the_page(function(devices, microbatches, *chunks), reads, on_the_page)
 
-        return one_f_one_b
+        return in_order_of_the_page
 
     return standard
 
 
-def placements(reads: Callable[[Any], Orders]) -> tuple[Twist, ...]:
-    """Return the twists of the build of 1F1B, where ``reads`` reads the lines that a function returned."""
-    alone = [Twist(each.name, each.words, _placed(each.function, _itself, reads)) for each in LINES]
+def placements(reads: Callable[[Any], Orders], chunks: bool = False) -> tuple[Twist, ...]:
+    """Return the twists of a build of orders, where ``reads`` reads the lines that a function returned.
+
+    With ``chunks`` a device has several stages, so the sentences name devices.
+    """
+    lines = [each._replace(words=each.words.replace("stage", "device")) if chunks else each for each in LINES]
+    alone = [Twist(each.name, each.words, _placed(each.function, _itself, reads)) for each in lines]
     alone += [Twist(each.name, each.words, _placed(_itself, each.function, reads)) for each in MICROBATCHES]
     both = [
         Twist(f"{line.name}-{run.name}", f"{line.words}; {run.words}", _placed(line.function, run.function, reads))
-        for line in LINES
+        for line in lines
         for run in MICROBATCHES
     ]
     return (*alone, *both)
