@@ -80,10 +80,10 @@ def least_step(devices: int, microbatches: int, forward: float, backward: float,
     return step
 
 
-def _stepped(step: Callable[[float, float, float], int]) -> Callable[..., Warmups]:
+def _stepped(step: Callable[[int, int, int], int]) -> Callable[..., list[int]]:
     """Return a function that lets each device warm up with ``step`` forwards more than the next one, by F, B and C."""
 
-    def warmups(devices: int, microbatches: int, forward: float, backward: float, latency: float) -> Warmups:
+    def warmups(devices: int, microbatches: int, forward: int, backward: int, latency: int) -> list[int]:
         drop = max(step(forward, backward, latency), 0)
         return [min(drop * (devices - 1 - device), microbatches) for device in range(devices)]
 
