@@ -98,7 +98,7 @@ def eight_for_four() -> Question:
     return Question(
         "give the speedup, to 2 decimals, of 2 stages and 2 replicas that share 8 microbatches, with 50 and 80 ms of the whole model",
         [speedup],
-        "1040 ms of work in 365 ms; here, and only here, the report's 1040 ms are those of one GPU with the same work",
+        "one GPU takes 1040 ms for this work and the four take 365 ms; here the report's 1040 ms are the right time to compare with",
     )
 
 
@@ -163,7 +163,7 @@ def the_goal(stages: int = 8, goal: int = 80) -> Question:
         f"of {stages * replicas} GPUs, with ring steps of {ring_step:g} ms",
         [count],
         f"{reached(truth)}; that is a global batch of {32 * replicas * truth:,} samples in place of the report's 256: "
-        "a deep pipeline has to be fed",
+        "a deep pipeline needs many microbatches",
     )
 
 
@@ -226,10 +226,10 @@ def what_a_step_means() -> Question:
         decimals=2,
     )
     return Question(
-        "give the parameters of one device, in billions, that a ring step of 10 ms means with 2, 4 and 8 replicas, as a list",
+        "give the parameters of one device, in billions and to 2 decimals, for ring steps of 10 ms with 2, 4 and 8 replicas, as a list",
         [parameters],
-        "a step sends S/D, so a constant step is an S that grows with D: the report's model is four times as large with 8 replicas as "
-        "with 2; one and the same model has 20, 30 and 35 ms in place of its 20, 60 and 140",
+        "a step sends S/D bytes: if its time is the same for every D, then S grows with D, and the model is four times as large with "
+        "8 replicas as with 2; the rings of one model of fixed size take 20, 30 and 35 ms, and not 20, 60 and 140",
     )
 
 
