@@ -90,11 +90,24 @@ def test_most_number_tasks_give_students_other_numbers() -> None:
     [
         (0.714, "passed"), (5 / 7, "passed"), (0.71429, "passed"), (np.float32(0.714), "passed"), (Fraction(5, 7), "passed"),
         (0.72, "wrong-value"), (0.715, "wrong-value"), (0.7137, "wrong-value"), (0.71, "too-few-decimals"), (0.7, "too-few-decimals"),
-        (1, "wrong-value"),
+        (1, "wrong-value"), (0.7146, "wrong-decimal"), (0.7145, "passed"), (0.7143, "passed"), (0.7138, "passed"),
     ],
 )  # fmt: skip
 def test_three_decimals_are_three_decimals(value: Any, code: str) -> None:
     assert number().judge(plain_values(value)).code == code
+
+
+@in_turn("value, passed", [(0.062, True), (0.063, True), (0.0625, True), (0.0623, True), (0.0627, True), (0.0619, False), (0.0631, False)])
+def test_a_right_value_in_the_middle_may_be_rounded_up_or_down(value: float, passed: bool) -> None:
+    assert number(truth=1 / 16).judge(value).passed == passed
+
+
+def test_a_list_is_right_only_if_each_number_is_right_in_the_last_decimal() -> None:
+    both = number(truth=[5 / 7, 1 / 2])
+    assert both.judge([0.7143, 0.5]).passed
+    assert both.judge([0.7146, 0.5]) == wrong(
+        "wrong-decimal", "0.7146, 0.5 is close, but rounded to 3 decimals it is not right: compute with all digits, and round at the end"
+    )
 
 
 @in_turn("value, passed", [(120, True), (120.0, True), (120.4, False), (119.999, False), (120 + 1e-8, True)])

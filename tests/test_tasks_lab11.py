@@ -44,6 +44,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab11.t2", [0.541, 0.135], "wrong-value", "of 1F1B", "0.541"),
     ("lab11.t2", [0.539, 0.135], "wrong-value", "of 1F1B", "0.539"),
     ("lab11.t2", [0.538, 0.134], "wrong-value", "eager 1F1B", "0.134"),
+    ("lab11.t2", [0.5388, 0.135], "wrong-decimal", "0.5388, 0.135"),
+    ("lab11.t2", [0.538, 0.1343], "wrong-decimal", "3 decimals"),
     ("lab11.t2", [0.5385], "wrong-length"),
     ("lab11.t3", ("1f1b", 1, 64, False), "no-recomputation"),
     ("lab11.t3", ("dualpipe", 1, 64, False), "does-not-fit", "DualPipe", "14 samples"),
@@ -92,6 +94,7 @@ WRONG: list[tuple[Any, ...]] = [
 RIGHT: list[tuple[str, Any]] = [
     ("lab11.t1", np.float64(3325)),
     ("lab11.t2", (0.538, 0.135)),
+    ("lab11.t2", (0.5385, 0.1346)),
     ("lab11.t2", np.array([7 / 13, 7 / 52])),
     ("lab11.t2", (Fraction(7, 13), Fraction(7, 52))),
     ("lab11.t4", student.right_peaks),

@@ -44,8 +44,8 @@ class Number:
         Words in front of each sentence about this number, such as ``"model b: "``, where an answer has several numbers.
     decimals : int
         How many decimals the task asks for. An answer is right if it differs from the right value by at most half a unit of the last
-        decimal. If the right value has no more decimals than that, the answer must equal it. Wrong values of mistakes are compared
-        in the same way.
+        decimal and both round to the same number. If the right value has no more decimals than that, the answer must equal it. Wrong
+        values of mistakes are met within half a unit.
     relative : float
         For an estimate: the share by which the answer may differ from the right value. Decimals then do not matter.
     whole : bool
@@ -99,10 +99,22 @@ class Number:
     def judged(self, value: Numbers) -> Feedback | None:
         """Return the feedback on a wrong value, or None if it is right."""
         if self.meets(value, self.truth):
-            return None
+            return None if self.relative or self._rounds_to_truth(value) else wrong("wrong-decimal", self.label + self._near_miss(value))
         mistake = mistake_behind(value, self.mistakes, self.meets) or self._too_few_decimals(value)
         code, sentence = mistake or (self.code, filled_in(self.hint, value))
         return wrong(code, self.label + sentence)
+
+    def _rounds_to_truth(self, value: Numbers) -> bool:
+        """Whether some numbers with the decimals of the task are nearest to both the answer and the right value; ties have two nearest."""
+        half, unit = self.tolerance(self.truth), 10.0**-self.decimals
+        highest, lowest = np.minimum(value, self.truth) + half, np.maximum(value, self.truth) - half
+        return half < unit / 2 or bool((np.floor(highest / unit) * unit >= lowest).all())
+
+    def _near_miss(self, value: Numbers) -> str:
+        """Return the sentence for an answer within half a unit of the last decimal that rounds to another number."""
+        asked = counted(self.decimals, "decimal") if self.decimals else "a whole number"
+        told = f"{{value}} is close, but rounded to {asked} it is not right: compute with all digits, and round at the end"
+        return filled_in(told, value)
 
     def _too_few_decimals(self, value: Numbers) -> tuple[str, str] | None:
         """Return the code and the sentence for an answer that is right, but rounded to fewer decimals than the task asks for; else None."""
