@@ -1,6 +1,9 @@
 """Programs for the build `recomputed_peaks(orders, kept)` of lab 11, as students write them: a right one and typical wrong ones."""
 
+import re
 from collections.abc import Callable
+
+from hybridlab import Schedule, recomputed_peak
 
 Program = Callable[[list[str], float], list[float]]
 
@@ -103,8 +106,4 @@ def without_the_share(orders: list[str]) -> list[float]:
 
 
 def asks_the_library(orders: list[str], kept: float) -> list[float]:
-    import re
-
-    from hybridlab import Schedule, recomputed_peak
-
     return [float(recomputed_peak(Schedule.parse(re.sub(r"\d+([FBIW])", r"0\1", order)), kept)[0]) for order in orders]
