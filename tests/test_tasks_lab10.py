@@ -300,6 +300,29 @@ def ends_of(size: tuple[int, ...], program: Callable[..., list[int]]) -> float:
     return warmed_up(program(*size), *size[1:]).makespan
 
 
+@pytest.mark.parametrize(
+    ("program", "share"),
+    [
+        (right_eager, None),
+        (one_too_many_at_the_edge, 2 / 5),
+        (divides_by_the_forward, 2 / 5),
+        (all_forwards, 2 / 5),
+        (rounds_down, 1 / 5),
+        (one_message, 1 / 5),
+        (two_forwards_more, 1 / 5),
+        (never_stops, 0),
+        (from_the_last, 0),
+        (most_on_the_last, 0),
+        (too_few_on_the_first, 1 / 5),
+        (examples_of_the_page, 0),
+    ],
+)
+def test_partial_credit_for_warmups_that_can_run(program: Callable[..., Any], share: float | None) -> None:
+    task = TASKS["lab10.t4"]
+    rungs = [task.rung(code) for code in task.instance(None).data.codes(program)]
+    assert min((rung.share if rung else 0 for rung in rungs), default=None) == (share and pytest.approx(share))
+
+
 def test_no_hint_on_the_best_number_tells_a_direction() -> None:
     """Neither a time nor a direction is told, so the best number cannot be found by trying."""
     told = {tuple(check("lab10.t3", devices).messages) for devices in range(1, 200) if devices not in (16, 32, 42, 43, 44, 59, 60, 61)}

@@ -11,7 +11,7 @@ from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.tasks.answers import require_numbers
 from hybridlab.course.tasks.builds import build_task
-from hybridlab.course.tasks.checking import Feedback, right, wrong
+from hybridlab.course.tasks.checking import Feedback, Rung, right, wrong
 from hybridlab.course.tasks.drawing import Drawing
 from hybridlab.course.tasks.eager import EAGER_TWISTS, SLIPS, latencies_to_hide, least_step, warmed_up
 from hybridlab.course.tasks.questions import Number, Question, number_task
@@ -217,6 +217,10 @@ def cut_1f1b(devices: int, microbatches: int, latency: float = 0.0) -> float:
     slips=SLIPS,
     twists=EAGER_TWISTS,
     without=("least_step",),
+    rungs=[
+        Rung("able to run for all sizes", 1 / 5, ("longer-than-gpipe",)),
+        Rung("as fast as GPipe for all sizes, with more activations than needed", 2 / 5, ("too-much-memory",)),
+    ],
     lesson="2C/(F+B) forwards more than 1F1B from device to device, rounded up: they run while a message goes and another comes back",
 )
 def eager_warmups(answer: Any, devices: int, microbatches: int, forward: float, backward: float, latency: float) -> Feedback:
