@@ -132,6 +132,10 @@ def for_good(devices: int, forward: float, backward: float, latency: float, most
     return since
 
 
+def nothing_is_longer(orders: list[str], forward: list[float], backward: list[float], latency: float) -> tuple[float, list[str]]:
+    return 0.0, []
+
+
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab14.t1", 18.75, "one-way-or-no-bubble"),
@@ -187,6 +191,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab14.t3", slowed(change=dict), "not-a-list"),
     ("lab14.t3", slowed(change=lambda pairs: [other for _, other in pairs]), "not-a-message", "'1F0'"),
     ("lab14.t3", slowed(longer=lambda *given: float("nan")), "not-a-number"),
+    ("lab14.t3", nothing_is_longer, "no-messages"),
     ("lab14.t3", lambda orders: (0, []), "signature"),
     ("lab14.t3", 40, "not-a-function"),
     ("lab14.t4", least(recompute=(0, 0)), "same-recomputation"),

@@ -30,7 +30,7 @@ def _four_halves(latency: float) -> float:
 
 
 def _both(forward: float, backward: float) -> float:
-    return forward
+    return backward
 
 
 def _peak(warmup: int, microbatches: int) -> int:

@@ -144,10 +144,10 @@ Rename = Callable[[Warmups, int], Warmups]  # the numbers that the function retu
 
 def _with_latency(
     latency_of: Callable[[float], float] = lambda latency: latency,
-    forward_of: Callable[[float, float], float] = lambda forward, backward: forward,
+    backward_of: Callable[[float, float], float] = lambda forward, backward: backward,
     warmups_of: Rename = lambda numbers, microbatches: numbers,
 ) -> Callable[[Function], Function]:
-    """Return a ``standard`` with functions for the latency and the forward that the function gets, and for the list that it returns."""
+    """Return a ``standard`` with functions for the latency and the backward that the function gets, and for the list that it returns."""
 
     def standard(function: Function) -> Function:
         @wraps(function)
@@ -155,7 +155,7 @@ def _with_latency(
             def read(result: Any) -> Warmups:
                 return require_numbers(plain_values(result), devices, "warm-up of a device", "3")
 
-            returned = function(devices, microbatches, forward_of(forward, backward), backward, latency_of(latency))
+            returned = function(devices, microbatches, forward, backward_of(forward, backward), latency_of(latency))
             return in_words_of_the_page(returned, read, lambda numbers: warmups_of(numbers, microbatches))
 
         return eager
@@ -166,8 +166,8 @@ def _with_latency(
 HALF = Twist("half", "latency is half the time of a message", _with_latency(latency_of=lambda latency: latency / 2))
 PAIR = Twist(
     "pair",
-    "the argument forward is the time of a forward and a backward together",
-    _with_latency(forward_of=lambda forward, backward: forward + backward),
+    "the argument backward is the time of a forward and a backward together",
+    _with_latency(backward_of=lambda forward, backward: forward + backward),
 )
 LAST_FIRST = Twist(
     "last-device-first", "the list begins with the last device", _with_latency(warmups_of=lambda numbers, microbatches: numbers[::-1])

@@ -181,12 +181,12 @@ def _as_told(
     return standard
 
 
-HALF = Twist("half-recomputed", "GPipe runs only half of each forward again: its backward takes forward/2 + backward", _as_told(2.0))
+HALF = Twist("half-recomputed", "in GPipe only half of each forward runs again: its backward takes forward/2 + backward", _as_told(2.0))
 FOUR_LINKS = Twist("four-links", "a message passes four links, one after the other, and each takes `latency`", _as_told(latency_of=0.25))
 ROUND_TRIP = Twist("there-and-back", "`latency` is the time of two messages, one there and one back", _as_told(latency_of=2.0))
 LAST_SLOWER = Twist(
     "last-slower",
-    "return the largest number such that GPipe is slower than 1F1B with 1, 2, ... up to this number of microbatches, at most `most`",
+    "return the largest M up to `most` such that GPipe is slower than 1F1B with 1, 2 and so on up to M microbatches",
     _as_told(count_of=lambda count, most: 0 if count == most else count + 1),
 )
 LEAST_TWISTS = (
