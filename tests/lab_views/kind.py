@@ -85,6 +85,7 @@ class Kind:
         return self.name
 
     def views(self, page: Page) -> list[Locator]:
+        page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")  # of optional parts
         found = page.locator(f".hybridlab-{self.name}").all()
         assert len(found) == len(self.given)
         return [held(view) for view in found]
