@@ -1,8 +1,10 @@
 """Take the worked solutions of the labs from their cells tagged `solution`, with the cells that come before them."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import combinations
+from threading import Condition
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ def _encoded(values: Any, block: int) -> tuple[Any, Any]:
 # Cells before a solution define these names, and the solutions use them.
 NAMES: dict[str, Any] = {
     "np": np,
+    "Condition": Condition,
+    "ThreadPoolExecutor": ThreadPoolExecutor,
     "REGISTRY": REGISTRY,
     "Costs": Costs,
     "build": build,

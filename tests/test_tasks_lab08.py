@@ -1,18 +1,143 @@
 """Test lab 8's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
+import queue
 import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 import pytest
+from solutions import lab_cells
 
 from hybridlab import Costs, Deadlock, Mesh, build
 from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.tasks.lab08 import LOST, without_waiting
+from hybridlab.course.tasks.runners import operations_at_once
 from hybridlab.engines import run_threads
 from hybridlab.schedule import Op
+
+RUNNER = next(cell.source.partition("\n\ncheck")[0] for cell in lab_cells("lab08") if "solution" in cell.tags and "lab08.t5" in cell.source)
+
+
+def runner(*changes: tuple[str, str]) -> Callable[..., Any]:
+    """Return the worked solution with some of its code replaced by what a student could write."""
+    source = RUNNER
+    for old, new in changes:
+        assert old in source, old
+        source = source.replace(old, new)
+    names: dict[str, Any] = {"threading": threading, "Condition": threading.Condition, "ThreadPoolExecutor": ThreadPoolExecutor}
+    exec(source, names)  # noqa: S102 - a cell of our own lab
+    function: Callable[..., Any] = names["solution"]
+    return function
+
+
+WORK = "to, output, gradient = work(name, message)"
+SUM = "sums[d] = sums[d] + gradient"
+LOSING = f"try:\n                    {WORK}\n                except Exception:\n                    return"
+POOL = """    with ThreadPoolExecutor(len(orders)) as threads:
+        list(threads.map(device, range(len(orders))))
+"""
+START = """    threads = [threading.Thread(target=device, args=(d,)) for d in range(len(orders))]
+    for thread in threads:
+        thread.start()
+"""
+JOIN = """    for thread in threads:
+        thread.join()
+"""
+NEWS = "news, sums = Condition(), [0.0] * len(orders)"
+ONE_LOCK = (NEWS, f"{NEWS}\n    one = threading.Lock()"), (WORK, f"with one:\n                    {WORK}")
+
+
+def one_thread(orders: Any, work: Any, lost: Any) -> Any:
+    """Run all devices in the thread of the caller, as an executor without threads."""
+    lines = [line.split() for line in orders]
+    box, sums = {name: None for name in lines[0] if "F" in name}, [0.0] * len(lines)
+    while any(lines):
+        device = next(device for device, line in enumerate(lines) if line and line[0] in box)
+        name = lines[device].pop(0)
+        to, output, gradient = work(name, box.pop(name))
+        sums[device] = sums[device] + gradient
+        if name not in lost:
+            box[to] = output
+    return sums
+
+
+def a_thread_for_each_operation(orders: Any, work: Any, lost: Any) -> Any:
+    """Run each operation of a device in another thread. All of them live to the end, so no number of a thread is used twice."""
+    lines, ended = [line.split() for line in orders], threading.Event()
+    box, sums, threads = {name: None for name in lines[0] if "F" in name}, [0.0] * len(lines), []
+    try:
+        while any(lines):
+            device = next(device for device, line in enumerate(lines) if line and line[0] in box)
+            name, results = lines[device].pop(0), queue.Queue()
+            message = box.pop(name)
+
+            def run(name: str = name, message: Any = message, results: Any = results) -> None:
+                results.put(work(name, message))
+                ended.wait()
+
+            threads.append(threading.Thread(target=run))
+            threads[-1].start()
+            to, output, gradient = results.get()
+            sums[device] = sums[device] + gradient
+            if name not in lost:
+                box[to] = output
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    return sums
+
+
+def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeout: Any = None) -> Any:
+    """Take each message out of a queue, with a thread for each device. Errors of threads are raised."""
+    sums, errors = [0.0] * len(orders), []
+
+    def device(d: int) -> None:
+        try:
+            for name in orders[d].split():
+                message = None if name.startswith("0F") else inbox[keys(name)].get(timeout=timeout)
+                to, output, gradient = work(name, message)
+                sums[d] = sums[d] + gradient
+                if to and name not in lost:
+                    inbox[keys(to)].put(output)
+        except Exception as why:
+            errors.append(why)
+
+    threads = [threading.Thread(target=device, args=(d,)) for d in range(len(orders))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return sums
+
+
+def one_queue_for_each_receiver(orders: Any, work: Any, lost: Any) -> Any:
+    """Take messages in the order in which they come."""
+    return with_queues([queue.Queue() for _ in orders], lambda name: int(name[0]), orders, work, lost, timeout=3.0)
+
+
+def one_queue_for_each_operation(orders: Any, work: Any, lost: Any, timeout: Any = None) -> Any:
+    """Wait for ever for a message that is lost."""
+    return with_queues({name: queue.Queue() for line in orders for name in line.split()}, str, orders, work, lost, timeout)
+
+
+def with_a_time_limit(orders: Any, work: Any, lost: Any) -> Any:
+    return one_queue_for_each_operation(orders, work, lost, timeout=0.3)
+
+
+def only_the_example(orders: Any, work: Any, lost: Any) -> Any:
+    """Return what stands on the page."""
+    if lost:
+        raise RuntimeError("deadlock")
+    return [np.array([0.5, -1.0])]
+
 
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
@@ -64,6 +189,34 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab08.t4", ["0B1", "1B1", "2F1", "2B1"], "wrong-shape"),
     ("lab08.t4", ["0B1", "1B1", 1], "unknown-operation"),
     ("lab08.t4", "0B1 1B1", "wrong-shape"),
+    ("lab08.t5", one_thread, "one-thread", "2 devices and 1 microbatch", "0 and 1"),
+    ("lab08.t5", a_thread_for_each_operation, "another-thread", "0B0", "device 0"),
+    ("lab08.t5", runner(*ONE_LOCK), "not-at-once", "2 devices and 2 microbatches", "0F1", "1F0"),
+    ("lab08.t5", one_queue_for_each_receiver, "too-early", "GPipe with 2 devices and 2 microbatches", "1F1"),
+    ("lab08.t5", one_queue_for_each_operation, "waits-for-ever", "0B0 0F0", "all threads wait"),
+    ("lab08.t5", with_a_time_limit, "gave-up", "0F0 takes 1.2 s", "raises Empty"),
+    ("lab08.t5", runner((POOL, START)), "missing-operation", "0F0 has not run", "join the"),
+    ("lab08.t5", runner((POOL, START + JOIN)), "deadlock-not-told", "0B0 0F0"),
+    ("lab08.t5", runner(("if name not in lost:", "if True:")), "lost-arrives", "is lost", "sends nothing"),
+    ("lab08.t5", runner((WORK, LOSING)), "error-lost", "1 device", "in 0"),
+    ("lab08.t5", runner((SUM, "sums[d] = gradient")), "last-microbatch", "1 device and 2 microbatches"),
+    ("lab08.t5", runner((SUM, f"{SUM} + gradient")), "added-twice"),
+    ("lab08.t5", runner(("return sums", "return [each / len(orders[0].split()) * 2 for each in sums]")), "mean-of-microbatches"),
+    ("lab08.t5", runner(("return sums", "return sums[::-1]")), "reversed", "2 devices"),
+    ("lab08.t5", runner((WORK, f"{WORK}\n                if name == orders[d].split()[-1]: gradient = gradient * 0")), "without-the-last"),
+    ("lab08.t5", runner((WORK, WORK.replace("name,", "name[1:],"))), "raises", "takes the name of an operation", "'F0'"),
+    ("lab08.t5", runner((WORK, WORK.replace("message", "1.0"))), "wrong-message", "0F0 gets 1.0"),
+    ("lab08.t5", runner(("in orders[d].split():", "in orders[d].split()[:-1]:")), "missing-operation", "0B0 has not run"),
+    ("lab08.t5", runner(("in orders[d].split():", "in orders[d].split()[::-1]:")), "raises", "deadlock at 0B0"),
+    ("lab08.t5", runner(("return sums", "return sums[:1]")), "another-size", "1 gradient", "2 devices"),
+    ("lab08.t5", runner(("return sums", "return [each[:3] for each in sums]")), "another-shape", "(3,)"),
+    ("lab08.t5", runner(("return sums", "return [1.01 * each for each in sums]")), "wrong-gradient", "number 0 of device 0"),
+    ("lab08.t5", runner(("return sums", "return [each.tolist() for each in sums]")), "wrong-dtype", "device 0"),
+    ("lab08.t5", runner(("return sums", "return dict(enumerate(sums))")), "not-a-list"),
+    ("lab08.t5", runner(("return sums", "return None")), "returns-nothing"),
+    ("lab08.t5", runner(("return sums", "return [sums[0]] * 2")), "aliased-ranks"),
+    ("lab08.t5", lambda orders: [], "signature"),
+    ("lab08.t5", only_the_example, "missing-operation", "0F0"),
 ]
 
 # Each row has a task and another way to write its right answer.
@@ -87,6 +240,8 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab08.t4", {0: "0B1", 1: "1B1", 2: "2F1"}),
     ("lab08.t4", {"0B1", "1B1", "2F1"}),
     ("lab08.t4", [Op.parse("0B1"), Op.parse("1B1"), Op.parse("2F1")]),
+    ("lab08.t5", runner()),
+    ("lab08.t5", runner(("return sums", "return tuple(sums)"))),
 ]
 
 
@@ -126,3 +281,48 @@ def test_the_lock_is_held_for_every_backward_of_every_device() -> None:
     schedule = build("1f1b", 2, 8)
     backwards = sum(str(op.kind) == "B" for op in schedule.ops)
     assert check("lab08.t3", 2 * backwards * 80).passed
+
+
+def needed_by(name: str, orders: list[str]) -> set[str]:
+    """All operations that must end before this one starts, found along the lines and the messages."""
+    op, last = Op.parse(name), len(orders) - 1
+    line = next(line.split() for line in orders if name in line.split())
+    direct = set(line[: line.index(name)])
+    if str(op.kind) == "F":
+        direct |= {f"{op.stage - 1}F{op.microbatch}"} if op.stage else set()
+    else:
+        direct |= {f"{op.stage}F{op.microbatch}"} | ({f"{op.stage + 1}B{op.microbatch}"} if op.stage < last else set())
+    return direct.union(*(needed_by(each, orders) for each in direct))
+
+
+def test_operations_that_must_run_at_the_same_time_do_not_need_each_other() -> None:
+    found = 0
+    for case in TASKS["lab08.t5"].instance(None).data.public_cases:
+        orders, *_, trouble = case.arguments
+        together = () if trouble.raises else operations_at_once(orders)
+        found += len(together) > 1
+        for one, other in product(together, repeat=2):
+            assert one not in needed_by(other, orders)
+    assert found >= 10
+
+
+def test_a_function_that_waits_for_ever_is_told_so_and_leaves_no_hook_behind() -> None:
+    before = threading.excepthook
+    feedback = check("lab08.t5", one_queue_for_each_operation)
+    assert feedback.code == "waits-for-ever"
+    assert threading.excepthook is before
+
+
+def test_the_thread_that_died_is_told() -> None:
+    """Its error would otherwise be printed and lost."""
+    feedback = check("lab08.t5", runner((POOL, START + JOIN), (SUM, "sums.append(gradient[0])")))
+    assert feedback.code == "missing-operation"
+    assert "a thread has ended with TypeError" in " ".join(feedback.messages)
+
+
+def test_a_python_without_threads_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert check("lab08.t5", one_thread).code == "no-threads"

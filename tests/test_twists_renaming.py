@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from solutions import solutions
-from twisted import lab04, lab05, lab07, lab15
+from twisted import lab04, lab05, lab07, lab08, lab15
 
 from hybridlab.course.tasks import TASKS, Feedback, Twist
 from hybridlab.course.tasks.rings import Way
 from hybridlab.course.tasks.twists import IN_WORDS_OF_THE_PAGE, together
 
-HONEST = {**lab04.SOLUTIONS, **lab05.SOLUTIONS, **lab07.SOLUTIONS, **lab15.SOLUTIONS}
+HONEST = {**lab04.SOLUTIONS, **lab05.SOLUTIONS, **lab07.SOLUTIONS, **lab08.SOLUTIONS, **lab15.SOLUTIONS}
 
 
 def twist_of(key: str, name: str) -> tuple[Twist, Callable[[Any], Feedback]]:
@@ -52,6 +52,8 @@ def spoiling(key: str, name: str, place: int) -> Callable[..., Any]:
         ("lab05.t6", "short-block-first", 1),
         ("lab07.t1", "last-stage-first", 0),
         ("lab07.t1", "last-microbatch-first", 3),
+        ("lab08.t5", "last-device-first", 0),
+        ("lab08.t5", "lists-of-names", 0),
         ("lab15.t3", "loads-data", 0),
         ("lab15.t3", "sums-and-last-device-first", 0),
     ],
@@ -83,6 +85,7 @@ ARGUMENTS = {
     "lab06.t5": ([{"op": "0F0", "end": 1.0}], 1.0),
     "lab07.t1": (["0F0 0B0"], abs, abs, [np.ones(2)]),
     "lab07.t6": (abs,),
+    "lab08.t5": (["0F0 0B0"], lambda name, message: (None, None, 0.0), []),
     "lab09.t5": (
         {"layers": 1, "hidden": 1, "sequence": 1, "vocabulary": 1},
         {"tensor": 1, "stages": 1, "replicas": 1, "microbatch": 1, "batch": 1},

@@ -124,7 +124,7 @@ def judged_in_a_worker(key: str, cells: list[CodeCell]) -> Iterator[tuple[int, f
     """Hand in several programs, and yield for each its cell, its share of the points and its code, for the page and for a student."""
     task = TASKS[key]
     for asked, seed in ((task.instance(None), None), (personal(task)[0], 5)):
-        kind = "library" if asked.data.library else "bare"
+        kind = asked.data.worker
         player = Player(cells, lab_spec(key[:5]), lambda kind=kind: shared_launcher().open(kind, Budget(1000.0)))  # type: ignore[misc]
         try:
             played = player.played()

@@ -5,7 +5,7 @@ starts a worker lives for a moment: the rest of the grader keeps its rights. A w
 it is of the kind "library", hybridlab. It writes into one new folder, which is removed when it ends. It binds and connects no TCP, and from
 ABI 6 on it reaches no process and no abstract socket outside. What Landlock leaves open, a filter of system calls closes (``call_gaps``).
 Root becomes nobody first. The limit of one process holds for a whole user: whatever else runs as nobody, a worker makes no process and no
-thread.
+thread. Where a worker may start threads, the limit counts what else runs as this user when it starts, and a filter refuses processes.
 
 What stays open, as measured on ABI 7; ``hybridlab doctor --sandbox landlock`` prints the first three:
 
@@ -72,6 +72,15 @@ def require_landlock() -> None:
             f"Landlock of this kernel has ABI {abi}, which cannot refuse TCP (ABI {LEAST_ABI} can), {otherwise}", "no-sandbox"
         )
     gap_filter(platform.machine())
+
+
+def processes_of_its_user() -> int:
+    """Return how many processes and threads run as the user that workers have."""
+    user, found = NOBODY if os.geteuid() == 0 else os.geteuid(), 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            found += len(list((process / "task").iterdir())) if process.stat().st_uid == user else 0
+    return found
 
 
 def landlocked(made: Runtime) -> Start:

@@ -1,6 +1,7 @@
 """Starts workers of one kind of sandbox, with the limits and packages that belong to it."""
 
 import contextlib
+import platform
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -9,8 +10,9 @@ from pathlib import Path
 
 from hybridlab.checks import known_name
 from hybridlab.course.grading import landlock, sandbox
-from hybridlab.course.grading.sandbox import Limits, Runtime
+from hybridlab.course.grading.sandbox import MOST_THREADS, Limits, Runtime
 from hybridlab.course.grading.session import Budget, Ended, Session
+from hybridlab.course.grading.syscalls import threads_filter
 from hybridlab.errors import HybridLabError
 
 SANDBOXES = ("bubblewrap", "landlock", "none")  # "none" is for a student's own code on the student's own machine
@@ -35,7 +37,10 @@ class Launcher:
     limits: Limits
 
     def open(self, kind: str, budget: Budget) -> Session:
-        """Start a worker of a kind, ``"library"`` or ``"bare"``, and return the conversation with it.
+        """Start a worker of a kind, ``"library"``, ``"bare"`` or ``"threads"``, and return the conversation with it.
+
+        ``"threads"`` is as ``"bare"``, but may start threads. It starts no processes, because a filter refuses them. On a machine whose
+        system calls are not known there is no filter, and so no thread.
 
         Raises
         ------
@@ -45,13 +50,16 @@ class Launcher:
             ``no-sandbox``: there is no bubblewrap or no Landlock.
         """
         protected = self.sandbox != "none"
+        calls = threads_filter(platform.machine()) if protected and kind == "threads" else b""
+        kind = "bare" if kind == "threads" else kind
         starts = {"bubblewrap": sandbox.bubblewrapped, "landlock": landlock.landlocked, "none": sandbox.unprotected}
         start = starts[self.sandbox](self.made)
         try:
             return Session(
                 lambda: start(kind),
                 self.limits,
-                inside=self._inside(),
+                inside=self._inside(MOST_THREADS if calls else 0),
+                calls=calls,
                 packages=self._packages(kind),
                 budget=budget,
                 echo=not protected,
@@ -61,10 +69,13 @@ class Launcher:
         except OSError as why:
             raise Ended(f"no worker could be started: {why.strerror or why}", "no-worker") from why
 
-    def _inside(self) -> dict[str, int]:
+    def _inside(self, threads: int) -> dict[str, int]:
         if self.sandbox == "none":
             return {}
-        return {**self.limits.inside(), "NPROC": landlock.PROCESSES} if self.sandbox == "landlock" else self.limits.inside()
+        processes = self.limits.processes if self.sandbox == "bubblewrap" else landlock.processes_of_its_user() if threads else 0
+        if self.sandbox == "landlock":
+            processes += landlock.PROCESSES
+        return {**self.limits.inside(), "NPROC": processes + threads}
 
     def _packages(self, kind: str) -> list[str]:
         if self.sandbox == "landlock":

@@ -193,12 +193,12 @@ def mark(
         Takes the key of a build and returns the seed of its hidden cases; None for the public cases.
     """
     budget = Budget(seconds)
-    players = {kind: Player(cells, spec, lambda kind=kind: open_session(kind, budget)) for kind in ("library", "bare")}  # type: ignore[misc]
+    players = {kind: Player(cells, spec, lambda kind=kind: open_session(kind, budget)) for kind in ("library", "bare", "threads")}  # type: ignore[misc]
     try:
         for task in spec.tasks:
             seed = seed_of(task.key) if task.kind == "build" else None
             asked = task.instance(None) if student is None else task.personal(student.seed(task.key))
-            player = players["bare" if task.kind == "build" and not asked.data.library else "library"]
+            player = players[asked.data.worker if task.kind == "build" else "library"]
             try:
                 marked = _marked(task, asked, player, cells, spec, seed)
             except Exception as why:  # whatever it is, the other tasks are marked

@@ -32,6 +32,7 @@ ENVIRONMENT = {  # of every worker; no thread, so that the limit on processes ca
     "OPENBLAS_NUM_THREADS": "1",
     "PYTHONHASHSEED": "0",
 }
+MOST_THREADS = 16  # of a worker of the kind "threads", which is "bare" and may start threads
 KINDS = ("library", "bare")  # with hybridlab, without its course; with numpy alone
 NOT_THERE = "raise ImportError('hybridlab is not there when a build is graded')\n"  # in place of the package, where it is installed
 FLAGS = ("-s", "-S", "-B", "-P")  # of Python: no site directories, no bytecode, nothing from the current folder

@@ -17,7 +17,7 @@ import numpy as np
 
 from hybridlab.course.grading.sandbox import Limits
 from hybridlab.course.grading.worker import MOST_BYTES
-from hybridlab.course.tasks.calls import Relayed, refusing
+from hybridlab.course.tasks.calls import Later, Relayed, refusing, relayed_from
 from hybridlab.course.values import Json, Opaque, decoded, encoded
 from hybridlab.errors import HybridLabError
 
@@ -54,6 +54,8 @@ class Session:
         Where it looks for packages.
     budget : Budget
         The seconds of the notebook. All workers of a notebook share it.
+    calls : bytes
+        A filter of system calls that the worker puts on itself.
     echo : bool
         Whether the texts of errors are repeated. They are not when work is graded, because they could tell of hidden cases.
     """
@@ -66,6 +68,7 @@ class Session:
         inside: dict[str, int],
         packages: list[str],
         budget: Budget,
+        calls: bytes = b"",
         echo: bool = False,
     ) -> None:
         self._limits, self._budget, self._echo = limits, budget, echo
@@ -78,7 +81,8 @@ class Session:
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self._ask("start", {"nonce": self._nonce, "limits": inside, "packages": packages}, limits.seconds_a_notebook)
+        begin = {"nonce": self._nonce, "limits": inside, "packages": packages, "calls": calls.hex()}
+        self._ask("start", begin, limits.seconds_a_notebook)
 
     def run(self, source: str, cell: str) -> tuple[list[tuple[str, Any]], dict[str, Any] | None]:
         """Run a cell. Return what was handed in, as pairs of a task's key and an answer, and what is known of an error."""
@@ -229,13 +233,19 @@ class Session:
             function = self._held[request["callback"]]
             arguments = [self._decoded(argument) for argument in request["arguments"]]
             named = {str(name): self._decoded(argument) for name, argument in request["named"].items()}
+            thread = int(request["thread"])
         except (KeyError, TypeError, ValueError, RecursionError, AttributeError):
             raise self._end("ended", "what it asked cannot be read") from None
+        caller = relayed_from.set(thread)
         try:
             result = function(*arguments, **named)
+        except Later:
+            return {"later": True}
         except Exception as why:  # of an argument that the student chose
             self._refused_with = str(why)
             return {"error": str(why)}
+        finally:
+            relayed_from.reset(caller)
         arrays = [(place, array) for place, array in enumerate(arguments) if isinstance(array, np.ndarray)]
         changed = [[place, now] for place, array in arrays if (now := encoded(array)) != request["arguments"][place]]
         given_back = next((place for place, array in arrays if array is result), None)

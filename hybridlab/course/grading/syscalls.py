@@ -45,6 +45,7 @@ REFUSED = {
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # the place above, and the kernel's number of the machine
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of the kernel's filter
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
+HAS, CLONE_THREAD, CLONE3, NO_SUCH_CALL = 0x45, 0x10000, 435, 0x00050000 | errno.ENOSYS
 X32 = 0x40000000  # from this number on: calls of the second way to call on x86_64
 
 
@@ -71,6 +72,37 @@ def call_filter(machine: str) -> bytes:
             yield EQUAL, left - before, 0, call
         yield RETURN, 0, 0, ALLOW
         yield RETURN, 0, 0, REFUSE
+
+    return b"".join(struct.pack("HBBI", *each) for each in instructions())
+
+
+def threads_filter(machine: str) -> bytes:
+    """Return the filter for a worker that may start threads: it starts no processes. Empty for a machine whose numbers are not known here.
+
+    A new thread and a new process are one call, ``clone``, which tells them apart by a flag. The flags of ``clone3`` cannot be seen by a
+    filter, so it is answered as by a kernel without it; programs then use ``clone``.
+    """
+    if machine not in MACHINES:
+        return b""
+    place, number = MACHINES[machine]
+    clone = (56, 220)[place]
+    refused = (57, 58) if machine == "x86_64" else ()  # fork and vfork, which are other calls there
+
+    def instructions() -> Iterator[tuple[int, int, int, int]]:
+        yield LOAD, 0, 0, 4
+        yield EQUAL, 1, 0, number
+        yield RETURN, 0, 0, REFUSE
+        yield LOAD, 0, 0, 0
+        yield AT_LEAST, 0, 1, X32
+        yield RETURN, 0, 0, REFUSE
+        for call, answer in ((CLONE3, NO_SUCH_CALL), *((call, REFUSE) for call in refused)):
+            yield EQUAL, 0, 1, call
+            yield RETURN, 0, 0, answer
+        yield EQUAL, 0, 3, clone
+        yield LOAD, 0, 0, 16  # the low half of its flags
+        yield HAS, 1, 0, CLONE_THREAD
+        yield RETURN, 0, 0, REFUSE
+        yield RETURN, 0, 0, ALLOW
 
     return b"".join(struct.pack("HBBI", *each) for each in instructions())
 

@@ -10,6 +10,7 @@ grader: then the worker sends a request of its own, and reads the reply.
 import __future__
 
 import ast
+import functools
 import inspect
 import io
 import itertools
@@ -17,6 +18,8 @@ import json
 import os
 import re
 import sys
+import threading
+import time
 import traceback
 import warnings
 from collections import deque
@@ -39,6 +42,7 @@ FROM_THE_FUTURE = __future__.annotations.compiler_flag
 TIMED = re.compile(r"^(\s*)%time(?:it)?\s+(?=[^-\s])")  # the statement behind it runs
 CAPTURED = re.compile(r"^(\s*[\w, ]+=\s*)[!%].*")
 MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?\??\s*)$")
+ASKED_AGAIN = 0.002  # seconds until a function is called again that could not answer yet
 RELEASED: deque[int] = deque()  # numbers of handles that the student's code no longer holds
 
 
@@ -116,6 +120,8 @@ class Worker:
     def __init__(self, requests: io.BufferedReader, replies: int) -> None:
         self._requests, self._replies = requests, replies
         self._nonce, self._id, self._flags = "", 0, 0
+        self._calling = 0  # the request whose function runs: its threads may call functions of the other side until it returns
+        self._relay = threading.Lock()  # one thread at a time sends a request and reads its reply
         self._handed: list[tuple[str, Any]] = []
         self._functions: list[Any] = []
         _GIVEN.update(check=self._check, part=self._part)
@@ -128,14 +134,16 @@ class Worker:
             self._id = request["id"]
             self._send(getattr(self, f"do_{request['do']}")(**request["with"]))
 
-    def do_start(self, nonce: str, limits: dict[str, int], packages: list[str]) -> dict[str, Json]:
-        """Set limits, which the student's code cannot raise again, and the folders of packages."""
+    def do_start(self, nonce: str, limits: dict[str, int], packages: list[str], calls: str = "") -> dict[str, Json]:
+        """Set limits, which the student's code cannot raise again, the folders of packages, and a filter of system calls in hexadecimal."""
         self._nonce = nonce
         if limits:
             import resource
 
             for name, most in limits.items():
                 resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
+        if calls:
+            _filter(bytes.fromhex(calls))
         sys.path.extend(packages)
         return {}
 
@@ -163,6 +171,7 @@ class Worker:
             return {"error": {"kind": "signature", "text": str(why)[:300]}}
         except ValueError:
             pass  # a function written in C has no signature
+        self._calling = self._id
         try:
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("ignore")
@@ -172,6 +181,9 @@ class Worker:
                     result = list(itertools.islice(result, MOST_YIELDED))
         except BaseException as why:
             return {"error": self._told(why, cell)}
+        finally:
+            with self._relay:  # after the reply to a thread that has asked before
+                self._calling = 0
         after = [encoded(argument, self._kept) for argument in given]
         changed = [place for place, (now, before) in enumerate(zip(after, arguments, strict=True)) if json.dumps(now) != json.dumps(before)]
         told = [_warning(each, cell) for each in warned[:1]]
@@ -245,20 +257,32 @@ class Worker:
         if name != "handle":
             raise ValueError("a value of an unknown type")
         number, is_function = content
-        return Handle(number, self._ask if is_function else None)
+        return Handle(number, functools.partial(self._ask, self._id) if is_function else None)
 
-    def _ask(self, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Call a function of the other side."""
-        sent = [encoded(argument, self._kept) for argument in arguments]
-        released = [RELEASED.popleft() for _ in range(len(RELEASED))]
-        by_name = {name: encoded(argument, self._kept) for name, argument in named.items()}
-        self._send({"callback": number, "arguments": sent, "named": by_name, "released": released})
-        reply = json.loads(self._requests.readline())
+    def _ask(self, request: int, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Call a function of the other side, from any thread of the call that has got the function."""
+        reply = self._asked(request, number, arguments, named)
+        while "later" in reply:  # meanwhile other threads ask
+            time.sleep(ASKED_AGAIN)
+            reply = self._asked(request, number, arguments, named)
         if "error" in reply:
             raise Declined(reply["error"])
         for place, changed in reply["changed"]:
             arguments[place][...] = decoded(changed)
         return arguments[reply["same"]] if "same" in reply else decoded(reply["value"], self._found)
+
+    def _asked(self, request: int, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        """Send a call to the other side, and return its reply."""
+        with self._relay:
+            if request != self._calling:
+                raise SystemExit  # ends a thread that its function has left behind; nobody reads its requests
+            sent = [encoded(argument, self._kept) for argument in arguments]
+            released = [RELEASED.popleft() for _ in range(len(RELEASED))]
+            by_name = {name: encoded(argument, self._kept) for name, argument in named.items()}
+            thread = threading.get_ident()
+            self._send({"callback": number, "arguments": sent, "named": by_name, "released": released, "thread": thread})
+            reply: dict[str, Any] = json.loads(self._requests.readline())
+            return reply
 
     def _send(self, reply: dict[str, Json]) -> None:
         try:
@@ -331,6 +355,17 @@ def _arrays_in(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (list, tuple, dict)):
         for place, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _arrays_in(each, f"{name}[{place}]")
+
+
+def _filter(program: bytes) -> None:
+    """Put a filter of system calls on this process. It cannot be taken off again."""
+    import ctypes
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+    if ctypes.CDLL(None, use_errno=True).prctl(22, 2, ctypes.byref(Program(len(program) // 8, program)), 0, 0):
+        raise OSError(ctypes.get_errno(), "this system refuses a filter of system calls")
 
 
 def serve_standard_input() -> None:

@@ -1,6 +1,6 @@
 """Tasks whose answer is a function of the student's own: it is called on many cases, and the first case that it fails is described."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -9,13 +9,13 @@ from io import StringIO
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
 
 from hybridlab.checks import counted, short_repr
 from hybridlab.course.parts import keep
 from hybridlab.course.tasks.answers import plain_values
 from hybridlab.course.tasks.calls import ENDED, called, is_stub, names_in
 from hybridlab.course.tasks.checking import Feedback, Instance, Rung, Task, add_task, right, wrong
+from hybridlab.course.tasks.memory import refuse_shared_memory
 from hybridlab.course.tasks.twists import Twist
 from hybridlab.errors import HybridLabError
 
@@ -98,6 +98,8 @@ class Build:
         Names of the library that a function may not use, because they do what the task asks for.
     library : bool
         Whether a function may use the library, because the lab gives a part of it. Any other build is graded with numpy alone.
+    threads : bool
+        Whether a function may start threads. Any other build is graded without.
     twists : sequence of Twist
         Changes to the task. Each student of a graded course gets one of them.
     twist : Twist, optional
@@ -116,6 +118,7 @@ class Build:
     within: float = 0.0
     without: Sequence[str] = ()
     library: bool = False
+    threads: bool = False
     twists: Sequence[Twist] = ()
     twist: Twist | None = None
     page: "Build | None" = None
@@ -131,6 +134,11 @@ class Build:
     def name(self) -> str:
         """The name of the function, under which it is kept for later labs."""
         return self.signature.partition("(")[0]
+
+    @property
+    def worker(self) -> str:
+        """The kind of worker in which a function is graded: ``"library"``, ``"threads"`` or ``"bare"``."""
+        return "library" if self.library else "threads" if self.threads else "bare"
 
     @cached_property
     def public_cases(self) -> tuple[Case, ...]:
@@ -229,7 +237,7 @@ class Build:
         if returned is None:
             raise HybridLabError("the function returns None: does it end in return?", "returns-nothing")
         if self.fresh:
-            _refuse_shared(list(_arrays(returned, "result")), [array for _, array in _arrays(given, "given")])
+            refuse_shared_memory(returned, given)
         return self.reads(returned)
 
     def _passes(self, function: Callable[..., Any]) -> bool:
@@ -294,6 +302,7 @@ def build_task(
     within: float = 0.0,
     without: Sequence[str] = (),
     library: bool = False,
+    threads: bool = False,
     twists: Sequence[Twist] = (),
     rungs: Sequence[Rung] = (),
 ) -> Callable[[Callable[..., Feedback]], Callable[..., Feedback]]:
@@ -303,12 +312,12 @@ def build_task(
     ----------
     key, title, prompt, points, rungs
         The fields of :class:`~hybridlab.course.tasks.Task`.
-    signature, cases, lesson, slips, reads, fresh, within, without, library, twists
+    signature, cases, lesson, slips, reads, fresh, within, without, library, threads, twists
         The fields of :class:`Build`.
     """
 
     def add(judge: Callable[..., Feedback]) -> Callable[..., Feedback]:
-        build = Build(signature, cases, judge, reads, slips, lesson, fresh, within, without, library, twists)
+        build = Build(signature, cases, judge, reads, slips, lesson, fresh, within, without, library, threads, twists)
 
         def judged(function: Any, seed: int | None) -> Feedback:
             if is_stub(function):
@@ -370,31 +379,3 @@ def same(first: Any, second: Any, within: float = 0.0) -> bool:
 def _close(first: Any, second: Any, within: float = 0.0) -> bool:
     more = within * float(np.max(np.abs(second), initial=0.0)) if within else 0.0
     return bool(np.allclose(first, second, rtol=1e-9, atol=1e-12 + more, equal_nan=True))
-
-
-def _arrays(value: Any, name: str) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
-    """Yield the arrays in a value and in its lists, tuples and dicts, each after the expression that leads to it: ``"result[1][0]"``."""
-    if isinstance(value, np.ndarray):
-        yield name, value
-    elif isinstance(value, (list, tuple, dict)):
-        for place, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _arrays(each, f"{name}[{short_repr(place)}]")
-
-
-def _refuse_shared(result: Sequence[tuple[str, np.ndarray[Any, Any]]], given: Sequence[np.ndarray[Any, Any]]) -> None:
-    reaching: list[tuple[int, int]] = []  # arrays that may reach into the next one: the end of the memory, and the position in the result
-    pairs: list[list[int]] = []
-    bounds = sorted((*byte_bounds(array), place) for place, (_, array) in enumerate(result))
-    for low, high, place in bounds:
-        array = result[place][1]
-        if any(np.shares_memory(array, argument) for argument in given):
-            raise HybridLabError(
-                "the result shares memory with the arguments: a later change to one would change the other; copy", "aliased"
-            )
-        reaching = [(end, other) for end, other in reaching if end > low]
-        pairs += [sorted((place, other)) for _, other in reaching if np.shares_memory(array, result[other][1])]
-        reaching.append((high, place))
-    if pairs:
-        first, second = (result[place][0] for place in min(pairs))
-        sharing = f"{first} and {second} share memory, where result is what the function returns"
-        raise HybridLabError(f"{sharing}: a later change to one would change the other; copy", "aliased-ranks")

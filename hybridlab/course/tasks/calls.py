@@ -15,8 +15,13 @@ from hybridlab.errors import HybridLabError
 MOST_YIELDED = 100_000  # values taken from a generator or another iterator
 
 
-ENDED = ("interrupted", "too-slow", "ended")  # codes after which a function is not called again
+ENDED = ("interrupted", "too-slow", "ended", "waits-for-ever")  # codes after which a function is not called again
 refusing: ContextVar[bool] = ContextVar("refusing", default=False)  # whether the function that runs must raise an error
+relayed_from: ContextVar[int | None] = ContextVar("relayed_from", default=None)  # the thread of another process that calls a function here
+
+
+class Later(Exception):
+    """What a function of a judge raises for a caller in another process that must ask again, because other threads have to ask first."""
 
 
 class Relayed(HybridLabError):

@@ -46,17 +46,18 @@ def _of_operations(forward_of: Callable[[Function], Function], backward_of: Call
     return standard
 
 
-def _backwards(given: list[Any]) -> list[Any]:
+def backwards(given: list[Any]) -> list[Any]:
+    """Return a list from its end to its beginning."""
     return given[::-1]
 
 
 def _lines_turned(function: Function) -> Function:
     @wraps(function)
     def run_pipeline(orders: list[str], forward: Function, backward: Function, inputs: list[Floats]) -> Any:
-        other = _backwards(orders)
+        other = backwards(orders)
         before = other.copy()
         result = function(other, forward, backward, inputs)
-        show_changes(orders, other, before, _backwards)
+        show_changes(orders, other, before, backwards)
         return result
 
     return run_pipeline
@@ -65,10 +66,10 @@ def _lines_turned(function: Function) -> Function:
 def _inputs_turned(function: Function) -> Function:
     @wraps(function)
     def run_pipeline(orders: list[str], forward: Function, backward: Function, inputs: list[Floats]) -> Any:
-        other = _backwards(inputs)
+        other = backwards(inputs)
         before = other.copy()
         result = function(orders, forward, backward, other)
-        show_changes(inputs, other, before, _backwards)
+        show_changes(inputs, other, before, backwards)
         return result
 
     return run_pipeline

@@ -101,6 +101,14 @@ class Watch:
             if line:
                 self._fault("missing-operation", f"device {device} never runs {line[0]}: go on until every line is done")
 
+    def unfinished(self) -> list[str]:
+        """Return the next operation of each device that has not run its whole line."""
+        return [line[0] for line in self._left if line]
+
+    def able_to_run(self) -> list[str]:
+        """Return those of them whose input has been sent."""
+        return [name for name in self.unfinished() if name in self._sent]
+
     def told(self) -> str:
         """Return a sentence about the last operations that have run, and about the next one of their device if it must wait."""
         stage = int(re.split("[FB]", self.ran[-1])[0])
@@ -142,7 +150,7 @@ class Watch:
             self._fault("wrong-message", f"{name} gets {got}, not {wanted}")
 
 
-def _order_by_chance(rng: np.random.Generator, devices: int, microbatches: int) -> list[str]:
+def order_by_chance(rng: np.random.Generator, devices: int, microbatches: int) -> list[str]:
     """Return an order that can run and is drawn at random, one line for each device."""
     lines: list[list[str]] = [[] for _ in range(devices)]
     ready = {(0, "F", microbatch) for microbatch in range(microbatches)}
@@ -167,15 +175,16 @@ def pipelines(rng: np.random.Generator) -> Iterator[Case]:
         inputs = list(rng.normal(size=(microbatches, samples, SIZES[0])))
         labels = rng.integers(0, SIZES[-1], (microbatches, samples))
         names = {"1F1B": "1f1b", "GPipe": "gpipe"} if microbatches > 1 else {"1F1B": "1f1b"}
-        orders = {name: _lines_of(known, devices, microbatches) for name, known in names.items()}
+        orders = {name: lines_of_schedule(known, devices, microbatches) for name, known in names.items()}
         if microbatches > 1:
-            orders["a random order"] = _order_by_chance(rng, devices, microbatches)
+            orders["a random order"] = order_by_chance(rng, devices, microbatches)
         for name, lines in orders.items():
             size = f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
             yield Case((lines, weights, inputs, labels), f"{name} with {size}", run=watched)
 
 
-def _lines_of(name: str, devices: int, microbatches: int) -> list[str]:
+def lines_of_schedule(name: str, devices: int, microbatches: int) -> list[str]:
+    """Return the operations of each device of a schedule, one line for each."""
     return [" ".join(map(str, order)) for order in build(name, devices, microbatches).orders]
 
 
@@ -224,7 +233,7 @@ def read_run(result: Any) -> tuple[float, list[Floats], Faults]:
         raise HybridLabError(f"{wanted}, but the loss is {short_repr(loss)}", "not-a-number") from None
 
 
-def _parts_of_a_run(weights: Sequence[Floats], inputs: list[Floats], labels: Ints) -> list[Sums]:
+def parts_of_a_run(weights: Sequence[Floats], inputs: list[Floats], labels: Ints) -> list[Sums]:
     """Return the loss and the gradients of each microbatch alone, as parts of the mean over all samples; stages play no role."""
     network, flat = Network(SIZES), np.concatenate(weights)
     found = [loss_and_gradient(network, flat, value, classes) for value, classes in zip(inputs, labels, strict=True)]
@@ -242,7 +251,7 @@ def wrong_run(change: Callable[[list[Sums], list[int]], Sums]) -> Callable[..., 
 
     def result(orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints) -> Any:
         last = [int(line.split()[-1].partition("B")[2]) for line in orders]
-        return change(_parts_of_a_run(weights, inputs, labels), last), []
+        return change(parts_of_a_run(weights, inputs, labels), last), []
 
     return result
 

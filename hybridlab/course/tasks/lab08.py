@@ -10,8 +10,11 @@ import numpy as np
 from hybridlab.costs import Costs
 from hybridlab.course.published import report
 from hybridlab.course.tasks.answers import require_parts, require_text
-from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.builds import build_task
+from hybridlab.course.tasks.checking import Feedback, Rung, right, task, wrong
 from hybridlab.course.tasks.questions import Number, Question, number_task
+from hybridlab.course.tasks.runner_cases import RUNNERS, judge_threads, read_threads, runs_in_threads
+from hybridlab.course.tasks.runner_twists import RUNNER_TWISTS
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.schedules import build
@@ -106,7 +109,10 @@ def too_early(answer: Any) -> Feedback:
         where = " and on ".join(f"stage {stage}" for stage in sorted(missing))
         how = "write down the start and the end of each operation without waiting, and compare"
         return wrong("more-are-early", f"more operations start too early, on {where}: {how}")
-    return right("the forward has no input at all, and the gradients of the backwards end 30 and 80 ms after these begin: no total tells")
+    return right(
+        "1F0 starts together with the forward that makes its input, 0B0 starts 30 ms too early, and 0B1 80 ms too early: "
+        "the total time shows none of this"
+    )
 
 
 @number_task("lab08.t3", title="Who holds the lock", points=2)
@@ -186,6 +192,26 @@ def where_they_stand(answer: Any) -> Feedback:
         if op != stop:
             return wrong("never-gets-there", f"device {device} never gets to {op}: an operation before it in its order waits for ever")
     return right("device 2 waits for the lost message, device 1 for the gradient of device 2, device 0 for that of device 1")
+
+
+build_task(
+    "lab08.t5",
+    title="A thread for each device",
+    prompt="write a function run_in_threads(orders, work, lost) that returns a list of each device's gradient, or raises an error",
+    points=8,
+    signature="run_in_threads(orders, work, lost)",
+    cases=runs_in_threads,
+    reads=read_threads,
+    fresh=True,
+    threads=True,
+    slips=RUNNERS,
+    twists=RUNNER_TWISTS,
+    rungs=[
+        Rung("right in threads where every message arrives", 0.5, ("deadlock-not-told", "lost-arrives")),
+        Rung("right in threads, but an error in a thread is lost", 0.75, ("error-lost",)),
+    ],
+    lesson="all devices worked at the same time, each in its own thread, and a run that could not end raised an error",
+)(judge_threads)
 
 
 def _words_of(answer: Any) -> list[Any]:
