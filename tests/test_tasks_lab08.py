@@ -120,7 +120,7 @@ def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeou
 
 def one_queue_for_each_receiver(orders: Any, work: Any, lost: Any) -> Any:
     """Take messages in the order in which they come."""
-    return with_queues([queue.Queue() for _ in orders], lambda name: int(name[0]), orders, work, lost, timeout=3.0)
+    return with_queues([queue.Queue() for _ in orders], lambda name: int(name[0]), orders, work, lost, timeout=2.5)
 
 
 def one_queue_for_each_operation(orders: Any, work: Any, lost: Any, timeout: Any = None) -> Any:

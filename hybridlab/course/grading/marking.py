@@ -92,6 +92,8 @@ class Player:
         HybridLabError
             A worker does not start.
         """
+        if self._played is not None and self._played.session.alive and self._played.session.busy:
+            self._played.session.close()  # a function that waits for ever still runs there
         while self._played is None or not self._played.session.alive:
             if next(self._restarts) == MOST_RESTARTS:
                 return None
@@ -264,10 +266,14 @@ def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: 
     feedback = check_with(task, Instance(asked.prompt, lambda function: build.judged(function, **seeds), build), remote)
     if feedback.passed or not task.rungs or feedback.code in ENDED:
         return feedback, None
-    rungs = [task.rung(code) for code in build.codes(remote, **seeds)]
-    if not all(rungs) or (build.twist and not task.instance(None).data.codes(remote, **seeds)):
+    reached = []
+    for code in build.codes(remote, **seeds):
+        if (rung := task.rung(code)) is None:
+            return feedback, None
+        reached.append(rung)
+    if build.twist and not any(task.instance(None).data.codes(remote, **seeds)):
         return feedback, None  # nor for what is right without the twist, as the published solution is
-    return feedback, min((rung for rung in rungs if rung), key=lambda rung: rung.share, default=None)
+    return feedback, min(reached, key=lambda rung: rung.share, default=None)
 
 
 def _nothing(task: Task, asked: Instance, played: Played, cells: Sequence[CodeCell], spec: LabSpec) -> Feedback:

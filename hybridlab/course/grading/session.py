@@ -77,6 +77,7 @@ class Session:
         self._numbers = itertools.count()
         self._refused_with = ""
         self.alive = True
+        self.busy = False  # whether it has been asked, and has not replied
         self._process = start()
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -189,12 +190,12 @@ class Session:
             raise self._end("unasked", "it broke off" if self._lines.get() is None else "it said what nobody had asked")
         self._id += 1
         deadline = time.monotonic() + seconds
+        self.busy = True
         self._send({"id": self._id, "do": do, "with": request}, deadline)
-        while True:
-            reply = self._received(deadline, seconds)
-            if "callback" not in reply:
-                return reply
+        while "callback" in (reply := self._received(deadline, seconds)):
             self._send(self._called_back(reply), deadline)
+        self.busy = False
+        return reply
 
     def _send(self, message: dict[str, Json], deadline: float) -> None:
         """Write a line for the worker. A worker that reads nothing is ended, because the pipe would be full for ever."""

@@ -1,6 +1,6 @@
 """Tasks whose answer is a function of the student's own: it is called on many cases, and the first case that it fails is described."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -195,16 +195,15 @@ class Build:
         tried = f"right in all {counted(len(cases), 'case')}, from {cases[0].words} to {cases[-1].words}"
         return replace(passed, messages=(*passed.messages, tried))
 
-    def codes(self, function: Callable[..., Any], seed: int = PUBLIC_SEED) -> frozenset[str]:
-        """Return the codes of all cases that a function fails, for partial credit. No known mistake takes the place of a code here."""
+    def codes(self, function: Callable[..., Any], seed: int = PUBLIC_SEED) -> Iterator[str]:
+        """Yield the code of each case that a function fails, for partial credit. No known mistake takes the place of a code here."""
         standard = self.twist.standard(function) if self.twist else function
-        found: set[str] = set()
         for case in self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed):
             feedback = self._tried(standard, case)
-            found |= set() if feedback.passed else {feedback.code}
+            if not feedback.passed:
+                yield feedback.code
             if feedback.code in ENDED:
                 break
-        return frozenset(found)
 
     def _tried(self, function: Callable[..., Any], case: Case) -> Feedback:
         """Return the feedback on one case."""

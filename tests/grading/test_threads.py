@@ -1,0 +1,169 @@
+"""Test the worker that may start threads: it starts few of them and no process, and threads that a function leaves behind do no harm."""
+
+import errno
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from graded_class import needs_bubblewrap
+
+from hybridlab.course.grading import launch, syscalls
+from hybridlab.course.grading.landlock import require_landlock
+from hybridlab.course.grading.launch import Launcher, launcher
+from hybridlab.course.grading.sandbox import MOST_THREADS
+from hybridlab.course.grading.session import Budget
+from hybridlab.course.tasks.calls import Later
+from hybridlab.errors import HybridLabError
+
+THREADS = """
+import threading
+begun, ended = [], threading.Event()
+def wait():
+    begun.append(1)
+    ended.wait()
+try:
+    for _ in range(200):
+        threading.Thread(target=wait, daemon=True).start()
+except RuntimeError:
+    pass
+ended.set()
+check("threads", len(begun))
+"""
+PROCESSES = """
+import os
+def started(make):
+    try:
+        return make() != 0 or os._exit(0)
+    except OSError:
+        return False
+makers = [os.fork, os.forkpty, lambda: os.posix_spawn("/bin/true", ["true"], {})]
+check("processes", [started(make) for make in makers])
+"""
+ALLOW_ALL = struct.pack("HBBI", syscalls.RETURN, 0, 0, syscalls.ALLOW)
+
+
+@pytest.fixture(scope="module", params=[pytest.param("bubblewrap", marks=needs_bubblewrap), "landlock"])
+def workers(request: pytest.FixtureRequest) -> Iterator[Launcher]:
+    if request.param == "landlock":
+        try:
+            require_landlock()
+        except HybridLabError as why:
+            pytest.skip(str(why))
+    with launcher(request.param) as found:
+        yield found
+
+
+def tried(workers: Launcher, source: str, kind: str) -> Any:
+    """Return what a cell hands in, in a worker of its own."""
+    session = workers.open(kind, Budget(60.0))
+    try:
+        ((_, answer),), error = session.run(source, "cell 1")
+        assert error is None, error
+        return answer
+    finally:
+        session.close()
+
+
+def test_threads_start_but_not_many(workers: Launcher) -> None:
+    assert MOST_THREADS // 2 <= tried(workers, THREADS, "threads") <= MOST_THREADS
+    assert tried(workers, THREADS, "bare") == 0
+
+
+def test_no_process_starts_beside_threads(workers: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tried(workers, PROCESSES, "threads") == [False] * 3
+    monkeypatch.setattr(launch, "threads_filter", lambda machine: ALLOW_ALL)
+    assert True in tried(workers, PROCESSES, "threads"), "the filter refuses processes, not another limit"
+
+
+def test_a_machine_without_known_numbers_has_no_threads(workers: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "threads_filter", lambda machine: syscalls.threads_filter("vax"))
+    assert tried(workers, THREADS, "threads") == 0
+
+
+def called_twice(workers: Launcher, source: str, *arguments: Any) -> list[Any]:
+    """Return what a function of a worker returns, called twice."""
+    session = workers.open("threads", Budget(60.0))
+    try:
+        ((_, function),), _ = session.run(source, "cell 1")
+        return [session.call(function.number, arguments, fresh=False, cell="cell 1") for _ in range(2)]
+    finally:
+        session.close()
+
+
+def test_all_threads_of_a_call_ask_at_the_same_time(workers: Launcher) -> None:
+    """Each call of `meet` waits for the other one: a relay of one call at a time would wait for ever."""
+    asking: set[int] = set()
+
+    def meet(number: int) -> int:
+        asking.add(number)
+        if len(asking) < 2:
+            raise Later
+        return -number
+
+    source = """
+from concurrent.futures import ThreadPoolExecutor
+def both(meet):
+    with ThreadPoolExecutor(2) as threads:
+        return list(threads.map(meet, [1, 2]))
+check("both", both)
+"""
+    assert called_twice(workers, source, meet) == [[-1, -2]] * 2
+
+
+def test_a_thread_that_is_left_behind_does_not_ask_in_the_next_call(workers: Launcher) -> None:
+    heard: list[str] = []
+
+    def ask(word: str) -> None:
+        heard.append(word)
+        if word == "late":
+            raise Later
+
+    source = """
+import threading
+before = []
+def leave(ask):
+    for word in before:
+        word.join(5)
+    late = threading.Thread(target=ask, args=("late",), daemon=True)
+    late.start()
+    before.append(late)
+    ask("first")
+    return sum(thread.is_alive() for thread in before[:-1])
+check("leave", leave)
+"""
+    assert called_twice(workers, source, ask) == [0, 0]
+    assert heard.count("first") == 2
+
+
+def verdicts(machine: str) -> Callable[..., int]:
+    """Return what runs the filter for a machine as the kernel does, on a call and its first argument."""
+    lines = list(struct.iter_unpack("HBBI", syscalls.threads_filter(machine)))
+
+    def verdict(call: int, argument: int = 0, own: int = syscalls.MACHINES[machine][1]) -> int:
+        place, held = 0, 0
+        while True:
+            code, holds, fails, value = lines[place]
+            place += 1
+            if code == syscalls.LOAD:
+                held = {0: call, 4: own, 16: argument}[value]
+            elif code == syscalls.RETURN:
+                return int(value)
+            else:
+                true = {syscalls.EQUAL: held == value, syscalls.AT_LEAST: held >= value, syscalls.HAS: bool(held & value)}[code]
+                place += holds if true else fails
+
+    return verdict
+
+
+@pytest.mark.parametrize("machine", syscalls.MACHINES)
+def test_the_filter_allows_a_clone_for_a_thread_alone(machine: str) -> None:
+    verdict = verdicts(machine)
+    clone = {"x86_64": 56, "aarch64": 220}[machine]
+    assert verdict(clone, 0x3D0F00) == syscalls.ALLOW, "the flags with which the C library starts a thread"
+    assert verdict(clone, 17) == syscalls.REFUSE, "a process: its flags are the number of a signal"
+    assert verdict(435) == 0x00050000 | errno.ENOSYS
+    assert verdict(0) == syscalls.ALLOW
+    assert verdict(0, own=3) == verdict(syscalls.X32 + 1) == syscalls.REFUSE
+    if machine == "x86_64":
+        assert verdict(57) == verdict(58) == syscalls.REFUSE
