@@ -92,11 +92,11 @@ def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Qu
         mistakes: list[Mistake] = [
             between_chunks,
             (truth / microbatches, "one-microbatch-alone", f"this is one microbatch: there are {microbatches}"),
-            (truth / 2, "one-way", "this is one way: what goes there as a forward comes back as a backward"),
+            (truth / 2, "one-way", "this counts one direction: each activation that goes there comes back as a gradient"),
             (
                 truth / 2 / microbatches,
                 "one-microbatch-one-way",
-                f"this is one microbatch on its way there: there are {microbatches}, and all come back",
+                f"this counts one microbatch in one direction: there are {microbatches}, and their gradients come back",
             ),
             (
                 one_chunk,
@@ -112,7 +112,7 @@ def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Qu
         hint = "not {value} messages; count how often one microbatch changes the device, there and back"
         return Number("number of messages of a schedule", truth, hint, mistakes, label=f"{name}: ")
 
-    at_ends = "the chunks also send to each other, from the last device to the first"
+    at_ends = "the messages from chunk to chunk are missing: the last device sends to the first"
     at_turns = "where a chunk ends the next one begins on the same device: a turn needs no message"
     swapped = "these are the right numbers in the wrong order: interleaved 1F1B comes first, and Hanayo saves messages"
     return Question(
@@ -122,7 +122,7 @@ def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Qu
             messages("interleaved 1F1B", looped, (chunks * one_chunk, "no-message-between-chunks", at_ends)),
             messages("Hanayo", folded, (looped, "messages-at-turns", at_turns)),
         ],
-        "a fold saves two messages a microbatch at each of its v - 1 turns, one on the way there and one back",
+        "at each of the v - 1 turns of the fold a microbatch saves two messages, one on the way there and one on the way back",
         [([folded, looped], "swapped", swapped)],
     )
 
@@ -144,7 +144,7 @@ def a_step_by_formula(devices: int = 4, groups: int = 3, chunks: int = 3, forwar
         truth,
         hint="the step does not take {value} ms: add up M(F+B), (K-1)(F+B)/v and 2(vK-1)C",
         mistakes=[
-            (work + fill_of_chunks, "no-messages", "this lacks the messages: 2(vK-1) of them are waited for"),
+            (work + fill_of_chunks, "no-messages", "this lacks the messages: the step waits for 2(vK-1) of them"),
             (work + passed * both_ways, "no-fill-and-drain", "this lacks fill and drain, (K-1)(F+B)/v"),
             (
                 work + fill + passed * both_ways,
@@ -154,34 +154,34 @@ def a_step_by_formula(devices: int = 4, groups: int = 3, chunks: int = 3, forwar
             (
                 work + fill_of_chunks + passed * latency,
                 "one-way",
-                "these are the messages on the way there: as many come back",
+                "these are the messages on the way there: the same number comes back",
             ),
             (
                 work + fill_of_chunks + (passed + 1) * both_ways,
                 "vk-messages",
-                "one message too many each way: the last of the vK stages sends none on",
+                "one message too many in each direction: the last of the vK stages has no next stage",
             ),
             (
                 work + fill_of_chunks + (devices - 1) * both_ways,
                 "messages-of-one-chunk",
-                f"2(K-1) messages are waited for where there are no chunks: here a microbatch passes {passed + 1} stages",
+                f"without chunks the step waits for 2(K-1) messages: here a microbatch passes {passed + 1} stages",
             ),
             (
                 work + fill_of_chunks + chunks * (devices - 1) * both_ways,
                 "folded",
-                "2v(K-1) messages are those of a folded placement: here each chunk sends to the next as well",
+                "2v(K-1) messages are those of a folded placement: here a message also goes from each chunk to the next",
             ),
             (
                 work + fill_of_chunks + microbatches * passed * both_ways,
                 "all-microbatches",
-                f"this has the messages of all {microbatches} microbatches: those of the others travel while devices compute",
+                f"this has the messages of all {microbatches} microbatches: the step waits for those of only one microbatch",
             ),
             (
                 work / chunks + fill_of_chunks + passed * both_ways,
                 "work-divided",
                 f"the work of a device is not divided: {chunks} chunks of a {'third' if chunks == 3 else 'quarter'} each",
             ),
-            (work, "work-alone", "this is the work of a device alone: fill, drain and messages come on top"),
+            (work, "work-alone", "this is only the work of a device: add fill, drain and messages"),
             (truth / 1000, "seconds", "this is in seconds: give ms"),
         ],
         decimals=2,
@@ -191,7 +191,7 @@ def a_step_by_formula(devices: int = 4, groups: int = 3, chunks: int = 3, forwar
         f"give the makespan in ms of interleaved 1F1B with {chunks} chunks on {devices} devices, {microbatches} microbatches, "
         f"a forward of {forward} and a backward of {backward} ms, and a latency of {latency} ms",
         [time],
-        "fill and drain are divided by v; 2(vK-1) messages are waited for, once, however many microbatches there are",
+        "chunks divide fill and drain by v; the step waits for 2(vK-1) messages, with any number of microbatches",
     )
 
 
@@ -214,12 +214,12 @@ def how_many_chunks(latency: int = 3) -> Question:
 
     def too_few(values: list[float]) -> str:
         place, chunks = first_wrong(values)
-        return f"{step(place, chunks)}, and less with more: {fill / chunks:.1f} ms of it are fill and drain"
+        return f"{step(place, chunks)}, of which {fill / chunks:.1f} ms are fill and drain: more chunks make the step shorter"
 
     def too_many(values: list[float]) -> str:
         place, chunks = first_wrong(values)
         waits = steps[place][int(chunks)] - work - fill / chunks
-        return f"{step(place, chunks)}, and less with fewer: {waits:.1f} ms of it are waits for messages"
+        return f"{step(place, chunks)}, of which {waits:.1f} ms are waits for messages: fewer chunks make the step shorter"
 
     def no_cut(values: list[float]) -> str:
         return f"{LAYERS} layers make chunks of the same size if there are {cuts} or {LAYERS} of them, not {first_wrong(values)[1]:g}"
@@ -228,7 +228,7 @@ def how_many_chunks(latency: int = 3) -> Question:
         place, chunks = first_wrong(values)
         return chunks < best[place]
 
-    why = "looped BFS waits for 2(K-1) messages, as long as one takes no longer than a chunk's forward; memory is its price"
+    why = "looped BFS waits for only 2(K-1) messages if a message takes no longer than a chunk's forward; but it needs more memory"
     chunks = Number(
         "number of chunks",
         best,

@@ -99,7 +99,7 @@ def _first_difference(schedule: Schedule, wanted: Schedule) -> str:
     reads=read_path,
     slips=PATH_SLIPS,
     twists=PATH_TWISTS,
-    lesson="from the end back to the begin, each operation waited for the one before it on its device, or for its input",
+    lesson="go back from the last operation: each one has waited for the one before it on its device, or for its input",
     without=("blocking_operation",),
 )
 def build_critical_path(path: list[str], rows: Rows, latency: float) -> Feedback:

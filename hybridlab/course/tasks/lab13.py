@@ -50,7 +50,7 @@ def _bubble(model: str, forward: float, input_gradient: float, weight_gradient: 
             (
                 others * term,
                 "paper-term",
-                "(K-1)(F + I - W) is not the whole rule: no wait is negative, however long W is",
+                "(K-1)(F + I - W) is not the whole rule: a wait is never negative, even if W is very long",
             ),
             (
                 others * input_gradient,
@@ -67,7 +67,7 @@ def _bubble(model: str, forward: float, input_gradient: float, weight_gradient: 
                 "no-weight-gradients",
                 "(K-1)(F + I) would be the bubble without any weight gradient to fill it",
             ),
-            (others * (term + 2 * weight_gradient), "1f1b", "this is 1F1B's bubble, (K-1)(F + B): in ZB-H1 only I is waited for"),
+            (others * (term + 2 * weight_gradient), "1f1b", "this is 1F1B's bubble, (K-1)(F + B): under ZB-H1 devices wait only for I"),
             (others * (term - weight_gradient), "zb-h2", "this is ZB-H2's bubble, with F + I - 2W: ZB-H1 has half of its warm-up"),
             (6 * bubble / others, "all-devices", "this counts all 6 devices: a microbatch has 5 others to pass"),
             (bubble / others, "one-device-alone", "this is the wait for one device: a microbatch has 5 to pass"),

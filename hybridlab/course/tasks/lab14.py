@@ -19,7 +19,7 @@ from hybridlab.timeline import Timeline
 DEVICES, MICROBATCHES, LATENCY = 8, 32, 10.0  # of task 2; times in ms
 ROOM, SECOND_COPY = 12.0, 5.0  # in activations of a microbatch
 WHY_SLOW = {  # the code and the reason by the name of the schedule
-    "1f1b": ("too-few-in-flight", "K microbatches in flight are too few for the round trip: it has no other work in the meantime"),
+    "1f1b": ("too-few-in-flight", "K microbatches in flight are too few: while messages travel there and back, devices have no other work"),
     "zb-h1": ("hides-5-ms", "putting off the weight gradient hides a latency of half a weight gradient, 5 ms, and no more"),
     "dualpipe-v": (
         "folded-without-overlap",
@@ -91,7 +91,7 @@ def the_crossing_point(devices: int = 4, forward: int = 20, backward: int = 30) 
         f"give the latency in ms, to 2 decimals, from which eager 1F1B is faster than interleaved 1F1B with {chunks} chunks, "
         f"on {devices} devices, with {microbatches} microbatches, a forward of {forward} and a backward of {backward} ms",
         [latency],
-        f"interleaved starts {ahead:g} ms ahead and loses {interleaved} - {eager} ms for each ms of latency, whatever M is",
+        f"without latency interleaved is {ahead:g} ms ahead; it loses {interleaved} - {eager} ms of this for each ms of latency, for any M",
     )
 
 
@@ -118,7 +118,7 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
         return wrong("does-not-fit", f"{name} does not fit: one of its devices holds {peak:g} microbatches; {there}")
     best = 1375.0  # ms, of the library's schedules; a student may register others
     if timeline.makespan <= best + 0.01:
-        return right(f"{takes} and holds {peak:g} microbatches: it keeps halves of them, so that twice as many are on their way")
+        return right(f"{takes} and holds {peak:g} microbatches: it keeps them in halves, so twice as many pieces are in flight")
     lost = timeline.makespan - slow_link(name, chunks, 0.0).makespan
     slower = f"{takes}, {lost:.0f} of them for messages: another one fits and is faster"
     if chunks > 2 or name in ("interleaved", "interleaved-zb", "hanayo"):
@@ -139,7 +139,7 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
     twists=PATH_TWISTS,
     reads=read_slowed,
     rungs=[Rung("right about the time by which each step is longer", 1 / 2, PATH_FAULTS)],
-    lesson="the step grows by at most the latency for each message on the path, and by less if without latency another chain is longest",
+    lesson="each message on the path adds at most the latency; the step grows by less if another chain is the longest one without latency",
 )
 def the_messages_that_lengthen_the_step(
     slowed: Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float
@@ -159,7 +159,7 @@ def the_messages_that_lengthen_the_step(
     slips=LEAST_SLIPS,
     twists=LEAST_TWISTS,
     reads=read_count,
-    lesson="GPipe loses (M + K-1)F by recomputing, and 1F1B waits for two messages more with nearly every microbatch",
+    lesson="GPipe loses (M + K-1)F by recomputing, and with nearly every further microbatch 1F1B waits for two more messages",
 )
 def gpipe_that_recomputes(count: int, devices: int, forward: float, backward: float, latency: float, most: int) -> Feedback:
     """Judge the least number of microbatches for one size."""

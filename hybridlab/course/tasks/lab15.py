@@ -130,7 +130,7 @@ def the_shortest_cut(answer: Any) -> Feedback:
     twists=CUT_TWISTS,
     reads=read_counts,
     without=("lighter_cut_exists", "loads_of"),
-    lesson="the best cut for one device more needs only the best cuts of the first layers for one device less",
+    lesson="the best cut for d devices follows from the best cuts of the first layers for d - 1 devices",
 )
 def a_partition(counts: list[float], times: Floats, devices: int) -> Feedback:
     """Judge a cut: it is right if no other cut has a smaller largest load."""

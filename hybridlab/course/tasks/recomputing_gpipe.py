@@ -149,7 +149,7 @@ LEAST_SLIPS = (
     ),
     Slip(
         "rate-alone",
-        "this takes M times L/A for the step of 1F1B: fill and drain come on top",
+        "this takes M times L/A for the step of 1F1B: add fill and drain",
         _comparing(_by_rate_alone),
     ),
     Slip("most-for-none", "you return `most` where there is no such number: return 0", _never_returns_zero),
