@@ -103,6 +103,7 @@ def least(
     recompute: tuple[float, float] = (1, 0),
     reached: Callable[[float, float], bool] = lambda gpipe, other: gpipe <= other + 1e-9,
     of_gpipe: float = 1,
+    first: Callable[[int], int] = lambda devices: 1,
     each: Callable[[int], int] = lambda devices: 1,
     none: Callable[[int], int] = lambda most: 0,
     pipeline: Callable[..., float] = length,
@@ -110,7 +111,7 @@ def least(
     """A program for lab14.t4; each argument changes one rule. ``recompute`` is for GPipe and 1F1B."""
 
     def least_microbatches(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
-        for count in range(each(devices), most + 1, each(devices)):
+        for count in range(first(devices), most + 1, each(devices)):
             gpipe = length(count, devices, forward, backward + recompute[0] * forward, of_gpipe * latency, True)
             if reached(gpipe, pipeline(count, devices, forward, backward + recompute[1] * forward, latency, False)):
                 return count
@@ -197,7 +198,9 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab14.t4", least(recompute=(0, 0)), "same-recomputation"),
     ("lab14.t4", least(recompute=(1, 1)), "same-recomputation"),
     ("lab14.t4", least(reached=lambda gpipe, other: gpipe < other - 1e-9), "strictly-faster"),
-    ("lab14.t4", least(each=lambda devices: devices), "multiples-of-k"),
+    ("lab14.t4", least(first=lambda devices: devices, each=lambda devices: devices), "multiples-of-k"),
+    ("lab14.t4", least(first=lambda devices: devices), "from-k"),
+    ("lab14.t4", lambda *given: least()(*given[:4], given[4] - 1), "most-left-out"),
     ("lab14.t4", least(of_gpipe=0), "gpipe-never-waits"),
     ("lab14.t4", least(pipeline=by_rate), "rate-alone"),
     ("lab14.t4", least(none=lambda most: most), "most-for-none"),

@@ -53,7 +53,7 @@ def models_to_schedule(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def _model(rng: np.random.Generator, devices: int, microbatches: int, cap: int, uneven: bool, latency: int) -> Model:
-    times = rng.integers(7, 14, (3, devices if uneven else 1))
+    times = rng.integers(4, 21, (3, devices)) if uneven else rng.integers(7, 14, (3, 1))
     forward, input_gradient, weight_gradient = np.broadcast_to(times, (3, devices)).tolist()
     return devices, microbatches, forward, input_gradient, weight_gradient, latency, cap
 
@@ -129,7 +129,8 @@ def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
         device = int(over[0])
         told = f"device {device} holds {run.peak_activations[device]:g} activations at once, and there is room for {room[device]}"
         if _most_before_input_gradients(orders[device]) <= room[device]:
-            told, code = f"{told}: the weight gradient W frees an activation, not the input gradient I", "freed-by-input-gradient"
+            rule = "an activation is held until its weight gradient W ends, not until its input gradient I ends"
+            told, code = f"{told}: {rule}, and a forward for which there is no room must wait", "freed-by-input-gradient"
         else:
             code = "too-much-memory"
         return replace(wrong(code, told), drawing=Drawing(orders, costs))
@@ -171,10 +172,13 @@ def _judge_lengths(runs: Sequence[Timeline], models: Sequence[Model]) -> Feedbac
     run, (zb_h1, bound) = runs[-1], _limits(models[-1])
     drawing = Drawing(run.schedule.turns, costs_of_model(models[-1]), scale={"lower bound": bound, "yours": run.makespan, "ZB-H1": zb_h1})
     shown = f"the example of the text: ZB-H1 {zb_h1:g} ms, yours {run.makespan:g} ms, lower bound {bound:g} ms"
+    reached = f"in this set your sum is {(given - yours) / (given - least):.0%} of the way from ZB-H1 to the lower bounds"
     goal = given - WAY * (given - least)
     if yours <= goal + WITHIN:
-        return replace(right(shown), drawing=drawing)
+        return replace(right(reached, shown), drawing=drawing)
     together, why = f"your steps of all models together take {yours:g} ms", _longest_wait(run, models[-1])
+    if run.makespan <= zb_h1 - WAY * (zb_h1 - bound) + WITHIN:
+        why = "your order of the example is short enough, but other models have other times: does your program use all of F, I, W and C?"
     asked = f"the task asks for at most {goal:g} ms, a third of the way to the lower bounds of {least:g} ms"
     if yours > given + WITHIN:
         feedback = wrong("longer-than-zb-h1", f"{together}, more than the {given:g} ms of ZB-H1; {asked}", why, shown)
@@ -203,12 +207,31 @@ def _longest_wait(run: Timeline, model: Model) -> str:
         return f"in the example device {device} is idle for {unused[device]:g} ms although it has weight gradients to run"
     if room[0] > WITHIN:
         return f"in the example device 0 is idle for {room[0]:g} ms although it has room for another activation: it could run a forward"
+    device, late = _forwards_behind_weight_gradients(run, model)
+    if late > WITHIN:
+        return f"in the example device {device} runs weight gradients for {late:g} ms while a forward waits: no device waits for them"
     device = int(full.argmax())
     if full[device] > WITHIN:
         return (
             f"in the example device {device} is idle for {full[device]:g} ms because its memory is full: which operation frees it sooner?"
         )
     return "the picture shows the example: which device waits, and could it run another operation in that time?"
+
+
+def _forwards_behind_weight_gradients(run: Timeline, model: Model) -> tuple[int, float]:
+    """Return the device on which forwards that could run wait longest for weight gradients, and for how long."""
+    devices, *_, latency, cap = model
+    down = latency if isinstance(latency, (int, float)) else latency[0]
+    spans = {op: (start, end) for op, start, end in zip(run.ops, run.start.tolist(), run.end.tolist(), strict=True)}
+    late = np.zeros(devices)
+    for device, (order, room) in enumerate(zip(run.schedule.orders, np.broadcast_to(cap, devices), strict=True)):
+        for place, op in enumerate(order):
+            forward = next((each for each in order[place:] if each.kind is Kind.F), None)
+            held = sum({Kind.F: 1, Kind.W: -1}.get(each.kind, 0) for each in order[:place])
+            if op.kind is Kind.W and forward is not None and held < room:
+                sent = spans[forward._replace(stage=device - 1)][1] + down if device else 0.0
+                late[device] += spans[op][1] - spans[op][0] if sent <= spans[op][0] + WITHIN else 0.0
+    return int(late.argmax()), float(late.max())
 
 
 def _for_all(order: Callable[[int, int], str]) -> Callable[[Sequence[Model]], list[str]]:

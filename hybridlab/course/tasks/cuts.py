@@ -25,6 +25,7 @@ def models_to_cut(rng: np.random.Generator) -> Iterator[Case]:
     yield _layers_of([4, 2, 2], 2)
     yield _layers_of([2, 2, 6], 2)
     yield _layers_of([1, 4, 4, 4, 11], 1)
+    yield _layers_of([2, 8, 6, 3], 3)  # here the least sum of squares is another cut
     yield _layers_of([0, 4, 4, 0, 6], 3)
     yield _layers_of([2, 9, 2, 2, 2], 5)
     for layers, devices in RANDOM_SIZES:

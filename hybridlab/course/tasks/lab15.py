@@ -135,7 +135,8 @@ def the_shortest_cut(answer: Any) -> Feedback:
 def a_partition(counts: list[float], times: Floats, devices: int) -> Feedback:
     """Judge a cut: it is right if no other cut has a smaller largest load."""
     if len(counts) != devices:
-        return wrong("another-number-of-devices", f"these are {counted(len(counts), 'number')}, one for each of {len(counts)} devices")
+        there = f"the result has {counted(len(counts), 'number')}, and there are {counted(devices, 'device')}"
+        return wrong("another-number-of-devices", f"{there}: give the number of layers of each device")
     if near(sum(counts), float(times.sum()), EXACT) and sum(counts) != times.size:
         return wrong("loads-not-layers", f"the sum of the numbers is {sum(counts):g}, which is the time of all layers: count layers")
     if 0 in counts:

@@ -41,17 +41,24 @@ def _reached(steps: tuple[float, float]) -> bool:
 
 
 def _least_reached(
-    devices: int, forward: float, backward: float, latency: float, most: int, compared: Compared = both_steps, each: int = 1
+    devices: int,
+    forward: float,
+    backward: float,
+    latency: float,
+    most: int,
+    compared: Compared = both_steps,
+    first: int = 1,
+    each: int = 1,
 ) -> int:
-    """Return the least number of microbatches, a multiple of ``each``, at which the first step is not the longer one; else 0."""
-    counts = range(each, most + 1, each)
+    """Return the least of the microbatches ``first``, ``first + each`` and so on at which the first step is not the longer one; else 0."""
+    counts = range(first, most + 1, each)
     return next((count for count in counts if _reached(compared(devices, count, forward, backward, latency))), 0)
 
 
 def sizes_and_times(rng: np.random.Generator) -> Iterator[Case]:
     """Yield sizes and times, the smallest first: with an answer and without one, with equal steps, with one device, without latency."""
     fixed: list[tuple[int, float, float, float, int]] = [(1, 1, 2, 3, 4), (2, 1, 2, 0, 6), (2, 1, 2, 3, 8), (2, 2, 3, 2, 8)]
-    fixed += [(2, 2, 2, 4, 2), (3, 1, 1, 2, 8), (3, 4, 6, 4, 20)]
+    fixed += [(2, 2, 2, 4, 2), (3, 1, 1, 2, 8), (3, 4, 6, 4, 20), (4, 10, 20, 10, 9), (5, 1, 2, 10, 40)]
     drawn: list[tuple[int, float, float, float, int]] = []
     for _ in range(16):
         devices = int(rng.integers(2, 7))
@@ -86,11 +93,15 @@ def judge_least(count: int, devices: int, forward: float, backward: float, laten
     return wrong("not-the-least", f"{told}, but fewer are enough, too")
 
 
-def _comparing(compared: Compared, each: Callable[[int], int] = lambda devices: 1) -> Callable[..., int]:
-    """Return a program that compares two other steps."""
+def _one(devices: int) -> int:
+    return 1
+
+
+def _comparing(compared: Compared, first: Callable[[int], int] = _one, each: Callable[[int], int] = _one) -> Callable[..., int]:
+    """Return a program that compares two other steps, or leaves out numbers of microbatches."""
 
     def result(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
-        return _least_reached(devices, forward, backward, latency, most, compared, each(devices))
+        return _least_reached(devices, forward, backward, latency, most, compared, first(devices), each(devices))
 
     return result
 
@@ -102,6 +113,10 @@ def _by_rate_alone(devices: int, microbatches: int, forward: float, backward: fl
 
 def _never_returns_zero(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
     return _least_reached(devices, forward, backward, latency, most) or most
+
+
+def _without_the_most(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
+    return _least_reached(devices, forward, backward, latency, most - 1)
 
 
 def _last_before(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
@@ -121,11 +136,12 @@ def _strictly(devices: int, forward: float, backward: float, latency: float, mos
 
 
 LEAST_SLIPS = (
+    Slip("most-left-out", "you leave out `most` itself: range(1, most) ends with most - 1", _without_the_most),
     Slip("strictly-faster", "your GPipe must be faster than 1F1B: a step that is just as long is enough", _strictly),
     Slip(
         "multiples-of-k",
         "you try multiples of K alone: other numbers of microbatches count, too",
-        _comparing(both_steps, lambda devices: devices),
+        _comparing(both_steps, lambda devices: devices, lambda devices: devices),
     ),
     Slip(
         "gpipe-never-waits",
@@ -152,6 +168,7 @@ LEAST_SLIPS = (
         "this takes M times L/A for the step of 1F1B: add fill and drain",
         _comparing(_by_rate_alone),
     ),
+    Slip("from-k", "you begin at K microbatches: fewer count, too", _comparing(both_steps, first=lambda devices: devices)),
     Slip("most-for-none", "you return `most` where there is no such number: return 0", _never_returns_zero),
     Slip("last-before", "this is the last number at which 1F1B is faster: the answer is one more", _last_before),
     Slip(
