@@ -253,7 +253,7 @@ def test_a_planted_box_that_scrolls_and_cannot_be_reached_is_seen(new_page: Any,
     assert page.evaluate(OUT_OF_REACH) == ["div unreachable"]
 
 
-@pytest.mark.parametrize("number", range(1, 8))
+@pytest.mark.parametrize("number", range(1, 16))
 def test_a_figure_with_controls_stands_on_the_first_two_screens_of_a_lab(new_page: Any, site: Path, files: str, number: int) -> None:
     (lab,) = (site / "labs").glob(f"lab{number:02}_*.html")
     page = new_page(files + f"labs/{lab.name}")
