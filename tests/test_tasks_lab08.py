@@ -20,7 +20,8 @@ from hybridlab.course.tasks.runners import operations_at_once
 from hybridlab.engines import run_threads
 from hybridlab.schedule import Op
 
-RUNNER = next(cell.source.partition("\n\ncheck")[0] for cell in lab_cells("lab08") if "solution" in cell.tags and "lab08.t5" in cell.source)
+SOLUTION = next(cell.source for cell in lab_cells("lab08") if "solution" in cell.tags and "lab08.t5" in cell.source)
+RUNNER = SOLUTION.partition("\n\ncheck")[0] + "\n"
 
 
 def runner(*changes: tuple[str, str]) -> Callable[..., Any]:
@@ -36,20 +37,31 @@ def runner(*changes: tuple[str, str]) -> Callable[..., Any]:
 
 
 WORK = "to, output, gradient = work(name, message)"
-SUM = "sums[d] = sums[d] + gradient"
+SUM = "total = total + gradient"
 LOSING = f"try:\n                    {WORK}\n                except Exception:\n                    return"
-POOL = """    with ThreadPoolExecutor(len(orders)) as threads:
-        list(threads.map(device, range(len(orders))))
+RESULT = "[run.result() for run in runs]"
+POOL = f"""    with ThreadPoolExecutor(len(orders)) as threads:
+        runs = [threads.submit(device, d) for d in range(len(orders))]
+    return {RESULT}
 """
-START = """    threads = [threading.Thread(target=device, args=(d,)) for d in range(len(orders))]
+START = """    sums = [0.0] * len(orders)
+    def keep(d):
+        sums[d] = device(d)
+    threads = [threading.Thread(target=keep, args=(d,)) for d in range(len(orders))]
     for thread in threads:
         thread.start()
 """
 JOIN = """    for thread in threads:
         thread.join()
 """
-NEWS = "news, sums = Condition(), [0.0] * len(orders)"
+END = "    return sums\n"
+NEWS = "news, wants = Condition(), [None] * len(orders)"
 ONE_LOCK = (NEWS, f"{NEWS}\n    one = threading.Lock()"), (WORK, f"with one:\n                    {WORK}")
+
+
+def returning(expression: str) -> tuple[str, str]:
+    """Return a change of the worked solution: what it returns, made from its ``sums``."""
+    return f"return {RESULT}", f"sums = {RESULT}\n    return {expression}"
 
 
 def one_thread(orders: Any, work: Any, lost: Any) -> Any:
@@ -195,26 +207,26 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab08.t5", one_queue_for_each_receiver, "too-early", "GPipe with 2 devices and 2 microbatches", "1F1"),
     ("lab08.t5", one_queue_for_each_operation, "waits-for-ever", "0B0 0F0", "all threads wait"),
     ("lab08.t5", with_a_time_limit, "gave-up", "0F0 takes 1.2 s", "raises Empty"),
-    ("lab08.t5", runner((POOL, START)), "missing-operation", "0F0 has not run", "join the"),
-    ("lab08.t5", runner((POOL, START + JOIN)), "deadlock-not-told", "0B0 0F0"),
+    ("lab08.t5", runner((POOL, START + END)), "missing-operation", "0F0 has not run", "join the"),
+    ("lab08.t5", runner((POOL, START + JOIN + END)), "deadlock-not-told", "0B0 0F0"),
     ("lab08.t5", runner(("if name not in lost:", "if True:")), "lost-arrives", "is lost", "sends nothing"),
     ("lab08.t5", runner((WORK, LOSING)), "error-lost", "1 device", "in 0"),
-    ("lab08.t5", runner((SUM, "sums[d] = gradient")), "last-microbatch", "1 device and 2 microbatches"),
+    ("lab08.t5", runner((SUM, "total = gradient")), "last-microbatch", "1 device and 2 microbatches"),
     ("lab08.t5", runner((SUM, f"{SUM} + gradient")), "added-twice"),
-    ("lab08.t5", runner(("return sums", "return [each / len(orders[0].split()) * 2 for each in sums]")), "mean-of-microbatches"),
-    ("lab08.t5", runner(("return sums", "return sums[::-1]")), "reversed", "2 devices"),
+    ("lab08.t5", runner(returning("[each / len(orders[0].split()) * 2 for each in sums]")), "mean-of-microbatches"),
+    ("lab08.t5", runner(returning("sums[::-1]")), "reversed", "2 devices"),
     ("lab08.t5", runner((WORK, f"{WORK}\n                if name == orders[d].split()[-1]: gradient = gradient * 0")), "without-the-last"),
     ("lab08.t5", runner((WORK, WORK.replace("name,", "name[1:],"))), "raises", "takes the name of an operation", "'F0'"),
     ("lab08.t5", runner((WORK, WORK.replace("message", "1.0"))), "wrong-message", "0F0 gets 1.0"),
     ("lab08.t5", runner(("in orders[d].split():", "in orders[d].split()[:-1]:")), "missing-operation", "0B0 has not run"),
     ("lab08.t5", runner(("in orders[d].split():", "in orders[d].split()[::-1]:")), "raises", "deadlock at 0B0"),
-    ("lab08.t5", runner(("return sums", "return sums[:1]")), "another-size", "1 gradient", "2 devices"),
-    ("lab08.t5", runner(("return sums", "return [each[:3] for each in sums]")), "another-shape", "(3,)"),
-    ("lab08.t5", runner(("return sums", "return [1.01 * each for each in sums]")), "wrong-gradient", "number 0 of device 0"),
-    ("lab08.t5", runner(("return sums", "return [each.tolist() for each in sums]")), "wrong-dtype", "device 0"),
-    ("lab08.t5", runner(("return sums", "return dict(enumerate(sums))")), "not-a-list"),
-    ("lab08.t5", runner(("return sums", "return None")), "returns-nothing"),
-    ("lab08.t5", runner(("return sums", "return [sums[0]] * 2")), "aliased-ranks"),
+    ("lab08.t5", runner(returning("sums[:1]")), "another-size", "1 gradient", "2 devices"),
+    ("lab08.t5", runner(returning("[each[:3] for each in sums]")), "another-shape", "(3,)"),
+    ("lab08.t5", runner(returning("[1.01 * each for each in sums]")), "wrong-gradient", "number 0 of device 0"),
+    ("lab08.t5", runner(returning("[each.tolist() for each in sums]")), "wrong-dtype", "device 0"),
+    ("lab08.t5", runner(returning("dict(enumerate(sums))")), "not-a-list"),
+    ("lab08.t5", runner(returning("None")), "returns-nothing"),
+    ("lab08.t5", runner(returning("[sums[0]] * 2")), "aliased-ranks"),
     ("lab08.t5", lambda orders: [], "signature"),
     ("lab08.t5", only_the_example, "missing-operation", "0F0"),
 ]
@@ -241,7 +253,7 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab08.t4", {"0B1", "1B1", "2F1"}),
     ("lab08.t4", [Op.parse("0B1"), Op.parse("1B1"), Op.parse("2F1")]),
     ("lab08.t5", runner()),
-    ("lab08.t5", runner(("return sums", "return tuple(sums)"))),
+    ("lab08.t5", runner(returning("tuple(sums)"))),
 ]
 
 
@@ -315,7 +327,7 @@ def test_a_function_that_waits_for_ever_is_told_so_and_leaves_no_hook_behind() -
 
 def test_the_thread_that_died_is_told() -> None:
     """Its error would otherwise be printed and lost."""
-    feedback = check("lab08.t5", runner((POOL, START + JOIN), (SUM, "sums.append(gradient[0])")))
+    feedback = check("lab08.t5", runner((POOL, START + JOIN + END), (SUM, "total = total + gradient[0]")))
     assert feedback.code == "missing-operation"
     assert "a thread has ended with TypeError" in " ".join(feedback.messages)
 

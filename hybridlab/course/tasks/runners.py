@@ -1,5 +1,6 @@
 """Pipelines on which a student's runner is tried, which has a thread for each device, and what it does wrong with threads and messages."""
 
+import contextlib
 import threading
 import time
 from collections import defaultdict
@@ -19,6 +20,7 @@ from hybridlab.training import Network
 MEETING = 2.0  # seconds for which an operation waits until those have begun that can run at the same time
 PATIENCE = 5.0  # seconds without an operation, after which threads are taken to wait for ever
 LOOKING = 0.05  # seconds between two looks at a function that has not returned
+LEAVING = 0.5  # seconds in which threads that the function has left behind may end
 RAISED = object()  # the result of a function that has raised an error where it must
 
 
@@ -219,6 +221,7 @@ def watched_threads(
     def note(how: threading.ExceptHookArgs) -> None:
         died.append(f"{how.exc_type.__name__}: {how.exc_value}")
 
+    others = set(threading.enumerate())
     before, threading.excepthook = threading.excepthook, note
     try:
         caller = threading.Thread(target=calling, daemon=True)
@@ -229,6 +232,10 @@ def watched_threads(
             raise HybridLabError(watch.waiting(died), "waits-for-ever")
     finally:
         watch.ended()
+        end = time.monotonic() + LEAVING
+        for thread in set(threading.enumerate()) - others:
+            with contextlib.suppress(RuntimeError):  # it is only about to start
+                thread.join(max(0.0, end - time.monotonic()))
         threading.excepthook = before
     if isinstance(outcome[0], BaseException):
         return _raised(outcome[0], watch, trouble, died)
