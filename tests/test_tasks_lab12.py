@@ -206,6 +206,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab12.t5", examples_alone, "another-number", "2 microbatches, not 1"),
     ("lab12.t5", orders(last_chunk_first=False), "first-chunk-first", "0B0"),
     ("lab12.t5", orders(group=lambda k, m: 1), "one-microbatch-at-a-time", "2 devices, 2 microbatches"),
+    ("lab12.t5", orders(group=lambda k, m: m), "no-groups", "1 device, 2 microbatches"),
     ("lab12.t5", orders(stage=lambda c, d, k, v: c * k + (k - 1 - d if c % 2 else d)), "folded"),
     ("lab12.t5", orders(stage=lambda c, d, k, v: d * v + c), "stages-in-a-row", "stage 1 is on device 0"),
     ("lab12.t5", orders(pair="BF"), "backward-first"),

@@ -174,6 +174,11 @@ INTERLEAVED_SLIPS = (
         _written_in_groups(_ahead, group=lambda size: 1),
     ),
     Slip(
+        "no-groups",
+        "your chunks take all M microbatches, one chunk after the other: here a group of K microbatches goes through all chunks first",
+        _written_in_groups(_ahead, group=lambda size: size.microbatches),
+    ),
+    Slip(
         "folded",
         "your stages are folded, as in Hanayo: here chunk c of device d is stage cK + d",
         _written_in_groups(_ahead, place=_folded),

@@ -110,14 +110,16 @@ def build_critical_path(path: list[str], rows: Rows, latency: float) -> Feedback
         return wrong("no-such-operation", f"the path has {unknown!r}, which is no operation of the rows")
     chain, last = [row_of[op] for op in path], max(row["end"] for row in rows)
     if chain[-1]["end"] < last - WITHIN:
-        return wrong("not-to-the-end", f"the path ends with {path[-1]} at {chain[-1]['end']:g} ms, but the step ends at {last:g} ms")
+        there = f"the path ends with {path[-1]} at {chain[-1]['end']:g} ms, but the step ends at {last:g} ms"
+        return wrong("not-to-the-end", f"{there}: begin with the operation that ends last, and go back")
     schedule = schedule_of(rows)
     needs = {str(op): {str(each) for each in schedule.needs(op)} for op in schedule.ops}
     for before, now in zip(reversed(chain[:-1]), reversed(chain[1:]), strict=True):
         if (feedback := _step(before, now, rows, before["op"] in needs[now["op"]], latency)) is not None:
             return feedback
     if chain[0]["start"] > WITHIN:
-        return wrong("not-from-the-begin", f"the path begins with {path[0]} at {chain[0]['start']:g} ms, but the step begins at 0 ms")
+        there = f"the path begins with {path[0]} at {chain[0]['start']:g} ms, but the step begins at 0 ms"
+        return wrong("not-from-the-begin", f"{there}: what has {path[0]} waited for?")
     return right()
 
 
