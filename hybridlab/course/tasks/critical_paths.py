@@ -58,6 +58,8 @@ def runs_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
         each = f" with {chunks} chunks each" if chunks > 1 else ""
         sizes = f"{counted(devices, 'device')}{each} and {counted(microbatches, 'microbatch')}"
         yield Case((rows, float(latency)), f"{REGISTRY[name].title} on {sizes}, latency {latency:g} ms")
+    late = simulate(build("zb-h1", 2, 2), Costs(forward=10, backward=16, weight_share=0.7))
+    yield Case((late.to_rows(), 0.0), "ZB-H1 on 2 devices and 2 microbatches, where device 1 ends last")
 
 
 def schedule_of(rows: Rows) -> Schedule:

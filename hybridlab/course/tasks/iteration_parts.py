@@ -16,7 +16,7 @@ from hybridlab.planner.memory import stage_parameters
 Numbers = dict[str, float]
 NAMES = ("compute", "tensor", "messages", "bubble", "gradients", "total")
 GRADIENT = 2  # bytes of a gradient, and of an activation, in FP16
-TINY: tuple[Numbers, Numbers] = ({"layers": 1, "hidden": 4, "sequence": 8, "vocabulary": 16}, {"flops": 1e6, "nvlink": 1e5, "network": 1e4})
+TINY: tuple[Numbers, Numbers] = ({"layers": 1, "hidden": 8, "sequence": 8, "vocabulary": 16}, {"flops": 1e6, "nvlink": 1e5, "network": 1e4})
 
 
 class Pieces(NamedTuple):
