@@ -81,7 +81,7 @@ def back_from_the_end(rows: Rows, latency: float, rule: str = "") -> list[str]:
     """Return a critical path as a student would write it; a rule makes it wrong."""
     row_of = {row["op"]: row for row in rows}
     on_device = {row["op"]: [each for each in rows if each["device"] == row["device"]] for row in rows}
-    now = max(rows, key=lambda row: row["end"])
+    now = max(rows, key=lambda row: row["end"] - 1e9 * (rule == "device 0" and row["device"] > 0))
     path = [now["op"]]
     while now["start"] > 0 and len(path) < 10_000:
         late = {}
@@ -231,6 +231,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab12.t5", lambda k, m: [], "signature", "interleaved(devices, microbatches, chunks)"),
     ("lab12.t5", lambda k, m, v: build("interleaved", k, m, v), "raises", "1 chunk"),
     ("lab12.t5", "0F0 0B0", "not-a-function"),
+    ("lab12.t6", by("device 0"), "not-to-the-end", "where device 1 ends last", "go back"),
     ("lab12.t6", by("no latency"), "latency-forgotten", "latency 7 ms", "starts at"),
     ("lab12.t6", by("at home"), "latency-within-a-device", "1 device with 2 chunks"),
     ("lab12.t6", by("inputs"), "one-microbatch", "0F2"),
