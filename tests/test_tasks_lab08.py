@@ -55,6 +55,8 @@ JOIN = """    for thread in threads:
         thread.join()
 """
 END = "    return sums\n"
+WAKE = """wants[d] = "end"  # of its line: never in the box
+                news.notify_all()"""
 NEWS = "news, wants = Condition(), [None] * len(orders)"
 ONE_LOCK = (NEWS, f"{NEWS}\n    one = threading.Lock()"), (WORK, f"with one:\n                    {WORK}")
 
@@ -210,6 +212,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab08.t5", runner((POOL, START + END)), "missing-operation", "0F0 has not run", "join the"),
     ("lab08.t5", runner((POOL, START + JOIN + END)), "deadlock-not-told", "0B0 0F0"),
     ("lab08.t5", runner(("if name not in lost:", "if True:")), "lost-arrives", "is lost", "sends nothing"),
+    ("lab08.t5", runner((WAKE, WAKE.partition("\n")[0])), "waits-for-ever", "all threads wait"),
     ("lab08.t5", runner((WORK, LOSING)), "error-lost", "1 device", "in 0"),
     ("lab08.t5", runner((SUM, "total = gradient")), "last-microbatch", "1 device and 2 microbatches"),
     ("lab08.t5", runner((SUM, f"{SUM} + gradient")), "added-twice"),

@@ -16,7 +16,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op
 from hybridlab.training import Network, loss_and_gradient
 
-LONG_BEFORE_JOIN, LONG_OPERATION = 0.1, 1.2  # seconds that a long operation takes
+LONG_BEFORE_JOIN, LONG_BEFORE_END, LONG_OPERATION = 0.1, 0.3, 1.2  # seconds that a long operation takes
 
 
 def read_threads(result: tuple[Any, Faults]) -> tuple[list[Floats], Faults]:
@@ -89,6 +89,12 @@ def runs_in_threads(rng: np.random.Generator) -> Iterator[Case]:
         for kind, senders in (("F", range(devices - 1)), ("B", range(1, devices))):
             lost = f"{rng.choice(senders)}{kind}{rng.integers(microbatches)}"
             yield _run_case(rng, f"{counted(devices, 'device')}, where the message of {lost} is lost", lines, Trouble((lost,), "lost"))
+    pair = ["0F0 0B0", "1F0 1B0"]  # device 0 sleeps when device 1 ends
+    late = Trouble(("1B0",), "lost", long=LONG_BEFORE_END, slow="1B0")
+    yield _run_case(rng, f"2 devices, where 1B0 takes {LONG_BEFORE_END:g} s and its message is lost", pair, late)
+    for name in ("1F0", "1B0"):
+        late = Trouble((), "work", name, LONG_BEFORE_END, name)
+        yield _run_case(rng, f"2 devices, where work raises an error in {name} after {LONG_BEFORE_END:g} s", pair, late)
     for devices, microbatches in ((1, 1), (2, 2), (3, 4)):
         lines = order_by_chance(rng, devices, microbatches)
         failing = str(rng.choice(" ".join(lines).split()))

@@ -36,13 +36,16 @@ class Trouble(NamedTuple):
     failing : str
         The operation in which ``work`` raises an error.
     long : float
-        How many seconds 0F0 takes.
+        How many seconds one operation takes.
+    slow : str
+        This operation.
     """
 
     lost: tuple[str, ...] = ()
     raises: str = ""
     failing: str = ""
     long: float = 0.0
+    slow: str = "0F0"
 
 
 NO_TROUBLE = Trouble()
@@ -152,7 +155,7 @@ class ThreadWatch:
     def _wait(self, name: str, thread: int) -> float:
         """Return for how many seconds an operation that has begun still waits."""
         lasted = time.monotonic() - self._begun[name, thread]
-        if name == "0F0" and self._trouble.long:
+        if name == self._trouble.slow and self._trouble.long:
             return self._trouble.long - lasted
         missing = sorted(self._together - self._seen)
         if name not in self._together or not missing or self.faults:
