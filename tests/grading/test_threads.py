@@ -2,11 +2,12 @@
 
 import errno
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from graded_class import needs_bubblewrap
+from grading_worlds import verdict
 
 from hybridlab.course.grading import launch, syscalls
 from hybridlab.course.grading.landlock import require_landlock
@@ -136,34 +137,14 @@ check("leave", leave)
     assert heard.count("first") == 2
 
 
-def verdicts(machine: str) -> Callable[..., int]:
-    """Return what runs the filter for a machine as the kernel does, on a call and its first argument."""
-    lines = list(struct.iter_unpack("HBBI", syscalls.threads_filter(machine)))
-
-    def verdict(call: int, argument: int = 0, own: int = syscalls.MACHINES[machine][1]) -> int:
-        place, held = 0, 0
-        while True:
-            code, holds, fails, value = lines[place]
-            place += 1
-            if code == syscalls.LOAD:
-                held = {0: call, 4: own, 16: argument}[value]
-            elif code == syscalls.RETURN:
-                return int(value)
-            else:
-                true = {syscalls.EQUAL: held == value, syscalls.AT_LEAST: held >= value, syscalls.HAS: bool(held & value)}[code]
-                place += holds if true else fails
-
-    return verdict
-
-
 @pytest.mark.parametrize("machine", syscalls.MACHINES)
 def test_the_filter_allows_a_clone_for_a_thread_alone(machine: str) -> None:
-    verdict = verdicts(machine)
+    program, own = syscalls.threads_filter(machine), syscalls.MACHINES[machine][1]
     clone = {"x86_64": 56, "aarch64": 220}[machine]
-    assert verdict(clone, 0x3D0F00) == syscalls.ALLOW, "the flags with which the C library starts a thread"
-    assert verdict(clone, 17) == syscalls.REFUSE, "a process: its flags are the number of a signal"
-    assert verdict(435) == 0x00050000 | errno.ENOSYS
-    assert verdict(0) == syscalls.ALLOW
-    assert verdict(0, own=3) == verdict(syscalls.X32 + 1) == syscalls.REFUSE
+    assert verdict(program, own, clone, 0x3D0F00) == syscalls.ALLOW, "the flags with which the C library starts a thread"
+    assert verdict(program, own, clone, 17) == syscalls.REFUSE, "a process: its flags are the number of a signal"
+    assert verdict(program, own, 435) == 0x00050000 | errno.ENOSYS
+    assert verdict(program, own, 0) == syscalls.ALLOW
+    assert verdict(program, 3, 0) == verdict(program, own, syscalls.X32 + 1) == syscalls.REFUSE
     if machine == "x86_64":
-        assert verdict(57) == verdict(58) == syscalls.REFUSE
+        assert verdict(program, own, 57) == verdict(program, own, 58) == syscalls.REFUSE

@@ -6,13 +6,12 @@ and notes in the keyring of the kernel.
 """
 
 import ctypes
-import errno
 import os
 import platform
 import struct
 from collections.abc import Iterator
 
-from hybridlab.course.grading.syscalls import ALLOW, AT_LEAST, EQUAL, LOAD, MACHINES, REFUSE, REFUSED, RETURN
+from hybridlab.course.grading.syscalls import ALLOW, AT_LEAST, EQUAL, LOAD, MACHINES, NO_SUCH_CALL, REFUSE, REFUSED, RETURN
 from hybridlab.errors import HybridLabError
 
 # What is refused besides the calls that no worker may make: the numbers on x86_64 and on aarch64; None where the machine has no such call.
@@ -62,7 +61,6 @@ MORE_REFUSED: dict[str, tuple[int | None, int | None]] = {
 PRLIMIT, FCNTL = (302, 261), (72, 25)  # refused with some arguments only
 OWNER_COMMANDS = (8, 10, 15)  # of fcntl: F_SETOWN, F_SETSIG, F_SETOWN_EX, which have a signal sent
 NEWEST = 450  # calls from this number on are unknown here, and answered as by a kernel without them
-UNKNOWN = 0x00050000 | errno.ENOSYS
 CALL, MACHINE, FIRST, SECOND = 0, 4, 16, 24  # where the kernel puts what a filter can load; the arguments are their low halves
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
@@ -117,7 +115,7 @@ def _instructions(place: int, machine: int) -> Iterator[tuple[int, int, int, int
     yield RETURN, 0, 0, REFUSE
     yield LOAD, 0, 0, CALL
     yield AT_LEAST, 0, 1, NEWEST
-    yield RETURN, 0, 0, UNKNOWN
+    yield RETURN, 0, 0, NO_SUCH_CALL
     for numbers in {**REFUSED, **MORE_REFUSED}.values():
         if (number := numbers[place]) is not None:
             yield EQUAL, 0, 1, number

@@ -8,7 +8,7 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 
 # each call with its number on x86_64, and on aarch64
 REFUSED = {
@@ -43,9 +43,11 @@ REFUSED = {
     "mount_setattr": (442, 442),
 }
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # the place above, and the kernel's number of the machine
-LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of the kernel's filter
+LOAD, EQUAL, AT_LEAST, HAS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the kernel's filter
+Instruction = tuple[int, int, int, int]  # what it does, how many to skip if it holds and if not, and its number
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
-HAS, CLONE_THREAD, CLONE3, NO_SUCH_CALL = 0x45, 0x10000, 435, 0x00050000 | errno.ENOSYS
+NO_SUCH_CALL = 0x00050000 | errno.ENOSYS  # as a kernel without this call answers
+CLONE3, CLONE_THREAD = 435, 0x10000  # a call, and the flag of clone for a thread
 X32 = 0x40000000  # from this number on: calls of the second way to call on x86_64
 
 
@@ -60,20 +62,7 @@ def call_filter(machine: str) -> bytes:
     if machine not in MACHINES:
         return b""
     place, number = MACHINES[machine]
-    refused = [numbers[place] for numbers in REFUSED.values()]
-
-    def instructions() -> Iterator[tuple[int, int, int, int]]:  # with how many to skip if a condition holds, and if not
-        left = len(refused)
-        yield LOAD, 0, 0, 4  # the machine that the caller takes this for
-        yield EQUAL, 0, left + 3, number
-        yield LOAD, 0, 0, 0  # the number of the call
-        yield AT_LEAST, left + 1, 0, X32
-        for before, call in enumerate(refused):
-            yield EQUAL, left - before, 0, call
-        yield RETURN, 0, 0, ALLOW
-        yield RETURN, 0, 0, REFUSE
-
-    return b"".join(struct.pack("HBBI", *each) for each in instructions())
+    return _program(number, {numbers[place]: REFUSE for numbers in REFUSED.values()})
 
 
 def threads_filter(machine: str) -> bytes:
@@ -85,26 +74,30 @@ def threads_filter(machine: str) -> bytes:
     if machine not in MACHINES:
         return b""
     place, number = MACHINES[machine]
-    clone = (56, 220)[place]
-    refused = (57, 58) if machine == "x86_64" else ()  # fork and vfork, which are other calls there
+    of_processes = {57: REFUSE, 58: REFUSE} if machine == "x86_64" else {}  # fork and vfork, which are other calls there
+    only_threads = [
+        (EQUAL, 0, 3, (56, 220)[place]),  # clone
+        (LOAD, 0, 0, 16),  # the low half of its flags
+        (HAS, 1, 0, CLONE_THREAD),
+        (RETURN, 0, 0, REFUSE),
+    ]
+    return _program(number, {CLONE3: NO_SUCH_CALL, **of_processes}, only_threads)
 
-    def instructions() -> Iterator[tuple[int, int, int, int]]:
-        yield LOAD, 0, 0, 4
-        yield EQUAL, 1, 0, number
-        yield RETURN, 0, 0, REFUSE
-        yield LOAD, 0, 0, 0
-        yield AT_LEAST, 0, 1, X32
-        yield RETURN, 0, 0, REFUSE
-        for call, answer in ((CLONE3, NO_SUCH_CALL), *((call, REFUSE) for call in refused)):
-            yield EQUAL, 0, 1, call
-            yield RETURN, 0, 0, answer
-        yield EQUAL, 0, 3, clone
-        yield LOAD, 0, 0, 16  # the low half of its flags
-        yield HAS, 1, 0, CLONE_THREAD
-        yield RETURN, 0, 0, REFUSE
-        yield RETURN, 0, 0, ALLOW
 
-    return b"".join(struct.pack("HBBI", *each) for each in instructions())
+def _program(number: int, answers: Mapping[int, int], more: Iterable[Instruction] = ()) -> bytes:
+    """Return a filter that refuses all calls of other machines, and answers some calls by their number; other calls are allowed."""
+    instructions = [
+        (LOAD, 0, 0, 4),  # the machine that the caller takes this for
+        (EQUAL, 1, 0, number),
+        (RETURN, 0, 0, REFUSE),
+        (LOAD, 0, 0, 0),  # the number of the call
+        (AT_LEAST, 0, 1, X32),
+        (RETURN, 0, 0, REFUSE),
+        *(each for call, answer in answers.items() for each in ((EQUAL, 0, 1, call), (RETURN, 0, 0, answer))),
+        *more,
+        (RETURN, 0, 0, ALLOW),
+    ]
+    return b"".join(struct.pack("HBBI", *each) for each in instructions)
 
 
 def filter_pipe() -> int | None:

@@ -1,6 +1,6 @@
 """The build ``least_microbatches(devices, forward, backward, latency, most)`` of lab 14: its cases, mistakes and twists."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, wraps
 from typing import Any
 
@@ -41,17 +41,9 @@ def _reached(steps: tuple[float, float]) -> bool:
 
 
 def _least_reached(
-    devices: int,
-    forward: float,
-    backward: float,
-    latency: float,
-    most: int,
-    compared: Compared = both_steps,
-    first: int = 1,
-    each: int = 1,
+    devices: int, forward: float, backward: float, latency: float, counts: Iterable[int], compared: Compared = both_steps
 ) -> int:
-    """Return the least of the microbatches ``first``, ``first + each`` and so on at which the first step is not the longer one; else 0."""
-    counts = range(first, most + 1, each)
+    """Return the first of these numbers of microbatches at which the first step is not the longer one; else 0."""
     return next((count for count in counts if _reached(compared(devices, count, forward, backward, latency))), 0)
 
 
@@ -79,7 +71,7 @@ def read_count(result: Any) -> int:
 
 def judge_least(count: int, devices: int, forward: float, backward: float, latency: float, most: int) -> Feedback:
     """Judge the least number of microbatches at which a GPipe that recomputes is as fast as 1F1B. 0 stands for none up to ``most``."""
-    least = _least_reached(devices, forward, backward, latency, most)
+    least = _least_up_to(devices, forward, backward, latency, most)
     if count == least:
         return right()
     if count == 0:
@@ -93,15 +85,13 @@ def judge_least(count: int, devices: int, forward: float, backward: float, laten
     return wrong("not-the-least", f"{told}, but fewer are enough, too")
 
 
-def _one(devices: int) -> int:
-    return 1
-
-
-def _comparing(compared: Compared, first: Callable[[int], int] = _one, each: Callable[[int], int] = _one) -> Callable[..., int]:
-    """Return a program that compares two other steps, or leaves out numbers of microbatches."""
+def _comparing(
+    compared: Compared = both_steps, counts: Callable[[int, int], Iterable[int]] = lambda devices, most: range(1, most + 1)
+) -> Callable[..., int]:
+    """Return a program that compares two other steps, or that tries other numbers of microbatches."""
 
     def result(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
-        return _least_reached(devices, forward, backward, latency, most, compared, first(devices), each(devices))
+        return _least_reached(devices, forward, backward, latency, counts(devices, most), compared)
 
     return result
 
@@ -111,16 +101,12 @@ def _by_rate_alone(devices: int, microbatches: int, forward: float, backward: fl
     return both_steps(devices, microbatches, forward, backward, latency)[0], microbatches / devices * trip
 
 
-def _never_returns_zero(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
-    return _least_reached(devices, forward, backward, latency, most) or most
-
-
-def _without_the_most(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
-    return _least_reached(devices, forward, backward, latency, most - 1)
+def _least_up_to(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
+    return _least_reached(devices, forward, backward, latency, range(1, most + 1))
 
 
 def _last_before(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
-    return max(_least_reached(devices, forward, backward, latency, most) - 1, 0)
+    return max(_least_up_to(devices, forward, backward, latency, most) - 1, 0)
 
 
 def _for_good(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
@@ -136,12 +122,16 @@ def _strictly(devices: int, forward: float, backward: float, latency: float, mos
 
 
 LEAST_SLIPS = (
-    Slip("most-left-out", "you leave out `most` itself: range(1, most) ends with most - 1", _without_the_most),
+    Slip(
+        "most-left-out",
+        "you leave out `most` itself: range(1, most) ends with most - 1",
+        _comparing(counts=lambda devices, most: range(1, most)),
+    ),
     Slip("strictly-faster", "your GPipe must be faster than 1F1B: a step that is just as long is enough", _strictly),
     Slip(
         "multiples-of-k",
         "you try multiples of K alone: other numbers of microbatches count, too",
-        _comparing(both_steps, lambda devices: devices, lambda devices: devices),
+        _comparing(counts=lambda devices, most: range(devices, most + 1, devices)),
     ),
     Slip(
         "gpipe-never-waits",
@@ -168,8 +158,8 @@ LEAST_SLIPS = (
         "this takes M times L/A for the step of 1F1B: add fill and drain",
         _comparing(_by_rate_alone),
     ),
-    Slip("from-k", "you begin at K microbatches: fewer count, too", _comparing(both_steps, first=lambda devices: devices)),
-    Slip("most-for-none", "you return `most` where there is no such number: return 0", _never_returns_zero),
+    Slip("from-k", "you begin at K microbatches: fewer count, too", _comparing(counts=lambda devices, most: range(devices, most + 1))),
+    Slip("most-for-none", "you return `most` where there is no such number: return 0", lambda *given: _least_up_to(*given) or given[-1]),
     Slip("last-before", "this is the last number at which 1F1B is faster: the answer is one more", _last_before),
     Slip(
         "for-good",
