@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -16,6 +17,7 @@ from solutions import lab_cells
 from hybridlab import Costs, Deadlock, Mesh, build
 from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.tasks.lab08 import LOST, without_waiting
+from hybridlab.course.tasks.runner_cases import LONG_BEFORE_END
 from hybridlab.course.tasks.runners import operations_at_once
 from hybridlab.engines import run_threads
 from hybridlab.schedule import Op
@@ -57,6 +59,10 @@ JOIN = """    for thread in threads:
 END = "    return sums\n"
 WAKE = """wants[d] = "end"  # of its line: never in the box
                 news.notify_all()"""
+WAKE_NOBODY = (WAKE, WAKE.partition("\n")[0])
+SENT = """box[to] = output
+                    news.notify_all()"""
+SEND_AND_WAKE = (SENT, SENT.replace("                    ", "                        "))
 NEWS = "news, wants = Condition(), [None] * len(orders)"
 ONE_LOCK = (NEWS, f"{NEWS}\n    one = threading.Lock()"), (WORK, f"with one:\n                    {WORK}")
 
@@ -212,7 +218,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab08.t5", runner((POOL, START + END)), "missing-operation", "0F0 has not run", "join the"),
     ("lab08.t5", runner((POOL, START + JOIN + END)), "deadlock-not-told", "0B0 0F0"),
     ("lab08.t5", runner(("if name not in lost:", "if True:")), "lost-arrives", "is lost", "sends nothing"),
-    ("lab08.t5", runner((WAKE, WAKE.partition("\n")[0])), "waits-for-ever", "all threads wait"),
+    ("lab08.t5", runner(WAKE_NOBODY), "waits-for-ever", "all threads wait"),
     ("lab08.t5", runner((WORK, LOSING)), "error-lost", "1 device", "in 0"),
     ("lab08.t5", runner((SUM, "total = gradient")), "last-microbatch", "1 device and 2 microbatches"),
     ("lab08.t5", runner((SUM, f"{SUM} + gradient")), "added-twice"),
@@ -326,6 +332,16 @@ def test_a_function_that_waits_for_ever_is_told_so_and_leaves_no_hook_behind() -
     feedback = check("lab08.t5", one_queue_for_each_operation)
     assert feedback.code == "waits-for-ever"
     assert threading.excepthook is before
+
+
+@pytest.mark.parametrize(("place", "change"), [(0, SEND_AND_WAKE), (1, SEND_AND_WAKE), (2, SEND_AND_WAKE)])
+def test_a_device_that_ends_last_and_wakes_nobody_is_found_out(place: int, change: tuple[str, str]) -> None:
+    """Device 0 sleeps by then, so nobody sees the deadlock, or the error, of device 1."""
+    build = TASKS["lab08.t5"].instance(None).data
+    case = [case for case in build.public_cases if case.arguments[-1].long == LONG_BEFORE_END][place]
+    alone = replace(build, cases=lambda rng: [case])
+    assert alone.judged(runner()).passed
+    assert alone.judged(runner(WAKE_NOBODY, change)).code == "waits-for-ever"
 
 
 def test_the_thread_that_died_is_told() -> None:

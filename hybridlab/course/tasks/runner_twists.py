@@ -91,7 +91,7 @@ def _sums_of_means(gradients: list[Any], orders: list[str]) -> list[Any]:
 
 LAST_DEVICE_FIRST = Twist(
     "last-device-first",
-    "the lines of orders go from the last device to device 0: the first line is that of the last device",
+    "the lines of orders go from the last device to device 0: the first line belongs to the last device",
     _of_lines(backwards, backwards),
 )
 LISTS_OF_NAMES = Twist(

@@ -18,7 +18,7 @@ from hybridlab.schedule import Kind, Op
 from hybridlab.training import Network
 
 MEETING = 2.0  # seconds for which an operation waits until those have begun that can run at the same time
-PATIENCE = 5.0  # seconds without an operation, after which threads are taken to wait for ever
+PATIENCE = 3.0  # seconds without an operation, after which threads are taken to wait for ever
 LOOKING = 0.05  # seconds between two looks at a function that has not returned
 LEAVING = 0.5  # seconds in which threads that the function has left behind may end
 RAISED = object()  # the result of a function that has raised an error where it must
@@ -264,7 +264,7 @@ def _raised(error: BaseException, watch: ThreadWatch, trouble: Trouble, died: Se
     if code == "raises" and trouble.raises:
         return RAISED, []
     if code == "raises" and trouble.long > 1:
-        told = f"0F0 takes {trouble.long:g} s, and a time limit cannot tell a deadlock from a long operation"
+        told = f"{trouble.slow} takes {trouble.long:g} s, and this is no deadlock, because it ends and its output is then there to be taken"
         raise HybridLabError(f"{error}; {told}", "gave-up")
     raise error
 
