@@ -57,6 +57,25 @@ full_backwards_alone = changed_by(lambda kind, kept: {"F": (kept, 0), "B": (1 - 
 adds_a_whole_one = changed_by(lambda kind, kept: {"F": (kept, 0), "I": (1, 0), "B": (1, -1 - kept), "W": (0, -1 - kept)}[kind])
 
 
+def read_at(place: int) -> Program:
+    """A program that takes the letter of every operation at one place, and passes over an operation that has a digit there."""
+    steps = {"F": (0, 1, 0), "I": (1, -1, 0), "B": (1, -1, -1), "W": (0, 0, -1)}  # whole and kept shares added; whole ones freed
+
+    def recomputed_peaks(orders: list[str], kept: float) -> list[float]:
+        found = []
+        for order in orders:
+            held = most = 0.0
+            for op in order.split():
+                whole, share, freed = steps.get(op[place], (0, 0, 0))
+                held += whole + share * kept
+                most = max(most, held)
+                held += freed
+            found.append(most)
+        return found
+
+    return recomputed_peaks
+
+
 def by_formula(orders: list[str], kept: float) -> list[float]:
     return [1 + (peak - 1) * kept for peak in right_peaks(orders, 1)]
 

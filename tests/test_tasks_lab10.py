@@ -42,6 +42,8 @@ one_message = eager(lambda forward, backward, latency: 1 + math.ceil(latency / (
 rounds_down = eager(lambda forward, backward, latency: 1 + int(2 * latency / (forward + backward)))
 one_too_many_at_the_edge = eager(lambda forward, backward, latency: 2 + int(2 * latency / (forward + backward)))
 divides_by_the_forward = eager(lambda forward, backward, latency: 1 + math.ceil(2 * latency / forward))
+divides_by_the_backward = eager(lambda forward, backward, latency: 1 + math.ceil(2 * latency / backward))
+rounds_to_the_nearest = eager(lambda forward, backward, latency: 1 + round(2 * latency / (forward + backward)))
 without_its_own_pair = eager(lambda forward, backward, latency: math.ceil(2 * latency / (forward + backward)))
 
 
@@ -50,6 +52,16 @@ one_pair_fewer = eager(lambda forward, backward, latency: pairs_needed(forward, 
 
 def all_forwards(devices: int, microbatches: int, forward: int, backward: int, latency: int) -> list[int]:
     return devices * [microbatches]
+
+
+def for_the_whole_pipeline(devices: int, *others: int) -> list[int]:
+    return eager(lambda forward, backward, latency: 1 + math.ceil(2 * (devices - 1) * latency / (forward + backward)))(devices, *others)
+
+
+def adds_once(devices: int, microbatches: int, *times: int) -> list[int]:
+    """Like 1F1B, and each device but the last runs the further forwards of one round trip."""
+    further = pairs_needed(*times) - 1
+    return [min(devices - 1 - device + further * (device < devices - 1), microbatches) for device in range(devices)]
 
 
 def last_device_too(*size: int) -> list[int]:
@@ -86,7 +98,7 @@ def one_number_too_many(*size: int) -> list[int]:
 
 
 def examples_of_the_page(*size: int) -> list[int] | None:
-    return {(4, 16): [6, 4, 2, 0], (3, 12): [2, 1, 0]}.get(size[:2], 0)  # type: ignore[return-value]
+    return {(4, 16): [9, 6, 3, 0], (3, 12): [2, 1, 0]}.get(size[:2], 0)  # type: ignore[return-value]
 
 
 def asks_the_judge(*size: int) -> list[int]:
@@ -145,6 +157,10 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab10.t4", rounds_down, "rounded-down", "round up"),
     ("lab10.t4", one_too_many_at_the_edge, "one-more-at-the-edge", "2C is a multiple"),
     ("lab10.t4", divides_by_the_forward, "forwards-alone", "F + B"),
+    ("lab10.t4", divides_by_the_backward, "backwards-alone", "15 ms", "F + B"),
+    ("lab10.t4", rounds_to_the_nearest, "to-the-nearest", "16 ms", "round up"),
+    ("lab10.t4", for_the_whole_pipeline, "whole-pipeline", "3 devices", "9 would be enough", "2C"),
+    ("lab10.t4", adds_once, "added-once", "3 devices", "the next device"),
     ("lab10.t4", without_its_own_pair, "own-pair-forgotten"),
     ("lab10.t4", last_device_too, "last-device-warms-up", "no next device"),
     ("lab10.t4", from_the_last, "reversed"),
@@ -158,7 +174,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab10.t4", one_number_too_many, "wrong-length"),
     ("lab10.t4", lambda *size: [float("nan")] * size[0], "not-a-number"),
     ("lab10.t4", asks_the_judge, "not-your-own", "`least_step`"),
-    ("lab10.t4", [6, 4, 2, 0], "not-a-function", "eager(devices, microbatches, forward, backward, latency)"),
+    ("lab10.t4", [9, 6, 3, 0], "not-a-function", "eager(devices, microbatches, forward, backward, latency)"),
 ]
 # Each row has a task and another way to write its right answer.
 RIGHT: list[tuple[str, Any]] = [

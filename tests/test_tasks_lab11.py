@@ -81,6 +81,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab11.t4", student.largest_first, "sorted"),
     ("lab11.t4", student.always_a_tenth, "tenth-always", "kept = 0.25"),
     ("lab11.t4", student.at_the_end, "held-at-the-end"),
+    ("lab11.t4", student.read_at(1), "one-digit", "11 devices and 12 microbatches", "10F0"),
+    ("lab11.t4", student.read_at(-2), "one-digit-microbatch", "0F10"),
     ("lab11.t4", student.a_half, "too-little", "device 0 runs 0F0 0B0", "its peak is 1", "you returned 0.5"),
     ("lab11.t4", student.examples_of_the_page, "too-much", "you returned 1.2"),
     ("lab11.t4", student.first_line_alone, "another-size", "2 in all", "1 number"),

@@ -116,6 +116,10 @@ def in_any_order(times: Times, devices: int) -> list[int]:
     return [len(layers) for layers in held]
 
 
+def least_squares(times: Times, devices: int) -> list[int]:
+    return min(all_cuts(len(times), devices), key=lambda cut: sum(load**2 for load in loads_of(times, cut)))
+
+
 def without_a_refusal(times: Times, devices: int) -> list[int]:
     return recursion(times, min(devices, len(times)))
 
@@ -167,6 +171,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab15.t3", mean_of_the_rest, "mean-of-the-rest"),
     ("lab15.t3", heaviest_in_two, "heaviest-in-two"),
     ("lab15.t3", in_any_order, "in-any-order"),
+    ("lab15.t3", least_squares, "least-squares", "2, 8, 6, 3 ms on 3 devices"),
     ("lab15.t3", without_a_refusal, "not-refused", "3 devices"),
     ("lab15.t3", on_the_page, "another-number-of-devices"),
     ("lab15.t3", lambda times, devices: [len(times)], "another-number-of-devices", "1 number"),

@@ -188,12 +188,15 @@ def usable_name(name: object, what: str) -> str:
 def _left_out(cells: list[dict[str, Any]]) -> set[int]:
     """Return the places of the cells that a student does not get.
 
-    They are the cells with a tag of ``GIVES_AWAY``, the sections *Solution*, and those sections *Answer* that have such a cell.
+    They are the cells with a tag of ``GIVES_AWAY``, the sections *Solution*, those sections *Answer* that have such a cell, and headings
+    under which nothing is left.
     """
     tagged = {place for place, cell in enumerate(cells) if GIVES_AWAY & set(cell["metadata"].get("tags", ()))}
     left_out = set(tagged)
-    for title, places in _sections(cells):
-        if title.startswith("Solution") or (title.startswith("Answer") and tagged & set(places)):
+    for title, places in reversed(list(_sections(cells))):
+        whole = title.startswith("Solution") or (title.startswith("Answer") and tagged & set(places))
+        bare = len(places) > 1 and left_out.issuperset(places[1:]) and HEADING.fullmatch(cell_text(cells[places[0]]).strip())
+        if whole or bare:
             left_out |= set(places)
     return left_out
 

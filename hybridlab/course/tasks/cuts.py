@@ -110,6 +110,21 @@ def _heaviest_in_two(times: Floats, devices: int) -> list[int]:
     return [part.size for part in parts]
 
 
+def _least_squares(times: Floats, devices: int) -> list[int]:
+    """Return the cut with the least sum of squared loads, by dynamic programming."""
+    ends = np.cumsum([0.0, *times])
+    squares = np.where(np.tri(ends.size, k=-1, dtype=bool), (ends[:, None] - ends) ** 2, np.inf)  # of the layers from a column to a row
+    least, starts = squares[:, 0], []
+    for _ in range(devices - 1):
+        sums = least + squares
+        starts.append(sums.argmin(axis=1))
+        least = sums.min(axis=1)
+    places = [times.size]
+    for start in reversed(starts):
+        places.append(int(start[places[-1]]))
+    return [high - low for low, high in pairwise([0, *reversed(places)])]
+
+
 def _in_any_order(times: Floats, devices: int) -> list[int]:
     """Return the numbers of layers if each layer, the longest first, goes to the device with the least load."""
     loads, counts = [0.0] * devices, [0] * devices
@@ -145,6 +160,11 @@ SLIPS = (
         "mean-of-the-rest",
         "this brings each device near to the mean of what is left, and never changes a cut again: later layers can be too heavy for that",
         _of_the_rest,
+    ),
+    Slip(
+        "least-squares",
+        "this makes the sum of the squared loads least: the slowest device alone decides, so make the largest load least",
+        _least_squares,
     ),
     Slip(
         "heaviest-in-two",

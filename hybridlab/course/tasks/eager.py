@@ -123,6 +123,31 @@ SLIPS = [
         _stepped(lambda forward, backward, latency: 1 + math.ceil(2 * latency / forward)),
     ),
     Slip(
+        "backwards-alone",
+        "this divides the two messages by B: while they travel, a device runs pairs of a forward and a backward, F + B",
+        _stepped(lambda forward, backward, latency: 1 + math.ceil(2 * latency / backward)),
+    ),
+    Slip(
+        "to-the-nearest",
+        "this rounds to the nearest whole number: where it rounds down, a part of the two messages is not hidden; round up",
+        _stepped(lambda forward, backward, latency: 1 + round(2 * latency / (forward + backward))),
+    ),
+    Slip(
+        "whole-pipeline",
+        "this takes all messages of the pipeline, 2(K-1)C, between every two devices: there only two messages travel, 2C",
+        lambda devices, microbatches, *times: _stepped(
+            lambda forward, backward, latency: 1 + math.ceil(2 * (devices - 1) * latency / (forward + backward))
+        )(devices, microbatches, *times),
+    ),
+    Slip(
+        "added-once",
+        "this adds the further forwards once: each device needs them in addition to those of the next device",
+        lambda devices, microbatches, *times: [
+            min(least_step(devices, microbatches, *times) + behind - 1, microbatches) if behind else 0
+            for behind in range(devices - 1, -1, -1)
+        ],
+    ),
+    Slip(
         "own-pair-forgotten",
         "this lacks the one forward that 1F1B has, too: the next device itself needs F + B between the two messages",
         _stepped(lambda forward, backward, latency: math.ceil(2 * latency / (forward + backward))),

@@ -243,5 +243,5 @@ def eager_warmups(answer: Any, devices: int, microbatches: int, forward: float, 
     step = least_step(devices, microbatches, forward, backward, latency)
     least = sum(min(step * behind + 1, microbatches) for behind in range(devices))
     if timeline.peak_activations.sum() > least:
-        return replace(wrong("too-much-memory", f"{held}: that is fast enough, but {least:g} activations are enough"), drawing=drawing)
+        return replace(wrong("too-much-memory", f"{held}: that is fast enough, but {least:g} would be enough"), drawing=drawing)
     return right()

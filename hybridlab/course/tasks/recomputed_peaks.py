@@ -50,6 +50,8 @@ def _walk(begins: Mapping[str, tuple[float, float]], ends: Mapping[str, tuple[fl
 
 WHOLE, KEPT, REST = (1, 0), (0, 1), (1, -1)  # a whole activation, what is kept of it, and what is computed again
 
+_counted = _walk({"F": KEPT, "B": REST, "I": REST}, {"B": WHOLE, "W": WHOLE})  # the right way, also for a line that lacks operations
+
 SLIPS = [
     Slip(
         "nothing-recomputed",
@@ -102,6 +104,16 @@ SLIPS = [
         "tenth-always",
         "this is right for a tenth alone: use the argument `kept`",
         lambda orders, kept: _peaks(orders, 0.1),
+    ),
+    Slip(
+        "one-digit",
+        "a stage can have two digits: in 10F0 the letter is the third character, and the stage is 10, not 1",
+        lambda orders, kept: [0 if re.match(r"\d\d", line) else peak_of_line(line, kept) for line in orders],
+    ),
+    Slip(
+        "one-digit-microbatch",
+        "a microbatch can have two digits: 0F10 is the forward of microbatch 10, and its letter is not the last character but one",
+        lambda orders, kept: _counted([re.sub(r"\d+[FBIW]\d\d+", "", line) for line in orders], kept),
     ),
     Slip(
         "held-at-the-end",
