@@ -67,8 +67,21 @@ def tried(workers: Launcher, source: str, kind: str) -> Any:
 
 
 def test_threads_start_but_not_many(workers: Launcher) -> None:
-    assert MOST_THREADS // 2 <= tried(workers, THREADS, "threads") <= MOST_THREADS
+    """Under Landlock more of them start where others of the same user end meanwhile, but never all 200."""
+    most = MOST_THREADS if workers.sandbox == "bubblewrap" else 199
+    assert MOST_THREADS // 2 <= tried(workers, THREADS, "threads") <= most
     assert tried(workers, THREADS, "bare") == 0
+
+
+def test_the_threads_of_one_worker_leave_room_for_those_of_another_one(workers: Launcher) -> None:
+    first, second = (workers.open("threads", Budget(60.0)) for _ in range(2))
+    try:
+        ((_, others),), _ = second.run(f"{THREADS.replace('200', str(MOST_THREADS // 2)).replace('ended.set()', '')}", "cell 1")
+        ((_, begun),), _ = first.run(THREADS, "cell 1")
+    finally:
+        first.close()
+        second.close()
+    assert (others, begun >= MOST_THREADS // 2) == (MOST_THREADS // 2, True)
 
 
 def test_no_process_starts_beside_threads(workers: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:

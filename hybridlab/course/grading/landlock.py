@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 LEAST_ABI = 4  # the first with rules for TCP
 PROCESSES = 1  # the worker itself; other processes of the same user count, too, and make the limit only stricter
+OTHERS = 48  # threads that other workers may start beside a worker with threads, since the limit counts those of all of them
 LEFT_OPEN = ("no file outside can be seen", "there is no /proc", "all files together are limited")  # what doctor tells and does not refuse
 
 

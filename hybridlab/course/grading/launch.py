@@ -74,7 +74,7 @@ class Launcher:
             return {}
         processes = self.limits.processes if self.sandbox == "bubblewrap" else landlock.processes_of_its_user() if threads else 0
         if self.sandbox == "landlock":
-            processes += landlock.PROCESSES
+            processes += landlock.PROCESSES + (landlock.OTHERS if threads else 0)
         return {**self.limits.inside(), "NPROC": processes + threads}
 
     def _packages(self, kind: str) -> list[str]:
