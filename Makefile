@@ -37,6 +37,8 @@ QUIETLY = mkdir -p $(VENV)/etc/ipython $(VENV)/etc/jupyter/labconfig $(VENV)/sha
 export OPENBLAS_NUM_THREADS := 1
 # a shell that forbids bytecode would make each of some hundred processes compile all sources again
 unexport PYTHONDONTWRITEBYTECODE
+# half of the time tests wait for threads and for other processes, so each core runs two of them
+UNIT := $(BIN)/python -m pytest -q -n $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN)) --dist worksteal
 # run a stage: its name, its command; then tell how long it took
 define stage
 @printf '\n== %s\n' $(1); begun=$$(date +%s); $(2); status=$$?; \
@@ -76,11 +78,11 @@ types: $(STAMP)
 	$(call stage,"Types: mypy --strict",$(BIN)/mypy --strict hybridlab)
 
 unit: $(STAMP)
-	$(call stage,"Unit and property tests and doctests: pytest",$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder)
+	$(call stage,"Unit and property tests and doctests: pytest",$(UNIT))
 
 unit-full: $(STAMP)
 	$(call stage,"Unit and property tests and doctests with the slow cases: pytest",\
-		$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m '' --hypothesis-profile=full)
+		$(UNIT) -m '' --hypothesis-profile=full)
 
 labs-check: $(STAMP)
 	$(call stage,"Stored outputs of the labs: nbval",$(BIN)/python tests/run_labs.py check labs)
