@@ -158,7 +158,7 @@ SLIPS = (
     ),
     Slip(
         "mean-of-the-rest",
-        "this brings each device near to the mean of what is left, and never changes a cut again: later layers can be too heavy for that",
+        "this gives each device about the mean of what is left, and never moves a cut again: the devices after it can then get too much",
         _of_the_rest,
     ),
     Slip(

@@ -98,7 +98,7 @@ SLIPS = [
     ),
     Slip(
         "always-two",
-        "this is two forwards more than the next device for every latency: a longer latency needs more, and none needs only one",
+        "this is two forwards more than the next device for every latency: a longer latency needs more, and no latency needs only one",
         _stepped(lambda forward, backward, latency: 2),
     ),
     Slip("gpipe", "these are the warm-ups of GPipe: it is fast enough, but it holds all microbatches", lambda *size: [size[1]] * size[0]),

@@ -41,7 +41,7 @@ def eight_for_four() -> Question:
         "a speedup",
         step.speedup,
         hint="the speedup is not {value}: one GPU runs the whole model 8 times; "
-        "what do the four take for 4 microbatches each, and for the rings?",
+        "how long do two stages take for 4 microbatches, and the rings?",
         mistakes=[
             (
                 TEST_3.printed[0],
@@ -51,7 +51,7 @@ def eight_for_four() -> Question:
             (
                 2 * alone / eight,
                 "sixteen-microbatches",
-                "this has 8 microbatches for each replica, 16 in all: the two share 8",
+                "this has 8 microbatches for each replica, 16 in all: the two replicas share 8",
             ),
             (
                 reading_step("A", microbatches=4).speedup,
@@ -61,7 +61,7 @@ def eight_for_four() -> Question:
             (
                 reading_step("A").speedup,
                 "reading-a-with-sixteen",
-                "this is reading A with 8 microbatches for each replica: here a stage takes half, and the two share 8",
+                "this is reading A with 8 microbatches for each replica: here a stage takes half, and the two replicas share 8",
             ),
             (
                 alone / eight,
@@ -71,7 +71,7 @@ def eight_for_four() -> Question:
             (
                 2 * alone / step.makespan,
                 "sixteen-against-eight",
-                "the one GPU has 16 microbatches here and the four have 8: no four GPUs are more than 4 times as fast",
+                "the one GPU has 16 microbatches here and the four have 8: four GPUs cannot be more than 4 times as fast",
             ),
             (
                 alone / 2 / step.makespan,
@@ -150,7 +150,7 @@ def the_goal(stages: int = 8, goal: int = 80) -> Question:
             (
                 reading_a,
                 "reading-a",
-                f"{reading_a} would be right in reading A, where a stage takes 130 ms whatever K is: "
+                f"{reading_a} would be right in reading A, where a stage takes 130 ms for every K: "
                 f"here it takes 130/{stages} ms, and {reached(reading_a)}",
             ),
             (lambda count: count < truth, "too-few", lambda count: f"{reached(count)}: below {goal / 100:g}, take more"),
@@ -184,7 +184,7 @@ def what_a_step_means() -> Question:
         "parameters of one device in billions",
         truth,
         hint=lambda given: (
-            f"these are {factors(given)[0]:g} times as many: 10 ms x 25 GB/s are the bytes of one message, S/D, "
+            f"these are {factors(given)[0]:g} times the right numbers: 10 ms x 25 GB/s are the bytes of one message, S/D, "
             "and a parameter's gradient takes 2 of them"
         ),
         mistakes=[
@@ -197,12 +197,12 @@ def what_a_step_means() -> Question:
             (
                 [piece * row.ring_steps for row in rows],
                 "steps-added",
-                "the steps of a ring do not add up to the gradients: every piece is sent 2(D-1)/D times",
+                "this adds up the bytes of all steps of a ring: together they are 2(D-1)/D times the gradients",
             ),
             (
                 [piece * (row.replicas - 1) for row in rows],
                 "half-of-the-steps-added",
-                "half of the steps pass on finished sums, and D-1 pieces are not yet D",
+                "this adds up the bytes of half of the steps: these are D-1 of the D pieces of the gradients",
             ),
             (times(8), "bits", "200 Gb/s are bits: an HDR port carries 25 GB/s"),
             (times(2), "gigabytes", "these are the GB of gradients: a parameter's gradient takes 2 bytes"),
@@ -273,14 +273,17 @@ def a_plan(answer: Any) -> Feedback:
     best = next(each for each in simple if not each.plan.sequence_parallel)
     fits = f"it fits, with {used.total / 1e9:.1f} GB, and takes {time.seconds:.1f} s, {time.seconds / best.seconds:.3f} times the fastest"
     if time.seconds <= SLACK * best.seconds:
-        return right(f"{fits}; a difference of a few per cent is less than such a prediction is good for")
+        return right(f"{fits}; such a prediction can be wrong by more than a few per cent, so a smaller difference says little")
     fastest = predict(model, best.plan, A100_80GB).parts
     more = {name: part - fastest[name] for name, part in time.parts.items()}
     most = max(more, key=lambda name: more[name])
     slower = f"{fits}, with {more[most]:.1f} s more {most.replace('_', ' ')}"
     if most == "matmul":
         layers = model.layers // pipeline
-        return wrong("logits-weigh-more", f"{slower}: the last stage has the logits as well, and beside {layers} layers they weigh more")
+        return wrong(
+            "logits-weigh-more",
+            f"{slower}: the last stage also computes the logits, and beside only {layers} layers these are a larger part of its time",
+        )
     return wrong("too-slow", f"{slower}: which of the four numbers makes that smaller?")
 
 

@@ -39,7 +39,7 @@ def as_fast_as_one(latency: int = 16) -> Question:
             (
                 true / devices,
                 "efficiency-first",
-                "this is the efficiency, or one device with 2 microbatches: the same work is all 32 of them",
+                "this is the efficiency, or one device ran only 2 microbatches: the same work is all 32",
             ),
             (
                 cut_1f1b(2, 4, latency) / makespan,
@@ -86,7 +86,7 @@ def as_fast_as_one(latency: int = 16) -> Question:
         f"a latency of {latency} ms, as (speedup, efficiency)",
         [speedup, efficiency],
         "within one pipeline the efficiency is one minus the bubble ratio: "
-        "half of the time is lost, and more to messages than to fill and drain",
+        "half of the time is lost, more of it to messages than to fill and drain",
     )
 
 
@@ -124,7 +124,7 @@ def buy_the_time_back(devices: int = 4, microbatches: int = 16, latency: int = 1
         drops = [int(warmup - following) for warmup, following in pairwise(warmups)]
         device = drops.index(min(drops))
         gap = f"device {device} warms up with {counted(drops[device], 'forward')} more than device {device + 1}"
-        return f"{summary(warmups)}: above {fastest:g} ms\n{gap}; how many does a message there and one back need?"
+        return f"{summary(warmups)}: above {fastest:g} ms\n{gap}; how many hide a message there and one back?"
 
     warmups = Number(
         "warm-up of a device",
@@ -145,11 +145,11 @@ def buy_the_time_back(devices: int = 4, microbatches: int = 16, latency: int = 1
         ],
     )
     return Question(
-        f"give the warm-ups of 1F1B on {devices} devices, as a list from device 0 on, with which {microbatches} microbatches "
-        f"at a latency of {latency} ms take {fastest:g} ms and {least} activations in all",
+        f"give a list of {devices} warm-ups, device 0 first, with which 1F1B runs {microbatches} microbatches at a latency of {latency} ms "
+        f"in {fastest:g} ms and holds {least} activations in all",
         [warmups],
-        f"{summary(list(truth))}, where GPipe holds {devices * microbatches}: two forwards more than the next device, "
-        "so that a message there and one back are hidden",
+        f"{summary(list(truth))}, where GPipe holds {devices * microbatches}: each device warms up with two forwards more than the "
+        "next one, and these hide a message there and one back",
     )
 
 
@@ -174,8 +174,8 @@ def the_best_number(microbatches: int = 16, latency: int = 5) -> Question:
         mistakes=[
             (32, "best-of-the-sweep", "32 is the best of the five numbers in the sweep, not of all numbers"),
             (microbatches, "as-many-as-microbatches", "the best number of devices does not have to be the number of microbatches"),
-            (with_m, "m-for-m-1-rounded-down", "(M-1) microbatches share the devices, not M: the first one is alone"),
-            (with_m + 1, "m-for-m-1", "(M-1) microbatches share the devices, not M: the first one is alone"),
+            (with_m, "m-for-m-1-rounded-down", "the devices share M-1 microbatches, not M: the first one goes through the model alone"),
+            (with_m + 1, "m-for-m-1", "the devices share M-1 microbatches, not M: the first one goes through the model alone"),
             (one_way, "one-message", "a device more adds two messages, one there and one back"),
             (one_way + 1, "one-message", "a device more adds two messages, one there and one back"),
         ],
@@ -185,7 +185,7 @@ def the_best_number(microbatches: int = 16, latency: int = 5) -> Question:
     return Question(
         f"give the number of devices on which GPipe ends soonest, with {microbatches} microbatches and a latency of {latency} ms",
         [devices],
-        f"{summary(truth)}; one more saves less computing than the two latencies that it adds",
+        f"{summary(truth)}; one more device saves less time of computing than the 2C that it adds",
     )
 
 
@@ -221,7 +221,7 @@ def cut_1f1b(devices: int, microbatches: int, latency: float = 0.0) -> float:
         Rung("able to run for all sizes", 1 / 5, ("longer-than-gpipe",)),
         Rung("as fast as GPipe for all sizes, with more activations than needed", 2 / 5, ("too-much-memory",)),
     ],
-    lesson="2C/(F+B) forwards more than 1F1B from device to device, rounded up: they run while a message goes and another comes back",
+    lesson="each device warms up with 1 + 2C/(F+B) forwards more than the next one, rounded up: they run while two messages travel",
 )
 def eager_warmups(answer: Any, devices: int, microbatches: int, forward: float, backward: float, latency: float) -> Feedback:
     """Judge the warm-ups of one size: they can run, the clock shows GPipe's time, and no smaller step would be enough."""

@@ -106,7 +106,7 @@ def how_far_the_ratio_can_fall(devices: int = 8, latency: int = 100) -> Question
 
     def not_right(values: list[float]) -> str:
         place = 1 if close(values[0], floors[0]) else 0
-        hint = "how long is a round trip, K(F + B) + 2(K - 1)C, and how many microbatches may be in flight meanwhile?"
+        hint = "how long is a round trip, K(F + B) + 2(K - 1)C, and how many microbatches can be in flight meanwhile?"
         return f"the floor of {('1F1B', 'eager 1F1B')[place]} is not {values[place]:g}: {hint}"
 
     both = Number(
@@ -167,7 +167,7 @@ def how_far_the_ratio_can_fall(devices: int = 8, latency: int = 100) -> Question
     return Question(
         f"give the floors of 1F1B and of eager 1F1B on {devices} devices at a latency of {latency} ms, to 3 decimals, as a list of two",
         [both],
-        f"a device runs as many microbatches in a round trip as may be in flight: {in_flight[0]}, or {in_flight[1]}",
+        f"in a round trip a device runs the microbatches that can be in flight: {in_flight[0]} under 1F1B, {in_flight[1]} under eager 1F1B",
     )
 
 
@@ -195,16 +195,16 @@ def a_plan_that_fits(answer: Any) -> Feedback:
     timeline, peak = run_batch(name, microbatches, recompute, chunks)
     takes = f"{REGISTRY[name].title} takes {timeline.makespan:.1f} ms"
     if peak > ROOM:
-        return wrong("does-not-fit", f"{takes}, but a device needs room for {peak:g} samples and has it for {ROOM:g}")
+        return wrong("does-not-fit", f"{takes}, but a device needs room for {peak:g} samples and has room for {ROOM:g}")
     if timeline.makespan <= BUDGET:
         return right(f"{takes} and needs room for {peak:g} samples; no plan that fits without recomputing takes less than 1857.5 ms")
-    slow = f"{takes} and fits, but that is above {BUDGET:g}: the devices idle {100 * timeline.bubble_ratio:.0f} % of the time"
+    slow = f"the plan fits, but {takes}, more than {BUDGET:g}: the devices are idle for {100 * timeline.bubble_ratio:.0f} % of the time"
     if not recompute:
         return wrong("no-recomputation", slow, "what else would fit if a microbatch kept only a tenth of its activations?")
     if microbatches < SAMPLES:
-        hint = "smaller microbatches make fill and drain shorter: does this schedule wait longer for messages if there are more of them?"
+        hint = "smaller microbatches make fill and drain shorter: but does this schedule then wait longer for messages?"
         return wrong("large-microbatches", slow, hint)
-    hint = "which schedules wait for messages only in the fill and the drain, and which of them has the shorter ones?"
+    hint = "which schedules wait for messages only in the fill and the drain, and which of these schedules has the shortest fill and drain?"
     return wrong("waits-for-messages", slow, hint)
 
 

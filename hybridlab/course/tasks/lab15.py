@@ -39,14 +39,14 @@ def idle_by_schedule_or_imbalance(first: int = 12, last: int = 14, microbatches:
     parts = Number(
         "idle ms of one cause",
         truth,
-        hint=lambda values: f"all devices idle for {idle:.10g} ms, and these are {sum(values):.10g} ms: 4 x step less all busy times",
+        hint=lambda values: f"the sum of the two parts is {sum(values):.10g} ms, but 4 x step less all busy times is {idle:.10g} ms",
         code="wrong-sum",
         mistakes=[
             (
                 truth[::-1],
                 "swapped",
-                f"these are the right numbers in the wrong order: a step of {most:g} ms, the work of the busiest device, "
-                "has only the imbalance",
+                f"these are the right numbers in the wrong order: in a step of {most:g} ms, the work of the busiest device, the imbalance "
+                "alone would cause idle time",
             ),
             (
                 [each / devices for each in truth],
@@ -61,19 +61,19 @@ def idle_by_schedule_or_imbalance(first: int = 12, last: int = 14, microbatches:
             (
                 [idle, 0],
                 "no-imbalance",
-                "compared with the mean busy time there is no imbalance: compare with the busiest device",
+                "this compares the devices with the mean busy time, so nothing is left for the imbalance: compare with the busiest device",
             ),
             (
                 [equal_stages, idle - equal_stages],
                 "equal-stages",
-                "(K-1)/(M + K-1) of the time is for equal stages: here take the step less the busiest device",
+                "the schedule loses (K-1)/(M + K-1) of the time if stages are equal: here it loses the step less the busiest device",
             ),
             ([each / share for each in truth], "shares", "these are shares of the device time: give ms"),
             ([100 * each / share for each in truth], "per-cent", "these are per cent of the device time: give ms"),
             (
                 lambda values: near(sum(values), idle, EXACT),
                 "wrong-division",
-                "together they are the whole idle time, but each part is wrong: how long would the step be at least?",
+                "the sum of the two parts is right, but each part is wrong: how long is the step at least, under every schedule?",
             ),
         ],
         decimals=2,
@@ -82,7 +82,7 @@ def idle_by_schedule_or_imbalance(first: int = 12, last: int = 14, microbatches:
         "give the idle time of all devices that the schedule loses, and the idle time that the imbalance loses, in whole ms, with "
         f"forwards of {first}, 10, 10 and {last} ms and {microbatches} microbatches, as (schedule, imbalance)",
         [parts],
-        "with more microbatches the loss by the schedule stays the same, and the loss by imbalance grows",
+        "with more microbatches the loss by the schedule stays the same in ms, and the loss by imbalance grows",
     )
 
 
@@ -122,7 +122,8 @@ def the_shortest_cut(answer: Any) -> Feedback:
 @build_task(
     "lab15.t3",
     title="A partition",
-    prompt="write a function partition(times, devices) that returns the number of layers of each device, with the least largest load",
+    prompt="write a function partition(times, devices) that returns the number of layers of each device and makes the largest load as "
+    "small as possible",
     points=6,
     signature="partition(times, devices)",
     cases=models_to_cut,
