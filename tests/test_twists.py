@@ -235,10 +235,18 @@ def test_no_solution_of_one_twist_passes_under_another_one() -> None:
     assert passing == []
 
 
+# Programs that make a mistake on the page, and do what a twist asks for.
+RIGHT_UNDER_A_TWIST = {
+    ("lab10.t4", "pair"): ["backwards-alone"],  # the argument backward is F + B
+    ("lab10.t4", "peaks"): ["last-device-warms-up"],  # a peak is the warm-up and one more
+}
+
+
 @each_twist
 def test_the_program_of_a_known_mistake_fails(key: str, twist: Twist) -> None:
     mine = twisted(key, twist)
-    assert [slip.code for slip in mine.slips if not any(mine.codes(slip.result))] == []
+    passing = [slip.code for slip in mine.slips if not any(mine.codes(slip.result))]
+    assert passing == RIGHT_UNDER_A_TWIST.get((key, twist.name), [])
 
 
 @each_twist
