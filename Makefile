@@ -37,8 +37,8 @@ QUIETLY = mkdir -p $(VENV)/etc/ipython $(VENV)/etc/jupyter/labconfig $(VENV)/sha
 export OPENBLAS_NUM_THREADS := 1
 # a shell that forbids bytecode would make each of some hundred processes compile all sources again
 unexport PYTHONDONTWRITEBYTECODE
-# half of the time tests wait for threads and for other processes, so each core runs two of them
-UNIT := $(BIN)/python -m pytest -q -n $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN)) --dist worksteal
+# a process without work takes tests from another one, so that no long file of tests is left for the end
+UNIT := $(BIN)/python -m pytest -q -n auto --dist worksteal
 # run a stage: its name, its command; then tell how long it took
 define stage
 @printf '\n== %s\n' $(1); begun=$$(date +%s); $(2); status=$$?; \

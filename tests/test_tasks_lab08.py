@@ -3,6 +3,7 @@
 import queue
 import re
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -32,7 +33,12 @@ def runner(*changes: tuple[str, str]) -> Callable[..., Any]:
     for old, new in changes:
         assert old in source, old
         source = source.replace(old, new)
-    names: dict[str, Any] = {"threading": threading, "Condition": threading.Condition, "ThreadPoolExecutor": ThreadPoolExecutor}
+    names: dict[str, Any] = {
+        "threading": threading,
+        "time": time,
+        "Condition": threading.Condition,
+        "ThreadPoolExecutor": ThreadPoolExecutor,
+    }
     exec(source, names)  # noqa: S102 - a cell of our own lab
     function: Callable[..., Any] = names["solution"]
     return function
@@ -63,6 +69,8 @@ WAKE_NOBODY = (WAKE, WAKE.partition("\n")[0])
 SENT = """box[to] = output
                     news.notify_all()"""
 SEND_AND_WAKE = (SENT, SENT.replace("                    ", "                        "))
+DEVICE_0_IS_LATE = "total = 0.0\n", "total = 0.0\n        time.sleep(0.3 if d == 0 else 0)\n"
+NO_WAITING = ("while name not in box:", "while False:"), ("box.pop(name)", "box.get(name)"), DEVICE_0_IS_LATE
 NEWS = "news, wants = Condition(), [None] * len(orders)"
 ONE_LOCK = (NEWS, f"{NEWS}\n    one = threading.Lock()"), (WORK, f"with one:\n                    {WORK}")
 
@@ -113,8 +121,11 @@ def a_thread_for_each_operation(orders: Any, work: Any, lost: Any) -> Any:
     return sums
 
 
-def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeout: Any = None) -> Any:
-    """Take each message out of a queue, with a thread for each device. Errors of threads are raised."""
+def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeout: Any = None, link: float = 0.0) -> Any:
+    """Take each message out of a queue, with a thread for each device. Errors of threads are raised.
+
+    Messages take ``link`` seconds, and those of a device to itself a third of it.
+    """
     sums, errors = [0.0] * len(orders), []
 
     def device(d: int) -> None:
@@ -124,6 +135,7 @@ def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeou
                 to, output, gradient = work(name, message)
                 sums[d] = sums[d] + gradient
                 if to and name not in lost:
+                    time.sleep(link if to[0] != name[0] else link / 3)
                     inbox[keys(to)].put(output)
         except Exception as why:
             errors.append(why)
@@ -139,8 +151,8 @@ def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeou
 
 
 def one_queue_for_each_receiver(orders: Any, work: Any, lost: Any) -> Any:
-    """Take messages in the order in which they come."""
-    return with_queues([queue.Queue() for _ in orders], lambda name: int(name[0]), orders, work, lost, timeout=2.5)
+    """Take messages in the order in which they come. The device's own output comes before those of other devices."""
+    return with_queues([queue.Queue() for _ in orders], lambda name: int(name[0]), orders, work, lost, timeout=1.5, link=0.15)
 
 
 def one_queue_for_each_operation(orders: Any, work: Any, lost: Any, timeout: Any = None) -> Any:
@@ -212,7 +224,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab08.t5", one_thread, "one-thread", "2 devices and 1 microbatch", "0 and 1"),
     ("lab08.t5", a_thread_for_each_operation, "another-thread", "0B0", "device 0"),
     ("lab08.t5", runner(*ONE_LOCK), "not-at-once", "2 devices and 2 microbatches", "0F1", "1F0"),
-    ("lab08.t5", one_queue_for_each_receiver, "too-early", "GPipe with 2 devices and 2 microbatches", "1F1"),
+    ("lab08.t5", runner(*NO_WAITING), "too-early", "2 devices and 1 microbatch", "1F0"),
+    ("lab08.t5", one_queue_for_each_receiver, "wrong-message", "GPipe with 2 devices and 2 microbatches", "1F1"),
     ("lab08.t5", one_queue_for_each_operation, "waits-for-ever", "0B0 0F0", "all threads wait"),
     ("lab08.t5", with_a_time_limit, "gave-up", "0F0 takes 1.2 s", "raises Empty"),
     ("lab08.t5", runner((POOL, START + END)), "missing-operation", "0F0 has not run", "join the"),
