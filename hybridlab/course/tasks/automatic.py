@@ -118,7 +118,7 @@ def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
         return replace(wrong(why.code, str(why)), drawing=Drawing(orders, costs, marked=marked_by(why)))
     if schedule.stages != devices or schedule.device_of != tuple(range(devices)):
         return wrong(
-            "another-device", "the order can run, but line d must have the operations of stage d, and there are as many as devices"
+            "another-device", "the order can run, but line d must have the operations of stage d, and there are as many stages as devices"
         )
     if schedule.microbatches != microbatches:
         return wrong("another-number", f"the order has {counted(schedule.microbatches, 'microbatch')}, not {microbatches}")
@@ -172,7 +172,7 @@ def _judge_lengths(runs: Sequence[Timeline], models: Sequence[Model]) -> Feedbac
     run, (zb_h1, bound) = runs[-1], _limits(models[-1])
     drawing = Drawing(run.schedule.turns, costs_of_model(models[-1]), scale={"lower bound": bound, "yours": run.makespan, "ZB-H1": zb_h1})
     shown = f"the example of the text: ZB-H1 {zb_h1:g} ms, yours {run.makespan:g} ms, lower bound {bound:g} ms"
-    reached = f"in this set your sum is {(given - yours) / (given - least):.0%} of the way from ZB-H1 to the lower bounds"
+    reached = f"in the last set of models your sum is {(given - yours) / (given - least):.0%} of the way from ZB-H1 to the lower bounds"
     goal = given - WAY * (given - least)
     if yours <= goal + WITHIN:
         return replace(right(reached, shown), drawing=drawing)
@@ -183,7 +183,7 @@ def _judge_lengths(runs: Sequence[Timeline], models: Sequence[Model]) -> Feedbac
     if yours > given + WITHIN:
         feedback = wrong("longer-than-zb-h1", f"{together}, more than the {given:g} ms of ZB-H1; {asked}", why, shown)
     else:
-        feedback = wrong("too-near-to-zb-h1", f"{together}, and those of ZB-H1 {given:g} ms; {asked}", why, shown)
+        feedback = wrong("too-near-to-zb-h1", f"{together}, and those of ZB-H1 take {given:g} ms; {asked}", why, shown)
     return replace(feedback, drawing=drawing)
 
 
@@ -209,7 +209,8 @@ def _longest_wait(run: Timeline, model: Model) -> str:
         return f"in the example device 0 is idle for {room[0]:g} ms although it has room for another activation: it could run a forward"
     device, late = _forwards_behind_weight_gradients(run, model)
     if late > WITHIN:
-        return f"in the example device {device} runs weight gradients for {late:g} ms while a forward waits: no device waits for them"
+        behind = f"in the example device {device} runs weight gradients for {late:g} ms while a forward waits"
+        return f"{behind}: no device waits for a weight gradient"
     device = int(full.argmax())
     if full[device] > WITHIN:
         return (

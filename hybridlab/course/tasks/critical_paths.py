@@ -149,7 +149,7 @@ def _but_the_first(now: Row, before: Row | None, needed: Row | None, latency: fl
 PATH_SLIPS = (
     Slip(
         "latency-forgotten",
-        "this takes what ended later, and forgets the messages: an input from another device arrives `latency` ms after its operation",
+        "this takes the later of two ends without the message: an input from another device arrives `latency` ms after its operation",
         _back(lambda now, before, needed, late: _latest((before, 0.0), (needed, 0.0))),
     ),
     Slip(
@@ -222,7 +222,7 @@ LENGTHS = Twist(
 )
 TIME_LEFT = Twist(
     "time-left",
-    'row["start"] and row["end"] are the times from there to the end of the step, so that the last operation has an end of 0',
+    'row["start"] and row["end"] are the ms that are left until the end of the step, so the last operation has an end of 0',
     _in_other_words(_to_the_end),
 )
 SECONDS = Twist(

@@ -109,7 +109,7 @@ def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Qu
                 "this is one message for each operation: the last forward and the last backward send none",
             ),
         ]
-        hint = "not {value} messages; count how often one microbatch changes the device, there and back"
+        hint = "not {value} messages; count how often one microbatch moves to another device, there and back"
         return Number("number of messages of a schedule", truth, hint, mistakes, label=f"{name}: ")
 
     at_ends = "the messages from chunk to chunk are missing: the last device sends to the first"

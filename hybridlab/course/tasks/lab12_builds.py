@@ -128,7 +128,8 @@ def _step(before: Row, now: Row, rows: Rows, is_input: bool, latency: float) -> 
     place = rows.index(now)
     next_to_it = place > 0 and rows[place - 1] is before and before["device"] == now["device"]
     if not (next_to_it or is_input):
-        return wrong("no-dependency", f"{now['op']} does not wait for {before['op']}, which is neither its input nor next to it")
+        why = "which neither makes its input nor runs just before it on its device"
+        return wrong("no-dependency", f"{now['op']} does not wait for {before['op']}, {why}")
     crosses = before["device"] != now["device"]
     arrives = before["end"] + latency * crosses
     if abs(arrives - now["start"]) > WITHIN:

@@ -50,7 +50,7 @@ def _bubble(model: str, forward: float, input_gradient: float, weight_gradient: 
             (
                 others * term,
                 "paper-term",
-                "(K-1)(F + I - W) is not the whole rule: a wait is never negative, even if W is very long",
+                "(K-1)(F + I - W) is the chain of the last input gradient: with these times another chain is longer",
             ),
             (
                 others * input_gradient,
@@ -68,7 +68,7 @@ def _bubble(model: str, forward: float, input_gradient: float, weight_gradient: 
                 "(K-1)(F + I) would be the bubble without any weight gradient to fill it",
             ),
             (others * (term + 2 * weight_gradient), "1f1b", "this is 1F1B's bubble, (K-1)(F + B): under ZB-H1 devices wait only for I"),
-            (others * (term - weight_gradient), "zb-h2", "this is ZB-H2's bubble, with F + I - 2W: ZB-H1 has half of its warm-up"),
+            (others * (term - weight_gradient), "zb-h2", "this is ZB-H2's bubble, with F + I - 2W: the warm-up of ZB-H1 is half as long"),
             (6 * bubble / others, "all-devices", "this counts all 6 devices: a microbatch has 5 others to pass"),
             (bubble / others, "one-device-alone", "this is the wait for one device: a microbatch has 5 to pass"),
             (makespan, "whole-step", "this is the whole step: take away the work of a device, M(F + I + W)"),
@@ -154,11 +154,11 @@ def the_shortest_that_fits(answer: Any) -> Feedback:
     if timeline.makespan > best + 0.01:
         longer = f"{name} fits, but its step of {timeline.makespan:g} ms is not the shortest of those that fit"
         if timeline.schedule.chunks > 1:
-            why = "each of its microbatches changes the device about twice as often, at 5 ms a message"
+            why = "each of its microbatches moves between devices about twice as often, and each message takes 5 ms"
             return wrong("chunks-cost-messages", f"{longer}: {why}")
         return wrong("not-the-shortest", longer)
     if near(time, timeline.makespan, 0.06):
-        return right("without latency the schedules with two chunks win; with 5 ms a message they pay twice as often")
+        return right("without latency interleaved-zb is shorter; with 5 ms a message it loses more: it sends about twice as many messages")
     without = _split_timeline(name, 8, 24, 10, 8, 12).makespan
     off = f"{name} is right, but its step does not take {time:g} ms"
     if near(time, without, 0.06):

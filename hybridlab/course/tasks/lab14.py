@@ -23,7 +23,7 @@ WHY_SLOW = {  # the code and the reason by the name of the schedule
     "zb-h1": ("hides-5-ms", "putting off the weight gradient hides a latency of half a weight gradient, 5 ms, and no more"),
     "dualpipe-v": (
         "folded-without-overlap",
-        "folded, each microbatch crosses from device to device twice as often, and nothing is gained without overlap",
+        "in the folded placement each microbatch crosses from device to device twice as often, and nothing is gained without overlap",
     ),
     "v-half": ("few-in-flight", "it holds few microbatches, so few are on their way and the devices wait for them"),
     "v-min": ("fewest-in-flight", "it holds the fewest microbatches, so the fewest are on their way and the devices wait for them"),
@@ -74,7 +74,7 @@ def the_crossing_point(devices: int = 4, forward: int = 20, backward: int = 30) 
             (
                 hiding,
                 "end-of-hiding",
-                f"{hiding:g} ms is where eager 1F1B stops hiding its messages: the lines have crossed long before",
+                f"{hiding:g} ms is where eager 1F1B stops hiding its messages: the lines cross at a shorter latency",
             ),
             (
                 chunk,

@@ -147,7 +147,7 @@ def _judge_path(run: MessageRun, messages: Sequence[Message]) -> Feedback:
             late = f"the message from {sender} arrives at {arrives:g} ms, and {receiver} starts at {starts:g} ms"
             return wrong("has-slack", f"{late}: it is not what {receiver} waits for, so it is not on the path")
         if not before and not run.from_zero(sender):
-            return wrong("late-begin", f"your path begins on the device of {sender}, but it has waited before {sender}: for which message?")
+            return wrong("late-begin", f"your path begins at {sender}, but its device has waited before {sender}: for which message?")
         if before and before not in run.without_wait(sender):
             return wrong("gap", f"after {before} your path goes on at {sender}, but no chain of operations without a wait joins the two")
         before = receiver

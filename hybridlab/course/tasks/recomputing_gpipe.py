@@ -127,7 +127,7 @@ LEAST_SLIPS = (
         "you leave out `most` itself: range(1, most) ends with most - 1",
         _comparing(counts=lambda devices, most: range(1, most)),
     ),
-    Slip("strictly-faster", "your GPipe must be faster than 1F1B: a step that is just as long is enough", _strictly),
+    Slip("strictly-faster", "you ask for a GPipe that is faster than 1F1B: a step that is just as long is enough", _strictly),
     Slip(
         "multiples-of-k",
         "you try multiples of K alone: other numbers of microbatches count, too",
