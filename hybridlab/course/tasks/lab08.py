@@ -33,7 +33,7 @@ def count_the_queues(stages: int = 4, replicas: int = 3) -> Question:
     queues = Number(
         "a number of queues",
         len(set(zip(sent.device.tolist(), sent.peer.tolist(), strict=True))),
-        hint="there are not {value} queues: count for a pair of neighbours in a pipeline and for a rank in a ring, then multiply",
+        hint="there are not {value} queues: count those of two neighbours in a pipeline and those of a rank in a ring, then multiply",
         mistakes=[
             (2 * one_way, "pipelines-alone", "these are the queues of the pipelines: the ranks of a ring send to each other as well"),
             (ranks, "rings-alone", "these are the queues of the rings, or the threads: the neighbours of a pipeline have queues as well"),
@@ -70,7 +70,7 @@ def count_the_queues(stages: int = 4, replicas: int = 3) -> Question:
     return Question(
         f"give the number of queues of {stages} stages x {replicas} replicas, one for each pair of a sender and a receiver",
         [queues],
-        "between neighbours of a pipeline two, one for activations and one for gradients; in a ring one for each rank",
+        "two neighbours of a pipeline have two queues, one for activations and one for gradients; each rank of a ring has one",
     )
 
 
@@ -104,7 +104,7 @@ def too_early(answer: Any) -> Feedback:
             if not needs:
                 return wrong("needs-nothing", f"{op} needs nothing from another operation: it may start at any time")
             last = max(needs, key=lambda need: (times[need][1], need))
-            return wrong("in-time", f"{op} starts at {start:g} ms, and {last} ends at {ready:g} ms: in time")
+            return wrong("in-time", f"{op} starts at {start:g} ms, and {last} ends at {ready:g} ms, so {op} is in time")
     if missing:
         where = " and on ".join(f"stage {stage}" for stage in sorted(missing))
         how = "write down the start and the end of each operation without waiting, and compare"
@@ -156,7 +156,7 @@ def who_holds_the_lock() -> Question:
             (
                 devices * of_device + whole.all_reduce,
                 "ring-included",
-                "the ring exchanges messages: it holds the lock for next to nothing",
+                "the ring exchanges messages: it holds the lock for almost no time",
             ),
         ],
         decimals=2,

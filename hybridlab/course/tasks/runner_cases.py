@@ -142,12 +142,12 @@ RUNNERS = [
     ),
     Slip(
         "added-twice",
-        "each gradient is added twice: the list for the sums must be changed by one thread alone for each device",
+        "each gradient is added twice: only the thread of a device may add to the sum of this device",
         wrong_gradients(lambda parts, last: [2 * each for each in _sums(parts)]),
     ),
     Slip(
         "reversed",
-        "the gradients stand from the last device to the first",
+        "your list of gradients goes from the last device to the first",
         wrong_gradients(lambda parts, last: _sums(parts)[::-1]),
     ),
     Slip(

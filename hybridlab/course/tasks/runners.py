@@ -127,7 +127,7 @@ class ThreadWatch:
         why = f"; a thread has ended with {died[0]}" if died else ""
         able = self.watch.able_to_run() if not self._trouble.raises else []
         if able:
-            return f"your threads wait for ever, and yet {able[0]} has its input{why}"
+            return f"your threads wait for ever, although the input of {able[0]} is there{why}"
         return f"all threads wait, no message is on its way, and your function neither returns nor raises an error{why}"
 
     def _checked(self, name: Any) -> Op:
@@ -264,7 +264,7 @@ def _raised(error: BaseException, watch: ThreadWatch, trouble: Trouble, died: Se
     if code == "raises" and trouble.raises:
         return RAISED, []
     if code == "raises" and trouble.long > 1:
-        told = f"{trouble.slow} takes {trouble.long:g} s, and this is no deadlock, because it ends and its output is then there to be taken"
+        told = f"{trouble.slow} takes {trouble.long:g} s, and this is no deadlock, because it ends and then sends its output"
         raise HybridLabError(f"{error}; {told}", "gave-up")
     raise error
 
