@@ -151,7 +151,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab10.t3", 42.4, "not-a-whole-number"),
     ("lab10.t3", 0, "out-of-range"),
     ("lab10.t4", one_forward_more, "1f1b", "3 devices and 12 microbatches", "they hide no latency"),
-    ("lab10.t4", two_forwards_more, "always-two", "2 devices and 12 microbatches", "only one"),
+    ("lab10.t4", two_forwards_more, "always-two", "2 devices and 12 microbatches", "one is enough"),
     ("lab10.t4", all_forwards, "gpipe", "1 device and 6 microbatches"),
     ("lab10.t4", one_message, "one-way", "2C"),
     ("lab10.t4", rounds_down, "rounded-down", "round up"),

@@ -120,7 +120,7 @@ INTERLEAVED_SLIPS = (
     Slip("no-chunks", "this is 1F1B with one stage on each device: with v chunks the model has vK stages", _one_f_one_b),
     Slip(
         "breadth-first",
-        "this is looped BFS, which takes all M microbatches through a chunk: interleaved 1F1B goes to the next chunk after K",
+        "this is looped BFS, which takes all M microbatches through a chunk: interleaved 1F1B goes to the next chunk after K microbatches",
         _breadth_first,
     ),
     Slip(

@@ -98,7 +98,7 @@ SLIPS = [
     ),
     Slip(
         "always-two",
-        "this is two forwards more than the next device for every latency: a longer latency needs more, and no latency needs only one",
+        "this is two forwards more than the next device for every latency: a longer latency needs more, and without latency one is enough",
         _stepped(lambda forward, backward, latency: 2),
     ),
     Slip("gpipe", "these are the warm-ups of GPipe: it is fast enough, but it holds all microbatches", lambda *size: [size[1]] * size[0]),
@@ -135,9 +135,9 @@ SLIPS = [
     Slip(
         "whole-pipeline",
         "this takes all messages of the pipeline, 2(K-1)C, between every two devices: there only two messages travel, 2C",
-        lambda devices, microbatches, *times: _stepped(
+        lambda devices, *others: _stepped(
             lambda forward, backward, latency: 1 + math.ceil(2 * (devices - 1) * latency / (forward + backward))
-        )(devices, microbatches, *times),
+        )(devices, *others),
     ),
     Slip(
         "added-once",

@@ -167,7 +167,7 @@ SLIPS = [
     ),
     Slip(
         "one-digit-microbatch",
-        "a microbatch can have two digits: 0F10 is the forward of microbatch 10, and its letter is not the last character but one",
+        "a microbatch can have two digits: 0F10 is the forward of microbatch 10, and its letter is not the second character from the end",
         lambda orders: _most_held({"F": 1, "B": -1, "W": -1})([re.sub(r"\d+[FBIW]\d\d+", "", line) for line in orders]),
     ),
 ]

@@ -51,6 +51,13 @@ def _walk(begins: Mapping[str, tuple[float, float]], ends: Mapping[str, tuple[fl
 WHOLE, KEPT, REST = (1, 0), (0, 1), (1, -1)  # a whole activation, what is kept of it, and what is computed again
 
 _counted = _walk({"F": KEPT, "B": REST, "I": REST}, {"B": WHOLE, "W": WHOLE})  # the right way, also for a line that lacks operations
+SENTENCES = {slip.code: slip.sentence for slip in peaks.SLIPS}
+
+
+def _as_in_lab_3(code: str, result: Count) -> Slip:
+    """Return a mistake that lab 3's build has, too, with the sentence that is told there."""
+    return Slip(code, SENTENCES[code], result)
+
 
 SLIPS = [
     Slip(
@@ -89,35 +96,15 @@ SLIPS = [
         "microbatches can be whole at once",
         lambda orders, kept: [(most - 1) * kept + 1 for most in _peaks(orders, 1.0)],
     ),
-    Slip(
-        "one-peak-for-all",
-        "this is the same number for all devices: each device has a peak of its own, so begin again for each line",
-        lambda orders, kept: [max(_peaks(orders, kept))] * len(orders),
-    ),
-    Slip("reversed", "device 0 comes first in the list", lambda orders, kept: _peaks(orders, kept)[::-1]),
-    Slip(
-        "sorted",
-        "these are the right numbers from the largest to the smallest: give them in the order of the lines",
-        lambda orders, kept: sorted(_peaks(orders, kept), reverse=True),
-    ),
+    _as_in_lab_3("one-peak-for-all", lambda orders, kept: [max(_peaks(orders, kept))] * len(orders)),
+    _as_in_lab_3("reversed", lambda orders, kept: _peaks(orders, kept)[::-1]),
+    _as_in_lab_3("sorted", lambda orders, kept: sorted(_peaks(orders, kept), reverse=True)),
     Slip(
         "tenth-always",
         "this is right for a tenth alone: use the argument `kept`",
         lambda orders, kept: _peaks(orders, 0.1),
     ),
-    Slip(
-        "one-digit",
-        "a stage can have two digits: in 10F0 the letter is the third character, and the stage is 10, not 1",
-        lambda orders, kept: [0 if re.match(r"\d\d", line) else peak_of_line(line, kept) for line in orders],
-    ),
-    Slip(
-        "one-digit-microbatch",
-        "a microbatch can have two digits: 0F10 is the forward of microbatch 10, and its letter is not the second character from the end",
-        lambda orders, kept: _counted([re.sub(r"\d+[FBIW]\d\d+", "", line) for line in orders], kept),
-    ),
-    Slip(
-        "held-at-the-end",
-        "this is what a device holds at the end of its order: keep the largest number on the way",
-        lambda orders, kept: [0.0 for _ in orders],
-    ),
+    _as_in_lab_3("one-digit", lambda orders, kept: [0 if re.match(r"\d\d", line) else peak_of_line(line, kept) for line in orders]),
+    _as_in_lab_3("one-digit-microbatch", lambda orders, kept: _counted([re.sub(r"\d+[FBIW]\d\d+", "", line) for line in orders], kept)),
+    _as_in_lab_3("held-at-the-end", lambda orders, kept: [0.0 for _ in orders]),
 ]
