@@ -30,6 +30,7 @@ from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 
 if TYPE_CHECKING:
     from hybridlab import plot, widgets
+    from hybridlab.automatic import schedule_for
     from hybridlab.course import published
     from hybridlab.course.tasks import Student, check
 
@@ -76,6 +77,7 @@ __all__ = [
     "recomputed_peak",
     "register",
     "ring_all_reduce",
+    "schedule_for",
     "search",
     "simulate",
     "simulate_many",
@@ -93,6 +95,7 @@ _ON_FIRST_USE = {
     "part": ("hybridlab.course.parts", "part"),
     "plot": ("hybridlab.plot", ""),
     "published": ("hybridlab.course.published", ""),
+    "schedule_for": ("hybridlab.automatic", "schedule_for"),
     "widgets": ("hybridlab.widgets", ""),
 }
 

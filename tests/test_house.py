@@ -20,6 +20,7 @@ FLOORS = {
     "arrays": 0,
     "checks": 0,
     "errors": 0,
+    "progress": 0,
     "renamed": 0,
     "mesh": 1,
     "wire": 1,
@@ -32,6 +33,7 @@ FLOORS = {
     "schedules": 3,
     "simulation": 3,
     "timeline": 3,
+    "automatic": 4,
     "bound": 4,
     "engines": 4,
     "palette": 4,
@@ -49,11 +51,25 @@ BESIDES_NUMPY = {
     "bound": {"ortools"},
     "course": {"IPython", "click", "landlockpy", "values"},  # values: as the worker's program sees hybridlab/course/values.py
     "plot": {"matplotlib", "PIL"},
-    "sweep": {"pandas", "tqdm"},
+    "progress": {"tqdm"},
+    "sweep": {"pandas"},
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }
-PUBLIC = {"bound", "collectives", "course", "engines", "formulas", "hardware", "model", "palette", "planner", "plot", "schedules"}
+PUBLIC = {
+    "automatic",
+    "bound",
+    "collectives",
+    "course",
+    "engines",
+    "formulas",
+    "hardware",
+    "model",
+    "palette",
+    "planner",
+    "plot",
+    "schedules",
+}
 PUBLIC |= {"sweep", "training", "widgets", "wire"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 SCRIPTS = sorted(LIBRARY.rglob("*.js")) + sorted(LIBRARY.rglob("*.css"))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from misuse import junk, outcome
 from profiles import examples
 
-from hybridlab import REGISTRY, Costs, Sweep, build, formulas, simulate, sweep
+from hybridlab import REGISTRY, Costs, Sweep, build, formulas, progress, simulate, sweep
 from hybridlab.simulation import simulate_many
 from hybridlab.sweep import jobs
 from hybridlab.sweep.grid import MOST_ROWS
@@ -389,12 +389,12 @@ def test_a_bar_obeys_the_variable_of_tqdm(bars: list[Any], monkeypatch: pytest.M
 
 
 def test_a_long_sweep_shows_a_bar_unless_it_is_switched_off(bars: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "PATIENCE", 0)
+    monkeypatch.setattr(progress, "PATIENCE", 0)
     monkeypatch.setattr(jobs, "CELLS", 1)  # a job for each size
     sweep("gpipe", GRID, progress=False)
     assert not bars
     sweep("gpipe", GRID)
-    monkeypatch.setattr(jobs, "PATIENCE", 3)
+    monkeypatch.setattr(progress, "PATIENCE", 3)
     monkeypatch.setattr(jobs, "time", types.SimpleNamespace(monotonic=count().__next__))
     sweep("1f1b", GRID)  # the bar appears at the third of four sizes, and counts the first two
     assert [(bar.total, bar.n, bar.closed) for bar in bars] == [(8, 8, True)] * 2
@@ -402,7 +402,7 @@ def test_a_long_sweep_shows_a_bar_unless_it_is_switched_off(bars: list[Any], mon
 
 def test_without_tqdm_only_a_bar_that_was_asked_for_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    monkeypatch.setattr(jobs, "PATIENCE", 0)
+    monkeypatch.setattr(progress, "PATIENCE", 0)
     assert len(sweep("gpipe", GRID)) == 8
     with refusal("not-installed", "pip install tqdm"):
         sweep("gpipe", GRID, progress=True)

@@ -1,8 +1,6 @@
 """A sweep is cut into jobs, and each job times several schedules, each with a batch of costs, in one call of the simulation."""
 
-import os
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hybridlab.checks import short_repr
@@ -13,7 +11,6 @@ from hybridlab.simulation import simulate_many
 from hybridlab.sweep.grid import Row
 
 CELLS = 2**21  # most operations x settings of one job; it then takes 100 MB, and each call of numpy has enough work
-PATIENCE = 5.0  # seconds before a sweep shows a progress bar that was not asked for
 
 Size = tuple[str, int, int, int]  # schedule, devices, microbatches, chunks
 Run = tuple[Size, Costs]
@@ -72,34 +69,6 @@ def group_into_jobs(runs: Sequence[Run]) -> list[list[int]]:
     return jobs
 
 
-def with_progress(done: Iterable[list[Results]], counts: Sequence[int], progress: bool | None) -> Iterator[list[Results]]:
-    """Yield the results of each job, and show in a progress bar how many rows are done.
-
-    Parameters
-    ----------
-    done : iterable of lists of results
-        One element for each job, in order.
-    counts : sequence of int
-        Number of rows of each job.
-    progress : bool or None
-        True shows the bar at once, and False never shows it. None shows it after five seconds if tqdm is installed.
-    """
-    show_at, rows, bar = time.monotonic() + PATIENCE, 0, None
-    if progress:
-        bar = _progress_bar(sum(counts), required=True)
-    try:
-        for count, results in zip(counts, done, strict=True):
-            rows += count
-            if progress is None and bar is None and time.monotonic() >= show_at:
-                bar = _progress_bar(sum(counts), required=False)
-            if bar is not None:
-                bar.update(rows - bar.n)
-            yield results
-    finally:
-        if bar is not None:
-            bar.close()
-
-
 def _most_operations(size: Size) -> int:
     """Return an upper limit of the number of operations in a schedule of this size."""
     return 3 * size[1] * size[2] * size[3]
@@ -131,16 +100,3 @@ def _equal_lengths(values: list[Any]) -> Any:
     lists = [value if isinstance(value, tuple) else (value,) for value in values]
     most = max(map(len, lists))
     return [each * most if len(each) == 1 else each for each in lists]
-
-
-def _progress_bar(rows: int, required: bool) -> Any:
-    """Return a progress bar of tqdm; if tqdm is missing, raise an error for a ``required`` bar, otherwise return None."""
-    try:
-        from tqdm.auto import tqdm  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    except ImportError as why:
-        if required:
-            message = f"a progress bar comes from tqdm, which cannot be loaded ({why}): pip install tqdm"
-            raise HybridLabError(message, "not-installed") from why
-        return None
-    # tqdm's class for notebooks does not read TQDM_DISABLE itself.
-    return tqdm(total=rows, unit=" rows", disable=bool(os.environ.get("TQDM_DISABLE")))

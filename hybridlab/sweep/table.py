@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from hybridlab.checks import counted, each_of, known_name, short_repr, unit_of_time, whole_number
 from hybridlab.errors import HybridLabError
+from hybridlab.progress import with_progress
 from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.sweep.grid import SIZES, Row, column_names, plain_value, settings
-from hybridlab.sweep.jobs import Run, Size, batches_of, group_into_jobs, run_job, with_progress
+from hybridlab.sweep.jobs import Run, Size, batches_of, group_into_jobs, run_job
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -195,7 +196,8 @@ def sweep(
     work = [[runs[index] for index in job] for job in jobs]
     done = map(run_job, work) if executor is None else executor.map(run_job, work)
     counts = [sum(len(places_of_run[index]) for index in job) for job in jobs]
-    for job, found in zip(jobs, with_progress(done, counts, progress), strict=True):
+    steps = zip(counts, done, strict=True)
+    for job, found in zip(jobs, with_progress(steps, sum(counts), progress, unit="rows"), strict=True):
         for index, of_run in zip(job, found, strict=True):
             for place, of_row in zip(places_of_run[index], of_run, strict=True):
                 results[place] = (*of_row, None)

@@ -1,0 +1,229 @@
+"""A schedule made for given times: the best of the registry, then a greedy scheduler, local search, and a proof by a solver."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hybridlab.automatic.greedy import policies
+from hybridlab.automatic.problem import OrderProblem, problem_of
+from hybridlab.automatic.search import State, search_steps
+from hybridlab.bound import lower_bound
+from hybridlab.bound.chains import capacity_of
+from hybridlab.bound.exact import MOST_OPERATIONS
+from hybridlab.checks import MOST_CELLS, one_time, short_repr, true_or_false, whole_number
+from hybridlab.costs import Costs
+from hybridlab.errors import HybridLabError
+from hybridlab.progress import with_progress
+from hybridlab.schedule import Schedule
+from hybridlab.simulation import simulate
+
+WORK = 2_500_000  # operations that a search looks at in one second of effort
+TRIES = 300  # the most attempts of a local search for each operation; after that, more hardly ever help
+LOCAL = 0.5  # the part of the effort for local search; the rest is for the solver
+NAME = "made for these times"
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class ScheduleForTimes(Schedule):
+    """A schedule that :func:`schedule_for` made, with its distance to a proven lower bound.
+
+    Parameters
+    ----------
+    makespan : float
+        The makespan with the times that the schedule was made for, in the unit of the costs.
+    bound : float
+        No order with this memory and these chunks is shorter.
+    proven : bool
+        Whether it is proven that no order is shorter than ``makespan``.
+    summary : str
+        A sentence that says how the search ended.
+    """
+
+    makespan: float
+    bound: float
+    proven: bool
+    summary: str
+
+    @property
+    def gap(self) -> float:
+        """The distance to the bound, makespan / bound - 1."""
+        return self.makespan / self.bound - 1 if self.bound else 0.0
+
+
+def schedule_for(
+    costs: Costs,
+    microbatches: int,
+    *,
+    memory: Any = None,
+    chunks: int = 1,
+    devices: int | None = None,
+    split: bool = True,
+    held_after: float = 1.0,
+    seconds: float = 10.0,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> ScheduleForTimes:
+    """Return a schedule made for these times: its makespan is as short as the search finds, and it never needs more than ``memory``.
+
+    The search has four parts. It takes the best schedule of the registry that fits. It runs a greedy scheduler in the manner of Zero
+    Bubble with about a hundred policies. It improves the best order by local search. Then the solver of OR-tools, if it is installed,
+    looks for a shorter order or a proof. Of several orders with the same makespan, the one with the shortest ``device_span`` is taken.
+
+    The result has one copy of the weights and is never longer than a schedule of the registry that has one copy of the weights, as many
+    chunks, and no more memory. The same arguments give the same schedule, on every machine.
+
+    Parameters
+    ----------
+    costs : Costs
+        The measured times, one setting: those of each device, or of each stage. With two chunks on K devices, 2K stages are needed.
+    microbatches : int
+        Number of microbatches.
+    memory : number or sequence of numbers, optional
+        The largest number of activations that a device may hold: one number for all devices, or one for each. It is counted as in
+        :attr:`Timeline.peak_activations`. None means no limit.
+    chunks : int
+        Model chunks on each device, 1 or 2. With 2, the stages go over the devices twice: both times in the same direction, or there and
+        back.
+    devices : int, optional
+        Number of devices. It is needed if the costs are the same for all devices.
+    split : bool
+        Whether a backward may be split into input gradient and weight gradient.
+    held_after : float
+        The part of an activation that a device still holds between the input gradient and the weight gradient, from 0 to 1. With less
+        than 1, ``memory`` counts less than :attr:`Timeline.peak_activations`, and the solver is not used.
+    seconds : float
+        Effort of the search. It counts work instead of real time. One unit is about one second on one core.
+    seed : int
+        Seed of the local search.
+    progress : bool, optional
+        True shows a progress bar of tqdm at once, and False never shows one. None shows it after five seconds if tqdm is installed.
+
+    Returns
+    -------
+    ScheduleForTimes
+        The schedule. If the search is interrupted (Ctrl-C), it is the best one so far.
+
+    Raises
+    ------
+    HybridLabError
+        The number of devices is missing or contradicts the costs, the costs have several settings, or the memory does not hold one
+        microbatch.
+
+    References
+    ----------
+    Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, arXiv 2401.10241, sec. 3 (the heuristic) and sec. 4.3 (memory limits).
+
+    Examples
+    --------
+    >>> from hybridlab import build
+    >>> costs = Costs(forward=10, backward=20, weight_share=0.6, p2p=5)
+    >>> made = schedule_for(costs, 24, devices=8, memory=12, seconds=0)
+    >>> simulate(build("zb-h1", 8, 24), costs).makespan, made.makespan, made.bound
+    (902.0, 836.0, 825.0)
+    """
+    path = tuple(range(_devices(costs, chunks, devices)))
+    count = whole_number(microbatches, "microbatches")
+    held, effort = one_time(held_after, "held_after"), one_time(seconds, "seconds")
+    if held > 1:
+        raise HybridLabError(f"held_after is a part of an activation, from 0 to 1, not {held:g}", "out-of-range")
+    seed = whole_number(seed, "seed", at_least=0)
+    templates = [
+        _template(each, count, true_or_false(split, "split")) for each in ([path] if chunks == 1 else [path * 2, path + path[::-1]])
+    ]
+    limit = templates[0].microbatches if memory is None else memory
+    problems = [problem_of(template, costs, capacity_of(template, limit) / chunks, held) for template in templates]
+    no_solver = _no_solver(problems[0], costs, held, effort)
+    size = problems[0].size
+    attempts = min(TRIES * size, int(effort * WORK * (1.0 if no_solver else LOCAL) / size / len(problems)))
+    total = 1 + sum(len(policies(problem)) + attempts + (not no_solver) for problem in problems)
+    bounds = [_bound(problem, costs, held) for problem in problems]
+    steps = search_steps(problems, bounds, costs, attempts, 0.0 if no_solver else effort * (1 - LOCAL) / len(problems), seed)
+    states = with_progress(steps, total, progress, unit="attempts")
+    state, interrupted = next(states), False
+    try:
+        for newer in states:
+            state = newer
+    except KeyboardInterrupt:
+        interrupted = True
+    return _made(problems, state, costs, no_solver, interrupted)
+
+
+def _devices(costs: Any, chunks: Any, devices: Any) -> int:
+    """Return the number of devices, from the costs or from the argument."""
+    if not isinstance(costs, Costs):
+        raise HybridLabError(f"a schedule is made for Costs, not for {short_repr(costs)}", "wrong-type")
+    if costs.batch:
+        raise HybridLabError(f"a schedule is made for one setting of costs, but these have settings {costs.batch}", "several-settings")
+    if whole_number(chunks, "chunks") > 2:
+        raise HybridLabError(f"a schedule is made with 1 or 2 chunks on a device, not {chunks}", "out-of-range")
+    known = costs.devices
+    if costs.stages is not None:
+        if costs.stages % chunks:
+            raise HybridLabError(
+                f"with 2 chunks on a device the number of stages is even, but the times are for {costs.stages}", "does-not-fit"
+            )
+        known = costs.stages // chunks
+    number = known if devices is None else whole_number(devices, "devices")
+    if number is None:
+        message = "these costs are the same for all devices: give the number of devices, as in schedule_for(costs, 8, devices=4)"
+        raise HybridLabError(message, "missing-argument")
+    if known not in (None, number):
+        raise HybridLabError(f"these costs are for {known} devices, not {number}: leave out the argument devices", "conflicting-arguments")
+    return number
+
+
+def _template(path: tuple[int, ...], microbatches: int, split: bool) -> Schedule:
+    """Return the schedule in which only one microbatch is in the pipeline at a time."""
+    stages = len(path)
+    if 3 * stages * microbatches > MOST_CELLS:
+        raise HybridLabError(f"{3 * stages * microbatches:,} operations are more than {MOST_CELLS:,} and do not fit in memory", "too-large")
+    stage = np.arange(stages)
+    chain = np.stack([stage, 2 * stages - 1 - stage, 3 * stages - 1 - stage][: 2 + split])
+    return Schedule.from_slots("one by one", chain[..., None] + 3 * stages * np.arange(microbatches), path)
+
+
+def _no_solver(problem: OrderProblem, costs: Costs, held: float, effort: float) -> str:
+    """Return why the solver does not work on a problem; empty if it does."""
+    if not effort:
+        return "the solver was given no time"
+    if problem.size > MOST_OPERATIONS:
+        return f"{problem.size:,} operations are more than the {MOST_OPERATIONS:,} that the solver takes; it would need hours"
+    if held < 1:
+        return "the solver does not know activations of which a part is freed early"
+    if problem.template.chunks > 1 and costs.overlap.any():
+        return "the solver does not know overlapped pairs"
+    return ""
+
+
+def _bound(problem: OrderProblem, costs: Costs, held: float) -> float:
+    """Return a makespan that no order of the problem beats."""
+    if problem.template.chunks > 1 and costs.overlap.any():
+        # A pair saves at most this time; a backward that is shorter by it can run after the forward, and nothing ends later.
+        weight = costs.weight_gradient
+        shorter = np.maximum(costs.backward - costs.overlap * np.minimum(costs.forward, costs.backward), 0.0)
+        weight = np.minimum(weight, shorter)
+        share = np.divide(weight, shorter, out=np.zeros_like(shorter), where=shorter > 0)
+        costs = replace(costs, backward=shorter, weight_share=share, overlap=np.zeros(1))
+    # Each activation that is not freed takes at least the part ``held`` of one.
+    memory = problem.template.microbatches if held == 0 else np.minimum(np.array(problem.capacity) / held, problem.template.microbatches)
+    return float(lower_bound(problem.template, costs, memory))
+
+
+def _made(problems: Sequence[OrderProblem], state: State, costs: Costs, no_solver: str, interrupted: bool) -> ScheduleForTimes:
+    """Return the best schedule of a search with what is known about it."""
+    place, found = state.best
+    schedule = found.schedule or problems[place].schedule(found.orders, NAME)
+    makespan, proven = simulate(schedule, costs).makespan, state.proven()
+    bound = makespan if proven else min(min(state.bounds), makespan)
+    above = f"no order is shorter than {bound:.6g}, and this one takes {makespan:.6g}, {makespan / bound - 1 if bound else 0:.1%} more"
+    if proven:
+        summary = "no order with this memory is shorter: this is proven"
+    elif interrupted:
+        summary = f"the search was interrupted, and this is the best order so far: {above}"
+    else:
+        summary = f"{no_solver or state.note or 'the solver needs more time for a proof'}: {above}"
+    made = object.__new__(ScheduleForTimes)
+    made.__dict__.update(schedule.__dict__, makespan=makespan, bound=bound, proven=proven, summary=summary)
+    return made

@@ -1,0 +1,58 @@
+"""Progress of long work: a bar of tqdm that appears when work takes long."""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+from hybridlab.errors import HybridLabError
+
+Result = TypeVar("Result")
+PATIENCE = 5.0  # seconds before a bar appears that was not asked for
+
+
+def with_progress(steps: Iterable[tuple[int, Result]], total: int, progress: bool | None, unit: str) -> Iterator[Result]:
+    """Yield the result of each step of long work, and show in a progress bar how much is done.
+
+    Parameters
+    ----------
+    steps : iterable of (int, result)
+        For each step, how much it adds to the work done, and its result.
+    total : int
+        The whole work.
+    progress : bool or None
+        True shows the bar at once, and False never shows it. None shows it after five seconds if tqdm is installed.
+    unit : str
+        What is counted, such as "rows".
+
+    Examples
+    --------
+    >>> list(with_progress([(1, "one"), (2, "two")], total=3, progress=False, unit="rows"))
+    ['one', 'two']
+    """
+    show_at, done = time.monotonic() + PATIENCE, 0
+    bar = _progress_bar(total, unit, required=True) if progress else None
+    try:
+        for count, result in steps:
+            done += count
+            if progress is None and bar is None and time.monotonic() >= show_at:
+                bar = _progress_bar(total, unit, required=False)
+            if bar is not None:
+                bar.update(done - bar.n)
+            yield result
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _progress_bar(total: int, unit: str, required: bool) -> Any:
+    """Return a progress bar of tqdm; if tqdm is missing, raise an error for a ``required`` bar, otherwise return None."""
+    try:
+        from tqdm.auto import tqdm  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    except ImportError as why:
+        if required:
+            message = f"a progress bar comes from tqdm, which cannot be loaded ({why}): pip install tqdm"
+            raise HybridLabError(message, "not-installed") from why
+        return None
+    # tqdm's class for notebooks does not read TQDM_DISABLE itself.
+    return tqdm(total=total, unit=f" {unit}", disable=bool(os.environ.get("TQDM_DISABLE")))
