@@ -30,7 +30,7 @@ from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 
 if TYPE_CHECKING:
     from hybridlab import plot, widgets
-    from hybridlab.automatic import schedule_for
+    from hybridlab.automatic import rank, schedule_for
     from hybridlab.course import published
     from hybridlab.course.tasks import Student, check
 
@@ -74,6 +74,7 @@ __all__ = [
     "plot",
     "predict",
     "published",
+    "rank",
     "recomputed_peak",
     "register",
     "ring_all_reduce",
@@ -95,6 +96,7 @@ _ON_FIRST_USE = {
     "part": ("hybridlab.course.parts", "part"),
     "plot": ("hybridlab.plot", ""),
     "published": ("hybridlab.course.published", ""),
+    "rank": ("hybridlab.automatic", "rank"),
     "schedule_for": ("hybridlab.automatic", "schedule_for"),
     "widgets": ("hybridlab.widgets", ""),
 }

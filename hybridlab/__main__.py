@@ -9,7 +9,7 @@ def command() -> None:
         import click  # noqa: F401
     except ModuleNotFoundError:
         sys.exit("the command hybridlab needs the package click: pip install 'hybridlab[grade]'")
-    from hybridlab.course.grading.cli import main
+    from hybridlab.commands import main
 
     main(prog_name="hybridlab")
 

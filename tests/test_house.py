@@ -45,9 +45,11 @@ FLOORS = {
     "plot": 5,
     "widgets": 5,
     "__main__": 6,
+    "commands": 6,
 }
 BESIDES_NUMPY = {
     "__main__": {"click"},
+    "commands": {"click"},
     "bound": {"ortools"},
     "course": {"IPython", "click", "landlockpy", "values"},  # values: as the worker's program sees hybridlab/course/values.py
     "plot": {"matplotlib", "PIL"},

@@ -217,7 +217,12 @@ def test_without_or_tools_a_sentence_says_how_to_get_it(monkeypatch: pytest.Monk
         (EXAMPLE, {}, "missing-argument", "schedule_for(costs, 8, devices=4)"),
         (Costs(forward=[1, 2], backward=3), {"devices": 3}, "conflicting-arguments", "for 2 devices, not 3"),
         (Costs(forward=[[1], [2]], backward=3), {"devices": 2}, "several-settings", "(2,)"),
-        (Costs(forward=[1, 2, 3], backward=3, per="stage"), {"chunks": 2}, "does-not-fit", "the times are for 3"),
+        (
+            Costs(forward=[1, 2, 3], backward=3, per="stage"),
+            {"chunks": 2},
+            "does-not-fit",
+            "2 chunks on each device do not fit: the times are for 3 stages",
+        ),
         (EXAMPLE, {"devices": 2, "chunks": 3}, "out-of-range", "1 or 2 chunks"),
         (EXAMPLE, {"devices": 2, "memory": 0.5}, "too-small", "at least 1 microbatch"),
         (EXAMPLE, {"devices": 2, "memory": [1, 2, 3]}, "wrong-shape", "one for each of the 2 devices"),

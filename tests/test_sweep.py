@@ -395,7 +395,7 @@ def test_a_long_sweep_shows_a_bar_unless_it_is_switched_off(bars: list[Any], mon
     assert not bars
     sweep("gpipe", GRID)
     monkeypatch.setattr(progress, "PATIENCE", 3)
-    monkeypatch.setattr(jobs, "time", types.SimpleNamespace(monotonic=count().__next__))
+    monkeypatch.setattr(progress, "time", types.SimpleNamespace(monotonic=count().__next__))
     sweep("1f1b", GRID)  # the bar appears at the third of four sizes, and counts the first two
     assert [(bar.total, bar.n, bar.closed) for bar in bars] == [(8, 8, True)] * 2
 

@@ -1,5 +1,6 @@
 """Schedules made for given times, and the ranking of all schedules for them."""
 
-from hybridlab.automatic.schedule_for import ScheduleForTimes, schedule_for
+from hybridlab.automatic.for_times import ScheduleForTimes, schedule_for
+from hybridlab.automatic.ranking import Ranked, Ranking, rank
 
-__all__ = ["ScheduleForTimes", "schedule_for"]
+__all__ = ["Ranked", "Ranking", "ScheduleForTimes", "rank", "schedule_for"]

@@ -22,6 +22,7 @@ LEFT, RIGHT, HEIGHT = 0.62, 0.2, 3.6  # inches
 WIDE = WIDTH - LEFT - RIGHT
 MARK, SIZE = 0.09, 8.5  # half the size of a mark in inches, and the size of a name in points
 MOST_POINTS = 24
+MOST_PLACES = 1000  # of a curve
 MEMORY_LABEL, TIME_LABEL = "memory of the fullest GPU, GB", "seconds of an iteration"
 # The time axis ends at 1.5 times the seconds of the slowest unbeaten plan or 5 times those of the fastest plan, whichever is less. So
 # slow plans do not press the others together.
@@ -31,7 +32,7 @@ Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
-def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str = "") -> Picture:
+def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str = "", bound: Any = None) -> Picture:
     """Return a figure of named points by two quantities; for both quantities, less is better.
 
     A point is filled if no other point beats it. One point beats another if it is smaller in one quantity and not larger in the other.
@@ -42,6 +43,10 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
     places : mapping of str to (float, float)
         One to 24 points by name, each with its x and y, from 0 to 1e100.
     x_label, y_label, title : str
+    bound : sequence of (float, float), optional
+        Places on a curve below which no point can lie, from left to right. Between two places it is as low as at the right one. It is
+        drawn dashed, with the name "lower bound", and the
+        vertical axis then begins just below it instead of at 0.
 
     Raises
     ------
@@ -59,15 +64,25 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
     facts = [
         f"{name}: {number(y)} at {number(x)}{', which none beats in both' * ((x, y) in unbeaten)}." for name, (x, y) in place_of.items()
     ]
+    curve = (
+        [] if bound is None else list(_checked_points({f"bound {place}": each for place, each in enumerate(bound)}, MOST_PLACES).values())
+    )
+    facts += [f"The lower bound is {', '.join(f'{number(y)} at {number(x)}' for x, y in curve)}."] * bool(curve)
     words = " ".join([*([f"{title}:"] if title else []), f"{y_label} against {x_label}.", *facts])
     x_end, y_end = (1.08 * max(values) or 1.0 for values in zip(*place_of.values(), strict=True))
-    figure, axes, inside = _plane(words, title, x_label, y_label, x_end, y_end)
+    y_begin = 0.9 * min(y for _, y in [*place_of.values(), *curve]) if curve else 0.0
+    figure, axes, inside = _plane(words, title, x_label, y_label, x_end, y_end, y_begin)
+    if curve:
+        axes.plot(*zip(*curve, strict=True), color=MUTED, drawstyle="steps-pre", linestyle=(0, (4, 3)), linewidth=1.2, gid="bound")
+        x, y = max((each for each in curve if each[0] <= x_end), default=curve[0])
+        below = HEIGHT * (y_end - y) / (y_end - y_begin) + 0.14
+        write(inside, min(x / x_end, 1) * WIDE, below, "lower bound", color=MUTED, size=SIZE, ha="right")
     for x, y in dict.fromkeys(place_of.values()):
         look = {"color": line_style(0).colour, "markersize": 8} if (x, y) in unbeaten else {"color": MUTED, "markerfacecolor": "white"}
         axes.plot([x], [y], "o", clip_on=False, zorder=3, **look)
     names: dict[Point, str] = {}
     for name, (x, y) in place_of.items():
-        place = (x / x_end * WIDE, HEIGHT * (1 - y / y_end))
+        place = (x / x_end * WIDE, HEIGHT * (y_end - y) / (y_end - y_begin))
         names[place] = f"{names[place]}, {name}" if place in names else name
     _write_names(inside, names)
     return figure
@@ -140,8 +155,10 @@ def plan_words(plan: Plan) -> str:
     return ", ".join([*sizes, *chunks, *recomputation, *(["sequence parallel"] if plan.sequence_parallel else [])])
 
 
-def _plane(words: str, title: str, x_label: str, y_label: str, x_end: float, y_end: float) -> tuple[Picture, Axes, Axes]:
-    """Return a figure with the alternative text ``words``, its axes from 0 to ``x_end`` and ``y_end``, and a sheet over these axes.
+def _plane(
+    words: str, title: str, x_label: str, y_label: str, x_end: float, y_end: float, y_begin: float = 0.0
+) -> tuple[Picture, Axes, Axes]:
+    """Return a figure with the alternative text ``words``, its axes up to ``x_end`` and ``y_end``, and a sheet over these axes.
 
     The sheet is a second pair of axes for texts. Positions on it are inches from the upper left corner of the first axes.
     """
@@ -152,7 +169,7 @@ def _plane(words: str, title: str, x_label: str, y_label: str, x_end: float, y_e
     write_title(paper, above)
     write(paper, MARGIN, top - 0.1, y_label, color=MUTED)
     write(paper, (LEFT + WIDTH - RIGHT) / 2, top + HEIGHT + 0.42, x_label, color=MUTED, ha="center")
-    axes = figure.add_axes(rectangle(figure, LEFT, top, WIDE, HEIGHT), facecolor="white", xlim=(0, x_end), ylim=(0, y_end))
+    axes = figure.add_axes(rectangle(figure, LEFT, top, WIDE, HEIGHT), facecolor="white", xlim=(0, x_end), ylim=(y_begin, y_end))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(lambda value, _: number(value))
@@ -161,16 +178,32 @@ def _plane(words: str, title: str, x_label: str, y_label: str, x_end: float, y_e
 
 
 def _write_names(axes: Axes, names: Mapping[Point, str]) -> None:
-    """Write each name at the first free place beside its mark; the places are tried in the order right, left, above, below."""
+    """Write each name at the first free place near its mark.
+
+    The places are tried in the order right, left, above, below. Then come places that are farther up or down, from which a thin line
+    leads to the mark.
+    """
     taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in names]
     for (x, y), name in names.items():
         width, half = text_width(name, SIZE), 0.08
-        lefts = [(x + 0.13, y), (x - 0.13 - width, y), (x - width / 2, y - 0.19), (x - width / 2, y + 0.19)]
-        boxes = [(left, middle - half, left + width, middle + half) for left, middle in lefts]
-        free = [box for box in boxes if box[0] > 0 and box[2] < WIDE + RIGHT and not any(_overlap(box, other) for other in taken)]
+        near = [(x + 0.13, y), (x - 0.13 - width, y), (x - width / 2, y - 0.19), (x - width / 2, y + 0.19)]
+        far = [(left, y + 0.17 * rows) for step in range(1, 7) for rows in (-step, step) for left in (x + 0.2, x - 0.2 - width)]
+        boxes = [(left, middle - half, left + width, middle + half) for left, middle in near + far]
+        free = [
+            box
+            for box in boxes
+            if box[0] > 0
+            and box[2] < WIDE + RIGHT
+            and box[1] > -0.1
+            and box[3] < HEIGHT
+            and not any(_overlap(box, other) for other in taken)
+        ]
         box = free[0] if free else boxes[0]
         taken.append(box)
-        write(axes, box[0], (box[1] + box[3]) / 2, name, size=SIZE, va="center_baseline")
+        middle = (box[1] + box[3]) / 2
+        if box in boxes[len(near) :]:
+            axes.plot([x, box[0] - 0.03 if box[0] > x else box[2] + 0.03], [y, middle], color=MUTED, linewidth=0.5, zorder=2)
+        write(axes, box[0], middle, name, size=SIZE, va="center_baseline")
 
 
 def _beats(one: Point, other: Point) -> bool:
@@ -181,11 +214,11 @@ def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _checked_points(places: Any) -> dict[str, Point]:
+def _checked_points(places: Any, most: int = MOST_POINTS) -> dict[str, Point]:
     """Return the points as pairs of floats, or refuse them."""
-    if not isinstance(places, Mapping) or not 1 <= len(places) <= MOST_POINTS:
+    if not isinstance(places, Mapping) or not 1 <= len(places) <= most:
         raise HybridLabError(
-            f'points are one to {MOST_POINTS} pairs by name, such as {{"GPipe": (8, 0.27)}}, not {short_repr(places)}',
+            f'points are one to {most} pairs by name, such as {{"GPipe": (8, 0.27)}}, not {short_repr(places)}',
             code_of_mapping(places),
         )
     place_of = {}

@@ -66,7 +66,7 @@ def told(command: Callable[..., int | None]) -> Callable[..., None]:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hybridlab", prog_name="hybridlab")
 def main() -> None:
-    """Labs on hybrid parallel training: work on them, hand them in, and mark them.
+    """Labs on hybrid parallel training: work on them, hand them in, and mark them. And schedules for measured times.
 
     Exit codes: 0 done; 1 a check or a condition failed; 2 the command or a file was not right; 3 there is no sandbox, and nothing was
     graded; 4 a submission needs a person; 130 interrupted.

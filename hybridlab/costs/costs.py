@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, NoReturn
 
 import numpy as np
 
 from hybridlab.arrays import Floats, Frozen, Ints, readonly
 from hybridlab.checks import (
-    LARGEST,
     MOST_CELLS,
     counted,
     each_of,
@@ -21,13 +21,14 @@ from hybridlab.checks import (
     unit_of_time,
     whole_number,
 )
+from hybridlab.costs.checking import ambiguous, device_numbers, devices_joined, latencies_between, require_fitting_shapes
+from hybridlab.costs.measured import read_times
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import CODE, Kind
 
 PER_DEVICE = ("forward", "backward", "weight_share")  # one value for all devices, or one for each; or for each stage
 SHARED = ("p2p", "overlap")  # one value for all devices
 BY_NAME = "give every time its name, as in Costs(forward=10, backward=20)"
-READINGS = "p2p_between=[1, 5, 1] is one latency for each pair of neighbours, and p2p=[[1], [5], [1]] are three settings"
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -107,9 +108,9 @@ class Costs(Frozen):
         for name, value in given.items():
             array = np.atleast_1d(times(value, name))
             if name in SHARED and array.shape[-1] > 1:
-                raise HybridLabError(_ambiguous(name, value, array.shape), "ambiguous")
+                raise HybridLabError(ambiguous(name, value, array.shape), "ambiguous")
             object.__setattr__(self, name, readonly(array))
-        object.__setattr__(self, "p2p_between", None if p2p_between is None else readonly(_latencies_between(p2p_between)))
+        object.__setattr__(self, "p2p_between", None if p2p_between is None else readonly(latencies_between(p2p_between)))
         object.__setattr__(self, "unit", unit_of_time(unit))
         object.__setattr__(self, "per", known_name(per, ("device", "stage"), "value of per"))
         for name in ("weight_share", "overlap"):
@@ -119,12 +120,49 @@ class Costs(Frozen):
                 raise HybridLabError(f"{name} is a part of {part}, from 0 to 1, not {most}", "out-of-range")
         if self.p2p_between is not None and (self.p2p.size > 1 or self.p2p.any()):
             raise HybridLabError("give p2p or p2p_between, not both: each says how long the messages take", "conflicting-arguments")
-        _require_fitting_shapes({name: getattr(self, name).shape for name in given}, self.p2p_between, self.per)
+        require_fitting_shapes({name: getattr(self, name).shape for name in given}, self.p2p_between, self.per)
 
     @classmethod
     def per_device(cls, *_: Any, **__: Any) -> NoReturn:
         """Raise :class:`HybridLabError`: costs are now made by calling the class."""
         raise HybridLabError("Costs.per_device() is now Costs() itself: " + BY_NAME, "removed-name")
+
+    @classmethod
+    def from_csv(cls, path: str | PathLike[str], *, per: str = "device", unit: str | None = "ms") -> "Costs":
+        r"""Return the measured times in a CSV file that has a column for each stage.
+
+        The first line names the stages; its first cell is free. Each other line begins with the name of a kind of time:
+
+        - ``forward``, and ``backward`` or both of its parts, ``input_gradient`` and ``weight_gradient``
+        - ``weight_share``, if ``backward`` was measured and its parts were not
+        - ``p2p``, the latency of messages: one value in the first column for all links, or one for each link. The link from a stage to
+          the next is in the column of the first of them, and the last column is then empty
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        per : str
+            "device" if a column has the times of a device with all its chunks, "stage" if it has those of one of its stages.
+        unit : str or None
+            The unit of the times.
+
+        Raises
+        ------
+        HybridLabError
+            The file cannot be read. The message names the line and the column.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> path = Path(mkdtemp()) / "times.csv"
+        >>> _ = path.write_text("time,stage 0,stage 1\nforward,10,12\nbackward,20,24\np2p,0.5,\n")
+        >>> costs = Costs.from_csv(path)
+        >>> costs.forward, costs.backward, costs.p2p
+        (array([10., 12.]), array([20., 24.]), array([0.5]))
+        """
+        return cls(**read_times(path), per=per, unit=unit)
 
     @property
     def weight_gradient(self) -> Floats:
@@ -141,7 +179,7 @@ class Costs(Frozen):
     def devices(self) -> int | None:
         """Number of devices that the costs are for; None if all devices and links have the same costs."""
         if self.p2p_between is not None:
-            return _devices_joined(self.p2p_between)
+            return devices_joined(self.p2p_between)
         return self._places if self.per == "device" else None
 
     @property
@@ -219,13 +257,13 @@ class Costs(Frozen):
         >>> Costs(forward=1, backward=2, p2p_between=[1, 5]).latency([0, 2], [1, 1]).tolist()
         [1.0, 5.0]
         """
-        sender, receiver = _device_numbers(sender, "sender"), _device_numbers(receiver, "receiver")
+        sender, receiver = device_numbers(sender, "sender"), device_numbers(receiver, "receiver")
         if sender.shape != receiver.shape:
             raise HybridLabError(f"sender and receiver must have the same length, not {sender.size} and {receiver.size}", "wrong-length")
         if self.p2p_between is None:
             return np.broadcast_to(self.p2p[..., 0], (sender.size, *self.batch))
         last = max(sender.max(initial=0), receiver.max(initial=0))
-        count = _devices_joined(self.p2p_between)
+        count = devices_joined(self.p2p_between)
         if last >= count:
             raise HybridLabError(f"p2p_between is for devices 0 to {count - 1}, not {last}", "out-of-range")
         if self.p2p_between.ndim == 2:
@@ -341,57 +379,3 @@ class Costs(Frozen):
         elif between is not None:
             between = np.append(np.tile(np.append(between, 0.0), count - 1), between)  # no message goes to another pipeline
         return replace(self, **rows, p2p_between=between)
-
-
-def _ambiguous(name: str, value: Any, shape: tuple[int, ...]) -> str:
-    """Return the sentence of the error for a ``p2p`` or an ``overlap`` that has several values on its last axis."""
-    if name == "p2p" and len(shape) == 1:
-        return f"p2p = {short_repr(value)} can be read in two ways, so write what you mean: {READINGS}"
-    if name == "p2p":
-        return f"the last axis of p2p, the devices, has length 1, not {shape[-1]}: {READINGS}"
-    return f"overlap holds for all devices, so its last axis has length 1, not {shape[-1]}: [[0], [0.5], [1]] are three settings"
-
-
-def _device_numbers(value: Any, name: str) -> Ints:
-    """Return ``value`` as an array of device numbers, shape (n,), or raise."""
-    if isinstance(value, np.ndarray) and value.dtype == np.intp and value.ndim == 1:
-        return value
-    given = times(value, name)
-    devices = given.astype(np.intp) if given.ndim == 1 and (given <= LARGEST).all() else np.zeros(0, dtype=np.intp)
-    if not np.array_equal(devices, given):
-        raise HybridLabError(f"{name} must be numbers of devices in a row, such as [0, 1], not {short_repr(value)}", "not-a-list")
-    return devices
-
-
-def _latencies_between(value: Any) -> Floats:
-    """Return ``p2p_between`` as an array: one latency for each pair of neighbours or a matrix; raise for other shapes."""
-    array = times(value, "p2p_between")
-    wanted = "p2p_between is a list of D - 1 values, such as [1, 5, 1] for 4 devices, or a matrix of D x D, [from, to]"
-    if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[0] != array.shape[1]):
-        raise HybridLabError(f"{wanted}, not of shape {array.shape}", "wrong-shape")
-    if array.ndim == 2 and np.diag(array).any():
-        raise HybridLabError("the diagonal of p2p_between must be 0: no device sends a message to itself", "not-zero")
-    return array
-
-
-def _devices_joined(between: Floats) -> int:
-    """Return the number of devices that ``p2p_between`` has latencies for."""
-    return int(between.shape[0] + (between.ndim == 1))
-
-
-def _require_fitting_shapes(shapes: dict[str, tuple[int, ...]], between: Floats | None, per: str) -> None:
-    """Raise if two values are for different numbers of devices or stages, or if their settings cannot be broadcast."""
-    lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
-    if between is not None and per == "device":
-        lengths["p2p_between"] = _devices_joined(between)
-    message = ", ".join(f"{name} {length}" for name, length in lengths.items())
-    if len(set(lengths.values())) > 1:
-        raise HybridLabError(
-            f"the last axis is the {per}s and must agree, but has: {message}; for settings use an axis before it", "does-not-fit"
-        )
-    settings = {name: shape[:-1] for name, shape in shapes.items()}
-    try:
-        np.broadcast_shapes(*settings.values())
-    except ValueError:
-        message = ", ".join(f"{name} {shape}" for name, shape in settings.items())
-        raise HybridLabError(f"the axes before the last are the settings and must agree, but are: {message}", "does-not-fit") from None

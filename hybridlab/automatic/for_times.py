@@ -12,12 +12,12 @@ from hybridlab.automatic.search import State, search_steps
 from hybridlab.bound import lower_bound
 from hybridlab.bound.chains import capacity_of
 from hybridlab.bound.exact import MOST_OPERATIONS
-from hybridlab.checks import MOST_CELLS, one_time, short_repr, true_or_false, whole_number
+from hybridlab.checks import MOST_CELLS, counted, one_time, short_repr, true_or_false, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.progress import with_progress
 from hybridlab.schedule import Schedule
-from hybridlab.simulation import simulate
+from hybridlab.simulation import latencies, simulate
 
 WORK = 2_500_000  # operations that a search looks at in one second of effort
 TRIES = 300  # the most attempts of a local search for each operation; after that, more hardly ever help
@@ -121,24 +121,23 @@ def schedule_for(
     >>> costs = Costs(forward=10, backward=20, weight_share=0.6, p2p=5)
     >>> made = schedule_for(costs, 24, devices=8, memory=12, seconds=0)
     >>> simulate(build("zb-h1", 8, 24), costs).makespan, made.makespan, made.bound
-    (902.0, 836.0, 825.0)
+    (902.0, 837.0, 825.0)
     """
-    path = tuple(range(_devices(costs, chunks, devices)))
-    count = whole_number(microbatches, "microbatches")
+    number, count = _devices(costs, chunks, devices), whole_number(microbatches, "microbatches")
     held, effort = one_time(held_after, "held_after"), one_time(seconds, "seconds")
     if held > 1:
         raise HybridLabError(f"held_after is a part of an activation, from 0 to 1, not {held:g}", "out-of-range")
     seed = whole_number(seed, "seed", at_least=0)
-    templates = [
-        _template(each, count, true_or_false(split, "split")) for each in ([path] if chunks == 1 else [path * 2, path + path[::-1]])
-    ]
-    limit = templates[0].microbatches if memory is None else memory
+    templates = with_links(templates_of(number, count, chunks, true_or_false(split, "split")), costs)
+    limit = count if memory is None else memory
     problems = [problem_of(template, costs, capacity_of(template, limit) / chunks, held) for template in templates]
     no_solver = _no_solver(problems[0], costs, held, effort)
     size = problems[0].size
     attempts = min(TRIES * size, int(effort * WORK * (1.0 if no_solver else LOCAL) / size / len(problems)))
     total = 1 + sum(len(policies(problem)) + attempts + (not no_solver) for problem in problems)
-    bounds = [_bound(problem, costs, held) for problem in problems]
+    # each activation that is not freed takes at least the part ``held`` of one
+    alive = count if held == 0 else np.minimum(np.array(problems[0].capacity) / held, count)
+    bounds = [bound_of(template, costs, alive) for template in templates]
     steps = search_steps(problems, bounds, costs, attempts, 0.0 if no_solver else effort * (1 - LOCAL) / len(problems), seed)
     states = with_progress(steps, total, progress, unit="attempts")
     state, interrupted = next(states), False
@@ -160,11 +159,10 @@ def _devices(costs: Any, chunks: Any, devices: Any) -> int:
         raise HybridLabError(f"a schedule is made with 1 or 2 chunks on a device, not {chunks}", "out-of-range")
     known = costs.devices
     if costs.stages is not None:
-        if costs.stages % chunks:
-            raise HybridLabError(
-                f"with 2 chunks on a device the number of stages is even, but the times are for {costs.stages}", "does-not-fit"
-            )
         known = costs.stages // chunks
+        if costs.stages != chunks * (known if devices is None else whole_number(devices, "devices")):
+            sizes = f"{counted(chunks, 'chunk')} on each of {devices} devices" if devices else f"{chunks} chunks on each device"
+            raise HybridLabError(f"{sizes} do not fit: the times are for {counted(costs.stages, 'stage')}", "does-not-fit")
     number = known if devices is None else whole_number(devices, "devices")
     if number is None:
         message = "these costs are the same for all devices: give the number of devices, as in schedule_for(costs, 8, devices=4)"
@@ -174,14 +172,29 @@ def _devices(costs: Any, chunks: Any, devices: Any) -> int:
     return number
 
 
-def _template(path: tuple[int, ...], microbatches: int, split: bool) -> Schedule:
-    """Return the schedule in which only one microbatch is in the pipeline at a time."""
-    stages = len(path)
+def templates_of(devices: int, microbatches: int, chunks: int, split: bool = True) -> list[Schedule]:
+    """Return a schedule for each way to place 1 or 2 chunks, in which only one microbatch is in the pipeline at a time."""
+    stages = devices * chunks
     if 3 * stages * microbatches > MOST_CELLS:
         raise HybridLabError(f"{3 * stages * microbatches:,} operations are more than {MOST_CELLS:,} and do not fit in memory", "too-large")
-    stage = np.arange(stages)
+    stage, path = np.arange(stages), tuple(range(devices))
     chain = np.stack([stage, 2 * stages - 1 - stage, 3 * stages - 1 - stage][: 2 + split])
-    return Schedule.from_slots("one by one", chain[..., None] + 3 * stages * np.arange(microbatches), path)
+    slots = chain[..., None] + 3 * stages * np.arange(microbatches)
+    return [Schedule.from_slots("one by one", slots, each) for each in ([path] if chunks == 1 else [path * 2, path + path[::-1]])]
+
+
+def with_links(templates: list[Schedule], costs: Costs) -> list[Schedule]:
+    """Return the templates whose messages all have a latency; raise if there are none."""
+    known, fault = [], None
+    for template in templates:
+        try:
+            latencies(template, costs)
+            known.append(template)
+        except HybridLabError as why:
+            fault = why
+    if fault is not None and not known:
+        raise fault
+    return known
 
 
 def _no_solver(problem: OrderProblem, costs: Costs, held: float, effort: float) -> str:
@@ -197,18 +210,15 @@ def _no_solver(problem: OrderProblem, costs: Costs, held: float, effort: float) 
     return ""
 
 
-def _bound(problem: OrderProblem, costs: Costs, held: float) -> float:
-    """Return a makespan that no order of the problem beats."""
-    if problem.template.chunks > 1 and costs.overlap.any():
+def bound_of(template: Schedule, costs: Costs, memory: Any) -> float:
+    """Return a makespan that no order of the operations of ``template`` beats, even with overlapped pairs."""
+    if template.chunks > 1 and costs.overlap.any():
         # A pair saves at most this time; a backward that is shorter by it can run after the forward, and nothing ends later.
-        weight = costs.weight_gradient
         shorter = np.maximum(costs.backward - costs.overlap * np.minimum(costs.forward, costs.backward), 0.0)
-        weight = np.minimum(weight, shorter)
+        weight = np.minimum(costs.weight_gradient, shorter)
         share = np.divide(weight, shorter, out=np.zeros_like(shorter), where=shorter > 0)
         costs = replace(costs, backward=shorter, weight_share=share, overlap=np.zeros(1))
-    # Each activation that is not freed takes at least the part ``held`` of one.
-    memory = problem.template.microbatches if held == 0 else np.minimum(np.array(problem.capacity) / held, problem.template.microbatches)
-    return float(lower_bound(problem.template, costs, memory))
+    return float(lower_bound(template, costs, memory))
 
 
 def _made(problems: Sequence[OrderProblem], state: State, costs: Costs, no_solver: str, interrupted: bool) -> ScheduleForTimes:

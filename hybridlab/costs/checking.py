@@ -1,0 +1,65 @@
+"""Checks of what costs are made from: shapes, numbers of devices, and latencies from link to link."""
+
+from typing import Any
+
+import numpy as np
+
+from hybridlab.arrays import Floats, Ints
+from hybridlab.checks import LARGEST, short_repr, times
+from hybridlab.errors import HybridLabError
+
+READINGS = "p2p_between=[1, 5, 1] is one latency for each pair of neighbours, and p2p=[[1], [5], [1]] are three settings"
+
+
+def ambiguous(name: str, value: Any, shape: tuple[int, ...]) -> str:
+    """Return the sentence of the error for a ``p2p`` or an ``overlap`` that has several values on its last axis."""
+    if name == "p2p" and len(shape) == 1:
+        return f"p2p = {short_repr(value)} can be read in two ways, so write what you mean: {READINGS}"
+    if name == "p2p":
+        return f"the last axis of p2p, the devices, has length 1, not {shape[-1]}: {READINGS}"
+    return f"overlap holds for all devices, so its last axis has length 1, not {shape[-1]}: [[0], [0.5], [1]] are three settings"
+
+
+def device_numbers(value: Any, name: str) -> Ints:
+    """Return ``value`` as an array of device numbers, shape (n,), or raise."""
+    if isinstance(value, np.ndarray) and value.dtype == np.intp and value.ndim == 1:
+        return value
+    given = times(value, name)
+    devices = given.astype(np.intp) if given.ndim == 1 and (given <= LARGEST).all() else np.zeros(0, dtype=np.intp)
+    if not np.array_equal(devices, given):
+        raise HybridLabError(f"{name} must be numbers of devices in a row, such as [0, 1], not {short_repr(value)}", "not-a-list")
+    return devices
+
+
+def latencies_between(value: Any) -> Floats:
+    """Return ``p2p_between`` as an array: one latency for each pair of neighbours or a matrix; raise for other shapes."""
+    array = times(value, "p2p_between")
+    wanted = "p2p_between is a list of D - 1 values, such as [1, 5, 1] for 4 devices, or a matrix of D x D, [from, to]"
+    if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[0] != array.shape[1]):
+        raise HybridLabError(f"{wanted}, not of shape {array.shape}", "wrong-shape")
+    if array.ndim == 2 and np.diag(array).any():
+        raise HybridLabError("the diagonal of p2p_between must be 0: no device sends a message to itself", "not-zero")
+    return array
+
+
+def devices_joined(between: Floats) -> int:
+    """Return the number of devices that ``p2p_between`` has latencies for."""
+    return int(between.shape[0] + (between.ndim == 1))
+
+
+def require_fitting_shapes(shapes: dict[str, tuple[int, ...]], between: Floats | None, per: str) -> None:
+    """Raise if two values are for different numbers of devices or stages, or if their settings cannot be broadcast."""
+    lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
+    if between is not None and per == "device":
+        lengths["p2p_between"] = devices_joined(between)
+    message = ", ".join(f"{name} {length}" for name, length in lengths.items())
+    if len(set(lengths.values())) > 1:
+        raise HybridLabError(
+            f"the last axis is the {per}s and must agree, but has: {message}; for settings use an axis before it", "does-not-fit"
+        )
+    settings = {name: shape[:-1] for name, shape in shapes.items()}
+    try:
+        np.broadcast_shapes(*settings.values())
+    except ValueError:
+        message = ", ".join(f"{name} {shape}" for name, shape in settings.items())
+        raise HybridLabError(f"the axes before the last are the settings and must agree, but are: {message}", "does-not-fit") from None
