@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybridlab.automatic.for_times import NAME, ScheduleForTimes, bound_of, schedule_for, templates_of, with_links
+from hybridlab.automatic.search import rounded
 from hybridlab.bound import lower_bound
 from hybridlab.bound.chains import capacity_of
 from hybridlab.checks import counted, each_of, item_of, one_time, short_repr, whole_number
@@ -138,12 +139,12 @@ class Ranking:
         return text.getvalue()
 
     def plot(self, title: str = "") -> "Picture":
-        """Return a figure of time against memory, with the lower bound for each memory; see :func:`hybridlab.plot.ranking`."""
-        from hybridlab import plot
+        """Return a figure of time against memory, with the lower bound for each memory, by :func:`hybridlab.plot.points`."""
+        from hybridlab.plot import points  # it needs matplotlib
 
         unit = f", {self.unit}" if self.unit else ""
         places = {each.title: (each.peak, each.makespan) for each in reversed(self.entries)}  # of equal titles, the best is drawn
-        return plot.points(places, x_label=PEAK, y_label=f"makespan{unit}", title=title, bound=self.bounds)
+        return points(places, x_label=PEAK, y_label=f"makespan{unit}", title=title, bound=self.bounds)
 
     def __repr__(self) -> str:
         unit = f", {self.unit}" if self.unit else ""
@@ -238,7 +239,7 @@ def rank(
             same = chunks in made and entry.copies == 1
             ranked.append(replace(entry, bound=made[chunks].bound) if same else entry)
     ranked += [_figures(NAME if each.name == NAME else f"{NAME}: {each.name}", each, costs, each.bound) for each in made.values()]
-    ranked.sort(key=lambda each: (_rounded(each.makespan), _rounded(each.peak)))
+    ranked.sort(key=lambda each: (rounded(each.makespan), rounded(each.peak)))
     return Ranking(tuple(ranked), tuple(refused), number, count, costs.unit, _bounds(made, costs, ranked))
 
 
@@ -273,7 +274,7 @@ def _entry(name: str, chunks: int, own: Schedule | None, devices: int, microbatc
         sizes = f"{counted(schedule.devices, 'device')} and {counted(schedule.microbatches, 'microbatch')}"
         return refused(f"it has {sizes}, not {devices} and {microbatches}")
     if costs.stages not in (None, schedule.stages):
-        return refused(f"it has {counted(schedule.stages, 'stage')}, but the times are for {costs.stages}")
+        return refused(f"it has {counted(schedule.stages, 'stage')}, but the times are for {counted(costs.stages or 0, 'stage')}")
     if memory is not None:
         needed, limits = capacity_of(schedule), capacity_of(schedule, memory)
         over = np.flatnonzero(needed > limits)
@@ -305,7 +306,3 @@ def _bounds(made: dict[int, ScheduleForTimes], costs: Costs, ranked: list[Ranked
         (memory, min([bound_of(each, costs, memory) for each in templates] + [lower_bound(each, costs, memory) for each in others]))
         for memory in memories
     )
-
-
-def _rounded(figure: float) -> float:
-    return float(f"{figure:.10g}")

@@ -88,7 +88,7 @@ def found_by(problem: OrderProblem, orders: list[Order] | None) -> Candidate | N
         return None
     start, end = ran
     span = max(end[order[-1]] - start[order[0]] for order in orders)
-    return Candidate(_rounded(max(end)), _rounded(span), _rounded(max(map(problem.peak, orders))), [list(order) for order in orders])
+    return Candidate(rounded(max(end)), rounded(span), rounded(max(map(problem.peak, orders))), [list(order) for order in orders])
 
 
 def search_steps(
@@ -191,8 +191,13 @@ def _of_schedule(schedule: Schedule, orders: list[Order], costs: Costs) -> Candi
     """Return what a schedule is worth; ``orders`` are its orders as numbers of operations."""
     timeline = simulate(schedule, costs)
     peak = float(timeline.peak_activations.max())
-    return Candidate(_rounded(timeline.makespan), _rounded(timeline.device_span), _rounded(peak), orders, schedule)
+    return Candidate(rounded(timeline.makespan), rounded(timeline.device_span), rounded(peak), orders, schedule)
 
 
-def _rounded(time: float) -> float:
+def rounded(time: float) -> float:
+    """Return a time rounded to as many digits as two equal times agree in.
+
+    >>> rounded(0.1 + 0.2) == rounded(0.3)
+    True
+    """
     return float(f"{time:.{DIGITS}g}")

@@ -22,7 +22,7 @@ from hybridlab.checks import (
     whole_number,
 )
 from hybridlab.costs.checking import ambiguous, device_numbers, devices_joined, latencies_between, require_fitting_shapes
-from hybridlab.costs.measured import read_times
+from hybridlab.costs.measured import times_in_file
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import CODE, Kind
 
@@ -162,7 +162,7 @@ class Costs(Frozen):
         >>> costs.forward, costs.backward, costs.p2p
         (array([10., 12.]), array([20., 24.]), array([0.5]))
         """
-        return cls(**read_times(path), per=per, unit=unit)
+        return cls(**times_in_file(path), per=per, unit=unit)
 
     @property
     def weight_gradient(self) -> Floats:

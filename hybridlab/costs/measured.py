@@ -15,7 +15,7 @@ LARGEST_FILE = 10_000_000  # bytes; a file of times for 100,000 stages is smalle
 Line = tuple[int, list[str]]  # the number of the line in the file, and its cells
 
 
-def read_times(path: str | PathLike[str]) -> dict[str, list[float] | float]:
+def times_in_file(path: str | PathLike[str]) -> dict[str, list[float] | float]:
     """Return the arguments of :class:`Costs` that a file of measured times gives; see :meth:`Costs.from_csv`.
 
     Raises
