@@ -41,7 +41,7 @@ def test_groups_are_headings_of_the_page_and_of_the_table() -> None:
     filled = page()
     headings = re.findall(r"^(##+) (.*)$", filled, flags=re.M)
     wanted = [each for group, names in groups().items() for each in [("##", group), *(("###", REGISTRY[name].title) for name in names)]]
-    assert headings == [*wanted, ("##", "Other sizes")]
+    assert headings == [*wanted, ("##", "Made for the times"), ("##", "Other sizes")]
     lines = [row[0].split("|")[0] for row in table(filled).rows[1:]]
     assert lines == [title for _, title in wanted]
 

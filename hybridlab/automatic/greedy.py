@@ -20,21 +20,25 @@ class Policy(NamedTuple):
         Whether a forward is chosen before a backward.
     patience : float
         A device starts no weight gradient if a forward or backward arrives within ``patience`` x the time of the weight gradient.
+    always : bool
+        Whether the limit of the warm-up holds during the whole step.
     warm_up : float
-        Until its first backward, device d of K runs at most ``warm_up`` x (K - d) forwards of each chunk.
+        Device d of K runs at most 1 + ``warm_up`` x (K - 1 - d) forwards of each chunk whose backwards it has not run yet. Without
+        ``always``, this holds until its first backward.
     """
 
     deep_first: bool
     forward_first: bool
     patience: float
+    always: bool
     warm_up: float
 
 
 def policies(problem: OrderProblem) -> list[Policy]:
     """Return the policies that are tried; without split backwards or several chunks, some would not differ."""
-    warm_ups, patiences = (2.5, 1, 2, 1.5, 3, float("inf")), (0.25, 0, 0.5, 0.75, 1) if problem.splits else (0,)
+    warm_ups, patiences = (2, 1, 2.5, 1.5, 3, 1e9), (0.25, 0, 0.5, 0.75, 1) if problem.splits else (0,)
     depths = (True, False) if problem.template.chunks > 1 else (True,)
-    return [Policy(*each) for each in product(depths, (False, True), patiences, warm_ups)]
+    return [Policy(*each) for each in product(depths, (False, True), patiences, (False, True), warm_ups)]
 
 
 def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
@@ -49,7 +53,7 @@ def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
         [line for line in range(size // microbatches) if problem.device[line * microbatches] == device]
         for device in range(template.devices)
     ]
-    most = [max(1.0, policy.warm_up * (template.devices - device)) * template.chunks for device in range(template.devices)]
+    most = [(1 + policy.warm_up * (template.devices - 1 - device)) * template.chunks for device in range(template.devices)]
     rank = [_rank(line, stages, policy) for line in range(size // microbatches)]
     needed_by = _needed_by(problem)
     chunks_on = [[line for line in lines if line < stages] for lines in lines_on]
@@ -57,21 +61,20 @@ def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
     end = [-1.0] * size + [0.0]
     done = [0] * (size // microbatches)
     orders: list[Order] = [[] for _ in lines_on]
-    free, began = [0.0] * len(lines_on), [False] * len(lines_on)
+    free, began, in_flight = [0.0] * len(lines_on), [False] * len(lines_on), [0] * len(lines_on)
     events = [(0.0, device) for device in range(len(lines_on))]
     never = float("inf")
     while events:
         now, device = heappop(events)
         if now < free[device]:
             continue
-        chosen, best, soon = -1, 99, never
+        chosen, best, soon = -1, never, never
         for line in lines_on[device]:
             operation = line * microbatches + done[line]
             if done[line] == microbatches or end[problem.source[operation]] < 0:
                 continue
-            if line < stages and not (
-                _has_room(problem, chunks_on[device], held, line) and (began[device] or len(orders[device]) < most[device])
-            ):
+            limited = policy.always or not began[device]
+            if line < stages and ((limited and in_flight[device] >= most[device]) or not _has_room(problem, chunks_on[device], held, line)):
                 continue
             arrival = end[problem.source[operation]] + problem.delay[operation]
             if arrival > now:
@@ -87,6 +90,7 @@ def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
         orders[device].append(operation)
         held[chosen % stages] += problem.taken[operation]
         began[device] |= chosen >= stages
+        in_flight[device] += (1, -1, 0)[chosen // stages]
         free[device] = end[operation] = ended = now + problem.duration[operation]
         heappush(events, (ended, device))
         for line in needed_by[chosen]:

@@ -74,9 +74,10 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
     figure, axes, inside = _plane(words, title, x_label, y_label, x_end, y_end, y_begin)
     if curve:
         axes.plot(*zip(*curve, strict=True), color=MUTED, drawstyle="steps-pre", linestyle=(0, (4, 3)), linewidth=1.2, gid="bound")
-        x, y = max((each for each in curve if each[0] <= x_end), default=curve[0])
-        below = HEIGHT * (y_end - y) / (y_end - y_begin) + 0.14
-        write(inside, min(x / x_end, 1) * WIDE, below, "lower bound", color=MUTED, size=SIZE, ha="right")
+        least = min(y for _, y in curve)
+        left = max((x for x, y in curve if y > least), default=0.0)  # where the last level of the curve begins
+        below = HEIGHT * (y_end - least) / (y_end - y_begin) + 0.14
+        write(inside, left / x_end * WIDE + 0.05, below, "lower bound", color=MUTED, size=SIZE)
     for x, y in dict.fromkeys(place_of.values()):
         look = {"color": line_style(0).colour, "markersize": 8} if (x, y) in unbeaten else {"color": MUTED, "markerfacecolor": "white"}
         axes.plot([x], [y], "o", clip_on=False, zorder=3, **look)
@@ -203,7 +204,8 @@ def _write_names(axes: Axes, names: Mapping[Point, str]) -> None:
         middle = (box[1] + box[3]) / 2
         if box in boxes[len(near) :]:
             axes.plot([x, box[0] - 0.03 if box[0] > x else box[2] + 0.03], [y, middle], color=MUTED, linewidth=0.5, zorder=2)
-        write(axes, box[0], middle, name, size=SIZE, va="center_baseline")
+        behind = {"facecolor": "white", "alpha": 0.8, "pad": 0.5, "linewidth": 0}  # a line must not cross the name
+        write(axes, box[0], middle, name, size=SIZE, va="center_baseline", bbox=behind)
 
 
 def _beats(one: Point, other: Point) -> bool:
