@@ -129,14 +129,16 @@ def schedule_for(
         raise HybridLabError(f"held_after is a part of an activation, from 0 to 1, not {held:g}", "out-of-range")
     seed = whole_number(seed, "seed", at_least=0)
     templates = with_links(templates_of(number, count, chunks, true_or_false(split, "split")), costs)
-    limit = count if memory is None else memory
-    problems = [problem_of(template, costs, capacity_of(template, limit) / chunks, held) for template in templates]
+    capacity = capacity_of(templates[0], count if memory is None else memory) / chunks
+    if held < 1 and memory is not None:  # parts of activations can fill a memory that is no whole number of them
+        capacity = np.minimum(np.broadcast_to(memory, number), float(count))
+    problems = [problem_of(template, costs, capacity, held) for template in templates]
     no_solver = _no_solver(problems[0], costs, held, effort)
     size = problems[0].size
     attempts = min(TRIES * size, int(effort * WORK * (1.0 if no_solver else LOCAL) / size / len(problems)))
     total = 1 + sum(len(policies(problem)) + attempts + (not no_solver) for problem in problems)
     # each activation that is not freed takes at least the part ``held`` of one
-    alive = count if held == 0 else np.minimum(np.array(problems[0].capacity) / held, count)
+    alive = count if held == 0 else np.minimum(capacity / held, count)
     bounds = [bound_of(template, costs, alive) for template in templates]
     steps = search_steps(problems, bounds, costs, attempts, 0.0 if no_solver else effort * (1 - LOCAL) / len(problems), seed)
     states = with_progress(steps, total, progress, unit="attempts")

@@ -1,10 +1,12 @@
 """Greedy schedules: devices decide one operation at a time, in the manner of the automatic scheduler of Zero Bubble."""
 
 from heapq import heappop, heappush
-from itertools import product
+from itertools import islice, product
 from typing import NamedTuple
 
 from hybridlab.automatic.problem import Order, OrderProblem
+
+MOST_DECISIONS = 4_000_000  # all policies together decide about so many operations; this takes half a minute at most
 
 
 class Policy(NamedTuple):
@@ -35,10 +37,11 @@ class Policy(NamedTuple):
 
 
 def policies(problem: OrderProblem) -> list[Policy]:
-    """Return the policies that are tried; without split backwards or several chunks, some would not differ."""
+    """Return the policies that are tried. Some do not differ without split backwards or several chunks; a large problem gets fewer."""
     warm_ups, patiences = (2, 1, 2.5, 1.5, 3, 1e9), (0.25, 0, 0.5, 0.75, 1) if problem.splits else (0,)
     depths = (True, False) if problem.template.chunks > 1 else (True,)
-    return [Policy(*each) for each in product(depths, (False, True), patiences, (False, True), warm_ups)]
+    every = product(depths, (False, True), patiences, (False, True), warm_ups)
+    return [Policy(*each) for each in islice(every, max(len(warm_ups), MOST_DECISIONS // problem.size))]
 
 
 def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
