@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from misuse import outcome, usual_or_junk
 from profiles import examples
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, build, rank, simulate
+from hybridlab.automatic import Ranking
 from hybridlab.bound import lower_bound
 
 COSTS = Costs(forward=[10, 12, 10, 11], backward=[20, 24, 21, 22], p2p=1)
@@ -109,3 +111,16 @@ def test_what_cannot_be_ranked_is_refused(arguments: dict[str, Any], code: str, 
     with pytest.raises(HybridLabError) as refused:
         rank(**{"costs": COSTS, "microbatches": 4, "seconds": 0, **arguments})
     assert (refused.value.code, words in str(refused.value)) == (code, True), refused.value
+
+
+@examples(60)
+@given(
+    costs=usual_or_junk([COSTS]),
+    microbatches=usual_or_junk([1, 3]),
+    memory=usual_or_junk([None, 1, 2.5]),
+    schedules=usual_or_junk([None, ["1f1b"]]),
+    devices=usual_or_junk([4]),
+)
+def test_junk(costs: Any, microbatches: Any, memory: Any, schedules: Any, devices: Any) -> None:
+    ranking = outcome(rank, costs, microbatches, memory, schedules, devices=devices, seconds=0)
+    assert ranking is None or isinstance(ranking, Ranking)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from misuse import junk, outcome, usual_or_junk
 from profiles import examples
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, build, schedule_for, simulate
@@ -247,6 +248,7 @@ def test_without_or_tools_a_sentence_says_how_to_get_it(monkeypatch: pytest.Monk
         (EXAMPLE, {"devices": 2, "memory": [1, 2, 3]}, "wrong-shape", "one for each of the 2 devices"),
         (EXAMPLE, {"devices": 2, "held_after": 2}, "out-of-range", "from 0 to 1, not 2"),
         (EXAMPLE, {"devices": 2, "split": 1}, "not-true-or-false", "split"),
+        (EXAMPLE, {"devices": 2, "progress": 1}, "not-true-or-false", "progress"),
         (EXAMPLE, {"devices": 2, "seconds": -1}, "negative", "seconds"),
         (EXAMPLE, {"devices": 2, "seed": -1}, "too-small", "seed"),
         (EXAMPLE, {"devices": 2, "microbatches": 0}, "too-small", "microbatches"),
@@ -300,3 +302,21 @@ def test_a_planted_fault_in_the_memory_is_caught(monkeypatch: pytest.MonkeyPatch
     made = schedule_for(costs, 8, memory=2, seconds=0.2)
     assert (simulate(made, costs).peak_activations > 2).any()
     assert made.makespan < lower_bound(made, costs, 2) or made.makespan < schedule_for(costs, 8, memory=[2] * 4, seconds=0).bound * 1.5
+
+
+@examples(80)
+@given(
+    costs=usual_or_junk([EXAMPLE]),
+    microbatches=usual_or_junk([1, 3]),
+    memory=usual_or_junk([None, 1, 2.5]),
+    chunks=usual_or_junk([1, 2]),
+    devices=usual_or_junk([2]),
+    held_after=usual_or_junk([0.5, 1]),
+    more=st.sampled_from(["split", "seconds", "seed", "progress"]).flatmap(lambda name: st.tuples(st.just(name), junk)),
+)
+def test_junk(costs: Any, microbatches: Any, memory: Any, chunks: Any, devices: Any, held_after: Any, more: tuple[str, Any]) -> None:
+    named: dict[str, Any] = {"seconds": 0.01, more[0]: more[1]}
+    if isinstance(named["seconds"], (int, float)) and named["seconds"] > 1:
+        named["seconds"] = 0.01
+    made = outcome(schedule_for, costs, microbatches, memory=memory, chunks=chunks, devices=devices, held_after=held_after, **named)
+    assert made is None or isinstance(made, Schedule)

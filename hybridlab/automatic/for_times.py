@@ -128,6 +128,8 @@ def schedule_for(
     if held > 1:
         raise HybridLabError(f"held_after is a part of an activation, from 0 to 1, not {held:g}", "out-of-range")
     seed = whole_number(seed, "seed", at_least=0)
+    if progress is not None:
+        true_or_false(progress, "progress")
     templates = with_links(templates_of(number, count, chunks, true_or_false(split, "split")), costs)
     capacity = capacity_of(templates[0], count if memory is None else memory) / chunks
     if held < 1 and memory is not None:  # parts of activations can fill a memory that is no whole number of them
