@@ -59,6 +59,10 @@ def rank_times(
     if picture is not None:
         try:
             found.plot().savefig(picture)
+        except ImportError:
+            raise HybridLabError(
+                "a figure comes from matplotlib, which is not installed: pip install 'hybridlab[labs]'", "not-installed"
+            ) from None
         except (OSError, ValueError) as why:
             raise HybridLabError(f"{picture} cannot be written: {why}", "not-written") from None
         click.echo(f"{picture}: written", err=True)

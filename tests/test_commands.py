@@ -1,6 +1,7 @@
 """Test the commands on measured times: what they print and write, and what a wrong call says."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,9 @@ def test_an_interrupt_writes_the_best_so_far(times: Path, monkeypatch: pytest.Mo
 def test_a_wrong_call_is_told_in_a_sentence(arguments: list[object], words: str) -> None:
     done = run(*arguments)
     assert (done.exit_code, words in done.stderr) == (2, True), done.output
+
+
+def test_a_figure_without_matplotlib_is_refused_in_a_sentence(times: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hybridlab.plot", None)
+    done = run("rank", times, "--microbatches", 4, "--seconds", 0, "--plot", "rank.png")
+    assert (done.exit_code, "pip install 'hybridlab[labs]'" in done.stderr) == (2, True), done.output
