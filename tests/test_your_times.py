@@ -18,7 +18,7 @@ def page() -> tuple[dict[str, Any], str]:
     names: dict[str, Any] = {}
     printed = io.StringIO()
     with contextlib.chdir(BOOK), contextlib.redirect_stdout(printed):
-        for cell in re.findall(r"```\{code-cell\} python3\n(.*?)```", text, re.DOTALL):
+        for cell in re.findall(r"```\{code-cell\} python3\n(?:---\n.*?\n---\n)?(.*?)```", text, re.DOTALL):
             exec(compile(cell, "your_times.md", "exec"), names)  # noqa: S102
     return names, printed.getvalue()
 
@@ -38,3 +38,15 @@ def test_the_first_and_the_last_stage_take_longest_and_the_middle_link_is_slowes
     costs = page[0]["costs"]
     assert min(costs.forward[0], costs.forward[3]) > max(costs.forward[1:3])
     assert costs.p2p_between.argmax() == 1
+
+
+def test_the_words_for_the_figures_have_the_numbers_of_the_cells(page: tuple[dict[str, Any], str]) -> None:
+    text = " ".join((BOOK / "your_times.md").read_text(encoding="utf-8").split())
+    ranking, made = page[0]["ranking"], page[0]["made"]
+    assert f"2 chunks, {ranking.best.makespan:.1f} ms at {ranking.best.peak:g} activations" in text
+    assert f"takes longest, {ranking[-1].makespan:.1f} ms" in text
+    assert f"The schedule made for these times ends at {made.makespan:.1f} ms" in text
+    assert ranking[-1].peak == min(each.peak for each in ranking) == 2
+    assert [f"{each.makespan:.0f}" for each in ranking[1:4]] == ["458"] * 3
+    assert len(ranking) == 11
+    assert f"ZB-H1 ends at {next(each for each in ranking if each.name == 'zb-h1').makespan:.1f} ms" in text
