@@ -1,6 +1,8 @@
 """The command ``hybridlab``: rank and schedule for measured times, beside the commands of the course."""
 
 import json
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +19,41 @@ __all__ = ["main"]
 PER = click.Choice(["device", "stage"])
 
 
-def of_times(command: Any) -> Any:
-    """Return a command with the argument and the options that all commands on measured times share."""
+def of_times(command: Callable[..., None]) -> Any:
+    """Return a command on measured times.
+
+    It reads the file and the options that all such commands share. The function gets the costs, and the other shared options by name.
+    Errors are told as sentences.
+    """
+
+    @told
+    @wraps(command)
+    def run(times: Path, per: str, unit: str, **named: Any) -> None:
+        command(Costs.from_csv(times, per=per, unit=unit), **named)
+
     for option in (
-        click.option("--seconds", default=10.0, show_default=True, help="Effort of a search, about one second on one core each."),
+        click.option("--seconds", default=10.0, show_default=True, help="Effort of each search; 1 is about one second on one core."),
         click.option("--devices", type=int, help="The number of devices, if the times are per stage or the same for all."),
         click.option("--unit", default="ms", show_default=True, help="The unit of the times: s, ms or us."),
-        click.option("--per", type=PER, default="device", show_default=True, help="What a column has the times of."),
+        click.option("--per", type=PER, default="device", show_default=True, help="Whether a column has the times of a device or a stage."),
         click.option("--memory", type=float, help="The most activations, in microbatches, that a device may hold. No limit if left out."),
         click.option("--microbatches", required=True, type=int, help="The number of microbatches."),
         click.argument("times", type=click.Path(path_type=Path)),
     ):
-        command = option(command)
-    return command
+        run = option(run)
+    return run
 
 
 @main.command("rank")
-@of_times
 @click.option("--csv", "table", type=click.Path(path_type=Path), help="Write the table to this file.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Draw time against memory into this file, such as rank.png.")
-@told
-def rank_times(
-    times: Path,
-    microbatches: int,
-    memory: float | None,
-    per: str,
-    unit: str,
-    devices: int | None,
-    seconds: float,
-    table: Path | None,
-    picture: Path | None,
-) -> None:
+@of_times
+def rank_times(costs: Costs, table: Path | None, picture: Path | None, **sizes: Any) -> None:
     """Print which schedules are best for the measured times in the CSV file TIMES, beside those made for them.
 
     TIMES has a column for each stage, and lines such as forward, backward and p2p.
     """
-    found = rank(Costs.from_csv(times, per=per, unit=unit), microbatches, memory, devices=devices, seconds=seconds)
+    found = rank(costs, **sizes)
     click.echo(repr(found))
     if table is not None:
         _write(table, found.to_csv())
@@ -60,42 +61,27 @@ def rank_times(
         try:
             found.plot().savefig(picture)
         except ImportError:
-            raise HybridLabError(
-                "a figure comes from matplotlib, which is not installed: pip install 'hybridlab[labs]'", "not-installed"
-            ) from None
+            message = "a figure comes from matplotlib, which is not installed: pip install 'hybridlab[labs]'"
+            raise HybridLabError(message, "not-installed") from None
         except (OSError, ValueError) as why:
             raise HybridLabError(f"{picture} cannot be written: {why}", "not-written") from None
         click.echo(f"{picture}: written", err=True)
 
 
 @main.command("schedule")
-@of_times
 @click.option("--chunks", type=click.IntRange(1, 2), default=1, show_default=True, help="Model chunks on each device.")
 @click.option("--split/--no-split", default=True, show_default=True, help="Whether backwards may be split.")
 @click.option("--csv", "table", type=click.Path(path_type=Path), help="Write the orders for torch.distributed.pipelining to this file.")
 @click.option("--trace", type=click.Path(path_type=Path), help="Write a trace for Perfetto to this file.")
-@told
-def schedule_times(
-    times: Path,
-    microbatches: int,
-    memory: float | None,
-    per: str,
-    unit: str,
-    devices: int | None,
-    seconds: float,
-    chunks: int,
-    split: bool,
-    table: Path | None,
-    trace: Path | None,
-) -> None:
+@of_times
+def schedule_times(costs: Costs, table: Path | None, trace: Path | None, **sizes: Any) -> None:
     """Make a schedule for the measured times in the CSV file TIMES, and print the order of each device.
 
     Ctrl-C ends the search, and the best schedule so far is printed and written.
     """
-    costs = Costs.from_csv(times, per=per, unit=unit)
-    made = schedule_for(costs, microbatches, memory=memory, chunks=chunks, devices=devices, split=split, seconds=seconds)
+    made = schedule_for(costs, **sizes)
     click.echo(str(made))
-    click.echo(f"{made.makespan:.6g} {unit}: {made.summary}", err=True)
+    click.echo(f"{made.makespan:.6g} {costs.unit}: {made.summary}", err=True)
     if table is not None:
         _write(table, made.to_csv())
     if trace is not None:

@@ -68,6 +68,7 @@ def test_columns_are_devices_or_stages(tmp_path: Path) -> None:
         (GOOD + "weight_share,1,0.5\nweight_gradient,1,2", "conflicting-arguments", "two lines say the same"),
         (GOOD + "weight_share,1,2", "out-of-range", "line 4, column 3: weight_share is a part of the backward"),
         (GOOD + "weight_gradient,1,25", "out-of-range", "in column 3 it takes 25 of 24"),
+        (GOOD + "p2p,2,6", "wrong-length", "line 4, column 3: 2 stages have 1 link: leave the last cell of p2p empty"),
         ("t,a,b,c\nforward,1,2,3\nbackward,1,2,3\np2p,4,5,6", "wrong-length", "line 4, column 4: 3 stages have 2 links"),
         ("t,a,b,c\nforward,1,2,3\nbackward,1,2,3\np2p,,5,", "missing-time", "line 4, column 2"),
         ("t;a;b\nforward;1;2", "ragged", "semicolons"),

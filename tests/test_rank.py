@@ -59,7 +59,7 @@ def test_refusals_say_why() -> None:
     stages = Costs(forward=[1] * 4, backward=2, per="stage")
     why = {each.title: each.refusal for each in rank(stages, 8, seconds=0).refused}
     assert why["hanayo, 2 chunks"] == "it has 8 stages, but the times are for 4 stages"
-    assert "8 stages" in why["made for these times, 2 chunks"] or "the times are for 4 stages" in why["made for these times, 2 chunks"]
+    assert why["made for these times, 2 chunks"] == "2 chunks on each of 4 devices do not fit: the times are for 4 stages"
 
 
 def test_own_schedules_and_chunks_are_ranked() -> None:

@@ -17,7 +17,7 @@ from hybridlab.automatic import search
 from hybridlab.automatic.exchange import exchanges
 from hybridlab.automatic.greedy import greedy, policies
 from hybridlab.automatic.problem import problem_of
-from hybridlab.bound import lower_bound, optimum
+from hybridlab.bound import optimum
 
 REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference"
 EXAMPLE = Costs(forward=10, backward=20, weight_share=0.6, p2p=5)
@@ -301,7 +301,6 @@ def test_a_planted_fault_in_the_memory_is_caught(monkeypatch: pytest.MonkeyPatch
     costs = Costs(forward=[3, 4, 5, 7], backward=[9, 8, 11, 10], p2p=1)
     made = schedule_for(costs, 8, memory=2, seconds=0.2)
     assert (simulate(made, costs).peak_activations > 2).any()
-    assert made.makespan < lower_bound(made, costs, 2) or made.makespan < schedule_for(costs, 8, memory=[2] * 4, seconds=0).bound * 1.5
 
 
 @examples(80)

@@ -68,7 +68,7 @@ def schedule_for(
     """Return a schedule made for these times: its makespan is as short as the search finds, and it never needs more than ``memory``.
 
     The search has four parts. It takes the best schedule of the registry that fits. It runs a greedy scheduler in the manner of Zero
-    Bubble with about a hundred policies. It improves the best order by local search. Then the solver of OR-tools, if it is installed,
+    Bubble with up to 240 policies. It improves the best order by local search. Then the solver of OR-tools, if it is installed,
     looks for a shorter order or a proof. Of several orders with the same makespan, the one with the shortest ``device_span`` is taken.
 
     The result has one copy of the weights and is never longer than a schedule of the registry that has one copy of the weights, as many
@@ -139,7 +139,7 @@ def schedule_for(
     size = problems[0].size
     attempts = min(TRIES * size, int(effort * WORK * (1.0 if no_solver else LOCAL) / size / len(problems)))
     total = 1 + sum(len(policies(problem)) + attempts + (not no_solver) for problem in problems)
-    # each activation that is not freed takes at least the part ``held`` of one
+    # an activation that is still held takes at least the part ``held`` of a whole one, so no more than these fit
     alive = count if held == 0 else np.minimum(capacity / held, count)
     bounds = [bound_of(template, costs, alive) for template in templates]
     steps = search_steps(problems, bounds, costs, attempts, 0.0 if no_solver else effort * (1 - LOCAL) / len(problems), seed)
@@ -217,7 +217,8 @@ def _no_solver(problem: OrderProblem, costs: Costs, held: float, effort: float) 
 def bound_of(template: Schedule, costs: Costs, memory: Any) -> float:
     """Return a makespan that no order of the operations of ``template`` beats, even with overlapped pairs."""
     if template.chunks > 1 and costs.overlap.any():
-        # A pair saves at most this time; a backward that is shorter by it can run after the forward, and nothing ends later.
+        # A pair saves at most overlap x min(F, B). If every backward is shorter by this time, then the two operations of a pair can also
+        # run one after the other, and they end no later.
         shorter = np.maximum(costs.backward - costs.overlap * np.minimum(costs.forward, costs.backward), 0.0)
         weight = np.minimum(costs.weight_gradient, shorter)
         share = np.divide(weight, shorter, out=np.zeros_like(shorter), where=shorter > 0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
-from hybridlab.checks import LONGEST, known_name, short_repr
+from hybridlab.checks import LONGEST, counted, known_name, short_repr
 from hybridlab.errors import HybridLabError
 
 KINDS_OF_TIME = ("forward", "backward", "input_gradient", "weight_gradient", "weight_share", "p2p")
@@ -76,8 +76,8 @@ def _times_in(number: int, kind: str, cells: Sequence[str], names: Sequence[str]
     given = len(cells)
     if kind == "p2p":
         given = 1 if not any(cells[1:]) else len(cells) - 1
-        if len(cells) > given and cells[-1] and given > 1:
-            message = f"line {number}, column {len(cells) + 1}: {len(names)} stages have {len(names) - 1} links"
+        if len(cells) > given and cells[-1]:
+            message = f"line {number}, column {len(cells) + 1}: {len(names)} stages have {counted(len(names) - 1, 'link')}"
             raise HybridLabError(f"{message}: leave the last cell of p2p empty", "wrong-length")
     for place, cell in enumerate(cells[:given]):
         where = f"line {number}, column {place + 2}"

@@ -44,9 +44,8 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
         One to 24 points by name, each with its x and y, from 0 to 1e100.
     x_label, y_label, title : str
     bound : sequence of (float, float), optional
-        Places on a curve below which no point can lie, from left to right. Between two places it is as low as at the right one. It is
-        drawn dashed, with the name "lower bound", and the
-        vertical axis then begins just below it instead of at 0.
+        Places on a curve below which no point can lie, from left to right. Between two places, the value at the right one holds. The curve
+        is dashed, with the name "lower bound", and the vertical axis then begins just below it instead of at 0.
 
     Raises
     ------
