@@ -21,6 +21,17 @@ def readonly(array: Array) -> Array:
     return array
 
 
+def sorted_places(numbers: npt.NDArray[Any]) -> Ints:
+    """Return the places of ``numbers`` from the smallest to the largest; the places of equal numbers keep their order.
+
+    >>> sorted_places(np.array([3, 1, 3, 0])).tolist()
+    [3, 1, 0, 2]
+    """
+    if numbers.size > 500 and numbers.min() >= 0 and numbers.max() < 2**16:
+        numbers = numbers.astype(np.uint16)  # numpy sorts short numbers in linear time
+    return np.argsort(numbers, kind="stable")
+
+
 def one_object(value: object) -> npt.NDArray[Any]:
     """Return a 0-dimensional object array that holds ``value``; ``np.array`` would turn a sequence into an axis.
 

@@ -1,6 +1,7 @@
 """Test the lower bound: it is never above the makespan of any order, and as high as theory says."""
 
 import re
+from copy import copy
 from fractions import Fraction
 from typing import Any
 
@@ -178,7 +179,7 @@ def test_microbatches_whose_backwards_are_split_differently() -> None:
 def test_overlapped_pairs_shorten_the_work_of_a_device_by_what_its_backwards_can_save() -> None:
     """Four microbatches with F = 1 and B = 2 are 12 units of work, and each backward can save overlap * 1."""
     for overlap, least in ((0.0, 12), (0.5, 10), (1.0, 8)):
-        schedule, costs = build("1f1b", 1, 4), Costs(forward=1, backward=2)
+        schedule, costs = copy(build("1f1b", 1, 4)), Costs(forward=1, backward=2)
         object.__setattr__(costs, "overlap", np.array([overlap]))
         assert lower_bound(schedule, costs, memory=4) == 12, "a schedule without pairs saves nothing"
         object.__setattr__(schedule, "pairs", np.array([[1, 2]]))

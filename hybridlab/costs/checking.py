@@ -4,14 +4,50 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.arrays import Floats, Ints
-from hybridlab.checks import LARGEST, short_repr, times
+from hybridlab.arrays import Floats, Ints, readonly
+from hybridlab.checks import LARGEST, LONGEST, numbers, short_repr, times
 from hybridlab.errors import HybridLabError
 
+SHARED = ("p2p", "overlap")  # one value for all devices
+SHARES = {"weight_share": "the backward", "overlap": "the shorter of two operations"}
+MOST = {int: 2**64 - 1, float: LONGEST}  # the largest number of these types that numpy takes as a time
 READINGS = "p2p_between=[1, 5, 1] is one latency for each pair of neighbours, and p2p=[[1], [5], [1]] are three settings"
 
 
-def ambiguous(name: str, value: Any, shape: tuple[int, ...]) -> str:
+def checked_times(given: dict[str, Any]) -> dict[str, Floats]:
+    """Return read-only copies of the arguments of ``Costs``, as float64 arrays with at least one axis.
+
+    Raises
+    ------
+    HybridLabError
+        As :func:`~hybridlab.checks.times`, for the first argument that is wrong; or a share is above 1 (``out-of-range``), or an argument
+        that holds for all devices has several values on its last axis (``ambiguous``).
+    """
+    arrays = _all_times(given)
+    for name, whole in SHARES.items():
+        most = arrays[name].max() if arrays[name].size > 1 else arrays[name].item()
+        if most > 1:
+            raise HybridLabError(f"{name} is a part of {whole}, from 0 to 1, not {most}", "out-of-range")
+    for name in SHARED:
+        if arrays[name].shape[-1] > 1:
+            raise HybridLabError(_ambiguous(name, given[name], arrays[name].shape), "ambiguous")
+    return arrays
+
+
+def _all_times(given: dict[str, Any]) -> dict[str, Floats]:
+    """Return read-only copies of several times, all checked in one pass."""
+    if all(type(value) in MOST and 0 <= value <= MOST[type(value)] for value in given.values()):  # plain numbers
+        column = readonly(np.array(list(given.values()), dtype=np.float64)[:, None])
+        return dict(zip(given, column, strict=True))
+    arrays = {name: np.atleast_1d(numbers(value, name)) for name, value in given.items()}
+    flat = np.concatenate([array.ravel() for array in arrays.values()])
+    if not ((flat >= 0) & (flat <= LONGEST)).all():  # false for NaN as well
+        for name, value in given.items():
+            times(value, name)  # the first wrong one raises
+    return {name: readonly(array) for name, array in arrays.items()}
+
+
+def _ambiguous(name: str, value: Any, shape: tuple[int, ...]) -> str:
     """Return the sentence of the error for a ``p2p`` or an ``overlap`` that has several values on its last axis."""
     if name == "p2p" and len(shape) == 1:
         return f"p2p = {short_repr(value)} can be read in two ways, so write what you mean: {READINGS}"
@@ -47,9 +83,18 @@ def devices_joined(between: Floats) -> int:
     return int(between.shape[0] + (between.ndim == 1))
 
 
-def require_fitting_shapes(shapes: dict[str, tuple[int, ...]], between: Floats | None, per: str) -> None:
-    """Raise if two values are for different numbers of devices or stages, or if their settings cannot be broadcast."""
+def settings_and_places(shapes: dict[str, tuple[int, ...]], between: Floats | None, per: str) -> tuple[tuple[int, ...], int | None]:
+    """Return the shape of the settings, and the number of devices or stages that the times are for; None if all have the same times.
+
+    Raises
+    ------
+    HybridLabError
+        Two values are for different numbers of devices or stages, or their settings cannot be broadcast.
+    """
+    if between is None and all(shape == (1,) for shape in shapes.values()):
+        return (), None
     lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
+    places = max(lengths.values(), default=None)
     if between is not None and per == "device":
         lengths["p2p_between"] = devices_joined(between)
     message = ", ".join(f"{name} {length}" for name, length in lengths.items())
@@ -59,7 +104,7 @@ def require_fitting_shapes(shapes: dict[str, tuple[int, ...]], between: Floats |
         )
     settings = {name: shape[:-1] for name, shape in shapes.items()}
     try:
-        np.broadcast_shapes(*settings.values())
+        return np.broadcast_shapes(*settings.values()), places
     except ValueError:
         message = ", ".join(f"{name} {shape}" for name, shape in settings.items())
         raise HybridLabError(f"the axes before the last are the settings and must agree, but are: {message}", "does-not-fit") from None

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
@@ -21,13 +21,12 @@ from hybridlab.checks import (
     unit_of_time,
     whole_number,
 )
-from hybridlab.costs.checking import ambiguous, device_numbers, devices_joined, latencies_between, require_fitting_shapes
+from hybridlab.costs.checking import checked_times, device_numbers, devices_joined, latencies_between, settings_and_places
 from hybridlab.costs.measured import times_in_file
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import CODE, Kind
 
 PER_DEVICE = ("forward", "backward", "weight_share")  # one value for all devices, or one for each; or for each stage
-SHARED = ("p2p", "overlap")  # one value for all devices
 BY_NAME = "give every time its name, as in Costs(forward=10, backward=20)"
 
 
@@ -91,6 +90,9 @@ class Costs(Frozen):
     unit: str | None
     per: str
 
+    _batch: ClassVar[tuple[int, ...]]  # set with the fields, from which they follow
+    _places: ClassVar[int | None]  # the number of devices or stages that the times are for; None if all have the same times
+
     @removed_arguments(BY_NAME, weight_gradient="give its part of the backward, as in Costs(forward=10, backward=20, weight_share=0.5)")
     def __init__(
         self,
@@ -105,22 +107,13 @@ class Costs(Frozen):
         per: str = "device",
     ) -> None:
         given = {"forward": forward, "backward": backward, "weight_share": weight_share, "p2p": p2p, "overlap": overlap}
-        for name, value in given.items():
-            array = np.atleast_1d(times(value, name))
-            if name in SHARED and array.shape[-1] > 1:
-                raise HybridLabError(ambiguous(name, value, array.shape), "ambiguous")
-            object.__setattr__(self, name, readonly(array))
-        object.__setattr__(self, "p2p_between", None if p2p_between is None else readonly(latencies_between(p2p_between)))
-        object.__setattr__(self, "unit", unit_of_time(unit))
-        object.__setattr__(self, "per", known_name(per, ("device", "stage"), "value of per"))
-        for name in ("weight_share", "overlap"):
-            most = getattr(self, name).max()
-            if most > 1:
-                part = "the backward" if name == "weight_share" else "the shorter of two operations"
-                raise HybridLabError(f"{name} is a part of {part}, from 0 to 1, not {most}", "out-of-range")
-        if self.p2p_between is not None and (self.p2p.size > 1 or self.p2p.any()):
+        values = checked_times(given)
+        between = None if p2p_between is None else readonly(latencies_between(p2p_between))
+        unit, per = unit_of_time(unit), known_name(per, ("device", "stage"), "value of per")
+        if between is not None and (values["p2p"].size > 1 or values["p2p"].any()):
             raise HybridLabError("give p2p or p2p_between, not both: each says how long the messages take", "conflicting-arguments")
-        require_fitting_shapes({name: getattr(self, name).shape for name in given}, self.p2p_between, self.per)
+        batch, places = settings_and_places({name: array.shape for name, array in values.items()}, between, per)
+        self.__dict__.update(values, p2p_between=between, unit=unit, per=per, _batch=batch, _places=places)
 
     @classmethod
     def per_device(cls, *_: Any, **__: Any) -> NoReturn:
@@ -173,7 +166,7 @@ class Costs(Frozen):
     @property
     def batch(self) -> tuple[int, ...]:
         """Shape of the settings; () for costs of one setting."""
-        return np.broadcast_shapes(*(getattr(self, name).shape[:-1] for name in (*PER_DEVICE, *SHARED)))
+        return self._batch
 
     @property
     def devices(self) -> int | None:
@@ -188,9 +181,9 @@ class Costs(Frozen):
         return self._places if self.per == "stage" else None
 
     @property
-    def _places(self) -> int | None:
-        longest = max(getattr(self, name).shape[-1] for name in PER_DEVICE)
-        return longest if longest > 1 else None
+    def same_everywhere(self) -> bool:
+        """Whether operations take the same times on all devices and in all stages."""
+        return self._places is None
 
     def table(self, devices: int, chunks: int = 1) -> Floats:
         """Return the times of the four kinds of operation on one chunk, in the order F, B, I, W; shape (4, devices, settings...).
@@ -214,9 +207,19 @@ class Costs(Frozen):
         if math.prod(shape) > MOST_CELLS:
             message = f"{math.prod(self.batch):,} settings of {counted(devices, self.per)} are more than {MOST_CELLS:,} values"
             raise HybridLabError(f"{message} and do not fit in memory; take fewer settings at a time", "too-large")
-        weight = self.weight_gradient
-        kinds = (self.forward, self.backward, self.backward - weight, weight)
-        return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) / chunks for kind in kinds])
+        kinds = of_four_kinds(self.forward, self.backward, self.weight_share, chunks)
+        return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) for kind in kinds])
+
+    def numbers(self, chunks: int) -> tuple[float, float, float, float, float] | None:
+        """Return the times of F, B, I and W on one chunk and the latency as five numbers; None if arrays are needed for them.
+
+        >>> Costs(forward=1, backward=4, p2p=0.5).numbers(chunks=2)
+        (0.5, 2.0, 1.0, 1.0, 0.5)
+        """
+        if self.batch or not self.same_everywhere or self.p2p_between is not None:
+            return None
+        times = (self.forward.item(), self.backward.item(), self.weight_share.item())
+        return *of_four_kinds(*times, chunks if self.per == "device" else 1), self.p2p.item()
 
     def pairs(self, devices: int, chunks: int = 1) -> Floats:
         """Return the time of an overlapped pair, a forward and a full backward of one chunk each; shape (devices, settings...).
@@ -379,3 +382,12 @@ class Costs(Frozen):
         elif between is not None:
             between = np.append(np.tile(np.append(between, 0.0), count - 1), between)  # no message goes to another pipeline
         return replace(self, **rows, p2p_between=between)
+
+
+Times = TypeVar("Times", float, Floats)
+
+
+def of_four_kinds(forward: Times, backward: Times, weight_share: Times, chunks: int) -> tuple[Times, Times, Times, Times]:
+    """Return the times of F, B, I and W on one of the ``chunks`` of a device."""
+    weight = backward * weight_share
+    return forward / chunks, backward / chunks, (backward - weight) / chunks, weight / chunks

@@ -7,19 +7,22 @@ there is no such operation. A place is an index into the flattened grid.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.arrays import Ints
+from hybridlab.arrays import Ints, readonly
 from hybridlab.checks import each_of, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule.ops import B, F, I, W
 
 LAST_SLOT = 2**35  # the largest slot; its product with the number of devices stays below 2**63
+KIND_OF_PLANE = readonly(np.array([F, B, W]))
 NONE = -1  # the second place of a turn that has only one operation
 
 
+@lru_cache(maxsize=16)
 def needed_lines(planes: int, lines: int, stages: int) -> Ints:
     """Return, for each line of a grid, the line that it needs, which is the dependency rule of all schedules.
 
@@ -38,7 +41,7 @@ def needed_lines(planes: int, lines: int, stages: int) -> Ints:
     Returns
     -------
     Ints
-        Shape (planes x lines,). For each line, plane by plane, the line that it needs; -1 for the forwards of first stages.
+        Shape (planes x lines,), read-only. For each line, plane by plane, the line that it needs; -1 for the forwards of first stages.
 
     Examples
     --------
@@ -52,7 +55,7 @@ def needed_lines(planes: int, lines: int, stages: int) -> Ints:
     needed[0:lines:stages] = -1
     last = slice(lines + stages - 1, 2 * lines, stages)
     needed[last] = line[last] - lines
-    return needed
+    return readonly(needed)
 
 
 def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int, int, int], copies: int = 1) -> Ints:
@@ -154,7 +157,7 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
     dict of str to Ints
         The columns kind (an index into ``KINDS``), stage, microbatch, device, source and slot, each of shape (operations,). A backward
         that has a weight gradient is an input gradient. The source of an operation is the row of the operation that it needs by the rule
-        of :func:`needed_lines`, or -1 if it needs none.
+        of :func:`needed_lines`, or -1 if it needs none. "pairs" has the rows whose next row is on the same device in the same slot.
 
     Examples
     --------
@@ -162,29 +165,61 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
     [-1, -1, 0, 1]
     """
     planes, lines, microbatches = slots.shape
+    line_device = np.array(device_of * planes)
+    place, shared = _places_by_device_and_slot(slots.reshape(-1, microbatches), line_device, 1 + max(device_of))
     stages = lines // copies
-    line_device = np.tile(np.array(device_of, dtype=np.intp), planes)
-    place = np.flatnonzero(slots >= 0)
-    slot = slots.ravel()[place]
-    # The array to sort consists of a few parts that are already sorted. A stable sort merges them in linear time.
-    rows = np.argsort(line_device[place // microbatches] * (slot.max(initial=0) + 1) + slot, kind="stable")
-    place = place[rows]
-    line = place // microbatches
-    row_of = np.full(slots.size, -1, dtype=np.intp)
-    row_of[place] = np.arange(rows.size)
     needed = needed_lines(planes, lines, stages)
-    step = np.where(needed < 0, 0, (needed - np.arange(needed.size)) * microbatches)
-    source = row_of[place + step[line]]
-    source[needed[line] < 0] = -1
-    kind = np.repeat([F, B, W], lines)[line]
+    row_of = np.full((planes * lines, microbatches), -1)
+    row_of.ravel()[place] = np.arange(place.size)
+    source_of = row_of[needed]
+    source_of[0:lines:stages] = -1
+    # One array for all columns: memory for few large arrays takes less time than memory for many.
+    kind, stage, microbatch, device, source, slot = np.empty((6, place.size), dtype=np.intp)
+    line = place // microbatches
+    KIND_OF_PLANE.repeat(lines).take(line, out=kind, mode="clip")
+    (np.arange(planes * lines) % stages).take(line, out=stage, mode="clip")
+    line_device.take(line, out=device, mode="clip")
+    source_of.take(place, out=source, mode="clip")
+    slots.take(place, out=slot, mode="clip")
+    np.subtract(place, line * microbatches, out=microbatch)
     if planes == 3:
         halves = source[kind == W]
         kind[halves[halves >= 0]] = I
-    return {
-        "kind": kind,
-        "stage": line % stages,
-        "microbatch": place - line * microbatches,
-        "device": line_device[line],
-        "source": source,
-        "slot": slot[rows],
-    }
+    shares = np.flatnonzero((slot[1:] == slot[:-1]) & (device[1:] == device[:-1])) if shared else np.zeros(0, dtype=np.intp)
+    columns = {"kind": kind, "stage": stage, "microbatch": microbatch, "device": device, "source": source, "slot": slot}
+    return {**columns, "pairs": shares}
+
+
+def sources_come_first(slots: Ints, copies: int = 1) -> bool:
+    """Return whether every operation in a grid of slots has a larger slot than the operation that it needs.
+
+    >>> sources_come_first(np.array([[[0, 1]], [[2, 3]]])), sources_come_first(np.array([[[0, 1]], [[2, 1]]]))
+    (True, False)
+    """
+    planes, lines, microbatches = slots.shape
+    by_line, stages = slots.reshape(-1, microbatches), lines // copies
+    source = by_line[needed_lines(planes, lines, stages)]
+    source[0:lines:stages] = -1
+    later = source < by_line
+    return bool(later.all() or (later | (by_line < 0)).all())
+
+
+def _places_by_device_and_slot(by_line: Ints, line_device: Ints, devices: int) -> tuple[Ints, bool]:
+    """Return the places of all operations, sorted by device and then by slot, and whether two operations share a slot of a device.
+
+    The places of an overlapped pair keep their order.
+    """
+    length = 2 + int(by_line.max())
+    key = (by_line + (1 + length * line_device)[:, None]).ravel()
+    if devices * length <= 4 * key.size:  # sort in linear time: write each place into the cell of its device and slot, the slot -1 first
+        cells = np.full((devices, length), -1)
+        cells.ravel()[key] = np.arange(key.size)
+        cells = cells[:, 1:]
+        place = cells[cells >= 0]
+        if place.size == key.size or place.size == np.count_nonzero(by_line >= 0):
+            return place, False
+    number = np.flatnonzero(by_line >= 0)
+    key = key[number]
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    return number[order], bool((key[1:] == key[:-1]).any())

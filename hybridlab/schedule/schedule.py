@@ -1,5 +1,6 @@
 """A schedule: the order in which each device runs its operations, without any times."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,15 +10,16 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.arrays import Frozen, Ints, one_object, readonly
+from hybridlab.arrays import Frozen, Ints, one_object, readonly, sorted_places
 from hybridlab.checks import checked_text, counted, item_of, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule.grid import checked_slots, devices_of, rows_of
+from hybridlab.schedule.grid import checked_slots, devices_of, rows_of, sources_come_first
 from hybridlab.schedule.ops import KINDS, B, F, Op
 from hybridlab.schedule.text import Turns, join_csv, join_text, read_orders, split_csv, split_text
 from hybridlab.schedule.validation import slots_of
 
 NAME = "a schedule's name"
+Walk = tuple[list[int], list[int], list[int], list[int]]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -81,22 +83,55 @@ class Operations(Frozen):
     @cached_property
     def pairs(self) -> Ints:
         """The row of the forward of each overlapped pair; the backward of the pair is in the next row."""
-        return readonly(np.flatnonzero((np.diff(self.slot) == 0) & (np.diff(self.device) == 0)))
+        return readonly(np.flatnonzero((self.slot[1:] == self.slot[:-1]) & (self.device[1:] == self.device[:-1])))
 
     @property
     def before(self) -> Ints:
         """For each row, the row that runs before it on its device, or -1; both rows of an overlapped pair have the same entry."""
         before = np.arange(-1, self.kind.size - 1)
         before[self.first] = -1
-        before[self.pairs + 1] = before[self.pairs]
+        if self.pairs.size:
+            before[self.pairs + 1] = before[self.pairs]
         return before
 
     @cached_property
     def crosses(self) -> npt.NDArray[np.bool_]:
         """For each row, whether its source runs on another device, so that a message must bring the output of the source."""
-        source_device = np.append(self.device, -1)[self.source]
-        crosses: npt.NDArray[np.bool_] = (source_device != self.device) & (self.source >= 0)
+        crosses: npt.NDArray[np.bool_] = (self.device[self.source] != self.device) & (self.source >= 0)
         return readonly(crosses)
+
+    @cached_property
+    def steps(self) -> Ints:
+        """For each row, the number of its slot among the slots in use; 0, 1, 2, ... without a gap."""
+        last = int(self.slot.max())
+        if last > 4 * self.slot.size:
+            return readonly(np.unique(self.slot, return_inverse=True)[1])
+        used = np.zeros(last + 1, dtype=np.bool_)
+        used[self.slot] = True
+        return self.slot if used.all() else readonly((np.cumsum(used) - 1)[self.slot])
+
+    @cached_property
+    def walk(self) -> Walk:
+        r"""The rows in the order of their slots, for a loop over plain numbers.
+
+        The four lists have an entry for each operation: its row, its source, the row before it on its device, and its kind; 4 is added to
+        the kind if its source is on another device.
+
+        >>> for column in Schedule.parse("0F0 0B0\n1F0 1B0").walk:
+        ...     print(column)
+        [0, 2, 3, 1]
+        [-1, 0, 2, 3]
+        [-1, -1, 2, 0]
+        [0, 4, 1, 5]
+        """
+        return next(self.walk_in_parts(self.kind.size))
+
+    def walk_in_parts(self, most: int) -> Iterator[Walk]:
+        """Return the lists of ``walk`` part by part, each with at most ``most`` operations."""
+        order, before, code = sorted_places(self.slot), self.before, self.kind + 4 * self.crosses
+        for low in range(0, order.size, most):
+            rows = order[low : low + most]
+            yield rows.tolist(), self.source[rows].tolist(), before[rows].tolist(), code[rows].tolist()
 
     @cached_property
     def messages(self) -> Ints:
@@ -278,14 +313,15 @@ class Schedule(Operations):
 
     def _fill(self, name: str, slots: Ints, paths: tuple[tuple[int, ...], ...]) -> None:
         """Set every field from a grid of slots."""
-        columns = rows_of(slots, sum(paths, ()), len(paths))
-        has_forward = slots[0].reshape(len(paths), -1, slots.shape[2]) >= 0
-        columns["copy_of"] = has_forward.any(axis=1).argmax(axis=0)
-        for column, values in columns.items():
-            object.__setattr__(self, column, readonly(values))
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "microbatches", slots.shape[2])
-        object.__setattr__(self, "paths", paths)
+        columns = rows_of(slots, sum(paths[1:], paths[0]), len(paths))
+        if len(paths) == 1:
+            columns["copy_of"] = np.zeros(slots.shape[2], dtype=np.intp)
+        else:
+            has_forward = slots[0].reshape(len(paths), -1, slots.shape[2]) >= 0
+            columns["copy_of"] = has_forward.any(axis=1).argmax(axis=0)
+        for column in columns.values():
+            readonly(column)
+        self.__dict__.update(columns, name=name, microbatches=slots.shape[2], paths=paths)
 
     def __eq__(self, other: object) -> bool:
         """Return whether both schedules have the same name and the same orders with the same overlapped pairs."""
@@ -327,16 +363,21 @@ class Schedule(Operations):
 
 
 def _proven(schedule: Schedule, slots: Ints) -> bool:
-    """Return whether the slots prove that every operation exists once, on the right device, and can run."""
-    exists = (slots >= 0).reshape(len(slots), schedule.copies, -1, slots.shape[2])
-    complete, used = exists[:2].all(axis=(0, 2)), exists.any(axis=(0, 2))  # shape (copies, microbatches)
-    balanced = all(len(set(np.bincount(path, minlength=schedule.devices).tolist())) == 1 for path in schedule.paths)
-    if not ((complete.sum(axis=0) == 1).all() and (complete == used).all() and balanced):
-        return False
-    dependent = np.flatnonzero(schedule.source >= 0)
-    after_source = schedule.slot[schedule.source[dependent]] < schedule.slot[dependent]
-    sorted_by_slot = (np.diff(schedule.slot) >= 0) | (np.diff(schedule.device) > 0)
+    """Return whether the slots prove that every operation exists once, on the right device, and can run.
+
+    The rows were sorted by device and slot, so only operations in the same slot of a device can be in a wrong order.
+    """
+    for path in schedule.paths:
+        if len(set(path)) < schedule.devices or (len(path) > schedule.devices and len(set(Counter(path).values())) > 1):
+            return False  # a device has no stage of this copy, or more stages than others
+    if schedule.kind.size < slots.size or schedule.copies > 1:
+        exists = (slots >= 0).reshape(len(slots), schedule.copies, -1, slots.shape[2])
+        complete, used = exists[:2].all(axis=(0, 2)), exists.any(axis=(0, 2))  # shape (copies, microbatches)
+        if not ((complete.sum(axis=0) == 1).all() and (complete == used).all()):
+            return False
     pairs = schedule.pairs
-    forward_and_backward = (schedule.kind[pairs] == F) & (schedule.kind[pairs + 1] == B)
-    no_triple = np.diff(pairs) > 1
-    return bool(after_source.all() and sorted_by_slot.all() and forward_and_backward.all() and no_triple.all())
+    if pairs.size:
+        forward_and_backward = (schedule.kind[pairs] == F) & (schedule.kind[pairs + 1] == B)
+        if not forward_and_backward.all() or (np.diff(pairs) == 1).any():  # three operations in one slot
+            return False
+    return sources_come_first(slots, schedule.copies)

@@ -2,7 +2,7 @@
 
 # The registry has the order of these imports. It begins with the simplest schedule.
 from hybridlab.schedules import gpipe, one_f_one_b, looped, hanayo, zero_bubble, controllable_memory, bidirectional  # noqa: I001
-from hybridlab.schedules.registry import REGISTRY, Family, build, known_schedule, register
+from hybridlab.schedules.registry import REGISTRY, Family, build, forget, known_schedule, register
 
 __all__ = [
     "REGISTRY",
@@ -10,6 +10,7 @@ __all__ = [
     "bidirectional",
     "build",
     "controllable_memory",
+    "forget",
     "gpipe",
     "hanayo",
     "known_schedule",

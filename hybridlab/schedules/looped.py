@@ -76,7 +76,7 @@ def numbers_on_device(devices: int, microbatches: int, chunks: int) -> tuple[Int
     >>> [numbers.tolist() for numbers in numbers_on_device(1, 2, 2)]
     [[[[0]]], [[[0, 2]], [[1, 3]]], [[[1, 3]], [[0, 2]]]]
     """
-    chunk, device, microbatch = np.ogrid[:chunks, :devices, :microbatches]
+    chunk, device, microbatch = np.arange(chunks)[:, None, None], np.arange(devices)[None, :, None], np.arange(microbatches)
     group, place = np.divmod(microbatch, devices)
     forward = (group * chunks + chunk) * devices + place
     backward = (group * chunks + chunks - 1 - chunk) * devices + place

@@ -23,7 +23,7 @@ def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     >>> one_f_one_b(2, 3, 1)[0].tolist(), one_f_one_b(2, 3, 1)[1].tolist()
     ([[0, 2, 4], [1, 3, 5]], [[3, 5, 7], [2, 4, 6]])
     """
-    device, microbatch = np.ogrid[:devices, :microbatches]
+    device, microbatch = np.arange(devices)[:, None], np.arange(microbatches)
     return np.stack([device + 2 * microbatch, 2 * devices - 1 - device + 2 * microbatch])
 
 
@@ -44,5 +44,5 @@ def eager_one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     >>> eager_one_f_one_b(2, 3, 1)[0].tolist(), eager_one_f_one_b(2, 3, 1)[1].tolist()
     ([[0, 2, 4], [2, 4, 6]], [[5, 7, 9], [3, 5, 7]])
     """
-    device, microbatch = np.ogrid[:devices, :microbatches]
+    device, microbatch = np.arange(devices)[:, None], np.arange(microbatches)
     return np.stack([2 * (device + microbatch), 4 * devices - 3 - 2 * device + 2 * microbatch])

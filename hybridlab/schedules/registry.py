@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
-import numpy as np
-
 from hybridlab.arrays import Ints
 from hybridlab.checks import MOST_CELLS, checked_text, counted, known_name, removed_arguments, short_repr, whole_number
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.schedule import Schedule
+from hybridlab.schedules.kept import LeastRecent
 
 Rule = Callable[[int, int, int], Ints]
 Placement = Literal["looped", "folded"]
@@ -77,10 +76,8 @@ class Family:
         (0, 1, 2, 2, 1, 0)
         """
         devices, chunks = whole_number(devices, "devices"), whole_number(chunks, "chunks")
-        forth = np.tile(np.arange(devices), (chunks, 1))
-        if self.placement == "folded":
-            forth[1::2] = forth[1::2, ::-1]
-        path: tuple[int, ...] = tuple(forth.ravel().tolist())
+        forth = tuple(range(devices))
+        path = (forth + (forth[::-1] if self.placement == "folded" else forth)) * (chunks // 2) + forth * (chunks % 2)
         return path + path[::-1] if self.bidirectional else path
 
     @property
@@ -142,6 +139,9 @@ class Family:
         return None
 
 
+BYTES = 400  # memory that a kept schedule takes for each operation, with all that it keeps once it has been computed
+MOST_BYTES = 2**26  # memory that all kept schedules take at most
+_BUILT: LeastRecent[tuple[str, int, int, int], tuple[Family, Schedule]] = LeastRecent(MOST_BYTES)
 _FAMILIES: dict[str, Family] = {}
 REGISTRY: Mapping[str, Family] = MappingProxyType(_FAMILIES)
 
@@ -212,7 +212,8 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     Returns
     -------
     Schedule
-        The schedule, which is complete and proven to run.
+        The schedule, which is complete and proven to run. The schedules that were built last are kept, as many as fit in 64 MiB, and
+        a second call with the same sizes returns the same object.
 
     Raises
     ------
@@ -231,6 +232,10 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     devices = whole_number(devices, "devices")
     microbatches = whole_number(microbatches, "microbatches")
     chunks = family.fewest_chunks if chunks is None else whole_number(chunks, "chunks")
+    size = (family.name, devices, microbatches, chunks)
+    kept = _BUILT.get(size)
+    if kept is not None and kept[0] is family:
+        return kept[1]
     refusal = family.refusal(devices, microbatches, chunks)
     if refusal:
         raise UnsupportedSize(refusal, "unsupported-size")
@@ -239,4 +244,10 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     if schedule.microbatches != microbatches:
         message = f"the rule of {family.name} gave {schedule.microbatches} microbatches, not {microbatches}"
         raise HybridLabError(message, "does-not-fit")
+    _BUILT.keep(size, (family, schedule), BYTES * schedule.kind.size)
     return schedule
+
+
+def forget() -> None:
+    """Forget the schedules that :func:`build` has kept."""
+    _BUILT.clear()

@@ -158,7 +158,7 @@ check("found", [found(name) for name in ("numpy", "hybridlab", "hybridlab.course
 """
     assert tried(workers, importing) == [True, False, False, False, False, False]
     assert tried(workers, importing, "library") == [True, True, True, False, False, False]
-    library = workers.made.folder / "hybridlab" / "simulation.py"
+    library = workers.made.folder / "hybridlab" / "hardware.py"
     reading = f"""
 def read(path):
     try:

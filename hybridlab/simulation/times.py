@@ -1,0 +1,75 @@
+"""The time that each operation takes, and the latency of the message that it waits for."""
+
+import numpy as np
+
+from hybridlab.arrays import Floats, Ints
+from hybridlab.costs import Costs
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Operations
+
+
+def durations(schedule: Operations, costs: Costs) -> Floats:
+    r"""Return the time of each operation alone, shape (settings..., operations); an overlapped pair can take less than both together.
+
+    >>> from hybridlab.schedule import Schedule
+    >>> durations(Schedule.parse("0F0 0B0\n1F0 1B0"), Costs(forward=[1, 3], backward=[2, 6]))
+    array([1., 2., 3., 6.])
+    """
+    table, place = times_by_place(schedule, costs)
+    return np.moveaxis(table[schedule.kind, place], 0, -1)
+
+
+def times_by_place(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
+    """Return the times of F, B, I and W at each place, shape (4, places, settings...), and the place of each operation.
+
+    The places are the devices; if the costs have times per stage, they are the stages.
+
+    Raises
+    ------
+    HybridLabError
+        The costs are for another number of devices or stages.
+    """
+    if costs.per == "device":
+        return costs.table(schedule.devices, schedule.chunks), schedule.device
+    if costs.devices not in (None, schedule.devices):
+        message = f"p2p_between is for {costs.devices} devices but the schedule has {schedule.devices}"
+        raise HybridLabError(f"{message}: give one latency for each pair of neighbours, or a matrix", "does-not-fit")
+    return costs.table(schedule.stages), schedule.stage
+
+
+def times_by_use(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
+    """Return the different times of operations, shape (uses, settings...), and for each operation the index of its time."""
+    table, place = times_by_place(schedule, costs)
+    if costs.same_everywhere:
+        return table[:, 0], schedule.kind
+    return table.reshape(-1, *costs.batch), schedule.kind * table.shape[1] + place
+
+
+def latencies(schedule: Operations, costs: Costs) -> Floats:
+    r"""Return the latency of the message that each operation needs, shape (settings..., operations); 0 if it needs none.
+
+    >>> from hybridlab.schedule import Schedule
+    >>> latencies(Schedule.parse("0F0 0B0\n1F0 1B0"), Costs(forward=1, backward=2, p2p=0.5))
+    array([0. , 0.5, 0.5, 0. ])
+    """
+    table, link = latencies_by_link(schedule, costs)
+    return np.moveaxis(table[link], 0, -1)
+
+
+def latencies_by_link(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
+    """Return the latency of each link that carries messages, shape (1 + links, settings...), and the link of each operation's message.
+
+    Link 0 has latency 0. It stands for the operations whose input is made on their own device.
+    """
+    crosses = schedule.crosses
+    if costs.p2p_between is None:
+        table = np.zeros((2, *costs.batch))
+        table[1] = costs.p2p[..., 0]
+        return table, crosses.astype(np.intp)
+    ends = schedule.device[schedule.source[crosses]] * schedule.devices + schedule.device[crosses]
+    used = np.array(list(dict.fromkeys(ends.tolist())), dtype=np.intp)  # in the order of the rows, so an error names the first
+    link = np.zeros(schedule.kind.size, dtype=np.intp)
+    sorter = np.argsort(used)
+    link[crosses] = 1 + sorter[np.searchsorted(used, ends, sorter=sorter)]
+    late = costs.latency(*np.divmod(used, schedule.devices))
+    return np.concatenate([np.zeros((1, *costs.batch)), late]), link
