@@ -15,6 +15,7 @@ SPAN_KINDS = ("send", "receive", "reduce-scatter", "all-gather", "optimiser")  #
 SEND, RECEIVE, REDUCE_SCATTER, ALL_GATHER, OPTIMISER = range(len(SPAN_KINDS))
 MOST_SPANS = 2**23  # the largest number of spans x settings in one timeline; they take about 2 GB
 DETAILS = ("stage", "microbatch", "chunk", "step", "peer", "nbytes", "row")
+COLUMNS = {"kind": 0, "device": 0} | dict.fromkeys(DETAILS, -1)  # for each column of whole numbers, the least number in it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,19 +70,13 @@ class Spans(Frozen):
     row: Ints = -1  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for name in ("start", "end"):
-            object.__setattr__(self, name, readonly(_times(getattr(self, name), name)))
-        if self.start.shape != self.end.shape:
-            shapes = f"{self.start.shape} and {self.end.shape}"
-            raise HybridLabError(f"start and end of spans must have the same shape, not {shapes}", "does-not-fit")
-        if not (self.end >= self.start).all():
-            raise HybridLabError("no span can end before it starts", "ends-before-start")
-        for name in ("kind", "device", *DETAILS):
-            least = 0 if name in ("kind", "device") else -1
-            object.__setattr__(self, name, readonly(_column(getattr(self, name), name, self.start.shape[-1], least)))
-        if (self.kind >= len(SPAN_KINDS)).any():
-            last = len(SPAN_KINDS) - 1
-            raise HybridLabError(f"kind is an index in {SPAN_KINDS}, 0 to {last}, not {self.kind.max()}", "out-of-range")
+        start, end = (_times(getattr(self, name), name) for name in ("start", "end"))
+        if start.shape != end.shape:
+            raise HybridLabError(f"start and end of spans must have the same shape, not {start.shape} and {end.shape}", "does-not-fit")
+        if not (np.abs([start.min(initial=0.0), end.max(initial=0.0)]) <= LATEST).all() or not (end >= start).all():
+            _refuse_times(start, end)
+        columns = _columns({name: getattr(self, name) for name in COLUMNS}, start.shape[-1])
+        self.__dict__.update(columns, start=readonly(start), end=readonly(end))
 
     @property
     def size(self) -> int:
@@ -194,17 +189,33 @@ def _times(value: Any, name: str) -> Floats:
             array = given.astype(np.float64)
     if not array.ndim:
         raise HybridLabError(f"{name} of spans must have one time for each span, not {short_repr(value)}", "wrong-shape")
-    if not (np.abs(array) <= LATEST).all():  # false for NaN as well
-        raise HybridLabError(f"every span must start and end at a finite time, within {LATEST:g} of 0", "not-finite")
     return array
 
 
-def _column(value: Any, name: str, size: int, least: int) -> Ints:
-    """Return ``value``, one whole number or one for each span, as an array; a read-only array is not copied."""
-    if isinstance(value, np.ndarray) and value.dtype == np.intp and value.shape == (size,) and not value.flags.writeable:
-        if size and value.min() < least:
-            raise HybridLabError(f"{name} of spans must be whole numbers of at least {least}, not {value.min()}", "too-small")
-        return value
+def _refuse_times(start: Floats, end: Floats) -> None:
+    """Raise for times that are not finite or too large, or for a span that ends before it starts."""
+    if not (np.abs([start, end]) <= LATEST).all():  # false for NaN as well
+        raise HybridLabError(f"every span must start and end at a finite time, within {LATEST:g} of 0", "not-finite")
+    raise HybridLabError("no span can end before it starts", "ends-before-start")
+
+
+def _columns(given: dict[str, Any], size: int) -> dict[str, Ints]:
+    """Return all columns as rows of one read-only array, checked in one pass."""
+    table = np.empty((len(COLUMNS), size), dtype=np.intp)
+    for row, (name, value) in zip(table, given.items(), strict=True):
+        row[:] = value if type(value) is np.ndarray and value.dtype == np.intp and value.shape == (size,) else _column(value, name, size)
+    smallest = table.min(axis=1, initial=0)
+    for (name, least), found in zip(COLUMNS.items(), smallest.tolist(), strict=True):
+        if found < least:
+            raise HybridLabError(f"{name} of spans must be whole numbers of at least {least}, not {found}", "too-small")
+    if table[0].max(initial=0) >= len(SPAN_KINDS):
+        last = len(SPAN_KINDS) - 1
+        raise HybridLabError(f"kind is an index in {SPAN_KINDS}, 0 to {last}, not {table[0].max()}", "out-of-range")
+    return dict(zip(given, readonly(table), strict=True))
+
+
+def _column(value: Any, name: str, size: int) -> Ints:
+    """Return ``value``, one whole number or one for each span, as integers of shape () or (size,)."""
     try:
         array = np.array(value)
     except (ValueError, TypeError, OverflowError):
@@ -214,7 +225,6 @@ def _column(value: Any, name: str, size: int, least: int) -> Ints:
     if array.dtype.kind not in "iu" or array.shape not in ((), (size,)):
         wanted = f"{name} of spans must be whole numbers, one for each of the {size} spans"
         raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-whole-number" if array.dtype.kind not in "iu" else "wrong-length")
-    if array.size and (array.min() < least or array.max() > np.iinfo(np.intp).max):
-        code = "too-small" if array.min() < least else "too-large"
-        raise HybridLabError(f"{name} of spans must be whole numbers of at least {least}, not {array.min()} to {array.max()}", code)
-    return np.broadcast_to(array.astype(np.intp), (size,)).copy()
+    if array.size and array.max() > np.iinfo(np.intp).max:
+        raise HybridLabError(f"{name} of spans must be whole numbers up to {np.iinfo(np.intp).max:,}, not {array.max():,}", "too-large")
+    return array.astype(np.intp)

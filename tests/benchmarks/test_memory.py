@@ -11,6 +11,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from hybridlab import Costs, build, simulate
+from hybridlab.schedules import forget
 
 SECTION = "memory of build and simulate, bytes an operation"
 
@@ -22,6 +23,7 @@ def test_memory(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], n
     costs = Costs(forward=1, backward=2, p2p=0.1)
 
     def measure() -> tuple[int, int, int]:
+        forget()
         tracemalloc.start()
         timeline = simulate(build(name, devices, microbatches, chunks), costs)
         held, peak = tracemalloc.get_traced_memory()

@@ -6,12 +6,14 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from hybridlab import Costs, HybridStep, build, hybrid_step
+from hybridlab.schedules import forget
 
 COSTS = Costs(forward=50, backward=80, p2p=1)
 BOUND = 5.0  # ms for the published configuration, including the time to build its schedule
 
 
 def step_of(stages: int, replicas: int, microbatches: int, overlap: bool) -> HybridStep:
+    forget()  # else the schedule would be built only once
     schedule = build("1f1b", stages, microbatches)
     return hybrid_step(schedule, COSTS, replicas, ring_step=20, overlap=overlap, optimiser=10)
 

@@ -7,6 +7,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from hybridlab import Kind, Sweep, build, sweep
 from hybridlab.course.published import SWEEPS
+from hybridlab.schedules import forget
 
 WANTED = 0.6  # seconds for all eight on one core
 
@@ -25,9 +26,13 @@ def test_the_eight_published_sweeps(benchmark: BenchmarkFixture, rate: Callable[
     tables = [SWEEPS[name].run(progress=False) for name in names]
     count, points = sum(map(timed_operations, tables)), sum(map(len, tables))
     section = "the eight published sweeps, operations x points"
-    reached = rate(
-        section, f"{points:,} points", count, lambda: [SWEEPS[name].run(progress=False) for name in names], rounds=5, target=9.4e6
-    )
+
+    def run() -> None:
+        forget()  # else the schedules would be built only once
+        for name in names:
+            SWEEPS[name].run(progress=False)
+
+    reached = rate(section, f"{points:,} points", count, run, rounds=5, target=9.4e6)
     if not benchmark.disabled:
         tell(section, bound(BYTES_A_SETTING, reached))
         tell(section, f"{'':<34} {count / reached:.2f} s of {WANTED:g} s wanted; {points / (count / reached):,.0f} points/s")
