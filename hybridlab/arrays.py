@@ -1,11 +1,12 @@
 """Types of arrays, read-only arrays, and a base class for frozen dataclasses with array fields."""
 
 from dataclasses import fields
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Optional, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+Rng = Optional["np.random.Generator"]
 Ints = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
 Array = TypeVar("Array", bound=npt.NDArray[Any])

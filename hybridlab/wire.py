@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.arrays import readonly
+from hybridlab.arrays import Rng, readonly
 from hybridlab.checks import known_name, random_source, refuse_masked, short_repr, true_or_false, whole_number
 from hybridlab.errors import HybridLabError
 
@@ -135,12 +135,12 @@ class WireFormat:
         """
         return self.payload_bytes(size) + self.scale_bytes(size)
 
-    def random_source(self, rng: Any) -> np.random.Generator | None:
+    def random_source(self, rng: Any) -> Rng:
         """Return ``rng`` if it is a ``numpy.random.Generator`` or, without stochastic rounding, None; else raise."""
-        source: np.random.Generator | None = random_source(rng, "stochastic rounding" if self.stochastic else "")
+        source: Rng = random_source(rng, "stochastic rounding" if self.stochastic else "")
         return source
 
-    def encode(self, values: npt.ArrayLike, rng: np.random.Generator | None = None) -> Packet:
+    def encode(self, values: npt.ArrayLike, rng: Rng = None) -> Packet:
         """Return an encoded message with ``values``, shape (n,). Stochastic rounding takes its random numbers from ``rng``."""
         numbers, rng = _row_of_numbers(values), self.random_source(rng)
         if self.name == "INT8":
@@ -168,7 +168,7 @@ class WireFormat:
             return numbers_of(packet.codes, packet.scales, self.block)
         return packet.codes.astype(np.float32)
 
-    def _encode_int8(self, numbers: Real, rng: np.random.Generator | None) -> Packet:
+    def _encode_int8(self, numbers: Real, rng: Rng) -> Packet:
         scales = scales_of(numbers, self.block, SCALES[self.scale])
         if not np.isfinite(scales).all():
             raise _cannot_carry(numbers, self, min(LEVELS * LARGEST_NUMBER[self.scale], LARGEST_NUMBER["INT8"]))
@@ -250,7 +250,7 @@ def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
     return scales
 
 
-def codes_of(numbers: Real, scales: npt.NDArray[Any], block: int | None, rng: np.random.Generator | None) -> npt.NDArray[np.int8]:
+def codes_of(numbers: Real, scales: npt.NDArray[Any], block: int | None, rng: Rng) -> npt.NDArray[np.int8]:
     """Return the INT8 code of each number, which is number / scale, rounded.
 
     Without ``rng`` it is rounded to the nearest code. With ``rng`` it is rounded up with a probability equal to the fractional part,

@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.arrays import readonly
+from hybridlab.arrays import Rng, readonly
 from hybridlab.checks import whole_number
 from hybridlab.collectives.result import AllReduceResult, Counts, checked_arguments
 from hybridlab.collectives.ring import chunk_bounds, nonempty, sent_in_all_gather, sent_in_reduce_scatter
 from hybridlab.collectives.ring_sum import RingSum, can_go_together, padded_chunks, transmit, transmit_rows
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import FP32, Real, Single, WireFormat
-
-Rng = np.random.Generator | None
 
 
 def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average: bool = True, *, rng: Rng = None) -> AllReduceResult:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.arrays import Frozen, readonly
+from hybridlab.arrays import Frozen, Rng, readonly
 from hybridlab.checks import MOST_CELLS, counted, true_or_false
 from hybridlab.collectives.result import AllReduceResult, Counts, checked_arguments, refuse_infinite, rows_of_ranks
 from hybridlab.collectives.ring_sum import RingSum, ring_sum_together
@@ -69,7 +69,7 @@ def ring_all_reduce(
     wire: WireFormat = FP32,
     average: bool = True,
     *,
-    rng: np.random.Generator | None = None,
+    rng: Rng = None,
     residual: npt.ArrayLike | None = None,
     record: bool = False,
 ) -> RingResult:

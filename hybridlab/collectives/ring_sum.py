@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from hybridlab.arrays import Rng
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import FP32, Real, Single, WireFormat
 
@@ -39,7 +40,7 @@ class RingSum:
     numbers: Real
     wire: WireFormat
     divisor: int
-    rng: np.random.Generator | None
+    rng: Rng
     ranks: Sequence[int]
     offset: int = 0
     residual: Real | None = None
@@ -100,7 +101,7 @@ class RingSum:
             self.record[step:, rank, low:high] = numbers
 
 
-def transmit(numbers: Real, wire: WireFormat, rng: np.random.Generator | None, rank: int, content: str, first: int) -> Single:
+def transmit(numbers: Real, wire: WireFormat, rng: Rng, rank: int, content: str, first: int) -> Single:
     """Return one message after decoding, or raise an error that names the sending rank and the element that cannot be sent.
 
     Parameters

@@ -22,7 +22,6 @@ from hybridlab.checks import (
     whole_number,
 )
 from hybridlab.costs.checking import checked_times, device_numbers, devices_joined, latencies_between, settings_and_places
-from hybridlab.costs.measured import times_in_file
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import CODE, Kind
 
@@ -155,6 +154,8 @@ class Costs(Frozen):
         >>> costs.forward, costs.backward, costs.p2p
         (array([10., 12.]), array([20., 24.]), array([0.5]))
         """
+        from hybridlab.costs.measured import times_in_file  # loads pathlib and csv, which nothing else needs
+
         return cls(**times_in_file(path), per=per, unit=unit)
 
     @property
