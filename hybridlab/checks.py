@@ -22,7 +22,7 @@ LONGEST = 1e200  # the largest single time, in any unit
 LATEST = 1e250  # the largest start or end in a timeline; no simulated schedule reaches it
 MOST_AXES = 24  # axes of a batch of settings; some numpy functions stop at 32, and the library adds a few axes
 IN_A_SECOND = MappingProxyType({"s": 1, "ms": 1_000, "us": 1_000_000})  # how many of each unit make one second
-MOST_CELLS = 2**26  # most operations x settings in one simulation; each takes about 120 bytes of memory, so all take at most 8 GB
+MOST_CELLS = 2**26  # most operations x settings in one simulation; each takes up to 150 bytes of memory, so all take at most 10 GB
 
 
 def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LARGEST) -> int:
