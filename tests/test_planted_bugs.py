@@ -263,7 +263,7 @@ def test_overlapping_operations(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def overlapping(*schedules: Any) -> Any:
         rows, begins, source, before, pairs = by_slot(*schedules)
-        return rows, begins, source, np.full_like(before, rows.size), pairs
+        return rows, begins, source, np.full_like(before, -1), pairs
 
     monkeypatch.setattr(loops, "_by_slot", overlapping)
     monkeypatch.setattr(Schedule, "before", property(lambda self: np.full(self.kind.size, -1)))

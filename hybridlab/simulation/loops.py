@@ -84,7 +84,7 @@ def all_settings(runs: Sequence[tuple[Operations, Costs]], bounds: Sequence[int]
     table = np.concatenate([late, table]).reshape(-1, cells)
     both_edges = np.empty((2, rows.size + 1, cells))  # one array, because the system gives large arrays large pages of memory
     starts, ends = both_edges
-    ends[-1] = 0.0  # for operations that need none
+    ends[-1] = 0.0  # for the row -1, which means that an operation needs none
     counts = {high - low for low, high in pairwise(slots)}
     known, added = np.empty((2, 2 * max(counts), cells))  # used again for each slot, so that they stay in the cache
     # numpy copies an element of 8 x cells bytes several times as fast as it copies a row of cells
@@ -96,7 +96,7 @@ def all_settings(runs: Sequence[tuple[Operations, Costs]], bounds: Sequence[int]
     for (low, high), first in zip(pairwise(slots), pairs_of_slot, strict=False):
         both, edge, free, gains, delay, takes, edge_rows = views[high - low]
         now, twice = rows[low:high], slice(2 * low, 2 * high)
-        ends.take(needed[twice], 0, both, "clip")
+        ends.take(needed[twice], 0, both, "wrap")
         table.take(gained[twice], 0, gains, "clip")
         np.add(edge, delay, edge)
         np.maximum(edge, free, out=edge)
@@ -159,20 +159,19 @@ def _by_slot(schedules: Sequence[Operations], bounds: Sequence[int]) -> tuple[In
 
     - the row numbers in sorted order
     - the places in this order where a new slot begins
-    - for each place, the row that makes the input of its operation, or the number of rows if there is none
-    - for each place, the row before it on its device, or the number of rows if there is none
+    - for each place, the row that makes the input of its operation, or -1
+    - for each place, the row before it on its device, or -1
     - the place of the first operation of each overlapped pair
     """
     slot = np.concatenate([schedule.slot for schedule in schedules])
     rows = sorted_places(slot)
     begins = [0, *(np.flatnonzero(np.diff(slot[rows])) + 1).tolist(), rows.size]
-    source = np.concatenate([_shifted(each.source, low, rows.size) for each, low in zip(schedules, bounds, strict=False)])
-    before = np.concatenate([_shifted(each.before, low, rows.size) for each, low in zip(schedules, bounds, strict=False)])
-    first = np.zeros(rows.size, dtype=np.bool_)
-    first[np.concatenate([each.pairs + low for each, low in zip(schedules, bounds, strict=False)])] = True
-    return rows, begins, source[rows], before[rows], np.flatnonzero(first[rows])
+    source = np.concatenate([_shifted(each.source, low) for each, low in zip(schedules, bounds, strict=False)])
+    before = np.concatenate([_shifted(each.before, low) for each, low in zip(schedules, bounds, strict=False)])
+    pairs = np.concatenate([each.pairs + low for each, low in zip(schedules, bounds, strict=False)])
+    return rows, begins, source[rows], before[rows], np.flatnonzero(np.isin(rows, pairs)) if pairs.size else pairs
 
 
-def _shifted(rows: Ints, low: int, none: int) -> Ints:
-    """Return ``rows`` with ``low`` added to each row number. An entry -1, which means that there is no row, becomes ``none``."""
-    return np.where(rows < 0, none, rows + low)
+def _shifted(rows: Ints, low: int) -> Ints:
+    """Return ``rows`` with ``low`` added to each row number. The entry -1, which means that there is no row, stays -1."""
+    return np.where(rows < 0, -1, rows + low) if low else rows
