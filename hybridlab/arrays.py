@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Optional, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Rng = Optional["np.random.Generator"]
+Rng = Optional["np.random.Generator"]  # in quotes, because numpy loads np.random only when it is used
 Ints = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
 Array = TypeVar("Array", bound=npt.NDArray[Any])

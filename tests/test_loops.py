@@ -1,6 +1,7 @@
 """Test that all loops of the simulation compute the same times, bit by bit, and that what the library keeps changes nothing."""
 
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,25 @@ from hypothesis import strategies as st
 from profiles import examples
 from strategies import crossing_orders, legal_orders, settings_of, sizes
 
-from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, simulate
+from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, formulas, simulate
 from hybridlab.schedules import forget, registry
-from hybridlab.schedules.kept import LeastRecent
-from hybridlab.simulation.loops import all_settings, one_by_one, row_by_row
+from hybridlab.schedules.kept import RecentlyUsed
+from hybridlab.simulation.loops import Edges, all_settings, one_by_one, row_by_row
 from hybridlab.simulation.simulation import _is_wide
 from hybridlab.step.replicas import replicate
 
+Loop = Callable[[Schedule, Costs], Edges]
 
-def times_of(schedule: Any, costs: Costs) -> list[tuple[bytes, bytes]]:
-    """Return the bytes of start and end, as each loop computes them that can run this schedule."""
-    loops = [lambda *run: all_settings([run], [0])]
-    if not schedule.pairs.size:
-        loops += [one_by_one, row_by_row]
-    return [(start.tobytes(), end.tobytes()) for start, end in (loop(schedule, costs) for loop in loops)]
+
+def loops_for(schedule: Schedule) -> list[Loop]:
+    """Return the loops that can simulate this schedule; only one of them knows overlapped pairs."""
+    every: list[Loop] = [lambda schedule, costs: all_settings([(schedule, costs)], [0]), one_by_one, row_by_row]
+    return every[:1] if schedule.pairs.size else every
+
+
+def times_of(schedule: Schedule, costs: Costs) -> list[tuple[bytes, bytes]]:
+    """Return the bytes of start and end that each loop computes."""
+    return [(start.tobytes(), end.tobytes()) for start, end in (loop(schedule, costs) for loop in loops_for(schedule))]
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
@@ -55,6 +61,22 @@ def test_every_loop_equals_the_longest_paths(name: str, devices: int, microbatch
     keys = [(op.kind.value, op.stage, op.microbatch) for op in schedule.ops]
     start, end = (np.array([float(expected[key][side]) for key in keys]).tobytes() for side in (0, 1))
     assert set(times_of(schedule, setting.costs())) == {(start, end)}
+
+
+@pytest.mark.parametrize("devices", [1, 4, 16])
+def test_every_loop_equals_the_closed_forms(devices: int) -> None:
+    """The times are binary fractions, so closed forms and loops agree exactly."""
+    forward, backward, weight = 1.5, 2.5, 1.25
+    split = (devices, 64, forward, backward, weight)
+    for name, expected in {
+        "gpipe": formulas.gpipe_makespan(devices, 64, forward, backward),
+        "1f1b": formulas.one_f_one_b_makespan(devices, 64, forward, backward),
+        "zb-h1": formulas.zb_h1_makespan(*split),
+        "zb-h2": formulas.zb_h2_makespan(*split),
+    }.items():
+        costs = Costs(forward=forward, backward=backward, weight_share=weight / backward)
+        schedule = build(name, devices, 64)
+        assert [end.max() for _, end in (loop(schedule, costs) for loop in loops_for(schedule))] == [expected] * 3
 
 
 def test_both_loops_for_one_setting_are_chosen() -> None:
@@ -134,7 +156,7 @@ def test_a_kept_schedule_takes_at_most_the_bytes_it_is_counted_with(name: str) -
 
 
 def test_the_store_stays_within_its_bytes() -> None:
-    store: LeastRecent[int, str] = LeastRecent(100)
+    store: RecentlyUsed[int, str] = RecentlyUsed(100)
     for number in range(50):
         store.keep(number, str(number), 30)
         assert store.get(number) == str(number)
@@ -142,11 +164,11 @@ def test_the_store_stays_within_its_bytes() -> None:
     store.get(47)
     store.keep(50, "50", 30)
     assert store.get(47) == "47"
-    assert store.get(48) is None, "the value that nobody asked for the longest goes first"
+    assert store.get(48) is None, "the least recently used value goes first"
     store.keep(47, "large", 100)
     assert store.get(49) is None
     assert store.get(47) == "large"
     store.keep(47, "too large", 101)
     assert store.get(47) is None
     store.keep(1, "whole", 100)
-    assert store.get(1) == "whole", "a value that was taken out leaves its bytes to others"
+    assert store.get(1) == "whole", "the bytes of a value that was taken out are free again"

@@ -181,6 +181,14 @@ def test_slots_that_prove_nothing_are_checked_operation_by_operation() -> None:
         Schedule.from_slots("mine", [[[0, 1]], [[2, -1]]], [0])
 
 
+@pytest.mark.parametrize("none", [-2, -7, -(2**40)])
+def test_every_negative_slot_means_that_there_is_no_operation(none: int) -> None:
+    slots = np.array([[[0, 2], [1, 3]], [[6, 8], [4, 6]], [[-1, -1], [5, 7]]])
+    assert Schedule.from_slots("mine", np.where(slots < 0, none, slots), [0, 1]) == Schedule.from_slots("mine", slots, [0, 1])
+    with refusal("missing-forward"):
+        Schedule.from_slots("mine", [[[none, 0], [2, 1]], [[4, 6], [3, 5]]], [0, 1])
+
+
 @pytest.mark.parametrize(
     ("slots", "device_of", "code", "words"),
     [

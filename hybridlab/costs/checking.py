@@ -20,17 +20,17 @@ def checked_times(given: dict[str, Any]) -> dict[str, Floats]:
     Raises
     ------
     HybridLabError
-        As :func:`~hybridlab.checks.times`, for the first argument that is wrong; or a share is above 1 (``out-of-range``), or an argument
-        that holds for all devices has several values on its last axis (``ambiguous``).
+        An argument is no time, as in :func:`~hybridlab.checks.times`. Or an argument that holds for all devices has several values on
+        its last axis (``ambiguous``). Or a share is above 1 (``out-of-range``).
     """
     arrays = _all_times(given)
+    for name in SHARED:
+        if arrays[name].shape[-1] > 1:
+            raise HybridLabError(_ambiguous(name, given[name], arrays[name].shape), "ambiguous")
     for name, whole in SHARES.items():
         most = arrays[name].max() if arrays[name].size > 1 else arrays[name].item()
         if most > 1:
             raise HybridLabError(f"{name} is a part of {whole}, from 0 to 1, not {most}", "out-of-range")
-    for name in SHARED:
-        if arrays[name].shape[-1] > 1:
-            raise HybridLabError(_ambiguous(name, given[name], arrays[name].shape), "ambiguous")
     return arrays
 
 

@@ -115,6 +115,8 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
 def checked_slots(slots: npt.ArrayLike) -> Ints:
     """Return ``slots`` as an integer array of shape (2 or 3, lines, microbatches), or raise an error.
 
+    Every negative number means that there is no such operation. It becomes -1.
+
     >>> checked_slots([[[0.5]], [[1]]])
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: slots must be whole numbers up to 34,359,738,368 (-1: no such operation)
@@ -128,7 +130,8 @@ def checked_slots(slots: npt.ArrayLike) -> Ints:
     if grid.dtype.kind not in "iu" or grid.max() > LAST_SLOT:
         code = "too-large" if grid.dtype.kind in "iu" else "not-a-whole-number"
         raise HybridLabError(f"slots must be whole numbers up to {LAST_SLOT:,} (-1: no such operation)", code)
-    return grid.astype(np.intp, copy=False)
+    grid = grid.astype(np.intp, copy=False)
+    return grid if grid.min() >= -1 else np.maximum(grid, -1)
 
 
 def devices_of(device_of: Iterable[int], lines: int) -> tuple[int, ...]:

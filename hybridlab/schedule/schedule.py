@@ -19,7 +19,7 @@ from hybridlab.schedule.text import Turns, join_csv, join_text, read_orders, spl
 from hybridlab.schedule.validation import slots_of
 
 NAME = "a schedule's name"
-Walk = tuple[list[int], list[int], list[int], list[int]]
+Walk = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -114,24 +114,25 @@ class Operations(Frozen):
     def walk(self) -> Walk:
         r"""The rows in the order of their slots, for a loop over plain numbers.
 
-        The four lists have an entry for each operation: its row, its source, the row before it on its device, and its kind; 4 is added to
+        The four tuples have an entry for each operation: its row, its source, the row before it on its device, and its kind; 4 is added to
         the kind if its source is on another device.
 
         >>> for column in Schedule.parse("0F0 0B0\n1F0 1B0").walk:
         ...     print(column)
-        [0, 2, 3, 1]
-        [-1, 0, 2, 3]
-        [-1, -1, 2, 0]
-        [0, 4, 1, 5]
+        (0, 2, 3, 1)
+        (-1, 0, 2, 3)
+        (-1, -1, 2, 0)
+        (0, 4, 1, 5)
         """
         return next(self.walk_in_parts(self.kind.size))
 
     def walk_in_parts(self, most: int) -> Iterator[Walk]:
-        """Return the lists of ``walk`` part by part, each with at most ``most`` operations."""
+        """Return the tuples of ``walk`` in parts, each with at most ``most`` operations."""
         order, before, code = sorted_places(self.slot), self.before, self.kind + 4 * self.crosses
         for low in range(0, order.size, most):
             rows = order[low : low + most]
-            yield rows.tolist(), self.source[rows].tolist(), before[rows].tolist(), code[rows].tolist()
+            source = self.source[rows]
+            yield tuple(rows.tolist()), tuple(source.tolist()), tuple(before[rows].tolist()), tuple(code[rows].tolist())
 
     @cached_property
     def messages(self) -> Ints:

@@ -1,4 +1,4 @@
-"""A store of values that is limited by the bytes that they take."""
+"""A store that keeps the values that were used last, as many as fit in a number of bytes."""
 
 from collections.abc import Hashable
 from threading import Lock
@@ -8,10 +8,10 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class LeastRecent(Generic[Key, Value]):
-    """A store that forgets the value that was not asked for the longest, whenever all values together would take too many bytes.
+class RecentlyUsed(Generic[Key, Value]):
+    """A store that forgets the least recently used values when all values together would take too many bytes.
 
-    Threads may share it.
+    Several threads can use the same store.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class LeastRecent(Generic[Key, Value]):
 
     Examples
     --------
-    >>> store = LeastRecent(most_bytes=10)
+    >>> store = RecentlyUsed(most_bytes=10)
     >>> for name, size in [("a", 5), ("b", 5), ("c", 4), ("too large", 11)]:
     ...     store.keep(name, name.upper(), size)
     >>> [store.get(name) for name in ("a", "b", "c", "too large")]
@@ -29,7 +29,7 @@ class LeastRecent(Generic[Key, Value]):
 
     def __init__(self, most_bytes: int) -> None:
         self._most, self._sum = most_bytes, 0
-        self._values: dict[Key, tuple[Value, int]] = {}  # the value that was asked for last comes last
+        self._values: dict[Key, tuple[Value, int]] = {}  # the value that was used last comes last
         self._lock = Lock()
 
     def get(self, key: Key) -> Value | None:

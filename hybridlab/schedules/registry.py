@@ -9,7 +9,7 @@ from hybridlab.arrays import Ints
 from hybridlab.checks import MOST_CELLS, checked_text, counted, known_name, removed_arguments, short_repr, whole_number
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.schedule import Schedule
-from hybridlab.schedules.kept import LeastRecent
+from hybridlab.schedules.kept import RecentlyUsed
 
 Rule = Callable[[int, int, int], Ints]
 Placement = Literal["looped", "folded"]
@@ -139,9 +139,9 @@ class Family:
         return None
 
 
-BYTES = 400  # memory that a kept schedule takes for each operation, with all that it keeps once it has been computed
-MOST_BYTES = 2**26  # memory that all kept schedules take at most
-_BUILT: LeastRecent[tuple[str, int, int, int], tuple[Family, Schedule]] = LeastRecent(MOST_BYTES)
+BYTES = 400  # the most memory that a schedule takes for each operation, with everything that it computes later and keeps
+MOST_BYTES = 2**26  # the most memory that all kept schedules take
+_BUILT: RecentlyUsed[tuple[str, int, int, int], tuple[Family, Schedule]] = RecentlyUsed(MOST_BYTES)
 _FAMILIES: dict[str, Family] = {}
 REGISTRY: Mapping[str, Family] = MappingProxyType(_FAMILIES)
 
@@ -212,8 +212,8 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     Returns
     -------
     Schedule
-        The schedule, which is complete and proven to run. The schedules that were built last are kept, as many as fit in 64 MiB, and
-        a second call with the same sizes returns the same object.
+        The schedule, which is complete and proven to run. The schedules that were used last are kept, as many as fit in 64 MiB. A
+        second call with the same arguments then returns the same object.
 
     Raises
     ------

@@ -7,8 +7,10 @@ and the end of its source, because both have smaller slots.
 import math
 from collections.abc import Sequence
 from itertools import pairwise, repeat
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hybridlab.arrays import Floats, Ints, readonly, sorted_places
 from hybridlab.costs import Costs
@@ -51,12 +53,13 @@ def row_by_row(schedule: Operations, costs: Costs) -> Edges:
     slots, devices = 1 + int(schedule.steps.max()), schedule.devices
     place = schedule.steps * devices + schedule.device
     nothing = slots * devices  # the place of an end that stays 0
-    sources = _matrix(nothing, np.append(place, nothing)[schedule.source], place, (slots, devices))
+    sources = np.full((slots, devices), nothing)
+    sources.ravel()[place] = np.append(place, nothing)[schedule.source]
     table, use = times_by_use(schedule, costs)
-    uses = _matrix(table.size, use, place, (slots, devices))
-    table = np.append(table, 0.0)
+    uses = _small_matrix(use, place, (slots, devices), empty=table.size, largest=table.size)
+    table = np.append(table, 0.0)  # the time of no operation
     late, link = latencies_by_link(schedule, costs)
-    links = _matrix(0, link, place, (slots, devices), largest=late.size)
+    links = _small_matrix(link, place, (slots, devices), empty=0, largest=late.size)
     ends, starts = np.zeros(nothing + 1), np.empty((slots, devices))
     arrival, free = np.empty(devices), np.zeros(devices)
     rows = zip(sources, starts, ends[:-1].reshape(slots, devices), strict=True)
@@ -124,10 +127,9 @@ def _half_and_half(one: Ints, other: Ints, slots: Sequence[int]) -> Ints:
     return both
 
 
-def _matrix(empty: int, values: Ints, place: Ints, shape: tuple[int, int], largest: int | None = None) -> Ints:
-    """Return a matrix of whole numbers, with ``values`` at each ``place`` and ``empty`` elsewhere, in as few bytes as possible."""
-    most = empty if largest is None else largest
-    matrix = np.full(shape, empty, dtype=np.intp if most >= 2**16 else np.uint16)
+def _small_matrix(values: Ints, place: Ints, shape: tuple[int, int], empty: int, largest: int) -> npt.NDArray[Any]:
+    """Return a matrix with ``values`` at each ``place`` and ``empty`` elsewhere; it takes two bytes an entry if ``largest`` allows it."""
+    matrix = np.full(shape, empty, dtype=np.uint16 if largest < 2**16 else np.intp)
     matrix.ravel()[place] = values
     return matrix
 

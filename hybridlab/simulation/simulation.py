@@ -51,9 +51,10 @@ def simulate(schedule: Operations, costs: Costs) -> Timeline:
 
 
 def simulate_many(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
-    """Return the timelines of several schedules, each with its own costs, simulated in one pass.
+    """Return the timelines of several schedules, each with its own costs.
 
-    For many small schedules this is faster than one call of :func:`simulate` for each.
+    If the costs have several settings, all schedules are simulated in one pass. For many small schedules this is faster than one call of
+    :func:`simulate` for each.
 
     Parameters
     ----------
