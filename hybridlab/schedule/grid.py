@@ -184,7 +184,8 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
     line_device.take(line, out=device, mode="clip")
     source_of.take(place, out=source, mode="clip")
     slots.take(place, out=slot, mode="clip")
-    np.subtract(place, line * microbatches, out=microbatch)
+    line *= microbatches
+    np.subtract(place, line, out=microbatch)
     if planes == 3:
         halves = source[kind == W]
         kind[halves[halves >= 0]] = I

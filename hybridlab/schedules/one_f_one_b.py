@@ -24,7 +24,7 @@ def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     ([[0, 2, 4], [1, 3, 5]], [[3, 5, 7], [2, 4, 6]])
     """
     device, microbatch = np.arange(devices)[:, None], np.arange(microbatches)
-    return np.stack([device + 2 * microbatch, 2 * devices - 1 - device + 2 * microbatch])
+    return np.array([device + 2 * microbatch, 2 * devices - 1 - device + 2 * microbatch])
 
 
 @register(
@@ -45,4 +45,4 @@ def eager_one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     ([[0, 2, 4], [2, 4, 6]], [[5, 7, 9], [3, 5, 7]])
     """
     device, microbatch = np.arange(devices)[:, None], np.arange(microbatches)
-    return np.stack([2 * (device + microbatch), 4 * devices - 3 - 2 * device + 2 * microbatch])
+    return np.array([2 * (device + microbatch), 4 * devices - 3 - 2 * device + 2 * microbatch])

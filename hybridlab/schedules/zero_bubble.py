@@ -122,4 +122,4 @@ def _split(slots: Ints, late: Ints) -> Ints:
     Backwards are two slots apart on a device. All slots are doubled, so that there is a free slot for each weight gradient.
     """
     forward, input_gradient = 2 * slots
-    return np.stack([forward, input_gradient, input_gradient + 4 * late + 1])
+    return np.array([forward, input_gradient, input_gradient + 4 * late + 1])

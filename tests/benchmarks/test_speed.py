@@ -126,7 +126,7 @@ def test_64_settings_at_once(
 def test_1024_devices_4096_microbatches(benchmark: BenchmarkFixture, rate: Callable[..., float], tell: Callable[[str, str], None]) -> None:
     devices, microbatches = size_of(benchmark, 1024, 4096)
     section = "1f1b at 1024 devices, 4096 microbatches; at least 4 % of the bound and at most 1 GB wanted"
-    reached = rate(section, "build and simulate", 2 * devices * microbatches, lambda: run("1f1b", devices, microbatches), rounds=2)
+    reached = rate(section, "build and simulate", 2 * devices * microbatches, lambda: run("1f1b", devices, microbatches), rounds=5)
     if not benchmark.disabled:
         tell(section, bound(BYTES_BUILT + BYTES_TIMED, reached))
         tracemalloc.start()
