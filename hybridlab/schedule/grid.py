@@ -215,7 +215,8 @@ def _places_by_device_and_slot(by_line: Ints, line_device: Ints, devices: int) -
     """
     length = 2 + int(by_line.max())
     key = (by_line + (1 + length * line_device)[:, None]).ravel()
-    if devices * length <= 4 * key.size:  # sort in linear time: write each place into the cell of its device and slot, the slot -1 first
+    if devices * length <= 4 * key.size:
+        # Sort in linear time: write each place into the cell of its device and slot. Column 0 is for the slot -1, and is left out below.
         cells = np.full((devices, length), -1)
         cells.ravel()[key] = np.arange(key.size)
         cells = cells[:, 1:]
