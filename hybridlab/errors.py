@@ -43,3 +43,16 @@ class Deadlock(InvalidSchedule):
 
 class UnsupportedSize(HybridLabError):
     """A schedule, a plan or a closed form does not exist for these sizes; the sentence names sizes that work."""
+
+
+class RunFailed(HybridLabError):
+    """A real run ended before its end: a device failed, was killed, or did not come back from an operation.
+
+    ``rank`` is this device, and ``op`` the operation at which it stood. Each is None if it is not known, or outside all operations.
+    ``measured`` has a dict for each operation that ended before, if the devices are processes.
+    """
+
+    def __init__(self, message: str, code: str = "", rank: int | None = None, op: object = None) -> None:
+        super().__init__(message, code)
+        self.rank, self.op = rank, op
+        self.measured: list[dict[str, object]] = []

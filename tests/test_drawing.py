@@ -20,7 +20,7 @@ from hybridlab import REGISTRY, Costs, InvalidSchedule, Op, Schedule, Timeline, 
 from hybridlab.course.tasks import Feedback, check
 from hybridlab.course.tasks.drawing import Drawing, first_differences, marked_by, with_rings
 from hybridlab.course.tasks.lab02 import BROKEN
-from hybridlab.course.tasks.partial import Stop, run, timeline_of, turns_of
+from hybridlab.course.tasks.partial import Stop, run_partly, timeline_of, turns_of
 from hybridlab.plot import Picture
 from hybridlab.schedule.text import Turns, split_text
 
@@ -33,7 +33,7 @@ WRONG_WARMUP = split_text(ONE_F_ONE_B.replace("0F0 0F1 0F2 0B0", "0F0 0F1 0B0 0F
 
 def outcome(orders: Any, costs: Costs) -> tuple[Timeline, list[Stop]]:
     turns = turns_of(orders)
-    ran, stops = run(turns, costs)
+    ran, stops = run_partly(turns, costs)
     return timeline_of(turns, ran, costs.unit), stops
 
 

@@ -52,6 +52,7 @@ BESIDES_NUMPY = {
     "commands": {"click"},
     "bound": {"ortools"},
     "course": {"IPython", "click", "landlockpy", "values"},  # values: as the worker's program sees hybridlab/course/values.py
+    "engines": {"cloudpickle", "mpi4py", "torch"},
     "plot": {"matplotlib", "PIL"},
     "progress": {"tqdm"},
     "sweep": {"pandas"},

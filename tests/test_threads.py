@@ -20,7 +20,9 @@ from strategies import supported
 
 from hybridlab import REGISTRY, Costs, Deadlock, HybridLabError, Kind, Op, Schedule, Timeline, build, hybrid_step, plot
 from hybridlab.engines import RealStep, longest_pause, run_threads
-from hybridlab.engines.exchange import Exchange, Message, StoppedError
+from hybridlab.engines.device import Message, StoppedError
+from hybridlab.engines.job import checked_job
+from hybridlab.engines.queues import Queues
 from hybridlab.engines.threads import MOST_THREADS
 from hybridlab.step.replicas import replicate
 from hybridlab.training import Network, loss_and_gradient
@@ -287,7 +289,7 @@ def test_gradients_that_no_ring_can_average_are_refused(wrong: Any) -> None:
 @pytest.mark.parametrize("odd", [(0, 4), (1, 6), (2, 1)])
 def test_gradients_of_other_lengths_on_other_ranks_are_refused(odd: tuple[int, int]) -> None:
     lengths = {0: 3, 1: 3, 2: 3} | dict([odd])
-    with refusal("device-failed", "gradients of stage 0", "one length"):
+    with refusal("device-failed", "the ring of stage 0", "one length"):
         run_threads(build("1f1b", 1, 2), replicas=3, gradients=lambda rank, stage: np.zeros(lengths[rank]))
 
 
@@ -379,37 +381,44 @@ def test_a_deadlock_names_every_rank_of_a_small_mesh_and_counts_those_of_a_large
         run_threads(build("1f1b", 2, 1), replicas=10, lost=["0F0"])
 
 
+def two_queues() -> tuple[Queues, int]:
+    """Return the queues of two devices, and the name of the message with which the forward of device 1 begins."""
+    job = checked_job(build("1f1b", 2, 1), None, 1)
+    return Queues(job), job.schedule.ops.index(Op.parse("1F0"))
+
+
 def test_a_device_that_waits_for_one_that_has_finished_is_found() -> None:
-    exchange = Exchange(2)
-    exchange.leave()
+    queues, name = two_queues()
+    queues.leave()
     with pytest.raises(StoppedError):
-        exchange.take(0, 1, "a", "a message")
-    assert isinstance(exchange.fault, Deadlock)
+        queues.take(0, 1, name)
+    assert isinstance(queues.fault, Deadlock)
+    assert str(queues.fault).endswith("device 1 stands at 1F0 and waits for the output of 0F0 from device 0")
 
 
 def test_a_device_that_finishes_while_another_waits_for_it_is_found() -> None:
-    exchange, stopped = Exchange(2), threading.Event()
+    (queues, name), stopped = two_queues(), threading.Event()
 
     def take() -> None:
         try:
-            exchange.take(0, 1, "a", "a message")
+            queues.take(0, 1, name)
         except StoppedError:
             stopped.set()
 
     waiter = threading.Thread(target=take, daemon=True)
     waiter.start()
     time.sleep(0.1)  # the thread waits by now; if it does not yet, it finds the deadlock itself
-    exchange.leave()
+    queues.leave()
     assert stopped.wait(LONG), "it waits for ever"
     waiter.join()
-    assert isinstance(exchange.fault, Deadlock)
+    assert isinstance(queues.fault, Deadlock)
 
 
 def test_a_message_that_comes_out_of_order_is_kept() -> None:
-    exchange = Exchange(2)
-    for name in ("second", "first", "third"):
-        exchange.put(0, 1, name, Message(name, 0.0))
-    assert [exchange.take(0, 1, name, name) for name in ("first", "second", "third")] == ["first", "second", "third"]
+    queues, _ = two_queues()
+    for name in (2, 1, 3):
+        queues.put(0, 1, name, Message(name, 0.0))
+    assert [queues.take(0, 1, name) for name in (1, 2, 3)] == [1, 2, 3]
 
 
 def test_where_no_thread_can_be_started_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from hybridlab.arrays import Rng
 from hybridlab.errors import HybridLabError
-from hybridlab.wire import FP32, Real, Single, WireFormat
+from hybridlab.wire import FP32, Packet, Real, Single, WireFormat
 
 SMALL_CHUNK = 2**12  # numbers. Up to this size the sums of all chunks fit into the cache together; larger chunks are faster one by one
 
@@ -127,8 +127,13 @@ def transmit(numbers: Real, wire: WireFormat, rng: Rng, rank: int, content: str,
     hybridlab.errors.HybridLabError: rank 1 cannot send element 7, value 1 of chunk 2: FP16 carries
     numbers up to 65504, but value 1 is 70000: scale the numbers down, or send BF16, which has the range of FP32
     """
+    return wire.decode(packet_of(numbers, wire, rng, rank, content, first))
+
+
+def packet_of(numbers: Real, wire: WireFormat, rng: Rng, rank: int, content: str, first: int) -> Packet:
+    """Return one message before it is sent, with the same arguments and errors as :func:`transmit`."""
     try:
-        return wire.decode(wire.encode(numbers, rng))
+        return wire.encode(numbers, rng)
     except HybridLabError as why:
         infinite = np.flatnonzero(~np.isfinite(numbers))
         place = int(infinite[0]) if infinite.size else int(np.argmax(np.abs(numbers)))

@@ -1,10 +1,14 @@
-"""Schedules that really run: ``run_threads`` runs a thread for each device, with queues between them, and measures all operations.
+"""Schedules that really run: each device has a thread, or a process under MPI or torch.distributed, and all operations are measured.
 
-``RealStep`` has the arithmetic of one training step for these threads. ``longest_pause`` measures whether a function call lets other
-threads run at the same time.
+``run`` hands a schedule and its work to an engine. ``Group`` starts the processes of an engine once for several runs. ``run_threads`` runs
+one step over threads, and ``RealStep`` has its arithmetic. ``longest_pause`` measures whether a function call lets other threads run at
+the same time.
 """
 
+from hybridlab.engines.group import Group
+from hybridlab.engines.pause import longest_pause
 from hybridlab.engines.real_step import RealStep
-from hybridlab.engines.threads import longest_pause, run_threads
+from hybridlab.engines.run import RunResult, run, run_threads
+from hybridlab.engines.work import StepWork
 
-__all__ = ["RealStep", "longest_pause", "run_threads"]
+__all__ = ["Group", "RealStep", "RunResult", "StepWork", "longest_pause", "run", "run_threads"]

@@ -13,7 +13,7 @@ from hybridlab.course.tasks.answers import plain_values, require_number, require
 from hybridlab.course.tasks.builds import Case, Slip, same
 from hybridlab.course.tasks.checking import Feedback, right, wrong
 from hybridlab.course.tasks.drawing import Drawing
-from hybridlab.course.tasks.partial import Stop, run, timeline_of, turns_of
+from hybridlab.course.tasks.partial import Stop, run_partly, timeline_of, turns_of
 from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.schedule import Op, Schedule
 from hybridlab.schedules import build
@@ -132,7 +132,7 @@ def read_times(result: Any) -> Times:
 def judge_times(times: Times, orders: list[str], costs: Costs, latency: float) -> Feedback:
     """Return the feedback on the times of the operations of one order, or of those that run until a deadlock."""
     turns = turns_of(require_orders(orders))
-    ran, stops = run(turns, costs)
+    ran, stops = run_partly(turns, costs)
     goal = timeline_of(turns, ran, costs.unit) if stops else simulate(Schedule("the goal", turns), costs)
     spans = zip(goal.start.tolist(), goal.end.tolist(), strict=True)
     expected = dict(zip(map(str, goal.ops), spans, strict=True)) if any(ran) else {}
@@ -266,7 +266,7 @@ def _one_pass(orders: list[str], forward: list[float], backward: list[float], la
 
 def _right_times(orders: list[str], costs: Costs) -> Times:
     """Return the right times for costs that a slip has changed."""
-    ran, _ = run(turns_of(require_orders(orders)), costs)
+    ran, _ = run_partly(turns_of(require_orders(orders)), costs)
     return {str(each.turn[0]): (each.start, each.end) for turns in ran for each in turns}
 
 

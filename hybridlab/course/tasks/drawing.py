@@ -9,7 +9,7 @@ import numpy as np
 from hybridlab.arrays import Floats
 from hybridlab.checks import LATEST
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.partial import Stop, run, timeline_of, turns_of
+from hybridlab.course.tasks.partial import Stop, run_partly, timeline_of, turns_of
 from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.schedule import Op, Problem, Schedule
 from hybridlab.schedule.text import Turn, Turns
@@ -131,7 +131,7 @@ class Drawing:
             if self.costs is None:
                 return None
             try:
-                ran, stops = run(orders, self.costs)
+                ran, stops = run_partly(orders, self.costs)
             except HybridLabError as why:
                 if why.code not in ("does-not-fit", "no-link", "out-of-range"):
                     raise

@@ -32,7 +32,7 @@ class Ran(NamedTuple):
     end: float
 
 
-def run(orders: Turns, costs: Costs) -> tuple[list[list[Ran]], list[Stop]]:
+def run_partly(orders: Turns, costs: Costs) -> tuple[list[list[Ran]], list[Stop]]:
     """Return the turns that each device runs, and the devices that stop.
 
     A turn starts as soon as its device is free and the outputs that it needs have arrived, as in :func:`hybridlab.simulate`. If an output
@@ -47,7 +47,7 @@ def run(orders: Turns, costs: Costs) -> tuple[list[list[Ran]], list[Stop]]:
 
     Examples
     --------
-    >>> ran, stops = run(turns_of([["0F0", "0B0"], ["1B0", "1F0"]]), Costs(forward=1, backward=2))
+    >>> ran, stops = run_partly(turns_of([["0F0", "0B0"], ["1B0", "1F0"]]), Costs(forward=1, backward=2))
     >>> [(str(op), start, end) for (op,), start, end in ran[0]]
     [('0F0', 0.0, 1.0)]
     >>> [f"device {device} stops at {op} and waits for {needed}" for device, op, needed, _ in stops]

@@ -12,7 +12,7 @@ from hybridlab.checks import short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.tasks.calls import Later, relayed_from
 from hybridlab.course.tasks.executors import SIZES, Faults, Watch
-from hybridlab.course.tasks.partial import run, turns_of
+from hybridlab.course.tasks.partial import run_partly, turns_of
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op
 from hybridlab.training import Network
@@ -195,7 +195,7 @@ def operations_at_once(orders: Sequence[str]) -> frozenset[str]:
     ['0F1', '1F0']
     """
     starts = defaultdict(set)
-    for ran in run(turns_of([line.split() for line in orders]), Costs(forward=1, backward=1))[0]:
+    for ran in run_partly(turns_of([line.split() for line in orders]), Costs(forward=1, backward=1))[0]:
         for (op,), start, _ in ran:
             starts[start].add(str(op))
     most = max((starts[start] for start in sorted(starts)), key=len, default=set())

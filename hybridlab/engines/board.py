@@ -1,0 +1,103 @@
+"""The board on which the processes of a run note where they stand, and the signs that a run goes on no more."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hybridlab.engines.job import START, Job
+from hybridlab.errors import HybridLabError, RunFailed
+
+RUNS, WAITS, DONE = range(3)  # states of a rank
+CHECK = 0.02  # seconds between two looks at the board
+STILL = 1.0  # seconds: if all ranks wait and the board does not change for so long, no message is on its way
+STATE, PLACE, NAME, CHANGES = range(4)  # columns
+
+
+class Board:
+    """A small file that all processes of a run map into their memory, so that noting a place takes less than a microsecond.
+
+    It has a row for each rank, which only this rank writes: its state, its place, the message that it waits for, and how often it has
+    written.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    ranks : int
+        The number of ranks.
+    new : bool
+        Whether to make the file.
+    """
+
+    def __init__(self, path: Path, ranks: int, new: bool = False) -> None:
+        self.rows = np.memmap(path, dtype=np.int64, mode="w+" if new else "r+", shape=(ranks, 4))
+
+    def note(self, rank: int, state: int, place: int | None = None, name: int = 0) -> None:
+        """Note the state of a rank, its place if this has changed, and the message that it waits for."""
+        row = self.rows[rank]
+        row[STATE], row[NAME] = state, name
+        if place is not None:
+            row[PLACE] = place
+        row[CHANGES] += 1
+
+
+class FaultWatch:
+    """It looks at the board again and again, and finds ranks that hang and ranks that all wait.
+
+    Time counts only while this process itself can run: a machine that sleeps for a minute makes nobody look as if he hung.
+
+    Parameters
+    ----------
+    board : Board
+        The board of the run.
+    job : Job
+        What runs.
+    patience : float
+        The seconds that a rank may stand at one place beyond the longest time that the job's costs allow there.
+    """
+
+    def __init__(self, board: Board, job: Job, patience: float) -> None:
+        self._rows, self._job = board.rows[: job.ranks], job
+        self._limit = patience + max(*job.durations, *job.delays, job.ring_step, job.optimiser)
+        self._patience = patience
+        self._seen = np.array(self._rows)
+        self._still = np.zeros(job.ranks)  # seconds since each rank has last written
+
+    def fault(self, passed: float) -> HybridLabError | None:
+        """Look at the board, ``passed`` seconds after the last look, and return the error if there is one."""
+        rows, job = np.array(self._rows), self._job
+        self._still = np.where(rows[:, CHANGES] == self._seen[:, CHANGES], self._still + min(passed, 3 * CHECK), 0.0)
+        self._seen = rows
+        runs, waits = (np.flatnonzero(rows[:, STATE] == state).tolist() for state in (RUNS, WAITS))
+        if waits and not runs and self._still[waits].min() > STILL:
+            return job.deadlock({rank: int(rows[rank, NAME]) for rank in waits})
+        for rank in runs:
+            if self._still[rank] > self._limit:
+                place = int(rows[rank, PLACE])
+                stands = f"device {rank} has stood at {job.words(place)} for {self._patience:g} seconds longer than its costs allow"
+                advice = "it hangs, or patience is too short"
+                return RunFailed(f"{stands}: {advice}", "device-hangs", rank, job.op_at(place))
+        return None
+
+    def gone(self, rank: int, how: str) -> RunFailed:
+        """Return the error for a rank whose process has ended during the run; ``how`` says in which way."""
+        place = int(self._rows[rank, PLACE])
+        return RunFailed(
+            f"the process of device {rank} ended at {self._job.words(place)}: {how}", "device-gone", rank, self._job.op_at(place)
+        )
+
+
+def reset(board: Board, ranks: int) -> None:
+    """Write the board as it stands before a job of so many ranks."""
+    board.rows[:, STATE] = DONE
+    board.rows[:ranks, STATE] = RUNS
+    board.rows[:, PLACE] = START
+
+
+def times_file(path: Path, job: Job, new: bool = False) -> Any:
+    """Return the array of measured times, shape (steps, 2, operations), that all processes of a run share as a file."""
+    times = np.memmap(path, dtype=np.float64, mode="w+" if new else "r+", shape=(job.steps, 2, job.schedule.kind.size))
+    if new:
+        times[:] = np.nan
+    return times

@@ -1,0 +1,253 @@
+"""The processes of an engine, seen by their launcher: it starts them, gives them jobs, watches them and ends them."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, Listener, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from hybridlab.checks import counted, known_name, one_time, short_repr, whole_number
+from hybridlab.engines.board import CHECK, Board, FaultWatch, reset, times_file
+from hybridlab.engines.job import Job, Measured
+from hybridlab.engines.worker import ENGINES, Answer, Order
+from hybridlab.errors import HybridLabError, RunFailed
+
+MOST_PROCESSES = 64
+STARTS = 120.0  # seconds that the processes may take to start
+ENDS = 1.0  # seconds that they may take to end by themselves
+LAST_LINES = 12  # of what the processes have printed, in an error
+
+
+class Group:
+    """Processes of an engine that run jobs together, one process for each rank.
+
+    Starting processes takes seconds. A group starts them once for several runs: give it to :func:`run` as its ``engine``. Use it in a
+    ``with`` statement, which ends the processes. After a fault they have ended, too.
+
+    The launcher and each process have a connection. The end of a process ends its connection, so that the launcher knows of it at once.
+    The end of the launcher ends all connections, and then each process ends itself.
+
+    Parameters
+    ----------
+    engine : {"mpi", "torch"}
+        "mpi" starts the processes with mpiexec. "torch" starts processes that use torch.distributed with gloo.
+    ranks : int
+        The number of processes. A run uses the first of them, as many as it has ranks.
+    patience : float
+        A rank that stands at one place for this many seconds longer than the costs allow there counts as hanging.
+
+    Raises
+    ------
+    HybridLabError
+        The engine is not installed, or its processes do not start. The error has what they printed.
+    """
+
+    def __init__(self, engine: str, ranks: int, *, patience: float = 60.0) -> None:
+        self.engine = known_name(engine, ENGINES, "engine of processes")
+        self.ranks, self.patience = whole_number(ranks, "ranks", at_most=MOST_PROCESSES), one_time(patience, "patience")
+        self._folder = Path(tempfile.mkdtemp(prefix="hybridlab-"))
+        self._connections: dict[int, Connection[Any, Any]] = {}
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._pids: list[int] = []
+        self._jobs = self._read = 0
+        try:
+            self._start()
+        except BaseException:
+            self._kill()
+            raise
+
+    def _start(self) -> None:
+        program = ["-c", f"from hybridlab.engines.worker import serve; serve({self.engine!r}, {str(self._folder)!r}, {self.ranks})"]
+        commands = ENGINES[self.engine].commands(self.ranks, program)
+        self._board = Board(self._folder / "board", self.ranks, new=True)
+        with Listener(str(self._folder / "socket"), "AF_UNIX", backlog=self.ranks) as listener, self._output.open("wb") as output:
+            environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+            environment["PYTHONPATH"] = os.pathsep.join(each for each in sys.path if each)  # ranks can import what this process can
+            for command, variables in commands:
+                self._processes.append(
+                    subprocess.Popen(  # noqa: S603  # our own program
+                        command,
+                        env=environment | variables,
+                        stdin=subprocess.DEVNULL,
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,  # Ctrl-C is for the launcher, which then ends the others
+                    )
+                )
+            self._greet(listener)
+
+    def _greet(self, listener: Listener) -> None:
+        """Wait until every process has connected and told its rank."""
+        socket = listener._listener._socket  # type: ignore[attr-defined]  # Listener has no public way to wait for a limited time
+        began = time.monotonic()
+        strangers: list[Any] = []
+        while len(self._connections) < self.ranks:
+            ready = wait([socket, *strangers], timeout=CHECK)
+            if socket in ready:
+                strangers.append(listener.accept())
+            for each in [each for each in strangers if each in ready]:
+                strangers.remove(each)
+                with suppress(EOFError):
+                    rank, pid = each.recv()
+                    self._connections[rank] = each
+                    self._pids.append(pid)
+            ended = [process.poll() for process in self._processes]
+            if any(code is not None for code in ended) or time.monotonic() - began > STARTS:
+                seen = f"{len(self._connections)} of {self.ranks} processes of the engine {self.engine!r} started"
+                raise RunFailed(f"only {seen}{self._printed()}", "not-started")
+
+    def run(self, job: Job, arguments: dict[str, Any]) -> Measured:
+        """Run a job on the first processes; after an error no process is left, and the group cannot run any more."""
+        import cloudpickle
+
+        if not self._connections:
+            raise HybridLabError("these processes have ended: start new ones for another run", "group-ended")
+        if job.ranks > self.ranks:
+            wanted = f"a run of {counted(job.ranks, 'rank')} needs as many processes"
+            raise HybridLabError(f"{wanted}, but {self.ranks} were started: start {job.ranks}", "wrong-number-of-processes")
+        try:
+            data = cloudpickle.dumps(arguments)
+        except Exception as why:  # what the caller's own objects raise when they are pickled
+            message = f"each rank gets a copy of the work, but {short_repr(arguments['work'])} cannot be copied to another process"
+            raise HybridLabError(f"{message}: {why}", "not-picklable") from why
+        self._jobs += 1
+        file = self._folder / f"times{self._jobs}"
+        times, watch = times_file(file, job, new=True), FaultWatch(self._board, job, self.patience)
+        reset(self._board, job.ranks)
+        try:
+            for connection in self._connections.values():
+                connection.send(Order(self._jobs, job.ranks, data))
+            answers = self._answers(watch)
+        except BaseException as why:
+            self._kill()
+            if isinstance(why, RunFailed):
+                why.measured = _measured_rows(job, times)
+            raise
+        finally:
+            file.unlink(missing_ok=True)
+        ranks = [answers[rank] for rank in range(job.ranks)]
+        spans = [[row for answer in ranks for row in answer.spans[step]] for step in range(job.steps)]
+        return Measured(np.array(times), spans, tuple(answer.result for answer in ranks), self._new_output())
+
+    def _answers(self, watch: FaultWatch) -> dict[int, Answer]:
+        """Wait for the answer of every rank, or raise the first fault."""
+        answers: dict[int, Answer] = {}
+        ranks: dict[Any, int] = {connection: rank for rank, connection in self._connections.items()}
+        looked = time.monotonic()
+        while len(answers) < self.ranks:
+            for connection in wait(list(ranks), timeout=CHECK):
+                rank = ranks[connection]
+                answers[rank] = answer = self._answer(connection, rank, watch)
+                if answer.fault is not None:
+                    answer.fault.__cause__ = answer.cause
+                    raise answer.fault
+                if answer.refused:
+                    raise HybridLabError(f"a process cannot load the work: {answer.refused}", "not-picklable")
+            now = time.monotonic()
+            if (fault := watch.fault(now - looked)) is not None:
+                raise fault
+            looked = now
+        return answers
+
+    def _answer(self, connection: Any, rank: int, watch: FaultWatch) -> Answer:
+        try:
+            answer: Answer = connection.recv()
+        except (EOFError, OSError):
+            raise watch.gone(rank, self._how_it_ended(rank)) from None
+        return answer
+
+    def _how_it_ended(self, rank: int) -> str:
+        code = self._processes[rank].poll() if len(self._processes) > 1 else None
+        by = f"signal {signal.Signals(-code).name} ended it" if code and code < 0 else "it was killed, or it left Python"
+        return f"{by}{self._printed()}"
+
+    @property
+    def _output(self) -> Path:
+        return self._folder / "output"
+
+    def _new_output(self) -> str:
+        with self._output.open("rb") as file:
+            file.seek(self._read)
+            text = file.read()
+        self._read += len(text)
+        return text.decode(errors="replace")
+
+    def _printed(self) -> str:
+        lines = self._new_output().strip().splitlines()[-LAST_LINES:]
+        return "; it printed: " + " | ".join(lines) if lines else ""
+
+    def __enter__(self) -> "Group":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, why: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes; they get a second to end by themselves."""
+        for connection in self._connections.values():
+            with suppress(OSError):
+                connection.send(None)
+        with suppress(subprocess.TimeoutExpired):
+            began = time.monotonic()
+            for process in self._processes if self._connections else []:
+                process.wait(max(0.0, began + ENDS - time.monotonic()))
+        self._kill()
+
+    def _kill(self) -> None:
+        """End all processes at once, wait until they are gone, and remove their folder."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections = {}
+        for pid in self._pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for process in self._processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        _wait_until_gone(self._pids)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _wait_until_gone(pids: Sequence[int]) -> None:
+    """Wait until no process of these numbers is left; ended processes that nobody has asked for their code do not count."""
+    left = list(pids)
+    while left:
+        left = [pid for pid in left if _lives(pid)]
+        time.sleep(0.002 if left else 0.0)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] in "ZX")
+
+
+def _measured_rows(job: Job, times: Any) -> list[dict[str, Any]]:
+    """Return what was measured until a run failed: a dict for each operation that ended, in the order of time."""
+    starts, ends = np.array(times).swapaxes(0, 1)
+    rows = np.argwhere(np.isfinite(ends))
+    found = [
+        {
+            "step": step,
+            "device": int(job.schedule.device[row]),
+            "op": str(job.schedule.ops[row]),
+            "start": starts[step, row],
+            "end": ends[step, row],
+        }
+        for step, row in rows.tolist()
+    ]
+    return sorted(found, key=lambda each: each["start"])

@@ -1,0 +1,84 @@
+"""The engine that runs a process for each rank under MPI, with mpi4py."""
+
+import os
+import shutil
+import sys
+import sysconfig
+import time
+from pathlib import Path
+from typing import Any
+
+from hybridlab.errors import HybridLabError
+
+POLL = 2e-4  # seconds between two looks for a message: a process that waits leaves its core to others
+INSTALL = "pip install 'hybridlab[mpi]'"
+
+
+class MPIMessages:
+    """Messages over MPI: the tag of a message is its name. Waiting looks and sleeps, because MPI's own waits keep a core busy.
+
+    Parameters
+    ----------
+    ranks : int
+        How many of the processes take part in the run. All processes call this at the same time.
+    """
+
+    def __init__(self, ranks: int) -> None:
+        from mpi4py import MPI
+
+        self._mpi, self._bytes, world = MPI, MPI.BYTE, MPI.COMM_WORLD
+        self._comm: Any = world.Split(0 if world.rank < ranks else 1)
+        self._sends: list[tuple[Any, bytes]] = []  # a send needs its bytes until it has ended
+
+    def send(self, receiver: int, name: int, data: bytes) -> None:
+        """Send bytes under a name, without waiting."""
+        self._sends.append((self._comm.Isend([data, self._bytes], receiver, name), data))
+
+    def receive(self, sender: int, name: int) -> bytearray:
+        """Wait for the bytes that a sender has sent under a name."""
+        while (message := self._comm.Improbe(sender, name, status := self._mpi.Status())) is None:
+            self._go_on()
+        data = bytearray(status.Get_count(self._bytes))
+        message.Recv([data, self._bytes])
+        return data
+
+    def meet(self) -> None:
+        """Wait until all processes of the run have called this method."""
+        request = self._comm.Ibarrier()
+        while not request.Test():
+            self._go_on()
+
+    def sleep(self, until: float) -> None:
+        """Sleep until ``time.perf_counter`` reaches a time; large messages need a look now and then to go on."""
+        while (left := until - time.perf_counter()) > 0:
+            self._sends = [send for send in self._sends if not send[0].Test()]
+            time.sleep(min(left, 1e-3) if self._sends else left)
+
+    def finish(self) -> None:
+        """Wait until everything that this process has sent has left it."""
+        while self._sends:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self._sends = [send for send in self._sends if not send[0].Test()]
+        time.sleep(POLL)
+
+
+def rank_in_mpi(folder: Path) -> int:
+    """Return the rank of this process. MPI starts with this call, and needs no file in the folder."""
+    from mpi4py import MPI
+
+    return int(MPI.COMM_WORLD.rank)
+
+
+def mpi_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[str, str]]]:
+    """Return the commands that start the processes, each with the variables of its environment: one mpiexec starts all."""
+    beside_python = Path(sysconfig.get_path("scripts")) / "mpiexec"
+    found = str(beside_python) if os.access(beside_python, os.X_OK) else shutil.which("mpiexec")
+    try:
+        import mpi4py  # noqa: F401
+    except ImportError:
+        raise HybridLabError(f"the engine 'mpi' needs mpi4py, which is not installed: {INSTALL}", "not-installed") from None
+    if found is None:
+        raise HybridLabError(f"the engine 'mpi' needs the program mpiexec, which is not there: {INSTALL} brings one", "not-installed")
+    return [([found, "-disable-auto-cleanup", "-n", str(ranks), sys.executable, *program], {})]

@@ -1,0 +1,87 @@
+"""The exchange of one rank that has a process of its own: messages as bytes, and places on the board."""
+
+import pickle
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn, Protocol
+
+from hybridlab.engines.board import DONE, RUNS, WAITS, Board
+from hybridlab.engines.device import Message
+from hybridlab.engines.job import END
+
+
+class Transport(Protocol):
+    """What carries messages between the processes of an engine."""
+
+    def send(self, receiver: int, name: int, data: bytes) -> None:
+        """Send bytes under a name, without waiting."""
+
+    def receive(self, sender: int, name: int) -> bytes | bytearray:
+        """Wait for the bytes that a sender has sent under a name."""
+
+    def meet(self) -> None:
+        """Wait until all processes of the run have called this method."""
+
+    def sleep(self, until: float) -> None:
+        """Sleep until ``time.perf_counter`` reaches a time; messages go on."""
+
+    def finish(self) -> None:
+        """Wait until everything that this process has sent has left it."""
+
+
+class ProcessExchange:
+    """The exchange of the device ``rank``; see :class:`~hybridlab.engines.device.Exchange`.
+
+    Parameters
+    ----------
+    rank : int
+        The rank of this process.
+    transport : Transport
+        What carries the messages.
+    board : Board
+        Where the rank notes its places.
+    report : callable
+        ``report(fault)`` tells the launcher of an error.
+    """
+
+    def __init__(self, rank: int, transport: Transport, board: Board, report: Callable[[BaseException], None]) -> None:
+        self._rank, self._transport, self._board, self._report = rank, transport, board, report
+
+    def put(self, sender: int, receiver: int, name: int, message: Message) -> None:
+        """Send a message under a name, without waiting."""
+        self._transport.send(receiver, name, pickle.dumps(tuple(message), protocol=pickle.HIGHEST_PROTOCOL))
+
+    def take(self, sender: int, receiver: int, name: int) -> Any:
+        """Wait until a message is there and usable, and return its content."""
+        self._board.note(self._rank, WAITS, name=name)
+        content, usable = pickle.loads(self._transport.receive(sender, name))  # noqa: S301  # it comes from a rank of the same run
+        self._board.note(self._rank, RUNS)
+        self.sleep(usable)
+        return content
+
+    def meet(self, device: int, name: int) -> None:
+        """Wait until all devices have called this method."""
+        self._board.note(device, WAITS, name=name)
+        self._transport.meet()
+        self._board.note(device, RUNS)
+
+    def sleep(self, until: float) -> None:
+        """Sleep until ``time.perf_counter`` reaches a time."""
+        if until > time.perf_counter():
+            self._transport.sleep(until)
+
+    def stand(self, device: int, place: int) -> None:
+        """Note the place at which the device stands now."""
+        self._board.note(device, RUNS, place)
+
+    def stop(self, fault: BaseException) -> NoReturn:
+        """Tell the launcher of an error, and wait until it ends this process."""
+        self._report(fault)
+        while True:  # a process that ends by itself would look like a second fault
+            time.sleep(1)
+
+    def leave(self) -> None:
+        """Send what has not been sent yet, and note that the device has finished."""
+        self._board.note(self._rank, WAITS, name=END)
+        self._transport.finish()
+        self._board.note(self._rank, DONE)

@@ -1,0 +1,201 @@
+"""Schedules that really run: ``run`` hands a schedule and its work to an engine and returns measured timelines."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybridlab.checks import removed_arguments, true_or_false
+from hybridlab.costs import Costs
+from hybridlab.engines.group import Group
+from hybridlab.engines.job import Job, Measured, checked_job, timelines
+from hybridlab.engines.threads import run_in_threads
+from hybridlab.engines.work import Functions, GradientsFunction, StepWork, WorkFunction
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Op, Schedule
+from hybridlab.timeline import Timeline
+from hybridlab.wire import WireFormat
+
+
+class RunResult(NamedTuple):
+    """What a run has measured and computed.
+
+    Parameters
+    ----------
+    timelines : tuple of Timeline
+        The measured timeline of each step, with spans for messages, rings and optimisers.
+    results : tuple
+        What :meth:`StepWork.result` returned for each rank.
+    output : str
+        The text that the processes of the ranks have printed. Threads print as usual.
+    """
+
+    timelines: tuple[Timeline, ...]
+    results: tuple[Any, ...]
+    output: str
+
+    @property
+    def timeline(self) -> Timeline:
+        """The timeline of the step with the median makespan; of an even number of steps, the faster of the two in the middle."""
+        order = np.argsort([timeline.makespan for timeline in self.timelines], kind="stable")
+        return self.timelines[int(order[(len(order) - 1) // 2])]
+
+
+def run(
+    schedule: Schedule,
+    work: StepWork | WorkFunction | None = None,
+    costs: Costs | None = None,
+    *,
+    engine: str | Group = "threads",
+    replicas: int = 1,
+    wire: WireFormat | None = None,
+    steps: int = 1,
+    ring_step: float | None = None,
+    optimiser: float = 0.0,
+    lost: Iterable[Op | str] = (),
+    patience: float = 60.0,
+) -> RunResult:
+    """Run steps of ``replicas`` pipelines for real, with a thread or a process for each device, and measure them.
+
+    Each rank runs the operations of its device in their order. An operation computes, or it only sleeps. Its cost is the time that it
+    takes at least. Inputs from other devices come as messages. When all pipelines have ended, each rank runs the rings of its stages and
+    then its optimiser.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule of one pipeline.
+    work : StepWork or callable, optional
+        What the operations compute. A function ``work(rank, op, message)`` returns the output of the operation ``op``, and ``message`` is
+        what it returned for the operation that ``op`` needs. None: operations sleep.
+    costs : Costs, optional
+        The least time of operations and the latency of messages, with a unit. None means 0 ms.
+    engine : {"threads", "mpi", "torch"} or Group
+        "threads" runs a thread for each rank in this process. "mpi" starts a process for each rank with mpiexec, and "torch" starts one
+        that uses torch.distributed with gloo. A :class:`Group` starts the processes once for several runs.
+    replicas : int
+        The number of pipelines.
+    wire : WireFormat, optional
+        The format of the rings' messages. None sends float64.
+    steps : int
+        The number of steps.
+    ring_step : float, optional
+        The least time of one step of a ring, in the unit of the costs, as in :func:`~hybridlab.hybrid_step`.
+    optimiser : float
+        The least time of a device's optimiser, in the unit of the costs.
+    lost : iterable of Op or str
+        Operations whose outputs are never sent to another device. This is a deliberate fault, for tests and lessons.
+    patience : float
+        Processes only: a rank that stands at one operation for this many seconds longer than its cost counts as hanging.
+
+    Returns
+    -------
+    RunResult
+        The measured timelines in the unit of the costs, and the results of the work.
+
+    Raises
+    ------
+    Deadlock
+        All ranks wait. The error names the operation at which each of them waits.
+    RunFailed
+        A rank raised an error, was killed, or hangs. The error names the rank and the operation. After it no thread or process is left.
+    HybridLabError
+        The arguments cannot be run, or the engine cannot be started.
+
+    Examples
+    --------
+    >>> from hybridlab import Costs, build
+    >>> ran = run(build("1f1b", 2, 4), costs=Costs(forward=1, backward=2), replicas=2, ring_step=1, steps=3)
+    >>> bool(ran.timeline.makespan >= (4 + 2 - 1) * (1 + 2) + 2 * 1), len(ran.timelines)
+    (True, 3)
+    """
+    arguments: dict[str, Any] = {"schedule": schedule, "costs": costs, "replicas": replicas, "work": work, "wire": wire, "steps": steps}
+    arguments |= {"ring_step": ring_step, "optimiser": optimiser}
+    job = checked_job(**arguments, lost=lost)
+    if engine == "threads":
+        return _ran(job, run_in_threads(job))
+    if isinstance(engine, Group):
+        return _ran(job, engine.run(job, arguments | {"lost": job.lost}))
+    with Group(engine, job.ranks, patience=patience) as group:
+        return _ran(job, group.run(job, arguments | {"lost": job.lost}))
+
+
+def _ran(job: Job, measured: Measured) -> RunResult:
+    return RunResult(timelines(job, measured), measured.results, measured.output)
+
+
+@removed_arguments(
+    seconds="operations sleep the real length of their costs, whose unit is Costs(..., unit='ms'): give shorter or longer costs"
+)
+def run_threads(
+    schedule: Schedule,
+    costs: Costs | None = None,
+    replicas: int = 1,
+    *,
+    ring_step: float | None = None,
+    optimiser: float = 0.0,
+    work: WorkFunction | None = None,
+    gradients: GradientsFunction | None = None,
+    wait: bool = True,
+    lost: Iterable[Op | str] = (),
+) -> Timeline:
+    """Run one step with a thread for each device, and return its measured timeline.
+
+    Each thread runs its device's operations in their order. An operation sleeps for its duration, or computes. Inputs from other devices
+    come as messages through queues. The receiver can use a message when the latency ``p2p`` of the costs has passed since it was sent. The
+    sender does not wait. When all pipelines have ended, each rank runs the rings of its stages and then its optimiser. In a ring of D
+    ranks, each rank sends 2(D-1) messages. A measured time is never shorter than its cost.
+
+    If all threads wait at the same time, no message can arrive any more, and the run ends at once with an error. After a run no thread
+    is left, also if the run failed.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule of one pipeline.
+    costs : Costs, optional
+        The times of operations and of messages, with a unit. None means that everything takes 0 ms.
+    replicas : int
+        The number of pipelines.
+    ring_step : float, optional
+        Time of one step of a ring, in the unit of the costs, as in :func:`~hybridlab.hybrid_step`.
+    optimiser : float
+        Time of a device's optimiser, in the unit of the costs.
+    work : callable, optional
+        ``work(rank, op, message)`` computes the operation ``op``. ``op`` needs the output of another operation, and ``message`` is what
+        ``work`` returned for that operation. For forwards of the first stage it is None. An operation lasts as long as the call, but
+        at least as long as its cost.
+    gradients : callable, optional
+        ``gradients(rank, stage)`` returns the float64 array, shape (parameters,), that the ring of the stage averages in place.
+    wait : bool
+        With False no operation waits for a message. This is a deliberate fault, for tests and lessons.
+    lost : iterable of Op or str
+        Operations whose outputs are never sent to another device. This is a deliberate fault as well.
+
+    Returns
+    -------
+    Timeline
+        The measured times in the unit of the costs, with spans for messages, rings and optimisers.
+
+    Raises
+    ------
+    Deadlock
+        All threads wait. The error names the operation at which each device waits.
+    RunFailed
+        ``work`` or ``gradients`` has raised an error. The message names the device and the operation, and ``__cause__`` is the first error.
+        The run ends as soon as all calls that have begun have returned.
+    HybridLabError
+        The costs have several settings or no unit, a sleep would take more than 10 minutes, or threads cannot be started.
+
+    Examples
+    --------
+    >>> from hybridlab import Costs, build
+    >>> ran = run_threads(build("1f1b", 2, 4), Costs(forward=1, backward=2), replicas=2, ring_step=1)
+    >>> bool(ran.makespan >= (4 + 2 - 1) * (1 + 2) + 2 * 1), ran.spans
+    (True, <Spans: 16 send, 16 receive, 4 reduce-scatter, 4 all-gather, 4 optimiser>)
+    """
+    if not true_or_false(wait, "wait") and work is not None:
+        raise HybridLabError("work computes from messages: without wait there are none, so leave work out", "conflicting-arguments")
+    functions = Functions(work, gradients)
+    job = checked_job(schedule, costs, replicas, ring_step=ring_step, optimiser=optimiser, work=functions, wait=wait, lost=lost)
+    return _ran(job, run_in_threads(job)).timeline

@@ -1,0 +1,86 @@
+"""The engine that runs a process for each rank with torch.distributed, over gloo."""
+
+import os
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hybridlab.errors import HybridLabError
+
+INSTALL = "pip install 'hybridlab[torch]'"
+
+
+class TorchMessages:
+    """Messages over torch.distributed's sends and receives, which need no tags, as NCCL has none.
+
+    Every message has a header with its name and its length. A receiver takes the messages of a sender in the order in which they were
+    sent, and keeps those that it does not need yet. Messages to higher ranks and to lower ranks have process groups of their own, so that
+    the sends of two ranks to each other never wait for each other.
+
+    Parameters
+    ----------
+    ranks : int
+        How many of the processes take part in the run. All processes call this at the same time.
+    """
+
+    def __init__(self, ranks: int) -> None:
+        import torch
+        import torch.distributed as dist
+
+        self._torch, self._dist, self._rank = torch, dist, dist.get_rank()
+        self._up, self._down, self._all = (dist.new_group(list(range(ranks))) for _ in range(3))
+        self._sends: list[tuple[Any, Any]] = []
+        self._early: dict[tuple[int, int], bytes] = {}
+
+    def send(self, receiver: int, name: int, data: bytes) -> None:
+        """Send bytes under a name, without waiting."""
+        group = self._up if receiver > self._rank else self._down
+        header = self._torch.tensor([name, len(data)], dtype=self._torch.int64)
+        body = self._torch.frombuffer(bytearray(data), dtype=self._torch.uint8)
+        self._sends += [(self._dist.isend(each, receiver, group), each) for each in (header, body)]
+
+    def receive(self, sender: int, name: int) -> bytes:
+        """Wait for the bytes that a sender has sent under a name."""
+        group = self._down if sender > self._rank else self._up
+        while (sender, name) not in self._early:
+            header = self._torch.empty(2, dtype=self._torch.int64)
+            self._dist.recv(header, sender, group)
+            body = self._torch.empty(int(header[1]), dtype=self._torch.uint8)
+            self._dist.recv(body, sender, group)
+            self._early[sender, int(header[0])] = body.numpy().tobytes()
+        return self._early.pop((sender, name))
+
+    def meet(self) -> None:
+        """Wait until all processes of the run have called this method."""
+        self.finish()
+        self._dist.barrier(self._all)
+
+    def sleep(self, until: float) -> None:
+        """Sleep until ``time.perf_counter`` reaches a time; gloo's own thread sends and receives meanwhile."""
+        time.sleep(max(0.0, until - time.perf_counter()))
+
+    def finish(self) -> None:
+        """Wait until everything that this process has sent has left it."""
+        while self._sends:
+            self._sends.pop()[0].wait()
+
+
+def rank_in_torch(folder: Path) -> int:
+    """Return the rank of this process, after all processes have found each other through a file in the folder."""
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    dist.init_process_group("gloo", init_method=f"file://{folder / 'rendezvous'}", rank=rank, world_size=world)
+    return rank
+
+
+def torch_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[str, str]]]:
+    """Return the commands that start the processes, each with the variables of its environment."""
+    if find_spec("torch") is None:
+        raise HybridLabError(f"the engine 'torch' needs torch, which is not installed: {INSTALL}", "not-installed")
+    near = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
+    return [([sys.executable, *program], near | {"RANK": str(rank), "WORLD_SIZE": str(ranks)}) for rank in range(ranks)]

@@ -1,0 +1,98 @@
+"""The program of one process of an engine: it runs its rank of each job that the launcher sends."""
+
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+from hybridlab.engines.board import DONE, Board, times_file
+from hybridlab.engines.device import Device
+from hybridlab.engines.job import SpanRow, checked_job
+from hybridlab.engines.mpi import MPIMessages, mpi_commands, rank_in_mpi
+from hybridlab.engines.process_exchange import ProcessExchange, Transport
+from hybridlab.engines.torch import TorchMessages, rank_in_torch, torch_commands
+
+
+class Engine(NamedTuple):
+    """The three parts of an engine: the commands that start its processes, how a process finds its rank, and what carries messages."""
+
+    commands: Callable[[int, list[str]], list[tuple[list[str], dict[str, str]]]]
+    rank: Callable[[Path], int]
+    messages: Callable[[int], Transport]
+
+
+ENGINES = {"mpi": Engine(mpi_commands, rank_in_mpi, MPIMessages), "torch": Engine(torch_commands, rank_in_torch, TorchMessages)}
+
+
+class Order(NamedTuple):
+    """What the launcher sends to every process: the number of the job, its ranks, and the pickled arguments of :func:`checked_job`."""
+
+    number: int
+    ranks: int
+    arguments: bytes
+
+
+class Answer(NamedTuple):
+    """What a process sends back: the spans and the result of its rank, or a fault and its cause."""
+
+    spans: list[list[SpanRow]]
+    result: Any = None
+    fault: BaseException | None = None
+    cause: BaseException | None = None
+    refused: str = ""
+
+
+def serve(engine: str, place: str, processes: int) -> None:
+    """Serve the launcher that listens in the folder at a place, until it says that no job comes any more."""
+    folder = Path(place)
+    launcher = Client(str(folder / "socket"))
+    rank = ENGINES[engine].rank(folder)
+    launcher.send((rank, os.getpid()))
+    orders: SimpleQueue[Order | None] = SimpleQueue()
+    threading.Thread(target=_receive_orders, args=(launcher, orders), name="launcher", daemon=True).start()
+    board = Board(folder / "board", processes)
+    while (order := orders.get()) is not None:
+        messages = ENGINES[engine].messages(order.ranks)
+        launcher.send(_run_job(rank, order, messages, board, folder, launcher) if rank < order.ranks else Answer([]))
+    if engine == "torch":  # taking its process groups down takes gloo a second
+        sys.stdout.flush()
+        os._exit(0)
+
+
+def _receive_orders(launcher: "Connection[Any, Any]", orders: "SimpleQueue[Order | None]") -> None:
+    """Put each order into the queue; if the launcher is gone, end this process at once, also in the middle of an operation."""
+    try:
+        while True:
+            orders.put(launcher.recv())
+    except (EOFError, OSError):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _run_job(rank: int, order: Order, messages: Transport, board: Board, folder: Path, launcher: "Connection[Any, Any]") -> Answer:
+    try:
+        job = checked_job(**pickle.loads(order.arguments))  # noqa: S301  # it comes from the launcher
+    except BaseException as why:  # work of the caller's own can raise anything when it is loaded
+        board.note(rank, DONE)
+        return Answer([], refused=f"{type(why).__name__}: {why}")
+
+    def report(why: BaseException) -> None:
+        launcher.send(Answer([], fault=_portable(why), cause=why.__cause__ and _portable(why.__cause__)))
+
+    device = Device(rank, job, ProcessExchange(rank, messages, board, report), times_file(folder / f"times{order.number}", job))
+    device.run()
+    return Answer(device.spans, device.result)
+
+
+def _portable(why: BaseException) -> BaseException:
+    """Return an error that the launcher can load: the error itself, or else one with its text."""
+    try:
+        pickle.loads(pickle.dumps(why))  # noqa: S301
+    except Exception:  # an error of the caller's own can fail in any way here
+        return RuntimeError(f"{type(why).__name__}: {why}")
+    return why
