@@ -1,4 +1,4 @@
-"""The command ``hybridlab``: rank and schedule for measured times, beside the commands of the course."""
+"""The command ``hybridlab``: rank and schedule for measured times, and real runs, beside the commands of the course."""
 
 import json
 from collections.abc import Callable
@@ -10,9 +10,17 @@ import click
 
 from hybridlab.automatic import rank, schedule_for
 from hybridlab.costs import Costs
-from hybridlab.course.grading.cli import main, told
-from hybridlab.errors import HybridLabError
+from hybridlab.course.grading.cli import main, progress_on_terminal, told
+from hybridlab.engines import RunResult, TrainingWork, run
+from hybridlab.errors import HybridLabError, RunFailed
+from hybridlab.schedule import Schedule
+from hybridlab.schedules import build
 from hybridlab.simulation import simulate
+from hybridlab.step import HybridStep, hybrid_step
+from hybridlab.timeline.timeline import chrome_trace
+from hybridlab.training import Network
+from hybridlab.training.training import equal_batch
+from hybridlab.wire import CODES, WireFormat
 
 __all__ = ["main"]
 
@@ -86,6 +94,85 @@ def schedule_times(costs: Costs, table: Path | None, trace: Path | None, **sizes
         _write(table, made.to_csv())
     if trace is not None:
         _write(trace, json.dumps(simulate(made, costs).to_chrome_trace()))
+
+
+def _times(context: click.Context, option: click.Parameter, value: str) -> float | list[float]:
+    """Return one time, or a list of times that stand between commas."""
+    try:
+        numbers = [float(each) for each in value.split(",")]
+    except ValueError:
+        message = f"{value!r} is no time: give a number such as 10, or one for each device such as 10,10,15,10"
+        raise click.BadParameter(message, context, option) from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+@main.command("run")
+@click.option("--engine", type=click.Choice(["threads", "mpi", "torch"]), default="threads", show_default=True, help="What runs the ranks.")
+@click.option("--schedule", "name", default="1f1b", show_default=True, help="The name of the schedule.")
+@click.option("--stages", "devices", type=int, default=4, show_default=True, help="Devices of one pipeline.")
+@click.option("--replicas", type=int, default=1, show_default=True, help="The number of pipelines.")
+@click.option("--microbatches", type=int, default=8, show_default=True, help="The number of microbatches.")
+@click.option("--chunks", type=int, help="Model chunks on each device. The fewest that the schedule supports if left out.")
+@click.option("--forward", callback=_times, default="10", show_default=True, help="Time of a forward: one, or one a device with commas.")
+@click.option("--backward", callback=_times, default="20", show_default=True, help="Time of a backward.")
+@click.option("--p2p", type=float, default=0.0, show_default=True, help="Latency of a message.")
+@click.option("--ring-step", type=float, default=0.0, show_default=True, help="Time of one step of a ring.")
+@click.option("--unit", default="ms", show_default=True, help="The unit of the times: s, ms or us.")
+@click.option("--wire", type=click.Choice(sorted(CODES), case_sensitive=False), help="The format of the rings. float64 if left out.")
+@click.option("--steps", type=int, default=3, show_default=True, help="The number of steps.")
+@click.option("--train", is_flag=True, help="Train a small network. Without it, operations only sleep.")
+@click.option("--patience", type=float, default=60.0, show_default=True, help="Seconds until a rank counts as hanging.")
+@click.option("--trace", type=click.Path(path_type=Path), help="Write a trace for Perfetto. After a fault it has what ran before.")
+@told
+def run_schedule(
+    engine: str, name: str, devices: int, replicas: int, microbatches: int, chunks: int | None, ring_step: float, wire: str | None,
+    steps: int, train: bool, patience: float, trace: Path | None, **times: Any,
+) -> None:  # fmt: skip
+    """Run a schedule for real, with a thread or a process for each rank, and print the measured step beside the predicted one."""
+    schedule, costs = build(name, devices, microbatches, chunks), Costs(**times)
+    predicted = hybrid_step(schedule, costs, replicas, ring_step=ring_step)
+    work = _training(schedule, replicas) if train else None
+    with progress_on_terminal(steps, "steps") as advance:
+        done = 0
+
+        def progress(now: int, of: int) -> None:
+            nonlocal done
+            for _ in range(now - done):
+                advance("step")
+            done = now
+
+        try:
+            ran = run(
+                schedule, work, costs, engine=engine, replicas=replicas, wire=WireFormat(wire) if wire else None, steps=steps,
+                ring_step=ring_step, patience=patience, progress=progress,
+            )  # fmt: skip
+        except RunFailed as why:
+            if trace is not None and why.measured:
+                _write(trace, json.dumps(chrome_trace(why.measured, 1e6, f"{name}, until it failed")))
+            raise
+    click.echo(f"{schedule!r}, {replicas} x {devices} ranks, engine {engine}")
+    click.echo(_summary(ran, predicted))
+    click.echo(ran.output, nl=False)
+    if trace is not None:
+        _write(trace, json.dumps(ran.timeline.to_chrome_trace()))
+
+
+def _training(schedule: Schedule, replicas: int) -> TrainingWork:
+    """Return the training of a network that has at least one layer for each stage."""
+    layers = max(2, schedule.stages)
+    return TrainingWork(schedule, replicas, network=Network((64, *[32] * (layers - 1), 10)), batch=equal_batch(schedule, replicas))
+
+
+def _summary(ran: RunResult, predicted: HybridStep) -> str:
+    measured, unit = [float(each.makespan) for each in ran.timelines], ran.timeline.unit
+    middle, ideal = float(ran.timeline.makespan), float(predicted.makespan)
+    lines = [f"measured {middle:.1f} {unit} (median of {len(measured)} steps, {min(measured):.1f} to {max(measured):.1f})"]
+    lines += [f"predicted {ideal:.1f} {unit}" + (f": the measured step is longer by {middle / ideal - 1:.1%}" if ideal else "")]
+    lines += [f"bubble ratio measured {ran.timeline.bubble_ratio:.3f}, predicted {predicted.timeline.bubble_ratio:.3f}"]
+    if ran.results[0] is not None:
+        losses = [sum(each) for each in zip(*(result.losses for result in ran.results), strict=True)]
+        lines += [f"loss {losses[0]:.4f} in the first step, {losses[-1]:.4f} in the last"]
+    return "\n".join(lines)
 
 
 def _write(path: Path, text: str) -> None:

@@ -49,7 +49,8 @@ class RunFailed(HybridLabError):
     """A real run ended before its end: a device failed, was killed, or did not come back from an operation.
 
     ``rank`` is this device, and ``op`` the operation at which it stood. Each is None if it is not known, or outside all operations.
-    ``measured`` has a dict for each operation that ended before, if the devices are processes.
+    ``measured`` has a row for each operation that ended before, as in ``Timeline.to_rows``, with its step and with times in seconds. Only
+    processes leave such rows.
     """
 
     def __init__(self, message: str, code: str = "", rank: int | None = None, op: object = None) -> None:

@@ -9,6 +9,18 @@ from hybridlab.engines.group import Group
 from hybridlab.engines.pause import longest_pause
 from hybridlab.engines.real_step import RealStep
 from hybridlab.engines.run import RunResult, run, run_threads
+from hybridlab.engines.training_work import RankTrained, TrainingWork, trained_weights
 from hybridlab.engines.work import StepWork
 
-__all__ = ["Group", "RealStep", "RunResult", "StepWork", "longest_pause", "run", "run_threads"]
+__all__ = [
+    "Group",
+    "RankTrained",
+    "RealStep",
+    "RunResult",
+    "StepWork",
+    "TrainingWork",
+    "longest_pause",
+    "run",
+    "run_threads",
+    "trained_weights",
+]

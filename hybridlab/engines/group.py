@@ -1,13 +1,14 @@
 """The processes of an engine, seen by their launcher: it starts them, gives them jobs, watches them and ends them."""
 
 import os
+import pickle
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 
 from hybridlab.checks import counted, known_name, one_time, short_repr, whole_number
 from hybridlab.engines.board import CHECK, Board, FaultWatch, reset, times_file
-from hybridlab.engines.job import Job, Measured
+from hybridlab.engines.job import Job, Measured, Progress, report_steps
 from hybridlab.engines.worker import ENGINES, Answer, Order
 from hybridlab.errors import HybridLabError, RunFailed
 
@@ -70,7 +71,9 @@ class Group:
         program = ["-c", f"from hybridlab.engines.worker import serve; serve({self.engine!r}, {str(self._folder)!r}, {self.ranks})"]
         commands = ENGINES[self.engine].commands(self.ranks, program)
         self._board = Board(self._folder / "board", self.ranks, new=True)
-        with Listener(str(self._folder / "socket"), "AF_UNIX", backlog=self.ranks) as listener, self._output.open("wb") as output:
+        key = os.urandom(32)
+        with Listener(("127.0.0.1", 0), backlog=self.ranks, authkey=key) as listener, self._output.open("wb") as output:
+            (self._folder / "launcher").write_bytes(pickle.dumps((listener.address, key)))  # nobody else can read the folder
             environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
             environment["PYTHONPATH"] = os.pathsep.join(each for each in sys.path if each)  # ranks can import what this process can
             for command, variables in commands:
@@ -106,7 +109,7 @@ class Group:
                 seen = f"{len(self._connections)} of {self.ranks} processes of the engine {self.engine!r} started"
                 raise RunFailed(f"only {seen}{self._printed()}", "not-started")
 
-    def run(self, job: Job, arguments: dict[str, Any]) -> Measured:
+    def run(self, job: Job, arguments: dict[str, Any], progress: Progress | None = None) -> Measured:
         """Run a job on the first processes; after an error no process is left, and the group cannot run any more."""
         import cloudpickle
 
@@ -127,7 +130,7 @@ class Group:
         try:
             for connection in self._connections.values():
                 connection.send(Order(self._jobs, job.ranks, data))
-            answers = self._answers(watch)
+            answers = self._answers(watch, report_steps(job, times, progress))
         except BaseException as why:
             self._kill()
             if isinstance(why, RunFailed):
@@ -139,8 +142,8 @@ class Group:
         spans = [[row for answer in ranks for row in answer.spans[step]] for step in range(job.steps)]
         return Measured(np.array(times), spans, tuple(answer.result for answer in ranks), self._new_output())
 
-    def _answers(self, watch: FaultWatch) -> dict[int, Answer]:
-        """Wait for the answer of every rank, or raise the first fault."""
+    def _answers(self, watch: FaultWatch, report: Callable[[], None]) -> dict[int, Answer]:
+        """Wait for the answer of every rank, or raise the first fault. Call ``report`` now and then."""
         answers: dict[int, Answer] = {}
         ranks: dict[Any, int] = {connection: rank for rank, connection in self._connections.items()}
         looked = time.monotonic()
@@ -152,11 +155,12 @@ class Group:
                     answer.fault.__cause__ = answer.cause
                     raise answer.fault
                 if answer.refused:
-                    raise HybridLabError(f"a process cannot load the work: {answer.refused}", "not-picklable")
+                    raise HybridLabError(answer.refused, "not-picklable")
             now = time.monotonic()
             if (fault := watch.fault(now - looked)) is not None:
                 raise fault
             looked = now
+            report()
         return answers
 
     def _answer(self, connection: Any, rank: int, watch: FaultWatch) -> Answer:
@@ -238,16 +242,10 @@ def _lives(pid: int) -> bool:
 
 def _measured_rows(job: Job, times: Any) -> list[dict[str, Any]]:
     """Return what was measured until a run failed: a dict for each operation that ended, in the order of time."""
-    starts, ends = np.array(times).swapaxes(0, 1)
-    rows = np.argwhere(np.isfinite(ends))
-    found = [
-        {
-            "step": step,
-            "device": int(job.schedule.device[row]),
-            "op": str(job.schedule.ops[row]),
-            "start": starts[step, row],
-            "end": ends[step, row],
-        }
-        for step, row in rows.tolist()
-    ]
+    start, end = np.array(times).swapaxes(0, 1)
+    zero, found = np.nanmin(start) if np.isfinite(end).any() else 0.0, []
+    for step, row in np.argwhere(np.isfinite(end)).tolist():
+        op, device = job.schedule.ops[row], int(job.schedule.device[row])
+        named = {"step": step, "device": device, "op": str(op), "kind": str(op.kind), "stage": op.stage, "microbatch": op.microbatch}
+        found.append({**named, "start": start[step, row] - zero, "end": end[step, row] - zero, "activations": None})
     return sorted(found, key=lambda each: each["start"])

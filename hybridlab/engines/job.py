@@ -1,7 +1,7 @@
 """One run of a schedule: what all engines share before it starts, and the timeline that is made of its measured times."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ MOST_STEPS = 10_000
 MOST_DEVICES_NAMED = 8  # the error of a deadlock names at most this many devices
 FREE = Costs(forward=0, backward=0)
 START, END, OPTIMISER_PLACE = -1, -2, -3  # places of a rank outside its operations and rings
+Progress = Callable[[int, int], object]  # is told how many steps are done, and the number of all steps
 SpanRow = tuple[int, int, float, float, int, int, int, int]  # kind, device, start, end, stage, chunk, step, peer
 
 
@@ -192,6 +193,19 @@ def checked_job(
         wait=true_or_false(wait, "wait"),
         lost=_checked_lost(schedule, lost),
     )
+
+
+def report_steps(job: Job, times: Floats, progress: Progress | None) -> Callable[[], None]:
+    """Return a function that tells ``progress`` how many steps rank 0 has finished, whenever there are more."""
+    last, told = int(np.flatnonzero(job.schedule.device == 0)[-1]), 0
+
+    def report() -> None:
+        nonlocal told
+        if progress is not None and (done := int(np.isfinite(times[:, 1, last]).sum())) > told:
+            told = done
+            progress(done, job.steps)
+
+    return report
 
 
 def no_times(job: Job) -> Floats:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from hybridlab.engines.device import Message, StoppedError
@@ -73,10 +74,13 @@ class Queues:
             if self._running <= 0:
                 self._finished.set()
 
-    def wait_for_all(self) -> None:
-        """Wait until every device has finished; unlike ``Thread.join``, this can be called again after an interrupt."""
-        while not self._finished.wait(CHECK_INTERVAL):
-            pass  # wait in short intervals: an interrupt just before a wait begins would not end this wait
+    def wait_for_all(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Wait until every device has finished, and call ``meanwhile`` now and then.
+
+        Unlike ``Thread.join``, this can be called again after an interrupt.
+        """
+        while not self._finished.wait(CHECK_INTERVAL):  # in short intervals: an interrupt just before a wait begins would not end this wait
+            meanwhile()
 
     def sleep(self, until: float) -> None:
         """Sleep until ``time.perf_counter`` reaches ``until``; if the threads are stopped, raise :class:`StoppedError` at once."""

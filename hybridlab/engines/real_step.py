@@ -1,4 +1,4 @@
-"""One training step of a small network, computed by the threads of a run: the arithmetic of each operation."""
+"""One training step of a small network, computed by the ranks of a run: the arithmetic of each operation."""
 
 from typing import Any
 
@@ -41,6 +41,8 @@ class RealStep:
         The samples of the step.
     labels : array, shape (replicas, microbatches, samples)
         The class of each sample, a whole number from 0.
+    rank : int, optional
+        The only rank that this object works for, if each rank has an object of its own. None: it works for all ranks.
 
     Raises
     ------
@@ -59,7 +61,9 @@ class RealStep:
     ([(15,), (15,)], 0.84)
     """
 
-    def __init__(self, network: Network, schedule: Schedule, weights: Floats, inputs: Floats, labels: Ints) -> None:
+    def __init__(
+        self, network: Network, schedule: Schedule, weights: Floats, inputs: Floats, labels: Ints, rank: int | None = None
+    ) -> None:
         if not isinstance(network, Network) or not isinstance(schedule, Schedule):
             raise HybridLabError(
                 f"RealStep takes a Network and a Schedule, not {short_repr(network)} and {short_repr(schedule)}", "wrong-type"
@@ -77,9 +81,9 @@ class RealStep:
         ends = np.cumsum([network.count(layers) for layers in cut])
         parts = np.split(weights, ends[:-1])
         self._layers = [network.unpacked(part, layers) for part, layers in zip(parts, cut, strict=True)]
-        places = [(int(rank), stage) for stage, ranks in enumerate(holders(schedule, len(self._labels))) for rank in ranks]
-        self._gradients = {(rank, stage): np.zeros(parts[stage].shape) for rank, stage in places}
-        self._layer_gradients = {(rank, stage): network.unpacked(self._gradients[rank, stage], cut[stage]) for rank, stage in places}
+        places = [(int(holder), stage) for stage, ranks in enumerate(holders(schedule, len(self._labels))) for holder in ranks]
+        self._gradients = {place: np.zeros(parts[place[1]].shape) for place in places if rank in (None, place[0])}
+        self._layer_gradients = {place: network.unpacked(own, cut[place[1]]) for place, own in self._gradients.items()}
         self._losses = np.zeros(self._labels.shape[:2])
         # All threads share these two dicts. Each entry is used by one thread only: its key begins with the rank of this thread.
         self._kept: dict[tuple[int, int, int], Activations] = {}

@@ -8,7 +8,7 @@ import numpy as np
 from hybridlab.checks import removed_arguments, true_or_false
 from hybridlab.costs import Costs
 from hybridlab.engines.group import Group
-from hybridlab.engines.job import Job, Measured, checked_job, timelines
+from hybridlab.engines.job import Job, Measured, Progress, checked_job, timelines
 from hybridlab.engines.threads import run_in_threads
 from hybridlab.engines.work import Functions, GradientsFunction, StepWork, WorkFunction
 from hybridlab.errors import HybridLabError
@@ -54,6 +54,7 @@ def run(
     optimiser: float = 0.0,
     lost: Iterable[Op | str] = (),
     patience: float = 60.0,
+    progress: Progress | None = None,
 ) -> RunResult:
     """Run steps of ``replicas`` pipelines for real, with a thread or a process for each device, and measure them.
 
@@ -88,6 +89,9 @@ def run(
     patience : float
         Processes only: a rank that stands at one operation for this many seconds longer than its cost counts as hanging.
 
+    progress : callable, optional
+        Called now and then with the number of steps that rank 0 has finished and the number of all steps.
+
     Returns
     -------
     RunResult
@@ -113,11 +117,11 @@ def run(
     arguments |= {"ring_step": ring_step, "optimiser": optimiser}
     job = checked_job(**arguments, lost=lost)
     if engine == "threads":
-        return _ran(job, run_in_threads(job))
+        return _ran(job, run_in_threads(job, progress))
     if isinstance(engine, Group):
-        return _ran(job, engine.run(job, arguments | {"lost": job.lost}))
+        return _ran(job, engine.run(job, arguments | {"lost": job.lost}, progress))
     with Group(engine, job.ranks, patience=patience) as group:
-        return _ran(job, group.run(job, arguments | {"lost": job.lost}))
+        return _ran(job, group.run(job, arguments | {"lost": job.lost}, progress))
 
 
 def _ran(job: Job, measured: Measured) -> RunResult:

@@ -1,34 +1,37 @@
 """The engine that runs a thread for each device, with queues between them."""
 
 import threading
+from collections.abc import Callable
 from itertools import chain
 
 from hybridlab.engines.device import Device
-from hybridlab.engines.job import Job, Measured, no_times
+from hybridlab.engines.job import Job, Measured, Progress, no_times, report_steps
 from hybridlab.engines.queues import Queues
 from hybridlab.errors import HybridLabError
 
 MOST_THREADS = 256
 
 
-def run_in_threads(job: Job) -> Measured:
+def run_in_threads(job: Job, progress: Progress | None = None) -> Measured:
     """Run a job with a thread for each rank. After the run no thread is left, also if it failed."""
     if job.ranks > MOST_THREADS:
         raise HybridLabError(f"{job.ranks:,} devices are more than {MOST_THREADS} threads: take fewer devices or replicas", "too-large")
     times, queues = no_times(job), Queues(job)
     devices = [Device(rank, job, queues, times) for rank in range(job.ranks)]
-    _run_devices(devices, queues)
+    report = report_steps(job, times, progress)
+    _run_devices(devices, queues, report)
+    report()
     spans = [list(chain.from_iterable(of_ranks)) for of_ranks in zip(*(each.spans for each in devices), strict=True)]
     return Measured(times, spans, tuple(each.result for each in devices), "")
 
 
-def _run_devices(devices: list[Device], queues: Queues) -> None:
+def _run_devices(devices: list[Device], queues: Queues, report: Callable[[], None]) -> None:
     """Run the threads of all devices until they end, and then raise the first error, if there was one."""
     threads = [threading.Thread(target=each.run, name=f"device {each.rank}", daemon=True) for each in devices]
     try:
         for thread in threads:
             _start_thread(thread)
-        queues.wait_for_all()
+        queues.wait_for_all(report)
     except BaseException as why:  # after an interrupt, or if a thread cannot be started, stop the other threads
         queues.stop(why)
         for thread in threads:

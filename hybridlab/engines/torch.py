@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ class TorchMessages:
         import torch.distributed as dist
 
         self._torch, self._dist, self._rank = torch, dist, dist.get_rank()
-        self._up, self._down, self._all = (dist.new_group(list(range(ranks))) for _ in range(3))
+        self._up, self._down, self._all = _three_groups(ranks)
         self._sends: list[tuple[Any, Any]] = []
         self._early: dict[tuple[int, int], bytes] = {}
 
@@ -65,6 +66,14 @@ class TorchMessages:
         """Wait until everything that this process has sent has left it."""
         while self._sends:
             self._sends.pop()[0].wait()
+
+
+@cache
+def _three_groups(ranks: int) -> tuple[Any, ...]:
+    """Return three process groups of the first ranks. They are kept for later runs, since each has threads of its own in every process."""
+    from torch.distributed import new_group
+
+    return tuple(new_group(list(range(ranks))) for _ in range(3))
 
 
 def rank_in_torch(folder: Path) -> int:

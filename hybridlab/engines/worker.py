@@ -51,7 +51,8 @@ class Answer(NamedTuple):
 def serve(engine: str, place: str, processes: int) -> None:
     """Serve the launcher that listens in the folder at a place, until it says that no job comes any more."""
     folder = Path(place)
-    launcher = Client(str(folder / "socket"))
+    address, key = pickle.loads((folder / "launcher").read_bytes())  # noqa: S301  # the launcher wrote it
+    launcher = Client(address, authkey=key)
     rank = ENGINES[engine].rank(folder)
     launcher.send((rank, os.getpid()))
     orders: SimpleQueue[Order | None] = SimpleQueue()
@@ -59,7 +60,11 @@ def serve(engine: str, place: str, processes: int) -> None:
     board = Board(folder / "board", processes)
     while (order := orders.get()) is not None:
         messages = ENGINES[engine].messages(order.ranks)
-        launcher.send(_run_job(rank, order, messages, board, folder, launcher) if rank < order.ranks else Answer([]))
+        answer = _run_job(rank, order, messages, board, folder, launcher) if rank < order.ranks else Answer([])
+        try:
+            launcher.send(answer)
+        except Exception as why:  # a result of the caller's own can fail in any way when it is pickled
+            launcher.send(Answer([], refused=f"the result of device {rank} cannot be copied to another process: {why}"))
     if engine == "torch":  # taking its process groups down takes gloo a second
         sys.stdout.flush()
         os._exit(0)
@@ -79,7 +84,7 @@ def _run_job(rank: int, order: Order, messages: Transport, board: Board, folder:
         job = checked_job(**pickle.loads(order.arguments))  # noqa: S301  # it comes from the launcher
     except BaseException as why:  # work of the caller's own can raise anything when it is loaded
         board.note(rank, DONE)
-        return Answer([], refused=f"{type(why).__name__}: {why}")
+        return Answer([], refused=f"the work cannot be loaded in the process of device {rank}: {type(why).__name__}: {why}")
 
     def report(why: BaseException) -> None:
         launcher.send(Answer([], fault=_portable(why), cause=why.__cause__ and _portable(why.__cause__)))

@@ -91,10 +91,10 @@ def train(
     >>> trained.losses[[0, -1]].round(2), trained.spread.max(), trained.peak_activations
     (array([2.32, 0.9 ]), np.float64(0.0), array([2., 1.]))
     """
-    _must_be_one_pipeline(schedule)
+    must_be_one_pipeline(schedule)
     by_label = true_or_false(by_label, "by_label")
     data = data_for(network, data)
-    shape = _shape_of_labels(whole_number(batch, "batch"), whole_number(replicas, "replicas"), schedule.microbatches)
+    shape = shape_of_labels(whole_number(batch, "batch"), whole_number(replicas, "replicas"), schedule.microbatches)
     for_weights, for_batches, for_wire = generators(seed)
     ends = np.cumsum([network.count(layers) for layers in network.stages(schedule.stages)])
     start = np.tile(network.initial(for_weights), (holders(schedule, shape[0]).shape[1], 1))
@@ -168,7 +168,7 @@ def equal_batch(schedule: Schedule, replicas: int) -> int:
     >>> equal_batch(build("1f1b", 3, 6), 4), equal_batch(build("1f1b", 3, 60), 4)
     (120, 240)
     """
-    _must_be_one_pipeline(schedule)
+    must_be_one_pipeline(schedule)
     parts = whole_number(replicas, "replicas") * schedule.microbatches
     return parts * max(1, 128 // parts)
 
@@ -207,14 +207,15 @@ class _StageRings:
         return averages
 
 
-def _must_be_one_pipeline(schedule: Any) -> None:
+def must_be_one_pipeline(schedule: Any) -> None:
+    """Raise unless ``schedule`` is the schedule of one pipeline."""
     if not isinstance(schedule, Schedule) or isinstance(schedule, Replicated):
         raise HybridLabError(
             f"training takes the Schedule of one pipeline, such as build('1f1b', 4, 8), not {short_repr(schedule)}", "not-a-schedule"
         )
 
 
-def _shape_of_labels(batch: int, replicas: int, microbatches: int) -> tuple[int, int, int]:
+def shape_of_labels(batch: int, replicas: int, microbatches: int) -> tuple[int, int, int]:
     """Return (replicas, microbatches, samples of a microbatch), or raise an error if the batch cannot be cut into equal parts."""
     parts = replicas * microbatches
     if batch % parts:

@@ -32,7 +32,8 @@ from hybridlab.course.tasks.student import COURSE
 from hybridlab.errors import HybridLabError
 
 DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED = 0, 1, 2, 3, 4, 130  # a shell says 130, too
-EXIT_CODES = {"no-sandbox": NO_SANDBOX, "gate-failed": FAILED}  # of errors; any other error is one of usage
+EXIT_CODES = {"no-sandbox": NO_SANDBOX}  # of errors; any other error is one of usage
+EXIT_CODES |= dict.fromkeys(("gate-failed", "deadlock", "device-failed", "device-gone", "device-hangs", "not-started"), FAILED)
 
 course_option = click.option("--course", default=COURSE, show_default=True, help="The name of the course. Sizes and twists depend on it.")
 sandbox_option = click.option(
@@ -97,7 +98,7 @@ def check_notebook(notebook: Path, lab: str) -> int:
     student = Student(submission.student, submission.course or COURSE) if submission.student else None
     click.echo(f"{spec.lab}, {f'for {student.name}' if student else 'with the sizes on the page'}, as it was saved last")
     marks: list[TaskMark] = []
-    with launcher("none") as local, _progress(len(spec.tasks), "tasks") as advance:
+    with launcher("none") as local, progress_on_terminal(len(spec.tasks), "tasks") as advance:
         for task in mark(submission.cells, spec, student, local.open, local.limits.seconds_a_notebook, lambda key: None):
             marks.append(task)
             advance(task.key)
@@ -185,7 +186,7 @@ def grade_class(
         with launcher(sandbox) as workers:
             require_sandbox(workers)
             write_whole(out / ".writable", "").unlink()  # rather now than after an hour
-            with _progress(len(found), "submissions") as advance:
+            with progress_on_terminal(len(found), "submissions") as advance:
                 for each in grade_all(found, assignment, workers, out / "records", jobs=min(jobs, len(found))):
                     marks.append(each)
                     advance(each.student)
@@ -272,7 +273,7 @@ def _summed_up(marks: list[Marks], out: Path) -> int:
 
 
 @contextmanager
-def _progress(length: int, what: str) -> Iterator[Callable[[str], None]]:
+def progress_on_terminal(length: int, what: str) -> Iterator[Callable[[str], None]]:
     """Show progress on standard error, if it is a terminal."""
     if not sys.stderr.isatty():
         yield lambda item: None

@@ -1,0 +1,141 @@
+"""Training by an engine: each rank has its own stages of a small network, and updates their weights after each step."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybridlab.arrays import Floats, Ints
+from hybridlab.engines.job import MOST_STEPS
+from hybridlab.engines.real_step import RealStep
+from hybridlab.engines.work import StepWork
+from hybridlab.schedule import Op, Schedule
+from hybridlab.step.replicas import holders
+from hybridlab.training.alone import DEFAULT, checked_rate, data_for, generators
+from hybridlab.training.data import DataSet, batches
+from hybridlab.training.network import Network
+from hybridlab.training.training import must_be_one_pipeline, shape_of_labels
+
+
+class RankTrained(NamedTuple):
+    """What training leaves on a rank.
+
+    Parameters
+    ----------
+    weights : mapping of int to array, shape (parameters,)
+        The weights of each stage that the rank holds.
+    losses : tuple of float
+        For each step, the losses of the rank's microbatches, summed and divided by the number of all samples. A rank without the last
+        stage has 0. Summed over all ranks, they are the mean loss.
+    """
+
+    weights: Mapping[int, Floats]
+    losses: tuple[float, ...]
+
+
+@dataclass
+class _RankState:
+    """The weights of one rank, and the batches that are left."""
+
+    weights: Floats  # of the whole network, but only those of the rank's own stages are updated
+    chosen: Iterator[Ints]
+    losses: list[float] = field(default_factory=list)
+    step: RealStep = field(init=False)
+
+
+class TrainingWork(StepWork):
+    """The work of :func:`~hybridlab.training.train` for an engine.
+
+    For the same arguments, the wire format of the run included, all weights after each step have the bits of those of ``train``.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule of one pipeline, the same as that of the run.
+    replicas : int
+        The number of pipelines, the same as that of the run.
+    network, data, batch, learning_rate, seed
+        As for :func:`~hybridlab.training.train`.
+
+    Raises
+    ------
+    HybridLabError
+        The batch cannot be cut into equal microbatches, there are more stages than layers, or the data do not fit the network.
+
+    Examples
+    --------
+    >>> from hybridlab import FP32, build
+    >>> from hybridlab.engines import run
+    >>> from hybridlab.training import train
+    >>> schedule = build("1f1b", devices=2, microbatches=4)
+    >>> ran = run(schedule, TrainingWork(schedule, replicas=2), replicas=2, wire=FP32, steps=3)
+    >>> bool((trained_weights(schedule, ran.results) == train(schedule, replicas=2, steps=3).replicas).all())
+    True
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        replicas: int = 1,
+        *,
+        network: Network = DEFAULT,
+        data: DataSet | None = None,
+        batch: int = 128,
+        learning_rate: float = 0.3,
+        seed: int = 0,
+    ) -> None:
+        must_be_one_pipeline(schedule)
+        self._schedule, self._network, self._data = schedule, network, data_for(network, data)
+        self._shape = shape_of_labels(batch, replicas, schedule.microbatches)
+        self._batch, self._rate, self._seed = batch, checked_rate(learning_rate), seed
+        ends = np.cumsum([0, *(network.count(layers) for layers in network.stages(schedule.stages))]).tolist()
+        self._parts = [slice(*each) for each in pairwise(ends)]  # where the weights of each stage stand
+        self._holders = holders(schedule, self._shape[0])
+        self._ranks: dict[int, _RankState] = {}  # in a process of its own, a rank finds only itself here
+
+    def begin(self, rank: int, step: int) -> None:
+        """Take the next batch."""
+        if step == 0:
+            for_weights, for_batches, _ = generators(self._seed)
+            chosen = batches(len(self._data.labels), self._batch, MOST_STEPS, for_batches)
+            self._ranks[rank] = _RankState(self._network.initial(for_weights), chosen)
+        state = self._ranks[rank]
+        samples = next(state.chosen)
+        inputs, labels = self._data.inputs[samples].reshape(*self._shape, -1), self._data.labels[samples].reshape(self._shape)
+        state.step = RealStep(self._network, self._schedule, state.weights, inputs, labels, rank)
+
+    def work(self, rank: int, op: Op, message: Any) -> Any:
+        """Compute an operation as :meth:`RealStep.work` does."""
+        return self._step(rank).work(rank, op, message)
+
+    def gradients(self, rank: int, stage: int) -> Floats:
+        """Return the gradients of a stage, which the ring averages in place."""
+        return self._step(rank).gradients(rank, stage)
+
+    def update(self, rank: int) -> None:
+        """Take one step of SGD with the averaged gradients."""
+        state = self._ranks[rank]
+        for stage in np.flatnonzero((self._holders == rank).any(axis=1)).tolist():
+            part = self._parts[stage]
+            state.weights[part] = state.weights[part] - self._rate * self.gradients(rank, stage)
+        state.losses.append(self._step(rank).loss)
+
+    def result(self, rank: int) -> RankTrained:
+        """Return the weights and the losses of the rank."""
+        state = self._ranks.pop(rank)
+        held = np.flatnonzero((self._holders == rank).any(axis=1)).tolist()
+        return RankTrained({stage: state.weights[self._parts[stage]].copy() for stage in held}, tuple(state.losses))
+
+    def _step(self, rank: int) -> RealStep:
+        return self._ranks[rank].step
+
+
+def trained_weights(schedule: Schedule, results: Sequence[RankTrained]) -> Floats:
+    """Return the weights of every replica from the results of all ranks, shape (replicas x copies, parameters).
+
+    The rows are those of ``Trained.replicas``: copy c of replica r is row r x copies + c.
+    """
+    ranks = holders(schedule, len(results) // schedule.devices)
+    return np.stack([np.concatenate([results[rank].weights[stage] for stage, rank in enumerate(row)]) for row in ranks.T.tolist()])
