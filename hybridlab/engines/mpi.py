@@ -65,10 +65,26 @@ class MPIMessages:
 
 
 def rank_in_mpi(folder: Path) -> int:
-    """Return the rank of this process. MPI starts with this call, and needs no file in the folder."""
+    """Return the rank of this process. MPI starts with this call, and needs no file in the folder.
+
+    MPICH makes a file for the memory that its processes share, and a killed process would leave it behind. So the name of the file is
+    removed as soon as all processes have opened it. The memory itself stays until the last of them ends.
+    """
     from mpi4py import MPI
 
-    return int(MPI.COMM_WORLD.rank)
+    world = MPI.COMM_WORLD
+    world.Barrier()
+    if world.rank == 0:
+        for file in _shared_memory():
+            file.unlink(missing_ok=True)
+    return int(world.rank)
+
+
+def _shared_memory() -> set[Path]:
+    """Return the files of MPICH that this process has in its memory. Only Linux tells them."""
+    maps = Path("/proc/self/maps")
+    lines = maps.read_text().splitlines() if maps.exists() else []
+    return {Path(line.split(maxsplit=5)[5]) for line in lines if "/mpich_shm" in line and not line.endswith("(deleted)")}
 
 
 def mpi_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[str, str]]]:
@@ -79,6 +95,9 @@ def mpi_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[s
         import mpi4py  # noqa: F401
     except ImportError:
         raise HybridLabError(f"the engine 'mpi' needs mpi4py, which is not installed: {INSTALL}", "not-installed") from None
+    if "PMI_RANK" in os.environ:
+        message = "this program was started by mpiexec, and the engine 'mpi' starts an mpiexec of its own"
+        raise HybridLabError(f"{message}: start the program without it", "already-started")
     if found is None:
         raise HybridLabError(f"the engine 'mpi' needs the program mpiexec, which is not there: {INSTALL} brings one", "not-installed")
     return [([found, "-disable-auto-cleanup", "-n", str(ranks), sys.executable, *program], {})]
