@@ -96,7 +96,7 @@ def schedule_times(costs: Costs, table: Path | None, trace: Path | None, **sizes
         _write(trace, json.dumps(simulate(made, costs).to_chrome_trace()))
 
 
-def _times(context: click.Context, option: click.Parameter, value: str) -> float | list[float]:
+def _given_times(context: click.Context, option: click.Parameter, value: str) -> float | list[float]:
     """Return one time, or a list of times that stand between commas."""
     try:
         numbers = [float(each) for each in value.split(",")]
@@ -113,8 +113,10 @@ def _times(context: click.Context, option: click.Parameter, value: str) -> float
 @click.option("--replicas", type=int, default=1, show_default=True, help="The number of pipelines.")
 @click.option("--microbatches", type=int, default=8, show_default=True, help="The number of microbatches.")
 @click.option("--chunks", type=int, help="Model chunks on each device. The fewest that the schedule supports if left out.")
-@click.option("--forward", callback=_times, default="10", show_default=True, help="Time of a forward: one, or one a device with commas.")
-@click.option("--backward", callback=_times, default="20", show_default=True, help="Time of a backward.")
+@click.option(
+    "--forward", callback=_given_times, default="10", show_default=True, help="Time of a forward: one, or one a device with commas."
+)
+@click.option("--backward", callback=_given_times, default="20", show_default=True, help="Time of a backward.")
 @click.option("--p2p", type=float, default=0.0, show_default=True, help="Latency of a message.")
 @click.option("--ring-step", type=float, default=0.0, show_default=True, help="Time of one step of a ring.")
 @click.option("--unit", default="ms", show_default=True, help="The unit of the times: s, ms or us.")
