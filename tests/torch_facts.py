@@ -98,8 +98,6 @@ class Watched(torch.nn.Module):
         self.one, self.two, self.stage, self.log = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3), stage, log
 
     def forward(self, values: Any) -> Any:
-        if values.is_meta or not torch.is_grad_enabled():  # torch finds out the shapes
-            return self.two(self.one(values))
         hidden = self.one(values)
         self.log.append(f"{self.stage} forward")
         hidden.register_hook(lambda _: self.log.append(f"{self.stage} gradient"))
@@ -107,13 +105,15 @@ class Watched(torch.nn.Module):
 
 
 def split_backward(folder: Path) -> list[str]:
-    """Return what two stages of one rank have noted; between the halves of a backward there is a forward."""
+    """Return what two stages of one rank have noted; forwards stand between the two halves of the first backwards."""
     log: list[str] = []
     stages = [PipelineStage(Watched(stage, log), stage, 2, torch.device("cpu")) for stage in range(2)]
     schedule = schedules._PipelineScheduleRuntime(stages, 2, loss_fn=torch.nn.functional.mse_loss)
     (folder / "split.csv").write_text("0F0,1F0,1I0,0I0,0F1,1F1,1W0,0W0,1I1,0I1,1W1,0W1\n", encoding="utf-8")
     schedule._load_csv(str(folder / "split.csv"))
-    schedule.step(torch.ones(4, 3), target=torch.zeros(4, 3))
+    for _ in range(2):  # in the first step torch runs the stages once more, to find out their shapes
+        log.clear()
+        schedule.step(torch.ones(4, 3), target=torch.zeros(4, 3))
     return log
 
 
@@ -122,7 +122,7 @@ def main() -> None:
     asked = json.loads((folder / "asked.json").read_text(encoding="utf-8"))
     one = planned(schedules.Schedule1F1B, 4, 8, 1)
     runtime = planned(schedules._PipelineScheduleRuntime, 4, 8, 1)
-    found = {
+    found: dict[str, Any] = {
         "classes": classes(),
         "unknown": {name: refusal(lambda name=name: schedules.get_schedule_class(name)) for name in asked["names"]},
         "orders": torch_orders(asked["orders"], folder),
