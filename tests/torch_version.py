@@ -46,9 +46,12 @@ def must_be_there() -> None:
 def take_out(items: list[pytest.Item]) -> Sequence[pytest.Item]:
     """Remove the tests that need a torch that is not there from ``items``, and return them."""
     here = installed()
-    out = [item for item in items if any(here is None or here < needed(mark) for mark in item.iter_markers("torch"))]
-    if out:
-        items[:] = [item for item in items if item not in set(out)]
+    kept: list[pytest.Item] = []
+    out: list[pytest.Item] = []
+    for item in items:
+        missing = any(here is None or here < needed(mark) for mark in item.iter_markers("torch"))
+        (out if missing else kept).append(item)
+    items[:] = kept
     return out
 
 
