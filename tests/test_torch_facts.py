@@ -8,14 +8,14 @@ import pytest
 import torch_page
 from torch_start import ROOT, run_once, run_ranks
 
-from hybridlab import REGISTRY, Costs, Schedule, build, simulate
+from hybridlab import REGISTRY, Costs, InvalidSchedule, Schedule, build, simulate
 
 pytestmark = pytest.mark.torch
 
-CLASSES: dict[str, str] = torch_page.cells()["CLASSES"]  # the class in torch of each schedule that has one
+PAGE = torch_page.cells()
+CLASSES: dict[str, str] = PAGE["CLASSES"]  # the class in torch of each schedule that has one
 SIZES = [(2, 4), (3, 6), (4, 8)]  # devices, microbatches; every schedule supports them
 ONE_COPY = [name for name, family in REGISTRY.items() if family.copies == 1]
-TWO_COPIES = [name for name in REGISTRY if name not in ONE_COPY]
 each_class = pytest.mark.parametrize("name", CLASSES)
 
 
@@ -28,10 +28,13 @@ def case(name: str, devices: int, microbatches: int) -> dict[str, Any]:
 PLANNED = [case(name, *size) for name in CLASSES for size in SIZES]
 COUNTED = [case(name, devices, 2 * devices * half) for name in ONE_COPY for devices in (1, 2, 4) for half in (1, 2)]
 
+DEADLOCK = "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n"  # rank 0 waits for 1B0 before it runs 0F1, and rank 1 waits for 0F1 before 1B0
+
 
 def collect(folder: Path) -> None:
     names = [other for name, family in REGISTRY.items() if name not in CLASSES for other in spellings(name, family.title)]
     asked = {"names": names, "orders": PLANNED, "csv": [case(name, 4, 8) for name in REGISTRY], "peaks": COUNTED}
+    asked["deadlock"] = case("gpipe", 2, 2) | {"csv": DEADLOCK}
     (folder / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
     run_ranks(ROOT / "tests/torch_facts.py", 1, folder)
 
@@ -90,6 +93,18 @@ def test_we_read_the_csv_that_torch_writes(found: dict[str, Any]) -> None:
     assert read == (len(CLASSES) - 2) * len(SIZES), "gpipe and 1f1b have one stage on a rank, and torch writes no CSV of them"
 
 
+@pytest.mark.parametrize("name", ONE_COPY)
+def test_the_name_on_the_page_places_the_stages_as_we_do(name: str, found: dict[str, Any]) -> None:
+    """Programs that use torch place two stages on a rank as one of these two maps of torch says; 1F1B has one."""
+    family = REGISTRY[name]
+    placed = PAGE["way_into_torch"](family)[1]
+    if placed == "`1F1B`":
+        assert family.device_of(4, family.fewest_chunks) == (0, 1, 2, 3)
+    else:
+        style = {"`Interleaved1F1B`": "loop", "`ZBVZeroBubble`": "v"}[placed]
+        assert list(family.device_of(4, 2)) == found["placements"][style]
+
+
 # The pitfalls of the page
 
 
@@ -118,6 +133,12 @@ def test_stage_0_does_all_of_a_split_backward_in_w(found: dict[str, Any]) -> Non
     weights_of_first = ["1 gradient", "0 gradient"]  # 1W0 goes over the layers again, 0W0 for the first time
     second_backward = ["1 gradient", "1 gradient", "0 gradient"]
     assert found["split backward"] == [*first, *second, *weights_of_first, *second_backward]
+
+
+def test_torch_loads_an_order_that_waits_for_ever_and_we_do_not(found: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSchedule, match="it waits for"):
+        Schedule.from_csv(DEADLOCK)
+    assert found["deadlock"] is None
 
 
 def test_looped_bfs_runs_its_backwards_from_the_last_microbatch_to_the_first(found: dict[str, Any]) -> None:

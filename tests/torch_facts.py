@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.distributed import pipelining
 from torch.distributed.pipelining import PipelineStage, schedules
+from torch.distributed.pipelining._utils import generate_stage_to_rank_mapping
 from torch.distributed.pipelining.stage import _PipelineStageBase
 from torch_start import join
 
@@ -126,9 +127,11 @@ def main() -> None:
         "classes": classes(),
         "unknown": {name: refusal(lambda name=name: schedules.get_schedule_class(name)) for name in asked["names"]},
         "orders": torch_orders(asked["orders"], folder),
+        "deadlock": refusal(lambda: loaded(asked["deadlock"], folder)),
         "refused": {case["name"]: refusal(lambda case=case: loaded(case, folder)) for case in asked["csv"]},
         "1F1B in the runtime": refusal(lambda: runtime._prepare_schedule_with_comms(order_of(one))),
         "simulate": refusal(lambda: loaded(asked["csv"][0], folder)._simulate()),
+        "placements": {style: list(generate_stage_to_rank_mapping(4, 8, style).values()) for style in ("loop", "v")},
         "split backward": split_backward(folder),
     }
     if hasattr(pipelining, "analyze_pipeline_activation_liveness"):
