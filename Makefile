@@ -94,7 +94,7 @@ unit-full: $(STAMP)
 		$(UNIT) -m '' --hypothesis-profile=full)
 
 torch-check: $(STAMP)
-	$(call stage,"Our schedules in torch: pytest",HYBRIDLAB_TORCH=1 $(BIN)/python -m pytest -q -m torch tests)
+	$(call stage,"Our schedules in torch: pytest",HYBRIDLAB_TORCH=1 $(BIN)/python -m pytest -q -m torch tests/test_*torch*.py)
 
 labs-check: $(STAMP)
 	$(call stage,"Stored outputs of the labs: nbval",$(BIN)/python tests/run_labs.py check labs)

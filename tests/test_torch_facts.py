@@ -97,11 +97,12 @@ def test_we_read_the_csv_that_torch_writes(found: dict[str, Any]) -> None:
 def test_the_name_on_the_page_places_the_stages_as_we_do(name: str, found: dict[str, Any]) -> None:
     """Programs that use torch place two stages on a rank as one of these two maps of torch says; 1F1B has one."""
     family = REGISTRY[name]
-    placed = PAGE["way_into_torch"](family)[1]
-    if placed == "`1F1B`":
+    way, placed = PAGE["way_into_torch"](family)
+    assert way == "yes"
+    if placed == "1F1B":
         assert family.device_of(4, family.fewest_chunks) == (0, 1, 2, 3)
     else:
-        style = {"`Interleaved1F1B`": "loop", "`ZBVZeroBubble`": "v"}[placed]
+        style = {"Interleaved1F1B": "loop", "ZBVZeroBubble": "v"}[placed]
         assert list(family.device_of(4, 2)) == found["placements"][style]
 
 

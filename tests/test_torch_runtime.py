@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch_page
 from torch_start import ROOT, run_once, run_ranks
 
 from hybridlab import REGISTRY, Schedule, build
@@ -20,18 +21,21 @@ NETWORK = Network((6, 9, 8, 7, 9, 6, 8, 7, 5))  # eight layers, for up to eight 
 SAMPLES = 24  # of a step; 4 and 8 microbatches cut them evenly
 TWO_COPIES = [name for name, family in REGISTRY.items() if family.copies == 2]  # a stage is on two ranks, which torch does not have
 IN_TORCH = [name for name in REGISTRY if name not in TWO_COPIES]
+CLASSES: dict[str, str] = torch_page.cells()["CLASSES"]  # torch's own schedules
 SIZES = [(2, 4), (2, 8), (4, 4), (4, 8)]  # devices, microbatches
 Results = dict[str, list[dict[str, Any]]]
 
 
 def cases() -> dict[str, dict[str, Any]]:
-    """All cases: each schedule in each size that it supports, and controls that must not give the gradients of one device."""
+    """Each schedule in each size that it supports, torch's own schedules, and controls, which must not give the gradients of one device."""
     found = {}
     for devices, microbatches in SIZES:
         for name in IN_TORCH:
             family = REGISTRY[name]
             if family.refusal(devices, microbatches, family.fewest_chunks) is None:
                 found[f"{name} {devices}x{microbatches}"] = case(build(name, devices, microbatches))
+    for name, chosen in CLASSES.items():
+        found[f"{chosen} 4x8"] = case(build(name, 4, 8)) | {"class": chosen.removeprefix("Schedule")}
     one = build("1f1b", 4, 4)
     found["control: wrong labels"] = case(one) | {"labels": "wrong_labels"}
     found["control: not divided by M"] = case(one) | {"scale_grads": False}
@@ -57,6 +61,7 @@ def case(schedule: Schedule) -> dict[str, Any]:
         "layers": [list(layers) for layers in NETWORK.stages(schedule.stages)],
         "labels": "labels",
         "scale_grads": True,
+        "class": None,  # the order of the CSV
     }
 
 
@@ -111,6 +116,12 @@ def test_torch_runs_our_csv_and_gets_the_gradients_of_one_device(name: str, resu
     assert len(mine) >= 3, "dualpipe-v needs two microbatches for each device, and all others support all sizes"
     far = {case: distance(ranks) for case, ranks in mine.items()}
     assert max(far.values()) < 1e-12, far
+
+
+@pytest.mark.parametrize("name", CLASSES.values())
+def test_the_own_schedules_of_torch_get_the_same_gradients(name: str, results: Results) -> None:
+    """So the network in torch is ours, whoever has made the order; the order that 1F1B runs is not the wrong one that it tells."""
+    assert distance(results[f"{name} 4x8"]) < 1e-12
 
 
 @pytest.mark.parametrize("name", IN_TORCH)

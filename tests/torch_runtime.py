@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch.distributed.pipelining import PipelineStage
-from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
+from torch.distributed.pipelining.schedules import PipelineScheduleSingle, _PipelineScheduleRuntime, get_schedule_class
 from torch_start import join
 
 CPU = torch.device("cpu")
@@ -35,13 +35,18 @@ def run(case: dict[str, Any], arrays: dict[str, Any], folder: Path, rank: int, g
     count, last_layer = len(case["device_of"]), case["layers"][-1][-1]
     modules = {stage: module(arrays, case["layers"][stage], last_layer) for stage in held}
     stages = [PipelineStage(modules[stage], stage, count, CPU, group=group) for stage in held]
-    schedule = _PipelineScheduleRuntime(
-        stages, case["microbatches"], loss_fn=torch.nn.functional.cross_entropy, scale_grads=case["scale_grads"]
-    )
-    schedule._load_csv(str(folder / case["csv"]), format="compute_only")
+    settings = {"loss_fn": torch.nn.functional.cross_entropy, "scale_grads": case["scale_grads"]}
+    if case["class"] is None:
+        schedule = _PipelineScheduleRuntime(stages, case["microbatches"], **settings)
+        schedule._load_csv(str(folder / case["csv"]), format="compute_only")
+    else:
+        chosen = get_schedule_class(case["class"])
+        single = issubclass(chosen, PipelineScheduleSingle)
+        schedule = chosen(stages[0] if single else stages, case["microbatches"], **settings)
     inputs, labels = torch.from_numpy(arrays["inputs"]), torch.from_numpy(arrays[case["labels"]])
     schedule.step(*[inputs] * (0 in held), **({"target": labels} if count - 1 in held else {}))
-    found = {"order": np.array([str(action) for action in schedule.pipeline_order[rank]])}
+    order = [str(action) for action in schedule.pipeline_order[rank]] if case["class"] is None else []
+    found = {"order": np.array(order)}
     for stage in held:
         linears = [part for part in modules[stage] if isinstance(part, torch.nn.Linear)]
         for layer, linear in zip(case["layers"][stage], linears, strict=True):
