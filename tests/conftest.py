@@ -14,7 +14,7 @@ profiles.register()
 
 # these files have no doctests to run, and importing them takes seconds
 collect_ignore = ["accessibility.py", "browser.py", "explorers.py", "lab_views", "run_labs.py", "stored_labs.py"]
-collect_ignore += ["torch_runtime.py"]  # these import torch, which only a process of their own does
+collect_ignore += ["torch_ddp.py", "torch_facts.py", "torch_runtime.py"]  # programs that import torch and run in processes of their own
 
 if TYPE_CHECKING:
     from hybridlab.schedules import Family
