@@ -5,6 +5,8 @@
 #   make check          runs every check: these in full, the book, the site in a browser, the wheel
 #   make book           builds the site into _build/html
 #   make serve          shows the built site at http://localhost:8000 (make PORT=... serve for another)
+#   make setup-torch    adds torch to .venv, for the tests that need it
+#   make torch-check    runs these tests alone
 #   make bench          prints operations per second, and what a page weighs
 #   make labs-refresh   runs the labs again and stores their outputs
 #   make clean          removes .venv, the site and all caches
@@ -39,13 +41,17 @@ export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 # a process without work takes tests from another one, so that no long file of tests is left for the end
 UNIT := $(BIN)/python -m pytest -q -n auto --dist worksteal
+# PyTorch for tests of our schedules in it; on Linux only a build for CPUs, because the other one brings gigabytes of CUDA: pip finds it
+# if its index or PIP_FIND_LINKS has it. Elsewhere every build is for CPUs.
+TORCH := torch==2.13.0$(if $(filter Linux,$(shell uname)),+cpu)
 # run a stage: its name, its command; then tell how long it took
 define stage
 @printf '\n== %s\n' $(1); begun=$$(date +%s); $(2); status=$$?; \
 	printf -- '-- %s: %s s\n' $(1) $$(($$(date +%s) - begun)); exit $$status
 endef
 
-.PHONY: setup lab test check lint types unit unit-full labs-check book book-check site-check wheel-check serve bench labs-refresh clean
+.PHONY: setup setup-torch lab test check lint types unit unit-full torch-check labs-check book book-check site-check wheel-check serve bench
+.PHONY: labs-refresh clean
 .NOTPARALLEL:
 
 setup: $(STAMP)
@@ -59,6 +65,9 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@$(QUIETLY)
 	@touch $(STAMP)
+
+setup-torch: $(STAMP)
+	@$(PIP) install --constraint requirements.lock $(TORCH) || { echo "pip finds no $(TORCH) here; install a torch of your own"; exit 1; }
 
 lab: $(STAMP)
 	@JUPYTERLAB_WORKSPACES_DIR="$(CURDIR)/$(VENV)/share/jupyter/lab/workspaces" \
@@ -83,6 +92,9 @@ unit: $(STAMP)
 unit-full: $(STAMP)
 	$(call stage,"Unit and property tests and doctests with the slow cases: pytest",\
 		$(UNIT) -m '' --hypothesis-profile=full)
+
+torch-check: $(STAMP)
+	$(call stage,"Our schedules in torch: pytest",HYBRIDLAB_TORCH=1 $(BIN)/python -m pytest -q -m torch tests/test_*torch*.py)
 
 labs-check: $(STAMP)
 	$(call stage,"Stored outputs of the labs: nbval",$(BIN)/python tests/run_labs.py check labs)

@@ -1,18 +1,20 @@
-"""Set up what all tests share: the profiles of hypothesis, and the rule that in CI a skipped test is an error."""
+"""Set up what all tests share: the profiles of hypothesis, the rule that in CI a skipped test is an error, and the rule for torch."""
 
 import gc
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import profiles
 import pytest
+import torch_version
 
 profiles.register()
 
 # these files have no doctests to run, and importing them takes seconds
 collect_ignore = ["accessibility.py", "browser.py", "explorers.py", "lab_views", "run_labs.py", "stored_labs.py"]
+collect_ignore += ["torch_ddp.py", "torch_facts.py", "torch_runtime.py"]  # programs that import torch and run in processes of their own
 
 if TYPE_CHECKING:
     from hybridlab.schedules import Family
@@ -73,3 +75,32 @@ def forbid_skip(report: Report) -> Report:
         report.outcome = "failed"
         report.longrepr = f"{report.nodeid} was skipped where nothing may be: {report.longrepr}"
     return report
+
+
+LEFT_OUT = pytest.StashKey[int]()  # how many tests need a torch that is not there
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    torch_version.must_be_there()
+    config.stash[LEFT_OUT] = 0
+
+
+@pytest.hookimpl(trylast=True)  # tests that were not asked for are out by then
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    out = torch_version.take_out(items)
+    config.stash[LEFT_OUT] = len(out)
+    if out:
+        config.hook.pytest_deselected(items=out)
+    if hasattr(config, "workeroutput"):  # one of several processes that run tests: it tells the one that reports
+        config.workeroutput["left out"] = len(out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a process that runs tests has told; all of them collect the same tests."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if config.stash[LEFT_OUT]:
+        terminalreporter.write_line(torch_version.sentence(config.stash[LEFT_OUT]))
