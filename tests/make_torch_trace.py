@@ -54,10 +54,8 @@ def run_rank(rank: int, folder: str) -> None:
 
 def stripped(trace: dict[str, Any]) -> dict[str, Any]:
     """Return a trace with the operations alone, and with nothing about the machine that made it."""
-    events = []
-    for event in trace["traceEvents"]:
-        if event.get("ph") == "X" and event.get("cat") in KEPT:
-            events.append({name: event[name] for name in ("ph", "cat", "name", "pid", "tid", "ts", "dur")} | {"pid": 1})
+    chosen = (event for event in trace["traceEvents"] if event.get("ph") == "X" and event.get("cat") in KEPT)
+    events = [{name: event[name] for name in ("ph", "cat", "name", "tid", "ts", "dur")} | {"pid": 1} for event in chosen]
     threads = {tid: 1 + place for place, tid in enumerate(dict.fromkeys(event["tid"] for event in events))}
     about = trace["distributedInfo"]
     return {

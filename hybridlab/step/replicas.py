@@ -10,6 +10,8 @@ from hybridlab.mesh import Mesh
 from hybridlab.schedule import Schedule
 from hybridlab.schedule.replicated import Replicated, side_by_side
 
+__all__ = ["Replicated", "costs_of_all", "holders", "replicate"]
+
 
 def replicate(schedule: Schedule, replicas: int) -> Replicated:
     """Return the orders of all ranks if several ``replicas`` of one pipeline run side by side.
