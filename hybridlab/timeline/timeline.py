@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from hybridlab.schedule import KINDS, F, I, Op, Operations
 from hybridlab.schedule.text import join_csv
 from hybridlab.timeline.chrome import OWN, chrome_trace
 from hybridlab.timeline.spans import Spans, require_fitting_spans
+
+if TYPE_CHECKING:
+    from hybridlab.timeline.breakdown import Breakdown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -243,6 +246,36 @@ class Timeline(Frozen):
         ended[~self.schedule.crosses[pair] & (ended < self.start[pair])] = -np.inf  # made here, earlier: the pair did not wait for it
         source[pair] = source[pair[ended.argmax(axis=0), np.arange(first.size)]]
         return source
+
+    def breakdown(self) -> "Breakdown":
+        """Return where the time of the step went: the work and the waits of each device, and the critical path.
+
+        Raises
+        ------
+        HybridLabError
+            The timeline has several settings.
+
+        Examples
+        --------
+        >>> from hybridlab import Costs, build, simulate
+        >>> where = simulate(build("1f1b", devices=2, microbatches=4), Costs(forward=1, backward=2, p2p=0.5)).breakdown()
+        >>> where
+        <Breakdown of 17, in ms>
+        device  forward  backward  warm-up  steady  cool-down  after
+             0        4         8        3       0          2      0
+             1        4         8      1.5       1          0    2.5
+        critical path: 15 of work + 2 between operations
+        >>> " ".join(str(step.op) for step in where.critical_path)
+        '0F0 1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3 0B3'
+        """
+        from hybridlab.timeline.breakdown import breakdown_of  # rarely needed
+
+        self._one_setting("breakdown")
+        first, last = self.start.min(), self.end.max()
+        if self.spans is not None:
+            first, last = min(first, self.spans.earliest), max(last, self.spans.latest)
+        optimiser = np.zeros(self.schedule.devices) if self.spans is None else self.spans.computing(self.schedule.devices)
+        return breakdown_of(self, self._latest_input(), optimiser, first, last)
 
     def at(self, *setting: int) -> "Timeline":
         """Return the timeline of one setting, or of all settings that have these first indices.

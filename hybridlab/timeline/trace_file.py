@@ -154,7 +154,7 @@ def _sorted_ranks(ranks: Sequence[Rank]) -> list[Rank]:
             last = done[-1] if done else None
             if last is not None and each.start < last.end:
                 if last.end - each.start > MICROSECOND:
-                    pair = _pair(last, each)
+                    pair = _overlapped(last, each)
                     if pair is None:
                         message = f"{each.name} starts {last.end - each.start:.1f} microseconds before {last.name} ends on {rank.label}"
                         advice = "a device runs one operation at a time: is each device on a track of its own?"
@@ -167,7 +167,7 @@ def _sorted_ranks(ranks: Sequence[Rank]) -> list[Rank]:
     return sorted_ranks
 
 
-def _pair(one: Slice, other: Slice) -> Slice | None:
+def _overlapped(one: Slice, other: Slice) -> Slice | None:
     """Return two events as one overlapped pair if they are a forward and a full backward that start and end together."""
     kinds = {op.kind for op in one.ops + other.ops}
     together = abs(one.start - other.start) <= MICROSECOND and abs(one.end - other.end) <= MICROSECOND
