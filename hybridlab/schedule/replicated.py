@@ -31,6 +31,13 @@ class Replicated(Operations):
         """The mesh of all ranks. Each device of one pipeline counts as a stage of the mesh."""
         return Mesh(super().devices, self.replicas)
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether both have the same name, the same orders with the same overlapped pairs, and as many replicas."""
+        return isinstance(other, Replicated) and (self.replicas, self._key()) == (other.replicas, other._key())
+
+    def __hash__(self) -> int:
+        return hash((self.replicas, self._key()))
+
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, {counted(self.replicas, 'replica')}>"
 
