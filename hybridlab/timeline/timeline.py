@@ -266,7 +266,7 @@ class Timeline(Frozen):
              1        4         8      1.5       1          0    2.5
         critical path: 15 of work + 2 between operations
         >>> " ".join(str(step.op) for step in where.critical_path)
-        '0F0 1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3 0B3'
+        '0F0 1F0 1B0 0B0 0F2 1F2 1B2 1F3 1B3 0B3'
         """
         from hybridlab.timeline.breakdown import breakdown_of  # rarely needed
 
