@@ -7,14 +7,15 @@ import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NoReturn
 
 from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
 
 Event = dict[str, Any]
 
-LARGEST_FILE = 2 * 10**9  # bytes of text; it takes about as much memory
+LARGEST_FILE = 2 * 10**9  # bytes of text; reading it takes two times as much memory
+PART = 2**20  # bytes that are read at a time
 _SPACE = re.compile(r"[ \t\n\r]*")
 _WANTED = "a trace is JSON with a list traceEvents, as torch.profiler and Timeline.to_chrome_trace() write it"
 
@@ -118,18 +119,23 @@ class _Reader:
         self.next()
         try:
             value, self.at = self.scan(self.text, self.at)
-        except (StopIteration, json.JSONDecodeError, RecursionError):
+        except StopIteration as why:
+            self.refuse(why.value)
+        except json.JSONDecodeError as why:
+            self.refuse(why.pos)
+        except RecursionError:
             self.refuse()
         return value
 
-    def refuse(self) -> None:
-        """Raise an error that says where the text stops to be JSON."""
+    def refuse(self, place: int | None = None) -> NoReturn:
+        """Raise an error that says where the text stops to be JSON; by default, at the present position."""
         after = f"after event {self.count - 1} ({short_repr(self.last)})" if self.count else "before its first event"
+        place = self.at if place is None else place
         rest = self.text[self.at : self.at + 2_000_000]
         if not rest.strip() or not _ends(rest):
             advice = "record it again, or wait until the profiler has written it"
             raise HybridLabError(f"{self.name} is cut off {after}: {advice}", "cut-off")
-        line, column = self.text.count("\n", 0, self.at) + 1, self.at - self.text.rfind("\n", 0, self.at)
+        line, column = self.text.count("\n", 0, place) + 1, place - self.text.rfind("\n", 0, place)
         raise HybridLabError(f"{self.name} is not JSON {after}, at line {line}, column {column}: {_WANTED}", "not-json")
 
 
@@ -144,17 +150,25 @@ def _unpacked(path: Path) -> str:
         with path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else path.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
+            content = _limited(stream, path.name)
     except (EOFError, zlib.error, gzip.BadGzipFile) as why:
         message = f"{path.name} is packed by gzip, but damaged or cut off ({why}): record it again, or copy it again"
         raise HybridLabError(message, "cut-off") from None
     except OSError as why:
         raise HybridLabError(f"{short_repr(str(path))} cannot be read: {why.strerror or why}", "not-found") from None
-    if len(content) > LARGEST_FILE:
-        raise HybridLabError(f"{path.name} has more than {LARGEST_FILE:,} bytes: record fewer steps", "too-large")
     if not content.strip():
         raise HybridLabError(f"{path.name} is empty: {_WANTED}", "empty")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise HybridLabError(f"{path.name} is not a text in UTF-8: {_WANTED}", "not-text") from None
+
+
+def _limited(stream: IO[bytes], name: str) -> bytearray:
+    """Return what is in a file, part by part: a small file packed by gzip can unpack to more than fits in memory."""
+    content = bytearray()
+    while part := stream.read(PART):
+        content += part
+        if len(content) > LARGEST_FILE:
+            raise HybridLabError(f"{name} has more than {LARGEST_FILE:,} bytes: record fewer steps", "too-large")
+    return content
