@@ -183,7 +183,7 @@ class Costs(Frozen):
         Raises
         ------
         HybridLabError
-            The timeline has several settings, or a device runs all its forwards or backwards in overlapped pairs.
+            ``timeline`` is no Timeline, or it has several settings.
 
         Examples
         --------

@@ -37,7 +37,7 @@ def observed(timeline: Timed, per: str, links: bool, weight_share: float) -> dic
     Raises
     ------
     HybridLabError
-        ``timeline`` is no timeline of one setting, or a device or stage has no operation of a kind that runs alone.
+        ``timeline`` is no timeline of one setting, or ``weight_share`` is above 1.
     """
     if not all(hasattr(timeline, name) for name in ("schedule", "start", "end", "unit")):
         raise HybridLabError(f"from_timeline takes a Timeline, such as simulate(...) returns, not {short_repr(timeline)}", "wrong-type")
@@ -48,10 +48,13 @@ def observed(timeline: Timed, per: str, links: bool, weight_share: float) -> dic
         )
     per, links = known_name(per, ("device", "stage"), "value of per"), true_or_false(links, "links")
     share = one_time(weight_share, "weight_share")
+    if share > 1:
+        raise HybridLabError(f"weight_share is a part of the backward, from 0 to 1, not {share}", "out-of-range")
     schedule, takes = timeline.schedule, timeline.end - timeline.start
     place = schedule.device if per == "device" else schedule.stage
     parts = schedule.chunks if per == "device" else 1
     count = schedule.devices if per == "device" else schedule.stages
+    # The first forward and the last backward of a stage run alone: the other operation of a pair would need them first.
     alone = np.ones(schedule.kind.size, dtype=np.bool_)
     alone[schedule.pairs] = alone[schedule.pairs + 1] = False
     forwards, full = (np.flatnonzero((schedule.kind == kind) & alone) for kind in (F, B))
@@ -59,10 +62,6 @@ def observed(timeline: Timed, per: str, links: bool, weight_share: float) -> dic
     split = takes[weights] + takes[schedule.source[weights]]  # the source of a weight gradient is its input gradient
     forward = parts * _medians(takes[forwards], place[forwards], count)
     whole = parts * _medians(np.append(takes[full], split), place[np.append(full, weights)], count)
-    for name, times in (("forward", forward), ("backward", whole)):
-        if np.isnan(times).any():
-            message = f"{per} {np.flatnonzero(np.isnan(times))[0]} runs each {name} in an overlapped pair, so its time alone is not known"
-            raise HybridLabError(f"{message}: give a timeline in which it also runs alone", "not-measured")
     both, part = _medians(split, place[weights], count), _medians(takes[weights], place[weights], count)
     shares = np.where(both > 0, np.divide(part, both, out=np.full(count, share), where=both > 0), share)
     found: dict[str, Any] = {

@@ -101,7 +101,7 @@ class Timeline(Frozen):
         first to the end of the last kernel that the range has launched. An operation without any of these has no length.
 
         Times in files are microseconds; ``displayTimeUnit`` only says how viewers show them. The timeline of another program's trace is in
-        ms and begins at 0. A trace of 200 MB takes about 600 MB of memory and 10 seconds.
+        ms and begins at 0. A trace of 200 MB takes about 520 MB of memory and 13 seconds.
 
         Parameters
         ----------
