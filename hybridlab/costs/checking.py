@@ -1,16 +1,17 @@
 """Checks of what costs are made from: shapes, numbers of devices, and latencies from link to link."""
 
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from hybridlab.arrays import Floats, Ints, readonly
-from hybridlab.checks import LARGEST, LONGEST, numbers, short_repr, times
+from hybridlab.checks import LARGEST, LONGEST, numbers, short_repr, times, whole_number
 from hybridlab.errors import HybridLabError
 
 SHARED = ("p2p", "overlap")  # one value for all devices
 SHARES = {"weight_share": "the backward", "overlap": "the shorter of two operations"}
 MOST = {int: 2**64 - 1, float: LONGEST}  # the largest number of these types that numpy takes as a time
+Times = TypeVar("Times", float, Floats)
 READINGS = "p2p_between=[1, 5, 1] is one latency for each pair of neighbours, and p2p=[[1], [5], [1]] are three settings"
 
 
@@ -108,3 +109,52 @@ def settings_and_places(shapes: dict[str, tuple[int, ...]], between: Floats | No
     except ValueError:
         message = ", ".join(f"{name} {shape}" for name, shape in settings.items())
         raise HybridLabError(f"the axes before the last are the settings and must agree, but are: {message}", "does-not-fit") from None
+
+
+def latencies_of(between: Floats, sender: Ints, receiver: Ints) -> Floats:
+    """Return the latency of each message under ``p2p_between``, shape (messages,); raise for devices without a link."""
+    last = max(sender.max(initial=0), receiver.max(initial=0))
+    count = devices_joined(between)
+    if last >= count:
+        raise HybridLabError(f"p2p_between is for devices 0 to {count - 1}, not {last}", "out-of-range")
+    if between.ndim == 2:
+        return np.asarray(between[sender, receiver])
+    apart = np.flatnonzero(np.abs(sender - receiver) != 1)
+    if apart.size:
+        message = f"a message goes from device {sender[apart[0]]} to device {receiver[apart[0]]}, which are not neighbours"
+        raise HybridLabError(f"{message}: give p2p_between as a matrix of {count} x {count}, [from, to]", "no-link")
+    return np.asarray(between[np.minimum(sender, receiver)])
+
+
+def repeated_latencies(between: Floats, count: int) -> Floats:
+    """Return ``p2p_between`` for several equal pipelines together; no message goes from one to another."""
+    if between.ndim == 2:
+        return np.asarray(np.kron(np.eye(count), between), dtype=np.float64)
+    return np.append(np.tile(np.append(between, 0.0), count - 1), between)
+
+
+def of_four_kinds(forward: Times, backward: Times, weight_share: Times, chunks: int) -> tuple[Times, Times, Times, Times]:
+    """Return the times of F, B, I and W on one of the ``chunks`` of a device."""
+    weight = backward * weight_share
+    return forward / chunks, backward / chunks, (backward - weight) / chunks, weight / chunks
+
+
+def refuse_size(count: int | None, wanted: int, per: str, links: bool) -> NoReturn:
+    """Raise an error for costs of ``count`` devices or stages that are used with a schedule of another number."""
+    message = f"the costs are for {count} {per}s but the schedule has {wanted}"
+    advice = f"one value, or one for each of the {wanted} {per}s; settings go on an axis before them"
+    if per == "device" and links:
+        advice += f"; and {wanted - 1} values of p2p_between, or {wanted} x {wanted}"
+    raise HybridLabError(f"{message}: give {advice}", "does-not-fit")
+
+
+def number_of_devices(own: int | None, of: int | None) -> int:
+    """Return the number of devices of costs that are made slower; ``own`` is None if the costs are the same for all devices."""
+    number = own if of is None else whole_number(of, "of")
+    if number is None:
+        raise HybridLabError(
+            "these costs are the same for all devices: give the number of devices, as in slower([0], 1.5, of=4)", "missing-argument"
+        )
+    if own not in (None, number):
+        raise HybridLabError(f"these costs are for {own} devices, not {number}: leave out the argument of", "conflicting-arguments")
+    return number

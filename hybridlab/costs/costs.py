@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from hybridlab.checks import (
     unit_of_time,
     whole_number,
 )
-from hybridlab.costs.checking import checked_times, device_numbers, devices_joined, latencies_between, settings_and_places
+from hybridlab.costs import checking
+from hybridlab.costs.observed import Timed, observed
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import CODE, Kind
 
@@ -106,12 +107,12 @@ class Costs(Frozen):
         per: str = "device",
     ) -> None:
         given = {"forward": forward, "backward": backward, "weight_share": weight_share, "p2p": p2p, "overlap": overlap}
-        values = checked_times(given)
-        between = None if p2p_between is None else readonly(latencies_between(p2p_between))
+        values = checking.checked_times(given)
+        between = None if p2p_between is None else readonly(checking.latencies_between(p2p_between))
         unit, per = unit_of_time(unit), known_name(per, ("device", "stage"), "value of per")
         if between is not None and (values["p2p"].size > 1 or values["p2p"].any()):
             raise HybridLabError("give p2p or p2p_between, not both: each says how long the messages take", "conflicting-arguments")
-        batch, places = settings_and_places({name: array.shape for name, array in values.items()}, between, per)
+        batch, places = checking.settings_and_places({name: array.shape for name, array in values.items()}, between, per)
         self.__dict__.update(values, p2p_between=between, unit=unit, per=per, _batch=batch, _places=places)
 
     @classmethod
@@ -129,6 +130,7 @@ class Costs(Frozen):
         - ``weight_share``, if ``backward`` was measured and its parts were not
         - ``p2p``, the latency of messages: one value in the first column for all links, or one for each link. The link from a stage to
           the next is in the column of the first of them, and the last column is then empty
+        - ``overlap``, one value in the first column
 
         Parameters
         ----------
@@ -158,6 +160,46 @@ class Costs(Frozen):
 
         return cls(**times_in_file(path), per=per, unit=unit)
 
+    @classmethod
+    def from_timeline(cls, timeline: Timed, *, per: str = "device", links: bool = False, weight_share: float = 0.5) -> "Costs":
+        """Return the times that a timeline shows, for example one read by :meth:`hybridlab.Timeline.from_chrome_trace`.
+
+        A time is the median of all operations of its kind. The latency is the shortest time from the end of an operation to the start of
+        an operation on another device that waited for it, with the device idle. It is the shortest, because other messages also wait for
+        the link or for the engine, and nothing makes a message faster.
+
+        Parameters
+        ----------
+        timeline : Timeline
+            A simulated or measured timeline with one setting.
+        per : str
+            "device" for the times of a device with all its chunks, "stage" for those of each stage.
+        links : bool
+            Whether each link gets a latency of its own, ``p2p_between``, in place of one ``p2p`` for all. Links that carried no message
+            get the median of the others.
+        weight_share : float
+            The weight gradient's part of the backward where the timeline does not split backwards.
+
+        Raises
+        ------
+        HybridLabError
+            ``timeline`` is no Timeline, or it has several settings.
+
+        Examples
+        --------
+        >>> from hybridlab import build, simulate
+        >>> costs = Costs(forward=[10, 12], backward=[20, 26], p2p=1)
+        >>> Costs.from_timeline(simulate(build("1f1b", devices=2, microbatches=4), costs)).backward
+        array([20., 26.])
+        """
+        return cls(**observed(timeline, per, links, weight_share))
+
+    def to_csv(self) -> str:
+        """Return the times as a CSV text, which :meth:`from_csv` reads from a file. A matrix ``p2p_between`` has no place in it."""
+        from hybridlab.costs.measured import times_as_csv
+
+        return times_as_csv(self)
+
     @property
     def weight_gradient(self) -> Floats:
         """Time of the weight gradient, shape (..., devices) or (..., 1)."""
@@ -173,7 +215,7 @@ class Costs(Frozen):
     def devices(self) -> int | None:
         """Number of devices that the costs are for; None if all devices and links have the same costs."""
         if self.p2p_between is not None:
-            return devices_joined(self.p2p_between)
+            return checking.devices_joined(self.p2p_between)
         return self._places if self.per == "device" else None
 
     @property
@@ -199,16 +241,12 @@ class Costs(Frozen):
             raise HybridLabError("times per stage are those of one chunk: leave chunks out", "conflicting-arguments")
         count = self.devices if self.per == "device" else self.stages
         if count not in (None, devices):
-            message = f"the costs are for {count} {self.per}s but the schedule has {devices}"
-            wanted = f"one value, or one for each of the {devices} {self.per}s; settings go on an axis before them"
-            if self.per == "device" and self.p2p_between is not None:
-                wanted += f"; and {devices - 1} values of p2p_between, or {devices} x {devices}"
-            raise HybridLabError(f"{message}: give {wanted}", "does-not-fit")
+            checking.refuse_size(count, devices, self.per, links=self.p2p_between is not None)
         shape = (*self.batch, devices)
         if math.prod(shape) > MOST_CELLS:
             message = f"{math.prod(self.batch):,} settings of {counted(devices, self.per)} are more than {MOST_CELLS:,} values"
             raise HybridLabError(f"{message} and do not fit in memory; take fewer settings at a time", "too-large")
-        kinds = of_four_kinds(self.forward, self.backward, self.weight_share, chunks)
+        kinds = checking.of_four_kinds(self.forward, self.backward, self.weight_share, chunks)
         return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) for kind in kinds])
 
     def numbers(self, chunks: int) -> tuple[float, float, float, float, float] | None:
@@ -220,7 +258,7 @@ class Costs(Frozen):
         if self.batch or not self.same_everywhere or self.p2p_between is not None:
             return None
         times = (self.forward.item(), self.backward.item(), self.weight_share.item())
-        return *of_four_kinds(*times, chunks if self.per == "device" else 1), self.p2p.item()
+        return *checking.of_four_kinds(*times, chunks if self.per == "device" else 1), self.p2p.item()
 
     def pairs(self, devices: int, chunks: int = 1) -> Floats:
         """Return the time of an overlapped pair, a forward and a full backward of one chunk each; shape (devices, settings...).
@@ -261,23 +299,12 @@ class Costs(Frozen):
         >>> Costs(forward=1, backward=2, p2p_between=[1, 5]).latency([0, 2], [1, 1]).tolist()
         [1.0, 5.0]
         """
-        sender, receiver = device_numbers(sender, "sender"), device_numbers(receiver, "receiver")
+        sender, receiver = checking.device_numbers(sender, "sender"), checking.device_numbers(receiver, "receiver")
         if sender.shape != receiver.shape:
             raise HybridLabError(f"sender and receiver must have the same length, not {sender.size} and {receiver.size}", "wrong-length")
         if self.p2p_between is None:
             return np.broadcast_to(self.p2p[..., 0], (sender.size, *self.batch))
-        last = max(sender.max(initial=0), receiver.max(initial=0))
-        count = devices_joined(self.p2p_between)
-        if last >= count:
-            raise HybridLabError(f"p2p_between is for devices 0 to {count - 1}, not {last}", "out-of-range")
-        if self.p2p_between.ndim == 2:
-            late = self.p2p_between[sender, receiver]
-        else:
-            apart = np.flatnonzero(np.abs(sender - receiver) != 1)
-            if apart.size:
-                message = f"a message goes from device {sender[apart[0]]} to device {receiver[apart[0]]}, which are not neighbours"
-                raise HybridLabError(f"{message}: give p2p_between as a matrix of {count} x {count}, [from, to]", "no-link")
-            late = self.p2p_between[np.minimum(sender, receiver)]
+        late = checking.latencies_of(self.p2p_between, sender, receiver)
         return np.broadcast_to(late.reshape(-1, *(1 for _ in self.batch)), (sender.size, *self.batch))
 
     def duration(self, kind: Kind | str, device: int, chunks: int = 1) -> Any:
@@ -337,15 +364,7 @@ class Costs(Frozen):
         """
         if self.per == "stage":
             raise HybridLabError("these times are per stage, and a device has several: multiply the times of its stages", "per-stage")
-        number = self.devices if of is None else whole_number(of, "of")
-        if number is None:
-            raise HybridLabError(
-                "these costs are the same for all devices: give the number of devices, as in slower([0], 1.5, of=4)", "missing-argument"
-            )
-        if self.devices not in (None, number):
-            raise HybridLabError(
-                f"these costs are for {self.devices} devices, not {number}: leave out the argument of", "conflicting-arguments"
-            )
+        number = checking.number_of_devices(self.devices, of)
         by = times(factor, "factor")
         if by.ndim:
             raise HybridLabError(f"factor must be one number for all the devices named, not {short_repr(factor)}", "wrong-shape")
@@ -377,18 +396,4 @@ class Costs(Frozen):
             return self
         rows = {name: getattr(self, name) for name in PER_DEVICE if self.per == "device"}  # stages keep their numbers
         rows = {name: np.concatenate([row] * count, axis=-1) if row.shape[-1] > 1 else row for name, row in rows.items()}
-        between = self.p2p_between
-        if between is not None and between.ndim == 2:
-            between = np.asarray(np.kron(np.eye(count), between), dtype=np.float64)
-        elif between is not None:
-            between = np.append(np.tile(np.append(between, 0.0), count - 1), between)  # no message goes to another pipeline
-        return replace(self, **rows, p2p_between=between)
-
-
-Times = TypeVar("Times", float, Floats)
-
-
-def of_four_kinds(forward: Times, backward: Times, weight_share: Times, chunks: int) -> tuple[Times, Times, Times, Times]:
-    """Return the times of F, B, I and W on one of the ``chunks`` of a device."""
-    weight = backward * weight_share
-    return forward / chunks, backward / chunks, (backward - weight) / chunks, weight / chunks
+        return replace(self, **rows, p2p_between=None if self.p2p_between is None else checking.repeated_latencies(self.p2p_between, count))

@@ -5,12 +5,15 @@ import math
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from hybridlab.checks import LONGEST, counted, known_name, short_repr
+from hybridlab.costs.checking import SHARES
 from hybridlab.errors import HybridLabError
 
-KINDS_OF_TIME = ("forward", "backward", "input_gradient", "weight_gradient", "weight_share", "p2p")
+KINDS_OF_TIME = ("forward", "backward", "input_gradient", "weight_gradient", "weight_share", "p2p", "overlap")
 LARGEST_FILE = 10_000_000  # bytes; a file of times for 100,000 stages is smaller
+
 
 Line = tuple[int, list[str]]  # the number of the line in the file, and its cells
 
@@ -74,6 +77,10 @@ def _without_empty_end(cells: list[str]) -> list[str]:
 def _times_in(number: int, kind: str, cells: Sequence[str], names: Sequence[str]) -> Iterator[float]:
     """Yield the times of a line; the line p2p may have one for all links, or one for each link."""
     given = len(cells)
+    if kind == "overlap":
+        given = 1 if not any(cells[1:]) else len(cells)
+        if given > 1:
+            raise HybridLabError(f"line {number} has several values: overlap is one value for all devices", "wrong-length")
     if kind == "p2p":
         given = 1 if not any(cells[1:]) else len(cells) - 1
         if len(cells) > given and cells[-1]:
@@ -91,8 +98,8 @@ def _times_in(number: int, kind: str, cells: Sequence[str], names: Sequence[str]
         if not 0 <= time <= LONGEST:
             code = "negative" if time < 0 and math.isfinite(time) else "too-large" if math.isfinite(time) else "not-finite"
             raise HybridLabError(f"{where}: {kind} is a finite number of zero or more, not {cell}", code)
-        if kind == "weight_share" and time > 1:
-            raise HybridLabError(f"{where}: weight_share is a part of the backward, from 0 to 1, not {cell}", "out-of-range")
+        if kind in SHARES and time > 1:
+            raise HybridLabError(f"{where}: {kind} is a part of {SHARES[kind]}, from 0 to 1, not {cell}", "out-of-range")
         yield time
 
 
@@ -123,8 +130,36 @@ def _arguments(found: dict[str, list[float]]) -> dict[str, list[float] | float]:
         arguments["weight_share"] = [part / whole if whole else 0.0 for whole, part in zip(backward, weight, strict=True)]
     elif "weight_share" in given:
         arguments["weight_share"] = found["weight_share"]
+    if "overlap" in given:
+        arguments["overlap"] = found["overlap"][0]
     if "p2p" in given:
         links = found["p2p"]
         several = len(links) > 1
         arguments["p2p_between" if several else "p2p"] = links if several else links[0]
     return arguments
+
+
+def times_as_csv(times: Any) -> str:
+    """Return :class:`Costs` as the text of a file of times, with a column for each device or stage.
+
+    Raises
+    ------
+    HybridLabError
+        There are several settings, or latencies as a matrix.
+    """
+    if times.batch:
+        raise HybridLabError(f"to_csv() writes one setting, but these costs hold {times.batch}", "several-settings")
+    if times.p2p_between is not None and times.p2p_between.ndim > 1:
+        message = "a file of times has a latency for each pair of neighbours, and p2p_between is a matrix"
+        raise HybridLabError(f"{message}: give it as a list, or give one p2p", "does-not-fit")
+    columns = {name: getattr(times, name) for name in ("forward", "backward", "weight_share")}
+    width = max(column.size for column in columns.values())
+    if times.p2p_between is not None:
+        width = max(width, times.p2p_between.size + 1)
+    lines = {name: column.tolist() * (width // column.size) for name, column in columns.items()}
+    lines["p2p"] = times.p2p.tolist() if times.p2p_between is None else times.p2p_between.tolist()
+    if times.overlap.any():
+        lines["overlap"] = times.overlap.tolist()
+    heading = ["time", *(f"{times.per} {place}" for place in range(width))] if width > 1 else ["time", "all"]
+    cells = ([name, *map(repr, row)] + [""] * (width - len(row)) for name, row in lines.items())
+    return "".join(",".join(row) + "\n" for row in [heading, *cells])

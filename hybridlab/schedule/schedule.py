@@ -15,10 +15,9 @@ from hybridlab.checks import checked_text, counted, item_of, short_repr, whole_n
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule.grid import checked_slots, devices_of, rows_of, sources_come_first
 from hybridlab.schedule.ops import KINDS, B, F, Op
-from hybridlab.schedule.text import Turns, join_csv, join_text, read_orders, split_csv, split_text
+from hybridlab.schedule.text import Turns, communication_in_csv, join_csv, join_text, read_orders, split_csv, split_text
 from hybridlab.schedule.validation import slots_of
 
-NAME = "a schedule's name"
 Walk = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
@@ -212,6 +211,10 @@ class Operations(Frozen):
     def _row_of(self) -> dict[Op, int]:
         return {op: row for row, op in enumerate(self.ops)}
 
+    def _key(self) -> tuple[Any, ...]:
+        columns = (each.tobytes() for each in (self.kind, self.stage, self.microbatch, self.copy_of, self.pairs))
+        return (self.name, self.paths, self.microbatches, *columns)
+
     def __len__(self) -> int:
         return self.devices
 
@@ -270,7 +273,7 @@ class Schedule(Operations):
     """
 
     def __init__(self, name: str, orders: Iterable[Iterable[Op | str | tuple[Op | str, ...]]]) -> None:
-        self._fill(name, *slots_of(checked_text(name, NAME), read_orders(orders)))
+        self._fill(name, *slots_of(checked_text(name, "a schedule's name"), read_orders(orders)))
 
     @classmethod
     def from_slots(cls, name: str, slots: npt.ArrayLike, device_of: Sequence[int], copies: int = 1) -> "Schedule":
@@ -309,7 +312,7 @@ class Schedule(Operations):
         devices = devices_of(device_of, lines)
         made = object.__new__(cls)
         paths = tuple(devices[line : line + lines // copies] for line in range(0, lines, lines // copies))
-        made._fill(checked_text(name, NAME), grid, paths)
+        made._fill(checked_text(name, "a schedule's name"), grid, paths)
         return made if _proven(made, grid) else cls(name, made.turns)
 
     def _fill(self, name: str, slots: Ints, paths: tuple[tuple[int, ...], ...]) -> None:
@@ -320,9 +323,8 @@ class Schedule(Operations):
         else:
             has_forward = slots[0].reshape(len(paths), -1, slots.shape[2]) >= 0
             columns["copy_of"] = has_forward.any(axis=1).argmax(axis=0)
-        for column in columns.values():
-            readonly(column)
-        self.__dict__.update(columns, name=name, microbatches=slots.shape[2], paths=paths)
+        arrays = {field: readonly(column) for field, column in columns.items()}
+        self.__dict__.update(arrays, name=name, microbatches=slots.shape[2], paths=paths)
 
     def __eq__(self, other: object) -> bool:
         """Return whether both schedules have the same name and the same orders with the same overlapped pairs."""
@@ -330,10 +332,6 @@ class Schedule(Operations):
 
     def __hash__(self) -> int:
         return hash(self._key())
-
-    def _key(self) -> tuple[Any, ...]:
-        columns = (self.kind, self.stage, self.microbatch, self.copy_of, self.pairs)
-        return (self.name, self.paths, self.microbatches, *(column.tobytes() for column in columns))
 
     @classmethod
     def parse(cls, text: str, name: str = "parsed") -> "Schedule":
@@ -359,8 +357,26 @@ class Schedule(Operations):
 
     @classmethod
     def from_csv(cls, text: str, name: str = "parsed") -> "Schedule":
-        """Return the schedule written by :meth:`to_csv`; empty cells are skipped."""
-        return cls(name, split_csv(text))
+        """Return the schedule written by :meth:`to_csv` or by torch.distributed.pipelining, in either of its two formats.
+
+        Empty cells are skipped. Communication, such as ``0SEND_F1``, is left out; :attr:`left_out` and the ``repr`` say what it was.
+        """
+        made = cls(name, split_csv(text))
+        made.__dict__["_left_out"] = communication_in_csv(text)
+        return made
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How often each kind of communication stood in the CSV of :meth:`from_csv`; empty for other schedules.
+
+        >>> Schedule.from_csv("0UNSHARD,0F0,0B0,0REDUCE_GRAD").left_out
+        {'UNSHARD': 1, 'REDUCE_GRAD': 1}
+        """
+        return dict(self.__dict__.get("_left_out", {}))
+
+    def __repr__(self) -> str:
+        words = ", ".join(f"{count} {word}" for word, count in self.left_out.items())
+        return f"{super().__repr__()[:-1]}; left out {words}>" if words else super().__repr__()
 
 
 def _proven(schedule: Schedule, slots: Ints) -> bool:

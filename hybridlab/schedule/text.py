@@ -1,6 +1,7 @@
 """Schedules as text and as CSV; an error in a text names the line and the column."""
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from hybridlab.checks import short_repr
@@ -14,6 +15,11 @@ WINDOW = 12  # a long line shows this many turns before its first mark, and twic
 
 _LABEL = re.compile(r"\s*device\s+([0-9]{1,9})(?:\s*:|(?=\s|$))", re.IGNORECASE)
 _PAIR = re.compile(r"\(([^();]*);([^();]*)\)(?:OVERLAP_F_B)?")  # torch.distributed.pipelining adds OVERLAP_F_B in its CSV
+# Words of torch.distributed.pipelining that are no operations; each fills a cell of a CSV.
+_COMMUNICATION = re.compile(
+    r"(?<![^,\n\s])[0-9]{1,9}((?:SEND|RECV)_[FB]|UNSHARD|RESHARD|REDUCE_GRAD|WAIT_[A-Z]+(?:_[A-Z]+)*)(?:[0-9]{1,9})?(?=\s*(?:,|$))",
+    re.MULTILINE,
+)
 _IN_BRACKETS = r"\([^()]*\)\w*|"  # a pair is one word even if it contains spaces or commas
 
 
@@ -125,9 +131,19 @@ def split_text(text: str) -> Turns:
 
 
 def split_csv(text: str) -> Turns:
-    """Return the orders in the CSV ``text``, which has one line of turns for each device; empty cells are skipped."""
+    """Return the orders in the CSV ``text``, which has one line of turns for each device; empty cells and communication are skipped."""
     word = re.compile(_IN_BRACKETS + r"[^\s,](?:[^,]*[^\s,])?")
-    return _not_empty([_split_line(number, line, 0, word) for number, line in _numbered_lines(text)])
+    lines = ((number, _COMMUNICATION.sub(lambda found: " " * len(found.group()), line)) for number, line in _numbered_lines(text))
+    return _not_empty([_split_line(number, line, 0, word) for number, line in lines])
+
+
+def communication_in_csv(text: str) -> dict[str, int]:
+    """Return how often each kind of communication stands in the CSV ``text``, in the order in which they first come.
+
+    >>> communication_in_csv("0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD")
+    {'UNSHARD': 1, 'SEND_F': 1, 'RECV_B': 1, 'REDUCE_GRAD': 1}
+    """
+    return dict(Counter(_COMMUNICATION.findall(text)))
 
 
 def _listed_order(order: Iterable[Op | str | tuple[Op | str, ...]]) -> list[Op | str | tuple[Op | str, ...]]:

@@ -1,7 +1,5 @@
 """Replicas of a pipeline: the orders and the costs of all ranks in a mesh, and the ranks that hold each stage."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from hybridlab.arrays import Ints, readonly
@@ -9,32 +7,10 @@ from hybridlab.checks import MOST_CELLS, counted, short_repr, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
-from hybridlab.schedule import Operations, Schedule
+from hybridlab.schedule import Schedule
+from hybridlab.schedule.replicated import Replicated, side_by_side
 
-
-@dataclass(frozen=True, init=False, eq=False, repr=False)
-class Replicated(Operations):
-    """The orders of all ranks in a mesh whose replicas all run the same schedule. :func:`replicate` makes this object.
-
-    Each device is a rank: rank = replica x K + device, where K is the number of devices of one pipeline. ``paths``, ``copy_of``,
-    ``stages``, ``chunks`` and ``microbatches`` describe one pipeline. The arrays hold the operations of all replicas, replica by
-    replica. The object is not a :class:`Schedule`, because in a schedule each operation runs only once.
-    """
-
-    replicas: int = 1
-
-    @property
-    def devices(self) -> int:
-        """Number of devices of the whole mesh."""
-        return super().devices * self.replicas
-
-    @property
-    def mesh(self) -> Mesh:
-        """The mesh of all ranks. Each device of one pipeline counts as a stage of the mesh."""
-        return Mesh(super().devices, self.replicas)
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, {counted(self.replicas, 'replica')}>"
+__all__ = ["Replicated", "costs_of_all", "holders", "replicate"]
 
 
 def replicate(schedule: Schedule, replicas: int) -> Replicated:
@@ -77,15 +53,7 @@ def replicate(schedule: Schedule, replicas: int) -> Replicated:
     if size * replicas > MOST_CELLS:
         message = f"{counted(replicas, 'replica')} of {counted(size, 'operation')} are more than {MOST_CELLS:,}"
         raise HybridLabError(f"{message} and do not fit in memory; take fewer replicas or microbatches", "too-large")
-    replica = np.arange(replicas)[:, None]
-    arrays = {column: np.tile(getattr(schedule, column), replicas) for column in ("kind", "stage", "microbatch", "slot")}
-    arrays["device"] = (schedule.device + replica * schedule.devices).ravel()
-    arrays["source"] = np.where(schedule.source >= 0, schedule.source + replica * size, -1).ravel()
-    fields = {name: getattr(schedule, name) for name in ("name", "microbatches", "paths", "copy_of")}
-    made = object.__new__(Replicated)
-    for name, value in {**fields, **{column: readonly(array) for column, array in arrays.items()}, "replicas": replicas}.items():
-        object.__setattr__(made, name, value)
-    return made
+    return side_by_side(schedule, replicas)
 
 
 def costs_of_all(costs: Costs, mesh: Mesh) -> Costs:

@@ -1,10 +1,10 @@
 """A timeline: the start and the end of each operation, the figures computed from them, and a trace for Perfetto."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heappop, heappush
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +13,12 @@ from hybridlab.checks import LATEST, in_a_second, numbers, removed_arguments, sh
 from hybridlab.errors import HybridLabError
 from hybridlab.renamed import RenamedAttribute
 from hybridlab.schedule import KINDS, F, I, Op, Operations
+from hybridlab.schedule.text import join_csv
+from hybridlab.timeline.chrome import OWN, chrome_trace
 from hybridlab.timeline.spans import Spans, require_fitting_spans
 
-Row = Mapping[str, Any]
-# For each kind of span, the additional track on which a trace draws it.
-TRACKS = {"send": "send", "receive": "receive", "reduce-scatter": "ring", "all-gather": "ring"}
-DETAILS = ("stage", "microbatch", "chunk", "step", "peer", "nbytes")
+if TYPE_CHECKING:
+    from hybridlab.timeline.breakdown import Breakdown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,6 +76,74 @@ class Timeline(Frozen):
             raise HybridLabError("no operation can end before it starts", "ends-before-start")
         if self.spans is not None:
             require_fitting_spans(self.spans, self.start.shape[:-1], self.schedule.devices, self.start.shape[-1])
+
+    @classmethod
+    def from_chrome_trace(
+        cls,
+        path: str | PathLike[str] | Iterable[str | PathLike[str]],
+        *,
+        pattern: str | None = None,
+        step: int | None = None,
+        name: str | None = None,
+        shift_clocks: bool = False,
+    ) -> "Timeline":
+        r"""Return the timeline of a training step in trace files; they end in .json or .json.gz.
+
+        The files can be of three kinds:
+
+        - A file that has been written from :meth:`to_chrome_trace`. Everything is read back exactly.
+        - The files of torch.profiler, one for each rank, from a job that runs torch.distributed.pipelining. Its runtime gives each
+          operation a range such as ``PP:0F1``. Files are merged by ``distributedInfo.rank`` and ``baseTimeNanoseconds``.
+        - A trace of any other program. ``pattern`` says which events are operations.
+
+        A range of torch.profiler also contains the wait for the input. So an operation starts at the first ``cpu_op`` in its range that is
+        no message (``c10d::``, ``gloo:``, ``nccl:``), and ends with the range. If the file has GPU kernels, it lasts from the start of the
+        first to the end of the last kernel that the range has launched. An operation without any of these has no length.
+
+        Times in files are microseconds; ``displayTimeUnit`` only says how viewers show them. The timeline of another program's trace is in
+        ms and begins at 0. A trace of 200 MB takes about 520 MB of memory and 13 seconds.
+
+        Parameters
+        ----------
+        path : str, path, or list of these
+            A file, a folder with one file for each rank, a glob such as ``"run/rank*.json.gz"``, or a list.
+        pattern : str, optional
+            A regular expression that is searched for in the names of events. Its named groups are ``kind`` (F, B, I, W, or a word such
+            as forward, bwd, dgrad, wgrad, in any case), ``stage`` and ``microbatch``; a group ``device`` is optional. Without it, each
+            file is a device if there are several files. In one file, each process is a device, or each thread if there is one process.
+        step : int, optional
+            Which step to read if the files have several, from 0: the k-th run of each operation belongs to step k.
+        name : str, optional
+            The name of the schedule; by default the name of the first file.
+        shift_clocks : bool
+            Whether to shift the clocks of ranks that disagree, until the fastest messages in both directions take the same time.
+
+        Raises
+        ------
+        HybridLabError
+            A file is damaged, no event is an operation, an operation is missing, doubled or without a time, two operations of a device
+            overlap, there are several steps, or clocks disagree. The message names the event.
+
+        Examples
+        --------
+        >>> import json
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> from hybridlab import Costs, build, simulate
+        >>> timeline = simulate(build("1f1b", devices=2, microbatches=4), Costs(forward=1, backward=2))
+        >>> path = Path(mkdtemp()) / "trace.json"
+        >>> _ = path.write_text(json.dumps(timeline.to_chrome_trace()))
+        >>> Timeline.from_chrome_trace(path) == timeline
+        True
+        >>> names = [("forward of stage 0, microbatch 0", 0), ("backward of stage 0, microbatch 0", 2000)]
+        >>> events = [{"ph": "X", "name": name, "ts": start, "dur": 2000, "pid": 0, "tid": 0} for name, start in names]
+        >>> _ = path.write_text(json.dumps(events))
+        >>> Timeline.from_chrome_trace(path, pattern=r"(?P<kind>\w+) of stage (?P<stage>\d+), microbatch (?P<microbatch>\d+)").makespan
+        4.0
+        """
+        from hybridlab.timeline.trace_file import parts_of  # loads json, gzip and re, which nothing else needs
+
+        return cls(*parts_of(path, pattern, step, name, shift_clocks))
 
     @property
     def ops(self) -> tuple[Op, ...]:
@@ -179,6 +247,36 @@ class Timeline(Frozen):
         source[pair] = source[pair[ended.argmax(axis=0), np.arange(first.size)]]
         return source
 
+    def breakdown(self) -> "Breakdown":
+        """Return where the time of the step went: the work and the waits of each device, and the critical path.
+
+        Raises
+        ------
+        HybridLabError
+            The timeline has several settings.
+
+        Examples
+        --------
+        >>> from hybridlab import Costs, build, simulate
+        >>> where = simulate(build("1f1b", devices=2, microbatches=4), Costs(forward=1, backward=2, p2p=0.5)).breakdown()
+        >>> where
+        <Breakdown of 17, in ms>
+        device  forward  backward  warm-up  steady  cool-down  after
+             0        4         8        3       0          2      0
+             1        4         8      1.5       1          0    2.5
+        critical path: 15 of work + 2 between operations
+        >>> " ".join(str(step.op) for step in where.critical_path)
+        '0F0 1F0 1B0 0B0 0F2 1F2 1B2 1F3 1B3 0B3'
+        """
+        from hybridlab.timeline.breakdown import breakdown_of  # rarely needed
+
+        self._one_setting("breakdown")
+        first, last = self.start.min(), self.end.max()
+        if self.spans is not None:
+            first, last = min(first, self.spans.earliest), max(last, self.spans.latest)
+        optimiser = np.zeros(self.schedule.devices) if self.spans is None else self.spans.computing(self.schedule.devices)
+        return breakdown_of(self, self._latest_input(), optimiser, first, last)
+
     def at(self, *setting: int) -> "Timeline":
         """Return the timeline of one setting, or of all settings that have these first indices.
 
@@ -258,7 +356,10 @@ class Timeline(Frozen):
             latest = max(latest, np.abs(self.spans.end).max(initial=0), np.abs(self.spans.start).max(initial=0))
         if latest > LATEST / microseconds:
             raise HybridLabError(f"the trace's times must stay within {LATEST:g} microseconds: give smaller times", "too-large")
-        return chrome_trace(self.to_rows(), microseconds, self.schedule.name)
+        replicas = getattr(self.schedule, "replicas", 0)  # 0: one Schedule
+        one = self.schedule.turns[: self.schedule.devices // max(1, replicas)]
+        about = {"orders": join_csv(one), "unit": self.unit, "replicas": replicas, "spans": self.spans is not None}
+        return chrome_trace(self.to_rows(), microseconds, self.schedule.name) | {"otherData": {OWN: about}}
 
     def _one_setting(self, method: str) -> None:
         if self.start.ndim > 1:
@@ -285,79 +386,3 @@ def computed_timeline(schedule: Operations, start: Floats, end: Floats, unit: st
     made = object.__new__(Timeline)
     made.__dict__.update(schedule=schedule, start=start, end=end, spans=None, unit=unit)
     return made
-
-
-def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[str, Any]:
-    """Return the rows of a timeline as a Chrome trace: one track and one counter of activations for each device.
-
-    The track of a device has one slice for each operation. Sends, receives and hops of rings have additional tracks below it. There are
-    enough additional tracks that no two slices overlap on one of them. On the device's own track, only the two operations of an
-    overlapped pair overlap: they begin and end together, and viewers draw one below the other.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        The rows of :meth:`Timeline.to_rows`.
-    microseconds : float
-        Length of the rows' unit of time in microseconds.
-    title : str
-        Name of the process in the trace.
-
-    Returns
-    -------
-    dict
-        An object of the Trace Event Format; its times are in microseconds.
-
-    Examples
-    --------
-    >>> op = {"device": 0, "op": "0F0", "kind": "F", "stage": 0, "microbatch": 0}
-    >>> row = op | {"start": 0.0, "end": 2.0, "activations": 1.0}
-    >>> [event["ph"] for event in chrome_trace([row], 1000.0, "tiny")["traceEvents"]]
-    ['M', 'M', 'X', 'C']
-    """
-    devices = sorted({row["device"] for row in rows})
-    track_of, beside = _tracks(rows, first=1 + devices[-1])
-    names = [(device, device, f"device {device}") for device in devices]
-    names += [(device, track, f"device {device}: {lane}") for track, (device, lane) in enumerate(beside, start=1 + devices[-1])]
-    events: list[dict[str, Any]] = [_metadata("process_name", 0, name=title)]
-    events += [_metadata("thread_name", track, name=name) for _, track, name in names]
-    if beside:
-        places = enumerate(sorted(names))  # each device's own track, then its other tracks
-        events += [_metadata("thread_sort_index", track, sort_index=place) for place, (_, track, _) in places]
-    chunk = min((row["activations"] for row in rows if row["kind"] == "F"), default=0.0)  # a first forward holds one
-    for row, tid in zip(rows, track_of, strict=True):
-        start, end = row["start"] * microseconds, row["end"] * microseconds
-        track = {"pid": 0, "tid": tid, "ts": start}
-        details = {name: row[name] for name in DETAILS if row.get(name, -1) != -1}
-        events.append({"ph": "X", "name": row["op"], "cat": row["kind"], **track, "dur": end - start, "args": details})
-        if row["activations"] is None:
-            continue
-        counter = {"ph": "C", "name": f"activations of device {row['device']}", **track}
-        events.append({**counter, "args": {"microbatches": row["activations"]}})
-        if row["kind"] in "BW":
-            events.append({**counter, "ts": end, "args": {"microbatches": row["activations"] - chunk}})
-    return {"traceEvents": events, "displayTimeUnit": "ms"}
-
-
-def _tracks(rows: Sequence[Row], first: int) -> tuple[list[int], list[tuple[int, str]]]:
-    """Return the track of each row, and the device and name of each additional track. Additional tracks are numbered from ``first``."""
-    track_of = [row["device"] for row in rows]
-    beside: list[tuple[int, str]] = []
-    lanes: dict[tuple[int, str], list[tuple[float, int]]] = {}  # for each lane a heap of (time when the track is free again, track)
-    for place in sorted((place for place, row in enumerate(rows) if row["kind"] in TRACKS), key=lambda place: rows[place]["start"]):
-        row = rows[place]
-        lane = (row["device"], TRACKS[row["kind"]])
-        free = lanes.setdefault(lane, [])
-        if free and free[0][0] <= row["start"]:
-            track = heappop(free)[1]
-        else:
-            track = first + len(beside)
-            beside.append((lane[0], lane[1] + (f" {len(free) + 1}" if free else "")))
-        heappush(free, (row["end"], track))
-        track_of[place] = track
-    return track_of, beside
-
-
-def _metadata(event: str, track: int, **arguments: str | int) -> dict[str, Any]:
-    """Return a metadata event of a track."""
-    return {"ph": "M", "name": event, "pid": 0, "tid": track, "args": arguments}

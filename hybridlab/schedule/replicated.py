@@ -1,0 +1,56 @@
+"""The operations of several equal pipelines side by side, as one object."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hybridlab.arrays import readonly
+from hybridlab.checks import counted
+from hybridlab.mesh import Mesh
+from hybridlab.schedule.schedule import Operations, Schedule
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Replicated(Operations):
+    """The orders of all ranks in a mesh whose replicas all run the same schedule. ``hybridlab.step.replicate`` makes this object.
+
+    Each device is a rank: rank = replica x K + device, where K is the number of devices of one pipeline. ``paths``, ``copy_of``,
+    ``stages``, ``chunks`` and ``microbatches`` describe one pipeline. The arrays hold the operations of all replicas, replica by
+    replica. The object is not a :class:`Schedule`, because in a schedule each operation runs only once.
+    """
+
+    replicas: int = 1
+
+    @property
+    def devices(self) -> int:
+        """Number of devices of the whole mesh."""
+        return super().devices * self.replicas
+
+    @property
+    def mesh(self) -> Mesh:
+        """The mesh of all ranks. Each device of one pipeline counts as a stage of the mesh."""
+        return Mesh(super().devices, self.replicas)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both have the same name, the same orders with the same overlapped pairs, and as many replicas."""
+        return isinstance(other, Replicated) and (self.replicas, self._key()) == (other.replicas, other._key())
+
+    def __hash__(self) -> int:
+        return hash((self.replicas, self._key()))
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, {counted(self.replicas, 'replica')}>"
+
+
+def side_by_side(schedule: Schedule, replicas: int) -> Replicated:
+    """Return the operations of several ``replicas`` of a schedule; ``hybridlab.step.replicate`` checks the arguments first."""
+    size = schedule.kind.size
+    replica = np.arange(replicas)[:, None]
+    arrays = {column: np.tile(getattr(schedule, column), replicas) for column in ("kind", "stage", "microbatch", "slot")}
+    arrays["device"] = (schedule.device + replica * schedule.devices).ravel()
+    arrays["source"] = np.where(schedule.source >= 0, schedule.source + replica * size, -1).ravel()
+    fields = {name: getattr(schedule, name) for name in ("name", "microbatches", "paths", "copy_of")}
+    made = object.__new__(Replicated)
+    for name, value in {**fields, **{column: readonly(array) for column, array in arrays.items()}, "replicas": replicas}.items():
+        object.__setattr__(made, name, value)
+    return made

@@ -1,0 +1,81 @@
+"""The clocks of ranks: whether messages arrive after they were sent, and the shifts of clocks that make it so."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hybridlab.arrays import Floats
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Operations
+
+
+def shifts_of(schedule: Operations, start: Floats, end: Floats, labels: Sequence[str], rounding: float, shift: bool) -> Floats:
+    r"""Return how much later each rank's clock must be, shape (devices,); zeros if the clocks agree.
+
+    Clocks disagree if an operation starts before the operation that makes its input has ended. Two neighbours send messages in both
+    directions. A clock that is too early makes the messages to it seem too fast, and those from it too slow. So the best shift is the one
+    after which the fastest messages in both directions take the same time.
+
+    Parameters
+    ----------
+    schedule : Operations
+        The operations of all ranks.
+    start, end : Floats
+        Their times in microseconds, each on the clock of its rank.
+    labels : sequence of str
+        The ranks' names, for the error.
+    rounding : float
+        How much too early an operation may be.
+    shift : bool
+        Whether clocks may be shifted.
+
+    Raises
+    ------
+    HybridLabError
+        The clocks disagree, and ``shift`` is false, or no shift makes all messages arrive after they were sent (``clocks-disagree``).
+
+    Examples
+    --------
+    >>> from hybridlab.schedule import Schedule
+    >>> pipeline = Schedule.parse("0F0 0B0\n1F0 1B0")
+    >>> start, end = np.array([0.0, 50, 5, 15]), np.array([10.0, 70, 15, 35])  # device 1 is 10 too early
+    >>> shifts_of(pipeline, start, end, ["rank 0", "rank 1"], 1.0, shift=True)
+    array([ 0., 10.])
+    """
+    none = np.zeros(schedule.devices)
+    rows = np.flatnonzero(schedule.crosses)
+    if not rows.size or _slack(schedule, start, end, none)[rows].min() >= -rounding:
+        return none
+    by = _shifts(schedule, start, end) if shift else none
+    slack = _slack(schedule, start, end, by)[rows]
+    if slack.min() >= -rounding:
+        return by
+    row = rows[slack.argmin()]
+    source = schedule.source[row]
+    op, needed = schedule.ops[row], schedule.ops[source]
+    where, there = labels[schedule.device[row]], labels[schedule.device[source]]
+    message = f"{op} on {where} starts {-slack.min() / 1000:.3f} ms before {needed} on {there} ends, whose output it needs"
+    advice = "their clocks disagree, and no shift helps" if shift else "their clocks disagree: shift_clocks=True shifts them"
+    raise HybridLabError(f"{message}: {advice}", "clocks-disagree")
+
+
+def _slack(schedule: Operations, start: Floats, end: Floats, by: Floats) -> Floats:
+    """Return the time from the end of each operation's source to its own start, shape (operations,)."""
+    slack: Floats = (start + by[schedule.device]) - (end + by[schedule.device])[schedule.source]
+    return slack
+
+
+def _shifts(schedule: Operations, start: Floats, end: Floats) -> Floats:
+    """Return the shift of each device, from device to device along the links between them, beginning at device 0 with none."""
+    devices = schedule.devices
+    fastest = np.full((devices, devices), np.inf)  # [from, to]
+    rows = np.flatnonzero(schedule.crosses)
+    slack = _slack(schedule, start, end, np.zeros(devices))[rows]
+    np.minimum.at(fastest, (schedule.device[schedule.source[rows]], schedule.device[rows]), slack)
+    by, reached = np.zeros(devices), [0]
+    for here in reached:
+        for other in np.flatnonzero(np.isfinite(fastest[here] + fastest[:, here])).tolist():
+            if other not in reached:
+                by[other] = by[here] + (fastest[other, here] - fastest[here, other]) / 2
+                reached.append(other)
+    return by

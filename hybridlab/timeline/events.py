@@ -1,0 +1,174 @@
+"""The events of a trace file, read one at a time; an error says where the file is damaged and which event is the last good one."""
+
+import gzip
+import json
+import json.scanner
+import re
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from hybridlab.checks import short_repr
+from hybridlab.errors import HybridLabError
+
+Event = dict[str, Any]
+
+LARGEST_FILE = 2 * 10**9  # bytes of text; reading it takes two times as much memory
+PART = 2**20  # bytes that are read at a time
+_SPACE = re.compile(r"[ \t\n\r]*")
+_WANTED = "a trace is JSON with a list traceEvents, as torch.profiler and Timeline.to_chrome_trace() write it"
+
+
+def read_events(path: Path, take: Callable[[Event], None]) -> dict[str, Any]:
+    r"""Call ``take`` with each event of a trace file, and return the other entries of the file, such as ``distributedInfo``.
+
+    A file has an object with the list ``traceEvents``, or only a list of events. It may be packed by gzip. Only one event is in memory at
+    a time, beside the text of the file: a trace of 200 MB takes about 400 MB of memory.
+
+    Raises
+    ------
+    HybridLabError
+        The file cannot be read, is not JSON, has no list of events, or ends in the middle of an event. The last error names the last
+        event that is complete.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "trace.json"
+    >>> _ = path.write_text('{"displayTimeUnit": "ms", "traceEvents": [{"name": "0F0"}, {"name": "0B0"}]}')
+    >>> names = []
+    >>> read_events(path, lambda event: names.append(event["name"])), names
+    ({'displayTimeUnit': 'ms'}, ['0F0', '0B0'])
+    """
+    text = _unpacked(path)
+    reader = _Reader(path.name, text, take)
+    return reader.whole()
+
+
+class _Reader:
+    """A position in the text of a trace file."""
+
+    def __init__(self, name: str, text: str, take: Callable[[Event], None]) -> None:
+        self.name, self.text, self.take = name, text, take
+        self.at, self.count, self.last = 0, 0, ""
+        self.scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # typeshed says that it takes itself
+
+    def whole(self) -> dict[str, Any]:
+        """Read the file and return the entries beside ``traceEvents``."""
+        begin = self.next()
+        about: dict[str, Any] = {}
+        if begin == "[":
+            self.events(may_end=True)
+            return about
+        if begin != "{":
+            raise HybridLabError(f"{self.name} is not a trace: {_WANTED}", "not-a-trace")
+        self.at += 1
+        found = False
+        while self.next() != "}":
+            key = self.value()
+            self.expect(":")
+            if key == "traceEvents":
+                if self.next() != "[":
+                    raise HybridLabError(f"{self.name} is not a trace: its traceEvents are no list", "not-a-trace")
+                self.events()
+                found = True
+            else:
+                about[str(key)] = self.value()
+            if self.next() == ",":
+                self.at += 1
+        if not found:
+            keys = ", ".join(list(about)[:8]) or "nothing"
+            raise HybridLabError(f"{self.name} has no list traceEvents, but {keys}: {_WANTED}", "not-a-trace")
+        return about
+
+    def events(self, may_end: bool = False) -> None:
+        """Read a list of events. The format allows a list without its last bracket, if the file is only a list."""
+        self.at += 1
+        while (mark := self.next(at_end=may_end)) != "]":
+            if not mark:
+                return
+            event = self.value()
+            if not isinstance(event, dict):
+                message = f"event {self.count} of {self.name} is {short_repr(event)}: each event is an object with a name and a time"
+                raise HybridLabError(message, "not-an-event")
+            self.take(event)
+            self.count += 1
+            self.last = str(event.get("name", ""))
+            if self.next(at_end=may_end) == ",":
+                self.at += 1
+        self.at += 1
+
+    def next(self, at_end: bool = False) -> str:
+        """Skip spaces and return the next character, which stays to be read; "" at the end of the file if that is allowed."""
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+        mark = self.text[self.at : self.at + 1]
+        if not mark and not at_end:
+            self.refuse()
+        return mark
+
+    def expect(self, mark: str) -> None:
+        """Skip one character, which must be ``mark``."""
+        if self.next() != mark:
+            self.refuse()
+        self.at += 1
+
+    def value(self) -> Any:
+        """Return the next value of the JSON text."""
+        self.next()
+        try:
+            value, self.at = self.scan(self.text, self.at)
+        except StopIteration as why:
+            self.refuse(why.value)
+        except json.JSONDecodeError as why:
+            self.refuse(why.pos)
+        except RecursionError:
+            self.refuse()
+        return value
+
+    def refuse(self, place: int | None = None) -> NoReturn:
+        """Raise an error that says where the text stops to be JSON; by default, at the present position."""
+        after = f"after event {self.count - 1} ({short_repr(self.last)})" if self.count else "before its first event"
+        place = self.at if place is None else place
+        rest = self.text[self.at : self.at + 2_000_000]
+        if not rest.strip() or not _ends(rest):
+            advice = "record it again, or wait until the profiler has written it"
+            raise HybridLabError(f"{self.name} is cut off {after}: {advice}", "cut-off")
+        line, column = self.text.count("\n", 0, place) + 1, place - self.text.rfind("\n", 0, place)
+        raise HybridLabError(f"{self.name} is not JSON {after}, at line {line}, column {column}: {_WANTED}", "not-json")
+
+
+def _ends(rest: str) -> bool:
+    """Return whether the rest of a text ends as JSON does; a file that was cut off rarely does."""
+    return rest.rstrip().endswith(("}", "]")) and rest.count("{") <= rest.count("}") and rest.count("[") <= rest.count("]")
+
+
+def _unpacked(path: Path) -> str:
+    """Return the text of a file, which may be packed by gzip."""
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            content = _limited(stream, path.name)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as why:
+        message = f"{path.name} is packed by gzip, but damaged or cut off ({why}): record it again, or copy it again"
+        raise HybridLabError(message, "cut-off") from None
+    except OSError as why:
+        raise HybridLabError(f"{short_repr(str(path))} cannot be read: {why.strerror or why}", "not-found") from None
+    if not content.strip():
+        raise HybridLabError(f"{path.name} is empty: {_WANTED}", "empty")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise HybridLabError(f"{path.name} is not a text in UTF-8: {_WANTED}", "not-text") from None
+
+
+def _limited(stream: IO[bytes], name: str) -> bytearray:
+    """Return what is in a file, part by part: a small file packed by gzip can unpack to more than fits in memory."""
+    content = bytearray()
+    while part := stream.read(PART):
+        content += part
+        if len(content) > LARGEST_FILE:
+            raise HybridLabError(f"{name} has more than {LARGEST_FILE:,} bytes: record fewer steps", "too-large")
+    return content

@@ -1,0 +1,242 @@
+"""Recordings: the operations that the ranks of a job have run, found by their names in trace files."""
+
+import re
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybridlab.checks import checked_text, each_of, short_repr
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Kind, Op
+from hybridlab.timeline.events import Event, read_events
+
+Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
+Track = tuple[Any, Any]  # the pid and the tid of events
+
+MOST_NAMES = 10_000  # an error names some of the events that are there; more different names are not counted
+_TORCH = re.compile(r"(?:PP:)?(?P<stage>[0-9]{1,9})(?P<kind>[FBIW])(?P<microbatch>[0-9]{1,9})")
+_TORCH_PAIR = re.compile(r"(?:PP:)?\(([0-9]+[FB][0-9]+);([0-9]+[FB][0-9]+)\)(?:OVERLAP_F_B)?")
+_WAITS = ("c10d::", "gloo:", "nccl:", "record_param_comms")  # operators that send or receive
+_KIND_OF = {
+    Kind.F: "f fwd forward forward_step",
+    Kind.B: "b bwd backward backward_step full_backward",
+    Kind.I: "i input input_gradient input_grad backward_input bwd_input dgrad",
+    Kind.W: "w weight weight_gradient weight_grad backward_weight bwd_weight wgrad",
+}
+_KINDS = {word: kind for kind, words in _KIND_OF.items() for word in words.split()}
+
+
+class Slice(NamedTuple):
+    """One run of an operation, or of both operations of an overlapped pair; times in microseconds on the clock of the file."""
+
+    ops: tuple[Op, ...]
+    start: float
+    end: float
+    name: str
+    device: str | None  # what the group ``device`` of the pattern has matched
+    track: Track
+    ranged: bool  # whether torch.profiler has written it, so that it contains the wait for its input
+
+
+class Recording:
+    """The operations in one trace file, and what is needed to tell their work from their waits."""
+
+    def __init__(self, path: Path, pattern: re.Pattern[str] | None) -> None:
+        self.name, self.pattern = path.name, pattern
+        self.slices: list[Slice] = []
+        self.others: Counter[str] = Counter()
+        self._open: dict[Track, list[Event]] = {}
+        self._operators: dict[Track, array[float]] = {}
+        self._launches: dict[Track, list[tuple[float, int]]] = {}
+        self._kernels: dict[int, tuple[float, float]] = {}
+        self.about = read_events(path, self._take)
+        for launches in self._launches.values():
+            launches.sort()
+        self._starts = {track: np.sort(starts) for track, starts in self._operators.items()}
+
+    @property
+    def rank(self) -> Any:
+        """The rank that torch.profiler has written into the file, or None."""
+        about = self.about.get("distributedInfo")
+        return about.get("rank") if isinstance(about, dict) else None
+
+    @property
+    def base(self) -> int | None:
+        """The time in ns since 1970 at which the clock of the file is 0, or None."""
+        base = self.about.get("baseTimeNanoseconds")
+        return base if isinstance(base, int) else None
+
+    def _take(self, event: Event) -> None:
+        phase, category = event.get("ph"), event.get("cat")
+        if phase in ("B", "E"):
+            self._begin_or_end(event, phase)
+        elif phase != "X" or category == "gpu_user_annotation":
+            return
+        elif category == "cpu_op":
+            if not str(event.get("name")).startswith(_WAITS):
+                self._operators.setdefault(_track(event), array("d")).append(self._time(event, "ts"))
+        elif category in ("cuda_runtime", "cuda_driver", "kernel"):
+            self._of_a_gpu(event, category)
+        else:
+            self._range(event)
+
+    def _begin_or_end(self, event: Event, phase: str) -> None:
+        """Turn the events of a begin and an end on one track into one range."""
+        stack = self._open.setdefault(_track(event), [])
+        if phase == "B":
+            stack.append(event)
+        elif stack:
+            begin = stack.pop()
+            self._range(begin | {"dur": self._time(event, "ts") - self._time(begin, "ts")})
+
+    def _of_a_gpu(self, event: Event, category: str) -> None:
+        """Keep a kernel, or the call that has launched one; both have the same number of correlation."""
+        number = event.get("args", {}).get("correlation")
+        if number is None or str(event.get("name")).startswith("nccl"):
+            return
+        start = self._time(event, "ts")
+        if category == "kernel":
+            self._kernels[number] = (start, start + self._time(event, "dur"))
+        else:
+            self._launches.setdefault(_track(event), []).append((start, number))
+
+    def _range(self, event: Event) -> None:
+        """Keep an event whose name is an operation, and count the names of others."""
+        name = str(event.get("name", ""))
+        found = operations_in(name, self.pattern)
+        if found is None:
+            if name in self.others or len(self.others) < MOST_NAMES:
+                self.others[name] += 1
+            return
+        ops, device = found
+        start = self._time(event, "ts")
+        ranged = event.get("cat") == "user_annotation"
+        self.slices.append(Slice(ops, start, start + self._time(event, "dur"), name, device, _track(event), ranged))
+
+    def _time(self, event: Event, key: str) -> float:
+        """Return ``ts`` or ``dur`` of an event in microseconds."""
+        value = event.get(key)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e18 and (key == "ts" or value >= 0):
+            return value
+        name = short_repr(event.get("name"))
+        if value is None:
+            message = f"the event {name} in {self.name} has no {key}: a complete event (ph X) has a start ts and a length dur"
+            raise HybridLabError(f"{message}, in microseconds", "missing-time")
+        wanted = "a number of microseconds" if key == "ts" else "zero or more microseconds"
+        raise HybridLabError(f"the event {name} in {self.name} has {key} = {short_repr(value)}: give {wanted}", "not-a-time")
+
+    def work(self) -> Iterator[Slice]:
+        """Yield the operations in the order in which the file's process has run them, each with the times of its work alone.
+
+        See :meth:`hybridlab.Timeline.from_chrome_trace` for the rule.
+        """
+        free: dict[Track, float] = {}
+        for each in sorted(self.slices, key=lambda each: (each.start, each.end)):
+            if each.ranged and self._kernels:
+                start, end = self._kernels_of(each) or (max(each.end, free.get(each.track, each.end)),) * 2
+            elif each.ranged and self._starts:
+                start, end = self._first_operator(each), each.end
+            else:
+                start, end = each.start, each.end
+            free[each.track] = end
+            yield each._replace(start=start, end=end)
+
+    def _first_operator(self, each: Slice) -> float:
+        """Return when the first operator of a range starts that is no message; the end of the range if there is none."""
+        firsts: list[float] = []
+        for track in sorted(self._starts, key=lambda track: track != each.track):  # its own thread before others of its process
+            if track[0] == each.track[0] and (track == each.track or not firsts):
+                starts = self._starts[track]
+                place = int(np.searchsorted(starts, each.start))
+                if place < starts.size and starts[place] < each.end:
+                    firsts.append(float(starts[place]))
+        return min(firsts, default=each.end)
+
+    def _kernels_of(self, each: Slice) -> tuple[float, float] | None:
+        """Return the start of the first and the end of the last kernel that a range has launched; None if there is none."""
+        times = []
+        for track, launches in self._launches.items():
+            if track[0] == each.track[0]:
+                low, high = (bisect_left(launches, (time, -1)) for time in (each.start, each.end))
+                times += [self._kernels[number] for _, number in launches[low:high] if number in self._kernels]
+        return (min(start for start, _ in times), max(end for _, end in times)) if times else None
+
+
+def _track(event: Event) -> Track:
+    return event.get("pid", 0), event.get("tid", 0)
+
+
+def operations_in(name: str, pattern: re.Pattern[str] | None) -> tuple[tuple[Op, ...], str | None] | None:
+    """Return the operations that the name of an event stands for, and its device if the pattern has one; None if it is no operation.
+
+    >>> operations_in("PP:2F0", None)
+    ((Op(kind=<Kind.F: 'F'>, stage=2, microbatch=0),), None)
+    >>> operations_in("PP:2SEND_F0", None) is None
+    True
+    """
+    if pattern is None:
+        pair = _TORCH_PAIR.fullmatch(name)
+        if pair:
+            return tuple(map(Op.parse, pair.groups())), None
+        match = _TORCH.fullmatch(name)
+    else:
+        match = pattern.search(name)
+    if match is None:
+        return None
+    groups = match.groupdict()
+    word = str(groups["kind"]).lower().replace("-", "_").replace(" ", "_")
+    if word not in _KINDS:
+        known = ", ".join(words.split()[0].upper() + " or " + words.split()[1] for words in _KIND_OF.values())
+        message = f"the pattern finds the kind {groups['kind']!r} in {short_repr(name)}: a kind is {known}"
+        raise HybridLabError(message, "unknown-kind")
+    numbers = [groups[key] for key in ("stage", "microbatch")]
+    if not all(number is not None and re.fullmatch("[0-9]{1,9}", number) for number in numbers):
+        message = f"the pattern finds stage {numbers[0]!r} and microbatch {numbers[1]!r} in {short_repr(name)}"
+        raise HybridLabError(f"{message}: both are whole numbers from 0", "not-a-whole-number")
+    return (Op(_KINDS[word], int(numbers[0]), int(numbers[1])),), groups.get("device")
+
+
+def checked_pattern(pattern: object) -> re.Pattern[str] | None:
+    """Return a regular expression with the groups that are needed, or raise."""
+    if pattern is None:
+        return None
+    example = r"(?P<kind>fwd|bwd) stage (?P<stage>\d+) mb (?P<microbatch>\d+)"
+    try:
+        compiled = pattern if isinstance(pattern, re.Pattern) else re.compile(checked_text(pattern, "pattern"))
+    except re.error as why:
+        raise HybridLabError(f"the pattern is not a regular expression: {why}", "not-a-pattern") from None
+    missing = [group for group in ("kind", "stage", "microbatch") if group not in compiled.groupindex]
+    if missing:
+        raise HybridLabError(f"the pattern has no group {missing[0]}: write it like {example}", "not-a-pattern")
+    return compiled
+
+
+def files_at(path: Paths) -> list[Path]:
+    """Return the files that ``path`` names: one file, the traces of a folder, a glob such as ``"run/*.json.gz"``, or a list of these."""
+    if not isinstance(path, (str, PathLike)):
+        listed = list(each_of(path, "path must be a file, a folder, or a list of files"))
+        if not listed:
+            raise HybridLabError("the list of trace files is empty: give one for each rank", "empty")
+        return [file for each in listed for file in files_at(_one_path(each))]
+    place = Path(path)
+    if place.is_dir():
+        found = sorted(each for each in place.iterdir() if each.name.endswith((".json", ".json.gz")))
+    elif any(mark in str(path) for mark in "*?[") and not place.exists():
+        found = sorted(Path(place.anchor).glob(str(place.relative_to(place.anchor))))
+    else:
+        return [place]
+    if not found:
+        raise HybridLabError(f"there is no trace at {short_repr(str(path))}: traces end in .json or .json.gz", "not-found")
+    return found
+
+
+def _one_path(each: object) -> str | PathLike[str]:
+    if not isinstance(each, (str, PathLike)):
+        raise HybridLabError(f"path must be a file, a folder, or a list of files, not {short_repr(each)}", "not-a-list")
+    return each

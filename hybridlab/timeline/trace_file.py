@@ -1,0 +1,221 @@
+"""The reader of trace files: the schedule, the times and the spans that recordings of a job hold."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybridlab.arrays import Floats
+from hybridlab.checks import IN_A_SECOND, counted, short_repr, true_or_false, whole_number
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Op, Operations, Schedule
+from hybridlab.timeline.chrome import OWN
+from hybridlab.timeline.clocks import shifts_of
+from hybridlab.timeline.own_trace import OwnTrace, read_own_trace
+from hybridlab.timeline.recordings import Paths, Recording, Slice, checked_pattern, files_at
+from hybridlab.timeline.spans import Spans
+
+MICROSECOND = 1.0  # times that differ by less are the same: files round to this
+UNIT = "ms"  # of the timelines that are read from traces of other programs
+
+
+class Parts(NamedTuple):
+    """The arguments of :class:`~hybridlab.Timeline` that a trace holds."""
+
+    schedule: Operations
+    start: Floats
+    end: Floats
+    spans: Spans | None
+    unit: str | None
+
+
+class Rank(NamedTuple):
+    """The operations of one rank in the order of their starts, on the clock that all ranks share; times in microseconds."""
+
+    label: str
+    slices: list[Slice]
+
+
+def parts_of(path: Paths, pattern: Any, step: Any, name: str | None, shift_clocks: Any) -> Parts:
+    """Return the parts of the timeline in trace files; see :meth:`hybridlab.Timeline.from_chrome_trace`."""
+    compiled, shift = checked_pattern(pattern), true_or_false(shift_clocks, "shift_clocks")
+    step = None if step is None else whole_number(step, "step", at_least=0)
+    files = files_at(path)
+    recordings = [Recording(file, compiled) for file in files]
+    if len(files) == 1 and compiled is None and OWN in _other_data(recordings[0]):
+        return Parts(*read_own_trace(OwnTrace(files[0])))
+    ranks = _at_step(_sorted_ranks(_ranks_of(recordings, compiled)), step)
+    schedule = Schedule(_name_of(name, files), [_turns_of(rank) for rank in ranks])
+    times = {op: (each.start, each.end) for rank in ranks for each in rank.slices for op in each.ops}
+    start, end = (np.array(column) for column in zip(*(times[op] for op in schedule.ops), strict=True))
+    by = shifts_of(schedule, start, end, [rank.label for rank in ranks], MICROSECOND, shift)[schedule.device]
+    start, end = start + by, end + by
+    begin, length = start.min(), 1_000_000 / IN_A_SECOND[UNIT]
+    return Parts(schedule, (start - begin) / length, (end - begin) / length, None, UNIT)
+
+
+def _other_data(recording: Recording) -> dict[str, Any]:
+    other = recording.about.get("otherData")
+    return other if isinstance(other, dict) else {}
+
+
+def _name_of(name: str | None, files: Sequence[Path]) -> str:
+    """Return the name of the schedule: the one given, or the name of the first file without its endings."""
+    return files[0].name.split(".")[0] if name is None else name
+
+
+def _ranks_of(recordings: Sequence[Recording], pattern: re.Pattern[str] | None) -> list[Rank]:
+    """Return the ranks in files: each file is one rank, or one file has all of them on its tracks.
+
+    Raises
+    ------
+    HybridLabError
+        No event is an operation, two files are from one rank, or only some files have a clock.
+    """
+    if not any(recording.slices for recording in recordings):
+        raise HybridLabError(_nothing_found(recordings, pattern), "no-operations")
+    if len(recordings) == 1:
+        return _ranks_in(recordings[0])
+    numbers = [recording.rank for recording in recordings]
+    known = all(isinstance(number, int) for number in numbers)
+    first: dict[Any, str] = {}
+    for number, recording in zip(numbers, recordings, strict=True):
+        if known and number in first:
+            message = f"{first[number]} and {recording.name} are both from rank {number}: give one file for each rank"
+            raise HybridLabError(f"{message}, all from one recording", "doubled-rank")
+        first[number] = recording.name
+    bases = [recording.base for recording in recordings]
+    without = [recording.name for recording, base in zip(recordings, bases, strict=True) if base is None]
+    if without and len(without) < len(bases):
+        message = f"{without[0]} has no baseTimeNanoseconds, and other files have one"
+        raise HybridLabError(f"{message}: record all ranks with the same version of torch", "no-clock")
+    earliest = min((base for base in bases if base is not None), default=0)
+    ranks = []
+    for number, recording, base in sorted(zip(numbers, recordings, bases, strict=True), key=lambda each: each[0] if known else 0):
+        if recording.slices:
+            late = 0.0 if base is None else (base - earliest) / 1000  # ns to microseconds
+            label = f"rank {number} ({recording.name})" if known else recording.name
+            ranks.append(Rank(label, [each._replace(start=each.start + late, end=each.end + late) for each in recording.work()]))
+    return ranks
+
+
+def _ranks_in(recording: Recording) -> list[Rank]:
+    """Return the ranks in one file, by what the pattern's group ``device`` has matched, or else by process, or else by thread."""
+    slices = list(recording.work())
+    if all(each.device is not None for each in slices):
+        key = [each.device for each in slices]
+        noun = "device"
+    elif len({each.track[0] for each in slices}) > 1:
+        key = [each.track[0] for each in slices]
+        noun = "process"
+    else:
+        key = [each.track[1] for each in slices]
+        noun = "thread"
+    if noun != "device" and recording.rank is not None:
+        return [Rank(f"rank {recording.rank} ({recording.name})", slices)]
+    found: dict[Any, list[Slice]] = defaultdict(list)
+    for name, each in zip(key, slices, strict=True):
+        found[name].append(each)
+    return [Rank(f"{noun} {name}", found[name]) for name in sorted(found, key=_natural)]
+
+
+def _natural(name: Any) -> tuple[tuple[int, int | str], ...]:
+    """Return a key that sorts numbers within names by their values."""
+    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split("([0-9]+)", str(name)) if part)
+
+
+def _nothing_found(recordings: Sequence[Recording], pattern: re.Pattern[str] | None) -> str:
+    """Return the sentence of the error for traces without an operation, with the names that are there."""
+    others: Counter[str] = Counter()
+    for recording in recordings:
+        others += recording.others
+    names = ", ".join(short_repr(name) for name, _ in others.most_common(8)) or "none"
+    wanted = "is named like 0F1 or PP:0F1" if pattern is None else f"matches the pattern {short_repr(pattern.pattern)}"
+    where = recordings[0].name if len(recordings) == 1 else f"these {len(recordings)} files"
+    advice = "give a pattern with the groups kind, stage and microbatch"
+    return f"no event in {where} {wanted}. The names there are: {names}: {advice}"
+
+
+def _sorted_ranks(ranks: Sequence[Rank]) -> list[Rank]:
+    """Return the ranks with their operations sorted; an operation that starts at the end of another starts after it.
+
+    Raises
+    ------
+    HybridLabError
+        Two operations of a rank overlap, and they are no pair of a forward and a backward that start and end together.
+    """
+    sorted_ranks = []
+    for rank in ranks:
+        done: list[Slice] = []
+        for each in sorted(rank.slices, key=lambda each: (each.start, each.end)):
+            last = done[-1] if done else None
+            if last is not None and each.start < last.end:
+                if last.end - each.start > MICROSECOND:
+                    pair = _overlapped(last, each)
+                    if pair is None:
+                        message = f"{each.name} starts {last.end - each.start:.1f} microseconds before {last.name} ends on {rank.label}"
+                        advice = "a device runs one operation at a time: is each device on a track of its own?"
+                        raise HybridLabError(f"{message}, but {advice}", "overlapping-operations")
+                    done[-1] = pair
+                    continue
+                each = each._replace(start=last.end, end=max(last.end, each.end))
+            done.append(each)
+        sorted_ranks.append(Rank(rank.label, done))
+    return sorted_ranks
+
+
+def _overlapped(one: Slice, other: Slice) -> Slice | None:
+    """Return two events as one overlapped pair if they are a forward and a full backward that start and end together."""
+    kinds = {op.kind for op in one.ops + other.ops}
+    together = abs(one.start - other.start) <= MICROSECOND and abs(one.end - other.end) <= MICROSECOND
+    if len(one.ops + other.ops) != 2 or kinds != {"F", "B"} or not together:
+        return None
+    forward, backward = sorted(one.ops + other.ops, key=lambda op: op.kind == "B")
+    return one._replace(ops=(forward, backward), name=f"({forward};{backward})")
+
+
+def _at_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
+    """Return the ranks with the operations of one step: the k-th run of each operation is that of step k.
+
+    Raises
+    ------
+    HybridLabError
+        An operation is on two ranks (``doubled-operation``), it has not as many runs as others, or there are several steps.
+    """
+    rank_of: dict[Op, str] = {}
+    runs: Counter[Op] = Counter()
+    for rank in ranks:
+        for op in (op for each in rank.slices for op in each.ops):
+            if rank_of.setdefault(op, rank.label) != rank.label:
+                message = f"{op} is on {rank_of[op]} and on {rank.label}: give the ranks of one pipeline, without its replicas"
+                raise HybridLabError(message, "doubled-operation")
+            runs[op] += 1
+    steps = Counter(runs.values()).most_common(1)[0][0]
+    for op, count in runs.items():
+        if count != steps:
+            message = f"{op} runs {counted(count, 'time')} on {rank_of[op]}, but most operations run {counted(steps, 'time')}"
+            code = "doubled-operation" if count > steps else "missing-operation"
+            raise HybridLabError(f"{message}: record whole steps", code)
+    if step is None and steps > 1:
+        message = f"the trace has {steps} steps: choose one with step=0 to {steps - 1}"
+        raise HybridLabError(message, "several-steps")
+    if (step or 0) >= steps:
+        raise HybridLabError(
+            f"step must be at most {steps - 1}, because the trace has {counted(steps, 'step')}, not {step}", "out-of-range"
+        )
+    return [Rank(rank.label, list(_of_step(rank.slices, step or 0))) for rank in ranks]
+
+
+def _of_step(slices: Sequence[Slice], step: int) -> Iterator[Slice]:
+    seen: Counter[Op] = Counter()
+    for each in slices:
+        if seen[each.ops[0]] == step:
+            yield each
+        seen[each.ops[0]] += 1
+
+
+def _turns_of(rank: Rank) -> list[tuple[Op, ...]]:
+    return [each.ops for each in rank.slices]
