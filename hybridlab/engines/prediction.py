@@ -117,39 +117,29 @@ def formula_prediction(
         return None
 
 
-def _without_latency(formula: Callable[..., float], *, chunks: bool = False) -> Form:
-    """Return the form of a schedule that splits the backward; its closed form is for messages without latency."""
+def _form(formula: Callable[..., float], *, chunks: bool = False, split: bool = False) -> Form:
+    """Return the form that calls a closed form with the sizes and times that it takes; those for split backwards have no latency."""
 
     def form(schedule: Schedule, forward: float, backward: float, weight: float, p2p: float) -> float:
-        if p2p:
+        if split and p2p:
             raise UnsupportedSize(f"the closed form of {schedule.name} has no latency", "outside-the-formula")
         sizes = (schedule.devices, schedule.microbatches, *([schedule.chunks] if chunks else []))
-        return formula(*sizes, forward, backward, weight)
-
-    return form
-
-
-def _with_latency(formula: Callable[..., float], *, chunks: bool = False) -> Form:
-    """Return the form of a schedule with full backwards."""
-
-    def form(schedule: Schedule, forward: float, backward: float, weight: float, p2p: float) -> float:
-        sizes = (schedule.devices, schedule.microbatches, *([schedule.chunks] if chunks else []))
-        return formula(*sizes, forward, backward, p2p)
+        return formula(*sizes, forward, backward, weight if split else p2p)
 
     return form
 
 
 FORMS: Mapping[str, Form] = MappingProxyType(
     {
-        "gpipe": _with_latency(formulas.gpipe_makespan),
-        "1f1b": _with_latency(formulas.one_f_one_b_makespan),
-        "eager-1f1b": _with_latency(formulas.eager_one_f_one_b_makespan),
-        "interleaved": _with_latency(formulas.interleaved_makespan, chunks=True),
-        "looped-bfs": _with_latency(formulas.looped_bfs_makespan, chunks=True),
-        "zb-h1": _without_latency(formulas.zb_h1_makespan),
-        "zb-h2": _without_latency(formulas.zb_h2_makespan),
-        "interleaved-zb": _without_latency(formulas.interleaved_zb_makespan, chunks=True),
-        "zb-v": _without_latency(formulas.zb_v_makespan),
+        "gpipe": _form(formulas.gpipe_makespan),
+        "1f1b": _form(formulas.one_f_one_b_makespan),
+        "eager-1f1b": _form(formulas.eager_one_f_one_b_makespan),
+        "interleaved": _form(formulas.interleaved_makespan, chunks=True),
+        "looped-bfs": _form(formulas.looped_bfs_makespan, chunks=True),
+        "zb-h1": _form(formulas.zb_h1_makespan, split=True),
+        "zb-h2": _form(formulas.zb_h2_makespan, split=True),
+        "interleaved-zb": _form(formulas.interleaved_zb_makespan, chunks=True, split=True),
+        "zb-v": _form(formulas.zb_v_makespan, split=True),
     }
 )
 
