@@ -37,7 +37,7 @@ class PaddedWork(StepWork):
     Parameters
     ----------
     size : int
-        The number of rows. A message has 8 x size x size bytes.
+        The number of rows. A message has 8 x size x size bytes; a small one does not wait for its sender to look after it.
     products : int
         How many products an operation computes.
 
@@ -48,7 +48,7 @@ class PaddedWork(StepWork):
     (4, 4)
     """
 
-    def __init__(self, size: int = 32, products: int = 50) -> None:
+    def __init__(self, size: int = 16, products: int = 100) -> None:
         self.size, self.products = whole_number(size, "size", at_most=4096), whole_number(products, "products")
         self._turn = np.eye(self.size)[np.roll(np.arange(self.size), 1)]  # a permutation, so that numbers stay as large as they are
         self._sums: dict[int, float] = {}
