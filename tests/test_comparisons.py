@@ -11,14 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybridlab import A100_80GB, predict
+from hybridlab import A100_80GB, build, predict, simulate
 from hybridlab.course import comparisons
 from hybridlab.course.comparisons import Comparison, compared, percent
 from hybridlab.course.published import large_runs
 
 DATA = Path(__file__).parent / "data"
+RECORDED = json.loads(Path(comparisons.__file__).with_name("trials.json").read_text())
 POINTS = json.loads((DATA / "sweeps.json").read_text())["points"]
 ORDERS = json.loads((DATA / "orders.json").read_text())["orders"]
+# the recorded steps of an engine have bounds if its machine was quiet
+QUIET = {
+    engine: all(trial["load"] <= trial["cores"] and trial["steal"] <= 0.01 for trial in trials.values())
+    for engine, trials in RECORDED.items()
+}
 # for each comparison: points, bound of the mean, bound of the worst error; None means no bound
 BOUNDS = {
     "orders of 9 schedules, operation by operation": (3827, None, 0.0),
@@ -37,6 +43,10 @@ BOUNDS = {
     "iteration times, 64 to 512 GPUs": (109, 0.10, None),
     **{f"all-reduces of {ranks} GPUs": (20, 0.02, None) for ranks in range(2, 9)},
     "NMSE of an INT8 ring of 2 to 64 ranks, by its law": (6, None, 0.15),
+    "replayed steps, MPI": (6, None, 0.02 if QUIET["mpi"] else None),
+    "steps by times of another schedule, MPI": (6, None, 0.03 if QUIET["mpi"] else None),
+    "replayed steps, torch.distributed": (6, None, 0.05 if QUIET["torch"] else None),
+    "steps by times of another schedule, torch.distributed": (6, None, 0.08 if QUIET["torch"] else None),
 }
 
 
@@ -161,6 +171,39 @@ def test_errors_are_signed_and_those_of_the_prediction() -> None:
         [predict(*comparisons.RUNS[0][:2], A100_80GB).seconds / comparisons.RUNS[0][2] - 1]
     )
     assert comparisons.errors([]).size == 0
+
+
+def test_recorded_steps_hang_together_and_their_errors_are_those_of_the_rows() -> None:
+    """No step is shorter than simulated with its costs, so a fastest step and two errors of closed forms fix one another."""
+    assert list(RECORDED) == ["mpi", "torch"]
+    for engine, trials in RECORDED.items():
+        rows = [row for trial in trials.values() for row in trial["rows"]]
+        stated = [
+            each for each in comparisons.predicted_steps() if each.what.endswith({"mpi": ", MPI", "torch": ", torch.distributed"}[engine])
+        ]
+        for found, kind in zip(stated, ("replay", "cross"), strict=True):
+            sizes = np.abs([row[kind] for row in rows])
+            assert (found.mean_error, found.worst_error) == (pytest.approx(sizes.mean(), rel=1e-12), sizes.max())
+            assert "recorded" in found.note
+            assert f"load {max(trial['load'] for trial in trials.values()):.1f}" in found.note
+        for name, (schedules, costs) in comparisons.TRIALS.items():
+            assert [row["schedule"] for row in trials[name]["rows"]] == list(schedules)
+            for row in trials[name]["rows"]:
+                assert simulate(build(row["schedule"], 4, 8), costs).makespan <= row["fastest"] <= row["median"]
+                assert row["replay"] <= 0
+
+
+def test_with_one_slow_stage_the_closed_form_is_off_and_the_clock_is_nearer() -> None:
+    """It is too short with the mean time of the stages, and too long with the time of the slowest; 1F1B is faster than GPipe."""
+    for trials in comparisons.recorded_trials().values():
+        gpipe, one = trials["one slow stage"].rows
+        assert one.fastest < gpipe.fastest
+        assert one.median < gpipe.median
+        for row in (gpipe, one):
+            assert row.formula is not None
+            assert row.formula_of_slowest is not None
+            assert row.formula < -0.08
+            assert abs(row.cross) < abs(row.formula) / 2
 
 
 # Differences are found

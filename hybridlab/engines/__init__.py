@@ -2,24 +2,36 @@
 
 ``run`` hands a schedule and its work to an engine. ``Group`` starts the processes of an engine once for several runs. ``run_threads`` runs
 one step over threads, and ``RealStep`` has its arithmetic. ``longest_pause`` measures whether a function call lets other threads run at
-the same time.
+the same time. ``replay`` and its neighbours predict a step from measured times, and ``predict_and_measure`` holds such predictions beside
+steps that run.
 """
 
 from hybridlab.engines.group import Group
 from hybridlab.engines.pause import longest_pause
+from hybridlab.engines.prediction import cross_prediction, formula_prediction, replay
 from hybridlab.engines.real_step import RealStep
 from hybridlab.engines.run import RunResult, run, run_threads
 from hybridlab.engines.training_work import RankTrained, TrainingWork, trained_weights
+from hybridlab.engines.trial import Overhead, PaddedWork, PredictionErrors, Trial, measure_overhead, predict_and_measure
 from hybridlab.engines.work import StepWork
 
 __all__ = [
     "Group",
+    "Overhead",
+    "PaddedWork",
+    "PredictionErrors",
     "RankTrained",
     "RealStep",
     "RunResult",
     "StepWork",
     "TrainingWork",
+    "Trial",
+    "cross_prediction",
+    "formula_prediction",
     "longest_pause",
+    "measure_overhead",
+    "predict_and_measure",
+    "replay",
     "run",
     "run_threads",
     "trained_weights",

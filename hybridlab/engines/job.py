@@ -13,9 +13,9 @@ from hybridlab.collectives.result import checked_wire
 from hybridlab.costs import Costs
 from hybridlab.engines.work import Functions, StepWork
 from hybridlab.errors import Deadlock, HybridLabError, RunFailed
-from hybridlab.schedule import Op, Operations, Schedule
+from hybridlab.schedule import Op, Schedule
 from hybridlab.schedule.validation import Problem
-from hybridlab.simulation import durations, latencies
+from hybridlab.simulation import latencies, running_times
 from hybridlab.step.replicas import Replicated, costs_of_all, holders, replicate
 from hybridlab.step.step import message_spans, ring_order
 from hybridlab.timeline import Timeline
@@ -172,7 +172,7 @@ def checked_job(
     for row, source in enumerate(mesh_schedule.source.tolist()):
         if source >= 0:
             readers[source].append(row)
-    sleeps, delays = unit * _durations_of_rows(mesh_schedule, all_costs), unit * latencies(mesh_schedule, all_costs)
+    sleeps, delays = unit * running_times(mesh_schedule, all_costs), unit * latencies(mesh_schedule, all_costs)
     hop = unit * (0.0 if ring_step is None else one_time(ring_step, "ring_step")) / schedule.chunks
     update = unit * schedule.copies * one_time(optimiser, "optimiser")
     if max(sleeps.max(), hop, delays.max(), update) > LONGEST_SLEEP:
@@ -248,13 +248,6 @@ def _timeline(job: Job, start: Floats, end: Floats, rows: list[SpanRow]) -> Time
     if job.wait:
         spans = join_spans(*message_spans(ran, job.costs), spans)
     return Timeline(ran.schedule, ran.start, ran.end, spans, ran.unit)
-
-
-def _durations_of_rows(schedule: Operations, costs: Costs) -> Floats:
-    """Return the duration of each row in the unit of the costs; each row of an overlapped pair gets the duration of the whole pair."""
-    alone, first = durations(schedule, costs), schedule.pairs
-    alone[first] = alone[first + 1] = costs.together(alone[first], alone[first + 1])
-    return alone
 
 
 def _checked_lost(schedule: Schedule, lost: Any) -> frozenset[Op]:

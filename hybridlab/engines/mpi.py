@@ -11,6 +11,7 @@ from typing import Any
 from hybridlab.errors import HybridLabError
 
 POLL = 2e-4  # seconds between two looks for a message: a process that waits leaves its core to others
+LOOKS = 10  # in a row before a process sleeps: MPI fetches what has arrived while one looks, so the first look often finds nothing yet
 INSTALL = "pip install 'hybridlab[mpi]'"
 
 
@@ -36,8 +37,11 @@ class MPIMessages:
 
     def receive(self, sender: int, name: int) -> bytearray:
         """Wait for the bytes that a sender has sent under a name."""
+        looks = 0
         while (message := self._comm.Improbe(sender, name, status := self._mpi.Status())) is None:
-            self._go_on()
+            looks += 1
+            if looks % LOOKS == 0:
+                self._go_on()
         data = bytearray(status.Get_count(self._bytes))
         message.Recv([data, self._bytes])
         return data

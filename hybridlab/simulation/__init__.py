@@ -1,6 +1,7 @@
-"""Simulation: it computes a timeline from a schedule and its costs."""
+"""Simulation: it computes a timeline from a schedule and its costs, or from a time for each operation."""
 
+from hybridlab.simulation.rows import simulate_rows
 from hybridlab.simulation.simulation import simulate, simulate_many
-from hybridlab.simulation.times import durations, latencies, times_by_place
+from hybridlab.simulation.times import durations, latencies, running_times, times_by_place
 
-__all__ = ["durations", "latencies", "simulate", "simulate_many", "times_by_place"]
+__all__ = ["durations", "latencies", "running_times", "simulate", "simulate_many", "simulate_rows", "times_by_place"]

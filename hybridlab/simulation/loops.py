@@ -7,7 +7,7 @@ and the end of its source, because both have smaller slots.
 import math
 from collections.abc import Sequence
 from itertools import pairwise, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,32 @@ from hybridlab.schedule import Operations
 from hybridlab.simulation.times import durations, latencies, latencies_by_link, times_by_use
 
 Edges = tuple[Floats, Floats]  # the start and the end of each operation, shape (operations, settings...), read-only
+
+
+class Lookup(NamedTuple):
+    """The times of a schedule's operations and messages, as tables and the place in them for each operation.
+
+    Parameters
+    ----------
+    schedule : Schedule or Replicated
+        The operations.
+    table : array, shape (times, settings...)
+        Times of operations; both operations of an overlapped pair have the time of the pair.
+    use : array of int, shape (operations,)
+        The place of each operation's time in ``table``.
+    late : array, shape (latencies, settings...)
+        Latencies of messages.
+    link : array of int, shape (operations,)
+        The place of the latency of each operation's input in ``late``.
+    """
+
+    schedule: Operations
+    table: Floats
+    use: Ints
+    late: Floats
+    link: Ints
+
+
 BLOCK = 2**14  # operations in a part of a walk, and cells of a matrix whose times are looked up together; both then stay in the cache
 
 
@@ -80,9 +106,14 @@ def all_settings(runs: Sequence[tuple[Operations, Costs]], bounds: Sequence[int]
 
     The operations of run k have the rows from ``bounds[k]`` on.
     """
-    rows, slots, source, before, pairs = _by_slot([schedule for schedule, _ in runs], bounds)
-    table, use = _joined([_times_with_pairs(*run) for run in runs], rows)
-    late, link = _joined([latencies_by_link(*run) for run in runs], rows)
+    return all_lookups([Lookup(run[0], *_times_with_pairs(*run), *latencies_by_link(*run)) for run in runs], bounds)
+
+
+def all_lookups(runs: Sequence[Lookup], bounds: Sequence[int]) -> Edges:
+    """Return the same as :func:`all_settings`, from the times themselves in place of costs."""
+    rows, slots, source, before, pairs = _by_slot([run.schedule for run in runs], bounds)
+    table, use = _joined([(run.table, run.use) for run in runs], rows)
+    late, link = _joined([(run.late, run.link) for run in runs], rows)
     settings, cells = table.shape[1:], max(1, math.prod(table.shape[1:]))
     table = np.concatenate([late, table]).reshape(-1, cells)
     both_edges = np.empty((2, rows.size + 1, cells))  # one array, because the system gives large arrays large pages of memory

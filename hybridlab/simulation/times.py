@@ -19,6 +19,21 @@ def durations(schedule: Operations, costs: Costs) -> Floats:
     return np.moveaxis(table[schedule.kind, place], 0, -1)
 
 
+def running_times(schedule: Operations, costs: Costs) -> Floats:
+    r"""Return how long each operation runs, shape (settings..., operations); both operations of an overlapped pair run for the pair's time.
+
+    >>> from hybridlab.schedule import Schedule
+    >>> running_times(Schedule.parse("0F0 (0F1;0B0) 0B1"), Costs(forward=1, backward=2, overlap=0.5))
+    array([1. , 2.5, 2.5, 2. ])
+    """
+    alone, first = durations(schedule, costs), schedule.pairs
+    if not first.size:
+        return alone
+    by_row = np.moveaxis(alone, -1, 0).copy()
+    by_row[first] = by_row[first + 1] = costs.together(by_row[first], by_row[first + 1])
+    return np.moveaxis(by_row, 0, -1)
+
+
 def times_by_place(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
     """Return the times of F, B, I and W at each place, shape (4, places, settings...), and the place of each operation.
 

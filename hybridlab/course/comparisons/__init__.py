@@ -39,6 +39,7 @@ from hybridlab.course.comparisons.recorded import (
     measured_iterations,
 )
 from hybridlab.course.comparisons.schedules import bubble_rates, int8_law, orders, sweeps, threads, throughput
+from hybridlab.course.comparisons.trials import TRIALS, conditions, predicted_steps, recorded_trials, run_trials, was_quiet
 
 __all__ = [
     "ALL_REDUCES",
@@ -49,6 +50,7 @@ __all__ = [
     "ITERATION_TIMES",
     "RUNS",
     "RUNS_2022",
+    "TRIALS",
     "Assumption",
     "Choice",
     "Comparison",
@@ -57,6 +59,7 @@ __all__ = [
     "bubble_rates",
     "compare_all",
     "compared",
+    "conditions",
     "errors",
     "int8_law",
     "iteration_times",
@@ -69,9 +72,13 @@ __all__ = [
     "orders",
     "parameters",
     "percent",
+    "predicted_steps",
+    "recorded_trials",
+    "run_trials",
     "sweeps",
     "threads",
     "throughput",
+    "was_quiet",
     "without_memory",
 ]
 
@@ -105,4 +112,5 @@ def compare_all(points: Iterable[Mapping[str, Any]], reference_orders: Mapping[s
         measured_iterations(),
         *measured_all_reduces(),
         int8_law(),
+        *predicted_steps(),
     )

@@ -1,0 +1,116 @@
+"""Recorded trials: steps that processes ran under MPI and torch.distributed, beside predictions from measured times.
+
+Such a measurement needs a quiet machine, so its results are stored in `trials.json`, together with the load of the machine.
+`tests/record_trials.py` measures them again and stores them.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from hybridlab.costs import Costs
+from hybridlab.course.comparisons.comparison import Comparison
+from hybridlab.engines import Group, PaddedWork, Trial, predict_and_measure
+from hybridlab.schedules import build
+
+STORED = Path(__file__).with_name("trials.json")
+DEVICES, MICROBATCHES = 4, 8
+EQUAL, ONE_SLOW = "equal stages", "one slow stage"
+# For each trial, the schedules that take turns and their costs. Each operation computes, and sleeps for the rest of its cost.
+TRIALS: Mapping[str, tuple[tuple[str, ...], Costs]] = MappingProxyType(
+    {
+        EQUAL: (("gpipe", "1f1b", "interleaved", "zb-h1"), Costs(forward=20, backward=40)),
+        ONE_SLOW: (("gpipe", "1f1b"), Costs(forward=[20, 20, 30, 20], backward=[40, 40, 60, 40])),
+    }
+)
+NAMES: Mapping[str, str] = MappingProxyType({"mpi": "MPI", "torch": "torch.distributed"})
+# The largest errors that are allowed on a quiet machine: of a replay, and of a prediction with times from another schedule.
+BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"mpi": (0.02, 0.03), "torch": (0.05, 0.08)})
+ALTERNATED_STEPS = 8
+MOST_STOLEN = 0.01  # on a quiet machine; its load is at most the number of its cores, and the trial's own processes are a part of it
+
+
+def run_trials(engine: str, steps: int = ALTERNATED_STEPS) -> dict[str, Trial]:
+    """Return the results of all trials, measured now in processes of an engine.
+
+    Parameters
+    ----------
+    engine : {"mpi", "torch"}
+        What starts a process for each of the four devices.
+    steps : int
+        How many steps of each schedule count.
+
+    Raises
+    ------
+    HybridLabError
+        In the same cases as :func:`~hybridlab.engines.predict_and_measure`.
+    """
+    found = {}
+    with Group(engine, DEVICES) as group:
+        for name, (schedules, costs) in TRIALS.items():
+            built = [build(schedule, DEVICES, MICROBATCHES) for schedule in schedules]
+            found[name] = predict_and_measure(built, costs, engine=group, work=PaddedWork(), steps=steps)
+    return found
+
+
+@cache
+def recorded_trials() -> Mapping[str, Mapping[str, Trial]]:
+    """Return the stored results of all trials: for each engine, "mpi" and "torch", a trial for each name in ``TRIALS``.
+
+    Examples
+    --------
+    >>> sorted(recorded_trials()), [row.schedule for row in recorded_trials()["mpi"]["one slow stage"].rows]
+    (['mpi', 'torch'], ['gpipe', '1f1b'])
+    """
+    stored = json.loads(STORED.read_text(encoding="utf-8"))
+    return MappingProxyType(
+        {engine: MappingProxyType({name: Trial.from_dict(values) for name, values in trials.items()}) for engine, trials in stored.items()}
+    )
+
+
+def predicted_steps() -> tuple[Comparison, ...]:
+    """Return two recorded comparisons for each engine: replays of steps, and predictions with times from another schedule.
+
+    The errors have bounds if the machine was quiet.
+    """
+    found = []
+    for engine, by_name in recorded_trials().items():
+        trials = tuple(by_name.values())
+        rows = [row for trial in trials for row in trial.rows]
+        errors = {"replayed steps": [row.replay for row in rows], "steps by times of another schedule": [row.cross for row in rows]}
+        for (what, signed), bound in zip(errors.items(), BOUNDS[engine], strict=True):
+            sizes = [abs(error) for error in signed]
+            found.append(
+                Comparison(
+                    f"{what}, {NAMES[engine]}",
+                    f"{DEVICES} processes on one machine",
+                    len(sizes),
+                    sum(sizes) / len(sizes),
+                    max(sizes),
+                    worst_bound=bound if all(map(was_quiet, trials)) else None,
+                    note=f"{conditions(trials)}; recorded",
+                )
+            )
+    return tuple(found)
+
+
+def was_quiet(trial: Trial) -> bool:
+    """Return whether the machine did little else during a trial."""
+    return (trial.load or 0.0) <= trial.cores and (trial.steal or 0.0) <= MOST_STOLEN
+
+
+def conditions(trials: Iterable[Trial]) -> str:
+    """Return the state of the machine during trials in words: its cores, and the largest load and share of stolen time.
+
+    >>> conditions(recorded_trials()["mpi"].values()).startswith("2 cores")
+    True
+    """
+    known = list(trials)
+    loads = [trial.load for trial in known if trial.load is not None]
+    steals = [trial.steal for trial in known if trial.steal is not None]
+    words = [f"{known[0].cores} cores"]
+    words += [f"load {max(loads):.1f}"] if loads else []
+    words += [f"stolen {100 * max(steals):.1f} %"] if steals else []
+    return ", ".join(words)

@@ -1,0 +1,320 @@
+"""A trial of an engine: schedules run in turn, and each prediction stands beside the steps that were measured."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hybridlab.arrays import Floats
+from hybridlab.checks import each_of, short_repr, whole_number
+from hybridlab.costs import Costs
+from hybridlab.engines.group import Group
+from hybridlab.engines.prediction import cross_prediction, formula_prediction, replay
+from hybridlab.engines.run import run
+from hybridlab.engines.work import StepWork
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Op, Schedule
+from hybridlab.schedules import build
+from hybridlab.timeline import Timeline
+
+FEWEST_STEPS = 3
+CHAIN = 8  # chunks of each of the two devices that send one microbatch to and fro
+OVERHEAD_STEPS = 9
+PROC_STAT = Path("/proc/stat")
+STOLEN = 7  # the place of stolen time in its first line, after user, nice, system, idle, iowait, irq and softirq
+
+
+class PaddedWork(StepWork):
+    """Real arithmetic that takes less time than the operation in which it runs.
+
+    Each operation multiplies its input, a square matrix, by another matrix several times. Give :func:`run` this work together with costs:
+    then every operation computes, and sleeps for the rest of its cost. So its length does not depend on how many ranks share a core.
+
+    Parameters
+    ----------
+    size : int
+        The number of rows. A message has 8 x size x size bytes; a small one does not wait for its sender to look after it.
+    products : int
+        How many products an operation computes.
+
+    Examples
+    --------
+    >>> work = PaddedWork(size=4)
+    >>> work.work(0, Op.parse("1F0"), work.work(0, Op.parse("0F0"), None)).shape
+    (4, 4)
+    """
+
+    def __init__(self, size: int = 16, products: int = 100) -> None:
+        self.size, self.products = whole_number(size, "size", at_most=4096), whole_number(products, "products")
+        self._turn = np.eye(self.size)[np.roll(np.arange(self.size), 1)]  # a permutation, so that numbers stay as large as they are
+        self._sums: dict[int, float] = {}
+
+    def begin(self, rank: int, step: int) -> None:
+        """Forget the last step."""
+        self._sums[rank] = 0.0
+
+    def work(self, rank: int, op: Op, message: Any) -> Any:
+        """Return the input times a permutation, several times; the first input of a microbatch has its number in the first column."""
+        if message is None:
+            message = np.zeros((self.size, self.size))
+            message[:, 0] = 1 + op.microbatch
+        output: Floats = message
+        for _ in range(self.products):
+            output = output @ self._turn
+        self._sums[rank] = self._sums.get(rank, 0.0) + float(output.sum())
+        return output
+
+    def result(self, rank: int) -> float:
+        """Return the sum of all numbers that the rank computed in the last step."""
+        return self._sums[rank]
+
+
+@dataclass(frozen=True)
+class PredictionErrors:
+    """The measured steps of one schedule, and the errors of three predictions; each error is predicted / measured - 1.
+
+    Parameters
+    ----------
+    schedule : str
+        The name.
+    median, fastest : float
+        The median and the shortest of the measured steps, from the first start to the last end of their operations.
+    replay : float
+        The median of the errors of :func:`replay`, each with the times of the step itself.
+    cross : float
+        The error of :func:`cross_prediction` against the fastest step, with times from the steps of another schedule.
+    source : str
+        The name of this other schedule.
+    formula : float or None
+        The error of :func:`formula_prediction` against the fastest step, with the times of the schedule's own steps and their mean over
+        the devices; None if there is no closed form.
+    formula_of_slowest : float or None
+        The same with the times of the slowest device in place of the mean.
+    """
+
+    schedule: str
+    median: float
+    fastest: float
+    replay: float
+    cross: float
+    source: str
+    formula: float | None
+    formula_of_slowest: float | None
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """The time that an engine needs beside the work, measured in runs in which nothing takes any time.
+
+    Parameters
+    ----------
+    operation : float
+        Milliseconds from the start of an operation to the start of the next one, on one device.
+    message : float
+        Milliseconds that a message adds, from the end of the operation that makes it to the start of the one that needs it.
+    """
+
+    operation: float
+    message: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The result of :func:`predict_and_measure`.
+
+    Parameters
+    ----------
+    engine : str
+        "threads", "mpi" or "torch".
+    steps : int
+        How many steps of each schedule were measured.
+    unit : str
+        The unit of the steps.
+    load : float or None
+        The mean number of processes that were running or waiting for a core in the minute before, ``os.getloadavg()[0]``; None where the
+        system does not tell it.
+    steal : float or None
+        The share of the machine's time that other machines on the same hardware took during the trial, from 0 to 1; None where the system
+        does not tell it.
+    cores : int
+        The number of cores.
+    overhead : Overhead
+        The two constants of the engine, measured after the steps.
+    rows : tuple of PredictionErrors
+        One for each schedule.
+    """
+
+    engine: str
+    steps: int
+    unit: str
+    load: float | None
+    steal: float | None
+    cores: int
+    overhead: Overhead
+    rows: tuple[PredictionErrors, ...]
+
+    def __str__(self) -> str:
+        """Return the table as text."""
+        load, steal = ("?" if each is None else f"{each:{form}}" for each, form in ((self.load, ".2f"), (self.steal, ".1%")))
+        lines = [f"{self.engine}: {self.steps} steps each, {self.cores} cores, load {load}, steal {steal}"]
+        lines += [f"  overhead: {self.overhead.operation:.3f} ms an operation, {self.overhead.message:.3f} ms a message"]
+        for row in self.rows:
+            forms = row.formula, row.formula_of_slowest
+            formula = "" if forms[0] is None or forms[1] is None else f", formula {forms[0]:+.1%} (of the slowest {forms[1]:+.1%})"
+            took = f"median {row.median:.1f}, fastest {row.fastest:.1f} {self.unit}"
+            lines.append(f"  {row.schedule:<14} {took}: replay {row.replay:+.1%}, cross {row.cross:+.1%}{formula}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all values as plain ones, which can be stored as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Trial":
+        """Return the trial whose :meth:`to_dict` has these ``values``."""
+        rows = tuple(PredictionErrors(**row) for row in values["rows"])
+        return cls(**{**values, "overhead": Overhead(**values["overhead"]), "rows": rows})
+
+
+def predict_and_measure(
+    schedules: Sequence[Schedule],
+    costs: Costs,
+    *,
+    engine: str | Group = "threads",
+    work: StepWork | None = None,
+    steps: int = 8,
+) -> Trial:
+    """Run several schedules in turn, step by step, and return the errors of their predictions.
+
+    All steps run in one group of processes. The schedules take turns, so that a machine that is busy for some seconds disturbs all of
+    them alike. A first step of each is not counted. The times for :func:`cross_prediction` are those of the schedule before in the list;
+    for the first, those of the last.
+
+    Parameters
+    ----------
+    schedules : sequence of Schedule
+        At least two, all for the same number of devices.
+    costs : Costs
+        The least time of operations, and the latency of messages.
+    engine : str or Group
+        As for :func:`run`.
+    work : StepWork, optional
+        What the operations compute, such as :class:`PaddedWork`. None: they sleep.
+    steps : int
+        How many steps of each schedule count, at least 3.
+
+    Raises
+    ------
+    HybridLabError
+        There are fewer than two schedules, they are for different numbers of devices, or messages have different latencies.
+
+    Examples
+    --------
+    >>> trial = predict_and_measure([build("gpipe", 2, 4), build("1f1b", 2, 4)], Costs(forward=1, backward=2), steps=3)
+    >>> [row.schedule for row in trial.rows], all(row.fastest >= 15 for row in trial.rows)
+    (['gpipe', '1f1b'], True)
+    """
+    runs = _checked_schedules(schedules)
+    steps = whole_number(steps, "steps", at_least=FEWEST_STEPS)
+    if not isinstance(costs, Costs) or costs.p2p_between is not None:
+        raise HybridLabError(f"a trial takes Costs with one latency for all messages, not {short_repr(costs)}", "not-costs")
+    started: AbstractContextManager[str | Group] = nullcontext(engine)
+    if isinstance(engine, str) and engine != "threads":
+        started = Group(engine, max(2, runs[0].devices))
+    with started as used:
+        load, before = os.getloadavg()[0] if hasattr(os, "getloadavg") else None, _processor_times()
+        measured: list[list[Timeline]] = [[] for _ in runs]
+        for turn in range(steps + 1):
+            for schedule, timelines in zip(runs, measured, strict=True):
+                timeline = run(schedule, work, costs, engine=used).timeline
+                timelines += [timeline] if turn else []
+        after = _processor_times()
+        overhead = measure_overhead(used)
+    p2p = float(costs.p2p[..., 0])
+    rows = [_errors(schedule, own, source, p2p) for schedule, own, source in zip(runs, measured, [measured[-1], *measured], strict=False)]
+    name = used.engine if isinstance(used, Group) else used
+    steal = None if before is None or after is None else _stolen_share(before, after)
+    return Trial(name, steps, str(costs.unit), load, steal, os.cpu_count() or 1, overhead, tuple(rows))
+
+
+def measure_overhead(engine: str | Group = "threads") -> Overhead:
+    """Return the time that an engine needs for an operation and for a message, from runs with two sizes in which nothing takes any time.
+
+    In the first run, one device runs operations one after the other, and sends no message. In the second run, one microbatch goes to and
+    fro between two devices, so no two things happen at the same time. Both times are medians of several steps.
+
+    Parameters
+    ----------
+    engine : str or Group
+        As for :func:`run`. A group has at least two processes.
+
+    Examples
+    --------
+    >>> overhead = measure_overhead()
+    >>> 0 < overhead.operation < 50
+    True
+    """
+    if isinstance(engine, str) and engine != "threads":
+        with Group(engine, 2) as group:
+            return measure_overhead(group)
+    alone, chain = build("gpipe", 1, 2 * CHAIN), build("looped-bfs", 2, 1, CHAIN)
+    took = [
+        np.median([_span(step) for step in run(schedule, engine=engine, steps=OVERHEAD_STEPS).timelines]) for schedule in (alone, chain)
+    ]
+    operation = took[0] / alone.kind.size
+    message = (took[1] - operation * chain.kind.size) / np.count_nonzero(chain.crosses)
+    return Overhead(float(operation), max(0.0, float(message)))
+
+
+def _checked_schedules(schedules: Any) -> list[Schedule]:
+    wanted = "a trial takes a list of at least two schedules for the same number of devices"
+    runs = list(each_of(schedules, wanted))
+    for each in runs:
+        if not isinstance(each, Schedule):
+            raise HybridLabError(f"{wanted}, not {short_repr(each)}", "not-a-schedule")
+    if len(runs) < 2:
+        raise HybridLabError(f"{wanted}: the times of each come from another one", "too-few")
+    if len({each.devices for each in runs}) > 1:
+        raise HybridLabError(f"{wanted}, not for {', '.join(str(each.devices) for each in runs)}", "does-not-fit")
+    return runs
+
+
+def _errors(schedule: Schedule, own: Sequence[Timeline], source: Sequence[Timeline], p2p: float) -> PredictionErrors:
+    """Return the row of a schedule from its own steps and those of the schedule whose times predict it."""
+    took = np.array([_span(step) for step in own])
+    fastest = float(took.min())
+    replayed = np.array([replay(step, p2p).makespan for step in own])
+    formulas = [formula_prediction(schedule, own, p2p, slowest=slowest) for slowest in (False, True)]
+    mean, slowest = (None if each is None else each / fastest - 1 for each in formulas)
+    return PredictionErrors(
+        schedule=schedule.name,
+        median=float(np.median(took)),
+        fastest=fastest,
+        replay=float(np.median(replayed / took - 1)),
+        cross=float(cross_prediction(schedule, source, p2p).makespan) / fastest - 1,
+        source=source[0].schedule.name,
+        formula=mean,
+        formula_of_slowest=slowest,
+    )
+
+
+def _span(step: Timeline) -> float:
+    """Return the time from the first start to the last end of the operations of a step."""
+    return float(step.end.max() - step.start.min())
+
+
+def _processor_times() -> Floats | None:
+    """Return what all cores have done since the machine started, in ticks for each kind; None where the system does not tell it."""
+    if not PROC_STAT.exists():
+        return None
+    ticks = np.array(PROC_STAT.read_text().split("\n", 1)[0].split()[1:], dtype=np.float64)
+    return ticks[: STOLEN + 1] if ticks.size > STOLEN else None  # the last two kinds are counted among the first ones already
+
+
+def _stolen_share(before: Floats, after: Floats) -> float:
+    passed = after - before
+    return float(passed[STOLEN] / max(1.0, passed.sum()))
