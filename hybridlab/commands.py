@@ -113,9 +113,7 @@ def _given_times(context: click.Context, option: click.Parameter, value: str) ->
 @click.option("--replicas", type=int, default=1, show_default=True, help="The number of pipelines.")
 @click.option("--microbatches", type=int, default=8, show_default=True, help="The number of microbatches.")
 @click.option("--chunks", type=int, help="Model chunks on each device. The fewest that the schedule supports if left out.")
-@click.option(
-    "--forward", callback=_given_times, default="10", show_default=True, help="Time of a forward: one, or one a device with commas."
-)
+@click.option("--forward", callback=_given_times, default="10", show_default=True, help="Time of a forward, or 10,15 for two devices.")
 @click.option("--backward", callback=_given_times, default="20", show_default=True, help="Time of a backward.")
 @click.option("--p2p", type=float, default=0.0, show_default=True, help="Latency of a message.")
 @click.option("--ring-step", type=float, default=0.0, show_default=True, help="Time of one step of a ring.")
