@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import closing
 from queue import Empty, SimpleQueue
@@ -65,11 +65,17 @@ def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: "Executor | Non
         What a job raised.
     """
     outcomes: list[Outcome] = [INTERRUPTED] * len(work)
+
+    def kept() -> Iterator[tuple[int, None]]:
+        """Keep each outcome, and yield how many rows it has results for."""
+        for place, outcome in steps:
+            outcomes[place] = outcome
+            yield 0 if isinstance(outcome, str) else rows[place], None
+
     with closing(_here(work) if executor is None else _elsewhere(work, executor)) as steps:
-        counted_steps = ((0 if isinstance(outcome, str) else rows[place], (place, outcome)) for place, outcome in steps)
         try:
-            for place, outcome in with_progress(counted_steps, sum(rows), progress, unit="rows"):
-                outcomes[place] = outcome
+            for _ in with_progress(kept(), sum(rows), progress, unit="rows"):
+                pass
         except KeyboardInterrupt:
             if all(isinstance(outcome, str) for outcome in outcomes):
                 raise
@@ -137,10 +143,9 @@ def _outcome(future: Any) -> Outcome:
         return results
     if RAISED not in getattr(why, "__notes__", ()):
         return _reason(why)
-    if isinstance(why, HybridLabError) and why.code == "unknown-name":  # its name was known here
-        message = (
-            f"a worker of the executor does not know a schedule that you registered: {why}; register it in a module that workers import"
-        )
+    if isinstance(why, HybridLabError) and why.code == "unknown-name":  # its name is known here
+        unknown = str(why).split(". Known:")[0].split(": did")[0]
+        message = f"a worker does not know a schedule of this sweep ({unknown}): register it in a module that the workers import"
         raise HybridLabError(message, why.code) from why
     raise why
 
