@@ -123,10 +123,10 @@ def workers(kind: str) -> Iterator[Callable[[int], Any]]:
         import dask
         from distributed import Client, LocalCluster
 
-        # two deaths are enough, and nobody waits half a minute for a connection to a worker that died
-        dask.config.set({"distributed.scheduler.allowed-failures": 1, "distributed.comm.timeouts.connect": "2s"})
+        dask.config.set({"distributed.scheduler.allowed-failures": 1})  # after two deaths a job is given up
         with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, Client(cluster) as client:
-            yield lambda count: client.get_executor()
+            dask.config.set({"distributed.comm.timeouts.connect": "5s"})  # from now on, whoever does not answer has died
+            yield lambda count: nullcontext(client)
 
 
 def main(kind: str, file: str, only: str = "") -> None:
@@ -147,6 +147,8 @@ def main(kind: str, file: str, only: str = "") -> None:
             if kind != "serial":
                 found["unknown"] = unknown(executor)
             found["interrupted"] = interrupted(executor)
+            if kind == "dask":
+                found["by its executor"] = sweep(NAMES, GRID, executor=executor.get_executor())
         if kind in ("processes", "dask"):
             with start(1) as executor:
                 found["dead"] = bereaved("deadly", executor)

@@ -14,7 +14,6 @@ from typing import Any
 
 import psutil
 import pytest
-from cases import refusal
 from sweep_worker import GRID, NAMES
 
 from hybridlab import Sweep, sweep
@@ -117,6 +116,7 @@ def test_an_executor_gives_the_same_table_and_loses_nothing(kind: str, found: An
     if kind == "processes":
         broken_pool_keeps_what_finished(*kept["dead"])
     if kind == "dask":
+        assert kept["by its executor"] == kept["table"]
         a_job_that_kills_its_workers_is_left_out(*kept["dead"])
         a_job_whose_worker_died_runs_on_another(*kept["died once"])
 
@@ -181,13 +181,3 @@ def test_an_executor_of_mpi_without_workers_is_refused(monkeypatch: pytest.Monke
     assert done.returncode == 1
     assert "MPIPoolExecutor has no workers" in done.stderr
     assert "mpiexec -n 3 python -m mpi4py.futures script.py" in done.stderr
-
-
-def test_a_client_of_dask_is_answered_with_its_executor() -> None:
-    class Client:
-        def submit(self) -> None: ...
-
-        def get_executor(self) -> None: ...
-
-    with refusal("wrong-type", "executor=client.get_executor()"):
-        sweep("gpipe", GRID, executor=Client())  # type: ignore[arg-type]

@@ -2,19 +2,16 @@
 
 import os
 import sys
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import closing
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.progress import with_progress
 from hybridlab.sweep.jobs import Job, Results, run_job
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
 
 NOT_RUN = "not run: "  # how the reason of a job that did not run begins
 INTERRUPTED = f"{NOT_RUN}the sweep was interrupted"
@@ -26,23 +23,27 @@ Outcome = list[Results] | str  # the results of a job, run by run, or why it did
 Steps = Generator[tuple[int, Outcome], None, None]  # the place of a job and its outcome, job by job
 
 
-def checked_executor(executor: Any) -> "Executor | None":
+class Workers(Protocol):
+    """What runs functions elsewhere: a ``concurrent.futures.Executor``, or anything else that submits a function and gives a future."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
+        """Start ``function(*arguments)`` and return its future."""
+
+
+def checked_executor(executor: Any) -> Workers | None:
     """Return the executor, or refuse what is none, and an executor of MPI that would wait for ever."""
     if executor is None:
         return None
-    if callable(getattr(executor, "get_executor", None)):
-        message = f"a client of Dask is no executor, but it gives one: executor=client.get_executor(), not {short_repr(executor)}"
-        raise HybridLabError(message, "wrong-type")
     if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
-        wanted = "executor must be a concurrent.futures.Executor, such as ProcessPoolExecutor(), MPIPoolExecutor() or, in Dask,"
-        raise HybridLabError(f"{wanted} client.get_executor(), not {short_repr(executor)}", "wrong-type")
+        wanted = "executor must be a concurrent.futures.Executor, such as ProcessPoolExecutor() or MPIPoolExecutor(), or a client of Dask"
+        raise HybridLabError(f"{wanted}, not {short_repr(executor)}", "wrong-type")
     if _has_no_workers(executor):
         message = f"MPIPoolExecutor has no workers in a program that MPICH has not started: start it with {MPI_COMMAND}"
         raise HybridLabError(message, "no-workers")
     return executor  # type: ignore[no-any-return]
 
 
-def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: "Executor | None", progress: bool | None) -> list[Outcome]:
+def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: Workers | None, progress: bool | None) -> list[Outcome]:
     """Return the outcome of every job, in the order of the jobs.
 
     Parameters
@@ -50,7 +51,7 @@ def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: "Executor | Non
     work : sequence of jobs
     rows : sequence of int
         The number of rows of each job, for the progress bar.
-    executor : concurrent.futures.Executor or None
+    executor : Workers or None
         Where the jobs run. None means here, one by one.
     progress : bool or None
         As for :func:`with_progress`.
@@ -99,7 +100,7 @@ def _here(work: Sequence[Job]) -> Steps:
         yield place, attempt(job)
 
 
-def _elsewhere(work: Sequence[Job], executor: "Executor") -> Steps:
+def _elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
     """Yield the place and the outcome of each job as soon as the executor has it; at the end, jobs that wait are cancelled."""
     done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
     futures: list[Any] = []
@@ -136,11 +137,11 @@ def _outcome(future: Any) -> Outcome:
     """Return the results of a finished job, or why the executor did not run it; raise what the job raised."""
     try:
         why = future.exception()
-    except CancelledError as cancelled:
-        why = cancelled
-    if why is None:
-        results: list[Results] = future.result()
-        return results
+        if why is None:
+            results: list[Results] = future.result()
+            return results
+    except Exception as lost:  # the job was cancelled, or its results died with the worker that had them
+        why = lost
     if RAISED not in getattr(why, "__notes__", ()):
         return _reason(why)
     if isinstance(why, HybridLabError) and why.code == "unknown-name":  # its name is known here

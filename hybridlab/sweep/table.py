@@ -4,17 +4,14 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hybridlab.checks import counted, each_of, known_name, short_repr, unit_of_time, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.sweep.grid import SIZES, Row, column_names, plain_value, settings
 from hybridlab.sweep.jobs import Run, Size, batches_of, group_into_jobs
-from hybridlab.sweep.running import INTERRUPTED, NOT_RUN, checked_executor, run_jobs
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
+from hybridlab.sweep.running import INTERRUPTED, NOT_RUN, Workers, checked_executor, run_jobs
 
 COSTS = ("forward", "backward", "weight_share", "p2p", "overlap")
 NOT_COLUMNS = {  # arguments that are given in another way
@@ -137,7 +134,7 @@ def sweep(
     grid: Mapping[Any, Any],
     *,
     unit: str | None = "ms",
-    executor: "Executor | None" = None,
+    executor: Workers | None = None,
     progress: bool | None = None,
 ) -> Sweep:
     """Return a table with the results of every schedule at every point of a grid, one row for each schedule and point.
@@ -156,9 +153,9 @@ def sweep(
     unit : str or None
         The unit of all times: "s", "ms" or "us". None means that times are plain slots.
     executor : concurrent.futures.Executor, optional
-        The executor that runs the jobs, such as a ``ProcessPoolExecutor``, an ``MPIPoolExecutor`` of mpi4py, or the
-        ``client.get_executor()`` of Dask. The table is the same for all of them. A job has one or several schedule sizes, each with a
-        batch of costs. A worker knows only the schedules that are registered in the modules it imports.
+        What runs the jobs in other processes: a ``ProcessPoolExecutor``, an ``MPIPoolExecutor`` of mpi4py, a ``Client`` of Dask, or
+        anything else whose ``submit`` returns a future. The table is the same for all of them. A job has one or several schedule
+        sizes, each with a batch of costs. A worker knows only the schedules that are registered in the modules it imports.
     progress : bool, optional
         True shows a progress bar of tqdm at once, and False never shows one. None shows it after five seconds if tqdm is installed.
 
@@ -177,10 +174,9 @@ def sweep(
     Raises
     ------
     HybridLabError
-        The executor ran no job at all, or it is none.
-    HybridLabError
         A name is unknown, costs are wrong, or the grid cannot be read. Lists for two of forward, backward and weight_share are
-        refused unless the grid says whether they belong together. All this is checked before anything runs.
+        refused unless the grid says whether they belong together. What is given as executor is none. All this is checked before
+        anything runs. Later, the executor can fail to run even one job.
 
     Examples
     --------
