@@ -25,6 +25,8 @@ from hybridlab.sweep import jobs
 
 GRID = {"devices": [3, 4], "microbatches": [4, 6], "forward": [1.0, 0.7], "backward": lambda forward: 2 * forward, "p2p": [0, 0.1]}
 NAMES = tuple(REGISTRY)
+ONE_SIZE = {**GRID, "devices": 4, "microbatches": 4}
+BEFORE, AFTER = ("gpipe", "eager-1f1b", "zb-h1"), ("1f1b", "zb-h2")
 FOLDER = Path(os.environ.get("HYBRIDLAB_SWEEPS", "."))  # where this program, its workers and the test leave files for each other
 
 
@@ -91,10 +93,11 @@ def interrupted(executor: Executor | None) -> Sweep:
 
 
 def bereaved(name: str, executor: Executor | None) -> tuple[Sweep, list[str]]:
-    """Return the table of a sweep with a schedule that kills its worker, and the warnings."""
+    """Return the table of a sweep with a job for each schedule, one of which kills its worker, and the warnings."""
+    jobs.CELLS = 3 * 4 * 4 * 4
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        table = sweep(["gpipe", name, "1f1b"], GRID, executor=executor)
+        table = sweep([*BEFORE, name, *AFTER], ONE_SIZE, executor=executor)
     return table, [str(each.message) for each in caught if each.category is RuntimeWarning]
 
 
@@ -123,14 +126,14 @@ def workers(kind: str) -> Iterator[Callable[[int], Any]]:
         import dask
         from distributed import Client, LocalCluster
 
-        dask.config.set({"distributed.scheduler.allowed-failures": 1})  # after two deaths a job is given up
-        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, Client(cluster) as client:
-            dask.config.set({"distributed.comm.timeouts.connect": "5s"})  # from now on, whoever does not answer has died
+        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster, Client(cluster) as client:
+            dask.config.set({"distributed.comm.timeouts.connect": "10s"})  # from now on, whoever does not answer has died
             yield lambda count: nullcontext(client)
 
 
 def main(kind: str, file: str, only: str = "") -> None:
     """Run all sweeps with an executor of this kind, or only the one with a schedule that kills its worker."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background of a shell would ignore it
     module = types.ModuleType("tqdm.auto")
     module.tqdm = Bar  # type: ignore[attr-defined]
     sys.modules["tqdm.auto"] = module
@@ -149,12 +152,15 @@ def main(kind: str, file: str, only: str = "") -> None:
             found["interrupted"] = interrupted(executor)
             if kind == "dask":
                 found["by its executor"] = sweep(NAMES, GRID, executor=executor.get_executor())
-        if kind in ("processes", "dask"):
+        if kind == "processes":
             with start(1) as executor:
                 found["dead"] = bereaved("deadly", executor)
         if kind == "dask":
-            with start(1) as executor:
-                found["died once"] = bereaved("deadly-once", executor)
+            with start(2) as client:
+                found["died once"] = bereaved("deadly-once", client)
+                client.wait_for_workers(2)
+                client.cluster.scheduler.allowed_failures = 0  # after one death a job is given up
+                found["dead"] = bereaved("deadly", client)
     Path(file).write_bytes(pickle.dumps(found))
 
 
