@@ -20,7 +20,7 @@ from sweep_worker import AFTER, BEFORE, GRID, NAMES, ONE_SIZE
 from hybridlab import Sweep, sweep
 
 ROOT = Path(__file__).resolve().parents[1]
-PROGRAM = str(ROOT / "tests/sweep_worker.py")
+PROGRAM = ROOT / "tests/sweep_worker.py"
 BIN = Path(sys.executable).parent
 PATIENCE = 300  # seconds for a program that takes ten
 NEEDS = {"mpi": ("mpi4py", "hybridlab[mpi]"), "dask": ("distributed", "hybridlab[dask]")}
@@ -28,12 +28,12 @@ KINDS = ("serial", "processes", "mpi", "dask")
 RESULTS = ("makespan", "device_span", "bubble_ratio", "peak_activations")
 
 
-def command(kind: str, *arguments: str) -> list[str]:
-    """Return the command that starts the program with an executor of this kind, or skip the test."""
+def command(kind: str, *arguments: str, program: Path = PROGRAM) -> list[str]:
+    """Return the command that starts a program with an executor of this kind, or skip the test."""
     if kind in NEEDS and importlib.util.find_spec(NEEDS[kind][0]) is None:
         pytest.skip(f"{NEEDS[kind][0]} is missing: pip install '{NEEDS[kind][1]}'")
     start = [str(BIN / "mpiexec"), "-n", "3", sys.executable, "-m", "mpi4py.futures"] if kind == "mpi" else [sys.executable]
-    return [*start, PROGRAM, kind, *arguments]
+    return [*start, str(program), kind, *arguments]
 
 
 def left_behind(mark: str) -> list[str]:
@@ -175,7 +175,7 @@ def test_an_executor_of_mpi_without_workers_is_refused(monkeypatch: pytest.Monke
     command("mpi")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PMI")}
     done = subprocess.run(
-        [sys.executable, PROGRAM, "mpi", "nowhere"],
+        [sys.executable, str(PROGRAM), "mpi", "nowhere"],
         capture_output=True,
         text=True,
         env={**environment, "PYTHONPATH": str(ROOT)},
