@@ -5,8 +5,8 @@ import multiprocessing
 import pickle
 import sys
 import types
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import count, product
 from typing import Any
@@ -178,19 +178,55 @@ def test_large_batches_are_cut_and_give_the_same(monkeypatch: pytest.MonkeyPatch
 # Executors
 
 
+class AtOnce(Executor):
+    """An executor that runs each job when it is submitted."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*arguments, **named))
+        except Exception as why:
+            future.set_exception(why)
+        return future
+
+
 class Backwards(Executor):
-    """An executor that runs the last job first."""
+    """An executor that waits for all jobs and runs the last one first."""
 
-    def map(self, function: Callable[..., Any], /, *iterables: Any, **_: Any) -> Iterator[Any]:
-        many = list(zip(*iterables, strict=True))
-        return reversed([function(*each) for each in reversed(many)])
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.waiting: list[Callable[[], None]] = []
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.waiting.append(lambda: future.set_result(function(*arguments)))
+        if len(self.waiting) == self.count:
+            for run in reversed(self.waiting):
+                run()
+        return future
 
 
-class Shuffled(Backwards):
-    """An executor with a fault: it returns results in the order in which they were computed."""
+class Exchanged(AtOnce):
+    """An executor with a fault: a job gets the results of the job before it."""
 
-    def map(self, function: Callable[..., Any], /, *iterables: Any, **named: Any) -> Iterator[Any]:
-        return iter(list(super().map(function, *iterables, **named))[::-1])
+    last: Any = None
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        right, wrong = super().submit(function, *arguments, **named), Future[Any]()
+        wrong.set_result(self.last or right.result())
+        self.last = right.result()
+        return wrong
+
+
+class Counting(AtOnce):
+    """An executor that keeps the jobs that it was given."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Any] = []
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        self.jobs += arguments
+        return super().submit(function, *arguments, **named)
 
 
 MANY = {"devices": [1, 2, 3], "microbatches": [6, 12], "forward": [1.0, 0.7], "backward": lambda forward: 2 * forward, "p2p": [0, 0.1]}
@@ -209,30 +245,40 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Sweep:
     [
         lambda: ThreadPoolExecutor(3),
         lambda: ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")),
-        Backwards,
+        AtOnce,
     ],
-    ids=["threads", "processes", "backwards"],
+    ids=["threads", "processes", "at once"],
 )
 def test_an_executor_changes_no_value_and_no_order(alone: Sweep, executor: Callable[[], Executor]) -> None:
     with executor() as pool:
         assert sweep(list(REGISTRY), MANY, executor=pool) == alone
 
 
-def test_a_wrong_order_would_be_seen(alone: Sweep) -> None:
-    with pytest.raises(ValueError, match=r"zip\(\)"):
-        assert sweep(list(REGISTRY), MANY, executor=Shuffled()) == alone
+def test_jobs_may_finish_in_any_order(alone: Sweep) -> None:
+    counting = Counting()
+    assert sweep(list(REGISTRY), MANY, executor=counting) == alone
+    assert len(counting.jobs) > len(REGISTRY)
+    assert sweep(list(REGISTRY), MANY, executor=Backwards(len(counting.jobs))) == alone
 
 
-def test_an_executor_that_loses_results_is_found() -> None:
-    class Lossy(Backwards):
-        def map(self, function: Callable[..., Any], /, *iterables: Any, **named: Any) -> Iterator[Any]:
-            return iter(list(super().map(function, *iterables, **named))[1:])
+def test_results_of_another_job_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = sweep("gpipe", GRID)
+    monkeypatch.setattr(jobs, "CELLS", 1)
+    assert sweep("gpipe", GRID, executor=AtOnce()) == whole
+    assert sweep("gpipe", GRID, executor=Exchanged()) != whole
+
+
+@pytest.mark.parametrize("lost", [lambda runs: runs[1:], lambda runs: [rows[1:] for rows in runs]], ids=["run", "row"])
+def test_an_executor_that_loses_results_is_found(lost: Callable[[Any], Any]) -> None:
+    class Lossy(AtOnce):
+        def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+            return super().submit(lambda: lost(function(*arguments, **named)))
 
     with pytest.raises(ValueError, match="shorter"):
         sweep("gpipe", GRID, executor=Lossy())
 
 
-@pytest.mark.parametrize("executor", [nullcontext, Backwards, ThreadPoolExecutor], ids=["none", "backwards", "threads"])
+@pytest.mark.parametrize("executor", [nullcontext, AtOnce, ThreadPoolExecutor], ids=["none", "at once", "threads"])
 def test_what_a_job_raises_comes_out(monkeypatch: pytest.MonkeyPatch, executor: Callable[[], Any]) -> None:
     def broken(runs: Any) -> Any:
         if any(schedule.devices == 4 for schedule, _ in runs):
@@ -246,8 +292,8 @@ def test_what_a_job_raises_comes_out(monkeypatch: pytest.MonkeyPatch, executor: 
 
 def test_what_is_refused_is_refused_before_anything_is_sent() -> None:
     class Nothing(Executor):
-        def map(self, *_: Any, **__: Any) -> Any:
-            raise AssertionError("nothing is to be sent")
+        def submit(self, *_: Any, **__: Any) -> Any:
+            raise SystemExit("nothing is to be sent")
 
     cases: dict[str, dict[str, Any]] = {
         "negative": {"forward": -1},
@@ -259,16 +305,10 @@ def test_what_is_refused_is_refused_before_anything_is_sent() -> None:
     for code, wrong in cases.items():
         with refusal(code):
             sweep("gpipe", {**GRID, **wrong}, executor=Nothing())
-    sent: list[Any] = []
-
-    class Counting(Backwards):
-        def map(self, function: Callable[..., Any], /, *iterables: Any, **named: Any) -> Iterator[Any]:
-            sent.extend(*iterables)
-            return super().map(function, *iterables, **named)
-
-    sweep(["gpipe", "interleaved"], {"devices": 4, "microbatches": [4, 6], **TIMES}, executor=Counting())
-    assert [size for job in sent for size, _ in job] == [("gpipe", 4, 4, 1), ("gpipe", 4, 6, 1), ("interleaved", 4, 4, 2)]
-    assert pickle.loads(pickle.dumps(sent))[0][0][0] == sent[0][0][0]  # noqa: S301 - of our own making
+    counting = Counting()
+    sweep(["gpipe", "interleaved"], {"devices": 4, "microbatches": [4, 6], **TIMES}, executor=counting)
+    assert [size for job in counting.jobs for size, _ in job] == [("gpipe", 4, 4, 1), ("gpipe", 4, 6, 1), ("interleaved", 4, 4, 2)]
+    assert pickle.loads(pickle.dumps(counting.jobs))[0][0][0] == counting.jobs[0][0][0]  # noqa: S301 - of our own making
 
 
 # The table

@@ -1,19 +1,17 @@
 """A sweep times schedules at every point of a grid of sizes and costs, and returns a table of rows."""
 
+import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from itertools import chain, islice
+from typing import Any
 
 from hybridlab.checks import counted, each_of, known_name, short_repr, unit_of_time, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.progress import with_progress
 from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.sweep.grid import SIZES, Row, column_names, plain_value, settings
-from hybridlab.sweep.jobs import Run, Size, batches_of, group_into_jobs, run_job
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
+from hybridlab.sweep.jobs import Run, Size, batches_of, group_into_jobs
+from hybridlab.sweep.running import INTERRUPTED, NOT_RUN, Workers, checked_executor, run_jobs
 
 COSTS = ("forward", "backward", "weight_share", "p2p", "overlap")
 NOT_COLUMNS = {  # arguments that are given in another way
@@ -108,6 +106,13 @@ class Sweep:
     def _index(self, name: str) -> int:
         return self.columns.index(known_name(name, self.columns, "column"))
 
+    @property
+    def not_run(self) -> "Sweep":
+        """The rows that were not run, because the sweep was interrupted or a worker died; in most tables there are none."""
+        refusals = [row.get("refused") for row in self]
+        rows = (row for row, why in zip(self.values, refusals, strict=True) if isinstance(why, str) and why.startswith(NOT_RUN))
+        return Sweep(self.columns, tuple(rows), self.unit)
+
     def to_pandas(self) -> Any:
         """Return the table as a pandas ``DataFrame``; raises :class:`HybridLabError` if pandas is not installed."""
         try:
@@ -118,8 +123,10 @@ class Sweep:
         return pandas.DataFrame(list(self.values), columns=list(self.columns))
 
     def __repr__(self) -> str:
-        refused = sum(row.get("refused") is not None for row in self)
-        return f"<Sweep of {len(self):,} rows, {refused:,} refused: {', '.join(self.columns)}>"
+        not_run = len(self.not_run)
+        refused = sum(row.get("refused") is not None for row in self) - not_run
+        counts = f"{len(self):,} rows, {refused:,} refused{f', {not_run:,} not run' if not_run else ''}"
+        return f"<Sweep of {counts}: {', '.join(self.columns)}>"
 
 
 def sweep(
@@ -127,7 +134,7 @@ def sweep(
     grid: Mapping[Any, Any],
     *,
     unit: str | None = "ms",
-    executor: "Executor | None" = None,
+    executor: Workers | None = None,
     progress: bool | None = None,
 ) -> Sweep:
     """Return a table with the results of every schedule at every point of a grid, one row for each schedule and point.
@@ -146,8 +153,9 @@ def sweep(
     unit : str or None
         The unit of all times: "s", "ms" or "us". None means that times are plain slots.
     executor : concurrent.futures.Executor, optional
-        The executor that runs the jobs. A job has one or several schedule sizes, each with a batch of costs. A new process knows only
-        the schedules that are registered in the modules it imports.
+        What runs the jobs in other processes: a ``ProcessPoolExecutor``, an ``MPIPoolExecutor`` of mpi4py, a ``Client`` of Dask, or
+        anything else whose ``submit`` returns a future. The table is the same for all of them. A job has one or several schedule
+        sizes, each with a batch of costs. A worker knows only the schedules that are registered in the modules it imports.
     progress : bool, optional
         True shows a progress bar of tqdm at once, and False never shows one. None shows it after five seconds if tqdm is installed.
 
@@ -159,11 +167,16 @@ def sweep(
         device_span, bubble_ratio, peak_activations (the largest over the devices) and refused. If a schedule does not exist at a size,
         ``refused`` is the reason and the results are None. In all other rows, ``refused`` is None.
 
+        If the sweep is interrupted (Ctrl-C), it returns all rows of the jobs that have finished. The other rows have no results, and
+        their ``refused`` begins with "not run". The same holds for the rows that an executor cannot run, for example because a worker
+        died; then a ``RuntimeWarning`` says so. ``Sweep.not_run`` has all these rows.
+
     Raises
     ------
     HybridLabError
         A name is unknown, costs are wrong, or the grid cannot be read. Lists for two of forward, backward and weight_share are
-        refused unless the grid says whether they belong together. All this is checked before anything runs.
+        refused unless the grid says whether they belong together. What is given as executor is none. All this is checked before
+        anything runs. Later, the executor can fail to run even one job.
 
     Examples
     --------
@@ -172,7 +185,8 @@ def sweep(
     >>> [(row["devices"], row["p2p"], row["makespan"]) for row in table]
     [(4, 0, 2850.0), (4, 4, 2906.0), (8, 0, 2925.0), (8, 4, 3045.0)]
     """
-    given = _grid_columns(grid, executor, progress)
+    given = _grid_columns(grid, progress)
+    executor = checked_executor(executor)
     unit_of_time(unit)
     rows = settings(_schedule_columns(schedules, given), grid)
     columns = ("schedule", *SIZES, *(name for name in given if name not in SIZES))
@@ -194,15 +208,27 @@ def sweep(
             places_of_run += [list(islice(remaining, *batch.batch)) for batch in batches]
     jobs = group_into_jobs(runs)
     work = [[runs[index] for index in job] for job in jobs]
-    done = map(run_job, work) if executor is None else executor.map(run_job, work)
     counts = [sum(len(places_of_run[index]) for index in job) for job in jobs]
-    steps = zip(counts, done, strict=True)
-    for job, found in zip(jobs, with_progress(steps, sum(counts), progress, unit="rows"), strict=True):
-        for index, of_run in zip(job, found, strict=True):
+    for job, outcome in zip(jobs, run_jobs(work, counts, executor, progress), strict=True):
+        if isinstance(outcome, str):
+            for place in chain.from_iterable(places_of_run[index] for index in job):
+                results[place] = (None, None, None, None, outcome)
+            continue
+        for index, of_run in zip(job, outcome, strict=True):
             for place, of_row in zip(places_of_run[index], of_run, strict=True):
                 results[place] = (*of_row, None)
-    table = (tuple(row[name] for name in columns) + found for row, found in zip(rows, results, strict=True))
-    return Sweep((*columns, *RESULTS), tuple(table), unit)
+    values = (tuple(row[name] for name in columns) + found for row, found in zip(rows, results, strict=True))
+    table = Sweep((*columns, *RESULTS), tuple(values), unit)
+    _warn_of_failures(table)
+    return table
+
+
+def _warn_of_failures(table: Sweep) -> None:
+    """Warn if the executor left rows out; after an interrupt nobody needs a warning."""
+    reasons = [why for why in table.not_run.column("refused") if why != INTERRUPTED]
+    if reasons:
+        message = f"{len(reasons):,} of {counted(len(table), 'row')} have no results, {reasons[0]}; the table's not_run has these rows"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def _as_in_rows(name: str, value: Any) -> Any:
@@ -211,7 +237,7 @@ def _as_in_rows(name: str, value: Any) -> Any:
     return known.get(value.lower(), value) if known else value
 
 
-def _grid_columns(grid: Any, executor: Any, progress: Any) -> list[str]:
+def _grid_columns(grid: Any, progress: Any) -> list[str]:
     """Return the columns of a grid, or refuse arguments that no sweep can use."""
     if not isinstance(grid, Mapping):
         wanted = "a grid is a dict from names of columns to their values, such as {'devices': [2, 4]}"
@@ -231,9 +257,6 @@ def _grid_columns(grid: Any, executor: Any, progress: Any) -> list[str]:
     if missing:
         message = f"a grid needs devices, microbatches, forward and backward: {', '.join(missing)} missing"
         raise HybridLabError(message, "missing-argument")
-    if executor is not None and not callable(getattr(executor, "map", None)):
-        wanted = "executor must be a concurrent.futures.Executor, such as a ProcessPoolExecutor"
-        raise HybridLabError(f"{wanted}, not {short_repr(executor)}", "wrong-type")
     if progress is not None and not isinstance(progress, bool):
         raise HybridLabError(f"progress must be True, False or None, not {short_repr(progress)}", "not-true-or-false")
     return names

@@ -1,0 +1,173 @@
+"""The jobs of a sweep run here, one by one, or on the workers of an executor; a job that did not run has the reason in place of results."""
+
+import os
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import closing
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+from hybridlab.checks import short_repr
+from hybridlab.errors import HybridLabError
+from hybridlab.progress import with_progress
+from hybridlab.sweep.jobs import Job, Results, run_job
+
+NOT_RUN = "not run: "  # how the reason of a job that did not run begins
+INTERRUPTED = f"{NOT_RUN}the sweep was interrupted"
+RAISED = "a job of the sweep raised this error"
+CHECK_INTERVAL = 0.1  # seconds between two checks for an interrupt, which does not end a wait on every system
+MPI_COMMAND = "mpiexec -n 3 python -m mpi4py.futures script.py"
+
+Outcome = list[Results] | str  # the results of a job, run by run, or why it did not run
+Steps = Generator[tuple[int, Outcome], None, None]  # the place of a job and its outcome, job by job
+
+
+class Workers(Protocol):
+    """What runs functions elsewhere: a ``concurrent.futures.Executor``, or anything else that submits a function and gives a future."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
+        """Start ``function(*arguments)`` and return its future."""
+
+
+def checked_executor(executor: Any) -> Workers | None:
+    """Return the executor, or refuse what is none, and an executor of MPI that would wait for ever."""
+    if executor is None:
+        return None
+    if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
+        wanted = "executor must be a concurrent.futures.Executor, such as ProcessPoolExecutor() or MPIPoolExecutor(), or a client of Dask"
+        raise HybridLabError(f"{wanted}, not {short_repr(executor)}", "wrong-type")
+    if _has_no_workers(executor):
+        message = f"MPIPoolExecutor has no workers in a program that MPICH has not started: start it with {MPI_COMMAND}"
+        raise HybridLabError(message, "no-workers")
+    return executor  # type: ignore[no-any-return]
+
+
+def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: Workers | None, progress: bool | None) -> list[Outcome]:
+    """Return the outcome of every job, in the order of the jobs.
+
+    Parameters
+    ----------
+    work : sequence of jobs
+    rows : sequence of int
+        The number of rows of each job, for the progress bar.
+    executor : Workers or None
+        Where the jobs run. None means here, one by one.
+    progress : bool or None
+        As for :func:`with_progress`.
+
+    Raises
+    ------
+    HybridLabError
+        The executor ran no job.
+    KeyboardInterrupt
+        The sweep was interrupted before a job had finished. Later, the other jobs are left as not run.
+    Exception
+        What a job raised.
+    """
+    outcomes: list[Outcome] = [INTERRUPTED] * len(work)
+
+    def kept() -> Iterator[tuple[int, None]]:
+        """Keep each outcome, and yield how many rows it has results for."""
+        for place, outcome in steps:
+            outcomes[place] = outcome
+            yield 0 if isinstance(outcome, str) else rows[place], None
+
+    with closing(_here(work) if executor is None else _elsewhere(work, executor)) as steps:
+        try:
+            for _ in with_progress(kept(), sum(rows), progress, unit="rows"):
+                pass
+        except KeyboardInterrupt:
+            if all(isinstance(outcome, str) for outcome in outcomes):
+                raise
+    if work and all(isinstance(outcome, str) for outcome in outcomes):
+        raise HybridLabError(f"the executor ran no job of the sweep: {str(outcomes[0]).removeprefix(NOT_RUN)}", "not-run")
+    return outcomes
+
+
+def attempt(job: Job) -> list[Results]:
+    """Return the results of a job; an error that it raises is marked, to tell it from an error of the executor."""
+    try:
+        return run_job(job)
+    except Exception as why:
+        why.add_note(RAISED)
+        raise
+
+
+def _here(work: Sequence[Job]) -> Steps:
+    """Yield the place and the results of each job."""
+    for place, job in enumerate(work):
+        yield place, attempt(job)
+
+
+def _elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
+    """Yield the place and the outcome of each job as soon as the executor has it; at the end, jobs that wait are cancelled."""
+    done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+    futures: list[Any] = []
+    refusal = ""
+    try:
+        for place, job in enumerate(work):
+            try:
+                future: Any = executor.submit(attempt, job)
+            except Exception as why:  # the executor is closed or broken
+                refusal = _reason(why)
+                break
+            futures.append(future)
+            future.add_done_callback(lambda future, place=place: done.put((place, future)))
+        for _ in futures:
+            place, future = _next(done)
+            yield place, _outcome(future)
+        for place in range(len(futures), len(work)):
+            yield place, refusal
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _next(done: "SimpleQueue[tuple[int, Any]]") -> tuple[int, Any]:
+    """Wait for the next finished job."""
+    while True:
+        try:
+            return done.get(timeout=CHECK_INTERVAL)
+        except Empty:
+            continue
+
+
+def _outcome(future: Any) -> Outcome:
+    """Return the results of a finished job, or why the executor did not run it; raise what the job raised."""
+    try:
+        why = future.exception()
+        if why is None:
+            results: list[Results] = future.result()
+            return results
+    except Exception as lost:  # the job was cancelled, or its results died with the worker that had them
+        why = lost
+    if RAISED not in getattr(why, "__notes__", ()):
+        return _reason(why)
+    if isinstance(why, HybridLabError) and why.code == "unknown-name":  # its name is known here
+        unknown = str(why).split(". Known:")[0].split(": did")[0]
+        message = f"a worker does not know a schedule of this sweep ({unknown}): register it in a module that the workers import"
+        raise HybridLabError(message, why.code) from why
+    raise why
+
+
+def _reason(why: BaseException) -> str:
+    """Return why a job did not run, in one line."""
+    kind = type(why).__name__
+    text = f"{kind}: {why}".splitlines()[0]
+    described = text if len(text) <= 160 else f"{text[:157]}..."
+    if isinstance(why, BrokenExecutor) or kind == "KilledWorker":
+        return f"{NOT_RUN}a worker of the executor died ({described})"
+    return f"{NOT_RUN}the executor did not run the job ({described.removesuffix(': ')})"
+
+
+def _has_no_workers(executor: Any) -> bool:
+    """Return whether this is an executor of mpi4py whose jobs would wait for ever.
+
+    It starts workers itself if ``python -m mpi4py.futures`` has not, and MPICH can do this only in a program that mpiexec or Slurm has
+    started. Such a program finds how to reach them in variables of the environment, PMI_... or PMIX_....
+    """
+    if type(executor).__name__ != "MPIPoolExecutor" or getattr(executor, "_pool", None) is not None:
+        return False
+    mpi: Any = sys.modules.get("mpi4py.MPI")
+    return mpi is not None and mpi.get_vendor()[0] == "MPICH" and not any(name.startswith("PMI") for name in os.environ)
