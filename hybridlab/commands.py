@@ -17,7 +17,7 @@ from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 from hybridlab.step import HybridStep, hybrid_step
-from hybridlab.timeline.timeline import chrome_trace
+from hybridlab.timeline.chrome import chrome_trace
 from hybridlab.training import Network
 from hybridlab.training.training import equal_batch
 from hybridlab.wire import CODES, WireFormat

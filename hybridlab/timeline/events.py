@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
@@ -164,7 +164,7 @@ def _unpacked(path: Path) -> str:
         raise HybridLabError(f"{path.name} is not a text in UTF-8: {_WANTED}", "not-text") from None
 
 
-def _limited(stream: IO[bytes], name: str) -> bytearray:
+def _limited(stream: Any, name: str) -> bytearray:
     """Return what is in a file, part by part: a small file packed by gzip can unpack to more than fits in memory."""
     content = bytearray()
     while part := stream.read(PART):
