@@ -1,6 +1,6 @@
 """Run the same sweeps with one executor and keep the tables: ``python sweep_worker.py serial|processes|mpi|dask FILE``.
 
-Workers import this file, so that they know its schedules. A program for MPI is started by mpiexec, with ``-m mpi4py.futures``.
+Workers run this file too, so that they know its schedules. A program for MPI is started by mpiexec, with ``-m mpi4py.futures``.
 """
 
 import os
@@ -35,7 +35,6 @@ def add(name: str) -> Callable[[Callable[[int, int, int], Ints]], Any]:
     return register(name, title=name, summary="a schedule for tests", source="no paper")
 
 
-@add("slow")
 def slow(devices: int, microbatches: int, chunks: int) -> Ints:
     """Wait until the sweep has been interrupted."""
     for _ in range(600):
@@ -45,20 +44,23 @@ def slow(devices: int, microbatches: int, chunks: int) -> Ints:
     return gpipe(devices, microbatches, chunks)
 
 
-@add("deadly")
 def deadly(devices: int, microbatches: int, chunks: int) -> Ints:
     """End the process of the worker."""
     os.kill(os.getpid(), signal.SIGKILL)
     return gpipe(devices, microbatches, chunks)
 
 
-@add("deadly-once")
 def deadly_once(devices: int, microbatches: int, chunks: int) -> Ints:
     """End the process of the worker, but only of the first that comes here."""
     with suppress(FileExistsError):
         (FOLDER / "died").touch(exist_ok=False)
         os.kill(os.getpid(), signal.SIGKILL)
     return gpipe(devices, microbatches, chunks)
+
+
+if __name__ in ("__main__", "__mp_main__", "__worker__"):  # in this program and its workers, but not in tests that import this file
+    for own, rule in {"slow": slow, "deadly": deadly, "deadly-once": deadly_once}.items():
+        add(own)(rule)
 
 
 class Bar:

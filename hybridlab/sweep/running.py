@@ -103,24 +103,26 @@ def _here(work: Sequence[Job]) -> Steps:
 def _elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
     """Yield the place and the outcome of each job as soon as the executor has it; at the end, jobs that wait are cancelled."""
     done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
-    futures: list[Any] = []
+    waiting: dict[int, Any] = {}
     refusal = ""
     try:
         for place, job in enumerate(work):
             try:
-                future: Any = executor.submit(attempt, job)
+                future = executor.submit(attempt, job)
             except Exception as why:  # the executor is closed or broken
                 refusal = _reason(why)
                 break
-            futures.append(future)
+            waiting[place] = future
             future.add_done_callback(lambda future, place=place: done.put((place, future)))
-        for _ in futures:
+        submitted = len(waiting)
+        while waiting:
             place, future = _next(done)
+            del waiting[place]
             yield place, _outcome(future)
-        for place in range(len(futures), len(work)):
+        for place in range(submitted, len(work)):
             yield place, refusal
     finally:
-        for future in futures:
+        for future in waiting.values():
             future.cancel()
 
 
