@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybridlab.checks import removed_arguments, true_or_false
+from hybridlab.checks import known_name, removed_arguments, true_or_false
 from hybridlab.costs import Costs
 from hybridlab.engines.group import Group
 from hybridlab.engines.job import Job, Measured, Progress, checked_job, timelines
 from hybridlab.engines.threads import run_in_threads
 from hybridlab.engines.work import Functions, GradientsFunction, StepWork, WorkFunction
+from hybridlab.engines.worker import ENGINES
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op, Schedule
 from hybridlab.timeline import Timeline
@@ -116,10 +117,10 @@ def run(
     arguments: dict[str, Any] = {"schedule": schedule, "costs": costs, "replicas": replicas, "work": work, "wire": wire, "steps": steps}
     arguments |= {"ring_step": ring_step, "optimiser": optimiser}
     job = checked_job(**arguments, lost=lost)
-    if engine == "threads":
-        return _ran(job, run_in_threads(job, progress))
     if isinstance(engine, Group):
         return _ran(job, engine.run(job, arguments | {"lost": job.lost}, progress))
+    if known_name(engine, ("threads", *ENGINES), "engine") == "threads":
+        return _ran(job, run_in_threads(job, progress))
     with Group(engine, job.ranks, patience=patience) as group:
         return _ran(job, group.run(job, arguments | {"lost": job.lost}, progress))
 

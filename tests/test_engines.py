@@ -1,0 +1,200 @@
+"""Test runs over threads, MPI and torch.distributed: what they compute has the bits of training without an engine.
+
+The processes of an engine are started once for all its tests.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import refusal
+from numpy.testing import assert_array_equal
+
+from hybridlab import FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Op, Schedule, WireFormat, build, hybrid_step
+from hybridlab.collectives import ring_all_reduce
+from hybridlab.collectives.one_rank import average_in_place
+from hybridlab.engines import Group, StepWork, TrainingWork, run, trained_weights
+from hybridlab.training import Network, train
+
+WIRES = {"FP32": FP32, "FP16": FP16, "INT8": INT8, "INT8 in blocks": WireFormat("INT8", block=64)}
+SIZES = [(2, 1), (2, 2), (4, 2)]  # devices of a pipeline, replicas
+BATCH, STEPS = 64, 10
+ALL = [(name, size, wire) for name in sorted(REGISTRY) for size in SIZES for wire in WIRES]
+SOME = [case for place, case in enumerate(ALL) if place % 5 == 0]  # 5 and the 4 wire formats have no common factor: each one comes up
+processes = [pytest.param("mpi", id="mpi"), pytest.param("torch", id="torch", marks=[pytest.mark.torch, pytest.mark.slow])]
+engines = pytest.mark.parametrize("engine", ["threads", *processes], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def engine(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "threads":
+        yield "threads"
+    else:
+        with Group(request.param, 8) as group:
+            yield group
+
+
+def schedule_of(name: str, devices: int) -> Schedule:
+    """Return a schedule with few microbatches; the batch of 64 samples can be cut into them."""
+    family = REGISTRY[name]
+    return build(name, devices, next(m for m in (4, 8, 16) if family.refusal(devices, m, family.fewest_chunks) is None))
+
+
+def network_of(schedule: Schedule) -> Network:
+    return Network((64, *[8] * (schedule.stages - 1), 10))
+
+
+def differing(engine: Any, cases: list[tuple[str, tuple[int, int], str]]) -> list[Any]:
+    """Return the cases in which a weight differs from those of ``train`` after ten steps, or in which the losses differ."""
+    wrong = []
+    for name, (devices, replicas), wire in cases:
+        schedule = schedule_of(name, devices)
+        of_both: dict[str, Any] = {"network": network_of(schedule), "batch": BATCH}
+        expected = train(schedule, replicas, wire=WIRES[wire], steps=STEPS, **of_both)
+        ran = run(schedule, TrainingWork(schedule, replicas, **of_both), engine=engine, replicas=replicas, wire=WIRES[wire], steps=STEPS)
+        losses = np.sum([result.losses for result in ran.results], axis=0)
+        same = np.array_equal(trained_weights(schedule, ran.results), expected.replicas)
+        if not same or not np.allclose(losses, expected.losses, rtol=1e-12, atol=0):
+            wrong.append((name, devices, replicas, wire))
+    return wrong
+
+
+@engines
+def test_weights_after_ten_steps_have_the_bits_of_train(engine: Any) -> None:
+    assert differing(engine, SOME) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["threads", "mpi"], indirect=True)
+def test_weights_after_ten_steps_have_the_bits_of_train_for_every_schedule_wire_format_and_size(engine: Any) -> None:
+    assert differing(engine, ALL) == []
+
+
+@engines
+def test_weights_of_another_wire_format_or_seed_differ(engine: Any) -> None:
+    schedule = schedule_of("1f1b", 2)
+    expected = train(schedule, 2, network=network_of(schedule), batch=BATCH, steps=2).replicas
+    for wire, seed in ((FP16, 0), (FP32, 1)):
+        work = TrainingWork(schedule, 2, network=network_of(schedule), batch=BATCH, seed=seed)
+        ran = run(schedule, work, engine=engine, replicas=2, wire=wire, steps=2)
+        assert not np.array_equal(trained_weights(schedule, ran.results), expected)
+
+
+@engines
+def test_a_measured_step_has_the_parts_of_the_simulated_one_and_no_part_is_shorter(engine: Any) -> None:
+    costs = Costs(forward=[1, 2], backward=2, p2p=0.5, overlap=0.5)
+    for name in ("1f1b", "interleaved", "zb-h1", "dualpipe-v", "chimera"):
+        schedule = schedule_of(name, 2)
+        ran = run(schedule, costs=costs, engine=engine, replicas=2, ring_step=1, optimiser=0.5, steps=2)
+        step = hybrid_step(schedule, costs, 2, ring_step=1, optimiser=0.5).timeline
+        for timeline in ran.timelines:
+            spans: Any = timeline.spans
+            for column in ("kind", "device", "stage", "microbatch", "chunk", "step", "peer", "row"):
+                assert sorted(getattr(spans, column)) == sorted(getattr(step.spans, column)), (name, column)
+            assert (timeline.end - timeline.start >= step.end - step.start - 1e-6).all(), name
+            assert (timeline.start >= step.start - 1e-6).all(), "the simulation has the same waits"
+        assert ran.timeline in ran.timelines
+
+
+class Echo(StepWork):
+    """It returns what it gets, so that the last operations hold the whole way of a microbatch."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def work(self, rank: int, op: Op, message: Any) -> Any:
+        way = (f"{rank}:{op}", message)
+        self.seen.append(way)
+        return way
+
+    def result(self, rank: int) -> Any:
+        return [way for way in self.seen if way[0].startswith(f"{rank}:")]
+
+
+@engines
+def test_objects_of_any_type_and_size_arrive_as_they_were_sent(engine: Any) -> None:
+    ran = run(build("zb-h1", 2, 1), Echo(), engine=engine)
+    there = ("1:1F0", ("0:0F0", None))
+    assert ran.results[1] == [there, ("1:1I0", there), ("1:1W0", ("1:1I0", there))]
+    big = run(
+        build("1f1b", 2, 2), lambda rank, op, message: np.full(300_000, op.stage) if message is None else message.sum(), engine=engine
+    )
+    assert len(big.timelines) == 1
+
+
+@engines
+def test_the_smallest_pipelines_run(engine: Any) -> None:
+    for devices, microbatches, replicas in ((1, 1, 1), (1, 1, 3), (4, 1, 1), (4, 2, 2)):
+        ran = run(build("1f1b", devices, microbatches), Echo(), engine=engine, replicas=replicas)
+        assert len(ran.results) == devices * replicas
+        assert ran.timeline.schedule.devices == devices * replicas
+
+
+@engines
+def test_progress_ends_with_all_steps(engine: Any) -> None:
+    told: list[tuple[int, int]] = []
+    run(build("1f1b", 2, 2), costs=Costs(forward=20, backward=20), engine=engine, steps=5, progress=lambda *done: told.append(done))
+    assert told == sorted(told)
+    assert {of for _, of in told} <= {5}
+
+
+def test_what_processes_print_is_returned() -> None:
+    ran = run(build("1f1b", 1, 1), lambda rank, op, message: print(f"{rank} runs {op}"), engine="mpi")
+    assert ran.output == "0 runs 0F0\n0 runs 0B0\n"
+
+
+def test_a_ring_seen_by_one_rank_has_the_bits_of_the_ring_of_all() -> None:
+    """The ranks run here one step after the other; each step's messages wait in a list until the receivers take them."""
+    import threading
+    from queue import SimpleQueue
+
+    rng = np.random.default_rng(3)
+    for ranks in (1, 2, 3, 5):
+        for wire in (None, *WIRES.values()):
+            values = rng.normal(size=(ranks, 23))
+            mine, links = values.copy(), [SimpleQueue[Any]() for _ in range(ranks)]
+
+            def average(rank: int, wire: Any = wire, mine: Any = mine, links: Any = links, ranks: int = ranks) -> None:
+                def swap(step: Any) -> Any:
+                    links[(rank + 1) % ranks].put(step.content)
+                    return links[rank].get()
+
+                average_in_place(mine[rank], rank, list(range(ranks)), wire, swap)
+
+            threads = [threading.Thread(target=average, args=(rank,)) for rank in range(ranks)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            if wire is None:
+                np.testing.assert_allclose(mine, np.broadcast_to(values.mean(axis=0), mine.shape), rtol=0, atol=1e-15)
+            else:
+                assert_array_equal(mine, ring_all_reduce(values, wire).values)
+
+
+SMALL = build("1f1b", 2, 2)
+WRONG: list[tuple[dict[str, Any], str, list[Any]]] = [
+    ({"schedule": "1f1b"}, "not-a-schedule", ["'1f1b'"]),
+    ({"engine": 3}, "wrong-type", [3]),
+    ({"engine": "MPI "}, "unknown-name", ["mpi"]),
+    ({"steps": 0}, "too-small", ["steps", 0]),
+    ({"steps": 1.5}, "not-a-whole-number", ["steps", 1.5]),
+    ({"wire": 8}, "wrong-type", [8]),
+    ({"wire": WireFormat("INT8", stochastic=True)}, "conflicting-arguments", ["INT8", "nearest"]),
+    ({"patience": -1, "engine": "mpi"}, "negative", ["patience", -1]),
+    ({"work": 3}, "wrong-type", [3]),
+]
+
+
+@pytest.mark.parametrize(("change", "code", "words"), WRONG)
+def test_what_cannot_be_run_is_refused(change: dict[str, Any], code: str, words: list[Any]) -> None:
+    with refusal(code, *words):
+        run(**({"schedule": SMALL} | change))
+
+
+def test_training_work_that_does_not_fit_is_refused() -> None:
+    with refusal("not-divisible", "64", "try 60"):
+        TrainingWork(build("1f1b", 2, 5), 3, batch=64)
+    with pytest.raises(HybridLabError):
+        TrainingWork(build("1f1b", 9, 9))
