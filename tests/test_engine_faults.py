@@ -112,6 +112,7 @@ def test_a_process_that_leaves_python_is_found() -> None:
 
     why = failed(Leaves(0, "0B0", "exit"))
     assert (why.code, why.rank) == ("device-gone", 0)
+    assert "rank 0 says 0B0" in str(why)
 
 
 @pytest.mark.parametrize("way", ["sleep", "spin", "stop"])

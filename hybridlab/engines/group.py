@@ -72,7 +72,7 @@ class Group:
         commands = ENGINES[self.engine].commands(self.ranks, program)
         self._board = Board(self._folder / "board", self.ranks, new=True)
         key = os.urandom(32)
-        with Listener(("127.0.0.1", 0), backlog=self.ranks, authkey=key) as listener, self._output.open("wb") as output:
+        with Listener(("127.0.0.1", 0), backlog=self.ranks, authkey=key) as listener, self._output.open("ab") as output:
             (self._folder / "launcher").write_bytes(pickle.dumps((listener.address, key)))  # nobody else can read the folder
             environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
             environment["PYTHONPATH"] = os.pathsep.join(each for each in sys.path if each)  # ranks can import what this process can

@@ -51,6 +51,8 @@ class Answer(NamedTuple):
 def serve(engine: str, place: str, processes: int) -> None:
     """Serve the launcher that listens in the folder at a place, until it says that no job comes any more."""
     folder = Path(place)
+    for stream in (1, 2):  # what this process prints: mpiexec would pass it on later than the answers
+        os.dup2(os.open(folder / "output", os.O_WRONLY | os.O_APPEND), stream)
     address, key = pickle.loads((folder / "launcher").read_bytes())  # noqa: S301  # the launcher wrote it
     launcher = Client(address, authkey=key)
     rank = ENGINES[engine].rank(folder)
