@@ -6,7 +6,7 @@ import pickle
 import sys
 import types
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import count, product
 from typing import Any
@@ -311,6 +311,88 @@ def test_what_is_refused_is_refused_before_anything_is_sent() -> None:
     assert pickle.loads(pickle.dumps(counting.jobs))[0][0][0] == counting.jobs[0][0][0]  # noqa: S301 - of our own making
 
 
+class Failing(AtOnce):
+    """An executor that fails at some jobs, when they are submitted or later."""
+
+    def __init__(self, fails: Callable[[int], bool], error: Exception, when_submitted: bool = False) -> None:
+        self.fails, self.error, self.when_submitted, self.count = fails, error, when_submitted, -1
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        self.count += 1
+        if not self.fails(self.count):
+            return super().submit(function, *arguments, **named)
+        if self.when_submitted:
+            raise self.error
+        future: Future[Any] = Future()
+        future.set_exception(self.error)
+        return future
+
+
+FAILURES = [
+    (BrokenExecutor("it was killed"), "a worker of the executor died (BrokenExecutor: it was killed)"),
+    (CancelledError(), "the executor did not run the job (CancelledError)"),
+    (
+        ModuleNotFoundError("No module named 'hybridlab'"),
+        "the executor did not run the job (ModuleNotFoundError: No module named 'hybridlab')",
+    ),
+    (RuntimeError("closed\nfor good"), "the executor did not run the job (RuntimeError: closed)"),
+]
+
+
+@pytest.mark.parametrize(("error", "words"), FAILURES)
+def test_rows_that_an_executor_does_not_run_have_the_reason(monkeypatch: pytest.MonkeyPatch, error: Exception, words: str) -> None:
+    whole = sweep("gpipe", GRID)
+    monkeypatch.setattr(jobs, "CELLS", 1)  # a job for each of the eight rows
+    for when_submitted in (False, True):
+        with pytest.warns(RuntimeWarning, match="of 8 rows have no results, not run: ") as warned:
+            table = sweep("gpipe", GRID, executor=Failing(lambda job: job == 5, error, when_submitted))
+        lost = [5, 6, 7] if when_submitted else [5]
+        assert [row for place, row in enumerate(table.values) if place not in lost] == [
+            row for place, row in enumerate(whole.values) if place not in lost
+        ]
+        assert table.not_run.column("refused") == [f"not run: {words}"] * len(lost)
+        assert len(warned) == 1
+        assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize(("error", "words"), FAILURES)
+@pytest.mark.parametrize("when_submitted", [False, True])
+def test_an_executor_that_runs_nothing_is_an_error(error: Exception, words: str, when_submitted: bool) -> None:
+    with refusal("not-run", "the executor ran no job of the sweep", words):
+        sweep("gpipe", GRID, executor=Failing(lambda job: True, error, when_submitted))
+
+
+def test_a_pool_that_is_closed_is_an_error() -> None:
+    with ThreadPoolExecutor() as pool:
+        pass
+    with refusal("not-run", "RuntimeError", "after shutdown"):
+        sweep("gpipe", GRID, executor=pool)
+
+
+def test_an_interrupt_before_anything_has_finished_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(runs: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(jobs, "simulate_many", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sweep("gpipe", GRID)
+
+
+def test_jobs_that_wait_are_cancelled_when_a_job_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "CELLS", 1)
+    monkeypatch.setattr(jobs, "simulate_many", lambda runs: 1 / 0)
+    waiting: list[Future[Any]] = []
+
+    class First(AtOnce):
+        def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+            waiting.append(Future() if waiting else super().submit(function, *arguments, **named))
+            return waiting[-1]
+
+    with pytest.raises(ZeroDivisionError):
+        sweep("gpipe", GRID, executor=First())
+    assert [future.cancelled() for future in waiting] == [False] + [True] * 7
+
+
 # The table
 
 
@@ -509,7 +591,12 @@ def test_schedules_that_are_none_are_refused(schedules: Any, more: dict[str, Any
 
 @pytest.mark.parametrize(
     ("name", "value", "code"),
-    [("executor", 3, "wrong-type"), ("progress", 1, "not-true-or-false"), ("progress", "yes", "not-true-or-false")],
+    [
+        ("executor", 3, "wrong-type"),
+        ("executor", ProcessPoolExecutor, "wrong-type"),
+        ("progress", 1, "not-true-or-false"),
+        ("progress", "yes", "not-true-or-false"),
+    ],
 )
 def test_options_that_are_none_are_refused(name: str, value: Any, code: str) -> None:
     with refusal(code, name, value):

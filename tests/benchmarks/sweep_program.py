@@ -18,9 +18,9 @@ from hybridlab.sweep import jobs
 SMALL_JOBS = 500
 SMALL = {"devices": 1, "microbatches": 1, "load": range(SMALL_JOBS), "forward": lambda load: 1 + load, "backward": 2}
 LARGE = {
-    "devices": [8, 16],
-    "microbatches": [32, 64],
-    "forward": [1 + step / 2000 for step in range(2000)],
+    "devices": [16, 32],
+    "microbatches": [128, 256],
+    "forward": [1 + step / 1000 for step in range(1000)],
     "backward": lambda forward: 2 * forward,
     "p2p": [0, 0.1],
 }

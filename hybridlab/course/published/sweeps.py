@@ -9,12 +9,10 @@ and ZB-H1. In most sweeps there are K devices and M = 2K microbatches. On each d
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hybridlab.sweep import Sweep, sweep
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
+from hybridlab.sweep.running import Workers
 
 SIX_LINES = ("gpipe", "1f1b", ("interleaved", 2), ("hanayo", 2), ("hanayo", 4), "zb-h1")
 DEVICES, LATENCIES = (2, 4, 8, 16, 32), (0, 4, 16)
@@ -63,7 +61,7 @@ class PublishedSweep:
     def __post_init__(self) -> None:
         object.__setattr__(self, "grid", MappingProxyType(dict(self.grid)))
 
-    def run(self, *, executor: "Executor | None" = None, progress: bool | None = None) -> Sweep:
+    def run(self, *, executor: Workers | None = None, progress: bool | None = None) -> Sweep:
         """Return the results for all settings.
 
         Parameters
