@@ -6,6 +6,7 @@ the same time. ``replay`` and its neighbours predict a step from measured times,
 steps that run.
 """
 
+from hybridlab.engines.actions import run_actions
 from hybridlab.engines.group import Group
 from hybridlab.engines.pause import longest_pause
 from hybridlab.engines.prediction import cross_prediction, formula_prediction, replay
@@ -33,6 +34,7 @@ __all__ = [
     "predict_and_measure",
     "replay",
     "run",
+    "run_actions",
     "run_threads",
     "trained_weights",
 ]
