@@ -11,7 +11,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Action, read_action
 
 Standard = Callable[[Function], Function]
-VERBS = {"run": 2, "send": 3, "receive": 3}  # parts of an action that is a tuple
+PARTS = {"run": 2, "send": 3, "receive": 3}  # how many an action has that is a tuple
 
 
 def _of_orders(forth: Callable[[list[Any]], list[Any]], back: Callable[[list[Any]], list[Any]]) -> Standard:
@@ -71,15 +71,21 @@ def _actions(plan: Any) -> list[Action]:
     return [read_action(value) for value in values]
 
 
-def _tuples(plan: Any) -> list[str]:
-    """Return the texts of a list in which actions are tuples, or raise."""
+def _tuples(plan: Any) -> list[Any]:
+    """Return the texts of a list in which actions are tuples; what is no such tuple becomes a tuple, which the judge refuses."""
     values = plain_values(plan)
-    if type(values) is not list or not all(isinstance(value, list) for value in values):
-        raise HybridLabError("the function returns a list of tuples", "not-a-list")
-    if not all(value and isinstance(value[0], str) and len(value) == VERBS.get(value[0]) for value in values):
-        raise HybridLabError("an action is (verb, operation), and a message has a rank as well", "not-an-action")
-    between = {"send": " to ", "receive": " from ", "run": ""}
-    return [f"{verb} {op}{between[verb]}{''.join(map(str, peer))}" for verb, op, *peer in values]
+    if type(values) is not list:
+        raise HybridLabError("the function returns a list", "not-a-list")
+    return [_text_of(value) if _is_tuple(value) else (value,) for value in values]
+
+
+def _is_tuple(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], str) and len(value) == PARTS.get(value[0])
+
+
+def _text_of(action: list[Any]) -> str:
+    between = {"run": "", "send": " to ", "receive": " from "}[action[0]]
+    return f"{action[0]} {action[1]}{between}{''.join(map(str, action[2:]))}"
 
 
 def _named_by_reader(plan: list[Action], needs: dict[str, str]) -> list[str]:
