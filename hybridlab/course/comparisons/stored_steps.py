@@ -29,8 +29,8 @@ def stored_steps(stages: str) -> MappingProxyType[str, tuple[Timeline, ...]]:
     {'gpipe': 1, '1f1b': 1}
     """
     stored = json.loads(FILE.read_text(encoding="utf-8"))[stages]
-    return MappingProxyType({name: (_timeline(name, step),) for name, step in stored.items()})
+    return MappingProxyType({name: (_stored_timeline(name, step),) for name, step in stored.items()})
 
 
-def _timeline(name: str, step: dict[str, list[float] | str]) -> Timeline:
+def _stored_timeline(name: str, step: dict[str, list[float] | str]) -> Timeline:
     return Timeline(Schedule.parse(str(step["order"]), name=name), step["start"], step["end"], unit="ms")  # type: ignore[arg-type]

@@ -76,14 +76,14 @@ def _tuples(plan: Any) -> list[Any]:
     values = plain_values(plan)
     if type(values) is not list:
         raise HybridLabError("the function returns a list", "not-a-list")
-    return [_text_of(value) if _is_tuple(value) else (value,) for value in values]
+    return [_text_of_tuple(value) if _is_tuple(value) else (value,) for value in values]
 
 
 def _is_tuple(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], str) and len(value) == PARTS.get(value[0])
 
 
-def _text_of(action: list[Any]) -> str:
+def _text_of_tuple(action: list[Any]) -> str:
     between = {"run": "", "send": " to ", "receive": " from "}[action[0]]
     return f"{action[0]} {action[1]}{between}{''.join(map(str, action[2:]))}"
 
@@ -115,7 +115,7 @@ def _with_own_inputs(orders: list[str], needs: dict[str, str]) -> dict[str, str]
     return own | needs
 
 
-def _same(plan: list[Any], needs: dict[str, str]) -> Any:
+def _as_it_is_read(plan: list[Any], needs: dict[str, str]) -> Any:
     return plan
 
 
@@ -144,7 +144,9 @@ NAMED_BY_READER = Twist(
     "a message has the name of the operation that needs it: `send 1F0 to 1` and `receive 1F0 from 0` for the output of 0F0",
     _of_plan(_actions, _named_by_reader),
 )
-TUPLES = Twist("tuples", "an action is a tuple: ('run', '1F0'), ('send', '0F0', 1) or ('receive', '0F0', 0)", _of_plan(_tuples, _same))
+TUPLES = Twist(
+    "tuples", "an action is a tuple: ('run', '1F0'), ('send', '0F0', 1) or ('receive', '0F0', 0)", _of_plan(_tuples, _as_it_is_read)
+)
 LAST_ACTION_FIRST = Twist(
     "last-action-first",
     "the returned list goes from the last action of the rank to its first",
