@@ -15,6 +15,7 @@ from hybridlab.engines.run import RunResult, run, run_threads
 from hybridlab.engines.training_work import RankTrained, TrainingWork, trained_weights
 from hybridlab.engines.trial import Overhead, PaddedWork, PredictionErrors, Trial, measure_overhead, predict_and_measure
 from hybridlab.engines.work import StepWork
+from hybridlab.schedule import inputs_from_others
 
 __all__ = [
     "Group",
@@ -29,6 +30,7 @@ __all__ = [
     "Trial",
     "cross_prediction",
     "formula_prediction",
+    "inputs_from_others",
     "longest_pause",
     "measure_overhead",
     "predict_and_measure",

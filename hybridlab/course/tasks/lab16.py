@@ -52,7 +52,7 @@ def a_signed_error(microbatches: int = 8, late: int = 28) -> Question:
         example="2.5",
     )
     return Question(
-        f"give the error in % of a clock that predicts {predicted:g} ms for a step that takes {measured:g} ms, with its sign and one decimal",
+        f"give the error in % of a clock that predicts {predicted:g} ms for a step that takes {measured:g} ms, with sign and one decimal",
         [error],
         "the clock knows no message that takes time and no process that wakes up late, so it is nearly always a little too short",
     )
