@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hybridlab import formulas
 from hybridlab.collectives import Link, RingResult, ring_all_reduce
 from hybridlab.costs import Costs
-from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, UnsupportedSize
+from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, RunFailed, UnsupportedSize
 from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, V100
 from hybridlab.mesh import Mesh
 from hybridlab.model import Transformer
@@ -59,6 +59,7 @@ __all__ = [
     "Op",
     "Plan",
     "RingResult",
+    "RunFailed",
     "Schedule",
     "Student",
     "Sweep",

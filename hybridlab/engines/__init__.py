@@ -6,6 +6,7 @@ the same time. ``replay`` and its neighbours predict a step from measured times,
 steps that run.
 """
 
+from hybridlab.engines.actions import run_actions
 from hybridlab.engines.group import Group
 from hybridlab.engines.pause import longest_pause
 from hybridlab.engines.prediction import cross_prediction, formula_prediction, replay
@@ -14,6 +15,7 @@ from hybridlab.engines.run import RunResult, run, run_threads
 from hybridlab.engines.training_work import RankTrained, TrainingWork, trained_weights
 from hybridlab.engines.trial import Overhead, PaddedWork, PredictionErrors, Trial, measure_overhead, predict_and_measure
 from hybridlab.engines.work import StepWork
+from hybridlab.schedule import inputs_from_others
 
 __all__ = [
     "Group",
@@ -28,11 +30,13 @@ __all__ = [
     "Trial",
     "cross_prediction",
     "formula_prediction",
+    "inputs_from_others",
     "longest_pause",
     "measure_overhead",
     "predict_and_measure",
     "replay",
     "run",
+    "run_actions",
     "run_threads",
     "trained_weights",
 ]

@@ -36,7 +36,7 @@ def code_of(cells: list[Cell]) -> list[Cell]:
 
 
 def test_a_lab_is_understood_in_several_ways() -> None:
-    assert len(NAMES) == 15
+    assert len(NAMES) == 16
     assert list(lab_notebooks()) == NAMES
     for asked in ("lab02", "lab2", "2", "02", "Lab 2", " lab-02 ", "lab02_one_f_one_b", "LAB02_one_f_one_b.ipynb"):
         assert lab_name(asked) == "lab02"
@@ -45,7 +45,7 @@ def test_a_lab_is_understood_in_several_ways() -> None:
 
 @in_turn("asked", ["lab99", "0", "", "lab02_wrong", "../lab02", "lab002x", None, 2, "99999999999"])
 def test_an_unknown_lab_is_refused_with_those_that_exist(asked: Any) -> None:
-    with refusal("unknown-name", "lab", "lab01", "lab15"):
+    with refusal("unknown-name", "lab", "lab01", "lab16"):
         lab_name(asked)
 
 

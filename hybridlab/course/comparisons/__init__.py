@@ -39,6 +39,7 @@ from hybridlab.course.comparisons.recorded import (
     measured_iterations,
 )
 from hybridlab.course.comparisons.schedules import bubble_rates, int8_law, orders, sweeps, threads, throughput
+from hybridlab.course.comparisons.stored_steps import stored_steps
 from hybridlab.course.comparisons.trials import TRIALS, conditions, predicted_steps, recorded_trials, run_trials, was_quiet
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "predicted_steps",
     "recorded_trials",
     "run_trials",
+    "stored_steps",
     "sweeps",
     "threads",
     "throughput",

@@ -1,0 +1,103 @@
+"""A run over MPI in which each rank sends and receives in an order of its own, and a send waits until its receiver takes the message."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from hybridlab.checks import in_a_second, short_repr
+from hybridlab.costs import Costs
+from hybridlab.engines.group import Group
+from hybridlab.engines.mpi import POLL
+from hybridlab.engines.run import run
+from hybridlab.engines.work import StepWork
+from hybridlab.errors import Deadlock, HybridLabError
+from hybridlab.schedule import Schedule
+from hybridlab.schedule.actions import inputs_from_others, read_action
+from hybridlab.schedules import build
+from hybridlab.simulation import durations
+from hybridlab.timeline import Timeline
+
+LONGEST_WAIT = 3.0  # seconds beyond the work of all ranks, after which a rank that waits gives up
+ActionsFunction = Callable[[list[str], dict[str, str], int], Sequence[str]]  # takes lines, inputs and a rank; returns its actions
+
+
+class _ActionWork(StepWork):
+    """The actions of each rank, run one after the other; a send ends when its receiver takes the message."""
+
+    def __init__(self, actions_of: ActionsFunction, lines: list[str], needs: dict[str, str], takes: dict[str, float]) -> None:
+        self._actions_of, self._lines, self._needs, self._takes = actions_of, lines, needs, takes
+
+    def result(self, rank: int) -> tuple[dict[str, tuple[float, float]], str]:
+        """Return the start and the end of each operation in seconds, and the action at which the rank gave up; "" if it did not."""
+        from mpi4py import MPI
+
+        comm = MPI.COMM_WORLD.Dup()  # what a deadlock leaves behind is not for the next run
+        spans: dict[str, tuple[float, float]] = {}
+        most = sum(self._takes.values()) + LONGEST_WAIT
+        names = {name: tag for tag, name in enumerate(self._takes)}
+        for text in self._actions_of(self._lines, self._needs, rank):
+            verb, op, peer = read_action(text)
+            start = time.perf_counter()
+            if verb == "run":
+                time.sleep(self._takes[op])
+                spans[op] = start, time.perf_counter()
+                continue
+            message = np.zeros(1)
+            request = comm.Issend(message, peer, names[op]) if verb == "send" else comm.Irecv(message, peer, names[op])
+            while not request.Test():
+                if time.perf_counter() - start > most:
+                    request.Cancel()
+                    return spans, text
+                time.sleep(POLL)
+        return spans, ""
+
+
+def run_actions(schedule: Schedule, actions_of: ActionsFunction, costs: Costs, group: Group) -> Timeline:
+    """Run the operations of a schedule over MPI, where each rank sends and receives as its list of actions says.
+
+    An operation sleeps for its cost. A rank does one action after the other. A send ends when the receiver takes the message, and a receive
+    ends when the message is there.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The operations of each device.
+    actions_of : callable
+        ``actions_of(lines, needs, rank)`` returns the actions of a rank as texts. ``lines`` has the operations of each device as text, and
+        ``needs`` is what :func:`inputs_from_others` returns. Each rank calls it in a process of its own.
+    costs : Costs
+        The times of the operations, with a unit.
+    group : Group
+        Processes of the engine "mpi", one for each device.
+
+    Returns
+    -------
+    Timeline
+        The measured times, in the unit of the costs.
+
+    Raises
+    ------
+    Deadlock
+        Ranks wait for each other. The error names the action at which each of them waits.
+    HybridLabError
+        An action is none, or a rank leaves out an operation.
+    """
+    if not isinstance(group, Group) or group.engine != "mpi" or group.ranks != schedule.devices:
+        wanted = f"run_actions takes Group('mpi', {schedule.devices}), with a process for each device"
+        raise HybridLabError(f"{wanted}, not {short_repr(group)}", "wrong-number-of-processes")
+    ops = list(map(str, schedule.ops))
+    second = in_a_second(costs.unit, "a run")
+    takes = dict(zip(ops, (durations(schedule, costs) / second).tolist(), strict=True))
+    lines = [" ".join(map(str, order)) for order in schedule.orders]
+    work = _ActionWork(actions_of, lines, inputs_from_others(schedule), takes)
+    results = run(build("1f1b", schedule.devices, 1), work, engine=group).results
+    stuck = [f"rank {rank} waits at {place!r}" for rank, (_, place) in enumerate(results) if place]
+    if stuck:
+        raise Deadlock(f"ranks wait for each other: {'; '.join(stuck)}", "deadlock")
+    spans = {op: span for found, _ in results for op, span in found.items()}
+    missing = next((op for op in ops if op not in spans), None)
+    if missing is not None:
+        raise HybridLabError(f"no rank runs {missing}: the actions leave it out", "missing-operation")
+    start, end = np.array([spans[op] for op in ops]).T
+    return Timeline(schedule, (start - start.min()) * second, (end - start.min()) * second, unit=costs.unit)

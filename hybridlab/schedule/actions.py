@@ -1,0 +1,62 @@
+"""The actions of one rank: it runs operations, and sends and receives their outputs, in an order of its own."""
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybridlab.checks import short_repr
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule.schedule import Schedule
+
+WORDS = re.compile(r"(run) (\S+)|(send) (\S+) to (\d{1,9})|(receive) (\S+) from (\d{1,9})")
+
+
+class Action(NamedTuple):
+    """One entry of a rank's list: it runs an operation, or sends or receives the output of one.
+
+    Parameters
+    ----------
+    verb : {"run", "send", "receive"}
+        What the rank does.
+    op : str
+        The operation that runs, or whose output is sent.
+    peer : int
+        The other rank of a message; -1 if the action is no message.
+
+    Examples
+    --------
+    >>> read_action("send 0F0 to 1")
+    Action(verb='send', op='0F0', peer=1)
+    >>> str(read_action("receive 0F0 from 0"))
+    'receive 0F0 from 0'
+    """
+
+    verb: str
+    op: str
+    peer: int = -1
+
+    def __str__(self) -> str:
+        word = {"run": "", "send": f" to {self.peer}", "receive": f" from {self.peer}"}[self.verb]
+        return f"{self.verb} {self.op}{word}"
+
+
+def read_action(text: Any) -> Action:
+    """Return the action that a text names, or raise."""
+    found = WORDS.fullmatch(text) if isinstance(text, str) and len(text) < 100 else None
+    if found is None:
+        known = "'run 1F0', 'send 0F0 to 1' or 'receive 0F0 from 0'"
+        raise HybridLabError(f"an action is a text such as {known}, not {short_repr(text)}", "not-an-action")
+    verb, op, *peer = (part for part in found.groups() if part is not None)
+    return Action(verb, op, int(peer[0]) if peer else -1)
+
+
+def inputs_from_others(schedule: Schedule) -> dict[str, str]:
+    r"""Return for each operation that needs a message the operation of another device whose output it needs.
+
+    >>> from hybridlab.schedule import Schedule
+    >>> inputs_from_others(Schedule.parse("0F0 0B0\n1F0 1B0"))
+    {'0B0': '1B0', '1F0': '0F0'}
+    """
+    rows = np.flatnonzero(schedule.crosses).tolist()
+    return {str(schedule.ops[row]): str(schedule.ops[schedule.source[row]]) for row in rows}
