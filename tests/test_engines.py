@@ -3,6 +3,8 @@
 The processes of an engine are started once for all its tests.
 """
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -169,6 +171,20 @@ def test_a_ring_seen_by_one_rank_has_the_bits_of_the_ring_of_all() -> None:
                 np.testing.assert_allclose(mine, np.broadcast_to(values.mean(axis=0), mine.shape), rtol=0, atol=1e-15)
             else:
                 assert_array_equal(mine, ring_all_reduce(values, wire).values)
+
+
+IN_A_BROWSER = """
+import sys
+sys.modules["_multiprocessing"] = None  # as in a notebook that runs in a browser
+from hybridlab import build
+from hybridlab.engines import run
+print(len(run(build("1f1b", 2, 2)).timelines))
+"""
+
+
+def test_threads_need_no_module_that_a_browser_lacks() -> None:
+    ran = subprocess.run([sys.executable, "-c", IN_A_BROWSER], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("1\n", "")
 
 
 SMALL = build("1f1b", 2, 2)

@@ -10,10 +10,9 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +21,9 @@ from hybridlab.engines.board import CHECK, Board, FaultWatch, reset, times_file
 from hybridlab.engines.job import Job, Measured, Progress, report_steps
 from hybridlab.engines.worker import ENGINES, Answer, Order
 from hybridlab.errors import HybridLabError, RunFailed
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection, Listener
 
 MOST_PROCESSES = 64
 STARTS = 120.0  # seconds that the processes may take to start
@@ -68,6 +70,8 @@ class Group:
             raise
 
     def _start(self) -> None:
+        from multiprocessing.connection import Listener  # a notebook that runs in a browser has no such module
+
         program = ["-c", f"from hybridlab.engines.worker import serve; serve({self.engine!r}, {str(self._folder)!r}, {self.ranks})"]
         commands = ENGINES[self.engine].commands(self.ranks, program)
         self._board = Board(self._folder / "board", self.ranks, new=True)
@@ -89,8 +93,10 @@ class Group:
                 )
             self._greet(listener)
 
-    def _greet(self, listener: Listener) -> None:
+    def _greet(self, listener: "Listener") -> None:
         """Wait until every process has connected and told its rank."""
+        from multiprocessing.connection import wait
+
         socket = listener._listener._socket  # type: ignore[attr-defined]  # Listener has no public way to wait for a limited time
         began = time.monotonic()
         strangers: list[Any] = []
@@ -144,6 +150,8 @@ class Group:
 
     def _answers(self, watch: FaultWatch, report: Callable[[], None]) -> dict[int, Answer]:
         """Wait for the answer of every rank, or raise the first fault. Call ``report`` now and then."""
+        from multiprocessing.connection import wait
+
         answers: dict[int, Answer] = {}
         ranks: dict[Any, int] = {connection: rank for rank, connection in self._connections.items()}
         looked = time.monotonic()

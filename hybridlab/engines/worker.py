@@ -6,10 +6,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hybridlab.engines.board import DONE, Board, times_file
 from hybridlab.engines.device import Device
@@ -17,6 +16,9 @@ from hybridlab.engines.job import SpanRow, checked_job
 from hybridlab.engines.mpi import MPIMessages, mpi_commands, rank_in_mpi
 from hybridlab.engines.process_exchange import ProcessExchange, Transport
 from hybridlab.engines.torch import TorchMessages, rank_in_torch, torch_commands
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 
 class Engine(NamedTuple):
@@ -50,6 +52,8 @@ class Answer(NamedTuple):
 
 def serve(engine: str, place: str, processes: int) -> None:
     """Serve the launcher that listens in the folder at a place, until it says that no job comes any more."""
+    from multiprocessing.connection import Client
+
     folder = Path(place)
     for stream in (1, 2):  # what this process prints: mpiexec would pass it on later than the answers
         os.dup2(os.open(folder / "output", os.O_WRONLY | os.O_APPEND), stream)
