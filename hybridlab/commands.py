@@ -1,4 +1,4 @@
-"""The command ``hybridlab``: rank and schedule for measured times, and real runs, beside the commands of the course."""
+"""The command ``hybridlab``: traces, schedules for measured times, and real runs, beside the commands of the course."""
 
 import json
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 from hybridlab.step import HybridStep, hybrid_step
+from hybridlab.timeline import Timeline
 from hybridlab.timeline.chrome import chrome_trace
 from hybridlab.training import Network
 from hybridlab.training.training import equal_batch
@@ -94,6 +95,48 @@ def schedule_times(costs: Costs, table: Path | None, trace: Path | None, **sizes
         _write(table, made.to_csv())
     if trace is not None:
         _write(trace, json.dumps(simulate(made, costs).to_chrome_trace()))
+
+
+@main.command("trace")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--pattern", help="A regular expression with the groups kind, stage and microbatch, for traces of other programs.")
+@click.option("--step", type=int, help="Which step to read, from 0, if the trace has several.")
+@click.option("--shift-clocks", is_flag=True, help="Shift the clocks of ranks that disagree.")
+@click.option("--per", type=PER, default="device", show_default=True, help="Whether the costs are those of a device or a stage.")
+@click.option("--weight-share", default=0.5, show_default=True, help="The weight gradient's part of backwards that are not split.")
+@click.option("--costs", "table", type=click.Path(path_type=Path), help="Write the times to this file, for rank and schedule.")
+@click.option("--csv", "orders", type=click.Path(path_type=Path), help="Write the orders for torch.distributed.pipelining to this file.")
+@told
+def trace_files(
+    files: tuple[Path, ...],
+    pattern: str | None,
+    step: int | None,
+    shift_clocks: bool,
+    per: str,
+    weight_share: float,
+    table: Path | None,
+    orders: Path | None,
+) -> None:
+    """Print where the time of a training step went, from the trace FILES of its ranks.
+
+    FILES are traces of torch.profiler, one for each rank, a folder with them, or a trace of another program.
+    """
+    path = files[0] if len(files) == 1 else files
+    timeline = Timeline.from_chrome_trace(path, pattern=pattern, step=step, shift_clocks=shift_clocks)
+    where = timeline.breakdown()
+    click.echo(repr(timeline.schedule))
+    click.echo(f"makespan {timeline.makespan:.6g} {timeline.unit}, idle {timeline.bubble_ratio:.1%}")
+    click.echo(f"peak activations of each device: {', '.join(f'{peak:g}' for peak in timeline.peak_activations)} microbatches")
+    click.echo("\n".join(repr(where).splitlines()[1:]))
+    click.echo(" ".join(str(each.op) for each in where.critical_path))
+    if table is not None:
+        _write(table, Costs.from_timeline(timeline, per=per, weight_share=weight_share).to_csv())
+    if orders is not None:
+        if not isinstance(timeline.schedule, Schedule):
+            raise HybridLabError(
+                "a CSV has the orders of one pipeline, but this trace has several: give the files of one", "several-replicas"
+            )
+        _write(orders, timeline.schedule.to_csv())
 
 
 def _given_times(context: click.Context, option: click.Parameter, value: str) -> float | list[float]:
