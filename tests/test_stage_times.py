@@ -15,8 +15,7 @@ from strategies import Size, eighths, legal_orders, links, quarters, sizes
 
 from hybridlab import REGISTRY, Costs, Schedule, build, hybrid_step, simulate
 from hybridlab.bound import lower_bound, optimum
-from hybridlab.engines.threads import _durations_of_rows
-from hybridlab.simulation import durations
+from hybridlab.simulation import durations, running_times
 
 UNEVEN = Costs(forward=[1, 4, 4, 11], backward=[2, 8, 8, 22], per="stage")
 ROUNDING = 1 + 1e-12
@@ -106,7 +105,7 @@ def test_a_thread_sleeps_as_long_as_an_operation_takes(size: Size, data: st.Data
     schedule = size.build()
     costs = data.draw(settings_per_stage(schedule)).costs()
     timeline = simulate(schedule, costs)
-    assert _durations_of_rows(schedule, costs) == pytest.approx(timeline.end - timeline.start)
+    assert running_times(schedule, costs) == pytest.approx(timeline.end - timeline.start)
 
 
 def test_a_time_per_stage_belongs_to_its_stage_alone() -> None:
