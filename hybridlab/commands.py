@@ -12,6 +12,8 @@ from hybridlab.automatic import rank, schedule_for
 from hybridlab.costs import Costs
 from hybridlab.course.grading.cli import main, progress_on_terminal, told
 from hybridlab.engines import RunResult, TrainingWork, run
+from hybridlab.engines.joined import was_started
+from hybridlab.engines.worker import ENGINES
 from hybridlab.errors import HybridLabError, RunFailed
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
@@ -193,6 +195,8 @@ def run_schedule(
             if trace is not None and why.measured:
                 _write(trace, json.dumps(chrome_trace(why.measured, 1e6, f"{name}, until it failed")))
             raise
+    if was_started(engine) and ENGINES[engine].rank(None):
+        return  # mpiexec or torchrun has started this program once for each rank: the first one tells
     click.echo(f"{schedule!r}, {replicas} x {devices} ranks, engine {engine}")
     click.echo(_summary(ran, predicted))
     click.echo(ran.output, nl=False)

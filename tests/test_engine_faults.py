@@ -187,10 +187,101 @@ def test_an_mpiexec_that_fails_is_told_with_what_it_printed(monkeypatch: pytest.
         run(WHOLE, engine="mpi")
 
 
-def test_a_run_inside_a_run_of_mpi_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PMI_RANK", "0")
-    with refusal("already-started", "mpiexec", "without it"):
-        run(WHOLE, engine="mpi")
+# torch.distributed finds the same faults with the same words
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "way", "code"), [("1B0", "kill", "device-gone"), ("ring", "error", "device-failed"), ("0F1", "sleep", "device-hangs")]
+)
+def test_faults_over_torch_have_the_sentences_of_those_over_mpi(place: str, way: str, code: str) -> None:
+    rank = 1 if place == "1B0" else 0
+    over_mpi, over_torch = (failed(FailingWork(rank, place, way), engine=engine, patience=PATIENCE) for engine in ("mpi", "torch"))
+    assert (over_torch.code, over_torch.rank, over_torch.op) == (over_mpi.code, over_mpi.rank, over_mpi.op)
+    assert over_torch.code == code
+    if way == "kill":
+        assert str(over_torch).endswith("signal SIGKILL ended it"), "each process of torch is the launcher's own child"
+        assert str(over_torch).partition(": ")[0] == str(over_mpi).partition(": ")[0]
+    else:
+        assert str(over_torch) == str(over_mpi)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_lost_message_over_torch_is_told_with_the_sentence_of_threads() -> None:
+    told = []
+    for engine in ("threads", "torch"):
+        with pytest.raises(Deadlock) as caught:
+            run(WHOLE, engine=engine, replicas=2, lost=["0F1"])
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+
+
+# Ranks that mpiexec or torchrun has started
+
+JOINED = """
+import sys
+import numpy as np
+from failing_work import FailingWork
+from hybridlab import FP16, build
+from hybridlab.engines import TrainingWork, run, trained_weights
+from hybridlab.training import Network, train
+
+engine, way = sys.argv[1:]
+schedule, small = build("1f1b", 2, 4), {"network": Network((64, 8, 10)), "batch": 64}
+if way:
+    run(schedule, FailingWork(1, "1B0", way), engine=engine, replicas=2)
+else:
+    ran = run(schedule, TrainingWork(schedule, 2, **small), engine=engine, replicas=2, wire=FP16, steps=3)
+    expected = train(schedule, 2, wire=FP16, steps=3, **small).replicas
+    sys.stdout.write(f"{np.array_equal(trained_weights(schedule, ran.results), expected)} {len(ran.timelines)}\\n")
+"""
+
+
+def started_by(launcher: list[str], engine: str, way: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    program = folder / "program.py"
+    program.write_text(JOINED)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    return subprocess.run([*launcher, program, engine, way], capture_output=True, text=True, env=environment, timeout=5 * LONG, check=False)
+
+
+def mpiexec(ranks: int) -> list[str]:
+    return [mpi.mpi_commands(ranks, [])[0][0][0], "-n", str(ranks), sys.executable]
+
+
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4"]
+
+
+def test_ranks_that_mpiexec_has_started_run_together_and_each_has_the_result(tmp_path: Path) -> None:
+    ran = started_by(mpiexec(4), "mpi", "", tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.count("True 3") == 4
+
+
+@pytest.mark.parametrize(
+    ("ranks", "way", "told"),
+    [
+        (3, "", "a run of 4 ranks needs as many processes, but 3 were started: start 4"),
+        (4, "error", "device 1 failed at 1B0, the backward of microbatch 0 on stage 1: ZeroDivisionError: planted"),
+        (4, "kill", "signal 9"),
+    ],
+)
+def test_a_fault_of_ranks_that_mpiexec_has_started_ends_all_of_them(ranks: int, way: str, told: str, tmp_path: Path) -> None:
+    ran = started_by(mpiexec(ranks), "mpi", way, tmp_path)
+    assert ran.returncode != 0
+    assert told in ran.stderr + ran.stdout
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_ranks_that_torchrun_has_started_run_together_and_a_fault_ends_all_of_them(tmp_path: Path) -> None:
+    ran = started_by(TORCHRUN, "torch", "", tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("True 3") == 4
+    ran = started_by(TORCHRUN, "torch", "error", tmp_path)
+    assert ran.returncode != 0
+    assert "device 1 failed at 1B0, the backward of microbatch 0 on stage 1: ZeroDivisionError: planted" in ran.stderr
 
 
 # Programs of their own
@@ -281,7 +372,7 @@ def test_a_machine_that_sleeps_makes_nobody_look_as_if_he_hung() -> None:
     from hybridlab.engines.job import checked_job
 
     job = checked_job(WHOLE, None, 1)
-    board = Board(Path(tempfile.gettempdir()) / "board", 2, new=True)
+    board = Board(2, Path(tempfile.gettempdir()) / "board", new=True)
     try:
         for state, code in ((RUNS, "device-hangs"), (WAITS, "deadlock")):
             reset(board, 2)

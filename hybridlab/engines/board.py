@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.arrays import Ints
 from hybridlab.engines.job import START, Job
 from hybridlab.errors import HybridLabError, RunFailed
 
@@ -22,16 +23,16 @@ class Board:
 
     Parameters
     ----------
-    path : Path
-        The file.
     ranks : int
         The number of ranks.
+    path : Path, optional
+        The file. None if nobody looks at the board.
     new : bool
         Whether to make the file.
     """
 
-    def __init__(self, path: Path, ranks: int, new: bool = False) -> None:
-        self.rows = np.memmap(path, dtype=np.int64, mode="w+" if new else "r+", shape=(ranks, 4))
+    def __init__(self, ranks: int, path: Path | None = None, new: bool = False) -> None:
+        self.rows: Ints = np.zeros((ranks, 4), dtype=np.int64) if path is None else _file(path, np.int64, (ranks, 4), new)
 
     def note(self, rank: int, state: int, place: int | None = None, name: int = 0) -> None:
         """Note the state of a rank, its place if this has changed, and the message that it waits for."""
@@ -97,7 +98,12 @@ def reset(board: Board, ranks: int) -> None:
 
 def times_file(path: Path, job: Job, new: bool = False) -> Any:
     """Return the array of measured times, shape (steps, 2, operations), that all processes of a run share as a file."""
-    times = np.memmap(path, dtype=np.float64, mode="w+" if new else "r+", shape=(job.steps, 2, job.schedule.kind.size))
+    times = _file(path, np.float64, (job.steps, 2, job.schedule.kind.size), new)
     if new:
         times[:] = np.nan
     return times
+
+
+def _file(path: Path, kind: type, shape: tuple[int, ...], new: bool) -> Any:
+    """Return an array that all processes share, because each of them maps the same file into its memory."""
+    return np.memmap(path, dtype=kind, mode="w+" if new else "r+", shape=shape)

@@ -74,7 +74,7 @@ class Group:
 
         program = ["-c", f"from hybridlab.engines.worker import serve; serve({self.engine!r}, {str(self._folder)!r}, {self.ranks})"]
         commands = ENGINES[self.engine].commands(self.ranks, program)
-        self._board = Board(self._folder / "board", self.ranks, new=True)
+        self._board = Board(self.ranks, self._folder / "board", new=True)
         key = os.urandom(32)
         with Listener(("127.0.0.1", 0), backlog=self.ranks, authkey=key) as listener, self._output.open("ab") as output:
             (self._folder / "launcher").write_bytes(pickle.dumps((listener.address, key)))  # nobody else can read the folder

@@ -5,6 +5,7 @@ import shutil
 import sys
 import sysconfig
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,7 @@ class MPIMessages:
     def __init__(self, ranks: int) -> None:
         from mpi4py import MPI
 
-        self._mpi, self._bytes, world = MPI, MPI.BYTE, MPI.COMM_WORLD
-        self._comm: Any = world.Split(0 if world.rank < ranks else 1)
+        self._mpi, self._bytes, self._comm = MPI, MPI.BYTE, _first_ranks(ranks)
         self._sends: list[tuple[Any, bytes]] = []  # a send needs its bytes until it has ended
 
     def send(self, receiver: int, name: int, data: bytes) -> None:
@@ -68,7 +68,15 @@ class MPIMessages:
         time.sleep(POLL)
 
 
-def rank_in_mpi(folder: Path) -> int:
+@cache
+def _first_ranks(ranks: int) -> Any:
+    """Return a communicator of the first ranks. It is kept for later runs, since MPI has only some thousand of them."""
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD.Split(0 if MPI.COMM_WORLD.rank < ranks else 1)
+
+
+def rank_in_mpi(folder: Path | None) -> int:
     """Return the rank of this process. MPI starts with this call, and needs no file in the folder.
 
     MPICH makes a file for the memory that its processes share, and a killed process would leave it behind. So the name of the file is
@@ -99,9 +107,6 @@ def mpi_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[s
         import mpi4py  # noqa: F401
     except ImportError:
         raise HybridLabError(f"the engine 'mpi' needs mpi4py, which is not installed: {INSTALL}", "not-installed") from None
-    if "PMI_RANK" in os.environ:
-        message = "this program was started by mpiexec, and the engine 'mpi' starts an mpiexec of its own"
-        raise HybridLabError(f"{message}: start the program without it", "already-started")
     if found is None:
         raise HybridLabError(f"the engine 'mpi' needs the program mpiexec, which is not there: {INSTALL} brings one", "not-installed")
     return [([found, "-disable-auto-cleanup", "-n", str(ranks), sys.executable, *program], {})]

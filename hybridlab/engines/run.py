@@ -9,6 +9,7 @@ from hybridlab.checks import known_name, removed_arguments, true_or_false
 from hybridlab.costs import Costs
 from hybridlab.engines.group import Group
 from hybridlab.engines.job import Job, Measured, Progress, checked_job, timelines
+from hybridlab.engines.joined import run_joined, was_started
 from hybridlab.engines.threads import run_in_threads
 from hybridlab.engines.work import Functions, GradientsFunction, StepWork, WorkFunction
 from hybridlab.engines.worker import ENGINES
@@ -74,7 +75,9 @@ def run(
         The least time of operations and the latency of messages, with a unit. None means 0 ms.
     engine : {"threads", "mpi", "torch"} or Group
         "threads" runs a thread for each rank in this process. "mpi" starts a process for each rank with mpiexec, and "torch" starts one
-        that uses torch.distributed with gloo. A :class:`Group` starts the processes once for several runs.
+        that uses torch.distributed with gloo. A :class:`Group` starts the processes once for several runs. In a program that was
+        itself started by mpiexec, srun or torchrun, the program's own processes are the ranks: each of them calls this function, and
+        each gets the whole result.
     replicas : int
         The number of pipelines.
     wire : WireFormat, optional
@@ -121,6 +124,8 @@ def run(
         return _ran(job, engine.run(job, arguments | {"lost": job.lost}, progress))
     if known_name(engine, ("threads", *ENGINES), "engine") == "threads":
         return _ran(job, run_in_threads(job, progress))
+    if was_started(engine):
+        return _ran(job, run_joined(engine, job))
     with Group(engine, job.ranks, patience=patience) as group:
         return _ran(job, group.run(job, arguments | {"lost": job.lost}, progress))
 

@@ -76,14 +76,16 @@ def _three_groups(ranks: int) -> tuple[Any, ...]:
     return tuple(new_group(list(range(ranks))) for _ in range(3))
 
 
-def rank_in_torch(folder: Path) -> int:
-    """Return the rank of this process, after all processes have found each other through a file in the folder."""
+def rank_in_torch(folder: Path | None) -> int:
+    """Return the rank of this process, after all have found each other: through a file in the folder, or as torchrun tells them."""
     import torch
     import torch.distributed as dist
 
     torch.set_num_threads(1)
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    dist.init_process_group("gloo", init_method=f"file://{folder / 'rendezvous'}", rank=rank, world_size=world)
+    if not dist.is_initialized():
+        method = "env://" if folder is None else f"file://{folder / 'rendezvous'}"
+        dist.init_process_group("gloo", init_method=method, rank=rank, world_size=world)
     return rank
 
 
@@ -91,5 +93,5 @@ def torch_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict
     """Return the commands that start the processes, each with the variables of its environment."""
     if find_spec("torch") is None:
         raise HybridLabError(f"the engine 'torch' needs torch, which is not installed: {INSTALL}", "not-installed")
-    near = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
+    near = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" and "GLOO_SOCKET_IFNAME" not in os.environ else {}
     return [([sys.executable, *program], near | {"RANK": str(rank), "WORLD_SIZE": str(ranks)}) for rank in range(ranks)]

@@ -25,7 +25,7 @@ class Engine(NamedTuple):
     """The three parts of an engine: the commands that start its processes, how a process finds its rank, and what carries messages."""
 
     commands: Callable[[int, list[str]], list[tuple[list[str], dict[str, str]]]]
-    rank: Callable[[Path], int]
+    rank: Callable[[Path | None], int]
     messages: Callable[[int], Transport]
 
 
@@ -63,7 +63,7 @@ def serve(engine: str, place: str, processes: int) -> None:
     launcher.send((rank, os.getpid()))
     orders: SimpleQueue[Order | None] = SimpleQueue()
     threading.Thread(target=_receive_orders, args=(launcher, orders), name="launcher", daemon=True).start()
-    board = Board(folder / "board", processes)
+    board = Board(processes, folder / "board")
     while (order := orders.get()) is not None:
         messages = ENGINES[engine].messages(order.ranks)
         answer = _run_job(rank, order, messages, board, folder, launcher) if rank < order.ranks else Answer([])

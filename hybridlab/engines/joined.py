@@ -1,0 +1,88 @@
+"""A run in processes that somebody else has started: under mpiexec, srun or torchrun, each of them calls ``run``."""
+
+import os
+import pickle
+import socket
+import sys
+from typing import NoReturn
+
+import numpy as np
+
+from hybridlab.checks import counted
+from hybridlab.engines.board import Board
+from hybridlab.engines.device import Device
+from hybridlab.engines.job import Job, Measured, no_times
+from hybridlab.engines.process_exchange import ProcessExchange
+from hybridlab.engines.worker import ENGINES
+from hybridlab.errors import HybridLabError
+
+# The variables that tell a process its number of processes, first those of MPICH, Open MPI and Slurm.
+SIZES = {"mpi": ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE"), "torch": ("TORCHELASTIC_RUN_ID",)}
+
+
+def was_started(engine: str) -> bool:
+    """Return whether this process is one of several that mpiexec, srun or torchrun has started."""
+    return any(name in os.environ for name in SIZES.get(engine, ()))
+
+
+class JoinedExchange(ProcessExchange):
+    """The exchange of a rank without a launcher: an error ends the rank, and what started the ranks ends the others."""
+
+    def stop(self, fault: BaseException) -> NoReturn:
+        """Raise the error. Under MPI, where the other ranks would wait for ever, tell it and end all ranks."""
+        if "mpi4py" in sys.modules:
+            from mpi4py import MPI
+
+            sys.stderr.write(f"{fault}\n")
+            sys.stderr.flush()
+            MPI.COMM_WORLD.Abort(1)
+        raise fault
+
+    def leave(self) -> None:
+        """Do nothing: nobody looks at the board, and :func:`run_joined` waits until all messages have arrived."""
+
+
+def run_joined(engine: str, job: Job) -> Measured:
+    """Run this process's rank of a job, and return what all ranks have measured, on each of them.
+
+    Nobody watches the ranks: a rank that hangs, or ranks that all wait, go on until somebody ends them.
+
+    Raises
+    ------
+    HybridLabError
+        The number of processes is not that of the ranks, the processes are on several machines, or the work raises an error.
+    """
+    rank = ENGINES[engine].rank(None)
+    started = _number_of_processes(engine)
+    if started != job.ranks:
+        wanted = f"a run of {counted(job.ranks, 'rank')} needs as many processes"
+        raise HybridLabError(f"{wanted}, but {started} were started: start {job.ranks}", "wrong-number-of-processes")
+    messages, times = ENGINES[engine].messages(job.ranks), no_times(job)
+    device = Device(rank, job, JoinedExchange(rank, messages, Board(job.ranks), lambda fault: None), times)
+    device.run()
+    first_free = job.ring_message(job.schedule.stages, 0)
+    own = pickle.dumps((socket.gethostname(), np.array(times), device.spans, device.result))
+    if rank:
+        messages.send(0, first_free, own)
+        parts = pickle.loads(messages.receive(0, first_free + 1))  # noqa: S301  # it comes from a rank of the same run
+    else:
+        parts = [own, *(bytes(messages.receive(other, first_free)) for other in range(1, job.ranks))]
+        for other in range(1, job.ranks):
+            messages.send(other, first_free + 1, pickle.dumps(parts))
+    messages.meet()
+    hosts, measured, spans, results = zip(*map(pickle.loads, parts), strict=True)
+    if len(set(hosts)) > 1:
+        raise HybridLabError("the ranks are on several machines, whose clocks differ: start all of them on one", "several-machines")
+    whole = np.where(np.isnan(measured), 0.0, measured).sum(axis=0)  # each row has a time on one rank only
+    steps = [[row for of_rank in spans for row in of_rank[step]] for step in range(job.steps)]
+    return Measured(whole, steps, results, "")
+
+
+def _number_of_processes(engine: str) -> int:
+    if engine == "mpi":
+        from mpi4py import MPI
+
+        return int(MPI.COMM_WORLD.size)
+    from torch.distributed import get_world_size
+
+    return int(get_world_size())
