@@ -12,6 +12,7 @@ from hybridlab.errors import HybridLabError, RunFailed
 RUNS, WAITS, DONE = range(3)  # states of a rank
 CHECK = 0.02  # seconds between two looks at the board
 STILL = 1.0  # seconds: if all ranks wait and the board does not change for so long, no message is on its way
+LOADS = 60.0  # seconds that a rank may take to load the job before its first note
 STATE, PLACE, NAME, CHANGES = range(4)  # columns
 
 
@@ -62,7 +63,7 @@ class FaultWatch:
         self._rows, self._job = board.rows[: job.ranks], job
         self._limit = patience + max(*job.durations, *job.delays, job.ring_step, job.optimiser)
         self._patience = patience
-        self._seen = np.array(self._rows)
+        self._seen = self._first = np.array(self._rows)
         self._still = np.zeros(job.ranks)  # seconds since each rank has last written
 
     def fault(self, passed: float) -> HybridLabError | None:
@@ -73,8 +74,9 @@ class FaultWatch:
         runs, waits = (np.flatnonzero(rows[:, STATE] == state).tolist() for state in (RUNS, WAITS))
         if waits and not runs and self._still[waits].min() > STILL:
             return job.deadlock({rank: int(rows[rank, NAME]) for rank in waits})
+        loading = rows[:, CHANGES] == self._first[:, CHANGES]
         for rank in runs:
-            if self._still[rank] > self._limit:
+            if self._still[rank] > (max(LOADS, self._limit) if loading[rank] else self._limit):
                 place = int(rows[rank, PLACE])
                 stands = f"device {rank} has stood at {job.words(place)} for {self._patience:g} seconds longer than its costs allow"
                 advice = "it hangs, or patience is too short"

@@ -1,17 +1,21 @@
-"""Measure what an operation and a message cost in each engine, and how far predicted steps are from steps that run.
+"""Measure what an operation and a message cost in each engine, how soon a fault ends a run, and how far predictions are from real steps.
 
 The errors on the page on trust are stored: `tests/record_trials.py` measures and stores them.
 """
 
+import os
+import signal
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from hybridlab import Costs, build
-from hybridlab.engines import PaddedWork, predict_and_measure
+from hybridlab import Costs, Deadlock, Op, RunFailed, build
+from hybridlab.engines import Group, PaddedWork, StepWork, predict_and_measure, run
 
 DEVICES, MICROBATCHES = 4, 8
 ENGINES = [
@@ -34,3 +38,45 @@ def test_overhead_and_errors_of_predictions(benchmark: BenchmarkFixture, tell: C
     tell("engines: overhead", f"{trial.engine:<8}{told}")
     for line in str(trial).splitlines():
         tell("engines: predicted and measured steps", line)
+
+
+class FailsOnce(StepWork):
+    """Rank 1 fails in its first backward, in a ``way``, and writes down when."""
+
+    def __init__(self, way: str, file: Path) -> None:
+        self.way, self.file = way, file
+
+    def work(self, rank: int, op: Op, message: Any) -> None:
+        if (rank, str(op)) != (1, "1B0"):
+            return
+        self.file.write_text(repr(time.perf_counter()), encoding="utf-8")
+        if self.way == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.way == "hang":
+            time.sleep(3600)
+        if self.way == "error":
+            raise ZeroDivisionError("planted")
+
+
+PATIENCE = 0.5  # seconds
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_time_from_a_fault_until_the_run_has_ended_and_no_process_is_left(
+    benchmark: BenchmarkFixture, tell: Callable[[str, str], None], engine: str, tmp_path: Path
+) -> None:
+    if benchmark.disabled and engine == "torch":
+        pytest.skip("tests/test_engine_faults.py runs faults over torch")
+
+    def ended_after(way: str) -> float:
+        with Group(engine, 4, patience=PATIENCE) as group:
+            try:
+                run(build("1f1b", 2, 4), FailsOnce(way, tmp_path / way), engine=group, replicas=2, lost=["1B0"] if way == "lost" else ())
+            except (RunFailed, Deadlock):
+                return time.perf_counter() - float((tmp_path / way).read_text(encoding="utf-8"))
+        raise AssertionError(way)
+
+    ways = ("kill", "error", "hang", "lost")
+    times = benchmark.pedantic(lambda: [ended_after(way) for way in ways], rounds=1)  # type: ignore[no-untyped-call]
+    told = " ".join(f"{way} {seconds:.2f} s" for way, seconds in zip(ways, times, strict=True))
+    tell("engines: from a fault to the end of the run", f"{engine:<8}{told} (patience {PATIENCE} s)")
