@@ -106,7 +106,7 @@ function opsOf(entry, place, { devices, chunks }) {
     op.copy = entry.copy?.[op.microbatch] ?? 0;
     op.shade = op.copy * chunks + Math.floor(op.stage / devices);
     op.start = entry.start[place][row];
-    op.end = op.start + entry.duration[op.partner ? "pair" : kind][op.device];
+    op.end = entry.end ? entry.end[row] : op.start + entry.duration[op.partner ? "pair" : kind][op.device];
     op.before = ops[row - 1]?.device === op.device ? ops[row - 1] : null;
     if (op.partner && op.before === op.partner) op.before = op.partner.before;
     op.source = ops[entry.source[row]] ?? null;

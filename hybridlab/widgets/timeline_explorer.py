@@ -12,6 +12,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
+from hybridlab.widgets.measured_data import measured_steps, refusal_of, size_of, with_measured
 from hybridlab.widgets.page_data import digest, nine_digits
 from hybridlab.widgets.scripts import script_of
 from hybridlab.widgets.timeline_explorer_data import AXES, grid_data, has_setting, setting_data, supported_or_fewest_chunks
@@ -40,6 +41,8 @@ class TimelineExplorer(View):
         As in :class:`Costs`.
     unit : str or None
         The unit of all times, as in :class:`Costs`.
+    measured : mapping of str to Timeline, optional
+        Steps that really ran, by the names of their schedules. The step of "1f1b" can be chosen as "1f1b, measured", and compared.
     show : mapping or None
         The setting to begin with, such as ``{"devices": 4, "compare": "gpipe"}``. What it leaves out begins at the first value.
 
@@ -84,11 +87,13 @@ class TimelineExplorer(View):
         weight_share: Any = 0.5,
         overlap: Any = 0.0,
         unit: str | None = "ms",
+        measured: Mapping[str, Timeline] | None = None,
         show: Mapping[str, Any] | None = None,
     ) -> None:
         self._times = {"forward": forward, "backward": backward, "weight_share": weight_share, "overlap": overlap, "unit": unit}
         axes = {"devices": devices, "microbatches": microbatches, "chunks": chunks, "p2p": p2p}
-        data = grid_data(schedules, axes, self._times)
+        self._steps = measured_steps(measured, unit)
+        data = with_measured(grid_data(schedules, axes, self._times), self._steps)
         self._digest = digest(data)
         self.set_trait("data", data)
         super().__init__(**self._first_setting(show))
@@ -96,7 +101,12 @@ class TimelineExplorer(View):
 
     @property
     def timeline(self) -> Timeline:
-        """The timeline for the current setting; raises :class:`UnsupportedSize` if the schedule does not support the size."""
+        """The timeline for the current setting; raises :class:`UnsupportedSize` if the schedule does not support the size.
+
+        A measured step has its own size, whatever the setting is.
+        """
+        if self.schedule in self._steps:
+            return self._steps[self.schedule]
         schedule = build(self.schedule, self.devices, self.microbatches, self.chunks)
         return simulate(schedule, Costs(**self._times, p2p=self.p2p))
 
@@ -105,7 +115,7 @@ class TimelineExplorer(View):
         if name == "compare" and value in ("", None):
             return ""
         if name in ("schedule", "compare"):
-            return known_schedule(value)
+            return value if isinstance(value, str) and value in self._steps else known_schedule(value)
         return nine_digits([one_time(value, name)])[0] if name == "p2p" else whole_number(value, name)
 
     def _first_setting(self, show: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -114,15 +124,21 @@ class TimelineExplorer(View):
         names = [schedule["name"] for schedule in self.data["schedules"]]
         choices = {"schedule": names, "compare": [""], **{name: self.data[name] for name in AXES}}
         if "schedule" in asked:
-            choices["chunks"] = self._offered_chunks(asked["schedule"]) or [REGISTRY[asked["schedule"]].fewest_chunks]
+            choices["chunks"] = self._offered_chunks(asked["schedule"]) or [REGISTRY[asked["schedule"]].fewest_chunks]  # never for a step
         choices |= {name: [value] for name, value in asked.items()}
         refusals = []
         for values in product(*(choices[name] for name in self.SETTING)):
-            refusal = REGISTRY[values[0]].refusal(*values[1:4])
+            refusal = self._refusal(*values[:4])
             if refusal is None:
                 return dict(zip(self.SETTING, values, strict=True))
             refusals.append(refusal)
         raise HybridLabError(f"the explorer cannot begin with this setting: {refusals[0]}", "unsupported-size")
+
+    def _refusal(self, name: str, *size: int) -> str | None:
+        """Return why there is no timeline of this size, or None if there is one."""
+        if name not in self._steps:
+            return REGISTRY[name].refusal(*size)
+        return None if size == size_of(self._steps[name]) else refusal_of(self._steps[name])
 
     def _offered_chunks(self, name: str) -> list[int]:
         """Return the numbers of chunks that the grid offers for a schedule; empty if the schedule is not in the grid."""
@@ -130,7 +146,10 @@ class TimelineExplorer(View):
 
     def _chunks_for(self, name: str, chunks: int) -> int:
         """Return ``chunks`` if the schedule supports it, otherwise the schedule's first number in the grid, or its fewest chunks."""
-        near, offered = supported_or_fewest_chunks(name, chunks), self._offered_chunks(name)
+        offered = self._offered_chunks(name)
+        if name in self._steps:
+            return offered[0]
+        near = supported_or_fewest_chunks(name, chunks)
         return near if near == chunks or not offered else offered[0]
 
     @traitlets.observe(*SETTING)
@@ -145,7 +164,7 @@ class TimelineExplorer(View):
         if has_setting(self.data, setting):
             self.set_trait("extra", {})
         elif not has_setting(self.extra, setting):
-            self.set_trait("extra", setting_data(setting, self._times))
+            self.set_trait("extra", setting_data(setting, self._times, self._steps))
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer a page that asks whether a kernel is running; the answer has the schedules that the kernel can compute."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 from hybridlab.widgets.choices import costs_of_one_setting, schedule_names, sorted_times, whole_numbers
+from hybridlab.widgets.measured_data import refusal_of, title_of
 from hybridlab.widgets.page_data import MOST_OPS, Data, compact_json, nine_digits, operation_kinds, refuse_too_large
 
 SIZES = ("devices", "microbatches", "chunks")
@@ -84,7 +86,7 @@ def grid_data(schedules: Any, axes: Mapping[str, Any], costs: Mapping[str, Any])
     return data
 
 
-def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any]) -> Data:
+def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any], steps: Mapping[str, Timeline] = MappingProxyType({})) -> Data:
     """Return the same data as :func:`grid_data`, for one setting and for the schedule that is compared with it.
 
     Parameters
@@ -93,6 +95,8 @@ def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any]) -> Data:
         One value for each of schedule, devices, microbatches, chunks, p2p and compare ("" for no second schedule).
     costs : mapping
         The other arguments of :class:`Costs`, for one setting.
+    steps : mapping
+        Measured steps by their names; each has one size, and a refusal at all others.
 
     Returns
     -------
@@ -107,22 +111,28 @@ def setting_data(setting: Mapping[str, Any], costs: Mapping[str, Any]) -> Data:
     {'gpipe/1/2/1': [6], 'interleaved/1/2/2': [6]}
     """
     size = setting["devices"], setting["microbatches"]
-    chunks = {setting["schedule"]: setting["chunks"]}
-    if setting["compare"]:
-        chunks.setdefault(setting["compare"], supported_or_fewest_chunks(setting["compare"], setting["chunks"]))
+    chosen = [name for name in (setting["schedule"], setting["compare"]) if name]
+    chunks = {name: supported_or_fewest_chunks(name, setting["chunks"]) for name in chosen if name not in steps}
+    if setting["schedule"] in chunks:
+        chunks[setting["schedule"]] = setting["chunks"]
     priced = _with_latencies(costs, [setting["p2p"]])
     entries = {_key(name, *size, count): _entry_or_refusal(name, *size, count, priced) for name, count in chunks.items()}
     drawn = {name: [count] for (name, count), entry in zip(chunks.items(), entries.values(), strict=True) if "refusal" not in entry}
-    return {
+    data: Data = {
         "unit": priced.unit or "",
         "kinds": operation_kinds(drawn),
         "schedules": _titles({name: [count] for name, count in chunks.items()}),
         "devices": [setting["devices"]],
         "microbatches": [setting["microbatches"]],
         "p2p": [setting["p2p"]],
-        "chunks": sorted(set(chunks.values())),
+        "chunks": sorted({setting["chunks"], *chunks.values()}),
         "pipelines": entries,
     }
+    for name in chosen:
+        if name in steps:
+            data["schedules"].append(title_of(name, steps[name]))
+            data["pipelines"][_key(name, *size, steps[name].schedule.chunks)] = {"refusal": refusal_of(steps[name])}
+    return data
 
 
 def has_setting(data: Mapping[str, Any], setting: Mapping[str, Any]) -> bool:

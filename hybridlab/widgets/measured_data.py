@@ -1,0 +1,89 @@
+"""Steps that really ran, as data of a timeline explorer: they stand in its list beside the schedules of the grid."""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from hybridlab.checks import counted, short_repr
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Schedule
+from hybridlab.schedule.text import turn_text
+from hybridlab.schedules import REGISTRY, known_schedule
+from hybridlab.timeline import Timeline
+from hybridlab.widgets.page_data import Data, nine_digits
+
+SUFFIX = ", measured"
+
+
+def measured_steps(measured: Any, unit: str | None) -> dict[str, Timeline]:
+    """Return measured timelines by the names that the explorer gives them, such as "1f1b, measured", or refuse them.
+
+    >>> measured_steps(None, "ms")
+    {}
+    """
+    if not isinstance(measured, Mapping | None):
+        raise HybridLabError(f"measured names timelines, such as {{'1f1b': ...}}, not {short_repr(measured)}", "wrong-type")
+    steps = {}
+    for name, timeline in (measured or {}).items():
+        if not isinstance(timeline, Timeline) or not isinstance(timeline.schedule, Schedule) or timeline.start.ndim > 1:
+            raise HybridLabError(f"a measured step is the Timeline of one pipeline, not {short_repr(timeline)}", "wrong-type")
+        if timeline.unit != unit:
+            message = f"the measured step has times in {timeline.unit}, but the explorer in {unit}: give both one unit"
+            raise HybridLabError(message, "does-not-fit")
+        steps[known_schedule(name) + SUFFIX] = timeline
+    return steps
+
+
+def with_measured(data: Data, steps: Mapping[str, Timeline]) -> Data:
+    """Return the data of a grid with an entry for each measured step. Its size must be one of the grid.
+
+    An entry has ``end``, the end of each operation, in place of ``duration``. At other sizes it has a ``refusal``.
+    """
+    schedules, pipelines = list(data["schedules"]), dict(data["pipelines"])
+    for name, timeline in steps.items():
+        sizes = list(product(data["devices"], data["microbatches"], sorted({*data["chunks"], timeline.schedule.chunks})))
+        if size_of(timeline) not in sizes:
+            raise HybridLabError(f"{refusal_of(timeline)}: let the explorer show this size, too", "does-not-fit")
+        schedules.append(title_of(name, timeline))
+        for size in sizes:
+            fits = size == size_of(timeline)
+            pipelines["/".join(map(str, (name, *size)))] = (
+                _measured_entry(timeline, len(data["p2p"])) if fits else {"refusal": refusal_of(timeline)}
+            )
+    return {**data, "schedules": schedules, "pipelines": pipelines}
+
+
+def size_of(timeline: Timeline) -> tuple[int, int, int]:
+    """Return the numbers of devices, microbatches and chunks of a step."""
+    schedule = timeline.schedule
+    return schedule.devices, schedule.microbatches, schedule.chunks
+
+
+def refusal_of(timeline: Timeline) -> str:
+    """Return the sentence that says for which size a step was measured."""
+    devices, microbatches, chunks = size_of(timeline)
+    sizes = [counted(devices, "device"), counted(microbatches, "microbatch")] + [counted(chunks, "chunk")] * (chunks > 1)
+    return f"this step was measured with {' and '.join(sizes)}"
+
+
+def title_of(name: str, timeline: Timeline) -> Data:
+    """Return the name, the title and the chunks of a measured step, as the grid has them for a schedule."""
+    return {"name": name, "title": REGISTRY[name.removesuffix(SUFFIX)].title + SUFFIX, "chunks": [timeline.schedule.chunks]}
+
+
+def _measured_entry(timeline: Timeline, latencies: int) -> Data:
+    schedule, end = timeline.schedule, timeline.end
+    free = np.where(schedule.before >= 0, end[schedule.before], -np.inf)
+    late = schedule.crosses & (end[schedule.source] > free)  # the device had nothing to do until this input came
+    return {
+        "orders": [" ".join(map(turn_text, order)) for order in schedule.turns],
+        "source": schedule.source.tolist(),
+        "peak": nine_digits(timeline.peak_activations),
+        "start": [nine_digits(timeline.start)] * latencies,
+        "end": nine_digits(end),
+        "late": [np.flatnonzero(late).tolist()] * latencies,
+        "makespan": nine_digits([timeline.makespan]) * latencies,
+        "bubble": nine_digits([timeline.bubble_ratio]) * latencies,
+    }

@@ -1,0 +1,91 @@
+"""Test that the timeline explorer shows steps that really ran with the times that were measured, and at no other size."""
+
+from typing import Any
+
+import pytest
+from cases import refusal
+from numpy.testing import assert_allclose
+
+from hybridlab import Costs, HybridLabError, Timeline, build, simulate
+from hybridlab.course.comparisons import stored_steps
+from hybridlab.step.replicas import replicate
+from hybridlab.widgets import TimelineExplorer
+
+STEPS = {name: found[0] for name, found in stored_steps("equal").items()}
+SMALL: dict[str, Any] = {"schedules": ("gpipe", "1f1b"), "devices": 4, "microbatches": (4, 8), "forward": 20, "backward": 40}
+
+
+def explorer(**change: Any) -> TimelineExplorer:
+    return TimelineExplorer(**SMALL | {"measured": STEPS, "show": {"microbatches": 8}} | change)
+
+
+def test_the_entry_of_a_measured_step_has_its_times_and_its_orders() -> None:
+    view = explorer(p2p=(0, 1))
+    for name, step in STEPS.items():
+        entry = view.data["pipelines"][f"{name}, measured/4/8/1"]
+        assert entry["orders"] == [" ".join(map(str, order)) for order in build(name, 4, 8).orders]
+        for start in entry["start"]:
+            assert_allclose(start, step.start, rtol=1e-8)
+        assert_allclose(entry["end"], step.end, rtol=1e-8)
+        assert entry["makespan"] == pytest.approx([step.makespan] * 2)
+        assert entry["bubble"] == pytest.approx([step.bubble_ratio] * 2)
+        assert entry["peak"] == step.peak_activations.tolist()
+        assert entry["source"] == step.schedule.source.tolist()
+    titles = {each["name"]: each["title"] for each in view.data["schedules"]}
+    assert titles["1f1b, measured"] == f"{titles['1f1b']}, measured"
+
+
+def test_a_simulated_step_given_as_measured_waits_for_what_the_explorer_says_of_the_schedule() -> None:
+    """On a step without any jitter, both rules agree on every operation that waits for a message."""
+    for name in ("gpipe", "1f1b", "zb-h1"):
+        step = simulate(build(name, 4, 8), Costs(forward=20, backward=40))
+        view = explorer(schedules=(name,), measured={name: step})
+        same, own = (view.data["pipelines"][f"{each}/4/8/1"] for each in (f"{name}, measured", name))
+        assert same["late"] == own["late"]
+        assert same["start"] == own["start"]
+        assert same["makespan"] == own["makespan"]
+
+
+def test_a_measured_step_can_be_chosen_compared_and_read() -> None:
+    view = explorer(show={"microbatches": 8, "schedule": "1f1b", "compare": "1f1b, measured"})
+    assert (view.timeline.makespan, view.extra) == (660, {})
+    view.schedule = "gpipe, measured"
+    assert view.timeline is STEPS["gpipe"]
+    assert "gpipe, measured against 1f1b, measured" in repr(view)
+
+
+def test_at_another_size_the_view_says_with_which_size_the_step_was_measured() -> None:
+    view = explorer(show={"microbatches": 8, "schedule": "1f1b, measured"})
+    told = {"refusal": "this step was measured with 4 devices and 8 microbatches"}
+    assert view.data["pipelines"]["1f1b, measured/4/4/1"] == told
+    view.devices = 3
+    assert view.extra["pipelines"] == {"1f1b, measured/3/8/1": told}
+    view.schedule = "1f1b"
+    assert view.timeline.schedule.devices == 3
+
+
+WRONG: list[tuple[dict[str, Any], str, list[Any]]] = [
+    ({"measured": STEPS["1f1b"]}, "wrong-type", ["measured", "1f1b"]),
+    ({"measured": {"1f1b": 3}}, "wrong-type", ["Timeline of one pipeline", 3]),
+    ({"measured": {"1f1": STEPS["1f1b"]}}, "unknown-name", ["1f1b"]),
+    ({"measured": {"1f1b": simulate(replicate(build("1f1b", 4, 8), 2), Costs(forward=20, backward=40))}}, "wrong-type", ["one pipeline"]),
+    ({"unit": "us"}, "does-not-fit", ["ms", "us"]),
+    ({"devices": 2, "show": None}, "does-not-fit", ["4 devices and 8 microbatches"]),
+    ({"show": {"schedule": "zb-h1, measured"}}, "unknown-name", ["zb-h1, measured"]),
+]
+
+
+@pytest.mark.parametrize(("change", "code", "words"), WRONG)
+def test_steps_that_do_not_fit_are_refused(change: dict[str, Any], code: str, words: list[Any]) -> None:
+    with refusal(code, *words):
+        explorer(**change)
+
+
+def test_a_planted_time_is_seen_in_the_data() -> None:
+    step = STEPS["1f1b"]
+    start, end = step.start.copy(), step.end.copy()
+    end[-1] += 5
+    other = Timeline(step.schedule, start, end, unit="ms")
+    assert explorer(measured={"1f1b": other}).data != explorer(measured={"1f1b": step}).data
+    with pytest.raises(HybridLabError):
+        explorer(measured={"1f1b": step}, devices=())
