@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from hybridlab import formulas
-from hybridlab.arrays import Floats
 from hybridlab.checks import each_of, one_time, short_repr, true_or_false
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.schedule import B, F, I, Operations, Schedule, W
+from hybridlab.schedule import Operations, Schedule
 from hybridlab.simulation import simulate, simulate_rows
 from hybridlab.timeline import Timeline
 
@@ -145,10 +144,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
 
 
 def times_of_steps(measured: Timeline | Sequence[Timeline], p2p: float = 0.0) -> Costs:
-    """Return the costs that measured steps of one schedule show: for each device and kind, the median of all its operations.
-
-    Operations of overlapped pairs do not count, because they slow each other down. A device that runs full backwards only has a weight
-    gradient of half a backward.
+    """Return the costs that measured steps of one schedule show: for each time, the median of :meth:`Costs.from_timeline` over the steps.
 
     Parameters
     ----------
@@ -174,19 +170,9 @@ def times_of_steps(measured: Timeline | Sequence[Timeline], p2p: float = 0.0) ->
         raise HybridLabError(
             "measured steps are steps of one schedule, in one unit: give those of each schedule apart", "several-schedules"
         )
-    schedule, takes = first.schedule, np.stack([each.end - each.start for each in (first, *others)])
-    alone = np.ones(schedule.kind.size, dtype=bool)
-    alone[schedule.pairs] = alone[schedule.pairs + 1] = False
-
-    def of(kind: int) -> Floats:
-        rows = [alone & (schedule.kind == kind) & (schedule.device == device) for device in range(schedule.devices)]
-        return np.array([schedule.chunks * np.median(takes[:, chosen]) if chosen.any() else np.nan for chosen in rows])
-
-    forward, full, split, weight = (of(kind) for kind in (F, B, I, W))
-    backward = np.where(np.isnan(full), split + weight, full)
-    with np.errstate(invalid="ignore"):
-        share = weight / (split + weight)
-    return Costs(forward=forward, backward=backward, weight_share=np.where(np.isnan(share), 0.5, share), p2p=p2p, unit=first.unit)
+    found = [Costs.from_timeline(each) for each in (first, *others)]
+    middle = {name: np.median([getattr(each, name) for each in found], axis=0) for name in ("forward", "backward", "weight_share")}
+    return Costs(**middle, p2p=p2p, unit=first.unit)
 
 
 def _checked_timeline(timeline: Any) -> Timeline:
