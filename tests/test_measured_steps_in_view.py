@@ -32,7 +32,7 @@ def test_the_entry_of_a_measured_step_has_its_times_and_its_orders() -> None:
         assert entry["peak"] == step.peak_activations.tolist()
         assert entry["source"] == step.schedule.source.tolist()
     titles = {each["name"]: each["title"] for each in view.data["schedules"]}
-    assert titles["1f1b, measured"] == f"{titles['1f1b']}, measured"
+    assert titles["1f1b, measured"] == f"{titles['1f1b']} (measured)"
 
 
 def test_a_simulated_step_given_as_measured_waits_for_what_the_explorer_says_of_the_schedule() -> None:

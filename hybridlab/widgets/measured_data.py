@@ -70,7 +70,7 @@ def refusal_of(timeline: Timeline) -> str:
 
 def title_of(name: str, timeline: Timeline) -> Data:
     """Return the name, the title and the chunks of a measured step, as the grid has them for a schedule."""
-    return {"name": name, "title": REGISTRY[name.removesuffix(SUFFIX)].title + SUFFIX, "chunks": [timeline.schedule.chunks]}
+    return {"name": name, "title": f"{REGISTRY[name.removesuffix(SUFFIX)].title} (measured)", "chunks": [timeline.schedule.chunks]}
 
 
 def _measured_entry(timeline: Timeline, latencies: int) -> Data:
