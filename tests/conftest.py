@@ -14,7 +14,12 @@ profiles.register()
 
 # these files have no doctests to run, and importing them takes seconds
 collect_ignore = ["accessibility.py", "browser.py", "explorers.py", "lab_views", "run_labs.py", "stored_labs.py"]
-collect_ignore += ["torch_ddp.py", "torch_facts.py", "torch_runtime.py"]  # programs that import torch and run in processes of their own
+collect_ignore += [
+    "torch_ddp.py",
+    "torch_facts.py",
+    "torch_runtime.py",
+    "torch_stages.py",
+]  # programs that import torch and run in processes of their own
 collect_ignore += ["sweep_worker.py"]  # a program of its own, whose schedules wait or kill their process
 
 if TYPE_CHECKING:

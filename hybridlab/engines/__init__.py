@@ -8,6 +8,7 @@ steps that run.
 
 from hybridlab.engines.actions import run_actions
 from hybridlab.engines.group import Group
+from hybridlab.engines.module_work import ModuleWork
 from hybridlab.engines.pause import longest_pause
 from hybridlab.engines.prediction import cross_prediction, formula_prediction, replay
 from hybridlab.engines.real_step import RealStep
@@ -19,6 +20,7 @@ from hybridlab.schedule import inputs_from_others
 
 __all__ = [
     "Group",
+    "ModuleWork",
     "Overhead",
     "PaddedWork",
     "PredictionErrors",
