@@ -1,6 +1,7 @@
 """The engine that runs a process for each rank with torch.distributed, over gloo."""
 
 import os
+import struct
 import sys
 import time
 from functools import cache
@@ -11,14 +12,17 @@ from typing import Any
 from hybridlab.errors import HybridLabError
 
 INSTALL = "pip install 'hybridlab[torch]'"
+HEAD = struct.Struct("qq")  # the name of a message and the number of its bytes
+FIRST = 4096  # bytes of the first part of a message
 
 
 class TorchMessages:
     """Messages over torch.distributed's sends and receives, which need no tags, as NCCL has none.
 
-    Every message has a header with its name and its length. A receiver takes the messages of a sender in the order in which they were
-    sent, and keeps those that it does not need yet. Messages to higher ranks and to lower ranks have process groups of their own, so that
-    the sends of two ranks to each other never wait for each other.
+    The first part of a message has a fixed length. It has the name of the message, the number of its bytes, and as many of them as fit. A
+    receiver always waits for the next first part of every sender, so that gloo fetches it while the receiver computes. A receiver takes
+    the messages of a sender in the order in which they were sent, and keeps those that it does not need yet. Messages to higher ranks and
+    to lower ranks have process groups of their own, so that the sends of two ranks to each other never wait for each other.
 
     Parameters
     ----------
@@ -31,26 +35,35 @@ class TorchMessages:
         import torch.distributed as dist
 
         self._torch, self._dist, self._rank = torch, dist, dist.get_rank()
-        self._up, self._down, self._all = _three_groups(ranks)
+        self._up, self._down, self._all = (dist.new_group(list(range(ranks))) for _ in range(3))
         self._sends: list[tuple[Any, Any]] = []
         self._early: dict[tuple[int, int], bytes] = {}
+        others = [other for other in range(ranks) if other != self._rank] if self._rank < ranks else []
+        self._firsts = {other: torch.empty(FIRST, dtype=torch.uint8) for other in others}
+        self._coming = {other: self._start_to_receive(other) for other in others}
 
     def send(self, receiver: int, name: int, data: bytes) -> None:
         """Send bytes under a name, without waiting."""
         group = self._up if receiver > self._rank else self._down
-        header = self._torch.tensor([name, len(data)], dtype=self._torch.int64)
-        body = self._torch.frombuffer(bytearray(data), dtype=self._torch.uint8)
-        self._sends += [(self._dist.isend(each, receiver, group), each) for each in (header, body)]
+        head = HEAD.pack(name, len(data))
+        parts = [(head + data[:FIRST - HEAD.size]).ljust(FIRST), data[FIRST - HEAD.size:]]
+        for part in filter(None, parts):
+            tensor = self._torch.frombuffer(bytearray(part), dtype=self._torch.uint8)
+            self._sends.append((self._dist.isend(tensor, receiver, group), tensor))
 
     def receive(self, sender: int, name: int) -> bytes:
         """Wait for the bytes that a sender has sent under a name."""
-        group = self._down if sender > self._rank else self._up
         while (sender, name) not in self._early:
-            header = self._torch.empty(2, dtype=self._torch.int64)
-            self._dist.recv(header, sender, group)
-            body = self._torch.empty(int(header[1]), dtype=self._torch.uint8)
-            self._dist.recv(body, sender, group)
-            self._early[sender, int(header[0])] = body.numpy().tobytes()
+            self._coming[sender].wait()
+            first = self._firsts[sender].numpy().tobytes()
+            arrived, length = HEAD.unpack_from(first)
+            data = first[HEAD.size : HEAD.size + length]
+            if len(data) < length:
+                rest = self._torch.empty(length - len(data), dtype=self._torch.uint8)
+                self._dist.recv(rest, sender, self._from(sender))
+                data += rest.numpy().tobytes()
+            self._early[sender, arrived] = data
+            self._coming[sender] = self._start_to_receive(sender)
         return self._early.pop((sender, name))
 
     def meet(self) -> None:
@@ -67,13 +80,14 @@ class TorchMessages:
         while self._sends:
             self._sends.pop()[0].wait()
 
+    def _from(self, sender: int) -> Any:
+        return self._down if sender > self._rank else self._up
 
-@cache
-def _three_groups(ranks: int) -> tuple[Any, ...]:
-    """Return three process groups of the first ranks. They are kept for later runs, since each has threads of its own in every process."""
-    from torch.distributed import new_group
+    def _start_to_receive(self, sender: int) -> Any:
+        return self._dist.irecv(self._firsts[sender], sender, self._from(sender))
 
-    return tuple(new_group(list(range(ranks))) for _ in range(3))
+
+torch_messages = cache(TorchMessages)  # kept for later runs: each process group has threads of its own, and a receive that goes on
 
 
 def rank_in_torch(folder: Path | None) -> int:

@@ -15,7 +15,7 @@ from hybridlab.engines.device import Device
 from hybridlab.engines.job import SpanRow, checked_job
 from hybridlab.engines.mpi import MPIMessages, mpi_commands, rank_in_mpi
 from hybridlab.engines.process_exchange import ProcessExchange, Transport
-from hybridlab.engines.torch import TorchMessages, rank_in_torch, torch_commands
+from hybridlab.engines.torch import rank_in_torch, torch_commands, torch_messages
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -29,7 +29,7 @@ class Engine(NamedTuple):
     messages: Callable[[int], Transport]
 
 
-ENGINES = {"mpi": Engine(mpi_commands, rank_in_mpi, MPIMessages), "torch": Engine(torch_commands, rank_in_torch, TorchMessages)}
+ENGINES = {"mpi": Engine(mpi_commands, rank_in_mpi, MPIMessages), "torch": Engine(torch_commands, rank_in_torch, torch_messages)}
 
 
 class Order(NamedTuple):
