@@ -19,10 +19,11 @@ FIRST = 4096  # bytes of the first part of a message
 class TorchMessages:
     """Messages over torch.distributed's sends and receives, which need no tags, as NCCL has none.
 
-    The first part of a message has a fixed length. It has the name of the message, the number of its bytes, and as many of them as fit. A
-    receiver always waits for the next first part of every sender, so that gloo fetches it while the receiver computes. A receiver takes
-    the messages of a sender in the order in which they were sent, and keeps those that it does not need yet. Messages to higher ranks and
-    to lower ranks have process groups of their own, so that the sends of two ranks to each other never wait for each other.
+    The first part of a message has a fixed length. It has the name of the message, the number of its bytes, and as many of them as fit.
+    A receive of the next first part is always under way for every sender, so that gloo fetches the part while this rank computes. A
+    receiver takes the messages of a sender in the order in which they were sent, and keeps those that it does not need yet. Messages to
+    higher ranks and to lower ranks have process groups of their own, so that the sends of two ranks to each other never wait for each
+    other.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class TorchMessages:
         """Send bytes under a name, without waiting."""
         group = self._up if receiver > self._rank else self._down
         head = HEAD.pack(name, len(data))
-        parts = [(head + data[:FIRST - HEAD.size]).ljust(FIRST), data[FIRST - HEAD.size:]]
+        parts = [(head + data[: FIRST - HEAD.size]).ljust(FIRST), data[FIRST - HEAD.size :]]
         for part in filter(None, parts):
             tensor = self._torch.frombuffer(bytearray(part), dtype=self._torch.uint8)
             self._sends.append((self._dist.isend(tensor, receiver, group), tensor))

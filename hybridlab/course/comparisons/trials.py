@@ -26,10 +26,10 @@ TRIALS: Mapping[str, tuple[tuple[str, ...], Costs]] = MappingProxyType(
     }
 )
 NAMES: Mapping[str, str] = MappingProxyType({"mpi": "MPI", "torch": "torch.distributed"})
-# The largest errors that are allowed on a quiet machine: of a replay, and of a prediction with times from another schedule.
-BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"mpi": (0.02, 0.03), "torch": (0.05, 0.08)})
+# The largest errors that may be stored: of a replay, and of a prediction with times from another schedule.
+BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"mpi": (0.03, 0.04), "torch": (0.05, 0.08)})
 ALTERNATED_STEPS = 8
-MOST_STOLEN = 0.01  # on a quiet machine; its load is at most the number of its cores, and the trial's own processes are a part of it
+MOST_STOLEN = 0.02  # on a quiet machine; its load is at most the number of its cores, and the trial's own processes are a part of it
 
 
 def run_trials(engine: str, steps: int = ALTERNATED_STEPS) -> dict[str, Trial]:
@@ -71,10 +71,7 @@ def recorded_trials() -> Mapping[str, Mapping[str, Trial]]:
 
 
 def predicted_steps() -> tuple[Comparison, ...]:
-    """Return two recorded comparisons for each engine: replays of steps, and predictions with times from another schedule.
-
-    The errors have bounds if the machine was quiet.
-    """
+    """Return two recorded comparisons for each engine: replays of steps, and predictions with times from another schedule."""
     found = []
     for engine, by_name in recorded_trials().items():
         trials = tuple(by_name.values())
@@ -89,7 +86,7 @@ def predicted_steps() -> tuple[Comparison, ...]:
                     len(sizes),
                     sum(sizes) / len(sizes),
                     max(sizes),
-                    worst_bound=bound if all(map(was_quiet, trials)) else None,
+                    worst_bound=bound,
                     note=f"{conditions(trials)}; recorded",
                 )
             )
