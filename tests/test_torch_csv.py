@@ -1,27 +1,30 @@
 """Test the CSV of schedules against torch.distributed.pipelining itself: torch reads ours, and we read torch's."""
 
-from importlib.util import find_spec
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from hybridlab import Schedule, build
 
-if find_spec("torch") is None:
-    pytest.skip("these tests need torch, which is not installed: pip install torch", allow_module_level=True)
-
-schedules: Any = pytest.importorskip("torch.distributed.pipelining.schedules", reason="this torch has no torch.distributed.pipelining")
-
+pytestmark = pytest.mark.torch
 IN_TORCH = ("gpipe", "1f1b", "interleaved", "looped-bfs", "zb-h1", "interleaved-zb", "zb-v", "dualpipe-v")
 SIZES = [(2, 4), (4, 8)]
 each_schedule = pytest.mark.parametrize("name", IN_TORCH)
 each_size = pytest.mark.parametrize("size", SIZES)
 
 
+@cache
+def torch() -> Any:
+    """Return torch's module of schedules; importing it takes seconds."""
+    return import_module("torch.distributed.pipelining.schedules")
+
+
 def read_by_torch(schedule: Schedule) -> dict[int, list[Any]]:
     """Return the actions that torch finds in our CSV, for each rank."""
     lines = schedule.to_csv().splitlines()
-    return {rank: [schedules._Action.from_str(cell) for cell in line.split(",")] for rank, line in enumerate(lines)}
+    return {rank: [torch()._Action.from_str(cell) for cell in line.split(",")] for rank, line in enumerate(lines)}
 
 
 def written_by_torch(actions: dict[int, list[Any]]) -> str:
@@ -30,9 +33,9 @@ def written_by_torch(actions: dict[int, list[Any]]) -> str:
 
 def with_communication(schedule: Schedule) -> dict[int, list[Any]]:
     """Return the actions after torch has added communication, by the passes of its runtime."""
-    actions = {rank: schedules._add_unshard_reshard(row) for rank, row in read_by_torch(schedule).items()}
-    actions = {rank: schedules._add_reduce_grad(row, schedule.microbatches) for rank, row in actions.items()}
-    added: dict[int, list[Any]] = schedules._add_send_recv(actions, lambda stage: schedule.device_of[stage], schedule.stages)
+    actions = {rank: torch()._add_unshard_reshard(row) for rank, row in read_by_torch(schedule).items()}
+    actions = {rank: torch()._add_reduce_grad(row, schedule.microbatches) for rank, row in actions.items()}
+    added: dict[int, list[Any]] = torch()._add_send_recv(actions, lambda stage: schedule.device_of[stage], schedule.stages)
     return added
 
 
@@ -65,7 +68,7 @@ def test_we_read_what_torch_has_added_communication_to(name: str, size: tuple[in
 
 def test_every_word_of_torch_is_an_operation_or_left_out() -> None:
     """If torch adds a word, this test says that our reader does not know it."""
-    kinds = {kind.value for kind in schedules._ComputationType} - {"OVERLAP_F_B"}
+    kinds = {kind.value for kind in torch()._ComputationType} - {"OVERLAP_F_B"}
     words = ",".join(f"0{kind}{'' if kind in ('UNSHARD', 'RESHARD', 'REDUCE_GRAD') else 0}" for kind in sorted(kinds - set("FBIW")))
     assert set(Schedule.from_csv(f"{words},0F0,0B0").left_out) | set("FBIW") == kinds
 
@@ -74,7 +77,7 @@ def test_every_word_of_torch_is_an_operation_or_left_out() -> None:
 def test_zb_v_as_torch_makes_it_is_read(size: tuple[int, int]) -> None:
     """Its order may differ from ours, but it has the same operations on the same devices."""
     ranks, microbatches = size
-    made = object.__new__(schedules.ScheduleZBVZeroBubble)
+    made = object.__new__(torch().ScheduleZBVZeroBubble)
     made.pp_group_size, made._n_microbatches, made.n_local_stages = ranks, microbatches, 2
     made.num_stages = made._num_stages = 2 * ranks
     rows = {rank: made._calculate_single_rank_operations(rank) for rank in range(ranks)}
