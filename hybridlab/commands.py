@@ -13,7 +13,7 @@ from hybridlab.costs import Costs
 from hybridlab.course.grading.cli import main, progress_on_terminal, told
 from hybridlab.engines import RunResult, TrainingWork, run
 from hybridlab.engines.joined import was_started
-from hybridlab.engines.worker import ENGINES
+from hybridlab.engines.start import ENGINES
 from hybridlab.errors import HybridLabError, RunFailed
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import build

@@ -22,7 +22,7 @@ from failing_work import CannotBeLoaded, FailingWork
 from process_table import marked
 
 from hybridlab import Costs, Deadlock, HybridLabError, Op, build
-from hybridlab.engines import Group, StepWork, mpi, run
+from hybridlab.engines import Group, StepWork, run, start
 from hybridlab.engines.group import MOST_PROCESSES
 from hybridlab.errors import RunFailed
 
@@ -168,7 +168,7 @@ def test_the_wrong_number_of_processes_is_refused() -> None:
 
 def test_a_missing_mpiexec_or_mpi4py_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(mpi.sysconfig, "get_path", lambda name: "nowhere")
+        patch.setattr(start.sysconfig, "get_path", lambda name: "nowhere")
         patch.setenv("PATH", "")
         with refusal("not-installed", "mpiexec", "pip install 'hybridlab[mpi]'"):
             run(WHOLE, engine="mpi")
@@ -182,7 +182,7 @@ def test_an_mpiexec_that_fails_is_told_with_what_it_printed(monkeypatch: pytest.
     broken = tmp_path / "mpiexec"
     broken.write_text("#!/bin/sh\necho no such host >&2\nexit 7\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(mpi.sysconfig, "get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr(start.sysconfig, "get_path", lambda name: str(tmp_path))
     with refusal("not-started", "only 0 of 2 processes", "no such host"):
         run(WHOLE, engine="mpi")
 
@@ -247,7 +247,7 @@ def started_by(launcher: list[str], engine: str, way: str, folder: Path) -> subp
 
 
 def mpiexec(ranks: int) -> list[str]:
-    return [mpi.mpi_commands(ranks, [])[0][0][0], "-n", str(ranks), sys.executable]
+    return [start.mpi_commands(ranks, [])[0][0][0], "-n", str(ranks), sys.executable]
 
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4"]

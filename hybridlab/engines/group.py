@@ -19,7 +19,8 @@ import numpy as np
 from hybridlab.checks import counted, known_name, one_time, short_repr, whole_number
 from hybridlab.engines.board import CHECK, Board, FaultWatch, reset, times_file
 from hybridlab.engines.job import Job, Measured, Progress, report_steps
-from hybridlab.engines.worker import ENGINES, Answer, Order
+from hybridlab.engines.start import ENGINES
+from hybridlab.engines.worker import Answer, Order
 from hybridlab.errors import HybridLabError, RunFailed
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hybridlab.engines.board import Board
 from hybridlab.engines.device import Device
 from hybridlab.engines.job import Job, Measured, no_times
 from hybridlab.engines.process_exchange import ProcessExchange
-from hybridlab.engines.worker import ENGINES
+from hybridlab.engines.start import ENGINES
 from hybridlab.errors import HybridLabError
 
 # The variables that tell a process its number of processes, first those of MPICH, Open MPI and Slurm.

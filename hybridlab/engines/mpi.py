@@ -1,19 +1,11 @@
-"""The engine that runs a process for each rank under MPI, with mpi4py."""
+"""Messages between the processes of an engine under MPI, with mpi4py."""
 
-import os
-import shutil
-import sys
-import sysconfig
 import time
 from functools import cache
-from pathlib import Path
 from typing import Any
-
-from hybridlab.errors import HybridLabError
 
 POLL = 2e-4  # seconds between two looks for a message: a process that waits leaves its core to others
 LOOKS = 10  # in a row before a process sleeps: MPI fetches what has arrived while one looks, so the first look often finds nothing yet
-INSTALL = "pip install 'hybridlab[mpi]'"
 
 
 class MPIMessages:
@@ -74,39 +66,3 @@ def _first_ranks(ranks: int) -> Any:
     from mpi4py import MPI
 
     return MPI.COMM_WORLD.Split(0 if MPI.COMM_WORLD.rank < ranks else 1)
-
-
-def rank_in_mpi(folder: Path | None) -> int:
-    """Return the rank of this process. MPI starts with this call, and needs no file in the folder.
-
-    MPICH makes a file for the memory that its processes share, and a killed process would leave it behind. So the name of the file is
-    removed as soon as all processes have opened it. The memory itself stays until the last of them ends.
-    """
-    from mpi4py import MPI
-
-    world = MPI.COMM_WORLD
-    world.Barrier()
-    if world.rank == 0:
-        for file in _shared_memory():
-            file.unlink(missing_ok=True)
-    return int(world.rank)
-
-
-def _shared_memory() -> set[Path]:
-    """Return the files of MPICH that this process has in its memory. Only Linux tells them."""
-    maps = Path("/proc/self/maps")
-    lines = maps.read_text().splitlines() if maps.exists() else []
-    return {Path(line.split(maxsplit=5)[5]) for line in lines if "/mpich_shm" in line and not line.endswith("(deleted)")}
-
-
-def mpi_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[str, str]]]:
-    """Return the commands that start the processes, each with the variables of its environment: one mpiexec starts all."""
-    beside_python = Path(sysconfig.get_path("scripts")) / "mpiexec"
-    found = str(beside_python) if os.access(beside_python, os.X_OK) else shutil.which("mpiexec")
-    try:
-        import mpi4py  # noqa: F401
-    except ImportError:
-        raise HybridLabError(f"the engine 'mpi' needs mpi4py, which is not installed: {INSTALL}", "not-installed") from None
-    if found is None:
-        raise HybridLabError(f"the engine 'mpi' needs the program mpiexec, which is not there: {INSTALL} brings one", "not-installed")
-    return [([found, "-disable-auto-cleanup", "-n", str(ranks), sys.executable, *program], {})]

@@ -10,9 +10,9 @@ from hybridlab.costs import Costs
 from hybridlab.engines.group import Group
 from hybridlab.engines.job import Job, Measured, Progress, checked_job, timelines
 from hybridlab.engines.joined import run_joined, was_started
+from hybridlab.engines.start import ENGINES
 from hybridlab.engines.threads import run_in_threads
 from hybridlab.engines.work import Functions, GradientsFunction, StepWork, WorkFunction
-from hybridlab.engines.worker import ENGINES
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op, Schedule
 from hybridlab.timeline import Timeline

@@ -1,17 +1,10 @@
-"""The engine that runs a process for each rank with torch.distributed, over gloo."""
+"""Messages between the processes of an engine with torch.distributed, over gloo."""
 
-import os
 import struct
-import sys
 import time
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from hybridlab.errors import HybridLabError
-
-INSTALL = "pip install 'hybridlab[torch]'"
 HEAD = struct.Struct("qq")  # the name of a message and the number of its bytes
 FIRST = 4096  # bytes of the first part of a message
 
@@ -89,24 +82,3 @@ class TorchMessages:
 
 
 torch_messages = cache(TorchMessages)  # kept for later runs: each process group has threads of its own, and a receive that goes on
-
-
-def rank_in_torch(folder: Path | None) -> int:
-    """Return the rank of this process, after all have found each other: through a file in the folder, or as torchrun tells them."""
-    import torch
-    import torch.distributed as dist
-
-    torch.set_num_threads(1)
-    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    if not dist.is_initialized():
-        method = "env://" if folder is None else f"file://{folder / 'rendezvous'}"
-        dist.init_process_group("gloo", init_method=method, rank=rank, world_size=world)
-    return rank
-
-
-def torch_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[str, str]]]:
-    """Return the commands that start the processes, each with the variables of its environment."""
-    if find_spec("torch") is None:
-        raise HybridLabError(f"the engine 'torch' needs torch, which is not installed: {INSTALL}", "not-installed")
-    near = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" and "GLOO_SOCKET_IFNAME" not in os.environ else {}
-    return [([sys.executable, *program], near | {"RANK": str(rank), "WORLD_SIZE": str(ranks)}) for rank in range(ranks)]

@@ -5,7 +5,6 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,23 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hybridlab.engines.board import DONE, Board, times_file
 from hybridlab.engines.device import Device
 from hybridlab.engines.job import SpanRow, checked_job
-from hybridlab.engines.mpi import MPIMessages, mpi_commands, rank_in_mpi
 from hybridlab.engines.process_exchange import ProcessExchange, Transport
-from hybridlab.engines.torch import rank_in_torch, torch_commands, torch_messages
+from hybridlab.engines.start import ENGINES
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-
-
-class Engine(NamedTuple):
-    """The three parts of an engine: the commands that start its processes, how a process finds its rank, and what carries messages."""
-
-    commands: Callable[[int, list[str]], list[tuple[list[str], dict[str, str]]]]
-    rank: Callable[[Path | None], int]
-    messages: Callable[[int], Transport]
-
-
-ENGINES = {"mpi": Engine(mpi_commands, rank_in_mpi, MPIMessages), "torch": Engine(torch_commands, rank_in_torch, torch_messages)}
 
 
 class Order(NamedTuple):
