@@ -8,7 +8,7 @@ import numpy as np
 
 from hybridlab.arrays import Floats
 from hybridlab.checks import short_repr
-from hybridlab.engines.training_work import RankTrained
+from hybridlab.engines.training_work import RankTrained, held_stages
 from hybridlab.engines.work import StepWork
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op, Schedule
@@ -74,7 +74,7 @@ class ModuleWork(StepWork):
     def begin(self, rank: int, step: int) -> None:
         """Make the modules before the first step, and clear their gradients before each one."""
         if step == 0:
-            held = np.flatnonzero((self._holders == rank).any(axis=1)).tolist()
+            held = held_stages(self._holders, rank)
             self._ranks[rank] = _Modules({stage: self._make_stage(stage) for stage in held})
         own = self._ranks[rank]
         own.step, own.flat = step, {}

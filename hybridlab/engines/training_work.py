@@ -45,6 +45,12 @@ class _RankState:
     step: RealStep = field(init=False)
 
 
+def held_stages(ranks: Ints, rank: int) -> list[int]:
+    """Return the stages that a rank holds, from the ranks that hold each stage, shape (stages, replicas x copies)."""
+    stages: list[int] = np.flatnonzero((ranks == rank).any(axis=1)).tolist()
+    return stages
+
+
 class TrainingWork(StepWork):
     """The work of :func:`~hybridlab.training.train` for an engine.
 
@@ -117,7 +123,7 @@ class TrainingWork(StepWork):
     def update(self, rank: int) -> None:
         """Take one step of SGD with the averaged gradients."""
         state = self._ranks[rank]
-        for stage in np.flatnonzero((self._holders == rank).any(axis=1)).tolist():
+        for stage in held_stages(self._holders, rank):
             part = self._parts[stage]
             state.weights[part] = state.weights[part] - self._rate * self.gradients(rank, stage)
         state.losses.append(self._step(rank).loss)
@@ -125,7 +131,7 @@ class TrainingWork(StepWork):
     def result(self, rank: int) -> RankTrained:
         """Return the weights and the losses of the rank."""
         state = self._ranks.pop(rank)
-        held = np.flatnonzero((self._holders == rank).any(axis=1)).tolist()
+        held = held_stages(self._holders, rank)
         return RankTrained({stage: state.weights[self._parts[stage]].copy() for stage in held}, tuple(state.losses))
 
     def _step(self, rank: int) -> RealStep:
