@@ -1,0 +1,46 @@
+// A pipeline with its times, as pictures draw it: the clock's results, written into the operations.
+
+import { blockersOf, figuresOf, timesOf } from "./clock.js";
+
+// The costs of each device. In a setting, a time is one number for all devices or a list; device `slow_device` takes `slowdown` times
+// as long. A setting without a slow device has "".
+export function costsOf({ forward, backward, weight_share, p2p, slow_device = "", slowdown = 1 }, devices, overlap = 0) {
+  const each = (value) => Array.from({ length: devices }, (_, device) => (Array.isArray(value) ? value[device] : value));
+  const scaled = (value) => each(value).map((time, device) => (device === slow_device ? time * slowdown : time));
+  return { forward: scaled(forward), backward: scaled(backward), weight_share: each(weight_share), p2p, overlap };
+}
+
+// The timeline of a pipeline: the properties in `about` and those of the pipeline, makespan, bubble ratio and peaks, and for each operation
+//   start, end
+//   shade      the place of its colour: by chunk, and by copy of the weights
+//   waitedFor  the operation whose end let it start, or null
+//   late       if the device was idle until its input, or the input of its partner, came: the operation with this input; else null
+// The operations are those of the pipeline, so a second call for the same pipeline changes the first timeline.
+export function timed(pipeline, costs, about) {
+  return withTimes(pipeline, timesOf(pipeline, costs), costs.p2p, about);
+}
+
+// The same for times that were measured.
+export function withTimes(pipeline, times, p2p, about) {
+  const waited = blockersOf(pipeline, times, p2p);
+  for (const op of pipeline.ops) {
+    [op.start, op.end, op.waitedFor] = [times.start[op.row], times.end[op.row], waited[op.row]];
+    op.shade = op.copy * pipeline.chunks + Math.floor(op.stage / pipeline.devices);
+    op.late = op.waitedFor === op.before ? null : op.source === op.waitedFor ? op : op.partner;
+  }
+  return { ...about, ...pipeline, ...figuresOf(pipeline, times), p2p };
+}
+
+// The operations that need the output of an operation.
+export const neededFrom = ({ ops }, op) => ops.filter(({ source }) => source === op);
+
+// A critical path: the operations that follow each other without slack until the step ends, from the first to the last.
+export function criticalPath({ ops }) {
+  const path = [];
+  let op = ops.reduce((last, each) => (each.end > last.end ? each : last), ops[0] ?? null);
+  while (op) {
+    path.unshift(op);
+    op = op.waitedFor;
+  }
+  return path;
+}
