@@ -19,6 +19,29 @@ export const round = (value) => Math.round(value * 100) / 100; // px
 // Whether a text such as F12 fits into a box of this width in all usual fonts. A digit takes 7.4 px, a W 11.5 px.
 export const fits = (text, width) => [...text].reduce((sum, each) => sum + (each === "W" ? 11.5 : 7.4), CLEAR) <= width;
 
+// One rule for all labels of a picture: kind and number if they fit into every box, else the number if it does, else no label.
+// `ops` are the operations of the picture, `scale` is the width in px of a unit of time. Returns a function of an operation.
+export function labelled(ops, scale) {
+  const wide = ops.filter(({ start, end }) => end > start);
+  const words = [({ kind, microbatch }) => `${kind}${microbatch}`, ({ microbatch }) => String(microbatch)];
+  return words.find((text) => wide.every((op) => fits(text(op), (op.end - op.start) * scale))) ?? (() => "");
+}
+
+// Buttons that make a picture wider or narrower, or as wide as its box. `changed(zoom)` draws it `zoom` times as wide as its box.
+export function zoomOf(changed) {
+  let zoom = 1;
+  const button = (label, sign, act) => {
+    const element = make("button", { type: "button", "aria-label": label, title: label }, sign);
+    element.addEventListener("click", () => {
+      zoom = Math.min(Math.max(act(zoom), 1), 64);
+      changed(zoom);
+    });
+    return element;
+  };
+  const parts = [button("Zoom out", "−", (now) => now / 2), button("Zoom in", "+", (now) => now * 2), button("Fit", "Fit", () => 1)];
+  return { element: make("div", { class: "zoom", role: "group", "aria-label": "Width of the picture" }, ...parts) };
+}
+
 // The mark of a kind of operation, for readers who cannot tell the colours apart: none for F, a line below for B, dashes below for I, a
 // line above for W.
 export function markOf(kind, x, y, width, height) {
