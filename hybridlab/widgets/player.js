@@ -1,10 +1,9 @@
 // A time cursor: play and pause, a slider over the time, the speed, and buttons that go to the event before and after.
 // All views that play time use it. `moved(time)` draws the picture at a time; at the end the picture is whole.
 
-import { field, make, number } from "./view.js";
+import { field, make, number, plain } from "./view.js";
 
 const SECONDS = 6; // of a whole run at speed 1
-const TICKS = 1000; // places of the slider
 const PAUSE = 600; // ms between two events for readers who want no motion
 const SPEEDS = [["0.25", "slower, 1/4"], ["0.5", "slow, 1/2"], ["1", "normal"], ["2", "fast, 2"], ["4", "faster, 4"]];
 
@@ -16,10 +15,12 @@ function buttonOf(label, sign, act) {
   return button;
 }
 
-// `label` is the slider's name. `show({ end, events, told })` gives the last time, the times at which something happens in ascending
-// order, and a function that puts a time into words; the cursor goes to the end.
+// `label` is the slider's name. `show({ end, events, told, time })` gives the last time, the times at which something happens in ascending
+// order, a function that puts a time into words, and the time to go to, which is the end if it is left out. The slider's value is the
+// time. Wherever the focus is, except on the speed, arrow keys go to the next event and the one before, Home and End to the first and last
+// time. `moved` is called once more when the time stops: `playing()` is then false.
 export function playerOf(id, label, moved) {
-  const slider = make("input", { type: "range", min: 0, max: TICKS, step: 1 });
+  const slider = make("input", { type: "range", min: 0, step: "any" });
   const output = make("output", { for: id, "aria-live": "off" });
   const speed = make("select", { "aria-label": "Speed" }, ...SPEEDS.map(([value, words]) => make("option", { value }, words)));
   speed.value = "1";
@@ -27,7 +28,7 @@ export function playerOf(id, label, moved) {
 
   const at = (time) => {
     now = Math.min(Math.max(time, 0), end);
-    slider.value = end > 0 ? Math.round((now / end) * TICKS) : TICKS;
+    slider.value = now;
     output.textContent = told(now);
     slider.setAttribute("aria-valuetext", output.textContent);
     moved(now);
@@ -44,18 +45,22 @@ export function playerOf(id, label, moved) {
     [frame, timer] = [0, 0];
     named();
   };
+  const stop = () => {
+    pause();
+    moved(now);
+  };
   const next = () => events.find((event) => event > now * (1 + 1e-12)) ?? end;
   const previous = () => events.findLast((event) => event < now * (1 - 1e-12)) ?? 0;
   const tick = (stamp) => {
     const passed = before ? Math.min(stamp - before, 100) / 1000 : 0; // s; a page in the background does not jump
     before = stamp;
     at(now + (passed * Number(speed.value) * end) / SECONDS);
-    if (now >= end) return pause();
+    if (now >= end) return stop();
     frame = requestAnimationFrame(tick);
   };
   const jump = () => {
     at(next());
-    if (now >= end) return pause();
+    if (now >= end) return stop();
     timer = setTimeout(jump, PAUSE / Number(speed.value));
   };
   const start = () => {
@@ -70,23 +75,24 @@ export function playerOf(id, label, moved) {
     pause();
     at(time);
   };
-  const play = buttonOf("Play", "▶", () => (playing() ? pause() : start()));
+  const play = buttonOf("Play", "▶", () => (playing() ? stop() : start()));
   const [back, on] = [buttonOf("To the event before", "‹", () => go(previous())), buttonOf("To the next event", "›", () => go(next()))];
-  slider.addEventListener("input", () => go((Number(slider.value) / TICKS) * end));
-  slider.addEventListener("keydown", (event) => {
-    const to = { ArrowRight: next, ArrowUp: next, ArrowLeft: previous, ArrowDown: previous }[event.key];
-    if (!to || event.ctrlKey || event.altKey || event.metaKey) return;
-    event.preventDefault();
-    go(to());
-  });
+  slider.addEventListener("input", () => go(Number(slider.value)));
   const element = make("div", { class: "player", role: "group", "aria-label": "Play the time" }, play, back, on);
   element.append(field(id, label, slider, output), speed);
+  const keys = { ArrowRight: next, ArrowUp: next, ArrowLeft: previous, ArrowDown: previous, Home: () => 0, End: () => end };
+  element.addEventListener("keydown", (event) => {
+    if (!Object.hasOwn(keys, event.key) || !plain(event) || event.target === speed) return;
+    event.preventDefault();
+    go(keys[event.key]());
+  });
 
   const show = (given) => {
     pause();
     ({ end, events, told } = given);
     element.hidden = !(end > 0);
-    at(end);
+    slider.max = end;
+    at(given.time ?? end);
   };
-  return { element, show, go, start, pause, now: () => now, end: () => end };
+  return { element, show, go, start, pause, playing, now: () => now, end: () => end };
 }

@@ -28,10 +28,12 @@ SEEN = """(root) => {
 STOP = """(root) => {
   const here = document.activeElement;
   if (!root.contains(here)) return null;
-  const kind = here.type ?? here.getAttribute("role") ?? here.localName;
+  const ofPlayer = here.closest(".player") && here.type !== "range"; // its buttons and its speed change the picture later
+  const kind = ofPlayer ? "player" : here.type ?? here.getAttribute("role") ?? here.localName;
   const name = here.labels?.[0]?.textContent ?? here.getAttribute("aria-label") ?? here.textContent;
-  const count = here.options?.length ?? (kind === "range" ? here.max - here.min + 1 : 0);
-  return { kind, name, count, place: here.selectedIndex ?? here.value - here.min, off: here.getAttribute("aria-disabled") === "true" };
+  const count = here.options?.length ?? (kind === "range" ? Math.floor(here.max - here.min) + 1 : 0);
+  const place = here.selectedIndex ?? Math.floor(here.value - here.min);
+  return { kind, name, count, place, off: here.getAttribute("aria-disabled") === "true" };
 }"""
 STOP_AND_SEEN = f"(root) => [({STOP})(root), ({SEEN})(root)]"
 CONTROLS = 'select:visible, input:visible, button:visible, summary:visible, [tabindex="0"]:visible'
