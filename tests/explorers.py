@@ -16,7 +16,10 @@ from hybridlab.course.comparisons import stored_steps
 
 STATE = re.compile(r'(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
 VIEW = re.compile(r'<script type="application/vnd.jupyter.widget-view\+json">(.*?)</script>', re.DOTALL)
-NAMES = ("schedule", "compare", "devices", "microbatches", "chunks", "p2p")
+SIZES = ("devices", "microbatches", "chunks")
+CHOICES = ("schedule", "compare", "slow_device")
+TIMES = ("p2p", "forward", "backward", "weight_share", "slowdown")
+NAMES = ("schedule", "compare", *SIZES, "p2p", "forward", "backward", "weight_share", "slow_device", "slowdown")
 SPOKEN = re.compile(r"(?:[^,:]+, )?(\w+): the .*?, device (\d+), from ([\d.e+-]+) to ([\d.e+-]+?)(?: [^\d.]\S*)?\. (.*)")
 COPY = re.compile(r"of the (first|second) copy of the weights, device")
 PAIR = re.compile(r"^It runs together with (\w+)\. ")
@@ -25,19 +28,30 @@ MEASURED = ", measured"
 NOT_MEASURED = "this step was measured with 4 devices and 8 microbatches"
 PIXELS = 0.011  # the drawing rounds to hundredths of a pixel
 SHOWN = """(root) => {
+  const told = (op) => {
+    op.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+    return root.querySelector(".told").textContent;
+  };
   const numbers = (element, ...names) => names.map((name) => Number(element.getAttribute(name)));
   const panels = [...root.querySelectorAll(".panel")].map((panel) => ({
     refusal: panel.querySelector(".refused p")?.textContent ?? "",
     end: panel.querySelector("line.end") ? numbers(panel.querySelector("line.end"), "x1")[0] : 0,
-    bars: [...panel.querySelectorAll(".op")].map((op) => [op.getAttribute("aria-label"), op.querySelector("rect")])
+    bars: [...panel.querySelectorAll(".op")].map((op) => [told(op), op.querySelector("rect")])
       .map(([words, body]) => [words, ...numbers(body, "x", "y", "width", "height"), body.getAttribute("fill")]),
   }));
   const rows = [...root.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
-  const fields = [...root.querySelectorAll("select, input[type=range]")];
+  root.querySelector(".picture").dispatchEvent(new PointerEvent("pointerleave"));
+  const fields = [...root.querySelectorAll(".fields :is(select, input[type=range])")];
   const value = (field) => field.tagName === "SELECT" ? field.value : Number(field.getAttribute("aria-valuetext"));
   return { panels, rows, setting: Object.fromEntries(fields.map((field) => [field.id.split("-").pop(), value(field)])) };
 }"""
 
+TYPE = """(root, [name, value]) => {
+  const field = root.querySelector(`input[type=number][id$=-${name}-any]`);
+  if (!field.checkVisibility()) throw new Error(`the field of ${name} cannot be used`);
+  field.value = value;
+  field.dispatchEvent(new Event("change", { bubbles: true }));
+}"""
 SCHEDULE = "(root) => root.querySelector('select[id$=-schedule]').value"
 CHOOSE = """(root, [name, value]) => {
   const control = root.querySelector(`select[id$=-${name}], input[type=range][id$=-${name}]`);
@@ -67,9 +81,13 @@ class Explorer:
 
     def choose(self, **setting: Any) -> None:
         for name, value in setting.items():
-            if name in ("schedule", "compare"):
-                if len(self.data["schedules"]) > 1:  # one schedule has no choice, and nothing to compare with
+            if name in CHOICES:
+                if name == "slow_device" or len(self.data["schedules"]) > 1:  # one schedule has no choice, and nothing to compare with
                     self.view.evaluate(CHOOSE, [name, value])
+                continue
+            if name in TIMES:
+                if self.control(name).is_visible():
+                    self.view.evaluate(TYPE, [name, f"{value:g}"])
                 continue
             values = self.chunks(self.view.evaluate(SCHEDULE)) if name == "chunks" else self.data[name]
             if len(values) > 1:  # a control with one value has no slider
@@ -94,14 +112,15 @@ class Explorer:
                 continue
             count = setting["chunks"] if setting["chunks"] in self.chunks(name) else self.chunks(name)[0]
             refusal = REGISTRY[name].refusal(*size, count)
-            said.append(refusal or simulate(build(name, *size, count), self.costs(name, *size, count, setting["p2p"])))
+            said.append(refusal or simulate(build(name, *size, count), self.costs(setting)))
         return said
 
-    def costs(self, name: str, devices: int, microbatches: int, chunks: int, p2p: float) -> Costs:
-        """Return the costs from which the data were computed: the costs of a chunk times the number of chunks."""
-        chunk = self.data["pipelines"][f"{name}/{devices}/{microbatches}/{chunks}"]["duration"]
-        forward, backward, weight = (np.array(chunk[kind], dtype=float) for kind in "FBW")
-        return Costs(forward=forward * chunks, backward=backward * chunks, weight_share=weight / backward, p2p=p2p)
+    def costs(self, setting: Mapping[str, Any]) -> Costs:
+        """Return the costs that the controls show."""
+        times = {name: setting[name] for name in ("forward", "backward", "weight_share", "p2p")}
+        costs = Costs(**times, overlap=self.data["overlap"])
+        slow = setting["slow_device"]
+        return costs if slow == "none" else costs.slower([int(slow)], setting["slowdown"], of=setting["devices"])
 
 
 def data_of(html: str) -> list[Any]:

@@ -9,12 +9,10 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 from cases import refusal
 from hypothesis import given
@@ -24,7 +22,7 @@ from profiles import examples
 from strategies import Size, sizes
 from strategies import supported as near
 
-from hybridlab import REGISTRY, Costs, HybridLabError, Timeline, UnsupportedSize, build, formulas, simulate, widgets
+from hybridlab import REGISTRY, Costs, HybridLabError, UnsupportedSize, build, formulas, simulate, widgets
 from hybridlab.palette import KIND_COLOURS, shade_colour
 from hybridlab.widgets import TimelineExplorer, page_data
 from hybridlab.widgets.timeline_explorer_data import grid_data, setting_data
@@ -32,9 +30,9 @@ from hybridlab.widgets.timeline_explorer_data import grid_data, setting_data
 SCRIPT, STYLE = str(TimelineExplorer._esm), str(TimelineExplorer._css)
 
 TIMES: dict[str, Any] = {"forward": 1.1, "backward": 2.3, "weight_share": 0.4}
-AXES: dict[str, Any] = {"devices": (1, 2, 4), "microbatches": (1, 4, 6), "chunks": (2, 4), "p2p": (0, 0.3, 1)}
+AXES: dict[str, Any] = {"devices": (1, 2, 4), "microbatches": (1, 4, 6), "chunks": (2, 4)}
 
-ARGUMENTS = ["schedules", "devices", "microbatches", "chunks", "p2p", "forward", "backward", "unit", "show"]
+ARGUMENTS = ["schedules", "devices", "microbatches", "chunks", "p2p", "forward", "backward", "slow_device", "slowdown", "unit", "show"]
 
 Entry = dict[str, Any]
 
@@ -42,40 +40,7 @@ Entry = dict[str, Any]
 @cache
 def whole() -> dict[str, Any]:
     """Return the data of a grid of all schedules, which is made once and changed by no test."""
-    return grid_data(list(REGISTRY), AXES, TIMES)
-
-
-@cache
-def supported() -> tuple[tuple[Entry, int, Timeline], ...]:
-    """Every entry of the grid that is not refused, the place of each latency, and what the simulator says of it."""
-    return tuple(_supported())
-
-
-def _supported() -> Iterator[tuple[Entry, int, Timeline]]:
-    for name, entry in whole()["pipelines"].items():
-        if "refusal" not in entry:
-            schedule, devices, microbatches, chunks = name.split("/")
-            order = build(schedule, int(devices), int(microbatches), int(chunks))
-            for place, latency in enumerate(whole()["p2p"]):
-                yield entry, place, simulate(order, Costs(**TIMES, p2p=latency))
-
-
-def turns(entry: Entry) -> list[tuple[int, list[int], str]]:
-    """Return device, rows and text of every turn of an entry; a turn has one row, or the two of an overlapped pair."""
-    found: list[tuple[int, list[int], str]] = []
-    row = 0
-    for device, order in enumerate(entry["orders"]):
-        for word in order.split():
-            rows = list(range(row, row + 1 + word.count(";")))
-            found.append((device, rows, word))
-            row = rows[-1] + 1
-    return found
-
-
-def lasting(entry: Entry) -> list[float]:
-    """Return how long each row of an entry takes."""
-    kinds = [("pair" if len(rows) == 2 else re.sub(r"\d", "", word), device) for device, rows, word in turns(entry) for _ in rows]
-    return [entry["duration"][kind][device] for kind, device in kinds]
+    return grid_data(list(REGISTRY), AXES)
 
 
 def small(**changes: Any) -> TimelineExplorer:
@@ -89,87 +54,11 @@ def test_the_grid_has_every_combination() -> None:
     assert sum("refusal" not in entry for entry in whole()["pipelines"].values()) > 40
 
 
-def test_every_order_and_time_is_the_simulators() -> None:
-    for entry, place, timeline in supported():
-        assert entry["orders"] == [line.split(": ")[1] for line in str(timeline.schedule).splitlines()]
-        assert entry["start"][place] == pytest.approx(timeline.start, rel=1e-8)
-        assert np.add(entry["start"][place], lasting(entry)) == pytest.approx(timeline.end, rel=1e-8)
-        assert entry.get("copy", [0] * timeline.schedule.microbatches) == timeline.schedule.copy_of.tolist()
-        assert ("pair" in entry["duration"]) == ("(" in " ".join(entry["orders"]))
-
-
-@pytest.mark.parametrize("key", ["dualpipe/4/8/1", "chimera/4/8/1", "dualpipe-v/4/8/2"])
-def test_a_microbatch_begins_on_the_first_device_of_its_copys_path(key: str) -> None:
-    """The data show the direction of each microbatch: stage 0 of the second copy is on the last device."""
-    entry = grid_data(key.split("/")[0], AXES | {"microbatches": 8, "chunks": None}, TIMES)["pipelines"][key]
-    ways = {0: 0, 1: 3}
-    begin = {int(text[2:]): device for device, order in enumerate(entry["orders"]) for text in re.findall(r"\b0F\d+", order)}
-    assert begin == {microbatch: ways[copy] for microbatch, copy in enumerate(entry.get("copy", [0] * 8))}
-    assert len(set(begin.values())) == REGISTRY[key.split("/")[0]].copies
-
-
-def test_an_overlapped_pair_takes_as_long_as_its_costs_say() -> None:
-    entry = only(TimelineExplorer("dualpipe", devices=4, microbatches=8, forward=[1, 2, 1, 1], overlap=0.5).data["pipelines"])
-    assert entry["duration"]["pair"] == [2.5, 3, 2.5, 2.5]
-    timeline = simulate(build("dualpipe", 4, 8), Costs(forward=[1, 2, 1, 1], backward=2, overlap=0.5))
-    assert entry["makespan"] == [timeline.makespan]
-    assert np.add(entry["start"][0], lasting(entry)) == pytest.approx(timeline.end)
-    explorer = small(overlap=0.5)
-    explorer.schedule, explorer.devices, explorer.microbatches = "dualpipe", 4, 8
-    assert only(explorer.extra["pipelines"])["duration"]["pair"] == [2.5] * 4
-    assert explorer.timeline.makespan == simulate(build("dualpipe", 4, 8), Costs(forward=1, backward=2, overlap=0.5)).makespan
-
-
-def test_every_figure_is_the_simulators() -> None:
-    for entry, place, timeline in supported():
-        assert entry["makespan"][place] == pytest.approx(timeline.makespan, rel=1e-8)
-        assert entry["bubble"][place] == pytest.approx(timeline.bubble_ratio, rel=1e-8)
-        assert entry["peak"] == timeline.peak_activations.tolist()
-
-
-def test_the_data_tell_what_every_operation_waited_for() -> None:
-    for entry, place, timeline in supported():
-        assert told(entry, place) == timeline.blocking_operation().tolist()
-
-
-def told(entry: Entry, place: int) -> list[int]:
-    """The row that each row waited for, as a page reads it; in a pair at most one input came late, and both waited for it."""
-    waited: list[int] = []
-    last = (-1, [-1])
-    for device, rows, _ in turns(entry):
-        before = last[1][-1] if last[0] == device else -1
-        late = [row for row in rows if row in entry["late"][place]]
-        assert len(late) <= 1
-        waited += [entry["source"][late[0]] if late else before] * len(rows)
-        last = (device, rows)
-    return waited
-
-
-def test_a_pair_waits_for_the_later_of_its_two_inputs() -> None:
-    axes, costs = AXES | {"devices": 4, "microbatches": (8, 12)}, {"forward": [3, 1, 1, 2], "backward": [2, 5, 1, 4]}
-    data = grid_data(["dualpipe", "dualpipe-v"], axes, costs)
-    kinds = []
-    for entry, place in product(data["pipelines"].values(), range(3)):
-        if "refusal" in entry:
-            continue
-        device_of = [device for device, rows, _ in turns(entry) for _ in rows]
-        ends = np.add(entry["start"][place], lasting(entry))
-        for device, rows, word in turns(entry):
-            if len(rows) < 2 or not set(rows) & set(entry["late"][place]):
-                continue
-            sources = [entry["source"][row] for row in rows]
-            arrival = [ends[source] + data["p2p"][place] * (device_of[source] != device) if source >= 0 else -1 for source in sources]
-            (late,) = set(rows) & set(entry["late"][place])
-            assert arrival[rows.index(late)] == max(arrival) == pytest.approx(entry["start"][place][rows[0]])
-            kinds.append(word.strip("()").split(";")[rows.index(late)][1])
-    assert {"F", "B"} <= set(kinds)
-
-
-def test_inputs_are_named_as_the_schedule_names_them() -> None:
-    for entry, _, timeline in supported():
-        for op, source in zip(timeline.ops, entry["source"], strict=True):
-            needs = timeline.schedule.needs(op)
-            assert (timeline.ops[source] in needs) if source >= 0 else not needs
+def test_every_order_is_the_registrys() -> None:
+    for name, entry in whole()["pipelines"].items():
+        if "refusal" not in entry:
+            schedule, *size = name.split("/")
+            assert entry == {"orders": [line.split(": ")[1] for line in str(build(schedule, *map(int, size))).splitlines()]}
 
 
 def test_refused_combinations_carry_the_registrys_sentence() -> None:
@@ -192,23 +81,42 @@ def test_a_schedule_is_offered_the_chunks_it_supports() -> None:
         assert offered == (sorted(supported & {1, 2, 4}) or [fewest]), name
     assert [chunks[name] for name in ("gpipe", "dualpipe", "zb-v", "dualpipe-v")] == [[1], [1], [2], [2]]
     assert [chunks[name] for name in ("interleaved", "looped-bfs", "hanayo", "interleaved-zb")] == [[2, 4]] * 4
-    fewest = grid_data(["interleaved", "gpipe"], AXES | {"chunks": None}, TIMES)
+    fewest = grid_data(["interleaved", "gpipe"], AXES | {"chunks": None})
     assert [schedule["chunks"] for schedule in fewest["schedules"]] == [[2], [1]]
 
 
 def test_costs_can_differ_from_device_to_device() -> None:
     explorer = TimelineExplorer("1f1b", devices=2, microbatches=3, forward=[1, 2], backward=[3, 4])
     timeline = simulate(build("1f1b", 2, 3), Costs(forward=[1, 2], backward=[3, 4]))
-    assert explorer.data["pipelines"]["1f1b/2/3/1"]["start"][0] == timeline.start.tolist()
+    assert (explorer.forward, explorer.backward) == ([1, 2], [3, 4])
     assert explorer.timeline.makespan == timeline.makespan
+
+
+def test_a_device_can_be_slow() -> None:
+    explorer = small(slow_device=1, slowdown=1.4, forward=10, backward=20)
+    slow = Costs(forward=[10, 14], backward=[20, 28])
+    assert explorer.timeline.makespan == simulate(build("gpipe", 2, 2), slow).makespan
+    explorer.slow_device = 7  # no device of this pipeline
+    assert explorer.timeline.makespan == simulate(build("gpipe", 2, 2), Costs(forward=10, backward=20)).makespan
+    explorer.slow_device = None
+    assert "device" not in repr(explorer).split("chunk")[1]
+
+
+def test_times_can_be_changed_without_a_new_order() -> None:
+    explorer = small()
+    explorer.set_state({"forward": 3, "backward": 5, "weight_share": 0.25, "p2p": 0.5})
+    assert explorer.extra == {}
+    costs = Costs(forward=3, backward=5, weight_share=0.25, p2p=0.5)
+    assert explorer.costs == costs
+    assert explorer.timeline.makespan == simulate(build("gpipe", 2, 2), costs).makespan
 
 
 def test_the_data_are_plain_json_and_small() -> None:
     explorer = TimelineExplorer(devices=(2, 4, 8), microbatches=(2, 4, 6, 8, 12, 16, 32))
     text = json.dumps(explorer.data, allow_nan=False, separators=(",", ":"))
     assert json.loads(text) == explorer.data
-    assert "42 settings" in repr(explorer)
-    assert len(text) < 93 * 1024  # the limit is from a published example: 42 settings in 93 KiB
+    assert "42 orders" in repr(explorer)
+    assert len(text) < 93 * 1024 / 2  # a published example has 42 settings in 93 KiB, with their times
 
 
 def test_the_text_is_the_same_in_another_process() -> None:
@@ -217,7 +125,8 @@ def test_the_text_is_the_same_in_another_process() -> None:
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     explorer = TimelineExplorer(("gpipe", "1f1b"), devices=(2, 4), microbatches=(4, 8), p2p=1 / 3, show={"compare": "1f1b"})
     assert run.stdout.strip() == repr(explorer)
-    wanted = r"<TimelineExplorer: 8 settings, data [0-9a-f]{8}; gpipe against 1f1b, 2 devices, 4 microbatches, 1 chunk, latency 0.333333>"
+    shows = "gpipe against 1f1b, 2 devices, 4 microbatches, 1 chunk, F 1, B 2, latency 0.333333"
+    wanted = rf"<TimelineExplorer: 8 orders, data [0-9a-f]{{8}}; {shows}>"
     assert re.fullmatch(wanted, repr(explorer))
 
 
@@ -272,18 +181,12 @@ def only(entries: dict[str, Entry]) -> Entry:
 
 
 @given(size=sizes(), latency=st.sampled_from([0, 0.25, 1]))
-def test_a_setting_outside_the_grid_is_computed(size: Size, latency: float) -> None:
-    explorer = small(p2p=3, **TIMES)  # no setting of this grid has such a latency
+def test_the_order_of_sizes_outside_the_grid_is_computed(size: Size, latency: float) -> None:
+    explorer = TimelineExplorer(devices=20, microbatches=3, p2p=3, **TIMES)  # no size of this grid is drawn
     explorer.schedule, explorer.devices, explorer.microbatches = size.name, size.devices, size.microbatches
     explorer.chunks, explorer.p2p = size.chunks, latency
     timeline = simulate(size.build(), Costs(**TIMES, p2p=latency))
-    entry = only(explorer.extra["pipelines"])
-    assert entry["orders"] == [line.split(": ")[1] for line in str(timeline.schedule).splitlines()]
-    assert told(entry, 0) == timeline.blocking_operation().tolist()
-    assert entry["start"] == [pytest.approx(timeline.start, rel=1e-8)]
-    assert entry["makespan"] == [pytest.approx(timeline.makespan, rel=1e-8)]
-    assert entry["bubble"] == [pytest.approx(timeline.bubble_ratio, rel=1e-8)]
-    assert entry["peak"] == pytest.approx(timeline.peak_activations, rel=1e-8)
+    assert only(explorer.extra["pipelines"]) == {"orders": [line.split(": ")[1] for line in str(timeline.schedule).splitlines()]}
     assert explorer.timeline.makespan == timeline.makespan
 
 
@@ -291,22 +194,18 @@ def test_a_setting_outside_the_grid_is_computed(size: Size, latency: float) -> N
 def test_its_figures_are_those_of_the_closed_forms(devices: int, microbatches: int) -> None:
     explorer = TimelineExplorer("gpipe", devices=20, microbatches=1)
     explorer.set_state({"schedule": "1f1b", "devices": devices, "microbatches": microbatches, "compare": "gpipe"})
-    one, other = explorer.extra["pipelines"].values()
-    bubble = formulas.bubble_ratio(devices, microbatches)
-    assert one["bubble"] == other["bubble"] == [pytest.approx(bubble, rel=1e-8)]
-    assert one["peak"] == [formulas.peak_activations("1f1b", devices, microbatches, device) for device in range(devices)]
-    assert other["peak"] == [microbatches] * devices
+    assert len(explorer.extra["pipelines"]) == 2
+    assert explorer.timeline.bubble_ratio == pytest.approx(formulas.bubble_ratio(devices, microbatches), rel=1e-8)
 
 
 def test_what_is_computed_has_the_shape_of_the_grid() -> None:
     for name, entry in whole()["pipelines"].items():
         schedule, *numbers = name.split("/")
         devices, microbatches, chunks = map(int, numbers)
-        setting = {"schedule": schedule, "devices": devices, "microbatches": microbatches, "chunks": chunks, "p2p": 0.3, "compare": ""}
-        extra = setting_data(setting, TIMES)
-        same = {key: [value[1]] if key in ("start", "late", "makespan", "bubble") else value for key, value in entry.items()}
+        setting = {"schedule": schedule, "devices": devices, "microbatches": microbatches, "chunks": chunks, "compare": ""}
+        extra = setting_data(setting)
         assert extra.keys() == whole().keys()
-        assert extra["pipelines"] == {name: same}
+        assert extra["pipelines"] == {name: entry}
         assert [each["title"] for each in extra["schedules"]] == [REGISTRY[schedule].title]
         if "refusal" not in entry:
             assert {kind: each["colours"][str(chunks)] for kind, each in extra["kinds"].items()} == {
@@ -350,12 +249,13 @@ def test_a_new_schedule_keeps_its_chunks_or_takes_some_that_it_supports() -> Non
 
 
 def test_what_cannot_be_drawn_is_told_in_the_picture() -> None:
-    explorer = small(forward=[1, 2, 3], devices=3)
-    explorer.devices = 4
-    told = "the costs are for 3 devices but the schedule has 4"
-    assert told in only(explorer.extra["pipelines"])["refusal"]
-    explorer.schedule = "interleaved"  # with 2 microbatches, which the schedule does not support
+    explorer = small()
+    explorer.schedule, explorer.microbatches = "interleaved", 3  # 3 microbatches on 2 devices, which the schedule does not support
     assert only(explorer.extra["pipelines"])["refusal"].startswith("interleaved needs microbatches divisible by devices")
+    explorer = small(forward=[1, 2, 3], devices=3)
+    explorer.devices = 4  # the script says that the times are for 3 devices
+    with refusal("does-not-fit", "3 devices but the schedule has 4"):
+        _ = explorer.timeline
 
 
 @pytest.mark.parametrize("size", [(10**7, 1, 1), (1, 10**7, 1), (1, 1, 10**7), (64, 98, 1), (65, 1, 98)])
@@ -401,6 +301,12 @@ def test_the_text_of_a_setting_outside_the_grid() -> None:
         ("p2p", math.nan, "not-finite", "p2p"),
         ("p2p", -1, "negative", "p2p"),
         ("p2p", [1], "wrong-shape", "p2p must be one number, not [1]"),
+        ("forward", -2, "negative", "forward"),
+        ("backward", "long", "not-a-number", "backward"),
+        ("backward", [[1], [2]], "several-settings", "costs"),
+        ("weight_share", 1.5, "out-of-range", "weight_share"),
+        ("slow_device", -1, "too-small", "slow_device"),
+        ("slowdown", math.inf, "not-finite", "slowdown"),
     ],
 )
 def test_what_the_library_does_not_have_is_refused_and_changes_nothing(trait: str, value: Any, code: str, word: str) -> None:
@@ -448,11 +354,10 @@ def test_other_messages_are_not_answered(sent: list[dict[str, Any]], content: An
     [
         ({"schedules": ()}, "empty", "schedules"),
         ({"devices": []}, "empty", "devices"),
-        ({"p2p": ()}, "empty", "p2p"),
+        ({"p2p": (0, 1)}, "wrong-shape", "p2p must be one number"),
         ({"devices": (2, 0)}, "too-small", "devices"),
         ({"microbatches": range(1, 10**9)}, "too-large", "microbatches has more than 1,000 values"),
         ({"p2p": -1}, "negative", "p2p"),
-        ({"p2p": [[0, 1]]}, "not-a-number", "p2p"),
         ({"schedules": ("gpipe", "1f1c")}, "unknown-name", "'1f1b'"),
         ({"schedules": "interleaved", "devices": 4, "microbatches": (2, 6)}, "unsupported-size", "no setting of this grid can run"),
         ({"forward": [1, 2, 3], "devices": 2}, "does-not-fit", "3 devices but the schedule has 2"),
@@ -485,10 +390,10 @@ def test_the_limit_is_two_megabytes_of_json(monkeypatch: pytest.MonkeyPatch) -> 
     assert page_data.MOST_BYTES == 2_000_000
     length = len(json.dumps(whole(), separators=(",", ":")))
     monkeypatch.setattr(page_data, "MOST_BYTES", length)
-    assert grid_data(list(REGISTRY), AXES, TIMES) == whole()
+    assert grid_data(list(REGISTRY), AXES) == whole()
     monkeypatch.setattr(page_data, "MOST_BYTES", length - 1)
     with refusal("too-large", "MB"):
-        grid_data(list(REGISTRY), AXES, TIMES)
+        grid_data(list(REGISTRY), AXES)
 
 
 @examples(60)

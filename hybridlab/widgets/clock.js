@@ -3,7 +3,7 @@
 
 // The times of each kind of operation on one chunk of each device, and under "pair" those of an overlapped pair.
 // `costs` has a number for each device in `forward`, `backward` and `weight_share`, and one number in `p2p` and `overlap`.
-export function durationsOf({ devices, chunks }, { forward, backward, weight_share, overlap }) {
+function durationsOf({ devices, chunks }, { forward, backward, weight_share, overlap }) {
   const each = (time) => Float64Array.from({ length: devices }, (_, device) => time(forward[device], backward[device], weight_share[device]));
   const [F, B] = [each((f) => f / chunks), each((_, b) => b / chunks)];
   const [I, W] = [each((_, b, w) => (b - b * w) / chunks), each((_, b, w) => (b * w) / chunks)];
@@ -43,13 +43,13 @@ export function figuresOf({ ops, devices, chunks }, { start, end }) {
   return { makespan, bubble, peak: peak.map((count) => count / chunks) };
 }
 
-// The operation whose end let each operation start: the one that made the later input if the device was idle before, else the one before
-// it on the device. Null if it waited for nothing.
-export function blockersOf({ ops }, { start, end }, p2p) {
+// The operation whose end let each operation start: the one that made the later input if the device was idle until it arrived, else the
+// one before it on the device. Null if it waited for nothing.
+export function blockersOf({ ops }, { end }, p2p) {
   const arrival = ({ source, device }) => (source ? end[source.row] + (source.device === device ? 0 : p2p) : -1);
   return ops.map((op) => {
-    if (start[op.row] <= (op.before ? end[op.before.row] : 0)) return op.before;
     const [one, other] = op.partner?.row < op.row ? [op.partner, op] : [op, op.partner];
-    return (other && arrival(other) > arrival(one) ? other : one).source;
+    const later = other && arrival(other) > arrival(one) ? other : one;
+    return arrival(later) > (op.before ? end[op.before.row] : 0) ? later.source : op.before;
   });
 }

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 from hybridlab.checks import counted, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
@@ -39,7 +37,7 @@ def measured_steps(measured: Any, unit: str | None) -> dict[str, Timeline]:
 def with_measured(data: Data, steps: Mapping[str, Timeline]) -> Data:
     """Return the data of a grid with an entry for each measured step. Its size must be one of the grid.
 
-    An entry has ``end``, the end of each operation, in place of ``duration``. At other sizes it has a ``refusal``.
+    An entry has ``orders``, and ``start`` and ``end`` of each operation. At other sizes it has a ``refusal``.
     """
     schedules, pipelines = list(data["schedules"]), dict(data["pipelines"])
     for name, timeline in steps.items():
@@ -49,9 +47,7 @@ def with_measured(data: Data, steps: Mapping[str, Timeline]) -> Data:
         schedules.append(title_of(name, timeline))
         for size in sizes:
             fits = size == size_of(timeline)
-            pipelines["/".join(map(str, (name, *size)))] = (
-                _measured_entry(timeline, len(data["p2p"])) if fits else {"refusal": refusal_of(timeline)}
-            )
+            pipelines["/".join(map(str, (name, *size)))] = _measured_entry(timeline) if fits else {"refusal": refusal_of(timeline)}
     return {**data, "schedules": schedules, "pipelines": pipelines}
 
 
@@ -73,17 +69,9 @@ def title_of(name: str, timeline: Timeline) -> Data:
     return {"name": name, "title": f"{REGISTRY[name.removesuffix(SUFFIX)].title} (measured)", "chunks": [timeline.schedule.chunks]}
 
 
-def _measured_entry(timeline: Timeline, latencies: int) -> Data:
-    schedule, end = timeline.schedule, timeline.end
-    free = np.where(schedule.before >= 0, end[schedule.before], -np.inf)
-    late = schedule.crosses & (end[schedule.source] > free)  # the device had nothing to do until this input came
+def _measured_entry(timeline: Timeline) -> Data:
     return {
-        "orders": [" ".join(map(turn_text, order)) for order in schedule.turns],
-        "source": schedule.source.tolist(),
-        "peak": nine_digits(timeline.peak_activations),
-        "start": [nine_digits(timeline.start)] * latencies,
-        "end": nine_digits(end),
-        "late": [np.flatnonzero(late).tolist()] * latencies,
-        "makespan": nine_digits([timeline.makespan]) * latencies,
-        "bubble": nine_digits([timeline.bubble_ratio]) * latencies,
+        "orders": [" ".join(map(turn_text, order)) for order in timeline.schedule.turns],
+        "start": nine_digits(timeline.start),
+        "end": nine_digits(timeline.end),
     }

@@ -3,17 +3,17 @@
 const WORD = /^(\d+)([FBIW])(\d+)$/;
 
 // The operation of a word such as 2F0, or null.
-export function operationOf(text) {
+function operationOf(text) {
   const found = WORD.exec(text);
   return found && { text, kind: found[2], stage: Number(found[1]), microbatch: Number(found[3]) };
 }
 
 // The operations of a word such as 0F3, or of an overlapped pair such as (0F3;3B1).
-const turnOf = (word) => word.replace(/^\(|\)$/g, "").split(";").map(operationOf);
+const wordsOfTurn = (word) => word.replace(/^\(|\)$/g, "").split(";");
 
 // The text of the operation that makes the input of an operation, or undefined for the forward on the first stage. This is the
 // dependency rule. `has(text)` says whether an operation exists, because a backward is a B, or an I with a W.
-export function neededBy({ kind, stage, microbatch }, stages, has) {
+function neededBy({ kind, stage, microbatch }, stages, has) {
   if (kind === "F") return stage ? `${stage - 1}F${microbatch}` : undefined;
   if (kind === "W") return `${stage}I${microbatch}`;
   if (stage === stages - 1) return `${stage}F${microbatch}`;
@@ -70,7 +70,7 @@ export function pipelineOf(orders) {
   const devices = orders.map((order, device) => {
     let last = null;
     return order.split(" ").filter(Boolean).flatMap((word) => {
-      const turn = turnOf(word);
+      const turn = wordsOfTurn(word).map(operationOf);
       if (turn.includes(null)) throw new Error(`${word} is not an operation`);
       const before = last;
       for (const op of turn) {

@@ -42,13 +42,16 @@ export function zoomOf(changed) {
   return { element: make("div", { class: "zoom", role: "group", "aria-label": "Width of the picture" }, ...parts) };
 }
 
-// The mark of a kind of operation, for readers who cannot tell the colours apart: none for F, a line below for B, dashes below for I, a
-// line above for W.
-export function markOf(kind, x, y, width, height) {
-  if (kind === "F") return [];
+// The path of the mark of a kind of operation, for readers who cannot tell the colours apart: none for F, a line below for B, dashes below
+// for I, a line above for W.
+export function markPath(kind, x, y, width, height) {
   const level = kind === "W" ? y + 2.5 : y + height - 2.5;
-  const path = `M${round(x + 1)} ${level}H${round(x + Math.max(width - 1, 1))}`;
-  return [make("path", { class: kind === "I" ? "mark dashes" : "mark", d: path })];
+  return kind === "F" ? "" : `M${round(x + 1)} ${level}H${round(x + Math.max(width - 1, 1))}`;
+}
+
+export function markOf(kind, ...box) {
+  const path = markPath(kind, ...box);
+  return path ? [make("path", { class: kind === "I" ? "mark dashes" : "mark", d: path })] : [];
 }
 
 // The operation of a word such as 0F3, or both operations of an overlapped pair such as (0F3;3B1). Each gets the properties in `common`.
@@ -137,6 +140,13 @@ export function pairSample({ F, B }) {
   return sampleOf("overlapped pair: both at once", ...halves, ...markOf("B", 0, 9, 26, 9));
 }
 
+// Round values from 0 to `most`, about two hundred, for a slider over a time.
+export function ticksUpTo(most) {
+  const power = 10 ** Math.floor(Math.log10(most / 200));
+  const step = power * [1, 2, 5, 10].find((each) => each * power >= most / 200 - 1e-12);
+  return Array.from({ length: Math.round(most / step) + 1 }, (_, place) => Number((place * step).toPrecision(9)));
+}
+
 // The names of the rows beside the plot. Paper does not scroll, so both are scaled down to fit on a page.
 export function tracksOf(names, plot) {
   const fits = Math.min(1, PAPER / (LABELS + Number(plot.getAttribute("width"))));
@@ -180,6 +190,7 @@ export function quantityOf(id, label, read, pick) {
     slider.setAttribute("aria-valuetext", number(value));
     output.textContent = number(value);
     for (const [name, limit] of [["min", rule.fewest], ["step", rule.step]]) typed.setAttribute(name, limit);
+    if (rule.most) typed.setAttribute("max", rule.most);
     if (value === shown) return; // keeps what the reader is typing
     [typed.value, shown] = [value, value];
     tell("");

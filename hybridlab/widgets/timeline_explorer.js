@@ -1,42 +1,50 @@
-// A timeline explorer: controls, the figures as a table, a legend and the picture of one setting.
-// The script computes no order and no time: both are in the data, whose shape hybridlab/widgets/timeline_explorer_data.py describes.
+// A timeline explorer: controls, the picture of one setting with its time cursor, the figures as a table, a legend.
+// The orders are in the data, whose shape hybridlab/widgets/timeline_explorer_data.py describes; clock.js times them.
 
-import { copiesSample, idleSample, kindSamples, most, pairSample, quantityOf, sampleOf, shadeSample, sorted, turnOf } from "./timeline.js";
-import { pictureOf, summary } from "./timeline_explorer_picture.js";
+import { pipelineOf } from "./orders.js";
+import { playerOf } from "./player.js";
+import { costsOf, timed, withTimes } from "./timed.js";
+import {
+  copiesSample, idleSample, kindSamples, most, pairSample, quantityOf, sampleOf, shadeSample, sorted, ticksUpTo, zoomOf,
+} from "./timeline.js";
+import { pictureOf } from "./timeline_explorer_picture.js";
+import { difference, summary, timeIn } from "./timeline_words.js";
 import { counted, freshId, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
 
-const AXES = ["devices", "microbatches", "chunks", "p2p"];
-const SETTING = ["schedule", "devices", "microbatches", "chunks", "p2p", "compare"];
+const SIZES = ["devices", "microbatches", "chunks"];
+const SETTING = [
+  "schedule", "devices", "microbatches", "chunks", "forward", "backward", "weight_share", "p2p", "slow_device", "slowdown", "compare"
+];
 
-// ---- the grid, and values that a kernel has added ----
+// ---- the grid, and sizes that a kernel has added ----
 
 function whole(data) {
-  const lists = ["schedules", ...AXES];
+  const lists = ["schedules", ...SIZES];
   return Boolean(data?.pipelines && data.kinds && lists.every((name) => Array.isArray(data[name]) && data[name].length));
 }
 
 function sourcesOf(model) {
   const extra = model.get("extra") ?? {};
   const sources = Object.keys(extra).length ? [model.get("data"), extra] : [model.get("data")];
-  if (!sources.every(whole)) throw new Error("a part of the data is missing");
+  if (!sources.every(whole) || !sources[0].most) throw new Error("a part of the data is missing");
   return sources;
 }
 
 function holds(source, setting) {
   const named = (name) => source.schedules.some((each) => each.name === name);
   const schedules = [setting.schedule, setting.compare].filter(Boolean);
-  return schedules.every(named) && AXES.every((name) => source[name].includes(setting[name]));
+  return schedules.every(named) && SIZES.every((name) => source[name].includes(setting[name]));
 }
 
-// The values to choose from. `live` is the answer of a kernel, which can compute others, or null.
+// The values to choose from. `live` is the answer of a kernel, which can make the orders of other sizes, or null.
 function offersOf(sources, live) {
   const schedules = new Map();
   for (const { name, title, chunks } of sources.flatMap((source) => source.schedules)) {
     schedules.set(name, { name, title, chunks: sorted([...(schedules.get(name)?.chunks ?? []), ...chunks]) });
   }
   for (const rule of live?.schedules ?? []) schedules.set(rule.name, { chunks: [], ...schedules.get(rule.name), ...rule });
-  const values = AXES.map((name) => [name, sorted(sources.flatMap((source) => source[name]))]);
-  return { live: Boolean(live), schedules, ...Object.fromEntries(values) };
+  const values = SIZES.map((name) => [name, sorted(sources.flatMap((source) => source[name]))]);
+  return { live: Boolean(live), schedules, most: sources[0].most, ...Object.fromEntries(values) };
 }
 
 // The wanted number of chunks if the schedule supports it, else the schedule's first.
@@ -65,63 +73,42 @@ function timelinesOf(sources, setting) {
   return [first, timelineOf(source, { ...setting, schedule: compare, chunks }, sources[0])];
 }
 
-function aboutOf(source, setting, title) {
+function aboutOf(source, setting, title, { unit }, copies = 1) {
   const { devices, microbatches, chunks } = setting;
   const sizes = [counted(devices, "device"), counted(microbatches, "microbatch")];
   if (chunks > 1) sizes.push(`${chunks} chunks a device`);
-  const copies = 1 + most(entryOf(source, setting)?.copy ?? []);
   if (copies > 1) sizes.push(`${copies} copies of the weights`);
-  return { setting, title, sizes: sizes.join(", "), unit: source.unit, kinds: source.kinds, copies };
+  return { setting, title, sizes: sizes.join(", "), unit, kinds: source.kinds };
 }
 
 // Stands in for a timeline that does not exist: the reason in a sentence, and values of the grid that work.
 const refused = (about, grid, refusal) => ({ ...about, refusal, remedies: remedies(grid, about.setting), ops: [] });
 
 function absent(sources, offers, setting, why) {
-  return refused(aboutOf(sources[0], setting, offers.schedules.get(setting.schedule).title), sources[0], why);
+  return refused(aboutOf(sources[0], setting, offers.schedules.get(setting.schedule).title, sources[0]), sources[0], why);
 }
 
 const entryOf = (source, { schedule, devices, microbatches, chunks }) =>
   source.pipelines[[schedule, devices, microbatches, chunks].join("/")];
 
-function timelineOf(source, setting, grid) {
-  const { schedule, devices, chunks, p2p } = setting;
-  const about = aboutOf(source, setting, source.schedules.find((each) => each.name === schedule).title);
-  const entry = entryOf(source, setting);
-  if (entry.refusal) return refused(about, grid, entry.refusal);
-  const place = source.p2p.indexOf(p2p);
-  const [makespan, bubble] = [entry.makespan[place], entry.bubble[place]];
-  const ops = opsOf(entry, place, setting);
-  if (!ops.length || ![makespan, bubble, ...entry.peak, ...ops.map((op) => op.end)].every(Number.isFinite)) {
-    throw new Error("a time is missing");
-  }
-  return { ...about, ops, makespan, bubble, peak: entry.peak, devices, chunks, p2p };
-}
+const pipelines = new WeakMap(); // an entry of the data -> its pipeline, which is read once
 
-function opsOf(entry, place, { devices, chunks }) {
-  const ops = entry.orders.flatMap((order, device) => order.split(" ").flatMap((word) => turnOf(word, { device })));
-  ops.forEach((op, row) => {
-    const [, stage, kind, microbatch] = /^(\d+)([FBIW])(\d+)$/.exec(op.text);
-    Object.assign(op, { row, kind, stage: Number(stage), microbatch: Number(microbatch) });
-    op.copy = entry.copy?.[op.microbatch] ?? 0;
-    op.shade = op.copy * chunks + Math.floor(op.stage / devices);
-    op.start = entry.start[place][row];
-    op.end = entry.end ? entry.end[row] : op.start + entry.duration[op.partner ? "pair" : kind][op.device];
-    op.before = ops[row - 1]?.device === op.device ? ops[row - 1] : null;
-    if (op.partner && op.before === op.partner) op.before = op.partner.before;
-    op.source = ops[entry.source[row]] ?? null;
-  });
-  const late = new Set(entry.late[place]);
-  for (const op of ops) {
-    op.late = [op, op.partner].find((each) => late.has(each?.row)) ?? null; // the operation of a pair whose input came later
-    op.waitedFor = op.late ? op.late.source : op.before;
-  }
-  return ops;
+function timelineOf(source, setting, grid) {
+  const { title } = source.schedules.find((each) => each.name === setting.schedule);
+  const entry = entryOf(source, setting);
+  if (entry.refusal) return refused(aboutOf(source, setting, title, grid), grid, entry.refusal);
+  if (!pipelines.has(entry)) pipelines.set(entry, pipelineOf(entry.orders));
+  const pipeline = pipelines.get(entry);
+  const about = aboutOf(source, setting, title, grid, pipeline.copies);
+  const costs = costsOf(setting, setting.devices, grid.overlap);
+  if (!Array.from(costs.forward).every(Number.isFinite)) return refused(about, grid, `the times are for ${setting.forward.length} devices`);
+  const timeline = entry.start ? withTimes(pipeline, entry, 0, about) : timed(pipeline, costs, about);
+  if (!timeline.ops.length || !timeline.ops.every((op) => Number.isFinite(op.end))) throw new Error("a time is missing");
+  return timeline;
 }
 
 // For a refused setting: at most three nearest numbers of microbatches at which the schedule runs, or of devices if there are none.
 function remedies(grid, setting) {
-  if (!grid.p2p.includes(setting.p2p)) return [];
   for (const name of ["microbatches", "devices"]) {
     const runs = grid[name].filter((value) => entryOf(grid, { ...setting, [name]: value })?.orders);
     const nearest = runs.sort((a, b) => Math.abs(a - setting[name]) - Math.abs(b - setting[name])).slice(0, 3);
@@ -130,7 +117,7 @@ function remedies(grid, setting) {
   return [];
 }
 
-// ---- the controls; with a kernel, any number can be typed and every schedule of the library can be chosen ----
+// ---- the controls; any time can be typed, and with a kernel any size, and every schedule of the library can be chosen ----
 
 // The value of a typed text, or a sentence that says what to type. The limits are the library's.
 function wholeNumber(text, label) {
@@ -141,11 +128,19 @@ function wholeNumber(text, label) {
 
 function timeOf(text, label) {
   const value = Number(text);
-  if (text && value >= 0 && value <= 1e200) return { value: Number(value.toPrecision(9)) };
+  if (text && value >= 0 && value <= 1e200) return { value };
   return { fault: `${label}: type a number of zero or more${value > 1e200 ? ", up to 1e200" : ""}.` };
 }
 
+function shareOf(text, label) {
+  const value = Number(text);
+  return text && value >= 0 && value <= 1 ? { value } : { fault: `${label}: type a number from 0 to 1.` };
+}
+
+const NOBODY = "none";
+
 function controlsOf(id, unit, pick) {
+  const inUnit = (label) => (unit ? `${label}, ${unit}` : label);
   const part = (control, name, label, ...more) => control(`${id}-${name}`, label, ...more, (value) => pick(name, value));
   const controls = {
     schedule: part(selectOf, "schedule", "Schedule"),
@@ -153,22 +148,38 @@ function controlsOf(id, unit, pick) {
     devices: part(quantityOf, "devices", "Devices", wholeNumber),
     microbatches: part(quantityOf, "microbatches", "Microbatches", wholeNumber),
     chunks: part(quantityOf, "chunks", "Chunks a device", wholeNumber),
-    p2p: part(quantityOf, "p2p", unit ? `Latency, ${unit}` : "Latency", timeOf),
+    p2p: part(quantityOf, "p2p", inUnit("Latency"), timeOf),
+    forward: part(quantityOf, "forward", inUnit("Forward"), timeOf),
+    backward: part(quantityOf, "backward", inUnit("Backward"), timeOf),
+    weight_share: part(quantityOf, "weight_share", "Weight gradient's share", shareOf),
+    slow_device: selectOf(`${id}-slow_device`, "Slow device", (value) => pick("slow_device", value === NOBODY ? null : Number(value))),
+    slowdown: part(quantityOf, "slowdown", "Its times are longer by", timeOf),
   };
   const elements = Object.values(controls).map((control) => control.element);
-  const element = make("div", { class: "fields", role: "group", "aria-label": "Setting" }, ...elements);
+  const element = make("div", { class: "fields any", role: "group", "aria-label": "Setting" }, ...elements);
 
-  const show = (setting, offers) => {
+  const show = (setting, offers, timelines) => {
     const names = [...offers.schedules.values()].map(({ name, title }) => [name, title]);
     const others = names.filter(([name]) => name !== setting.schedule);
-    element.classList.toggle("any", offers.live);
     const { chunks, fewest = 1, step = 0 } = offers.schedules.get(setting.schedule);
+    const anyTime = { fewest: 0, step: "any" };
+    element.classList.toggle("live", offers.live);
     controls.schedule.show(setting.schedule, names);
     controls.compare.show(setting.compare, [["", "nothing"], ...others]);
     controls.devices.show(setting.devices, offers.devices, offers.live);
     controls.microbatches.show(setting.microbatches, offers.microbatches, offers.live);
     controls.chunks.show(setting.chunks, chunks, offers.live, { fewest, step });
-    controls.p2p.show(setting.p2p, offers.p2p, offers.live, { fewest: 0, step: "any" });
+    for (const name of ["p2p", "forward", "backward", "slowdown"]) {
+      const single = !Array.isArray(setting[name]);
+      controls[name].element.hidden = !single;
+      if (single) controls[name].show(setting[name], ticksUpTo(offers.most[name]), true, anyTime);
+    }
+    if (!Array.isArray(setting.weight_share)) controls.weight_share.show(setting.weight_share, ticksUpTo(1), true, { ...anyTime, most: 1 });
+    const split = timelines?.some(({ ops }) => ops.some(({ kind }) => kind === "W"));
+    controls.weight_share.element.hidden = Array.isArray(setting.weight_share) || !split;
+    const devices = Array.from({ length: setting.devices }, (_, device) => [String(device), `device ${device}`]);
+    controls.slow_device.show(String(setting.slow_device ?? NOBODY), [[NOBODY, "none"], ...devices]);
+    controls.slowdown.element.hidden = setting.slow_device === null;
   };
   return { element, show, focus: (name) => controls[name].focus() };
 }
@@ -180,9 +191,7 @@ const COMPUTING = "Computing ...";
 const SILENT =
   "The kernel has not answered, so the picture below is still the last one: the kernel may be busy, or stopped. " +
   "The values that the explorer was made with work without it.";
-const ABSENT =
-  "these values together are not on this page, which holds a grid of them and computes nothing; " +
-  "choose others, or run the notebook";
+const ABSENT = "this page has no order for these sizes; choose others, or run the notebook";
 
 function legendOf(timelines) {
   const drawn = timelines.filter((timeline) => !timeline.refusal);
@@ -200,7 +209,7 @@ function legendOf(timelines) {
   return items;
 }
 
-function figuresOf(timelines) {
+function tableOfFigures(timelines) {
   const unit = timelines[0].unit ? `, ${timelines[0].unit}` : "";
   const heads = ["Schedule", `Makespan${unit}`, "Bubble ratio", "Peak activations, by device"];
   const head = make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)));
@@ -219,12 +228,26 @@ function shownIn(root, id, pick) {
   const [table, legend] = [make("table"), make("ul", { class: "legend" })];
   const picture = pictureOf(id, pick);
   const spoken = make("p", { class: "unseen", "aria-live": "polite" });
-  root.append(status, table, legend, picture.element, spoken);
+  const words = make("p", { class: "difference" });
+  const player = playerOf(`${id}-time`, "Time", picture.moveTime);
+  const path = make("button", { type: "button", "aria-pressed": "false" }, "Critical path");
+  path.addEventListener("click", () => {
+    const shown = path.getAttribute("aria-pressed") !== "true";
+    path.setAttribute("aria-pressed", shown);
+    picture.showPath(shown);
+  });
+  const tools = make("div", { class: "tools" }, player.element, path, zoomOf(picture.zoomTo).element);
+  const [shown, readout] = [make("div", {}, tools, picture.element), make("div", { class: "readout" }, picture.told, table, words, legend)];
+  root.append(status, make("div", { class: "stage" }, shown, readout), spoken);
   const draw = (timelines) => {
-    table.replaceChildren(...figuresOf(timelines));
+    table.replaceChildren(...tableOfFigures(timelines));
     legend.replaceChildren(...legendOf(timelines));
     spoken.textContent = timelines.map(summary).join(" ");
+    words.textContent = timelines.length === 2 && timelines.every(({ refusal }) => !refusal) ? difference(...timelines) : "";
     picture.draw(timelines);
+    const drawn = timelines.filter(({ refusal }) => !refusal);
+    const events = sorted(drawn.flatMap(({ ops }) => ops.flatMap(({ start, end }) => [start, end])));
+    player.show({ end: most(drawn.map(({ makespan }) => makespan)), events, told: (time) => timeIn(timelines[0], time) });
   };
   let timer = null;
   const say = (sentence, later) => {
@@ -234,6 +257,7 @@ function shownIn(root, id, pick) {
   };
   const stop = () => {
     say("");
+    player.pause();
     picture.stop();
   };
   return { draw, say, stop };
@@ -257,8 +281,8 @@ function render({ model, el }) {
   const show = () => {
     const [now, sources] = [setting(), sourcesOf(model)];
     offers = offersOf(sources, answer);
-    controls.show(now, offers);
     const timelines = timelinesOf(sources, now);
+    controls.show(now, offers, timelines);
     if (answer && !timelines) return below.say(COMPUTING, SILENT); // the picture stays until the kernel has sent another one
     below.say("");
     if (drawn !== JSON.stringify(now)) below.draw(timelines ?? [absent(sources, offers, now, ABSENT)]);

@@ -1,4 +1,4 @@
-"""The timeline explorer shows when each operation runs, for a schedule and sizes that the reader chooses."""
+"""The timeline explorer shows when each operation runs, for a schedule, sizes and times that the reader chooses."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -12,20 +12,24 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
+from hybridlab.widgets.choices import costs_of_one_setting
 from hybridlab.widgets.measured_data import measured_steps, refusal_of, size_of, with_measured
-from hybridlab.widgets.page_data import digest, nine_digits
+from hybridlab.widgets.page_data import digest
 from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.timeline_explorer_data import AXES, grid_data, has_setting, setting_data, supported_or_fewest_chunks
+from hybridlab.widgets.timeline_explorer_data import SIZES, grid_data, has_setting, setting_data, supported_or_fewest_chunks
 from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
+
+TIMES = ("forward", "backward", "weight_share", "p2p")
 
 
 class TimelineExplorer(View):
-    """A picture of timelines with controls for schedule, devices, microbatches, chunks and latency.
+    """A picture of timelines with controls for schedule, sizes and times. It plays the time, and says why a device is idle.
 
-    The timelines of all combinations are in the trait ``data``, so the picture needs no running kernel. The traits ``schedule``,
-    ``devices``, ``microbatches``, ``chunks``, ``p2p`` and ``compare`` (a second schedule drawn below the first, or "") change with the
-    controls. Python can observe and set them, also to values that are not in ``data``. Then a new timeline is computed and stored in the
-    trait ``extra``. If there is nothing to draw, the picture says why. In a running notebook, the controls also offer such values.
+    The orders of all sizes are in the trait ``data``, and the page times them itself, so the picture needs no running kernel and takes any
+    times. The traits ``schedule``, ``devices``, ``microbatches``, ``chunks``, ``forward``, ``backward``, ``weight_share``, ``p2p``,
+    ``slow_device``, ``slowdown`` and ``compare`` (a second schedule drawn below the first, or "") change with the controls. Python can
+    observe and set them, also to sizes that are not in ``data``. Then a new order is computed and stored in the trait ``extra``. If there
+    is nothing to draw, the picture says why. In a running notebook, the controls also offer such sizes.
 
     Parameters
     ----------
@@ -35,10 +39,16 @@ class TimelineExplorer(View):
         The sizes to choose from.
     chunks : int, iterable of int or None
         Numbers of chunks per device, for schedules that support more than one. None means the fewest that each schedule supports.
-    p2p : float or iterable of float
-        Latencies to choose from, in ``unit``.
-    forward, backward, weight_share, overlap : float or sequence of float
+    p2p : float
+        The latency to begin with, in ``unit``.
+    forward, backward, weight_share : float or sequence of float
+        As in :class:`Costs`: the times to begin with. The page has no control for a time that differs from device to device.
+    overlap : float
         As in :class:`Costs`.
+    slow_device : int or None
+        A device whose operations take ``slowdown`` times as long; None for none.
+    slowdown : float
+        How many times as long the operations of the slow device take.
     unit : str or None
         The unit of all times, as in :class:`Costs`.
     measured : mapping of str to Timeline, optional
@@ -55,23 +65,28 @@ class TimelineExplorer(View):
     --------
     >>> explorer = TimelineExplorer(devices=(2, 4), microbatches=(4, 8), show={"devices": 4})
     >>> explorer  # doctest: +ELLIPSIS
-    <TimelineExplorer: 8 settings, data ...; gpipe, 4 devices, 4 microbatches, 1 chunk, latency 0>
+    <TimelineExplorer: 8 orders, data ...; gpipe, 4 devices, 4 microbatches, 1 chunk, F 1, B 2, latency 0>
     >>> explorer.schedule, explorer.devices = "1f1b", 5
     >>> explorer.timeline.makespan
     24.0
     """
 
-    SETTING = ("schedule", *AXES, "compare")
+    SETTING = ("schedule", *SIZES, *TIMES, "slow_device", "slowdown", "compare")
     _esm = script_of("timeline_explorer.js")
-    _css = style_sheet("explorer", files=("timeline.css", "timeline_explorer.css"))
+    _css = style_sheet("explorer", files=("timeline.css", "player.css", "timeline_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
-    extra = traitlets.Dict(read_only=True).tag(sync=True)  # the current setting if it is not in `data`, otherwise empty
+    extra = traitlets.Dict(read_only=True).tag(sync=True)  # the current sizes if they are not in `data`, otherwise empty
     schedule = Checked().tag(sync=True)
     devices = Checked().tag(sync=True)
     microbatches = Checked().tag(sync=True)
     chunks = Checked().tag(sync=True)
+    forward = Checked().tag(sync=True)
+    backward = Checked().tag(sync=True)
+    weight_share = Checked().tag(sync=True)
     p2p = Checked().tag(sync=True)
+    slow_device = Checked().tag(sync=True)
+    slowdown = Checked().tag(sync=True)
     compare = Checked().tag(sync=True)
 
     def __init__(
@@ -86,29 +101,47 @@ class TimelineExplorer(View):
         backward: Any = 2.0,
         weight_share: Any = 0.5,
         overlap: Any = 0.0,
+        slow_device: Any = None,
+        slowdown: Any = 1.5,
         unit: str | None = "ms",
         measured: Mapping[str, Timeline] | None = None,
         show: Mapping[str, Any] | None = None,
     ) -> None:
-        self._times = {"forward": forward, "backward": backward, "weight_share": weight_share, "overlap": overlap, "unit": unit}
-        axes = {"devices": devices, "microbatches": microbatches, "chunks": chunks, "p2p": p2p}
+        costs = costs_of_one_setting(
+            forward=forward, backward=backward, weight_share=weight_share, overlap=overlap, p2p=one_time(p2p, "p2p"), unit=unit
+        )
+        self._overlap, self._unit = costs.overlap.item(), costs.unit
         self._steps = measured_steps(measured, unit)
-        data = with_measured(grid_data(schedules, axes, self._times), self._steps)
+        grid = grid_data(schedules, {"devices": devices, "microbatches": microbatches, "chunks": chunks})
+        for count in grid["devices"]:
+            costs.table(count)  # raises if the costs are for another number of devices
+        times = {name: one_or_each(getattr(costs, name).tolist()) for name in TIMES}
+        times |= {"slow_device": slow_device, "slowdown": slowdown}
+        about = {"unit": costs.unit or "", "overlap": self._overlap, "most": most_of(costs)}  # the script takes an empty text for no unit
+        data = with_measured({**about, **grid}, self._steps)
         self._digest = digest(data)
         self.set_trait("data", data)
-        super().__init__(**self._first_setting(show))
+        super().__init__(**self._first_setting(times, show))
         self.on_msg(self._answer)
+
+    @property
+    def costs(self) -> Costs:
+        """The costs of the current setting."""
+        times = {name: getattr(self, name) for name in TIMES}
+        costs = Costs(**times, overlap=self._overlap, unit=self._unit)
+        if self.slow_device is None or self.slow_device >= self.devices:
+            return costs
+        return costs.slower([self.slow_device], self.slowdown, of=self.devices)
 
     @property
     def timeline(self) -> Timeline:
         """The timeline for the current setting; raises :class:`UnsupportedSize` if the schedule does not support the size.
 
-        A measured step has its own size, whatever the setting is.
+        A measured step has its own size and times, whatever the setting is.
         """
         if self.schedule in self._steps:
             return self._steps[self.schedule]
-        schedule = build(self.schedule, self.devices, self.microbatches, self.chunks)
-        return simulate(schedule, Costs(**self._times, p2p=self.p2p))
+        return simulate(build(self.schedule, self.devices, self.microbatches, self.chunks), self.costs)
 
     def checked(self, name: str, value: Any) -> Any:
         """Return the value for one trait of the setting if the library has it, or refuse it."""
@@ -116,13 +149,20 @@ class TimelineExplorer(View):
             return ""
         if name in ("schedule", "compare"):
             return value if isinstance(value, str) and value in self._steps else known_schedule(value)
-        return nine_digits([one_time(value, name)])[0] if name == "p2p" else whole_number(value, name)
+        if name == "slow_device":
+            return None if value is None else whole_number(value, name, at_least=0)
+        if name in ("p2p", "slowdown"):
+            return one_or_each([one_time(value, name)])
+        if name in TIMES:
+            return one_or_each(getattr(costs_of_one_setting(**{"forward": 1, "backward": 1, name: value}), name).tolist())
+        return whole_number(value, name)
 
-    def _first_setting(self, show: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the first setting, which has the values in ``show`` and otherwise the first values of the grid that can run."""
+    def _first_setting(self, times: Mapping[str, Any], show: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the first setting, which has the values in ``show``, and otherwise ``times`` and the first sizes that can run."""
         asked = {name: self.checked(name, value) for name, value in shown_first(show, self.SETTING, '{"devices": 4}').items()}
         names = [schedule["name"] for schedule in self.data["schedules"]]
-        choices = {"schedule": names, "compare": [""], **{name: self.data[name] for name in AXES}}
+        choices = {"schedule": names, "compare": [""], **{name: self.data[name] for name in SIZES}}
+        choices |= {name: [self.checked(name, value)] for name, value in times.items()}
         if "schedule" in asked:
             choices["chunks"] = self._offered_chunks(asked["schedule"]) or [REGISTRY[asked["schedule"]].fewest_chunks]  # never for a step
         choices |= {name: [value] for name, value in asked.items()}
@@ -152,9 +192,9 @@ class TimelineExplorer(View):
         near = supported_or_fewest_chunks(name, chunks)
         return near if near == chunks or not offered else offered[0]
 
-    @traitlets.observe(*SETTING)
+    @traitlets.observe("schedule", *SIZES, "compare")
     def _follow(self, change: Any) -> None:
-        """Give a new schedule a number of chunks that it supports, and compute a setting that the grid does not have."""
+        """Give a new schedule a number of chunks that it supports, and compute the order of sizes that the grid does not have."""
         setting = {name: getattr(self, name) for name in self.SETTING}
         if change["name"] == "schedule":
             chunks = self._chunks_for(change["new"], self.chunks)
@@ -164,7 +204,7 @@ class TimelineExplorer(View):
         if has_setting(self.data, setting):
             self.set_trait("extra", {})
         elif not has_setting(self.extra, setting):
-            self.set_trait("extra", setting_data(setting, self._times, self._steps))
+            self.set_trait("extra", setting_data(setting, self._steps))
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer a page that asks whether a kernel is running; the answer has the schedules that the kernel can compute."""
@@ -176,14 +216,50 @@ class TimelineExplorer(View):
             self.send({"live": True, "schedules": schedules})
 
     def __repr__(self) -> str:
-        """Return the number of settings, the digest of the data and the current setting.
+        """Return the number of orders, the digest of the data and the current setting.
 
         The text is the same in every run, because outputs that are stored in notebooks contain it.
         """
-        pipelines = self.data["pipelines"].values()
-        settings = len(self.data["p2p"]) * sum("refusal" not in entry for entry in pipelines)
+        orders = sum("refusal" not in entry for entry in self.data["pipelines"].values())
         sizes = {"device": self.devices, "microbatch": self.microbatches, "chunk": self.chunks}
-        counts = (counted(number, name) for name, number in sizes.items())
+        counts = [counted(number, name) for name, number in sizes.items()]
+        times = [f"F {_short(self.forward)}", f"B {_short(self.backward)}", f"latency {_short(self.p2p)}"]
+        if self.weight_share != 0.5:
+            times.insert(2, f"weight share {_short(self.weight_share)}")
+        if self.slow_device is not None:
+            times.append(f"device {self.slow_device} x {_short(self.slowdown)}")
         compared = f" against {self.compare}" if self.compare else ""
-        shows = ", ".join((f"{self.schedule}{compared}", *counts, f"latency {self.p2p:g}"))
-        return f"<TimelineExplorer: {settings} settings, data {self._digest}; {shows}>"
+        shows = ", ".join((f"{self.schedule}{compared}", *counts, *times))
+        return f"<TimelineExplorer: {counted(orders, 'order')}, data {self._digest}; {shows}>"
+
+
+def one_or_each(values: Any) -> Any:
+    """Return one number if there is only one, otherwise the list; whole numbers become ints, which are shorter in JSON.
+
+    >>> one_or_each([2.0]), one_or_each([1.0, 1.5]), one_or_each(0.0)
+    (2, [1, 1.5], 0)
+    """
+    listed = values if isinstance(values, list) else [values]
+    plain = [int(value) if value.is_integer() and abs(value) < 1e15 else value for value in listed]
+    return plain[0] if len(plain) == 1 else plain
+
+
+def most_of(costs: Costs) -> dict[str, float]:
+    """Return the largest value that the slider of each time offers; a field takes larger values.
+
+    >>> most_of(Costs(forward=10, backward=20))
+    {'forward': 30.0, 'backward': 60.0, 'p2p': 20.0, 'slowdown': 3.0}
+    """
+    forward, backward, p2p = (float(getattr(costs, name).max()) for name in ("forward", "backward", "p2p"))
+    longest = max(forward, backward, p2p) or 1.0
+    return {
+        "forward": 3 * (forward or longest),
+        "backward": 3 * (backward or longest),
+        "p2p": 2 * max(forward or longest, p2p),
+        "slowdown": 3.0,
+    }
+
+
+def _short(value: Any) -> str:
+    """Return a number, or a number for each device, with six digits."""
+    return f"{value:g}" if not isinstance(value, list) else f"[{', '.join(f'{each:g}' for each in value)}]"

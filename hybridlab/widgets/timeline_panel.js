@@ -1,0 +1,260 @@
+// One timeline as a drawing: it is made once for an order, placed for its times, and moved through time by a cursor.
+// Each device has a line of bars, one for each operation, and the number of activations held below it.
+
+import { criticalPath } from "./timed.js";
+import {
+  axisOf, fits, gapsOf, hatchOf, labelled, LABELS, LEFT, levelOf, markPath, most, RIGHT, round, tracksOf, WIDEST,
+} from "./timeline.js";
+import { waitingWords } from "./timeline_words.js";
+import { make } from "./view.js";
+
+// What all panels of a picture share: the width of a unit of time, heights in px, the rule for labels.
+export function frameOf(timelines, width, zoom) {
+  const drawn = timelines.filter((timeline) => !timeline.refusal);
+  const span = most(drawn.map((timeline) => timeline.makespan));
+  const room = Math.max(width - LABELS - LEFT - RIGHT, 120);
+  const pixels = Math.min(room * zoom, Math.max(WIDEST, room));
+  const rows = drawn.reduce((sum, timeline) => sum + timeline.devices, 0);
+  const pairs = drawn.some((timeline) => timeline.ops.some((op) => op.partner));
+  const [bar, memory, gap] = pairs ? [26, 10, 5] : rows > 8 ? [16, 8, 4] : rows > 4 ? [18, 9, 4] : [26, 16, 8];
+  const top = most(drawn.flatMap((timeline) => timeline.peak)) || 1;
+  const scale = span > 0 ? pixels / span : 0; // px for a unit of time
+  const label = labelled(drawn.flatMap((timeline) => timeline.ops), scale);
+  return { pixels, scale, bar, memory, pitch: bar + memory + gap + 3, top, label };
+}
+
+// Sets those attributes of an element that have changed.
+function set(element, attributes) {
+  element.placed ??= {};
+  for (const [name, value] of Object.entries(attributes)) {
+    if (element.placed[name] === value) continue;
+    element.placed[name] = value;
+    element.setAttribute(name, value);
+  }
+}
+
+// ---- the bars ----
+
+function barFor(timeline, op) {
+  const fill = timeline.kinds[op.kind].colours[timeline.chunks * timeline.copies][op.shade];
+  const body = make("rect", { rx: 2, fill });
+  const bar = make("g", { class: op.partner ? "op half" : "op", tabindex: -1, role: "img" }, body);
+  return Object.assign(bar, { body, label: null });
+}
+
+// A bar has an element for its label only while it has a label.
+function labelBar({ bar }, text, place) {
+  if (!text) {
+    bar.label?.remove();
+    bar.label = null;
+    return;
+  }
+  if (!bar.label) bar.append((bar.label = make("text")));
+  if (bar.label.textContent !== text) bar.label.textContent = text;
+  set(bar.label, place);
+}
+
+// Puts the bar of an operation where its times say. Returns the path of the mark of its kind, empty for a forward.
+function placeBar(op, frame) {
+  const x = op.start * frame.scale;
+  const [y, height] = levelOf(op, op.device * frame.pitch, frame.bar);
+  const width = Math.max((op.end - op.start) * frame.scale, 1);
+  set(op.bar.body, { x: round(x), y, width: round(width), height });
+  const text = frame.label(op);
+  const above = op.partner && op.kind === "B" ? 1.5 : 0; // the text does not touch the mark
+  labelBar(op, fits(text, width) ? text : "", { x: round(x + width / 2), y: y + height / 2 + 0.5 - above });
+  return markPath(op.kind, x, y, width, height);
+}
+
+// ---- memory and idle times ----
+
+// How many activations a device holds, from each time on: a forward adds one when it starts, a full backward or a weight gradient removes
+// one when it ends.
+function heldOf(line) {
+  const steps = [];
+  let held = 0;
+  for (const op of line) {
+    if (op.kind === "F") steps.push([op.start, ++held]);
+    if (op.kind === "B" || op.kind === "W") steps.push([op.end, --held]);
+  }
+  return steps;
+}
+
+function memoryPath(steps, floor, timeline, frame) {
+  const height = (count) => round(floor - (count / timeline.chunks / frame.top) * frame.memory);
+  const path = steps.map(([time, count]) => `H${round(time * frame.scale)}V${height(count)}`).join("");
+  return `M0 ${floor}${path}H${round(timeline.makespan * frame.scale)}V${floor}`;
+}
+
+// The idle times of a device, each with the operation that ends it.
+function idleTimes(line, device, makespan) {
+  const shortest = 1e-9 * makespan;
+  return gapsOf(line, makespan)
+    .filter(([start, end]) => end - start > shortest)
+    .map(([start, end]) => ({ gap: true, device, start, end, next: line.find((op) => op.start >= end) ?? null }));
+}
+
+// The parts of the idle times of `other` in which `own` computes: the bubbles that are gone.
+function goneBubbles(own, other) {
+  return own.flatMap((gaps, device) =>
+    (other[device] ?? []).flatMap((theirs) => {
+      const pieces = [];
+      let from = theirs.start;
+      for (const { start, end } of gaps.filter((gap) => gap.end > theirs.start && gap.start < theirs.end)) {
+        pieces.push([from, start]);
+        from = end;
+      }
+      pieces.push([from, theirs.end]);
+      return pieces.filter(([low, high]) => high - low > 1e-9 * theirs.end).map(([start, end]) => ({ device, start, end }));
+    }),
+  );
+}
+
+// ---- a panel ----
+
+const CURSOR_ROOM = 90; // px: the width of the words beside the cursor
+
+// A panel for an order: its elements, without places. `hatch` is the id of its pattern for idle times.
+export function panelOf(timeline, hatch) {
+  const each = (of) => Array.from({ length: timeline.devices }, (_, device) => of(device));
+  for (const op of timeline.ops) op.bar = barFor(timeline, op);
+  const panel = {
+    timeline,
+    time: Number.POSITIVE_INFINITY,
+    hatch: `url(#${hatch})`,
+    lines: each((device) => timeline.ops.filter((op) => op.device === device)),
+    papers: each(() => make("rect", { class: "paper", x: 0 })),
+    memories: each(() => make("path", { class: "memory" })),
+    waits: each(() => make("text", { class: "waits" })),
+    held: each(() => make("text", { class: "tick peak", x: 0 })),
+    titles: each((device) => make("text", { x: 0 }, `device ${device}`)),
+    unit: make("text", { class: "tick peak", x: 0 }),
+    axis: make("g", { "aria-hidden": "true" }),
+    idle: make("g", { class: "idles" }),
+    gone: make("g", { class: "gone", "aria-hidden": "true" }),
+    front: make("g", { "aria-hidden": "true" }),
+    marks: make("path", { class: "mark" }), // all marks of full backwards and weight gradients
+    dashes: make("path", { class: "mark dashes" }), // all marks of input gradients
+    veil: make("rect", { class: "veil", y: -1 }),
+    line: make("path", { class: "cursor" }),
+    dots: make("g"),
+    element: make("div", { class: "panel" }),
+  };
+  const behind = make("g", { "aria-hidden": "true" }, hatchOf(hatch), ...panel.papers, ...panel.memories);
+  panel.moment = make("g", { class: "moment", "aria-hidden": "true" }, panel.veil, panel.line, panel.dots, ...panel.waits);
+  const bars = timeline.ops.map((op) => op.bar);
+  const parts = [panel.axis, behind, panel.idle, ...bars, panel.marks, panel.dashes, panel.gone, panel.front, panel.moment];
+  panel.plot = make("svg", { class: "plot", role: "presentation" }, ...parts);
+  panel.names = make("svg", { class: "names", width: LABELS, "aria-hidden": "true" }, ...panel.titles, ...panel.held, panel.unit);
+  return panel;
+}
+
+function gapBar(panel, gap) {
+  const { frame, hatch } = panel;
+  const [x, width] = [round(gap.start * frame.scale), round((gap.end - gap.start) * frame.scale)];
+  const place = { x, width, y: gap.device * frame.pitch, height: frame.bar };
+  gap.bar = make("rect", { class: "idle", ...place, fill: hatch, tabindex: -1, role: "img" });
+  return gap.bar;
+}
+
+// Puts everything where the times say.
+export function placePanel(panel, timeline, frame) {
+  Object.assign(panel, { timeline, frame });
+  const { makespan, devices } = timeline;
+  const floor = devices * frame.pitch - 4;
+  const [width, height] = [Math.ceil(LEFT + frame.pixels + RIGHT), floor + 18];
+  set(panel.plot, { width, height, viewBox: `${-LEFT} -1 ${width} ${height}` });
+  set(panel.names, { height: height - 4, viewBox: `0 -1 ${LABELS} ${height - 4}` });
+  const { lines, texts } = axisOf(timeline, frame, floor);
+  panel.axis.replaceChildren(...lines);
+  panel.front.replaceChildren(...texts);
+  const marks = timeline.ops.map((op) => [op.kind === "I", placeBar(op, frame)]);
+  for (const dashed of [false, true]) {
+    set(dashed ? panel.dashes : panel.marks, { d: marks.filter(([of]) => of === dashed).map(([, path]) => path).join("") });
+  }
+  panel.steps = panel.lines.map(heldOf);
+  panel.lines.forEach((_, device) => {
+    const y = device * frame.pitch;
+    set(panel.papers[device], { y, width: round(makespan * frame.scale), height: frame.bar });
+    set(panel.memories[device], { d: memoryPath(panel.steps[device], y + frame.bar + 3 + frame.memory, timeline, frame) });
+    set(panel.titles[device], { y: y + frame.bar / 2 + 4 });
+    set(panel.held[device], { y: y + frame.bar + frame.memory + 1 });
+  });
+  panel.gaps = panel.lines.map((line, device) => idleTimes(line, device, makespan));
+  panel.idle.replaceChildren(...panel.gaps.flat().map((gap) => gapBar(panel, gap)));
+  panel.unit.setAttribute("y", devices * frame.pitch + 9);
+  panel.unit.textContent = timeline.unit ? `time, ${timeline.unit}` : "time";
+  panel.veil.setAttribute("height", floor + 2);
+  panel.crossing = timeline.p2p > 0 ? timeline.ops.filter(({ source, device }) => source && source.device !== device) : [];
+}
+
+// Outlines the bubbles that another panel has and this one has not. Without another panel there are none.
+export function outlineGone(panel, other) {
+  const { frame } = panel;
+  const gone = other ? goneBubbles(panel.gaps, other.gaps) : [];
+  const boxes = gone.map(({ device, start, end }) => {
+    const [x, width] = [round(start * frame.scale + 1), round(Math.max((end - start) * frame.scale - 2, 0.5))];
+    return make("rect", { x, width, y: device * frame.pitch + 1, height: frame.bar - 2 });
+  });
+  panel.gone.replaceChildren(...boxes);
+}
+
+const heldAt = (panel, device, time) => panel.steps[device].findLast(([from]) => from <= time)?.[1] ?? 0;
+
+function dotOf({ timeline, frame }, op, time) {
+  const part = (time - op.source.end) / timeline.p2p;
+  const [from, to] = [op.source, op].map((each) => each.device * frame.pitch + frame.bar / 2);
+  return make("circle", { class: "dot", cx: round(time * frame.scale), cy: round(from + part * (to - from)), r: 4 });
+}
+
+// Draws a panel at a time: what comes later is veiled, messages on their way are dots, and devices that compute nothing say why.
+export function moveTo(panel, time) {
+  const { timeline, frame } = panel;
+  const whole = time >= timeline.makespan;
+  panel.time = time;
+  panel.moment.style.display = whole ? "none" : "";
+  panel.held.forEach((text, device) => {
+    const [word, count] = whole ? ["peak", timeline.peak[device]] : ["holds", heldAt(panel, device, time) / timeline.chunks];
+    const now = `${word} ${Number(count.toFixed(2))}`;
+    if (text.textContent !== now) text.textContent = now;
+  });
+  if (whole) return;
+  const x = round(time * frame.scale);
+  set(panel.veil, { x, width: Math.max(round(frame.pixels + RIGHT - x), 0) });
+  panel.line.setAttribute("d", `M${x} -1V${timeline.devices * frame.pitch - 1}`);
+  const left = x + CURSOR_ROOM > frame.pixels;
+  panel.waits.forEach((text, device) => {
+    const words = waitingWords(panel.lines[device], time);
+    if (text.textContent !== words) text.textContent = words;
+    const place = { x: left ? x - 6 : x + 6, y: device * frame.pitch + frame.bar / 2 + 4 };
+    if (words) set(text, { ...place, "text-anchor": left ? "end" : "start" });
+  });
+  const travelling = panel.crossing.filter(({ source }) => source.end <= time && time < source.end + timeline.p2p);
+  panel.dots.replaceChildren(...travelling.map((op) => dotOf(panel, op, time)));
+}
+
+// All that can be pointed at on a device, from left to right: operations and idle times.
+export const itemsOn = (panel, device) => [...panel.lines[device], ...panel.gaps[device]].sort((one, other) => one.start - other.start);
+
+// Colours a critical path, or no longer.
+export function colourPath(panel, shown) {
+  const path = new Set(shown ? criticalPath(panel.timeline) : []);
+  panel.element.classList.toggle("critical", shown);
+  for (const op of panel.timeline.ops) op.bar.classList.toggle("path", path.has(op));
+}
+
+// Puts the title and the drawing into the panel.
+export function fillPanel({ element, timeline, names, plot }) {
+  element.replaceChildren(titleOf(timeline), tracksOf(names, plot));
+}
+
+export function arrowTo(op, frame) {
+  const from = op.waitedFor;
+  const [[y, height], [y0, height0]] = [op.late, from].map((each) => levelOf(each, each.device * frame.pitch, frame.bar));
+  const [x1, y1, x2, y2] = [from.end * frame.scale, y0 + height0 / 2, op.start * frame.scale, y + height / 2];
+  const line = make("path", { d: `M${round(x1)} ${y1}L${round(x2)} ${y2}` });
+  const ends = [[x1, y1], [x2, y2]].map(([cx, cy]) => make("circle", { cx: round(cx), cy, r: 3.5 }));
+  return make("g", { class: "arrow", "aria-hidden": "true" }, line, ...ends);
+}
+
+export const titleOf = (timeline) => make("p", { class: "title" }, make("strong", {}, timeline.title), `, ${timeline.sizes}`);
