@@ -8,6 +8,7 @@ from hybridlab.widgets.ring_stepper import RingStepper
 from hybridlab.widgets.step_explorer import StepExplorer
 from hybridlab.widgets.sweep_explorer import SweepExplorer
 from hybridlab.widgets.timeline_explorer import TimelineExplorer
+from hybridlab.widgets.timeline_film import TimelineFilm
 from hybridlab.widgets.training_curves import TrainingCurves
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "StepExplorer",
     "SweepExplorer",
     "TimelineExplorer",
+    "TimelineFilm",
     "TrainingCurves",
 ]

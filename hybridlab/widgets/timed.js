@@ -31,6 +31,19 @@ export function withTimes(pipeline, times, p2p, about) {
   return { ...about, ...pipeline, ...figuresOf(pipeline, times), p2p };
 }
 
+// The bubble ratio up to a time, and the most activations that a device has held until then, in microbatches.
+export function figuresUntil({ ops, devices, chunks }, time) {
+  const [held, most] = [new Array(devices).fill(0), new Array(devices).fill(0)];
+  let busy = 0;
+  for (const op of ops) {
+    if (op.start >= time) continue;
+    if (!op.partner || op.partner.row > op.row) busy += Math.min(op.end, time) - op.start;
+    if (op.kind === "F") most[op.device] = Math.max(most[op.device], ++held[op.device]);
+    if ((op.kind === "B" || op.kind === "W") && op.end <= time) held[op.device] -= 1;
+  }
+  return { bubble: time > 0 ? 1 - busy / (devices * time) : 0, most: most.reduce((high, each) => Math.max(high, each), 0) / chunks };
+}
+
 // The operations that need the output of an operation.
 export const neededFrom = ({ ops }, op) => ops.filter(({ source }) => source === op);
 

@@ -44,8 +44,9 @@ function wordsOf(timeline, item) {
   return [item.text, words.slice(item.text.length)];
 }
 
-// The picture, one stop of the Tab key, and `told`, the sentences on what is pointed at. `draw(timelines)` shows timelines, `moveTime(time)` moves the cursor, `zoomTo(zoom)` sets the
-// width, `showPath(shown)` colours the critical paths.
+// The picture, one stop of the Tab key, and `told`, the sentences on what is pointed at. `draw(timelines)` shows timelines.
+// `moveTime(times)` moves the cursor of all panels to a time, or of each panel to its own. `zoomTo(zoom)` sets the width.
+// `showPath(shown)` colours the critical paths.
 export function pictureOf(id, pick) {
   const [box, told] = [make("div", { class: "picture" }), make("p", { class: "told" })];
   let [timelines, panels, width, zoom, current, pinned, path] = [[], [], 0, 1, null, null, false];
@@ -109,7 +110,7 @@ export function pictureOf(id, pick) {
       panels = timelines.map((timeline, place) => (timeline.refusal ? refusedPanel(timeline, pick) : panelOf(timeline, `${id}-idle${place}`)));
     }
     panels.forEach((panel, place) => panel.plot && placePanel(panel, timelines[place], frame));
-    panels.forEach((panel, place) => panel.plot && outlineGone(panel, place === 0 && panels[1]?.plot ? panels[1] : null));
+    panels.forEach((panel, place) => panel.plot && outlineGone(panel, place === 0 && panels.length === 2 && panels[1].plot ? panels[1] : null));
     for (const panel of drawn()) {
       moveTo(panel, panel.time);
       colourPath(panel, path);
@@ -163,8 +164,8 @@ export function pictureOf(id, pick) {
     if (box.clientWidth && box.clientWidth !== width) draw();
   });
   observer.observe(box);
-  const moveTime = (time) => {
-    for (const panel of drawn()) moveTo(panel, time);
+  const moveTime = (times) => {
+    for (const [place, panel] of drawn().entries()) moveTo(panel, Array.isArray(times) ? times[place] : times);
   };
   const zoomTo = (given) => {
     const at = (box.scrollLeft + box.clientWidth / 2) / box.scrollWidth;

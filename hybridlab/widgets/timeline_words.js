@@ -66,11 +66,11 @@ export function whyIdle(timeline, gap) {
   }
   const source = next.late ? next.waitedFor : next.source;
   if (!source) return `${when}. Then it runs ${next.text}.`;
-  const needs = next.late && next.late !== next ? `${next.late.text}, which runs together with ${next.text},` : next.text;
+  const needs = next.late && next.late !== next ? `${next.late.text}, together with ${next.text}` : next.text;
   const chain = chainBehind(gap);
   const path = chain.length > 1 ? ` Meanwhile ${listed(chain.map(({ text, device: on }) => `device ${on} runs ${text}`))}.` : "";
   const travel = source.device !== device && timeline.p2p ? ` The message takes ${number(timeline.p2p)}.` : "";
-  return `${when}. The next operation, ${needs} needs ${source.text} of device ${source.device}, which ends at ${number(source.end)}.${travel}${path}`;
+  return `${when}. The next operation, ${needs}, needs ${source.text} of device ${source.device}, which ends at ${number(source.end)}.${travel}${path}`;
 }
 
 // What a device does at a time, in a few words, if it computes nothing: "waits for 1B0". Empty if it computes.

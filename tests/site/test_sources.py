@@ -11,7 +11,7 @@ from playwright.sync_api import Locator
 from test_views import MAKE
 
 from hybridlab import widgets
-from hybridlab.widgets import Bet, ErrorExplorer, MeshView, StepExplorer, TimelineExplorer
+from hybridlab.widgets import Bet, ErrorExplorer, MeshView, StepExplorer, TimelineExplorer, TimelineFilm
 
 Alone = Callable[[Any], Locator]
 BET = Bet("sources.sooner", "Which is sooner?", choices=("GPipe", "1F1B"))
@@ -28,7 +28,12 @@ RINGS = """async (root) => {
   });
 }"""
 NUMBER_BET = Bet("sources.years", "How many years?", unit="years")
-EACH = {**MAKE, "Bet": lambda: BET, "Revealed": lambda: BET.reveal("GPipe")}
+EACH = {
+    **MAKE,
+    "Bet": lambda: BET,
+    "Revealed": lambda: BET.reveal("GPipe"),
+    "TimelineFilm": lambda: TimelineFilm(("gpipe", "1f1b"), devices=2, microbatches=2),
+}
 
 
 def test_every_widget_is_drawn_here() -> None:

@@ -11,10 +11,14 @@ Korthikanti et al., Reducing Activation Recomputation in Large Transformer Model
 parameters on 2,240 A100s reaches 54.2 % of the GPUs' peak with sequence parallelism and selective recomputation, and 42.1 % with full
 recomputation. Recomputed operations are not counted. The abstract does not print the batch and the layout. Here the batch is one sample
 for each GPU, with the layout of the run with 529.6 billion parameters in Table 1 above.
+
+Le Scao et al., BLOOM: A 176B-Parameter Open-Access Multilingual Language Model, arXiv 2211.05100: hours, GPUs and batch of one run. The
+layout (12 stages, tensor parallelism of 4) and the microbatch size are those of the scripts that the authors published.
 """
 
 from dataclasses import dataclass
 
+from hybridlab import formulas
 from hybridlab.hardware import A100_80GB
 from hybridlab.model import Transformer
 from hybridlab.planner import Plan
@@ -77,6 +81,50 @@ class KorthikantiRun:
         """Time of one iteration in seconds: the operations without recomputation, divided by the rate that all GPUs reach together."""
         return self.model.flops(self.plan.global_batch) / self.plan.gpus / (self.utilisation * A100_80GB.matmul_flops)
 
+
+@dataclass(frozen=True)
+class CountedRun:
+    """A whole training run of which the GPU hours were published.
+
+    Parameters
+    ----------
+    gpu_hours : int
+        Hours of all GPUs together.
+    gpus, stages, replicas : int
+        GPUs of the run, stages of a pipeline, and pipelines.
+    global_batch, microbatch : int
+        Samples of a step, and of a microbatch.
+
+    Examples
+    --------
+    >>> BLOOM.microbatches, round(BLOOM.bubble_ratio, 3), round(BLOOM.idle_hours)
+    (128, 0.079, 85704)
+    """
+
+    gpu_hours: int
+    gpus: int
+    stages: int
+    replicas: int
+    global_batch: int
+    microbatch: int
+
+    @property
+    def microbatches(self) -> int:
+        """Microbatches that each pipeline runs in a step."""
+        return self.global_batch // (self.replicas * self.microbatch)
+
+    @property
+    def bubble_ratio(self) -> float:
+        """The bubble ratio of GPipe and of 1F1B with these sizes, if all stages are equal and messages take no time."""
+        return formulas.bubble_ratio(self.stages, self.microbatches)
+
+    @property
+    def idle_hours(self) -> float:
+        """GPU hours in the bubble."""
+        return self.gpu_hours * self.bubble_ratio
+
+
+BLOOM = CountedRun(1_082_990, gpus=384, stages=12, replicas=8, global_batch=2048, microbatch=2)
 
 # billions of parameters; heads, hidden, layers; tensor, pipeline, data; microbatch, global batch, chunks; TFLOP/s a GPU
 _TABLE_1_ROWS = (

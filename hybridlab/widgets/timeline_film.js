@@ -1,0 +1,86 @@
+// A film of timelines: one schedule after the other fills in, while the bubble ratio and the memory are counted in a table.
+
+import { pipelineOf } from "./orders.js";
+import { playerOf } from "./player.js";
+import { costsOf, figuresUntil, timed } from "./timed.js";
+import { kindSamples, idleSample, sorted } from "./timeline.js";
+import { pictureOf } from "./timeline_explorer_picture.js";
+import { summary, timeIn } from "./timeline_words.js";
+import { counted, freshId, make, number, rootIn, sayDamaged } from "./view.js";
+
+function timelinesOf({ schedules, devices, microbatches, costs, unit, kinds }) {
+  const sizes = `${counted(devices, "device")}, ${counted(microbatches, "microbatch")}`;
+  const timelines = schedules.map(({ title, orders }) => timed(pipelineOf(orders), costsOf(costs, devices), { title, sizes, unit, kinds }));
+  if (!timelines.every(({ makespan }) => makespan > 0)) throw new Error("a time is missing");
+  return timelines;
+}
+
+// The table of figures; `show(times)` tells what holds at a time of each timeline.
+function figuresTable(timelines) {
+  const unit = timelines[0].unit ? `, ${timelines[0].unit}` : "";
+  const heads = ["Schedule", `Time${unit}`, "Bubble ratio", "Most activations on a device"];
+  const cells = timelines.map(() => [1, 2, 3].map(() => make("td")));
+  const rows = timelines.map(({ title }, place) => make("tr", {}, make("th", { scope: "row" }, title), ...cells[place]));
+  const head = make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)));
+  const show = (times) => {
+    timelines.forEach((timeline, place) => {
+      const { bubble, most } = figuresUntil(timeline, times[place]);
+      const texts = times[place] > 0 ? [number(Number(times[place].toFixed(1))), bubble.toFixed(3), number(most)] : ["", "", ""];
+      texts.forEach((text, column) => {
+        if (cells[place][column].textContent !== text) cells[place][column].textContent = text;
+      });
+    });
+  };
+  return { element: make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)), show };
+}
+
+// Starts the film once, when half of it is in sight; for readers who want no motion, never.
+function startInSight(element, player) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return () => {};
+  const observer = new IntersectionObserver((entries) => {
+    if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+    observer.disconnect();
+    player.start();
+  }, { threshold: 0.5 });
+  observer.observe(element);
+  return () => observer.disconnect();
+}
+
+function render({ model, el }) {
+  const [root, id] = [rootIn(el, "film"), freshId()];
+  try {
+    const timelines = timelinesOf(model.get("data"));
+    const lengths = timelines.map(({ makespan }) => makespan);
+    const begins = lengths.map((_, place) => lengths.slice(0, place).reduce((sum, each) => sum + each, 0));
+    const end = begins.at(-1) + lengths.at(-1);
+    const timesAt = (time) => lengths.map((length, place) => Math.min(Math.max(time - begins[place], 0), length));
+    const picture = pictureOf(id, () => {});
+    const table = figuresTable(timelines);
+    const player = playerOf(`${id}-time`, "Time", (time) => {
+      picture.moveTime(timesAt(time));
+      table.show(timesAt(time));
+    });
+    const told = (time) => {
+      const place = begins.findLastIndex((begin) => begin < time || begin === 0);
+      return `${timelines[place].title}: ${timeIn(timelines[place], Number((time - begins[place]).toFixed(1)))}`;
+    };
+    const events = sorted(timelines.flatMap(({ ops }, place) => ops.flatMap((op) => [begins[place] + op.start, begins[place] + op.end])));
+    const kinds = new Set(timelines.flatMap(({ ops }) => ops.map(({ kind }) => kind)));
+    const legend = make("ul", { class: "legend" }, ...kindSamples(timelines[0].kinds, (kind) => kinds.has(kind)), idleSample());
+    const spoken = make("p", { class: "unseen" }, timelines.map(summary).join(" "));
+    root.append(player.element, table.element, picture.element, legend, picture.told, spoken);
+    picture.draw(timelines);
+    player.show({ end, events, told });
+    const leave = startInSight(picture.element, player);
+    return () => {
+      leave();
+      player.pause();
+      picture.stop();
+    };
+  } catch (error) {
+    console.warn("picture:", error);
+    sayDamaged(root, "picture", "drawn");
+  }
+}
+
+export default { render };

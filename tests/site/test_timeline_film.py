@@ -1,0 +1,76 @@
+"""Test what the film of timelines plays: the figures that are counted along are those of the timelines cut off at each time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Locator, expect
+
+from hybridlab import Costs, Timeline, build, simulate
+from hybridlab.widgets import TimelineFilm
+
+Alone = Callable[[Any], Locator]
+NAMES = ("gpipe", "1f1b", "zb-h1")
+
+
+def timelines() -> list[Timeline]:
+    return [simulate(build(name, 4, 8), Costs(forward=1, backward=2, unit=None)) for name in NAMES]
+
+
+def film(alone: Alone) -> Locator:
+    return alone(TimelineFilm(NAMES, devices=4, microbatches=8))
+
+
+def rows(view: Locator) -> list[list[str]]:
+    return [row.locator("td").all_text_contents() for row in view.locator("tbody tr").all()]
+
+
+def counted(run: Timeline, time: float) -> list[str]:
+    """Return the row of the table for a timeline that is cut off at a time."""
+    if time == 0:
+        return ["", "", ""]
+    busy = np.clip(run.end, 0, time) - np.clip(run.start, 0, time)
+    most = 0
+    for device in range(4):
+        mine = [row for row in range(len(run.ops)) if run.device[row] == device]
+        starts = [float(run.start[row]) for row in mine if run.ops[row].kind == "F" and run.start[row] < time]
+        ends = [float(run.end[row]) for row in mine if run.ops[row].kind in "BW"]
+        most = max([most, *(sum(other <= start for other in starts) - sum(end <= start for end in ends) for start in starts)])
+    return [f"{time:g}", f"{1 - busy.sum() / (4 * time):.3f}", str(most)]
+
+
+def test_without_motion_the_finished_picture_stands_there(alone: Alone) -> None:
+    view = film(alone)
+    assert rows(view) == [["33", "0.273", "8"], ["33", "0.273", "4"], ["27", "0.111", "4"]]  # as in the papers' figures
+    expect(view.get_by_role("button", name="Play")).to_be_visible()
+    assert [veil.is_visible() for veil in view.locator(".veil").all()] == [False] * 3
+
+
+def test_the_figures_are_counted_along(alone: Alone) -> None:
+    view, runs = film(alone), timelines()
+    slider = view.locator("input[id$=-time]")
+    for time in (0, 4, 12.5, 33, 40, 66, 70.5, 80, 93):
+        slider.evaluate("(each, time) => { each.value = time; each.dispatchEvent(new Event('input', { bubbles: true })); }", time)
+        begins = (0, 33, 66)
+        wanted = [counted(run, min(max(time - begin, 0), run.makespan)) for run, begin in zip(runs, begins, strict=True)]
+        assert rows(view) == wanted, time
+
+
+def test_it_begins_by_itself_and_can_be_stopped(alone: Alone) -> None:
+    view = film(alone)
+    view.page.emulate_media(reduced_motion="no-preference")
+    view.page.reload()
+    view.get_by_role("button", name="Pause").click()
+    expect(view.get_by_role("button", name="Play")).to_be_visible()
+    stopped = rows(view)
+    view.page.wait_for_timeout(200)
+    assert rows(view) == stopped
+
+
+def test_it_is_played_to_the_end(alone: Alone) -> None:
+    view = film(alone)
+    view.page.emulate_media(reduced_motion="no-preference")
+    view.get_by_label("Speed").select_option("4")
+    view.get_by_role("button", name="Play").click()
+    expect(view.locator("tbody tr").last.locator("td").first).to_have_text("27")
+    expect(view.get_by_role("button", name="Play")).to_be_visible()
