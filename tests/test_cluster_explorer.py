@@ -16,13 +16,15 @@ from typing import Any
 import pytest
 from cases import refusal
 from misuse import refused_and_unchanged
+from vtrain import iterations, needs_vtrain
 
 from hybridlab import A100_80GB, B200, FP16, H100, INT8, Plan, Transformer, UnsupportedSize, WireFormat, predict
+from hybridlab.course.published.large_runs import RUNS_2022, TABLE_1
 from hybridlab.hardware import GPUS, gigabits
 from hybridlab.planner import memory
 from hybridlab.widgets import ClusterExplorer, cluster_explorer_data
 
-LARGEST = 120_000  # bytes, gzipped
+LARGEST = 45_000  # bytes, gzipped
 PORTS = {"InfiniBand EDR": gigabits(100), "InfiniBand HDR": gigabits(200), "InfiniBand NDR": gigabits(400), "slow": 1e9, "fast": 1e11}
 WIRES = {"FP32": WireFormat("FP32"), "FP16": FP16, "INT8": INT8, "INT8, block 256": WireFormat("INT8", block=256)}
 MODELS = {
@@ -42,7 +44,7 @@ def whole() -> ClusterExplorer:
 
 def small(**changes: Any) -> ClusterExplorer:
     grid: dict[str, Any] = {"models": {"small": MODELS["small"]}, "gpus": A100_80GB, "tensor": (1, 2), "stages": (1, 2, 5)}
-    grid |= {"replicas": (1, 6), "microbatches": (1, 4), "microbatch": 2, "wires": FP16, "recompute": "none"}
+    grid |= {"replicas": (1, 6), "microbatches": (1, 4), "microbatch": 2, "wires": FP16, "recompute": "none", "chunks": 1}
     return ClusterExplorer(**(grid | changes))
 
 
@@ -58,9 +60,13 @@ def shown(data: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]
     places = {axis["name"]: axis["values"].index(setting[axis["name"]]) for axis in data["axes"]}
     places |= {name: int(entry(table, places)) for name, table in data["derived"].items()}
     found: dict[str, Any] = {
-        name: sum(prod(entry(table, places) for table in tables) for tables in terms) for name, terms in data["quantities"].items()
+        name: sum(prod(entry(data["tables"][table], places) for table in term) for term in terms)
+        for name, terms in data["quantities"].items()
     }
-    told = [data["sentences"][int(entry(table, places))] for table in data["refused"]]
+    stages = [{name: found[f"{name}_{stage}"] for name in ("activations", "working")} for stage in ("first", "last")]
+    found |= max(stages, key=lambda stage: stage["activations"] + stage["working"])
+    found["total"] = found["states"] + found["activations"] + found["working"]
+    told = [data["sentences"][int(entry(data["refused"][name], places))] for name in ("chunks", "layers", "memory")]
     return found | {"refusal": next(filter(None, told), "")}
 
 
@@ -77,27 +83,31 @@ def refused(call: Any, *arguments: Any, **named: Any) -> str:
     return ""
 
 
-def judge(found: dict[str, Any], setting: Mapping[str, Any]) -> str:
+def judge(found: dict[str, Any], setting: Mapping[str, Any], models: Mapping[str, Transformer] = MODELS) -> str:
     """Raise AssertionError unless the tables equal predict() and memory(); return what kind of setting it is."""
     batch = setting["replicas"] * setting["microbatches"] * setting["microbatch"]
-    plan = Plan(setting["tensor"], setting["stages"], setting["replicas"], setting["microbatch"], batch, recompute=setting["recompute"])
-    model, profile = MODELS[setting["model"]], replace(GPUS[setting["gpu"]], network=PORTS[setting["link"]])
+    sizes = [setting["tensor"], setting["stages"], setting["replicas"], setting["microbatch"], batch, setting["chunks"]]
+    sizes += [setting["recompute"], setting["sequence_parallel"]]
+    model, profile = models[setting["model"]], replace(GPUS[setting["gpu"]], network=PORTS[setting["link"]])
     ask = {"profile": profile, "wire": WIRES[setting["wire"]]}
-    assert found["gpus"] == plan.gpus
     assert found["capacity"] == profile.memory / 1e9
-    if refused(memory, model, plan):
-        assert found["refusal"] == refused(memory, model, plan)
+    if refused(Plan, *sizes) or refused(memory, model, Plan(*sizes)):
+        assert found["refusal"] == refused(Plan, *sizes) or found["refusal"] == refused(memory, model, Plan(*sizes))
         return "does not divide"
+    plan = Plan(*sizes)
+    assert found["gpus"] == plan.gpus
     used = memory(model, plan)
+    assert {name: found[name] * 1e9 for name in used._fields} == pytest.approx(used._asdict(), rel=1e-12)
     numbers = {**used._asdict(), "total": used.total, "over": used.total - profile.memory}
     texts = {name: f"{value / 1e9:.1f}" for name, value in numbers.items()}
-    assert {name: f"{found[name]:.1f}" for name in ("states", "activations", "working", "total")}.items() <= texts.items()
     if refused(predict, model, plan, **ask):
         texts |= {"capacity": f"{found['capacity']:g}", "gpu": profile.name}
         assert re.sub(r"\{(\w+)\}", lambda name: texts[name[1]], found["refusal"]) == refused(predict, model, plan, **ask)
+        assert found["total"] > found["capacity"]
         return "does not fit"
     time = predict(model, plan, **ask)
     assert not found["refusal"]
+    assert found["total"] <= found["capacity"]
     parts = {name: found[name] for name in time.parts}
     assert parts == pytest.approx(time.parts, rel=1e-4, abs=1e-12)
     assert found["work"] / sum(parts.values()) == pytest.approx(time.tflops_per_gpu, rel=1e-4)
@@ -115,7 +125,8 @@ def test_another_grid_has_its_own_tables() -> None:
     models = {name: MODELS[name] for name in ("odd", "GPT 18B", "small")}
     grid = {"gpus": (H100, GPUS["V100-SXM2-32GB"]), "tensor": (1, 3, 5), "stages": (1, 3, 5, 10), "replicas": (1, 3, 12)}
     counts = {"microbatches": (1, 2, 7, 30), "microbatch": (1, 3, 32)}
-    explorer = ClusterExplorer(models, **grid, **counts, links=links, wires=(INT8, FP16), recompute=("full", "none"))
+    counts |= {"chunks": (1, 3, 5), "links": links}
+    explorer = ClusterExplorer(models, **grid, **counts, wires=(INT8, FP16), recompute=("full", "none"), sequence_parallel=True)
     kinds = [judge(shown(explorer.data, setting), setting) for setting in settings_of(explorer, 1000)]
     assert set(kinds) == {"does not divide", "does not fit", "fits"}
 
@@ -129,15 +140,15 @@ def test_what_is_shown_can_be_set_and_observed() -> None:
     explorer = whole()
     seen: list[Any] = []
     explorer.observe(lambda change: seen.append((change["name"], change["new"])), list(ClusterExplorer.SETTING))
-    explorer.set_state({"stages": 16, "recompute": "selective"})  # a message from the page sets it in this way
+    explorer.set_state({"stages": 16, "recompute": "selective", "chunks": 2, "sequence_parallel": True})  # a message from the page sets it in this way
     explorer.wire = WireFormat("INT8", block=256)
-    assert seen == [("stages", 16), ("recompute", "selective"), ("wire", "INT8, block 256")]
-    plan = Plan(8, 16, 16, microbatch=1, global_batch=1024, recompute="selective")
+    assert seen == [("stages", 16), ("recompute", "selective"), ("chunks", 2), ("sequence_parallel", True), ("wire", "INT8, block 256")]
+    plan = Plan(8, 16, 16, microbatch=1, global_batch=1024, chunks=2, recompute="selective", sequence_parallel=True)
     assert explorer.plan == plan
     assert explorer.time == predict(MODELS["GPT 175B"], plan, A100_80GB, wire=WireFormat("INT8", block=256))
     assert explorer.memory == memory(MODELS["GPT 175B"], plan)
-    assert "tensor 8, K 16, D 16, M 64 of 1, InfiniBand HDR, INT8, block 256, selective>" in repr(explorer)
-    explorer.stages = 1
+    assert "tensor 8, K 16, D 16, M 64 of 1, v 2, InfiniBand HDR, INT8, block 256, selective, sequence parallel>" in repr(explorer)
+    explorer.chunks, explorer.stages = 1, 1
     with refusal("too-large", "80 GB", kind=UnsupportedSize):
         _ = explorer.time
 
@@ -161,6 +172,8 @@ def test_it_begins_where_it_is_told_or_at_a_published_shape_or_at_the_first_valu
         ("wire", INT8, "unknown-name", "'INT8'"),
         ("link", None, "unknown-name", "link of this explorer None"),
         ("recompute", "full", "unknown-name", "'full'"),
+        ("chunks", 2, "out-of-range", "chunks = 2: choose from 1"),
+        ("sequence_parallel", 1, "not-true-or-false", "sequence_parallel"),
     ],
 )
 def test_what_the_grid_lacks_is_refused_and_changes_nothing(name: str, value: Any, code: str, word: str) -> None:
@@ -187,6 +200,9 @@ def test_what_the_grid_lacks_is_refused_and_changes_nothing(name: str, value: An
         ({"links": {"far": float("inf")}}, "not-finite", "link 'far'"),
         ({"wires": "FP16"}, "wrong-type", "wires"),
         ({"recompute": "half"}, "unknown-name", "recomputation 'half'"),
+        ({"chunks": (1, 0)}, "too-small", "chunks"),
+        ({"sequence_parallel": "no"}, "not-true-or-false", "sequence_parallel"),
+        ({"stages": 1, "chunks": 2}, "not-divisible", "2 chunks need a pipeline of at least 2 stages"),
         ({"stages": 5}, "not-divisible", "12 layers cannot be cut into 5 stages"),
         ({"stages": range(1, 1000), "replicas": range(1, 1000)}, "too-large", "2 MB"),
         ({"show": "stages"}, "wrong-type", "show"),
@@ -202,3 +218,29 @@ def test_every_part_of_an_iteration_has_its_words_and_a_colour_of_its_own() -> N
     time = predict(MODELS["small"], Plan(1, 1, 1, 1, 1), A100_80GB)
     assert list(cluster_explorer_data.PARTS) == list(time.parts)
     assert len({part["colour"] for part in whole().data["parts"]}) == len(time.parts)
+
+
+def seconds_of(model: Transformer, plan: Plan) -> float:
+    """Return the seconds that a page computes for a plan on A100 GPUs with HDR ports."""
+    counts = (plan.tensor, plan.pipeline, plan.data, plan.microbatches, plan.microbatch)
+    rest: dict[str, Any] = {"chunks": plan.chunks, "recompute": plan.recompute, "sequence_parallel": plan.sequence_parallel}
+    explorer = ClusterExplorer({"model": model}, A100_80GB, *counts, links={"HDR": gigabits(200)}, wires=FP16, **rest)
+    found = shown(explorer.data, {axis["name"]: axis["values"][0] for axis in explorer.data["axes"]})
+    return sum(found[part["name"]] for part in explorer.data["parts"])
+
+
+def test_published_runs_with_chunks_and_sequence_parallelism_are_near_what_the_page_computes() -> None:
+    runs = (*TABLE_1, *RUNS_2022)
+    errors = [abs(seconds_of(run.model, run.plan) / run.seconds - 1) for run in runs]
+    assert {run.plan.chunks for run in runs} == {1, 2, 3}
+    assert max(errors) < 0.07
+    slower, faster = (seconds_of(run.model, run.plan) for run in RUNS_2022)
+    assert faster / slower == pytest.approx(RUNS_2022[1].seconds / RUNS_2022[0].seconds, rel=0.06)
+
+
+@needs_vtrain
+def test_measured_runs_are_near_what_the_page_computes() -> None:
+    runs = [run for run in iterations() if run[1].tensor <= 8]
+    errors = [abs(seconds_of(model, plan) / seconds - 1) for model, plan, seconds in runs[::4]]
+    assert max(errors) < 0.4
+    assert sum(errors) / len(errors) < 0.1

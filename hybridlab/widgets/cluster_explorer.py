@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import traitlets
 
-from hybridlab.checks import checked_text, known_name, one_time, short_repr
+from hybridlab.checks import checked_text, known_name, one_time, short_repr, true_or_false
 from hybridlab.errors import HybridLabError
 from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, INFINIBAND_EDR, INFINIBAND_HDR, INFINIBAND_NDR, Profile
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner import IterationTime, Memory, Plan
 from hybridlab.widgets.choices import one_or_several, whole_numbers, wire_formats
-from hybridlab.widgets.cluster_explorer_data import AXES, ClusterCase, Values, case_of, cluster_data
+from hybridlab.widgets.cluster_explorer_data import AXES, cluster_data
+from hybridlab.widgets.cluster_explorer_tables import ClusterCase, Values, case_of
 from hybridlab.widgets.page_data import digest
 from hybridlab.widgets.scripts import script_of
 from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
@@ -35,15 +36,18 @@ LINKS: Mapping[str, float] = MappingProxyType(
 WIRES = (FP32, FP16, WireFormat("INT8", block=256))
 # The setting to begin with. If the grid does not have one of these values, its first value is taken instead.
 BEGIN = {"model": "GPT 175B", "gpu": "A100-SXM4-80GB", "tensor": 8, "stages": 8, "replicas": 16, "microbatches": 64, "microbatch": 1}
-BEGIN |= {"link": "InfiniBand HDR", "wire": "FP16", "recompute": "full"}
+BEGIN |= {"link": "InfiniBand HDR", "wire": "FP16", "recompute": "full", "chunks": 1, "sequence_parallel": False}
 
 
 class ClusterExplorer(View):
     """A picture of one iteration with a plan that shows the parts of its time and the memory of the fullest GPU.
 
     All numbers are in the trait ``data``, so the picture needs no running kernel. They are the same as from :func:`predict`. The
-    traits ``model``, ``gpu``, ``link`` and ``wire`` (names), ``tensor``, ``stages``, ``replicas``, ``microbatches``, ``microbatch`` and
-    ``recompute`` change with the controls. Python can observe and set them.
+    traits ``model``, ``gpu``, ``link`` and ``wire`` (names), ``tensor``, ``stages``, ``replicas``, ``microbatches``, ``microbatch``,
+    ``chunks``, ``recompute`` and ``sequence_parallel`` change with the controls. Python can observe and set them.
+
+    A map shows the time and the memory of all plans of the grid that have the GPUs and the samples of the current plan. A plan of the map
+    can be loaded, and two plans can be pinned and compared.
 
     Each of the following arguments is one value or several values to choose from.
 
@@ -63,6 +67,10 @@ class ClusterExplorer(View):
         The formats in which gradients are sent.
     recompute : str or iterable of str
         Which activations the backward computes again: "none", "selective" (the attention's core) or "full" (the whole layer).
+    chunks : int or iterable of int
+        The number of chunks on each stage (v). More than 1 means interleaved 1F1B.
+    sequence_parallel : bool or iterable of bool
+        Whether the tensor GPUs also share the operations that run between the matrix products of a layer.
     show : mapping or None
         The setting to begin with, such as ``{"stages": 4}``.
 
@@ -98,6 +106,8 @@ class ClusterExplorer(View):
     link = Checked().tag(sync=True)
     wire = Checked().tag(sync=True)
     recompute = Checked().tag(sync=True)
+    chunks = Checked().tag(sync=True)
+    sequence_parallel = Checked().tag(sync=True)
 
     def __init__(
         self,
@@ -112,10 +122,13 @@ class ClusterExplorer(View):
         links: Any = LINKS,
         wires: Any = WIRES,
         recompute: Any = RECOMPUTE,
+        chunks: Any = (1, 2, 4),
+        sequence_parallel: Any = (False, True),
         show: Mapping[str, Any] | None = None,
     ) -> None:
         counts = {"tensor": tensor, "stages": stages, "replicas": replicas, "microbatches": microbatches, "microbatch": microbatch}
-        self._values = _checked_axes(models, gpus, counts, links, wires, recompute)
+        counts["chunks"] = chunks
+        self._values = _checked_axes(models, gpus, counts, links, wires, recompute, sequence_parallel)
         asked = shown_first(show, self.SETTING, '{"stages": 4}')
         first = {name: BEGIN[name] if BEGIN[name] in each else next(iter(each)) for name, each in self._values.items()}
         begin = {name: self.checked(name, value) for name, value in (first | asked).items()}
@@ -130,7 +143,7 @@ class ClusterExplorer(View):
 
     @property
     def plan(self) -> Plan:
-        """The plan of the current setting."""
+        """The plan of the current setting; raises :class:`UnsupportedSize` if the chunks do not suit the stages and microbatches."""
         return self._case.plan
 
     @property
@@ -146,6 +159,11 @@ class ClusterExplorer(View):
     def checked(self, name: str, value: Any) -> Any:
         """Return the value for one trait of the setting if the explorer was made with it, or refuse it."""
         offered = list(self._values[name])
+        if isinstance(offered[0], bool):
+            kept = true_or_false(value, name)
+            if kept not in offered:
+                raise HybridLabError(f"this explorer has only plans with {name} = {offered[0]}", "out-of-range")
+            return kept
         if isinstance(offered[0], str):
             return known_name(str(value) if isinstance(value, WireFormat) else value, offered, f"{name} of this explorer")
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in offered:
@@ -159,14 +177,18 @@ class ClusterExplorer(View):
         The text is the same in every run, because outputs that are stored in notebooks contain it.
         """
         count = int(np.prod([len(each) for each in self._values.values()]))
+        gpus = self.tensor * self.stages * self.replicas
         plan = f"tensor {self.tensor}, K {self.stages}, D {self.replicas}, M {self.microbatches} of {self.microbatch}"
-        setting = f"{self.model} on {self.plan.gpus:,} x {self.gpu}, {plan}, {self.link}, {self.wire}, {self.recompute}"
+        plan += f", v {self.chunks}" if self.chunks > 1 else ""
+        activations = f"{self.recompute}, sequence parallel" if self.sequence_parallel else self.recompute
+        setting = f"{self.model} on {gpus:,} x {self.gpu}, {plan}, {self.link}, {self.wire}, {activations}"
         return f"<ClusterExplorer: {count:,} settings, data {self._digest}; {setting}>"
 
 
-def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any, wires: Any, recompute: Any) -> Values:
+def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any, wires: Any, recompute: Any, split: Any) -> Values:
     """Return the values of all axes by name, or raise for a value that an axis does not accept."""
     recomputations = [known_name(each, RECOMPUTE, "recomputation") for each in one_or_several(recompute, "recompute")]
+    splits = sorted({true_or_false(each, "sequence_parallel") for each in one_or_several(split, "sequence_parallel")})
     profiles = list(dict.fromkeys(_instance(each, Profile, "a GPU", "A100_80GB") for each in one_or_several(gpus, "gpus")))
     names = [each.name for each in profiles]
     for name in names:
@@ -185,6 +207,7 @@ def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any,
         "link": {name: one_time(each, f"link {name!r}") for name, each in _items_by_name(links, "links")},
         "wire": {str(each): each for each in wire_formats(wires, "wires")},
         "recompute": {each: each for each in dict.fromkeys(recomputations)},
+        "sequence_parallel": {each: each for each in splits},
     }
 
 
