@@ -140,9 +140,10 @@ def test_what_is_shown_can_be_set_and_observed() -> None:
     explorer = whole()
     seen: list[Any] = []
     explorer.observe(lambda change: seen.append((change["name"], change["new"])), list(ClusterExplorer.SETTING))
-    explorer.set_state({"stages": 16, "recompute": "selective", "chunks": 2, "sequence_parallel": True})  # a message from the page sets it in this way
+    sent = {"stages": 16, "recompute": "selective", "chunks": 2, "sequence_parallel": True}
+    explorer.set_state(dict(sent))  # a message from the page sets it in this way
     explorer.wire = WireFormat("INT8", block=256)
-    assert seen == [("stages", 16), ("recompute", "selective"), ("chunks", 2), ("sequence_parallel", True), ("wire", "INT8, block 256")]
+    assert seen == [*sent.items(), ("wire", "INT8, block 256")]
     plan = Plan(8, 16, 16, microbatch=1, global_batch=1024, chunks=2, recompute="selective", sequence_parallel=True)
     assert explorer.plan == plan
     assert explorer.time == predict(MODELS["GPT 175B"], plan, A100_80GB, wire=WireFormat("INT8", block=256))
@@ -241,6 +242,6 @@ def test_published_runs_with_chunks_and_sequence_parallelism_are_near_what_the_p
 @needs_vtrain
 def test_measured_runs_are_near_what_the_page_computes() -> None:
     runs = [run for run in iterations() if run[1].tensor <= 8]
-    errors = [abs(seconds_of(model, plan) / seconds - 1) for model, plan, seconds in runs[::4]]
-    assert max(errors) < 0.4
-    assert sum(errors) / len(errors) < 0.1
+    errors = [abs(seconds_of(model, plan) / seconds - 1) for model, plan, seconds in runs]
+    assert len(runs) > 100
+    assert sum(errors) / len(errors) < 0.09

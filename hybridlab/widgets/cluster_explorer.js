@@ -8,8 +8,10 @@ import { plannerOf } from "./cluster_explorer_plans.js";
 import { MEMORY, counts, differences, fitWords, seconds, settingWords, share, three, valueWord } from "./cluster_explorer_words.js";
 import { freshId, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
 
-const SETTING = ["model", "gpu", "link", "tensor", "stages", "replicas", "wire", "recompute"]
-  .concat("sequence_parallel", "chunks", "microbatches", "microbatch"); // the traits of the setting
+// the traits of the setting
+const SETTING = [
+  "model", "gpu", "link", "tensor", "stages", "replicas", "wire", "recompute", "sequence_parallel", "chunks", "microbatches", "microbatch"
+];
 const ON_MAP = ["model", "gpu", "link", "wire"]; // all plans of a map share these, the number of GPUs and the number of samples
 
 function headOf({ refusal, seconds: time, tflops, gpus, memory }) {
@@ -65,7 +67,8 @@ function render({ model, el }) {
   let [parts, now, before, map, mapped] = [null, null, null, null, null];
 
   const setUp = () => {
-    const controls = data.axes.map(({ name, label, values }) => selectOf(`${id}-${name}`, label, (place) => pick({ [name]: values[Number(place)] })));
+    const controlOf = ({ name, label, values }) => selectOf(`${id}-${name}`, label, (place) => pick({ [name]: values[Number(place)] }));
+    const controls = data.axes.map(controlOf);
     const fields = make("div", { class: "fields", role: "group", "aria-label": "Model, cluster and plan" });
     fields.append(...controls.map((control) => control.element));
     const bars = barsOf(id);

@@ -46,6 +46,7 @@ PARTS = {
     "optimiser": "optimiser",
 }
 
+
 def cluster_data(values: Values) -> Data:
     """Return what a page needs to show every setting of a grid.
 

@@ -9,14 +9,18 @@ const [EDGE, FOOT, HEAD, RIM] = [46, 36, 18, 10]; // px: room on the left, below
 const [MARK, NEAR] = [3.5, 24]; // px: size of a mark, distance at which a pointer finds it
 const BEYOND = 2; // plans that need more than twice the memory of a GPU are counted and not drawn
 
+const HINT = "Choose a plan with the pointer, or with arrow keys and Enter. Page Up and Page Down follow the frontier.";
+
 const sameSetting = (one, other) => Object.keys(one).every((name) => one[name] === other[name]);
 const colourOf = ([light, dark]) => `--hl-series: light-dark(${light}, ${dark})`;
 
 // Round numbers from `low` to `high`, at most nine: 1, 2, 5, 10, ..., or closer ones if these are fewer than three.
-const STEPS = [[1, 2, 5], [1, 1.5, 2, 3, 5, 7], Array.from({ length: 90 }, (_, step) => 1 + step / 10), Array.from({ length: 900 }, (_, step) => 1 + step / 100)];
+const [TENTHS, HUNDREDTHS] = [10, 100].map((parts) => Array.from({ length: 9 * parts }, (_, step) => 1 + step / parts));
+const STEPS = [[1, 2, 5], [1, 1.5, 2, 3, 5, 7], TENTHS, HUNDREDTHS];
 function ticksBetween(low, high) {
   const powers = Array.from({ length: Math.ceil(Math.log10(high / low)) + 2 }, (_, place) => 10 ** (place + Math.floor(Math.log10(low))));
-  const within = (steps) => powers.flatMap((power) => steps.map((step) => Number((power * step).toPrecision(3)))).filter((tick) => tick >= low && tick <= high);
+  const multiples = (steps) => powers.flatMap((power) => steps.map((step) => Number((power * step).toPrecision(3))));
+  const within = (steps) => multiples(steps).filter((tick) => tick >= low && tick <= high);
   const ticks = STEPS.map(within).find((each) => each.length > 2);
   return ticks.filter((_, place) => place % Math.ceil(ticks.length / 9) === 0);
 }
@@ -48,11 +52,13 @@ function axesOf({ x, y, width, height, capacity }) {
   const [foot, right] = [height - FOOT, width - RIM];
   const columns = x.ticks.flatMap((tick) => {
     const left = at(x.place(tick));
-    return [make("line", { x1: left, x2: left, y1: HEAD, y2: foot, class: "grid" }), make("text", { x: left, y: foot + 15, class: "tick middle" }, number(tick))];
+    const line = make("line", { x1: left, x2: left, y1: HEAD, y2: foot, class: "grid" });
+    return [line, make("text", { x: left, y: foot + 15, class: "tick middle" }, number(tick))];
   });
   const rows = y.ticks.flatMap((tick) => {
     const top = at(y.place(tick));
-    return [make("line", { x1: EDGE, x2: right, y1: top, y2: top, class: "grid" }), make("text", { x: EDGE - 6, y: top + 4, class: "tick right" }, number(tick))];
+    const line = make("line", { x1: EDGE, x2: right, y1: top, y2: top, class: "grid" });
+    return [line, make("text", { x: EDGE - 6, y: top + 4, class: "tick right" }, number(tick))];
   });
   const edge = at(x.place(capacity));
   const limit = [
@@ -121,8 +127,7 @@ export function mapView(data, load, ...buttons) {
   const look = (plan) => {
     looked = plan;
     ring(plan, 7, "looked");
-    if (!plan) said.textContent = "Choose a plan with the pointer, or with the arrow keys and Enter. Page Up and Page Down follow the frontier.";
-    else said.textContent = `${seconds(plan.seconds)}, ${plan.memory.toFixed(1)} GB${notes(plan)}: ${planWords(plan.setting)}.`;
+    said.textContent = plan ? `${seconds(plan.seconds)}, ${plan.memory.toFixed(1)} GB${notes(plan)}: ${planWords(plan.setting)}.` : HINT;
   };
   const notes = (plan) => {
     if (!plan.fits) return ", does not fit";
@@ -164,7 +169,8 @@ export function mapView(data, load, ...buttons) {
     svg.append(...axesOf(frame), ...groups, ...stairs(map.frontier, frame));
     box.replaceChildren(svg);
     legend.replaceChildren(...legendOf(map, data.depths, values));
-    const described = { role: "application", "aria-roledescription": "map of plans", "aria-label": `Time against memory. ${head.textContent}` };
+    const label = `Time against memory. ${head.textContent} ${HINT}`;
+    const described = { role: "application", "aria-roledescription": "map of plans", "aria-label": label };
     for (const [name, value] of Object.entries(described)) box.setAttribute(name, value);
   };
   const draw = (map, reading, pins) => {

@@ -45,7 +45,8 @@ export function pinsOf(data, pin) {
     table.replaceChildren(...(letters.length ? tableOf("Pinned plans", ["", ...letters], rowsFor(data, plans)) : []));
     const [only] = plans;
     const other = letters[0] === "A" ? "B" : "A";
-    const waiting = only && `Plan ${letters[0]} is pinned${only.refusal ? "" : ` with ${seconds(only.seconds)}`}. Pin another plan as ${other} to compare the two.`;
+    const pinned = only && `Plan ${letters[0]} is pinned${only.refusal ? "" : ` with ${seconds(only.seconds)}`}.`;
+    const waiting = only && `${pinned} Pin another plan as ${other} to compare the two.`;
     told.textContent = plans.length === 2 ? comparison(data, ...plans) : (waiting ?? "");
   };
   return { element, buttons: make("div", { class: "buttons" }, ...buttons), draw };

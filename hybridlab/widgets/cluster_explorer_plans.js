@@ -1,7 +1,7 @@
 // The plans of a cluster explorer: time and memory of a setting, all plans of the map, and their frontier.
 // Python makes the tables. The script multiplies and adds their entries, divides work by time to get TFLOP/s, and compares sums.
 
-const TERMS = ["states", "activations", "working"]; // the parts of a GPU's memory
+import { number } from "./view.js";
 
 // Returns a function of `places`, which has the index of each axis's value at the place of the axis in `order`. Throws if the data are
 // damaged.
@@ -28,7 +28,8 @@ function sumsOf(quantities, tables) {
     }
     return sum;
   };
-  return Object.fromEntries(Object.entries(quantities).map(([name, terms]) => [name, sumOf(terms.map((term) => term.map((each) => tables[each])))]));
+  const found = (terms) => terms.map((term) => term.map((name) => tables[name]));
+  return Object.fromEntries(Object.entries(quantities).map(([name, terms]) => [name, sumOf(found(terms))]));
 }
 
 // The gigabytes on the fullest GPU, which is in the first or in the last stage.
@@ -109,7 +110,7 @@ export function frontierOf(plans) {
 // Fills the numbers of this setting into the library's sentence.
 function filled(sentence, { gpu }, memory) {
   if (!sentence) return "";
-  const texts = { gpu, over: (memory.total - memory.capacity).toFixed(1), capacity: String(memory.capacity) };
-  for (const name of [...TERMS, "total"]) texts[name] = memory[name].toFixed(1);
+  const texts = { gpu, over: (memory.total - memory.capacity).toFixed(1), capacity: number(memory.capacity) };
+  for (const name of ["states", "activations", "working", "total"]) texts[name] = memory[name].toFixed(1);
   return sentence.replace(/\{(\w+)\}/g, (_, name) => texts[name]);
 }

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from math import prod
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from hybridlab.errors import UnsupportedSize
@@ -123,9 +124,11 @@ class Tables:
         refuse_too_large(2 * prod(len(values[name]) for name in ("stages", "chunks", "microbatches")))
         counts = product(values["stages"].values(), values["chunks"].values(), values["microbatches"].values())
         loads = sorted({Load.of(*each) for each in counts if each[1] == 1 or each[2] >= each[0]}) or [Load(1, 1)]
-        fabrics = {_fabric(gpu): gpu for gpu in reversed(values["gpu"].values())}
-        self.derived = {"fabric": dict(reversed(fabrics.items())), "reach": dict(enumerate(range(3))), "load": {load: load for load in loads}}
-        self.axes: Values = {**values, **self.derived}
+        fabrics: dict[Any, Any] = {}
+        for gpu in values["gpu"].values():
+            fabrics.setdefault(_fabric(gpu), gpu)
+        derived: Values = {"fabric": fabrics, "reach": dict(enumerate(range(3))), "load": {each: each for each in loads}}
+        self.axes: Values = {**values, **derived}
         self._first = first | dict.fromkeys(COUNTS, 1)
 
     def full(self, at: At) -> dict[str, Any]:
@@ -188,7 +191,8 @@ def index_tables(tables: Tables) -> Data:
 
 def quantity_tables(tables: Tables) -> Data:
     """Return the tables that ``SUMS`` names."""
-    return {**{name: tables.table(name, lambda at, name=name: at[name]) for name in COUNTS}, **_time_tables(tables), **_memory_tables(tables)}
+    counts = {name: tables.table(name, itemgetter(name)) for name in COUNTS}
+    return {**counts, **_time_tables(tables), **_memory_tables(tables)}
 
 
 def _time_tables(tables: Tables) -> Data:
@@ -206,7 +210,7 @@ def _time_tables(tables: Tables) -> Data:
         "per_traffic": table("gpu", lambda at: 1e9 / (MEMORY_SHARE * at["gpu"].memory_bandwidth)),
         "layer_rings": table("model tensor recompute", lambda at: layer(at).all_reduces),
         "head_rings": table("model tensor", lambda at: head(at).all_reduces),
-        "ring": table("model fabric tensor microbatch", _ring),
+        "ring": table("model fabric tensor microbatch", _layer_ring),
         "exchange": table("model fabric tensor microbatch link reach sequence_parallel", tables.exchange),
         "gradients": tables.fitting(
             "model tensor stages fabric replicas link wire", lambda case: _five_digits(case.time(must_fit=False).data_parallel)
@@ -220,11 +224,10 @@ def _time_tables(tables: Tables) -> Data:
 def _memory_tables(tables: Tables) -> Data:
     """Return the tables for the gigabytes on the fullest GPU, which is in the first or in the last stage."""
     table, gigabytes = tables.table, _layer_gigabytes
-    held_last = table("stages chunks", lambda at: at["stages"] - (at["stages"] - 1) / at["chunks"])
     return {
         "state": table("", lambda _: STATE_BYTES),
         "held_first": table("stages chunks microbatches", _held_first),
-        "held_last": held_last,
+        "held_last": table("stages chunks", lambda at: at["stages"] - (at["stages"] - 1) / at["chunks"]),
         "kept": table("model tensor recompute sequence_parallel", lambda at: gigabytes(at, at["recompute"])),
         "again": table("model tensor recompute sequence_parallel", lambda at: gigabytes(at, "none") - gigabytes(at, at["recompute"])),
         "logits": table("model tensor", lambda at: LOGIT_BYTES * at["model"].sequence * at["model"].vocabulary / at["tensor"] / 1e9),
@@ -243,7 +246,7 @@ def _head_work(at: At) -> Any:
     return at["model"].head_work(at.get("microbatch", 1), at["tensor"])
 
 
-def _ring(at: At) -> float:
+def _layer_ring(at: At) -> float:
     """Return the seconds of one all-reduce inside a layer."""
     gpu, model, tensor = at["fabric"], at["model"], at["tensor"]
     return _five_digits(ring_seconds(gpu, tensor, min(tensor, gpu.gpus_per_node), 2.0 * at["microbatch"] * model.sequence * model.hidden))

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 from playwright.sync_api import Locator
 
-from hybridlab import FP16, FP32, Plan, Transformer, UnsupportedSize, WireFormat, predict
-from hybridlab.hardware import GPUS, gigabits
+from hybridlab import Plan, Transformer, UnsupportedSize, predict
+from hybridlab.hardware import GPUS
 from hybridlab.planner import IterationTime, Memory, memory
+from lab_views import plan_map
 from lab_views.kind import Damage, Kind, rows_of, setting_of, with_no_data
+from lab_views.plan_map import COUNTS, PORTS, WIRES
 
 MODELS = {
     "GPT 1.7B": Transformer(24, 2304, 24),
@@ -22,10 +24,8 @@ MODELS = {
     "GPT 175B": Transformer(96, 12288, 96),
     "GPT 1T": Transformer(128, 25600, 160),
 }
-PORTS = {"InfiniBand EDR": gigabits(100), "InfiniBand HDR": gigabits(200), "InfiniBand NDR": gigabits(400)}
-WIRES = {str(wire): wire for wire in (FP32, FP16, WireFormat("INT8", block=256))}
-LABELS = ("Model", "GPU", "Tensor GPUs", "Stages K", "Replicas D", "Microbatches M", "Microbatch size", "Network port", "Gradients sent as")
-LABELS += ("Recomputation",)
+LABELS = ("Model", "GPU", "Network port", "Tensor GPUs", "Stages K", "Replicas D", "Gradients sent as", "Recomputation")
+LABELS += ("Sequence parallel", "Chunks v", "Microbatches M", "Microbatch size")
 WORDS = ("matmul", "memory traffic", "tensor-parallel all-reduce", "point-to-point", "bubble", "data-parallel all-reduce")
 WORDS += ("optimiser",)
 KEPT = ("states", "activations", "working memory")
@@ -52,7 +52,7 @@ class Said(NamedTuple):
     It has the iteration, or the error message that refuses it. It has the memory if the plan divides the model.
     """
 
-    plan: Plan
+    gpus: int
     time: IterationTime | str
     memory: Memory | None
     capacity: float
@@ -60,18 +60,18 @@ class Said(NamedTuple):
 
 def said_of(setting: Mapping[str, str], models: Mapping[str, Transformer] = MODELS) -> Said:
     """Return what the library computes for the setting of a view's controls; the setting is given by label."""
-    model, gpu, *counts, port, wire, recompute = (setting[label] for label in LABELS)
-    tensor, stages, replicas, microbatches, microbatch = map(int, counts)
-    plan = Plan(tensor, stages, replicas, microbatch, replicas * microbatches * microbatch, recompute=recompute)
-    profile = replace(GPUS[gpu], network=PORTS[port])
+    model, profile = models[setting["Model"]], replace(GPUS[setting["GPU"]], network=PORTS[setting["Network port"]])
+    tensor, stages, replicas, microbatches, size, chunks = (int(setting[label]) for label in COUNTS)
     time: IterationTime | str
     used = None
     try:
-        used = memory(models[model], plan)
-        time = predict(models[model], plan, profile, wire=WIRES[wire])
+        rest = {"recompute": setting["Recomputation"], "sequence_parallel": setting["Sequence parallel"] == "yes"}
+        plan = Plan(tensor, stages, replicas, size, replicas * microbatches * size, chunks, **rest)
+        used = memory(model, plan)
+        time = predict(model, plan, profile, wire=WIRES[setting["Gradients sent as"]])
     except UnsupportedSize as why:
         time = str(why)
-    return Said(plan, time, used, profile.memory)
+    return Said(tensor * stages * replicas, time, used, profile.memory)
 
 
 def near(text: str, value: float) -> bool:
@@ -105,6 +105,7 @@ def is_right(view: Locator, models: Mapping[str, Transformer] | None = None) -> 
         earlier = before.time if before and not isinstance(before.time, str) else None
         time_is_right(shown, rows, said.time, earlier)
     memory_is_right(shown, rows_of(view, "table.memory tbody tr"), said)
+    plan_map.is_right(view, setting, models or MODELS)
 
 
 def changes_of(words: str) -> list[str]:
@@ -114,7 +115,7 @@ def changes_of(words: str) -> list[str]:
 
 
 def head_is_right(told: str, said: Said) -> None:
-    count = f"on {said.plan.gpus:,} GPU{'s' * (said.plan.gpus > 1)}"
+    count = f"on {said.gpus:,} GPU{'s' * (said.gpus > 1)}"
     if isinstance(said.time, str):
         assert told.startswith(f"Not possible {count}: {said.time}. ")
         return
@@ -185,7 +186,7 @@ def memory_is_right(shown: Any, rows: list[list[str]], said: Said) -> None:
 
 def scaled(name: str, factor: float) -> Damage:
     def planted(state: Any) -> None:
-        table = state["data"]["quantities"][name][0][0]
+        table = state["data"]["tables"][name]
         table["values"] = [value * factor for value in table["values"]]
 
     planted.__name__ = f"with_other_{name}"
@@ -197,11 +198,11 @@ def without_quantities(state: Any) -> None:
 
 
 def with_a_table_cut_off(state: Any) -> None:
-    state["data"]["quantities"]["data_parallel"][0][0]["values"].pop()
+    state["data"]["tables"]["gradients"]["values"].pop()
 
 
 def with_words_for_times(state: Any) -> None:
-    table = state["data"]["quantities"]["matmul"][0][0]
+    table = state["data"]["tables"]["layer_work"]
     table["values"] = ["long"] * len(table["values"])
 
 
@@ -215,17 +216,24 @@ def with_names_swapped(state: Any) -> None:
 
 
 def with_a_refusal(state: Any) -> None:
-    table = state["data"]["refused"][1]
-    table["values"] = [1 for _ in table["values"]]
+    table = state["data"]["refused"]["memory"]
+    table["values"] = [len(state["data"]["sentences"]) - 1 for _ in table["values"]]
 
 
-PARTS = ("matmul", "memory_traffic", "tensor_parallel", "point_to_point", "bubble", "data_parallel", "optimiser")
+def with_memory_swapped(state: Any) -> None:
+    """Exchange what layers keep with and without recomputation."""
+    table = state["data"]["tables"]["kept"]
+    table["values"] = table["values"][::-1]
+
+
+TABLES = ("layer_work", "head_work", "per_work", "layer_traffic", "per_traffic", "layer_rings", "ring", "exchange", "fill", "gradients")
+TABLES += ("update", "work", "parameters", "kept", "layers", "held_first", "capacity")
 KIND = Kind(
     "cluster",
     "ClusterExplorer",
     "labs/lab09_a100_report.html",
     is_right,
     damages=(without_quantities, with_a_table_cut_off, with_words_for_times, with_an_unknown_setting, with_no_data),
-    faults=(*(scaled(name, 1.02) for name in (*PARTS, "work", "total", "capacity")), with_names_swapped, with_a_refusal),
+    faults=(*(scaled(name, 1.02) for name in TABLES), with_memory_swapped, with_names_swapped, with_a_refusal),
     python=("stages", 16),
 )

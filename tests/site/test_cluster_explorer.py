@@ -1,22 +1,28 @@
-"""Test the cluster explorer in a browser, in the place of another view.
+"""Test the cluster explorer in a browser, as the sources of this checkout draw it.
 
-The tests use random settings by keyboard, the effect of the last change, and the printed page.
+The tests use random settings by keyboard, the effect of the last change, the map of plans, pinned plans, and the printed page.
 """
 
+import copy
 import random
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from accessibility import violations
-from browser import held
-from lab_views import cluster, errors
+from lab_views import cluster, plan_map
 from lab_views.kind import choose, rows_of, setting_of
 from playwright.sync_api import Locator
 
-from hybridlab import A100_80GB, FP16, Transformer
+from hybridlab import A100_80GB, B200, FP16, Transformer
 from hybridlab.widgets import ClusterExplorer
 
-NewPage = Any
+Alone = Callable[[Any], Locator]
+BOXES = """(root, selectors) => selectors.map((selector) => {
+  const [box, whole] = [root.querySelector(selector), root].map((element) => element.getBoundingClientRect());
+  return [box.left - whole.left, box.right - whole.left, box.top - whole.top, box.bottom - whole.top];
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -24,16 +30,26 @@ def explorer() -> ClusterExplorer:
     return ClusterExplorer()
 
 
-def opened(new_page: NewPage, server: str, shown: ClusterExplorer, **page: Any) -> Locator:
-    made: Locator = held(new_page(server + errors.KIND.lab, edit=errors.KIND.showing(shown), **page).locator(".hybridlab-cluster"))
-    return made
+def opened(alone: Alone, shown: ClusterExplorer, width: int = 1280, scheme: str = "light") -> Locator:
+    view = alone(shown)
+    view.page.set_viewport_size({"width": width, "height": 900})
+    view.page.emulate_media(color_scheme=scheme)
+    view.page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    return view
+
+
+def said_by(view: Locator) -> tuple[float, float]:
+    """Return the seconds and the gigabytes of the plan that the map describes."""
+    match = re.match(r"([\d.,]+) s, ([\d.]+) GB", view.locator(".said").inner_text())
+    assert match
+    return float(match[1].replace(",", "")), float(match[2])
 
 
 @pytest.mark.parametrize(("width", "scheme", "seed"), [(1280, "light", 1), (360, "dark", 2)])
 def test_random_settings_worked_by_keyboard_show_what_the_planner_says(
-    new_page: NewPage, server: str, explorer: ClusterExplorer, width: int, scheme: str, seed: int
+    alone: Alone, explorer: ClusterExplorer, width: int, scheme: str, seed: int
 ) -> None:
-    view = opened(new_page, server, explorer, width=width, scheme=scheme)
+    view = opened(alone, explorer, width, scheme)
     cluster.is_right(view)
     chosen = random.Random(seed)  # noqa: S311  # the same settings in every run
     kinds = set()
@@ -52,8 +68,8 @@ def test_random_settings_worked_by_keyboard_show_what_the_planner_says(
     assert not found, "\n".join(found)
 
 
-def test_a_change_is_compared_with_what_was_before_it(new_page: NewPage, server: str, explorer: ClusterExplorer) -> None:
-    view = opened(new_page, server, explorer)
+def test_a_change_is_compared_with_what_was_before_it(alone: Alone, explorer: ClusterExplorer) -> None:
+    view = opened(alone, explorer)
     told = view.locator(".told").first
     assert "Before" not in told.inner_text()
     choose(view, {"Gradients sent as": "INT8, block 256"})
@@ -66,18 +82,132 @@ def test_a_change_is_compared_with_what_was_before_it(new_page: NewPage, server:
     cluster.is_right(view)
 
 
-def test_what_stands_on_one_gpu_is_told_of_one_gpu(new_page: NewPage, server: str) -> None:
+def test_what_stands_on_one_gpu_is_told_of_one_gpu(alone: Alone) -> None:
     models = {"GPT 1.7B": Transformer(24, 2304, 24), "small": Transformer(12, 768, 12)}
-    counts = [(1, 2)] * 5
-    alone = ClusterExplorer(models, A100_80GB, *counts, wires=FP16, recompute="full", show={"model": "small"})
-    view = opened(new_page, server, alone)
+    shown = ClusterExplorer(models, A100_80GB, *[(1, 2)] * 5, wires=FP16, recompute="full", show={"model": "small"})
+    view = opened(alone, shown)
     assert " an iteration on 1 GPU, " in view.locator(".told").first.inner_text()
     assert not view.get_by_label("Recomputation", exact=True).is_visible()  # there is nothing to choose
     assert "Recomputation: full" in view.locator(".plan").inner_text()
 
 
-def test_it_can_be_printed_with_its_plan_and_its_numbers(new_page: NewPage, server: str, explorer: ClusterExplorer) -> None:
-    view = opened(new_page, server, explorer)
+@pytest.mark.parametrize("key", ["Home", "End"])
+def test_a_plan_chosen_by_keyboard_is_described_and_loaded(alone: Alone, explorer: ClusterExplorer, key: str) -> None:
+    view = opened(alone, explorer)
+    best = plan_map.frontier_of(plan_map.expected(view.evaluate(plan_map.SEEN), setting_of(view), cluster.MODELS)[0])
+    wanted = best[0 if key == "Home" else -1]
+    view.locator(".map").focus()
+    view.page.keyboard.press(key)
+    seconds, gigabytes = said_by(view)
+    assert cluster.near(str(seconds), wanted.seconds)
+    assert gigabytes == round(wanted.gigabytes, 1)
+    assert "on the frontier" in view.locator(".said").inner_text()
+    view.page.keyboard.press("Enter")
+    assert plan_map.plan_of(setting_of(view)) == wanted.plan
+    cluster.is_right(view)
+
+
+def test_page_keys_follow_the_frontier_and_arrows_lead_to_the_next_plan(alone: Alone, explorer: ClusterExplorer) -> None:
+    view = opened(alone, explorer)
+    points, profile = plan_map.expected(view.evaluate(plan_map.SEEN), setting_of(view), cluster.MODELS)
+    best = plan_map.frontier_of(points)
+    view.locator(".map").focus()
+    keys = ["Home", *["PageDown"] * (len(best) - 1)]
+    for key, wanted in zip(keys, best, strict=True):
+        view.page.keyboard.press(key)
+        assert said_by(view)[1] == round(wanted.gigabytes, 1)
+    drawn = sorted(each.gigabytes for each in points if each.gigabytes <= 2 * profile.memory / 1e9)
+    assert drawn[0] == best[-1].gigabytes  # so that arrows start at the plan with the least memory
+    for wanted in drawn[1:12]:
+        view.page.keyboard.press("ArrowRight")
+        assert said_by(view)[1] == round(wanted, 1)
+    before = said_by(view)[0]
+    view.page.keyboard.press("ArrowDown")
+    assert said_by(view)[0] <= before
+
+
+def test_a_click_loads_the_nearest_plan(alone: Alone, explorer: ClusterExplorer) -> None:
+    view = opened(alone, explorer)
+    seen = view.evaluate(plan_map.SEEN)
+    x, y = plan_map.scale_of(seen["columns"]), plan_map.scale_of(seen["rows"])
+    points, _ = plan_map.expected(seen, setting_of(view), cluster.MODELS)
+    for wanted in (*plan_map.frontier_of(points)[:3], next(each for each in points if not each.fits and each.gigabytes < 150)):
+        where = (float(x(wanted.gigabytes)), float(y(wanted.seconds)))
+        view.locator(".map").hover(position={"x": where[0], "y": where[1]})
+        told = said_by(view)
+        view.locator(".map").click(position={"x": where[0], "y": where[1]})
+        found = plan_map.plan_of(setting_of(view))
+        loaded = next(each for each in points if each.plan == found)
+        assert abs(x(loaded.gigabytes) - where[0]) + abs(y(loaded.seconds) - where[1]) < 1  # others may lie within a pixel
+        assert told[1] == round(loaded.gigabytes, 1)
+        cluster.is_right(view)
+
+
+def test_two_pinned_plans_are_compared(alone: Alone, explorer: ClusterExplorer) -> None:
+    view = opened(alone, explorer)
+    compared = view.locator(".compared")
+    one = cluster.said_of(setting_of(view))
+    view.get_by_role("button", name="Pin as A").click()
+    assert compared.inner_text() == "Plan A is pinned with 20.7 s. Pin another plan as B to compare the two."
+    choose(view, {"Recomputation": "selective", "Sequence parallel": "yes", "Chunks v": "2"})
+    other = cluster.said_of(setting_of(view))
+    view.get_by_role("button", name="Pin as B").click()
+    assert one.memory
+    assert other.memory
+    assert not isinstance(one.time, str)
+    assert not isinstance(other.time, str)
+    less, larger = 100 * (1 - other.time.seconds / one.time.seconds), (other.memory.total - one.memory.total) / 1e9
+    assert compared.inner_text().startswith(f"Plan B takes {less:.1f} % less time than plan A and needs {abs(larger):.1f} GB more memory")
+    assert "Recomputation is selective instead of full, Sequence parallel is yes instead of no and Chunks v is 2 instead of 1." in (
+        compared.inner_text()
+    )
+    rows = {row[0]: row[1:] for row in rows_of(view, "table.pins tbody tr")}
+    assert all(cluster.near(text, each.time.seconds) for text, each in zip(rows["seconds"], (one, other), strict=True))
+    assert rows["GB on the fullest GPU"] == [cluster.gigabytes(one.memory.total), cluster.gigabytes(other.memory.total)]
+    assert rows["Chunks v"] == ["1", "2"]
+    assert view.locator(".map .pin").all_text_contents() == ["A", "B"]
+    choose(view, {"Chunks v": "4", "Microbatches M": "4"})
+    view.get_by_role("button", name="Pin as B").click()
+    assert compared.inner_text().startswith("Plan B is not possible, so times are not compared.")
+
+
+def test_a_swapped_memory_is_seen(alone: Alone) -> None:
+    models = {name: cluster.MODELS[name] for name in ("GPT 18B", "GPT 1.7B")}
+    shown = ClusterExplorer(models, (A100_80GB, B200), (4, 8), (1, 2), (1, 2), (2, 4, 8), (1, 2))
+    cluster.is_right(alone(shown))
+    state = {"data": copy.deepcopy(shown.data)}
+    cluster.with_memory_swapped(state)
+    shown.set_trait("data", state["data"])
+    view = alone(shown)
+    with pytest.raises(AssertionError):
+        plan_map.is_right(view, setting_of(view), cluster.MODELS)
+
+
+def test_controls_bars_and_map_fit_on_one_screen(alone: Alone, explorer: ClusterExplorer) -> None:
+    view = opened(alone, explorer, 800)
+    choose(view, {"Recomputation": "selective", "Microbatch size": "2"})
+    assert max(bottom for *_, bottom in view.evaluate(BOXES, [".fields", ".readout", ".plane"])) <= 720
+    view.page.set_viewport_size({"width": 1280, "height": 900})
+    readout, plane = view.evaluate(BOXES, [".readout", ".plane"])
+    assert readout[1] < plane[0]
+    assert max(readout[3], plane[3]) <= 720
+
+
+def test_the_map_is_kept_while_its_plans_stay_the_same(alone: Alone, explorer: ClusterExplorer) -> None:
+    view = opened(alone, explorer)
+    view.evaluate("(root) => { root.kept = root.querySelector('.map svg'); }")
+    kept = "(root) => root.kept === root.querySelector('.map svg')"
+    for change in ({"Recomputation": "none"}, {"Chunks v": "4"}, {"Sequence parallel": "yes"}):
+        choose(view, change)
+        assert view.evaluate(kept)
+        cluster.is_right(view)
+    choose(view, {"Replicas D": "8"})
+    assert not view.evaluate(kept)
+
+
+def test_it_can_be_printed_with_its_plan_and_its_numbers(alone: Alone, explorer: ClusterExplorer) -> None:
+    view = opened(alone, explorer)
     view.page.emulate_media(media="print")
     assert not view.locator(".fields").is_visible()
-    assert all(view.locator(part).is_visible() for part in (".picture", "table.time", "table.memory", ".plan"))
+    assert not view.get_by_role("button").first.is_visible()
+    assert all(view.locator(part).is_visible() for part in (".picture", ".map", "table.time", "table.memory", ".plan"))
