@@ -84,7 +84,7 @@ class ClusterExplorer(View):
     >>> from hybridlab.hardware import A100_80GB
     >>> explorer = ClusterExplorer(gpus=A100_80GB, tensor=8, stages=(8, 16), replicas=16, microbatches=64, microbatch=1)
     >>> explorer  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
-    <ClusterExplorer: 216 settings, data ...;
+    <ClusterExplorer: 1,296 settings, data ...;
      GPT 175B on 1,024 x A100-SXM4-80GB, tensor 8, K 8, D 16, M 64 of 1, InfiniBand HDR, FP16, full>
     >>> explorer.stages = 16
     >>> explorer.plan.gpus, round(explorer.time.seconds, 1)
