@@ -79,7 +79,7 @@ def wrong_rows(filled: str) -> list[str]:
             "2" if REGISTRY[name].bidirectional else "1",
             f"{sum(messages)}|" + ", ".join(map(str, messages)),
         ]
-        if row[0].split("|")[0] != REGISTRY[name].title or row[2:] != wanted:
+        if row[0].split("|")[0] != REGISTRY[name].title or row[1:] != wanted:
             wrong.append(REGISTRY[name].title)
     return wrong
 
@@ -244,11 +244,30 @@ def test_all_figures_share_one_time_axis_and_one_scale_of_activations() -> None:
     assert [(float(end), float(peak)) for end, peak in scales] == [(max(timeline.makespan for timeline in timelines), most)]
 
 
+def cards() -> dict[str, str]:
+    """Return the HTML of each card by the name of its schedule."""
+    parts = {anchor(name): name for name in REGISTRY}
+    found = re.findall(r'<li.*?<a href="#([\w-]+)".*?</li>', page(), re.DOTALL)
+    whole = re.findall(r"<li data-.*?</li>", page(), re.DOTALL)
+    return {parts[place]: card for place, card in zip(found, whole, strict=True)}
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_card_has_the_numbers_of_its_schedule_and_its_setting(name: str) -> None:
+    card, schedule = cards()[name], made(name)
+    timeline = simulate(schedule, COSTS)
+    numbers = [timeline.makespan, timeline.peak_activations.max(), schedule.messages.sum()]
+    assert [float(each) for each in re.findall(r' data-(?:makespan|peak|messages)="([^"]+)"', card)] == numbers
+    assert [float(each) for each in re.findall(r"<dd>([^<]+)</dd>", card)] == numbers
+    setting = f"schedule={name}&amp;devices={schedule.devices}&amp;microbatches={schedule.microbatches}&amp;chunks={schedule.chunks}"
+    assert f'data-setting="{setting}"' in card
+
+
 @pytest.mark.parametrize("name", REGISTRY)
 def test_a_thumbnail_fills_the_time_that_a_device_is_busy(name: str) -> None:
     timeline = simulate(made(name), COSTS)
     parts = 2 * timeline.schedule.chunks  # parts of a unit of time, such that every operation takes a whole number of them
-    row = next(row for row in page().split("<tr>") if f'"#{anchor(name)}"' in row)
+    row = cards()[name]
     idle, *drawn = re.findall(r'd="([^"]+)"', row)
     bars = np.array([each for path in drawn for each in re.findall(r"M(\S+) (\S+)h(\S+?)v(\S+?)h", path)], dtype=float)
     filled = np.zeros((timeline.schedule.devices, 2, round(parts * timeline.makespan)))  # axes: device, half of its row, part of a unit

@@ -159,6 +159,13 @@ export function pictureOf(id, pick) {
     settle(to);
     to.bar.focus();
   });
+  // text on a page asks to light an operation, by its name; null lets go
+  box.addEventListener("hybridlab:light", ({ detail }) => {
+    const item = drawn().flatMap((panel) => panel.timeline.ops).find(({ text }) => text === detail.op);
+    if (detail.keep) pinned = item ?? null;
+    if (item) mark(item);
+    else rest();
+  });
   box.addEventListener("scroll", edges);
   const observer = new ResizeObserver(() => {
     if (box.clientWidth && box.clientWidth !== width) draw();

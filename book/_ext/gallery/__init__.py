@@ -1,6 +1,6 @@
 """Fills the gallery from the registry while the book is built, so that every registered schedule is on the page.
 
-Before `book/gallery.md` is read, Markdown replaces `{{ size }}`, `{{ findings }}`, `{{ table }}` and `{{ schedules }}`.
+Before `book/gallery.md` is read, Markdown replaces `{{ size }}`, `{{ findings }}`, `{{ cards }}`, `{{ table }}` and `{{ schedules }}`.
 Sphinx then treats the headings, the cells that draw the figures and the links to the glossary as on any other page.
 """
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from docutils import nodes
 
+from gallery.cards import cards
 from gallery.entries import QUANTITIES, entries
 from gallery.sections import heading, section
 from gallery.table import findings, size_in_words, table
@@ -34,6 +35,7 @@ def fill(text: str, bibliography: str = "") -> str:
     parts = {
         "size": size_in_words(),
         "findings": findings(shown),
+        "cards": cards(shown),
         "table": table(shown),
         "schedules": "\n".join(
             heading(group) + "\n".join(section(entry, end, peak, keys) for entry in members) for group, members in groupby(shown, GROUP)
@@ -60,6 +62,7 @@ def own_anchors(app: Sphinx, document: nodes.document) -> None:
 def add_style(app: Sphinx, pagename: str, *_: object) -> None:
     if pagename == PAGE:
         app.add_css_file("gallery.css")
+        app.add_js_file("gallery.js", loading_method="defer")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -5,8 +5,6 @@ from html import escape
 from gallery.entries import DEVICES, MICROBATCHES, QUANTITIES, TIMES, WEIGHT_GRADIENT, Entry, best
 from gallery.groups import GROUPS
 from gallery.words import by_device, counted, escaped, listed
-from hybridlab import Timeline
-from hybridlab.palette import shade_colour, shades_of
 
 
 def size_in_words() -> str:
@@ -37,7 +35,6 @@ def findings(shown: list[Entry]) -> str:
 
 def table(shown: list[Entry]) -> str:
     """Return the comparison as an HTML table: Markdown has neither captions nor headers of rows."""
-    span = max(entry.timeline.makespan for entry in shown)
     leaders = best(shown)
 
     def cell(entry: Entry, name: str, form: str = "g", below: str = "") -> str:
@@ -48,8 +45,7 @@ def table(shown: list[Entry]) -> str:
     rows = {
         entry.anchor: f'<tr><th scope="row"><a href="#{entry.anchor}">{escape(entry.family.title)}</a>'
         f"{''.join(f'<small>{note}</small>' for note in notes(entry))}</th>"
-        f"<td>{thumbnail(entry.timeline, span)}</td>{cell(entry, 'makespan')}"
-        f"<td>{least_possible(entry)}</td>{cell(entry, 'bubble ratio', '.3f')}"
+        f"{cell(entry, 'makespan')}<td>{least_possible(entry)}</td>{cell(entry, 'bubble ratio', '.3f')}"
         f"{cell(entry, 'peak', below=by_device(entry.timeline.peak_activations))}"
         f"<td>{entry.schedule.copies}</td>{cell(entry, 'messages', below=by_device(entry.schedule.messages))}</tr>"
         for entry in shown
@@ -58,7 +54,6 @@ def table(shown: list[Entry]) -> str:
         f'<th scope="col">{head}{below and f"<small>{below}</small>"}</th>'
         for head, below in (
             ("schedule", ""),
-            ("timeline", f"0 to {span:g}"),
             ("makespan", ""),
             ("least possible", "distance"),
             ("bubble ratio", ""),
@@ -76,7 +71,7 @@ def table(shown: list[Entry]) -> str:
     bodies = []
     for group in GROUPS:
         if members := [rows[entry.anchor] for entry in shown if entry.group is group]:
-            bodies += [f'<tbody>\n<tr><th scope="rowgroup" colspan="8"><span>{group.title}</span></th></tr>', *members, "</tbody>"]
+            bodies += [f'<tbody>\n<tr><th scope="rowgroup" colspan="7"><span>{group.title}</span></th></tr>', *members, "</tbody>"]
     body = "\n".join(bodies)
     return (
         '<div class="gallery-table" role="region" aria-label="Comparison of the schedules" tabindex="0">\n'
@@ -95,23 +90,3 @@ def notes(entry: Entry) -> list[str]:
     """Return the notes below the name of a schedule: its chunks, and its size if it is not the common one."""
     several = [f"{entry.schedule.chunks} chunks"] if entry.schedule.chunks > 1 else []
     return several + ([] if entry.refusal is None else [f"with {entry.size}"])
-
-
-def thumbnail(timeline: Timeline, span: float) -> str:
-    """Return a timeline as a small drawing with a row a device; screen readers skip it, because the larger figure has a description."""
-    schedule = timeline.schedule
-    paths: dict[str, str] = {}
-    shades, pairs = shades_of(schedule).tolist(), schedule.pairs.tolist()
-    halves = dict.fromkeys(pairs, 0.0) | {row + 1: 0.4 for row in pairs}  # the forward of an overlapped pair is drawn above the backward
-    for place, row in enumerate(timeline.to_rows()):
-        colour = shade_colour(row["kind"], shades[place], schedule.copies * schedule.chunks)
-        left, wide = row["start"], row["end"] - row["start"]
-        top, high = row["device"] + halves.get(place, 0.0), ".4" if place in halves else ".8"
-        paths[colour] = f"{paths.get(colour, '')}M{left:g} {top:g}h{wide:g}v{high}h{-wide:g}z"
-    idle = "".join(f"M0 {device}h{timeline.makespan:g}v.8H0z" for device in range(schedule.devices))
-    drawn = "".join(f'<path fill="{colour}" d="{path}"/>' for colour, path in paths.items())
-    box = f"0 0 {span:g} {schedule.devices - 0.2:g}"
-    return (
-        f'<svg viewBox="{box}" preserveAspectRatio="none" style="height: {0.6 * schedule.devices:g}em" aria-hidden="true">'
-        f'<path class="idle" d="{idle}"/>{drawn}</svg>'
-    )
