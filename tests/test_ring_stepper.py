@@ -260,11 +260,11 @@ def test_the_text_is_the_same_in_another_process() -> None:
 
 
 def test_the_script_has_no_rule_of_the_ring() -> None:
-    assert re.findall(r"\S* ?% ?\S*", str(RingStepper._esm)) == ["(rank % each"], "the column of a slot in its box, no rank of the ring"
+    assert re.findall(r"\S* ?% ?\S*", str(RingStepper._esm)) == ["(part % each"], "the column of a slot in its box, no rank of the ring"
 
 
 def test_every_rank_has_a_colour_and_marks_differ_without_it() -> None:
     style = str(RingStepper._css)
     assert len(set(re.findall(r"\.in\.of(\d) ", style))) == MOST_RANKS
     assert len(set(re.findall(r"\.in\.of\d \{\s*fill: (#\w+)", style))) == MOST_RANKS
-    assert "stroke-dasharray" in style.split(".box.lost")[1].split("}")[0]
+    assert "stroke-dasharray" in style.split(":is(.box, .row).lost")[1].split("}")[0]

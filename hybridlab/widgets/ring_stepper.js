@@ -1,177 +1,182 @@
-// A ring stepper: the number of ranks and the step to choose, a picture of each ring, and the same in words and numbers.
-// A picture has a column for each rank and a row for each chunk. Each box shows whose numbers the chunk holds; arrows are messages.
+// A ring stepper: the number of ranks and the time to choose, two pictures of each ring, and the same in words and numbers.
+// A ring is drawn as ranks on a circle, where chunks travel, and as a matrix of ranks and chunks.
 
-import { field, freshId, keepDrawn, listed, make, number, plain, rootIn, selectOf } from "./view.js";
-
-// ---- the picture of one ring ----
-
-const [SLOT, PAD, VALUE, ROW_GAP, TOP] = [15, 4, 17, 10, 20]; // px: height of a slot, padding of a box, height of its number, space between rows, height of the heads
-const [GAP, LEFT, MOST] = [14, 16, 76]; // px: space between columns, left margin, greatest width of a box
-
-const across = (ranks) => (ranks < 4 ? ranks : Math.ceil(ranks / 2)); // slots in a line of a box
-
-const leastBox = (ranks) => (ranks > 6 ? 44 : 33); // px, the least width of a box
-
-const leastWidth = (ranks) => LEFT + GAP + ranks * (leastBox(ranks) + GAP);
-
-function frameOf(ranks, width) {
-  const box = Math.max(leastBox(ranks), Math.min(MOST, (width - LEFT - GAP) / ranks - GAP));
-  const lines = Math.ceil(ranks / across(ranks));
-  const height = 2 * PAD + lines * SLOT + VALUE;
-  const x = (rank) => LEFT + GAP + rank * (box + GAP);
-  const y = (chunk) => TOP + chunk * (height + ROW_GAP);
-  return { ranks, box, boxHeight: height, x, y, width: x(ranks - 1) + box + GAP + 1, height: y(ranks - 1) + height + 4 };
-}
-
-// Names the ranks whose numbers a sum holds: "ranks 0, 1 and 3 twice".
-function holdersOf(counts) {
-  const times = (count) => (count === 1 ? "" : count === 2 ? " twice" : ` ${count} times`);
-  const words = counts.map((count, rank) => (count ? `${rank}${times(count)}` : "")).filter(Boolean);
-  if (!words.length) return "nobody";
-  return words.length === 1 ? `rank ${words[0]} alone` : `ranks ${listed(words)}`;
-}
-
-function slotOf(frame, rank, count, x, y) {
-  const each = across(frame.ranks);
-  const wide = Math.min(18, (frame.box - PAD) / each);
-  const [left, top] = [x + frame.box / 2 + (rank % each - each / 2) * wide, y + PAD + Math.floor(rank / each) * SLOT];
-  const here = count ? (count === 1 ? " in" : " in more") : "";
-  const rect = make("rect", { class: `slot${here} of${rank}`, x: number(left + 0.5), y: number(top + 0.5), width: number(wide - 1), height: SLOT - 1 });
-  const digit = make("text", { class: "digit", x: number(left + wide / 2), y: number(top + SLOT / 2) }, String(rank));
-  return count ? [rect, digit] : [rect];
-}
-
-// The sign in the corner of a box: a tick for a whole sum, a cross for a whole sum that was overwritten.
-function signOf(mark, frame, x, y) {
-  const [right, bottom] = [x + frame.box - 5, y + frame.boxHeight - 5];
-  const tick = `M${number(right - 8)} ${number(bottom - 4)}L${number(right - 5)} ${number(bottom - 1)}L${number(right)} ${number(bottom - 8)}`;
-  const cross = `M${number(right - 7)} ${number(bottom - 7)}L${number(right)} ${number(bottom)}M${number(right)} ${number(bottom - 7)}L${number(right - 7)} ${number(bottom)}`;
-  return mark ? [make("path", { class: `sign ${mark}`, d: mark === "whole" ? tick : cross })] : [];
-}
-
-function boxOf(frame, state, rank, chunk) {
-  const [x, y, mark] = [frame.x(rank), frame.y(chunk), state.marks[rank][chunk]];
-  const fresh = state.messages.some(([, receiver, sent]) => receiver === rank && sent === chunk) ? " fresh" : "";
-  const rect = make("rect", { class: `box ${mark}${fresh}`, x: number(x), y, width: number(frame.box), height: frame.boxHeight, rx: 4 });
-  const slots = state.parts[rank][chunk].flatMap((count, part) => slotOf(frame, part, count, x, y));
-  const value = number(state.values[rank][chunk]);
-  const text = make("text", { class: "value", x: number(x + frame.box / 2 - (mark ? 5 : 0)), y: number(y + frame.boxHeight - VALUE / 2 - 1) }, value);
-  return make("g", { "data-rank": rank, "data-chunk": chunk }, rect, ...slots, text, ...signOf(mark, frame, x, y));
-}
-
-function arrow(from, to, y) {
-  const line = make("path", { class: "link", d: `M${number(from)} ${number(y)}H${number(to - 5)}` });
-  return [line, make("path", { class: "head", d: `M${number(to)} ${number(y)}l-6 -4v8Z` })];
-}
-
-// A message from box to box. A message from the last rank to the first leaves on the right and enters on the left.
-function arrowsOf(frame, [sender, receiver, chunk]) {
-  const y = frame.y(chunk) + frame.boxHeight / 2;
-  const [end, start] = [frame.x(sender) + frame.box + 1, frame.x(receiver) - 1];
-  return start > end ? arrow(end, start, y) : [...arrow(end, end + GAP - 2, y), ...arrow(start - GAP + 2, start, y)];
-}
-
-function drawingOf(frame, state, label) {
-  const each = Array.from({ length: frame.ranks }, (_, place) => place);
-  const name = (text, x, y) => make("text", { class: "name", x: number(x), y: number(y) }, text);
-  const heads = each.map((rank) => name(frame.box < 40 ? String(rank) : `rank ${rank}`, frame.x(rank) + frame.box / 2, TOP - 9));
-  const rows = each.map((chunk) => name(String(chunk), LEFT / 2 - 1, frame.y(chunk) + frame.boxHeight / 2));
-  const boxes = each.flatMap((chunk) => each.map((rank) => boxOf(frame, state, rank, chunk)));
-  const arrows = state.messages.flatMap((message) => arrowsOf(frame, message));
-  return make("svg", { width: number(frame.width), height: number(frame.height), role: "img", "aria-label": label }, ...heads, ...rows, ...boxes, ...arrows);
-}
-
-// ---- the controls, the tables, the widget ----
+import { freshId, keepDrawn, make, number, plain, rootIn, selectOf } from "./view.js";
+import { playerOf } from "./player.js";
+import { circleOf, leastCircle } from "./ring_stepper_circle.js";
+import { heldWords, holdersOf, leastWidth, matrixOf } from "./ring_stepper_matrix.js";
 
 const SETTING = ["ranks", "step"];
 const HINT =
-  "Columns are ranks, rows are chunks. The small squares in a box say whose numbers are in this chunk on this rank; below them stands " +
-  "their sum. Rank r begins with 2 to the power r. A tick: the sum is whole. A cross: it was whole and is overwritten. On the buttons " +
-  "and on the slider, arrow keys take a step.";
+  "In the matrix, columns are ranks and rows are chunks. The small squares in a box say whose numbers are in this chunk on this rank; " +
+  "below them stands their sum. Rank r begins with 2 to the power r. In the ring, the rows of a rank are its chunks in the same order, " +
+  "with the same colours, and the chunks that are sent travel along the links. While they travel, all else shows the last step that is " +
+  "over. A tick: the sum is whole. A cross: it was whole and is overwritten. A thick frame: the chunk has just arrived. Point at a chunk " +
+  "or at a rank to read what it holds. On the controls of the time, arrow keys take a step; on the matrix they choose a chunk.";
 
-function stepsOf(id, pick) {
-  const [input, output] = [make("input", { type: "range", min: 0, step: 1 }), make("output", { for: id })];
-  input.addEventListener("input", () => pick(Number(input.value)));
-  const element = field(id, "Step", input, output);
-  const buttons = [["First", () => 0], ["Back", (step) => step - 1], ["Next", (step) => step + 1], ["Last", (_, last) => last]];
-  let [now, end] = [0, 0];
-  const parts = buttons.map(([text, where]) => {
-    const button = make("button", { type: "button" }, text);
-    button.addEventListener("click", () => pick(Math.max(0, Math.min(end, where(now, end)))));
-    return button;
-  });
-  const show = (step, last, phase) => {
-    [now, end] = [step, last];
-    input.max = last;
-    input.value = step;
-    output.textContent = step ? `${step} of ${last}, ${phase}` : `0 of ${last}, start`;
-    input.setAttribute("aria-valuetext", output.textContent);
-    parts.forEach((button, place) => button.setAttribute("aria-disabled", String(place < 2 ? step === 0 : step === last)));
+// ---- both pictures of every ring ----
+
+const [GUTTER, MOST_CIRCLE] = [24, 336]; // px: space between pictures, greatest side of a circle
+const ROOM = 620; // px, the least width in which the pictures of a ring stand side by side
+
+// Whether the rings stand side by side, whether the pictures of a ring do, and how wide the pictures are.
+function roomOf(ranks, rings, width) {
+  const half = (width - GUTTER) / 2;
+  const beside = rings > 1 && half >= leastWidth(ranks);
+  const room = beside ? half : width;
+  const most = Math.min(room - GUTTER - leastWidth(ranks), MOST_CIRCLE, 0.42 * room);
+  const wide = room >= ROOM && most >= leastCircle(ranks);
+  const circle = Math.floor(wide ? most : Math.min(room, beside ? leastCircle(ranks) : MOST_CIRCLE));
+  return { beside, wide, circle, matrix: wide ? room - GUTTER - circle : room };
+}
+
+// Moves the choice of a chunk; the row above the first chunk stands for the whole rank.
+function neighbourOf({ rank, chunk }, key, ranks) {
+  const within = (value, least) => Math.max(least, Math.min(ranks - 1, value));
+  const [x, y] = rank === null ? [0, 0] : [rank, chunk ?? -1];
+  const arrows = { ArrowRight: [x + 1, y], ArrowLeft: [x - 1, y], ArrowDown: [x, y + 1], ArrowUp: [x, y - 1] };
+  const [right, down] = { ...arrows, Home: [0, 0], End: [ranks, ranks] }[key];
+  const [to, row] = [within(right, 0), within(down, -1)];
+  return { rank: to, chunk: row < 0 ? null : row };
+}
+
+// One ring; `show(step, live)` draws a step, `move(time)` what travels, `choose(choice)` the chunk or the rank that the reader has chosen.
+function panelOf({ name, states }, ranks, room, pick) {
+  const [circle, matrix] = [circleOf(ranks, room.circle, states), matrixOf(ranks, room.matrix)];
+  const described = { tabindex: 0, role: "application", "aria-roledescription": "matrix of chunks" };
+  const box = make("div", { class: "picture matrix", ...described }, matrix.element);
+  const [sent, told, held] = [make("p", { class: "told" }), make("p", { class: "told" }), make("p", { class: "held" })];
+  const pictures = [make("div", { class: "picture" }, circle.element), box, make("div", { class: "words" }, sent, told, held)];
+  const attributes = { "aria-label": name, style: `--hl-circle: ${room.circle}px`, class: room.wide ? "wide" : "" };
+  const element = make("section", attributes, make("p", { class: "title" }, name), ...pictures);
+  let [state, choice] = [states[0], { rank: null, chunk: null }];
+
+  const tell = () => {
+    held.textContent = heldWords(state, choice);
   };
-  return { element, buttons: make("div", { class: "steps", role: "group", "aria-label": "Take a step" }, ...parts), show };
-}
-
-// The state of every ring in a setting. Throws if the data are damaged.
-function shownAt(data, { ranks, step }) {
-  const run = data.runs[ranks];
-  const rings = data.names.map((name, place) => ({ name, states: run.rings[place], state: run.rings[place][step] }));
-  const full = (rows) => rows.length === ranks && rows.every((row) => row.length === ranks);
-  const sound = rings.every(({ state }) => full(state.parts) && full(state.values) && full(state.marks) && Number.isFinite(state.error));
-  if (!sound || !rings.length) throw new Error("a rank is missing");
-  return { rings, phases: run.phases, mean: run.mean, last: run.phases.length - 1 };
-}
-
-// The number of whole sums and the difference to the mean, for every step and ring. The current step is marked.
-function figuresOf({ rings, phases }, { ranks, step }) {
-  const th = (text, attributes = {}) => make("th", { scope: "col", ...attributes }, text);
-  const above = make("tr", {}, th("Step", { rowspan: 2 }), th("Whole sums", { colspan: rings.length, scope: "colgroup" }), th("Difference to the mean", { colspan: rings.length, scope: "colgroup" }));
-  const names = make("tr", {}, ...[0, 1].flatMap(() => rings.map(({ name }) => th(name))));
-  const rows = phases.map((phase, place) => {
-    const row = make("tr", place === step ? { "aria-current": "step" } : {}, make("th", { scope: "row" }, `${place}, ${phase}`));
-    const states = rings.map((ring) => ring.states[place]);
-    const cells = [...states.map((state) => `${state.whole} of ${ranks * ranks}`), ...states.map((state) => number(state.error))];
-    row.append(...cells.map((text) => make("td", {}, text)));
-    return row;
+  const show = (step, live) => {
+    state = states[step];
+    held.setAttribute("aria-live", live ? "polite" : "off");
+    for (const each of [circle, matrix]) each.show(state);
+    const whole = `${name}, step ${step}: ${state.whole} of ${ranks * ranks} sums are whole.`;
+    circle.element.setAttribute("aria-label", `${whole} Ranks on a circle; the table below has every number.`);
+    box.setAttribute("aria-label", `${whole} A column for each rank, a row for each chunk. Arrow keys choose a chunk.`);
+    [sent.textContent, told.textContent] = [state.sent, state.told];
+    tell();
+  };
+  const choose = (given) => {
+    choice = given;
+    for (const each of [circle, matrix]) each.choose(choice);
+    tell();
+  };
+  for (const event of ["pointerover", "click"]) {
+    element.addEventListener(event, ({ target }) => {
+      const { rank, chunk } = target.closest("[data-rank]")?.dataset ?? {};
+      if (rank !== undefined) pick({ rank: Number(rank), chunk: chunk === undefined ? null : Number(chunk) });
+    });
+  }
+  box.addEventListener("keydown", (event) => {
+    if (!/^(Arrow.*|Home|End)$/.test(event.key) || !plain(event)) return;
+    event.preventDefault();
+    pick(neighbourOf(choice, event.key, ranks));
   });
-  return [make("thead", {}, above, names), make("tbody", {}, ...rows)];
+  return { element, show, choose, move: circle.move };
 }
 
-function valuesOf({ name, state }, ranks) {
-  const each = Array.from({ length: ranks }, (_, place) => place);
-  const head = make("tr", {}, make("th", { scope: "col" }, "Chunk"), ...each.map((rank) => make("th", { scope: "col" }, `Rank ${rank}`)));
-  const cell = (rank, chunk) => make("td", {}, `${number(state.values[rank][chunk])}: ${holdersOf(state.parts[rank][chunk])}`);
-  const rows = each.map((chunk) => make("tr", {}, make("th", { scope: "row" }, String(chunk)), ...each.map((rank) => cell(rank, chunk))));
-  return make("table", {}, make("caption", {}, `What each rank holds, ${name}`), make("thead", {}, head), make("tbody", {}, ...rows));
-}
-
-// The rings, side by side where there is room; `draw(shown, setting)` shows them.
+// The rings, side by side where there is room. `build(run)` draws them anew, `show` and `move` only what changes.
 function pictureOf() {
   const box = make("div", { class: "rings" });
-  let [given, width] = [null, 0];
-  const panelOf = ({ name, state }, { ranks, step }, wide) => {
-    const label = `${name}, step ${step}: ${state.whole} of ${ranks * ranks} sums are whole. The table below has every number.`;
-    const drawing = make("div", { class: "picture" }, drawingOf(frameOf(ranks, wide), state, label));
-    const words = [state.sent, state.told].map((text) => make("p", { class: "told" }, text));
-    return make("section", { "aria-label": name }, make("p", { class: "title" }, name), drawing, ...words);
+  let [run, panels, width, time, choice] = [null, [], 0, 0, null];
+  const choose = (given) => {
+    choice = given;
+    for (const panel of panels) panel.choose(given);
   };
-  const draw = (shown, setting) => {
-    given = [shown, setting];
-    width = box.clientWidth;
-    const half = ((width || 640) - 24) / 2;
-    const beside = shown.rings.length > 1 && half >= leastWidth(setting.ranks);
-    box.classList.toggle("beside", beside);
-    box.replaceChildren(...shown.rings.map((ring) => panelOf(ring, setting, beside ? half : width || 640)));
+  const build = (given) => {
+    if (given.ranks !== run?.ranks) choice = { rank: null, chunk: null };
+    [run, width] = [given, box.clientWidth];
+    const room = roomOf(run.ranks, run.rings.length, width || ROOM);
+    panels = run.rings.map((ring) => panelOf(ring, run.ranks, room, choose));
+    box.classList.toggle("beside", room.beside);
+    box.replaceChildren(...panels.map((panel) => panel.element));
+  };
+  const show = (step, live) => {
+    for (const panel of panels) panel.show(step, live);
+  };
+  const move = (to) => {
+    time = to;
+    for (const panel of panels) panel.move(time);
   };
   const observer = new ResizeObserver(() => {
-    if (given && box.clientWidth && box.clientWidth !== width) draw(...given);
+    if (!run || !box.clientWidth || box.clientWidth === width) return;
+    build(run);
+    show(Math.floor(time), true);
+    move(time);
+    choose(choice);
   });
   observer.observe(box);
-  return { element: box, draw, stop: () => observer.disconnect() };
+  return { element: box, build, show, move, stop: () => observer.disconnect() };
 }
 
-const summaryOf = (shown, { step }) =>
-  `Step ${step} of ${shown.last}, ${shown.phases[step]}. ` +
-  shown.rings.map(({ name, state }) => `${name}: ${state.whole} whole sums, difference to the mean ${number(state.error)}.`).join(" ");
+// ---- the tables ----
+
+// All states of every ring for a number of ranks. Throws if the data are damaged.
+function runOf(data, ranks) {
+  const { rings, phases, mean } = data.runs[ranks];
+  const full = (rows) => rows.length === ranks && rows.every((row) => row.length === ranks);
+  const sound = (state) => full(state.parts) && full(state.values) && full(state.marks) && Number.isFinite(state.error);
+  const named = data.names.map((name, place) => ({ name, states: rings[place] }));
+  const complete = named.every(({ states }) => states.length === phases.length && states.every(sound));
+  if (!complete || !named.length) throw new Error("a rank is missing");
+  return { data, ranks, rings: named, phases, mean, last: phases.length - 1 };
+}
+
+// The number of whole sums and the difference to the mean, for every step and ring; `show(step)` marks the current step.
+function figuresOf({ rings, phases, ranks, mean }) {
+  const th = (text, attributes = {}) => make("th", { scope: "col", ...attributes }, text);
+  const group = { colspan: rings.length, scope: "colgroup" };
+  const above = make("tr", {}, th("Step", { rowspan: 2 }), th("Whole sums", group), th("Difference to the mean", group));
+  const names = make("tr", {}, ...[0, 1].flatMap(() => rings.map(({ name }) => th(name))));
+  const rows = phases.map((phase, place) => {
+    const states = rings.map((ring) => ring.states[place]);
+    const cells = [...states.map((state) => `${state.whole} of ${ranks * ranks}`), ...states.map((state) => number(state.error))];
+    return make("tr", {}, make("th", { scope: "row" }, `${place}, ${phase}`), ...cells.map((text) => make("td", {}, text)));
+  });
+  const caption = `The mean is ${number(mean)}; the difference is the largest of all ranks and chunks, sums divided by ${ranks}`;
+  const parts = [make("caption", {}, caption), make("thead", {}, above, names), make("tbody", {}, ...rows)];
+  const show = (step) => {
+    for (const row of rows) row.removeAttribute("aria-current");
+    rows[step].setAttribute("aria-current", "step");
+  };
+  return { parts, show };
+}
+
+// What each rank holds; `show(step)` writes the cells that change.
+function valuesOf({ name, states }, ranks) {
+  const each = Array.from({ length: ranks }, (_, place) => place);
+  const head = make("tr", {}, make("th", { scope: "col" }, "Chunk"), ...each.map((rank) => make("th", { scope: "col" }, `Rank ${rank}`)));
+  const cells = each.map(() => each.map(() => make("td")));
+  const rows = each.map((chunk) => make("tr", {}, make("th", { scope: "row" }, String(chunk)), ...cells[chunk]));
+  const caption = make("caption", {}, `What each rank holds, ${name}`);
+  const element = make("table", {}, caption, make("thead", {}, head), make("tbody", {}, ...rows));
+  const show = (step) => {
+    const { values, parts } = states[step];
+    for (const chunk of each) {
+      for (const rank of each) {
+        const text = `${number(values[rank][chunk])}: ${holdersOf(parts[rank][chunk])}`;
+        if (cells[chunk][rank].textContent !== text) cells[chunk][rank].textContent = text;
+      }
+    }
+  };
+  return { element, show };
+}
+
+// ---- the widget ----
+
+const summaryOf = ({ rings, phases, last }, step) =>
+  `Step ${step} of ${last}, ${phases[step]}. ` +
+  rings
+    .map(({ name, states }) => `${name}: ${states[step].whole} whole sums, difference to the mean ${number(states[step].error)}.`)
+    .join(" ");
 
 function render({ model, el }) {
   const root = rootIn(el, "ring");
@@ -184,35 +189,58 @@ function render({ model, el }) {
     model.save_changes();
   };
   const ranks = selectOf(`${id}-ranks`, "Ranks, D", (value) => pick("ranks", Number(value)));
-  const steps = stepsOf(`${id}-step`, (value) => pick("step", value));
-  const fields = make("div", { class: "fields", role: "group", "aria-label": "Ring" }, ranks.element, steps.element);
   const picture = pictureOf();
+  const player = playerOf(`${id}-step`, "Step", (time) => {
+    picture.move(time);
+    if (Math.floor(time) !== model.get("step")) pick("step", Math.floor(time));
+    else if (!player.playing()) tell();
+  });
+  const fields = make("div", { class: "fields", role: "group", "aria-label": "Ring" }, ranks.element, player.element);
   const spoken = make("p", { class: "unseen", "aria-live": "polite" });
   const figures = make("table", { class: "figures" });
-  const values = make("details", {}, make("summary", {}, "What each rank holds, as a table"));
+  const details = make("details", {}, make("summary", {}, "What each rank holds, as a table"));
   const tables = make("div");
-  values.append(tables);
-  root.append(fields, steps.buttons, make("p", { class: "hint" }, HINT), picture.element, figures, values, spoken);
+  details.append(tables);
+  root.append(fields, picture.element, make("p", { class: "hint" }, HINT), figures, details, spoken);
+  let [run, parts] = [null, []];
 
-  const show = () => {
-    const now = setting();
-    const shown = shownAt(model.get("data"), now);
-    ranks.show(now.ranks, model.get("data").ranks.map((each) => [each, each]));
-    steps.show(now.step, shown.last, shown.phases[now.step]);
-    picture.draw(shown, now);
-    const caption = `The mean is ${number(shown.mean)}; the difference is the largest of all ranks and chunks, sums divided by ${now.ranks}`;
-    figures.replaceChildren(make("caption", {}, caption), ...figuresOf(shown, now));
-    tables.replaceChildren(...shown.rings.map((ring) => valuesOf(ring, now.ranks)));
-    spoken.textContent = summaryOf(shown, now);
+  // A screen reader hears the steps at which the time stops, not those that it passes.
+  const tell = () => {
+    spoken.textContent = summaryOf(run, model.get("step"));
   };
-  const moves = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
-  steps.buttons.addEventListener("keydown", (event) => {
-    if (!(event.key in moves) || !plain(event)) return;
-    event.preventDefault();
-    const last = model.get("data").runs[model.get("ranks")].phases.length - 1;
-    pick("step", Math.max(0, Math.min(last, model.get("step") + moves[event.key])));
-  });
-  return keepDrawn(model, root, SETTING, show, picture.stop).end;
+  const timeInWords = (time) => {
+    const step = Math.floor(time);
+    if (step < time) return `${step} of ${run.last}, step ${step + 1} runs`;
+    return `${step} of ${run.last}, ${run.phases[step]}`;
+  };
+  const build = (given, now) => {
+    run = given;
+    const [rows, values] = [figuresOf(run), run.rings.map((ring) => valuesOf(ring, now.ranks))];
+    figures.replaceChildren(...rows.parts);
+    tables.replaceChildren(...values.map((table) => table.element));
+    picture.build(run);
+    parts = [rows, ...values];
+    player.show({ end: run.last, events: run.phases.map((_, step) => step), told: timeInWords, time: now.step });
+  };
+  const show = () => {
+    const [now, data] = [setting(), model.get("data")];
+    ranks.show(now.ranks, data.ranks.map((each) => [each, each]));
+    if (run?.data !== data || run.ranks !== now.ranks) {
+      const next = runOf(data, now.ranks);
+      if (now.step > next.last && run) return; // Python sends a smaller number of ranks before the smaller step
+      if (now.step > next.last) throw new Error("there is no such step");
+      build(next, now);
+    }
+    if (Math.floor(player.now()) !== now.step) player.go(now.step);
+    picture.show(now.step, !player.playing());
+    for (const part of parts) part.show(now.step);
+    if (!player.playing()) tell();
+  };
+  const stop = () => {
+    player.pause();
+    picture.stop();
+  };
+  return keepDrawn(model, root, SETTING, show, stop).end;
 }
 
 export default { render };

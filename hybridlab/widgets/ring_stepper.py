@@ -65,7 +65,7 @@ class RingStepper(View):
 
     SETTING = ("ranks", "step")
     _esm = script_of("ring_stepper.js")
-    _css = style_sheet("ring", files=("ring_stepper.css",))
+    _css = style_sheet("ring", files=("player.css", "ring_stepper.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     ranks = Checked().tag(sync=True)
