@@ -26,7 +26,7 @@ function roomOf(ranks, rings, width) {
   const room = beside ? half : width;
   const most = Math.min(room - GUTTER - leastWidth(ranks), MOST_CIRCLE, 0.42 * room);
   const wide = room >= ROOM && most >= leastCircle(ranks);
-  const circle = Math.floor(wide ? most : Math.min(room, beside ? leastCircle(ranks) : MOST_CIRCLE));
+  const circle = Math.floor(wide ? most : Math.min(room, rings > 1 ? leastCircle(ranks) : MOST_CIRCLE));
   return { beside, wide, circle, matrix: wide ? room - GUTTER - circle : room };
 }
 
