@@ -5,12 +5,14 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+import node
 import numpy as np
 import pytest
 from cases import refusal
@@ -24,6 +26,7 @@ from step_oracle import Step
 from hybridlab import FP16, FP32, INT8, REGISTRY, HybridLabError, build
 from hybridlab.collectives import Link
 from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
+from hybridlab.step import HybridStep
 from hybridlab.widgets import StepExplorer, page_data
 from hybridlab.widgets.step_explorer import AXES, step_key
 
@@ -50,38 +53,46 @@ def settings_of(explorer: StepExplorer) -> list[dict[str, Any]]:
     return [dict(zip(AXES, values, strict=True)) for values in product(*(explorer.data[name] for name in AXES))]
 
 
-def unpacked(data: Mapping[str, Any], setting: Mapping[str, Any]) -> list[Row]:
-    """Return one row for each bar that the script draws for this setting.
-
-    The data are read in the same way as in the script.
-    """
-    entry, count = data["steps"][step_key(data, setting)], setting["devices"]
-    flow = data["pipelines"]["/".join(str(setting[name]) for name in ("schedule", "devices", "microbatches"))]
-    rows: list[Row] = []
-    for replica, place in enumerate(entry["runs"]):
-        run, first = data["runs"][place], replica * count
-        ops = [(first + device, op) for device, order in enumerate(flow["orders"]) for op in re.findall(r"\w+", order)]
-        rows += [(rank, op, -1, start, end) for (rank, op), start, end in zip(ops, run["start"], run["end"], strict=True)]
-        for row, device in flow["messages"]:
-            (rank, op), start = ops[row], run["end"][row]
-            rows.append((rank, f"send {op}", first + device, start, start + data["p2p"]))
-            rows.append((first + device, f"receive {op}", rank, start, start + data["p2p"]))
-    for held, _, start, _ in entry["rings"]:
-        devices = held if isinstance(held, list) else [held]  # one device for each copy of the weights
-        ranks = [replica * count + device for replica in range(setting["replicas"]) for device in devices]
-        for number, hop in enumerate(data["rounds"][str(len(ranks))]):
-            times = start + number * entry["hop"], start + (number + 1) * entry["hop"]
-            pieces = zip(ranks, hop["piece"], hop["to"], strict=True)
-            rows += [(rank, f"{hop['kind']} chunk {piece}", ranks[to], *times) for rank, piece, to in pieces]
-    for rank in range(count * setting["replicas"]):
-        start = entry["optimiser"][rank % count]
-        rows.append((rank, "optimiser", -1, start, start + entry["update"]))
-    return rows
+DRAWN = """
+import { stepsOf } from "./step_explorer_data.js";
+import { idleWords } from "./step_explorer_words.js";
+const rowsOf = ({ rank, ops, sends, receives, hops, optimiser }) => [
+  ...ops.map(({ text, start, end }) => [rank, text, -1, start, end]),
+  ...sends.map(({ op, to, start, end }) => [rank, `send ${op.text}`, to, start, end]),
+  ...receives.map(({ op, from, start, end }) => [rank, `receive ${op.text}`, from, start, end]),
+  ...hops.map(({ kind, piece, peer, start, end }) => [rank, `${kind} chunk ${piece}`, peer, start, end]),
+  [rank, "optimiser", -1, optimiser.start, optimiser.end],
+];
+const idleOf = ({ rank, idle }) => idle.map((each) => [rank, idleWords(each), each.start, each.end]);
+const answer = ({ data, settings }) => {
+  const stepOf = stepsOf(data);
+  return settings.map((setting) => {
+    const { ranks } = stepOf(setting);
+    const copy = Object.fromEntries(ranks.flatMap(({ ops }) => ops.map((op) => [op.microbatch, op.copy])));
+    return { rows: ranks.flatMap(rowsOf), idle: ranks.flatMap(idleOf), copy };
+  });
+};
+"""
 
 
-def same(found: list[Row], wanted: list[Row]) -> None:
+def drawn(folder: Path, explorer: StepExplorer, settings: list[dict[str, Any]]) -> list[Any]:
+    """Return what the script draws for each setting: a row for each bar, the idle times in words, and the copy of each microbatch."""
+    found: list[Any] = node.run(folder, DRAWN, {"data": explorer.data, "settings": settings})
+    return found
+
+
+def able(explorer: StepExplorer) -> list[dict[str, Any]]:
+    """Return the settings of the explorer that can run."""
+    return [setting for setting in settings_of(explorer) if "refusal" not in explorer.data["steps"][step_key(explorer.data, setting)]]
+
+
+def rows_of(step: HybridStep) -> list[Row]:
+    return [(row["device"], row["op"], row.get("peer", -1), row["start"], row["end"]) for row in step.timeline.to_rows()]
+
+
+def same(found: Iterable[Row], wanted: list[Row]) -> None:
     """Raise AssertionError unless both have the same bars, in any order; times may differ in the ninth digit."""
-    found, wanted = sorted(found), sorted(wanted)
+    found, wanted = sorted(map(tuple, found)), sorted(wanted)
     assert [row[:3] for row in found] == [row[:3] for row in wanted]
     assert np.allclose([row[3:] for row in found], [row[3:] for row in wanted], rtol=1e-7, atol=1e-9)
 
@@ -123,34 +134,32 @@ def test_the_reports_table_over_microbatches_is_the_corrected_one() -> None:
         {"forward": [1, 2, 1, 1, 5, 1], "backward": 2, "replicas": 3, "devices": 2},  # a slow rank in the last replica but one
     ],
 )
-def test_every_bar_of_every_setting_is_in_the_data_of_the_page(arguments: dict[str, Any]) -> None:
+def test_every_bar_of_every_setting_is_the_librarys(tmp_path: Path, arguments: dict[str, Any]) -> None:
     explorer = small(**arguments)
-    for setting in settings_of(explorer):
-        if "refusal" in explorer.data["steps"][step_key(explorer.data, setting)]:
-            continue
+    settings = able(explorer)
+    for setting, found in zip(settings, drawn(tmp_path, explorer, settings), strict=True):
         explorer.set_state(setting)
-        rows = [(row["device"], row["op"], row.get("peer", -1), row["start"], row["end"]) for row in explorer.step.timeline.to_rows()]
-        same(unpacked(explorer.data, setting), rows)
+        same(found["rows"], rows_of(explorer.step))
 
 
 @pytest.mark.parametrize(("overlap", "name"), list(product((False, True), ("1f1b", "hanayo", "chimera", "dualpipe", "dualpipe-v"))))
-def test_bars_stand_where_a_naive_loop_over_events_puts_them(overlap: bool, name: str) -> None:
+def test_bars_stand_where_a_naive_loop_over_events_puts_them(tmp_path: Path, overlap: bool, name: str) -> None:
     explorer = small(schedules=name, devices=2, replicas=3, overlap=overlap, ring_step=0.5, p2p=0.25, pair_overlap=0.5, optimiser=2)
     explorer.microbatches = 4
     setting = {name: getattr(explorer, name) for name in AXES}
     texts = explorer.data["pipelines"][f"{name}/2/4"]["orders"]
     node = lambda op: (op[1], int(op[0]), int(op[2]))  # noqa: E731 - kind, stage, microbatch
     orders = [[node(op) for op in re.findall(r"\w+", text)] for text in texts]
-    chunks = explorer.data["pipelines"][f"{name}/2/4"]["chunks"]
+    chunks = REGISTRY[name].fewest_chunks
     ranks = list(product(range(3), range(2)))
     times = {"F": 1, "B": 2, "I": 1, "W": 1}
     durations = {(rank, kind): Fraction(time, chunks) for rank in ranks for kind, time in times.items()}
     pairs, saved = partners(build(name, 2, 4)), dict.fromkeys(ranks, Fraction(1, 2 * chunks))
     log = Step(orders, 3, durations, Fraction(1, 4), Fraction(1, 2 * chunks), Fraction(2), overlap, pairs, saved).run()
-    drawn = unpacked(explorer.data, setting)
+    (found,) = drawn(tmp_path, explorer, [setting])
     wanted = [(replica * 2 + device, f"{stage}{kind}{mb}", -1, *times) for ((replica, device), (kind, stage, mb)), times in log.ops.items()]
     wanted += [(replica * 2 + device, "optimiser", -1, *times) for (replica, device), times in log.optimisers.items()]
-    same([row for row in drawn if row[2] < 0], [(*row[:3], *map(float, row[3:])) for row in wanted])
+    same([row for row in found["rows"] if row[2] < 0], [(*row[:3], *map(float, row[3:])) for row in wanted])
     rings = {(stage, start) for _, stage, start, _ in explorer.data["steps"][step_key(explorer.data, setting)]["rings"]}
     assert rings == {(stage, float(start)) for stage, (start, _) in log.rings.items()}
 
@@ -187,12 +196,15 @@ def test_the_gradients_of_a_stage_are_summed_over_all_that_run_it(name: str, rep
     assert all(ranks == running[stage] for (_, stage, _), ranks in summed.items())
 
 
-def test_a_microbatch_begins_on_the_first_device_of_its_copy() -> None:
-    entries = StepExplorer(tuple(REGISTRY), 4, 1, 8, overlap=False).data["pipelines"]
-    for key, entry in entries.items():
-        begins = {int(op[2:]): device for device, order in enumerate(entry["orders"]) for op in re.findall(r"\b0F\d+", order)}
-        assert [3 * copy for copy in entry.get("copy", [0] * 8)] == [begins[microbatch] for microbatch in range(8)]
-        assert len(set(begins.values())) == REGISTRY[key.split("/")[0]].copies
+def test_a_microbatch_begins_on_the_first_device_of_its_copy(tmp_path: Path) -> None:
+    explorer = StepExplorer(tuple(REGISTRY), 4, 1, 8, overlap=False)
+    settings = able(explorer)
+    assert len(settings) == len(REGISTRY)
+    for setting, found in zip(settings, drawn(tmp_path, explorer, settings), strict=True):
+        orders = explorer.data["pipelines"][f"{setting['schedule']}/4/8"]["orders"]
+        begins = {op[2:]: device for device, order in enumerate(orders) for op in re.findall(r"\b0F\d+", order)}
+        assert {microbatch: 3 * copy for microbatch, copy in found["copy"].items()} == begins
+        assert len(set(begins.values())) == REGISTRY[setting["schedule"]].copies
 
 
 def test_the_bytes_of_a_hop_are_those_of_its_piece() -> None:
@@ -201,11 +213,39 @@ def test_the_bytes_of_a_hop_are_those_of_its_piece() -> None:
     assert [ring[0][3] for ring in rings] == [[16, 12, 12], [8, 6, 6], [8, 7, 7]]  # 10 parameters are cut 4, 3, 3
 
 
-def test_equal_replicas_are_sent_once_and_others_are_not() -> None:
-    alike = small(devices=2, replicas=3, microbatches=4, ring_step=1)
-    assert [entry["runs"] for entry in alike.data["steps"].values()] == [[0] * 3, [0] * 3, [1] * 3, [1] * 3]
-    differing = small(forward=[1, 1, 1, 5], devices=2, replicas=2, microbatches=4)
-    assert all(len(set(entry["runs"])) == 2 for entry in differing.data["steps"].values())
+@pytest.mark.parametrize("overlap", [False, True])
+def test_a_rank_waits_for_the_operation_that_the_library_names(tmp_path: Path, overlap: bool) -> None:
+    """Before an operation, it is the one that the library's timeline names; before the rings, the last of the step, or a ring."""
+    arguments: dict[str, Any] = {"devices": 4, "replicas": 2, "microbatches": 8, "ring_step": 3, "optimiser": 2, "overlap": overlap}
+    explorer = StepExplorer(tuple(REGISTRY), **arguments, forward=[1, 1, 1, 1, 1, 2, 1, 1], p2p=0.25, pair_overlap=0.5)
+    settings = able(explorer)
+    assert len(settings) == len(REGISTRY)
+    for setting, found in zip(settings, drawn(tmp_path, explorer, settings), strict=True):
+        explorer.set_state(setting)
+        timeline = explorer.step.timeline
+        schedule, end = timeline.schedule, timeline.end
+        free = np.where(schedule.before >= 0, end[schedule.before], 0)
+        texts = [f"waits for {op} of rank {rank}" for op, rank in zip(schedule.ops, schedule.device.tolist(), strict=True)]
+        blocking = timeline.blocking_operation().tolist()
+        late = np.flatnonzero(timeline.start > free + 1e-9).tolist()
+        wanted = {(int(schedule.device[row]), texts[blocking[row]], round(timeline.start[row].item(), 6)) for row in late}
+        ends = [float(end[schedule.device == rank].max()) for rank in range(8)]
+        idle = [(rank, words, start, stop) for rank, words, start, stop in found["idle"]]
+        assert {(rank, words, round(stop, 6)) for rank, words, start, stop in idle if start < ends[rank] - 1e-6} == wanted
+        after = {words for rank, words, start, _ in idle if start >= ends[rank] - 1e-6 and words.startswith("waits")}
+        last = {text for text, done in zip(texts, end.tolist(), strict=True) if done > end.max() - 1e-9}
+        rings = {f"waits for the ring of stage {stage}" for stage in range(schedule.stages)}
+        assert after <= (rings if overlap else last)
+        assert overlap or len(after) == 1
+
+
+def test_costs_of_a_rank_reach_only_that_rank(tmp_path: Path) -> None:
+    explorer = small(forward=[1, 1, 1, 5], devices=2, replicas=2, microbatches=4, schedules="gpipe", overlap=False, ring_step=0)
+    ((found),) = drawn(tmp_path, explorer, settings_of(explorer))
+    lengths = {
+        rank: {end - start for each, op, _, start, end in found["rows"] if each == rank and re.fullmatch(r"\dF\d", op)} for rank in range(4)
+    }
+    assert lengths == {0: {1}, 1: {1}, 2: {1}, 3: {5}}
 
 
 def test_a_grid_of_common_size_is_small_json() -> None:

@@ -1,90 +1,14 @@
-// A step explorer: controls, a legend, the picture of one training step on all ranks, its cursor in words, the figures as a table.
-// The script computes no order and no time: both are in the data, whose shape hybridlab/widgets/step_explorer.py describes.
+// A step explorer: controls, the picture of one training step on all ranks, its cursor in words, a legend, the figures as a table.
+// The clock times the operations. The rings and the figures are in the data, whose shape hybridlab/widgets/step_explorer.py describes.
 
-import { grain, headOf, momentOf, momentsOf, pictureOf, sentence, time } from "./step_explorer_picture.js";
-import { copiesSample, idleSample, kindSamples, markOf, most, pairSample, quantityOf, sampleOf, shadeSample, turnOf } from "./timeline.js";
-import { counted, field, freshId, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
-
-// ---- the data of a setting ----
+import { playerOf } from "./player.js";
+import { grain, keyOf, pipelineKey, stepsOf } from "./step_explorer_data.js";
+import { pictureOf } from "./step_explorer_picture.js";
+import { eventsOf, headOf, holds, momentOf, sentence, time } from "./step_explorer_words.js";
+import { copiesSample, idleSample, kindSamples, markOf, pairSample, quantityOf, sampleOf, shadeSample } from "./timeline.js";
+import { counted, freshId, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
 
 const SETTING = ["schedule", "devices", "replicas", "microbatches", "ring", "overlap", "rank", "time"];
-const FIGURES = ["makespan", "all_reduce", "exposed", "share", "single", "speedup", "efficiency"];
-
-function keyOf(data, { schedule, devices, microbatches, replicas, ring, overlap }) {
-  return [schedule, devices, microbatches, replicas, data.ring.indexOf(ring), overlap ? 1 : 0].join("/");
-}
-
-// The step of a setting: its ranks, each with its operations, messages, hops and optimiser. A refused setting has the reason instead.
-function stepOf(data, setting) {
-  const { schedule, devices, replicas, microbatches } = setting;
-  const entry = data.steps[keyOf(data, setting)];
-  const pipeline = data.pipelines[[schedule, devices, microbatches].join("/")];
-  const copies = 1 + most(pipeline?.copy ?? []);
-  const sizes = [`${counted(devices, "device")} a pipeline`, counted(replicas, "replica"), counted(microbatches, "microbatch")];
-  if (copies > 1) sizes.push(`${copies} copies of the weights`);
-  const about = { title: data.titles[schedule], sizes: sizes.join(", "), unit: data.unit, kinds: data.kinds, spans: data.spans };
-  if (entry.refusal) return { ...about, refusal: entry.refusal };
-  const place = (rank) => ({ rank, replica: Math.floor(rank / devices), device: rank % devices });
-  const ranks = Array.from({ length: devices * replicas }, (_, rank) => place(rank));
-  const step = { ...about, ...entry, devices, replicas, ranks, peak: pipeline.peak, chunks: pipeline.chunks, copies };
-  step.held = pipeline.chunks * copies; // the number of stages whose weights a device holds
-  entry.runs.forEach((run, replica) => addOps(step, pipeline, data.runs[run], replica, data.p2p));
-  for (const ring of entry.rings) addHops(step, ring, data.rounds[replicas * copies]);
-  for (const each of ranks) addOptimiser(step, each);
-  const numbers = ranks.flatMap(({ items }) => items.flatMap(({ start, end }) => [start, end]));
-  if (!numbers.length || ![...FIGURES.map((name) => entry[name]), ...pipeline.peak, ...numbers].every(Number.isFinite)) {
-    throw new Error("a time is missing");
-  }
-  return step;
-}
-
-function addOps(step, { orders, messages, chunks, copy }, { start, end }, replica, p2p) {
-  const first = replica * step.devices;
-  const ops = orders.flatMap((order, device) => order.split(" ").flatMap((word) => turnOf(word, { rank: first + device })));
-  ops.forEach((op, row) => {
-    const [, stage, kind, microbatch] = /^(\d+)([FBIW])(\d+)$/.exec(op.text);
-    Object.assign(op, { kind, stage: Number(stage), microbatch: Number(microbatch), start: start[row], end: end[row], peer: null });
-    op.copy = copy?.[op.microbatch] ?? 0;
-    op.shade = op.copy * chunks + Math.floor(op.stage / step.devices);
-  });
-  orders.forEach((_, device) => (step.ranks[first + device].ops = ops.filter((op) => op.rank === first + device)));
-  const sent = messages.map(([row, device]) => {
-    const op = ops[row];
-    op.peer = first + device;
-    return { op, from: op.rank, to: op.peer, start: op.end, end: op.end + p2p };
-  });
-  orders.forEach((_, device) => {
-    const own = step.ranks[first + device];
-    own.sends = sent.filter(({ from }) => from === own.rank).map((message) => ({ ...message, kind: "send" }));
-    own.receives = sent.filter(({ to }) => to === own.rank).map((message) => ({ ...message, kind: "receive" }));
-    own.hops = [];
-  });
-}
-
-// Adds the hops of each rank of a ring. At the same time it receives the piece `got` from the rank `from`.
-// The ring goes through the replicas and, in each replica, through the devices of all copies of the weights.
-function addHops(step, [held, stage, start, nbytes], rounds) {
-  const devices = [held].flat();
-  const rankAt = (place) => Math.floor(place / devices.length) * step.devices + devices[place % devices.length];
-  rounds.forEach(({ kind, piece, to }, round) => {
-    const same = rounds.filter((each) => each.kind === kind);
-    const shared = { kind, stage, count: same.indexOf(rounds[round]) + 1, of: same.length };
-    const times = { start: start + round * step.hop, end: start + (round + 1) * step.hop };
-    to.forEach((receiver, place) => {
-      const sender = to.indexOf(place);
-      const [rank, peer, from] = [place, receiver, sender].map(rankAt);
-      const hop = { ...shared, ...times, rank, peer, from, piece: piece[place], got: piece[sender], nbytes: nbytes[piece[place]] };
-      step.ranks[rank].hops.push(hop);
-    });
-  });
-}
-
-function addOptimiser(step, own) {
-  const start = step.optimiser[own.device];
-  own.optimiser = { kind: "optimiser", rank: own.rank, start, end: start + step.update };
-  own.computing = step.update > 0 ? [...own.ops, own.optimiser] : own.ops;
-  own.items = [...own.computing, ...own.sends, ...own.receives, ...own.hops];
-}
 
 // ---- the controls, the legend, the table ----
 
@@ -115,47 +39,61 @@ function settingOf(id, data, pick) {
   return { element, show };
 }
 
-// The controls of the cursor: a rank and a moment; and whether the picture shows the whole step or only its rings.
-function cursorOf(id, unit, pick, zoom) {
-  const rank = selectOf(`${id}-rank`, "Rank", (value) => pick({ rank: Number(value) }));
-  const slider = make("input", { type: "range", min: 0, step: 1 });
-  const output = make("output", { for: `${id}-time`, "aria-live": "off" }); // a screen reader reads the value from the slider
-  const moment = field(`${id}-time`, unit ? `Moment, ${unit}` : "Moment", slider, output);
-  const shown = selectOf(`${id}-shown`, "Picture shows", (value) => zoom(value === "rings"));
-  const element = make("div", { class: "fields", role: "group", "aria-label": "Cursor" }, rank.element, moment, shown.element);
-  let moments = [];
-  slider.addEventListener("input", () => pick({ time: moments[Number(slider.value)] }));
-  const show = (step, now, ringsOnly) => {
+// The controls of the cursor: the time, which plays; a rank; and whether the picture shows the whole step or only its rings.
+// `moved(time)` is called when the reader moves or plays the time.
+function cursorOf(id, unit, { moved, ranked, shows }) {
+  let [quiet, chosen] = [false, null];
+  const player = playerOf(`${id}-time`, unit ? `Moment, ${unit}` : "Moment", (at) => {
+    if (!quiet) moved(at);
+  });
+  const quietly = (act) => {
+    quiet = true;
+    act();
+    quiet = false;
+  };
+  const rank = selectOf(`${id}-rank`, "Rank", (value) => ranked(Number(value)));
+  const shown = selectOf(`${id}-shown`, "Picture shows", (value) => shows(value === "rings"));
+  const element = make("div", { class: "tools", role: "group", "aria-label": "Cursor" }, player.element, rank.element, shown.element);
+  const draw = (step, ringsOnly) => {
     element.hidden = Boolean(step.refusal);
+    const told = (at) => time(step, at);
+    quietly(() => player.show(step.refusal ? { end: 0, events: [], told } : { end: step.makespan, events: eventsOf(step), told }));
     if (step.refusal) return;
-    const named = step.ranks.map(({ rank: each, device }) => [String(each), `${each}, ${step.held > 1 ? "device" : "stage"} ${device}`]);
-    rank.show(String(now.own.rank), named);
-    moments = momentsOf(step, now.own.rank);
-    slider.max = moments.length - 1;
-    slider.value = moments.findLastIndex((each) => each <= now.time + grain(step));
-    slider.setAttribute("aria-valuetext", time(step, now.time));
-    output.textContent = number(now.time);
     const views = [["all", "the whole step"], ["rings", step.all_reduce > 0 ? "the rings" : ""]];
     shown.show(ringsOnly ? "rings" : "all", views.filter(([, words]) => words));
+    chosen = null;
   };
-  return { element, show };
+  const show = (step, own, at) => {
+    if (own !== chosen) rank.show(String(own), step.ranks.map((each) => [String(each.rank), `${each.rank}, ${holds(step, each)}`]));
+    chosen = own;
+    if (Math.abs(player.now() - at) > grain(step)) quietly(() => player.go(at));
+  };
+  return { element, draw, show, stop: player.pause, playing: player.playing };
+}
+
+// What the legend depends on: the kinds of items in the picture, overlapped pairs, copies, chunks and devices.
+function samplesKey(step) {
+  if (step.refusal) return null;
+  const items = step.ranks.flatMap((own) => own.items);
+  const present = [...new Set(items.map(({ kind }) => kind))].sort();
+  return { present, pairs: items.some((item) => item.partner), copies: step.copies, chunks: step.chunks, devices: step.devices };
 }
 
 function legendOf(step) {
-  if (step.refusal) return [];
-  const items = step.ranks.flatMap((own) => own.items);
-  const has = (kind) => items.some((item) => item.kind === kind);
+  const { present, pairs } = samplesKey(step) ?? {};
+  if (!present) return [];
+  const has = (kind) => present.includes(kind);
   const { kinds, spans } = step;
   const parts = kindSamples(kinds, has);
   const words = (kind) => spans[kind].words;
   const box = { x: 1, y: 3, width: 24, height: 12, rx: 2 };
-  if (step.update > 0) {
+  if (has("optimiser")) {
     const body = make("rect", { width: 26, height: 18, rx: 2, fill: spans.optimiser.colour });
     const marks = ["B", "W"].flatMap((kind) => markOf(kind, 0, 0, 26, 18));
     parts.push(sampleOf(words("optimiser"), body, ...marks, make("text", { x: 13, y: 9.5 }, "opt")));
   }
   parts.push(idleSample());
-  if (items.some((item) => item.partner)) parts.push(pairSample(kinds));
+  if (pairs) parts.push(pairSample(kinds));
   if (step.copies > 1) parts.push(copiesSample(kinds, step));
   else if (step.chunks > 1) parts.push(shadeSample("first to last chunk of a device", kinds.F.colours[step.chunks]));
   if (has("send")) parts.push(sampleOf(words("send"), make("rect", { class: "send", x: 1, y: 3, width: 24, height: 6 })));
@@ -172,10 +110,10 @@ function legendOf(step) {
 const percent = (part) => `${(100 * part).toFixed(1)}\u00a0%`;
 
 // The figures of a step. Where the data hold both, the table has a column with overlap and one without.
-function figuresOf(data, setting) {
+function tableOf(data, setting, { held }) {
   const unit = data.unit ? `, ${data.unit}` : "";
   const steps = data.overlap.map((overlap) => data.steps[keyOf(data, { ...setting, overlap })]);
-  const { peak, chunks, copy } = data.pipelines[[setting.schedule, setting.devices, setting.microbatches].join("/")];
+  const { peak } = data.pipelines[pipelineKey(setting)];
   const head = (overlap) => {
     const words = overlap ? "Overlap" : "No overlap";
     if (overlap !== setting.overlap || steps.length === 1) return make("th", { scope: "col" }, words);
@@ -190,7 +128,7 @@ function figuresOf(data, setting) {
     row(`One device alone${unit}`, (step) => number(step.single)),
     row("Speedup against one device", (step) => step.speedup.toFixed(3)),
     row(`Efficiency, on ${counted(setting.devices * setting.replicas, "device")}`, (step) => percent(step.efficiency)),
-    row(`Peak activations, ${chunks > 1 || copy ? "device by device" : "stage by stage"}`, () => peak.map(number).join(", ")),
+    row(`Peak activations, ${held > 1 ? "device by device" : "stage by stage"}`, () => peak.map(number).join(", ")),
   ];
   const heads = make("tr", {}, make("th", { scope: "col" }, "Figure"), ...data.overlap.map(head));
   return [make("thead", {}, heads), make("tbody", {}, ...rows)];
@@ -199,42 +137,89 @@ function figuresOf(data, setting) {
 // ---- the widget ----
 
 const HINT =
-  "Click or tap a place in the picture, or drag over it, to read what that rank does then. From the keyboard: Tab to the picture, " +
-  "left and right to the moments of a rank, up and down to other ranks; or use the two controls.";
+  "Point at a place in the picture to read what that rank does then. A click or a tap keeps it; Escape, or a click beside the picture, " +
+  "lets it go. From the keyboard: Tab to the picture, left and right to the moments of a rank, up and down to other ranks.";
+
+// What the chosen rank does, in words. A screen reader does not hear them while the time plays.
+function readoutOf() {
+  const [head, text] = [make("strong"), document.createTextNode("")];
+  const told = make("p", { class: "told", role: "status" }, head, text);
+  const say = (title, words, playing) => {
+    told.setAttribute("aria-live", playing ? "off" : "polite");
+    [head.textContent, text.data] = [title, words && ` ${words}`];
+  };
+  return { element: told, say };
+}
 
 function render({ model, el }) {
   const root = rootIn(el, "step");
   const id = freshId();
   const data = model.get("data");
   const setting = () => Object.fromEntries(SETTING.map((name) => [name, model.get(name)]));
-  const pick = (changes) => {
+  const pick = (changes, playing = false) => {
     const next = { ...setting(), ...changes };
     if (next.rank >= next.devices * next.replicas) next.rank = 0;
     for (const each of SETTING) if (next[each] !== model.get(each)) model.set(each, next[each]);
-    model.save_changes();
+    if (!playing) model.save_changes(); // a kernel hears of the time when it stands still
   };
-  let [parts, drawn, step, ringsOnly] = [null, null, null, false];
+  let [parts, stepOf, drawn, step, ringsOnly] = [null, null, null, null, false];
+  // Under the pointer: a rank and a time. Pinned: a click keeps what is told. Played: the last time was set by the player.
+  let [pointed, pinned, played] = [null, false, false];
 
+  const point = (rank, time) => {
+    if (pinned && rank !== null) return;
+    pointed = rank === null ? null : { rank, time };
+    show();
+  };
+  const keep = (fixed) => (rank, time) => {
+    [pointed, pinned, played] = [null, fixed, false];
+    pick({ rank, time });
+    show();
+  };
+  const release = () => {
+    pinned = false;
+    if (step && !step.refusal) show();
+  };
   const build = () => {
+    stepOf = stepsOf(data);
     const controls = settingOf(id, data, (name, value) => pick({ [name]: value }));
-    const picture = pictureOf(id, (rank, time) => pick({ rank, time }));
-    const zoom = (only) => {
-      [ringsOnly, drawn] = [only, null];
-      show();
-    };
-    const cursor = cursorOf(id, data.unit, pick, zoom);
-    const [legend, table] = [make("ul", { class: "legend" }), make("table")];
-    const told = make("p", { class: "told", role: "status" });
-    root.append(controls.element, legend, picture.element, cursor.element, told, make("p", { class: "hint" }, HINT), table);
-    return { controls, picture, cursor, legend, table, told };
+    const picture = pictureOf(id, { tell: point, pick: keep(true), move: keep(false) });
+    const cursor = cursorOf(id, data.unit, {
+      moved: (time) => {
+        [pointed, played] = [null, true];
+        pick({ time: Number(time.toPrecision(9)) }, parts.cursor.playing());
+      },
+      ranked: (rank) => {
+        pointed = null;
+        pick({ rank });
+      },
+      shows: (only) => {
+        [ringsOnly, drawn] = [only, null];
+        show();
+      },
+    });
+    const [legend, table, readout] = [make("ul", { class: "legend" }), make("table"), readoutOf()];
+    const hint = make("p", { class: "hint" }, HINT);
+    const seen = make("div", {}, picture.element, cursor.element);
+    const aside = make("div", { class: "readout" }, readout.element, table);
+    root.append(controls.element, make("div", { class: "stage" }, seen, aside, make("div", { class: "key" }, legend, hint)));
+    root.addEventListener("keydown", (event) => event.key === "Escape" && release());
+    return { controls, picture, cursor, legend, table, readout, samples: null };
+  };
+  const away = (event) => {
+    if (pinned && !root.querySelector(".picture")?.contains(event.target)) release();
   };
   const drawStep = (now) => {
-    step = stepOf(data, now);
+    step = stepOf(now);
+    pointed = null;
     if (!step.all_reduce) ringsOnly = false;
     parts.controls.show(now);
-    parts.legend.replaceChildren(...legendOf(step));
+    parts.cursor.draw(step, ringsOnly);
     parts.picture.draw(step, ringsOnly);
-    parts.table.replaceChildren(...(step.refusal ? [] : figuresOf(data, now)));
+    const samples = JSON.stringify(samplesKey(step));
+    if (samples !== parts.samples) parts.legend.replaceChildren(...legendOf(step));
+    parts.samples = samples;
+    parts.table.replaceChildren(...(step.refusal ? [] : tableOf(data, now, step)));
   };
   const show = () => {
     parts ??= build();
@@ -242,16 +227,20 @@ function render({ model, el }) {
     const key = keyOf(data, now);
     if (key !== drawn) drawStep(now);
     drawn = key;
-    if (step.refusal) {
-      parts.cursor.show(step);
-      return (parts.told.textContent = "");
-    }
-    const moment = momentOf(step, now.rank, Math.min(now.time, step.makespan));
-    parts.cursor.show(step, moment, ringsOnly);
-    parts.picture.mark(moment);
-    parts.told.replaceChildren(make("strong", {}, headOf(step, moment)), ` ${sentence(step, moment)}`);
+    if (step.refusal) return parts.readout.say("", "", false);
+    const time = Math.min(now.time, step.makespan);
+    const moment = momentOf(step, pointed?.rank ?? now.rank, pointed?.time ?? time);
+    parts.cursor.show(step, now.rank, time);
+    parts.picture.mark(moment, pinned);
+    parts.picture.play(played && time < step.makespan ? time : null);
+    parts.readout.say(headOf(step, moment), sentence(step, moment), parts.cursor.playing());
   };
-  return keepDrawn(model, root, SETTING, show, () => parts?.picture.stop()).end;
+  document.addEventListener("pointerdown", away);
+  const stop = () => {
+    for (const part of [parts?.picture, parts?.cursor]) part?.stop();
+    document.removeEventListener("pointerdown", away);
+  };
+  return keepDrawn(model, root, SETTING, show, stop).end;
 }
 
 export default { render };

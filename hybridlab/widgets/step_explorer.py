@@ -1,6 +1,5 @@
 """The step explorer shows one training step on all devices of a mesh, from the first forward to the last optimiser."""
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
@@ -75,7 +74,7 @@ class StepExplorer(View):
 
     SETTING = (*AXES, "rank", "time")
     _esm = script_of("step_explorer.js")
-    _css = style_sheet("step", files=("timeline.css", "step_explorer.css"))
+    _css = style_sheet("step", files=("timeline.css", "player.css", "step_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     schedule = Checked().tag(sync=True)
@@ -228,25 +227,23 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
     dict
         Plain data for ``json.dumps``. Data that several settings or replicas share are stored only once:
 
-        - ``pipelines`` has an entry for each "schedule/devices/microbatches". It has ``orders`` (one text for each device), ``peak``
-          (the peak activations of each device), ``chunks``, and ``messages`` ([row of an operation, device that needs its output]). If
-          there are several copies of the weights, it has ``copy``, the copy that each microbatch runs through
-        - ``runs`` is a list; an entry has ``start`` and ``end`` of every operation in one replica
+        - ``costs`` has the costs of all settings. ``forward``, ``backward`` and ``weight_share`` are lists with one value, with a value
+          for each device of a pipeline, or with a value for each rank. The script computes the times of the operations from them
+        - ``pipelines`` has an entry for each "schedule/devices/microbatches". It has ``orders`` (one text for each device), and ``peak``
+          (the peak activations of each device)
         - ``rounds`` has the hops of a ring for each number of ranks. A hop has ``kind`` and ``step``. For each rank it has the ``piece``
           that the rank sends, and in ``to`` the position of the receiver in the ring
-        - ``steps`` has an entry for each "schedule/devices/microbatches/replicas/index of the ring's cost/overlap". ``runs`` has for each
-          replica an index into the list ``runs``. ``rings`` has [device, or a list with the device of each copy; stage; start; bytes of
-          each piece if known]. ``hop`` is the time of a hop, ``optimiser`` has one start for each device, and ``update`` is the time of
-          the optimiser. The other keys are results of the step, such as the makespan. A setting that cannot run has only ``refusal``, a
-          sentence that says why
+        - ``steps`` has an entry for each "schedule/devices/microbatches/replicas/index of the ring's cost/overlap". ``rings`` has
+          [device, or a list with the device of each copy; stage; start; bytes of each piece if known]. ``hop`` is the time of a hop,
+          ``optimiser`` has one start for each device, and ``update`` is the time of the optimiser. The other keys are results of the
+          step, such as the makespan. A setting that cannot run has only ``refusal``, a sentence that says why
 
     Raises
     ------
     HybridLabError
         For wrong values, for a grid in which nothing can run, and for more than 2 MB of data.
     """
-    pipelines, rounds, steps = Data(), Data(), Data()
-    runs: dict[str, int] = {}
+    pipelines, rounds, steps, size = Data(), Data(), Data(), 0
     for key, step in _all_steps(axes, ring, costs, optimiser):
         if isinstance(step, str):
             steps[key] = {"refusal": step}
@@ -254,23 +251,23 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
         pipeline, ranks = key.rsplit("/", 3)[0], str(step.mesh.replicas * step.timeline.schedule.copies)
         if pipeline not in pipelines:
             pipelines[pipeline] = _pipeline_entry(step)
+            size += len(compact_json(pipelines[pipeline]))
+            refuse_too_large(size)
         if ranks not in rounds:
             rounds[ranks] = _hop_entries(step)
-        steps[key] = _step_entry(step, runs)
-        refuse_too_large(sum(map(len, runs)))
+        steps[key] = _step_entry(step)
     if all("refusal" in entry for entry in steps.values()):
         raise HybridLabError(f"no setting of this grid can run: {next(iter(steps.values()))['refusal']}", "unsupported-size")
     data = {
         "unit": costs.unit or "",  # the script takes an empty text for none
         "label": ring.label,
-        "p2p": nine_digits(costs.p2p.ravel())[0],
-        "kinds": operation_kinds({key.split("/")[0]: [entry["chunks"]] for key, entry in pipelines.items()}),
+        "costs": _cost_entries(costs),
+        "kinds": operation_kinds({name: [REGISTRY[name].fewest_chunks] for name in axes["schedule"]}),
         "spans": {kind: {"words": words, "colour": SPAN_COLOURS.get(kind)} for kind, words in zip(SPAN_KINDS, SPAN_WORDS, strict=True)},
         "titles": {name: REGISTRY[name].title for name in axes["schedule"]},
         **axes,
         "ring": ring.values,
         "pipelines": pipelines,
-        "runs": [json.loads(text) for text in runs],
         "rounds": rounds,
         "steps": steps,
     }
@@ -315,16 +312,17 @@ def _too_many_operations(name: str, devices: int, replicas: int, microbatches: i
     return f"{sizes} have more operations than the {MOST_OPS:,} that can be drawn; try fewer microbatches or replicas"
 
 
+def _cost_entries(costs: Costs) -> Data:
+    """Return the costs with all their digits, because the script computes with them."""
+    each = {name: getattr(costs, name).ravel().tolist() for name in ("forward", "backward", "weight_share")}
+    return {**each, "p2p": costs.p2p.item(), "overlap": costs.overlap.item()}
+
+
 def _pipeline_entry(step: HybridStep) -> Data:
-    """Return the data that all replicas share, which are the orders, the peaks and the messages."""
-    schedule, devices, sends = step.timeline.schedule, step.mesh.stages, _spans_of_kinds(step, "send")
-    first = sends.where(sends.device < devices)
-    return {
-        "orders": [" ".join(map(turn_text, order)) for order in schedule.turns[:devices]],
-        "peak": nine_digits(step.peak_activations[:devices]),
-        "chunks": schedule.chunks,
-        "messages": np.stack([first.row, first.peer], 1).tolist(),
-    } | ({"copy": schedule.copy_of.tolist()} if schedule.copies > 1 else {})
+    """Return the data that all replicas share, which are the orders and the peaks."""
+    schedule, devices = step.timeline.schedule, step.mesh.stages
+    orders = [" ".join(map(turn_text, order)) for order in schedule.turns[:devices]]
+    return {"orders": orders, "peak": nine_digits(step.peak_activations[:devices])}
 
 
 def _hop_entries(step: HybridStep) -> list[Data]:
@@ -341,11 +339,8 @@ def _hop_entries(step: HybridStep) -> list[Data]:
     return entries
 
 
-def _step_entry(step: HybridStep, runs: dict[str, int]) -> Data:
-    """Return the entry of one step in ``steps``; if the times of its operations are not yet in ``runs``, they are added there."""
-    mesh, timeline = step.mesh, step.timeline
-    starts, ends = (np.split(times, mesh.replicas) for times in (timeline.start, timeline.end))
-    texts = (compact_json({"start": nine_digits(start), "end": nine_digits(end)}) for start, end in zip(starts, ends, strict=True))
+def _step_entry(step: HybridStep) -> Data:
+    """Return the entry of one step in ``steps``."""
     optimiser = _spans_of_kinds(step, "optimiser")
     hops = _spans_of_kinds(step, "reduce-scatter", "all-gather")
     figures = {
@@ -360,9 +355,8 @@ def _step_entry(step: HybridStep, runs: dict[str, int]) -> Data:
         "hop": (hops.end - hops.start).max(initial=0.0),
     }
     return {
-        "runs": [runs.setdefault(text, len(runs)) for text in texts],
         "rings": _ring_entries(hops, step),
-        "optimiser": nine_digits(optimiser.start[: mesh.stages]),
+        "optimiser": nine_digits(optimiser.start[: step.mesh.stages]),
         **dict(zip(figures, nine_digits(figures.values()), strict=True)),
     }
 

@@ -10,7 +10,6 @@ export const LABELS = 54; // px: the column of device names
 const PAPER = 640; // px: the width of a printed page, A4 with margins of 1 cm
 export const LEFT = 5; // px: room for the first number of the time axis
 export const RIGHT = 26; // px: room for half of the last number of the time axis
-export const NARROWEST = 10; // px: the least width of the shortest operation; a wider picture scrolls in its box
 export const WIDEST = 8000; // px: the greatest width of a picture
 const CLEAR = 2.5; // px: how much wider than its text a box must be, so that texts of neighbours do not touch
 
@@ -52,13 +51,6 @@ export function markPath(kind, x, y, width, height) {
 export function markOf(kind, ...box) {
   const path = markPath(kind, ...box);
   return path ? [make("path", { class: kind === "I" ? "mark dashes" : "mark", d: path })] : [];
-}
-
-// The operation of a word such as 0F3, or both operations of an overlapped pair such as (0F3;3B1). Each gets the properties in `common`.
-export function turnOf(word, common) {
-  const ops = word.replace(/[()]/g, "").split(";").map((text) => ({ ...common, text, partner: null }));
-  if (ops.length === 2) [ops[0].partner, ops[1].partner] = [ops[1], ops[0]];
-  return ops;
 }
 
 // The top and the height of an operation in a bar with its top at `y`. An overlapped pair shares the bar, the forward above.

@@ -28,7 +28,8 @@ SEEN = """(root) => {
 STOP = """(root) => {
   const here = document.activeElement;
   if (!root.contains(here)) return null;
-  const ofPlayer = here.closest(".player") && here.type !== "range"; // its buttons and its speed change the picture later
+  // the buttons and the speed of a player change the picture later, and a zoom may have come to its end
+  const ofPlayer = here.closest(".player, .zoom") && here.type !== "range";
   const kind = ofPlayer ? "player" : here.type ?? here.getAttribute("role") ?? here.localName;
   const name = here.labels?.[0]?.textContent ?? here.getAttribute("aria-label") ?? here.textContent;
   const count = here.options?.length ?? (kind === "range" ? Math.floor(here.max - here.min) + 1 : 0);

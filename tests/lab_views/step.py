@@ -20,10 +20,12 @@ WORDS = {"F": "forward", "B": "backward", "I": "input gradient", "W": "weight gr
 NAMES = {family.title: name for name, family in REGISTRY.items()}
 SHOWN = """(root) => {
   const numbers = (element, ...names) => names.map((name) => Number(element.getAttribute(name)));
-  const boxes = (selector) => [...root.querySelectorAll(`.plot ${selector}`)].map((each) => numbers(each, "x", "y", "width", "height"));
+  const outlines = (path) => [...path.getAttribute("d").matchAll(/M([^ ]+) ([^h]+)h([^v]+)v([^h]+)h/g)];
+  const boxes = (selector) => [...root.querySelectorAll(`.plot path${selector}`)]
+    .flatMap((path) => outlines(path).map(([, ...box]) => box.map(Number))); // x, y, width, height
   return {
-    ops: boxes(".op rect"), scatters: boxes(".hop:not(.gathers) rect"), gathers: boxes(".hop.gathers rect"),
-    send: boxes("rect.send"), receive: boxes("rect.receive"), rows: boxes("rect.paper"),
+    ops: boxes(".op"), scatters: boxes(".hop:not(.gathers)"), gathers: boxes(".hop.gathers"),
+    send: boxes(".send"), receive: boxes(".receive"), rows: boxes(".paper"),
     end: numbers(root.querySelector(".plot line.end"), "x1")[0], told: root.querySelector(".told").textContent,
     here: [...root.querySelectorAll(".names .rank.here")].map((each) => Number(each.textContent.split(" ")[1])),
   };
@@ -156,8 +158,8 @@ def told_is_right(shown: Any, step: HybridStep) -> tuple[int, float]:
     return rank, time
 
 
-def without_runs(state: Any) -> None:
-    state["data"]["runs"] = []
+def without_costs(state: Any) -> None:
+    del state["data"]["costs"]
 
 
 def with_words_for_times(state: Any) -> None:
@@ -165,9 +167,8 @@ def with_words_for_times(state: Any) -> None:
         entry["makespan"] = "ninety"
 
 
-def with_an_early_end(state: Any) -> None:
-    for run in state["data"]["runs"]:
-        run["start"][-1] -= 20
+def with_shorter_backwards(state: Any) -> None:
+    state["data"]["costs"]["backward"] = [time - 1 for time in state["data"]["costs"]["backward"]]
 
 
 def with_a_later_ring(state: Any) -> None:
@@ -190,8 +191,8 @@ KIND = Kind(
     "labs/lab06_hybrid_step.html",
     is_right,
     given=(Given(50, 80, (False,), devices=2, ring=20, schedule="1f1b"), Given(10, 20, (False, True), devices=4)),
-    damages=(without_runs, with_words_for_times, with_no_data),
-    faults=(with_an_early_end, with_a_later_ring, *map(with_one_more, ("makespan", "speedup", "exposed"))),
+    damages=(without_costs, with_words_for_times, with_no_data),
+    faults=(with_shorter_backwards, with_a_later_ring, *map(with_one_more, ("makespan", "speedup", "exposed"))),
     silent=("Picture shows",),
     python=("replicas", 4),
 )
