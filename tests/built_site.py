@@ -51,7 +51,7 @@ class Parsed(HTMLParser):
             self.language = given.get("lang", "")
         elif tag in {"a", "area"}:
             self.links += [] if address is None else [address]
-        elif address is not None and given.get("rel") != "canonical":
+        elif address is not None and tag != "base" and given.get("rel") != "canonical":
             self.loads.append(address)
         if tag == "img":
             self.alternatives.append((given.get("src", ""), given.get("alt", "")))

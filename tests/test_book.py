@@ -13,7 +13,6 @@ import finish
 import icons
 import lab_bar
 import lite
-import offline_search
 import pytest
 import reachable
 from sphinx.errors import ExtensionError
@@ -215,15 +214,6 @@ def test_only_labs_have_a_bar() -> None:
             assert context["body"].endswith("</nav>\n<p>text</p>")
     assert with_bar == ["labs/lab02"]
     assert scripts == ["lab_bar.js"]
-
-
-def test_search_quotes_sections_and_terms_and_no_scripts() -> None:
-    page = (
-        '<nav>menu</nav><article class="bd-article"><section id="one"><h1>One<a class="headerlink" href="#one">#</a></h1>'
-        '<script type="application/json">{"a": 1}</script><p>1 &lt; <em>2</em></p><dl><dt id="term-x">x</dt></dl></section></article>'
-    )
-    assert offline_search.text_of(page) == '<div role="main"><section id="one">One  1 &lt; 2<dt id="term-x">x</dt></section></div>'
-    assert offline_search.texts_script({"a.html": "<p>no article</p>"}) == "window.searchTexts = {};\n"
 
 
 def test_a_button_is_named_as_it_reads() -> None:

@@ -36,7 +36,8 @@ SOURCE_MAP = re.compile(r"\s*(//# sourceMappingURL=\S+|/\*# sourceMappingURL=.*?
 FRONT = """<!DOCTYPE html>
 <html lang="{language}">
 <head>
-<meta charset="utf-8"><title>{title}</title>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1.0"><title>{title}</title>
+<meta name="description" content="{title}: this address leads to the first page.">{canonical}
 <link rel="icon" href="{icon}"><meta http-equiv="refresh" content="0; url={first}">
 </head>
 <body><h1><a href="{first}">{title}</a></h1></body>
@@ -79,7 +80,10 @@ def finish(app: Sphinx, failed: Exception | None) -> None:
         path.write_text(page, encoding="utf-8")
     first = f"{app.config.root_doc}.html"
     icon = f"_static/{Path(app.config.html_favicon).name}"
-    front = FRONT.format(language=app.config.language, title=app.config.html_title or app.config.project, icon=icon, first=first)
+    title = app.config.html_title or app.config.project
+    address = app.config.html_baseurl
+    canonical = f'<link rel="canonical" href="{address}{first}">' if address else ""
+    front = FRONT.format(language=app.config.language, title=title, icon=icon, first=first, canonical=canonical)
     (site / "index.html").write_text(front, encoding="utf-8")
     for each in [path for pattern in UNUSED for path in site.glob(pattern)]:
         each.unlink()

@@ -11,6 +11,10 @@ MENDED = (
     (re.compile(r' role="doc-(?:biblioentry|backlink)"'), ""),
     # title and search are outside all regions of the page
     (re.compile(r'<div id="pst-primary-sidebar" '), '<div id="pst-primary-sidebar" role="region" aria-label="Site" '),
+    # a second and a third tag of the same kind: one is from docutils, one from the theme
+    (re.compile(r'<meta name="viewport" content="width=device-width, initial-scale=1"\s*/>\s*'), ""),
+    # the words of a search are marked in this element; without its class they are marked in the sidebars, too
+    (re.compile(r'<div class="bd-article-container">'), '<div class="bd-article-container body">'),
     # pages that Sphinx itself makes have an empty title for printing
     (re.compile(r'<div id="jb-print-docs-body".*?<h1></h1>', re.DOTALL), lambda match: match[0].replace("<h1></h1>", "")),
 )

@@ -5,11 +5,21 @@ from typing import Any
 
 import pytest
 from accessibility import violations
+from browser import reload
 from playwright.sync_api import Page, expect
 
 from hybridlab.course.claims import CLAIMS, VERDICTS
 
 CLAIMS_PAGE = "book/claims.html"
+GROUPS = """() => {
+  const seen = (element) => element.checkVisibility();
+  const places = [...document.querySelectorAll("article section section, article .cell")];
+  const groups = places.filter((each) => each.querySelector("table.claims"));
+  const empty = groups.filter((each) => seen(each) && ![...each.querySelectorAll("tr[data-verdict]")].some(seen));
+  const dead = [...document.querySelectorAll(".bd-sidebar-secondary a[href^='#']")].filter((link) => seen(link)
+    && !seen(document.getElementById(link.hash.slice(1))));
+  return [...empty.map((each) => each.id || each.className), ...dead.map((link) => link.hash)];
+}"""
 COUNT = {verdict: sum(claim.verdict == verdict for claim in CLAIMS.values()) for verdict in VERDICTS}
 
 
@@ -27,12 +37,56 @@ def test_the_keyboard_chooses_which_verdicts_are_shown(new_page: Any, files: str
         expect(page.get_by_role("radio", name=verdict)).to_be_focused()
         expect(page.locator(".claims-filter output")).to_have_text(f"{COUNT[verdict]} of 76 claims are shown.")
         assert shown(page) == [verdict] * COUNT[verdict]
-        tables, empty = page.locator("table.claims"), page.locator("table.claims[hidden] + .claims-none:visible")
-        assert page.locator("table.claims:visible").count() + empty.count() == tables.count()
+        assert empty_groups(page) == []
         assert not violations(page, "article")
     page.keyboard.press("ArrowRight")
     assert len(shown(page)) == 76
-    assert page.locator(".claims-none").count() == 0
+    assert page.locator("article [hidden]").count() == 0
+
+
+def empty_groups(page: Page) -> list[str]:
+    """Return the headings and the folds that are visible although no claim of theirs is, and links to headings that are hidden."""
+    return list(page.evaluate(GROUPS))
+
+
+def test_a_group_that_stays_empty_is_seen(new_page: Any, files: str) -> None:
+    page = new_page(f"{files}{CLAIMS_PAGE}?verdict=depends")
+    hidden = page.locator("article section[hidden]")
+    assert hidden.count() > 0
+    hidden.first.evaluate("(section) => { section.hidden = false }")
+    assert len(empty_groups(page)) > 0
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_the_address_keeps_the_choice(new_page: Any, request: pytest.FixtureRequest, verdict: str) -> None:
+    for top in ("files", "server"):
+        page = new_page(request.getfixturevalue(top) + CLAIMS_PAGE)
+        page.get_by_role("radio", name=verdict).check()
+        assert page.url.endswith(f"{CLAIMS_PAGE}?verdict={verdict}")
+        reload(page)
+        expect(page.get_by_role("radio", name=verdict)).to_be_checked()
+        assert shown(page) == [verdict] * COUNT[verdict]
+        page.get_by_role("radio", name="all").check()
+        assert page.url.endswith(CLAIMS_PAGE)
+
+
+def test_an_unknown_choice_in_the_address_shows_all(new_page: Any, files: str) -> None:
+    assert len(shown(new_page(f"{files}{CLAIMS_PAGE}?verdict=rihgt"))) == 76
+
+
+def test_an_address_with_a_choice_and_a_claim_shows_the_claim(new_page: Any, server: str) -> None:
+    page = new_page(f"{server}{CLAIMS_PAGE}?verdict=right#claim-39")
+    expect(page.locator("#claim-39")).to_be_in_viewport()
+    assert page.url.endswith(f"{CLAIMS_PAGE}#claim-39")
+    page.get_by_role("radio", name="wrong").check()
+    assert page.url.endswith(f"{CLAIMS_PAGE}?verdict=wrong")
+
+
+def test_every_table_has_one_fold(new_page: Any, files: str) -> None:
+    page = new_page(files + CLAIMS_PAGE)
+    tables = page.locator("table.claims")
+    assert page.locator("article details.hide").count() == tables.count()
+    assert page.locator(".cell:has(> details.hide):has(table.claims)").count() == tables.count()
 
 
 def test_a_link_to_a_hidden_claim_shows_it(new_page: Any, files: str) -> None:

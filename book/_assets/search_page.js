@@ -1,0 +1,165 @@
+// Draws the results of a search. Sphinx finds the pages (searchtools.js). This script adds the terms of the glossary, forgives one typing
+// error in a word, puts labs before other pages and the library last, and quotes the text of each page.
+(() => {
+  const LENGTH = 220; // characters of a quotation
+  const GROUPS = ["Glossary", "Labs", "Pages", "Library"];
+  const stem = (word) => new Stemmer().stemWord(word);
+  const compact = (text) => text.toLowerCase().replace(/[^\p{Letter}\p{Number}]/gu, "");
+  const make = (tag, ...content) => {
+    const element = document.createElement(tag);
+    element.append(...content);
+    return element;
+  };
+  const plain = (html) => new DOMParser().parseFromString(html, "text/html").body.textContent;
+
+  // A page opened as a file cannot fetch other pages, but it can load a script.
+  const loaded = () =>
+    new Promise((ready) => {
+      const script = make("script");
+      script.src = `${document.documentElement.dataset.content_root}_static/search_texts.js`;
+      script.onload = () => ready(window.searchTexts);
+      script.onerror = () => ready({ pages: {}, terms: [] });
+      document.head.append(script);
+    });
+
+  // --- one typing error ---
+
+  // whether a letter was added, left out or replaced, or two neighbours changed places
+  function oneErrorApart(one, other) {
+    let start = 0;
+    while (start < one.length && one[start] === other[start]) start++;
+    let end = 0;
+    while (end < Math.min(one.length, other.length) - start && one.at(-1 - end) === other.at(-1 - end)) end++;
+    const [left, right] = [one, other].map((word) => word.slice(start, word.length - end));
+    return (left.length <= 1 && right.length <= 1) || (left.length === 2 && left === [...right].reverse().join(""));
+  }
+
+  const indexed = () => {
+    const { terms, titleterms, objects } = Search._index;
+    const names = Object.values(objects).flatMap((each) => each.map(([, , , , name]) => name.toLowerCase()));
+    return [...new Set([...Object.keys(terms), ...Object.keys(titleterms), ...names])];
+  };
+
+  // The word itself, if a page has it or a longer word with it; else the most frequent word that is one typing error away.
+  function meant(word, known, texts) {
+    if (word.length < 4 || known.some((each) => each.includes(stem(word)) || each.includes(word))) return word;
+    if (texts.terms.some(([name]) => compact(name).includes(word))) return word;
+    const counts = new Map();
+    for (const sections of Object.values(texts.pages)) {
+      for (const each of splitQuery(sections.flat().join(" ").toLowerCase())) counts.set(each, (counts.get(each) ?? 0) + 1);
+    }
+    const near = [...counts].filter(([each]) => oneErrorApart(word, each));
+    return near.sort(([, one], [, other]) => other - one)[0]?.[0] ?? word;
+  }
+
+  // --- what is found ---
+
+  function foundTerms(query, words, { terms }) {
+    const whole = compact(query);
+    const fits = (part) => (word) => part.startsWith(word) || stem(part) === stem(word);
+    const rank = (name) => {
+      const parts = splitQuery(name.toLowerCase());
+      if (compact(name) === whole || stem(compact(name)) === stem(whole)) return 3;
+      if (compact(name).startsWith(whole)) return 2;
+      return words.length && words.every((word) => parts.some((part) => fits(part)(word))) ? 1 : 0;
+    };
+    const found = terms.map(([title, address, text]) => ({ title, address, text, group: "Glossary", rank: rank(title) })).filter((each) => each.rank);
+    return found.sort((one, other) => other.rank - one.rank);
+  }
+
+  const groupOf = (page, descr) => (descr || page === "book/api" ? "Library" : page.startsWith("labs/") ? "Labs" : "Pages");
+
+  // One entry for each page, with the sections whose titles match; names of the library have entries of their own.
+  function foundPages(query, words, texts) {
+    const entries = new Map();
+    const parsed = Search._parseQuery(query);
+    for (const [page, title, anchor, descr, score] of Search._performSearch(...parsed).reverse()) {
+      if (anchor.startsWith("#term-") || (page === "book/api" && anchor && !descr)) continue; // found as a term or as a name
+      const address = `${page}.html`;
+      const key = descr ? address + anchor : address;
+      const [top, ...section] = plain(title).split(" > ");
+      if (!entries.has(key)) {
+        const pieces = (texts.pages[address] ?? []).filter(([name]) => !descr || `#${name}` === anchor);
+        const text = pieces.map(([, piece]) => piece).join(" ");
+        const count = words.reduce((sum, word) => sum + text.toLowerCase().split(stem(word)).length - 1, 0);
+        entries.set(key, { title: top, address: key, group: groupOf(page, descr), kind: descr && plain(descr), score, pieces, count, sections: [] });
+      }
+      const entry = entries.get(key);
+      entry.score = Math.max(entry.score, score);
+      if (section.length) entry.sections.push({ title: section.join(" > "), address: address + anchor });
+    }
+    return [...entries.values()].sort((one, other) => other.score - one.score || other.count - one.count);
+  }
+
+  // --- what is drawn ---
+
+  const anyOf = (words) => {
+    const parts = [...new Set(words.map(stem))]; // of letters, digits and underscores
+    return parts.length ? new RegExp(`((?<![\\p{Letter}\\p{Number}])(?:${parts.join("|")})[\\p{Letter}\\p{Number}]*)`, "giu") : /(?!)/g;
+  };
+
+  function marked(text, words) {
+    return text.split(anyOf(words)).map((part, place) => (place % 2 ? make("mark", part) : part));
+  }
+
+  // The part of the text around the first match, cut between words.
+  function quotation(texts, words) {
+    const matches = texts.map((text) => new Set([...text.matchAll(anyOf(words))].map(([word]) => stem(word.toLowerCase()))).size);
+    const text = texts[matches.indexOf(Math.max(...matches))] ?? "";
+    const at = Math.max(text.search(anyOf(words)), 0);
+    const from = at < LENGTH / 2 ? 0 : text.indexOf(" ", at - LENGTH / 2) + 1;
+    const rest = text.slice(from);
+    const cut = rest.length > LENGTH ? `${rest.slice(0, rest.lastIndexOf(" ", LENGTH))} …` : rest;
+    return make("p", ...marked((from ? "… " : "") + cut, words));
+  }
+
+  function link({ title, address }) {
+    const element = make("a", title);
+    element.href = address;
+    return element;
+  }
+
+  function item(entry, words) {
+    const line = make("li", link(entry));
+    if (entry.kind) line.append(" ", make("small", entry.kind.replace(/, in API$/, "")));
+    const texts = entry.text === undefined ? entry.pieces.map(([, text]) => text) : [entry.text];
+    if (texts.some(Boolean)) line.append(quotation(texts, words));
+    if (entry.sections?.length) line.append(make("ul", ...entry.sections.map((section) => make("li", link(section)))));
+    return line;
+  }
+
+  function group(name, entries, words) {
+    const title = make("h2", `${name} (${entries.length})`);
+    title.id = name.toLowerCase();
+    title.tabIndex = -1;
+    return [title, make("ul", ...entries.map((entry) => item(entry, words)))];
+  }
+
+  function told(query, changed, groups) {
+    const names = (words) => words.map((word) => `“${word}”`).join(" and ");
+    if (!groups.length) {
+      const glossary = link({ title: "glossary", address: "book/glossary.html" });
+      return [`No page has all words of “${query}”. Try fewer words, or look in the `, glossary, "."];
+    }
+    const begins = changed.length ? `No page has ${names(changed.map(([word]) => word))}, so this is what was found` : "Found";
+    const links = groups.map(([name, entries]) => link({ title: `${name} ${entries.length}`, address: `#${name.toLowerCase()}` }));
+    return [`${begins} for “${query}”: `, ...links.flatMap((each) => [", ", each]).slice(1), "."];
+  }
+
+  Search.performSearch = async (query) => {
+    const out = document.getElementById("search-results");
+    const status = make("p", "Searching");
+    status.setAttribute("role", "status");
+    out.replaceChildren(status);
+    const texts = await loaded();
+    const known = indexed();
+    const given = splitQuery(query.toLowerCase()).filter((word) => !stopwords.includes(word));
+    const changed = given.map((word) => [word, meant(word, known, texts)]).filter(([word, other]) => word !== other);
+    const asked = changed.reduce((text, [word, other]) => text.replaceAll(word, other), query.toLowerCase());
+    const words = splitQuery(asked).filter((word) => !stopwords.includes(word));
+    const found = [...foundTerms(asked, words, texts), ...foundPages(asked, words, texts)];
+    const groups = GROUPS.map((name) => [name, found.filter((entry) => entry.group === name)]).filter(([, entries]) => entries.length);
+    status.replaceChildren(...told(asked, changed, groups));
+    out.append(...groups.flatMap(([name, entries]) => group(name, entries, words)));
+  };
+})();
