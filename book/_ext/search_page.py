@@ -31,9 +31,9 @@ class Texts(HTMLParser):
         super().__init__()
         self.sections: list[list[str]] = []
         self.terms: list[list[str]] = []
-        self._inside = False  # whether this place is inside the article: the page also has sidebars, a head and a foot
-        self._open: list[tuple[str, bool]] = []  # elements around this place, each with whether its text is quoted
-        self._formula: list[str] | None = None  # the parts of the formula at this place; None outside formulas
+        self.inside = False  # whether this place is inside the article: the page also has sidebars, a head and a foot
+        self.around: list[tuple[str, bool]] = []  # elements around this place, each with whether its text is quoted
+        self.formula: list[str] | None = None  # the parts of the formula at this place; None outside formulas
         self.feed(page)
         self.close()
         for each, following in zip(reversed(self.terms[:-1]), reversed(self.terms[1:]), strict=True):
@@ -45,44 +45,44 @@ class Texts(HTMLParser):
         given = {name: value or "" for name, value in pairs}
         classes = set(given.get("class", "").split())
         if tag == "article" and ARTICLE in classes:
-            self._inside = True
+            self.inside = True
             self.sections.append(["", ""])
         name = given.get("id", "")
-        if self._inside and name and tag in {"section", "dt"}:
+        if self.inside and name and tag in {"section", "dt"}:
             self.sections.append([name, ""])
             if name.startswith(TERM):
                 self.terms.append(["", name, ""])
         if tag == "math":
-            self._formula = []
-        elif self._formula is not None and tag not in ONE_LINE:
-            self._formula.append("…")
+            self.formula = []
+        elif self.formula is not None and tag not in ONE_LINE:
+            self.formula.append("…")
         if tag in BLOCKS:
-            self._quote(" ")
+            self.quote(" ")
         if tag not in EMPTY:
-            quoted = all(each for _, each in self._open[-1:]) and tag not in NOT_QUOTED and not classes & NOT_QUOTED_CLASSES
-            self._open.append((tag, quoted))
+            quoted = all(each for _, each in self.around[-1:]) and tag not in NOT_QUOTED and not classes & NOT_QUOTED_CLASSES
+            self.around.append((tag, quoted))
 
     def handle_endtag(self, tag: str) -> None:
-        while self._open and tag in {each for each, _ in self._open} and self._open.pop()[0] != tag:
+        while self.around and tag in {each for each, _ in self.around} and self.around.pop()[0] != tag:
             pass  # an element that HTML allows to stay open
-        if tag == "math" and self._formula is not None:
-            parts, self._formula = self._formula, None
-            self._quote("…" if "…" in parts else "".join(parts))
+        if tag == "math" and self.formula is not None:
+            parts, self.formula = self.formula, None
+            self.quote("…" if "…" in parts else "".join(parts))
         if tag in BLOCKS:
-            self._quote(" ")
-        self._inside = self._inside and tag != "article"
+            self.quote(" ")
+        self.inside = self.inside and tag != "article"
 
     def handle_data(self, data: str) -> None:
-        if self._formula is not None:
-            self._formula.append(data.strip())
-        elif self._open:
-            self._quote(data)
+        if self.formula is not None:
+            self.formula.append(data.strip())
+        elif self.around:
+            self.quote(data)
 
-    def _quote(self, text: str) -> None:
-        if not self._inside or not self._open or not self._open[-1][1]:
+    def quote(self, text: str) -> None:
+        if not self.inside or not self.around or not self.around[-1][1]:
             return
         if self.terms and self.sections[-1][0] == self.terms[-1][1]:
-            self.terms[-1][0 if "dt" in {tag for tag, _ in self._open} else 2] += text
+            self.terms[-1][0 if "dt" in {tag for tag, _ in self.around} else 2] += text
         self.sections[-1][1] += text
 
 
