@@ -5,12 +5,14 @@ It is right at every step of up to eight ranks, and between the steps. Play, but
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from browser import held
 from lab_views.kind import choose
-from lab_views.ring import KIND, is_right, states
+from lab_views.ring import DRAWN, KIND, is_right, states
 from playwright.sync_api import Locator, expect
 
 from hybridlab import published
@@ -23,6 +25,23 @@ NAMES = ("correct", "published")
 BOXES = "(root, parts) => [...root.querySelectorAll(parts)].map((part) => part.getBoundingClientRect().toJSON())"
 PLACE = "(root) => root.querySelector('.mover').getAttribute('transform')"
 PUT = "(root, place) => root.querySelector('.mover').setAttribute('transform', place)"
+# draws the view once more with a model that `told` changes, as messages of a kernel do
+BEHIND_A_KERNEL = """async () => {
+  const kept = JSON.parse(document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]').textContent).state;
+  const [{ state }] = Object.values(kept);
+  const listeners = [];
+  const changed = (traits) => {
+    Object.assign(state, traits);
+    for (const [event, listener] of [...listeners]) if (Object.keys(traits).some((name) => event === `change:${name}`)) listener();
+  };
+  const model = { get: (name) => state[name], set: (name, value) => changed({ [name]: value }), save_changes() {} };
+  Object.assign(model, { on: (...pair) => listeners.push(pair), off() {} });
+  const view = await import(URL.createObjectURL(new Blob([state._esm], { type: "text/javascript" })));
+  const box = document.createElement("div");
+  document.body.append(box);
+  await view.default.render({ model, el: box });
+  window.told = async (traits) => changed(traits);
+}"""
 # the places of the first chunk that travels, and what a screen reader is told, from now on
 WATCH = """(root) => {
   const [places, said] = [new Set(), new Set()];
@@ -92,6 +111,51 @@ def test_a_fault_in_what_travels_is_seen(alone: Alone, fault: str) -> None:
         view.evaluate(PUT, later if fault == "too far" else f"translate({x} {y + 4})")
     with pytest.raises(AssertionError):
         is_right(view, NAMES)
+
+
+def the_other_way(values: Any) -> Any:
+    """Run the ring backwards: each rank sends to the rank before it."""
+    last = len(values) - 1
+    return [replace(hop, sender=last - hop.sender, receiver=last - hop.receiver, held=hop.held[::-1]) for hop in correct(values[::-1])]
+
+
+def test_a_ring_that_turns_the_other_way_or_ends_early_is_drawn_from_its_messages(alone: Alone) -> None:
+    rings = {"whole": correct, "back": the_other_way, "short": lambda values: correct(values)[:-1]}
+    view = held(alone(RingStepper(rings, 5)))
+    for step, counts in (("1.5", [5, 5, 5]), ("7.5", [5, 5, 0])):
+        choose(view, {"Step": step})
+        drawn = view.evaluate(DRAWN)
+        assert [len(ring["movers"]) for ring in drawn] == counts
+        hops = [ring(np.eye(5))[int(float(step))] for ring in (correct, the_other_way)]
+        for ring, hop in zip(drawn, hops, strict=False):
+            ends = [[nearest(ring["nodes"], link[end]) for end in ("from", "to")] for link in ring["links"] if link["used"]]
+            assert sorted(ends) == sorted(map(list, zip(hop.sender, hop.receiver, strict=True)))
+            ways = [
+                [nearest(ring["nodes"], ring["links"][int(np.argmin(mover["far"]))][end]) for end in ("from", "to")]
+                for mover in ring["movers"]
+            ]
+            sent = [[*way, mover["chunk"]] for way, mover in zip(ways, ring["movers"], strict=True)]
+            assert sorted(sent) == sorted(map(list, zip(hop.sender, hop.receiver, hop.chunk, strict=True)))
+
+
+def nearest(nodes: list[list[float]], point: list[float]) -> int:
+    return int(np.hypot(*(np.array(nodes) - point).T).argmin())
+
+
+def test_python_can_set_fewer_ranks_before_the_smaller_step_and_stops_the_time(alone: Alone) -> None:
+    view = alone(stepper((2, 4), ranks=4, step=5))
+    view.page.emulate_media(reduced_motion="no-preference")
+    view.page.evaluate(BEHIND_A_KERNEL)
+    second = held(view.page.locator(".hybridlab-ring").last)
+    for traits in ({"ranks": 2}, {"step": 2}):  # two messages, and the page draws after each
+        view.page.evaluate("(traits) => window.told(traits)", traits)
+    is_right(second, NAMES)
+    view.page.evaluate("() => window.told({ ranks: 4 })")
+    second.get_by_role("button", name="Play").click()
+    view.page.evaluate("() => window.told({ step: 5 })")
+    is_right(second, NAMES)
+    assert second.locator("output").text_content() == "5 of 6, all-gather"
+    assert second.get_by_role("button", name="Play").count() == 1
 
 
 def test_playing_passes_all_steps_and_ends_at_the_last(alone: Alone) -> None:
