@@ -6,13 +6,21 @@ from typing import Any
 import numpy as np
 import pytest
 from solutions import solutions
-from twisted import lab04, lab05, lab07, lab08, lab15, lab16
+from twisted import lab04, lab05, lab07, lab08, lab15, lab16, lab17
 
 from hybridlab.course.tasks import TASKS, Feedback, Twist
 from hybridlab.course.tasks.rings import Way
 from hybridlab.course.tasks.twists import IN_WORDS_OF_THE_PAGE, together
 
-HONEST = {**lab04.SOLUTIONS, **lab05.SOLUTIONS, **lab07.SOLUTIONS, **lab08.SOLUTIONS, **lab15.SOLUTIONS, **lab16.SOLUTIONS}
+HONEST = {
+    **lab04.SOLUTIONS,
+    **lab05.SOLUTIONS,
+    **lab07.SOLUTIONS,
+    **lab08.SOLUTIONS,
+    **lab15.SOLUTIONS,
+    **lab16.SOLUTIONS,
+    **lab17.SOLUTIONS,
+}
 
 
 def twist_of(key: str, name: str) -> tuple[Twist, Callable[[Any], Feedback]]:
@@ -58,6 +66,10 @@ def spoiling(key: str, name: str, place: int) -> Callable[..., Any]:
         ("lab15.t3", "sums-and-last-device-first", 0),
         ("lab16.t4", "last-rank-first", 0),
         ("lab16.t4", "lists-of-operations", 0),
+        ("lab17.t5", "lists-from-the-last", 2),
+        ("lab17.t5", "running-sums", 3),
+        ("lab17.t5", "pairs", 3),
+        ("lab17.t5", "both-together", 3),
     ],
 )
 def test_a_function_that_changes_a_renamed_argument_is_found_out(key: str, name: str, place: int) -> None:
@@ -98,6 +110,7 @@ ARGUMENTS = {
     "lab13.t5": (1, 1, [1], [1], [1], 0, 1),
     "lab15.t3": (np.ones(3), 2),
     "lab16.t4": (["0F0 0B0"], {}, 0),
+    "lab17.t5": (1, 1, [1], [2], 0),
 }
 
 

@@ -20,6 +20,7 @@ from hybridlab.course.tasks import (  # noqa: F401
     lab14,
     lab15,
     lab16,
+    lab17,
 )
 from hybridlab.course.tasks.builds import Build, Case, Slip, build_task
 from hybridlab.course.tasks.checking import TASKS, Feedback, Instance, Rung, Task, check, task
