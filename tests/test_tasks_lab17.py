@@ -51,7 +51,6 @@ def program(
     full: Callable[[int, int], Any] = lambda microbatches, cap: range(math.ceil(microbatches / cap)),
     left: Callable[[int, int, int], int] = lambda microbatches, k, cap: microbatches - k * cap,
     hop: float = 1.0,
-    best: Callable[..., Any] = max,
     devices: Callable[[list[float], list[float]], Any] = lambda forward, backward: range(len(forward)),
 ) -> Callable[..., Any]:
     """A bound of a student, with the parts that it may forget."""
@@ -63,13 +62,17 @@ def program(
             for d in devices(forward, backward):
                 before, after = sum(forward[:d]) + d * latency * hop, sum(backward[:d]) + d * latency * hop
                 found.append(k * chain + head * before + left(microbatches, k, cap) * (forward[d] + backward[d]) + tail * after)
-        return best(found)
+        return max(found)
 
     return least_time
 
 
 def never_full(microbatches: int, cap: int) -> range:
     return range(1)
+
+
+def full_at_most_once(microbatches: int, cap: int, *times: Any) -> Any:
+    return program(full=lambda microbatches, cap: range(1 + (cap < microbatches)))(microbatches, cap, *times)
 
 
 def as_slow_as_the_slowest(microbatches: int, cap: int, forward: list[float], backward: list[float], latency: float) -> float:
@@ -144,11 +147,10 @@ WRONG: list[tuple[Any, ...]] = [
         "busiest-device",
     ),
     ("lab17.t5", as_slow_as_the_slowest, "all-slow"),
-    ("lab17.t5", program(left=lambda microbatches, k, cap: microbatches), "counted-twice", "150 ms", "120 ms"),
+    ("lab17.t5", program(left=lambda microbatches, k, cap: microbatches), "counted-twice", "180 ms", "120 ms"),
     ("lab17.t5", program(full=lambda microbatches, cap: range(microbatches // cap + 1)), "once-too-often"),
-    ("lab17.t5", program(best=min), "too-low", "8 ms"),
     ("lab17.t5", lambda microbatches, cap, forward, backward, latency: 0, "too-low", "0 ms"),
-    ("lab17.t5", program(full=lambda microbatches, cap: range(2)), "too-low-in-this-memory", "device 0 is full 2 times"),
+    ("lab17.t5", full_at_most_once, "too-low-in-this-memory", "room for 1", "device 0 is full 3 times"),
     ("lab17.t5", lambda *given: 2 * program()(*given), "above-an-order", "16 ms", "8 ms"),
     ("lab17.t5", on_the_page, "above-an-order", "1 device and 1 microbatch", "210 ms", "8 ms"),
     ("lab17.t5", sorts, "changes-its-argument"),
@@ -157,7 +159,7 @@ WRONG: list[tuple[Any, ...]] = [
         "lab17.t5",
         lambda microbatches, cap, forward, backward, latency: str(program()(microbatches, cap, forward, backward, latency)),
         "not-a-number",
-        "'8'",
+        "'8.0'",
     ),
     ("lab17.t5", lambda microbatches, cap, forward, backward, latency: [8], "not-a-number", "[8]"),
     ("lab17.t5", lambda microbatches, cap, forward, backward, latency: float("inf"), "not-a-number", "inf"),
