@@ -45,7 +45,7 @@ def test_a_lab_is_understood_in_several_ways() -> None:
 
 @in_turn("asked", ["lab99", "0", "", "lab02_wrong", "../lab02", "lab002x", None, 2, "99999999999"])
 def test_an_unknown_lab_is_refused_with_those_that_exist(asked: Any) -> None:
-    with refusal("unknown-name", "lab", "lab01", "lab16"):
+    with refusal("unknown-name", "lab", "lab01", "lab17"):
         lab_name(asked)
 
 

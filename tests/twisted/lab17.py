@@ -24,8 +24,8 @@ def steps(sums: Times) -> list[float]:
     return [after - before for before, after in zip([0, *sums[:-1]], sums, strict=True)]
 
 
-def in_gb(microbatches: int, cap: int, *times: Any) -> Any:
-    return bound(microbatches, cap // 3, *times)
+def in_gb(microbatches: int, cap: float, *times: Any) -> Any:
+    return bound(microbatches, int(cap * 2), *times)
 
 
 def running_sums(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Any:
@@ -54,16 +54,16 @@ def both_together(microbatches: int, cap: int, forward: Times, both: Times, late
     return bound(microbatches, cap, forward, [each - one for each, one in zip(both, forward, strict=True)], latency)
 
 
-def in_gb_idle_time(microbatches: int, cap: int, *times: Any) -> Any:
-    return idle_time(microbatches, cap // 3, *times)
+def in_gb_idle_time(microbatches: int, cap: float, *times: Any) -> Any:
+    return idle_time(microbatches, int(cap * 2), *times)
 
 
 def from_the_last_beyond(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Any:
     return beyond_the_work(microbatches, cap, forward[::-1], backward[::-1], latency)
 
 
-def in_gb_running_sums(microbatches: int, cap: int, *times: Any) -> Any:
-    return running_sums(microbatches, cap // 3, *times)
+def in_gb_running_sums(microbatches: int, cap: float, *times: Any) -> Any:
+    return running_sums(microbatches, int(cap * 2), *times)
 
 
 SOLUTIONS: dict[tuple[str, str], Callable[..., Any]] = {

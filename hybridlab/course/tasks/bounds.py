@@ -18,7 +18,7 @@ from hybridlab.course.tasks.twists import Function, Twist, in_words_of_the_page,
 Times = Sequence[float]  # of each device, in ms
 
 WITHIN = 1e-6  # ms
-GB_EACH = 3  # of one activation, under a twist
+GB_EACH = 0.5  # of one activation, under a twist
 SIZES = ((1, 3, 1), (2, 1, 1), (2, 3, 3), (3, 2, 1), (2, 4, 1), (3, 4, 2), (3, 7, 3), (4, 6, 2), (4, 8, 8), (5, 9, 3), (6, 12, 4))
 RANDOM_CASES = 12
 
@@ -198,7 +198,7 @@ BOUND_SLIPS = (
 
 
 def _other_arguments(
-    room: Callable[[int], int] = lambda cap: cap,
+    room: Callable[[int], float] = lambda cap: cap,
     forwards: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (list, list),
     backwards: Callable[[Times, Times], tuple[Any, Callable[[Any], Any]]] = lambda forward, backward: (list(backward), list),
     result: Callable[[float, int, Times, Times], float] = lambda bound, *case: bound,
@@ -264,7 +264,7 @@ def _from_fill(beyond: float, microbatches: int, forward: Times, backward: Times
 
 IN_GB = Twist(
     "memory-in-gb",
-    f"an activation takes {GB_EACH} GB, and `cap` is the memory of each device in GB",
+    f"an activation takes {GB_EACH:g} GB, and `cap` is the memory of each device in GB",
     _other_arguments(room=lambda cap: GB_EACH * cap),
 )
 LAST_FIRST = Twist(
