@@ -25,20 +25,20 @@ RANDOM_CASES = 12
 
 def steps_to_bound(rng: np.random.Generator) -> Iterator[Case]:
     """Yield sizes with equal devices from the smallest up, then unequal devices with a latency."""
-    yield _case(1, 1, [3], [5], 0)
-    yield _case(3, 2, [10, 10], [20, 20], 0)
-    yield _case(4, 2, [10, 10, 10], [20, 20, 20], 0)
-    yield _case(3, 3, [12, 8, 10], [20, 28, 18], 2)  # with equal devices the results of several mistakes are equal
+    yield _step_case(1, 1, [3], [5], 0)
+    yield _step_case(3, 2, [10, 10], [20, 20], 0)
+    yield _step_case(4, 2, [10, 10, 10], [20, 20, 20], 0)
+    yield _step_case(3, 3, [12, 8, 10], [20, 28, 18], 2)  # with equal devices the results of several mistakes are equal
     for devices, microbatches, cap in SIZES:
         forward, backward, latency = (int(rng.integers(low, high)) for low, high in ((5, 15), (10, 30), (0, 4)))
-        yield _case(microbatches, cap, [forward] * devices, [backward] * devices, latency)
+        yield _step_case(microbatches, cap, [forward] * devices, [backward] * devices, latency)
     for _ in range(RANDOM_CASES):
         devices, microbatches = int(rng.integers(2, 7)), int(rng.integers(2, 14))
         forward, backward = rng.integers(4, 21, devices).tolist(), rng.integers(8, 41, devices).tolist()
-        yield _case(microbatches, int(rng.integers(1, microbatches + 1)), forward, backward, int(rng.integers(0, 8)))
+        yield _step_case(microbatches, int(rng.integers(1, microbatches + 1)), forward, backward, int(rng.integers(0, 8)))
 
 
-def _case(microbatches: int, cap: int, forward: list[float], backward: list[float], latency: float) -> Case:
+def _step_case(microbatches: int, cap: int, forward: list[float], backward: list[float], latency: float) -> Case:
     sizes = f"{counted(len(forward), 'device')} and {counted(microbatches, 'microbatch')}"
     even = all(len(set(times)) == 1 for times in (forward, backward))
     times = f"forwards of {forward[0]} and backwards of {backward[0]} ms" if even else "unequal devices"
@@ -91,10 +91,10 @@ def _without_memory(microbatches: int, cap: int, forward: Times, backward: Times
 
 def _memory_alone(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> float:
     """Return the time in which device 0 is full again and again, and nothing else."""
-    return -(-microbatches // cap) * _chain(forward, backward, latency)
+    return -(-microbatches // cap) * _chain_of_one(forward, backward, latency)
 
 
-def _chain(forward: Times, backward: Times, latency: float) -> float:
+def _chain_of_one(forward: Times, backward: Times, latency: float) -> float:
     return sum(forward) + sum(backward) + 2 * (len(forward) - 1) * latency
 
 
@@ -128,7 +128,7 @@ def _busiest_device_alone(microbatches: int, cap: int, forward: Times, backward:
 def _longest_rest(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> float:
     """Return the bound of a program that never asks how many microbatches are left: all of them, after the last time it was full."""
     full = (microbatches - 1) // cap
-    return full * _chain(forward, backward, latency) + _without_memory(microbatches, cap, forward, backward, latency)
+    return full * _chain_of_one(forward, backward, latency) + _without_memory(microbatches, cap, forward, backward, latency)
 
 
 def _once_too_often(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> float:
@@ -136,7 +136,8 @@ def _once_too_often(microbatches: int, cap: int, forward: Times, backward: Times
     full = microbatches // cap
     least = _part_of_work(True, True)(microbatches - full * cap, cap, forward, backward, latency)
     return max(
-        full * _chain(forward, backward, latency) + least, *(term for term, _, _ in _terms(microbatches, cap, forward, backward, latency))
+        full * _chain_of_one(forward, backward, latency) + least,
+        *(term for term, _, _ in _terms(microbatches, cap, forward, backward, latency)),
     )
 
 
@@ -156,7 +157,7 @@ BOUND_SLIPS = (
     Slip(
         "one-microbatch",
         "this is the chain of one microbatch: each device has the work of all microbatches",
-        lambda microbatches, cap, *times: _chain(*times),
+        lambda microbatches, cap, *times: _chain_of_one(*times),
     ),
     Slip(
         "no-memory",

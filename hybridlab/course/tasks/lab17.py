@@ -68,7 +68,7 @@ def _standing(answer: Any, puzzle: Puzzle) -> Feedback:
     """Return the feedback on an order: how far it has come, and what is missing for the next rung."""
     orders = require_orders(answer)
     standing = puzzle.judge("\n".join(f"device {device}: {' '.join(map(str, order))}" for device, order in enumerate(orders)))
-    drawing = Drawing(orders, puzzle.costs, marked=standing.too_many or _faults(orders))
+    drawing = Drawing(orders, puzzle.costs, marked=standing.too_many or _marked_faults(orders))
     if orders == require_orders(puzzle.start):
         feedback = wrong("unchanged", f"this is the order that the puzzle starts with: {standing.sentence}")
     elif standing.code == "solved":
@@ -78,7 +78,7 @@ def _standing(answer: Any, puzzle: Puzzle) -> Feedback:
     return replace(feedback, drawing=drawing)
 
 
-def _faults(orders: Orders) -> tuple[Op, ...]:
+def _marked_faults(orders: Orders) -> tuple[Op, ...]:
     """Return the operations for which orders cannot run."""
     try:
         Schedule(YOUR_ORDER, orders)
