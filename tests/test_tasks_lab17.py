@@ -132,6 +132,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab17.t4", printed("1f1b", 4, 8), "misses-beats-zb-h1", "404 ms", "339 ms"),
     ("lab17.t4", printed("zb-h1", 4, 8), "misses-beats-zb-h1", "340 ms"),
     ("lab17.t4", printed("looped-bfs", 4, 8), "another-placement"),
+    ("lab17.t4", printed("zb-h1", 4, 8).replace("3F0 3I0", "3I0 3F0"), "too-early", "3I0"),
     ("lab17.t4", True, "not-a-list"),
     ("lab17.t5", program(False, False, never_full), "work-alone", "2 devices and 3 microbatches with room for 2", "90 ms", "120 ms"),
     ("lab17.t5", program(tail=False), "no-tail", "device 0 is full once"),
