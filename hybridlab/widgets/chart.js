@@ -4,20 +4,25 @@ import { field, make } from "./view.js";
 
 export const at = (value) => Number(value.toFixed(2));
 
-// A mark centred at (x, y). Each of the numbers 0 to 6 has its own shape.
-export function markOf(shape, x, y, r, attributes) {
+// The outline of a mark centred at (x, y), as the text of a path. Each of the numbers 0 to 6 has its own shape.
+export function outlineOf(shape, x, y, r) {
   const [px, py] = [at(x), at(y)];
-  const path = (d) => make("path", { d, ...attributes });
   const shapes = [
-    () => make("circle", { cx: px, cy: py, r, ...attributes }),
-    () => path(`M${px - r} ${py - r}h${2 * r}v${2 * r}h${-2 * r}Z`),
-    () => path(`M${px} ${at(py - 1.3 * r)}L${at(px + 1.25 * r)} ${py + r}L${at(px - 1.25 * r)} ${py + r}Z`),
-    () => path(`M${px} ${at(py - 1.4 * r)}l${1.4 * r} ${1.4 * r}l${-1.4 * r} ${1.4 * r}l${-1.4 * r} ${-1.4 * r}Z`),
-    () => path(`M${px} ${at(py + 1.3 * r)}L${at(px + 1.25 * r)} ${py - r}L${at(px - 1.25 * r)} ${py - r}Z`),
-    () => path(`M${px - 1.4 * r} ${py - 0.5 * r}h${2.8 * r}v${r}h${-2.8 * r}Z`),
-    () => path(`M${px - r} ${py - r}l${2 * r} ${2 * r}M${px - r} ${py + r}l${2 * r} ${-2 * r}`),
+    () => `M${at(px - r)} ${py}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`,
+    () => `M${px - r} ${py - r}h${2 * r}v${2 * r}h${-2 * r}Z`,
+    () => `M${px} ${at(py - 1.3 * r)}L${at(px + 1.25 * r)} ${py + r}L${at(px - 1.25 * r)} ${py + r}Z`,
+    () => `M${px} ${at(py - 1.4 * r)}l${1.4 * r} ${1.4 * r}l${-1.4 * r} ${1.4 * r}l${-1.4 * r} ${-1.4 * r}Z`,
+    () => `M${px} ${at(py + 1.3 * r)}L${at(px + 1.25 * r)} ${py - r}L${at(px - 1.25 * r)} ${py - r}Z`,
+    () => `M${px - 1.4 * r} ${py - 0.5 * r}h${2.8 * r}v${r}h${-2.8 * r}Z`,
+    () => `M${px - r} ${py - r}l${2 * r} ${2 * r}M${px - r} ${py + r}l${2 * r} ${-2 * r}`,
   ];
   return shapes[shape % shapes.length]();
+}
+
+// The mark itself, as an element of its own; shape 0 is a circle.
+export function markOf(shape, x, y, r, attributes) {
+  if (shape % 7 === 0) return make("circle", { cx: at(x), cy: at(y), r, ...attributes });
+  return make("path", { d: outlineOf(shape, x, y, r), ...attributes });
 }
 
 // A slider over the values of an axis, such as numbers of ranks. `told(value)` returns a value in words.

@@ -1,12 +1,12 @@
 """Iteration times and memory for every plan in a grid, as plain data, with the reasons why plans are refused."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.hardware import Profile
 from hybridlab.palette import PART_COLOURS, ink_on, line_style
-from hybridlab.planner.memory import MORE_MEMORY, refuse_overflow
+from hybridlab.planner.memory import MORE_MEMORY, MORE_STAGES, refuse_overflow
 from hybridlab.widgets.cluster_explorer_tables import (
     SUMS,
     At,
@@ -130,23 +130,31 @@ def _refuse_no_plan(tables: Tables) -> None:
 def _overflow_table(tables: Tables, sentences: _Sentences) -> Data:
     """Return the table that says why a plan does not fit; an entry is 0 if there is no such plan, because that is said first."""
     gpus = list(tables.axes["gpu"].values())
+    known: dict[Hashable, str] = {}
 
     def numbers(at: At) -> list[int]:
         found = tables.full(at)
         load = at["load"]
         if Load.of(at["stages"], load.chunks, found["microbatches"]) != load or misfit(found):
             return [0] * len(gpus)
-        return [sentences.number(sentence) for sentence in _overflow_sentences(case_of(found), gpus)]
+        return [sentences.number(sentence) for sentence in _overflow_sentences(case_of(found), gpus, known)]
 
     return tables.rows("model tensor stages recompute microbatch sequence_parallel load", "gpu", numbers)
 
 
-def _overflow_sentences(case: ClusterCase, gpus: Sequence[Profile]) -> list[str]:
-    """Return one text for each GPU that says why the plan does not fit in its memory, or is empty if the plan fits."""
-    found, sentence, total = {}, "", case.memory.total
+def _overflow_sentences(case: ClusterCase, gpus: Sequence[Profile], known: dict[Hashable, str]) -> list[str]:
+    """Return one text for each GPU that says why the plan does not fit in its memory, or is empty if the plan fits.
+
+    If smaller microbatches and recomputation are not enough on one GPU, they are not enough on a GPU with less memory. Then the text does
+    not depend on the numbers of tensor GPUs, stages and chunks, and ``known`` keeps it.
+    """
+    found, sentence, total, plan = {}, "", case.memory.total, case.plan
     for capacity, gpu in sorted({gpu.memory: gpu for gpu in gpus}.items(), reverse=True):
         if total > capacity and MORE_MEMORY not in sentence:  # if a larger GPU already needs this advice, all smaller ones do
-            sentence = _overflow_template(case, gpu)
+            key = (case.model, capacity, plan.microbatch, plan.global_batch, plan.recompute, plan.sequence_parallel)
+            sentence = known[key] if MORE_STAGES in sentence and key in known else _overflow_template(case, gpu)
+            if MORE_STAGES in sentence or MORE_MEMORY in sentence:
+                known[key] = sentence
         found[capacity] = sentence
     return [found[gpu.memory] for gpu in gpus]
 

@@ -1,7 +1,7 @@
 // The map of a cluster explorer: time against memory of all plans for the same GPUs and samples. Both axes are logarithmic.
 
-import { at, markOf, watched } from "./chart.js";
-import { frontierOf } from "./cluster_explorer_plans.js";
+import { at, markOf, outlineOf, watched } from "./chart.js";
+import { frontOf } from "./cluster_explorer_plans.js";
 import { counts, planWords, seconds } from "./cluster_explorer_words.js";
 import { grouped, make, number, plain } from "./view.js";
 
@@ -9,7 +9,7 @@ const [EDGE, FOOT, HEAD, RIM] = [46, 36, 18, 10]; // px: room on the left, below
 const [MARK, NEAR] = [3.5, 24]; // px: size of a mark, distance at which a pointer finds it
 const BEYOND = 2; // plans that need more than twice the memory of a GPU are counted and not drawn
 
-const HINT = "Choose a plan with the pointer, or with arrow keys and Enter. Page Up and Page Down follow the frontier.";
+const HINT = "Choose a plan with the pointer, or with arrow keys and Enter. Page Up and Page Down follow the Pareto front.";
 
 const sameSetting = (one, other) => Object.keys(one).every((name) => one[name] === other[name]);
 const colourOf = ([light, dark]) => `--hl-series: light-dark(${light}, ${dark})`;
@@ -32,20 +32,20 @@ function logAxis(values, start, end) {
   return { place, ticks: ticksBetween(low, high) };
 }
 
-// All plans like `setting`, those that are drawn, and the frontier.
+// All plans like `setting`, those that are drawn, and the front.
 export function mapOf({ alike }, setting, capacity) {
   const plans = alike(setting);
   const drawn = plans.filter(({ memory }) => memory <= BEYOND * capacity);
-  return { plans, drawn, frontier: frontierOf(plans), capacity };
+  return { plans, drawn, front: frontOf(plans), capacity };
 }
 
 // What is drawn, in a sentence.
-function about({ plans, drawn, frontier, capacity }, gpus, samples) {
+function about({ plans, drawn, front, capacity }, gpus, samples) {
   const fit = plans.filter(({ fits }) => fits).length;
   const whole = `${counts(plans.length, "plan")} for ${counts(gpus, "GPU")} and ${counts(samples, "sample")}: ${grouped(fit)} fit`;
   const far = plans.length - drawn.length;
   const missing = far ? `. ${grouped(far)} beyond ${number(BEYOND * capacity)} GB are not drawn` : "";
-  return `${whole}, ${grouped(frontier.length)} on the frontier${missing}.`;
+  return `${whole}, ${grouped(front.length)} on the Pareto front${missing}.`;
 }
 
 function axesOf({ x, y, width, height, capacity }) {
@@ -72,12 +72,19 @@ function axesOf({ x, y, width, height, capacity }) {
   return [...columns, ...rows, ...limit, ...names];
 }
 
-// Below a memory of a plan on the frontier, the best time is that of the next plan on it.
-function stairs(frontier, { x, y }) {
-  const steps = frontier.map(({ memory, seconds: time }) => `V${at(y.place(time))}H${at(x.place(memory))}`);
+// Below a memory of a plan on the Pareto front, the best time is that of the next plan on it.
+function stairs(front, { x, y }) {
+  const steps = front.map(({ memory, seconds: time }) => `V${at(y.place(time))}H${at(x.place(memory))}`);
   if (!steps.length) return [];
-  const [{ memory, seconds: time }] = frontier;
-  return [make("path", { d: `M${at(x.place(memory))} ${at(y.place(time))}${steps.join("")}`, class: "frontier" })];
+  const [{ memory, seconds: time }] = front;
+  return [make("path", { d: `M${at(x.place(memory))} ${at(y.place(time))}${steps.join("")}`, class: "front" })];
+}
+
+// The marks of all plans with one number of stages: one path for those that do not fit, and one for those that fit.
+function marksOf(plans, placeOf, colours) {
+  const outlines = (fits) => plans.filter((plan) => plan.fits === fits).map((plan) => outlineOf(plan.depth, ...placeOf(plan), MARK));
+  const paths = [["mark hollow", false], ["mark", true]].map(([kind, fits]) => make("path", { class: kind, d: outlines(fits).join("") }));
+  return make("g", { style: colourOf(colours) }, ...paths);
 }
 
 // The legend: a mark for each number of stages, then what the other signs mean.
@@ -89,22 +96,22 @@ function legendOf({ drawn }, depths, values) {
   };
   const shown = values.map((value, depth) => ({ value, depth })).filter(({ depth }) => drawn.some((plan) => plan.depth === depth));
   const marks = shown.map(({ value, depth }) => sample(markOf(depth, 7, 7, 4, { class: "mark" }), `K = ${value}`, colourOf(depths[depth])));
-  const frontier = sample(make("path", { d: "M1 3V11H13", class: "frontier" }), "frontier");
+  const front = sample(make("path", { d: "M1 3V11H13", class: "front" }), "Pareto front");
   const hollow = sample(markOf(1, 7, 7, 4, { class: "mark hollow", style: "--hl-series: currentColor" }), "does not fit");
-  return [...marks, frontier, ...(drawn.some(({ fits }) => !fits) ? [hollow] : [])];
+  return [...marks, front, ...(drawn.some(({ fits }) => !fits) ? [hollow] : [])];
 }
 
-// The plan to which a key leads from `from`: the next one in memory or in time, or the next one on the frontier.
-function led({ drawn, frontier }, from, key) {
+// The plan to which a key leads from `from`: the next one in memory or in time, or the next one on the Pareto front.
+function led({ drawn, front }, from, key) {
   const along = { ArrowRight: ["memory", 1], ArrowLeft: ["memory", -1], ArrowUp: ["seconds", 1], ArrowDown: ["seconds", -1] }[key];
   if (along) {
     const [name, step] = along;
     const order = [...drawn].sort((one, other) => one[name] - other[name]);
     return order[order.indexOf(from) + step] ?? from;
   }
-  const smaller = () => frontier.find(({ memory }) => memory < from.memory);
-  const larger = () => frontier.findLast(({ memory }) => memory > from.memory);
-  return { Home: () => frontier[0], End: () => frontier.at(-1), PageDown: smaller, PageUp: larger }[key]?.() ?? null;
+  const smaller = () => front.find(({ memory }) => memory < from.memory);
+  const larger = () => front.findLast(({ memory }) => memory > from.memory);
+  return { Home: () => front[0], End: () => front.at(-1), PageDown: smaller, PageUp: larger }[key]?.() ?? null;
 }
 
 // The map; `draw(map, reading, pins)` fills it. `load` gets the setting of a chosen plan.
@@ -131,7 +138,7 @@ export function mapView(data, load, ...buttons) {
   };
   const notes = (plan) => {
     if (!plan.fits) return ", does not fit";
-    return `${given.map.frontier.includes(plan) ? ", on the frontier" : ""}${plan === current ? ", the current plan" : ""}`;
+    return `${given.map.front.includes(plan) ? ", on the Pareto front" : ""}${plan === current ? ", the current plan" : ""}`;
   };
   // What changes with each setting, on the same plane.
   const mark = () => {
@@ -162,11 +169,8 @@ export function mapView(data, load, ...buttons) {
     const y = logAxis(times.length ? times : [1, 10], height - FOOT, HEAD);
     frame = { x, y, width, height, capacity: map.capacity };
     svg = make("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
-    const groups = data.depths.map((colours) => make("g", { style: colourOf(colours) }));
-    for (const plan of map.drawn) {
-      groups[plan.depth].append(markOf(plan.depth, ...placeOf(plan), MARK, { class: plan.fits ? "mark" : "mark hollow" }));
-    }
-    svg.append(...axesOf(frame), ...groups, ...stairs(map.frontier, frame));
+    const groups = data.depths.map((colours, depth) => marksOf(map.drawn.filter((plan) => plan.depth === depth), placeOf, colours));
+    svg.append(...axesOf(frame), ...groups, ...stairs(map.front, frame));
     box.replaceChildren(svg);
     legend.replaceChildren(...legendOf(map, data.depths, values));
     const label = `Time against memory. ${head.textContent} ${HINT}`;
@@ -195,7 +199,7 @@ export function mapView(data, load, ...buttons) {
     const plan = nearest(event);
     if (plan) load(plan.setting);
   });
-  box.addEventListener("focus", () => look(looked ?? current ?? given.map.frontier[0] ?? null));
+  box.addEventListener("focus", () => look(looked ?? current ?? given.map.front[0] ?? null));
   box.addEventListener("blur", () => look(null));
   box.addEventListener("keydown", (event) => {
     if (!plain(event)) return;

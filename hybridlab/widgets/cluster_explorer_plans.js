@@ -1,4 +1,4 @@
-// The plans of a cluster explorer: time and memory of a setting, all plans of the map, and their frontier.
+// The plans of a cluster explorer: time and memory of a setting, all plans of the map, and their Pareto front.
 // Python makes the tables. The script multiplies and adds their entries, divides work by time to get TFLOP/s, and compares sums.
 
 import { number } from "./view.js";
@@ -98,7 +98,7 @@ export function plannerOf(data) {
 const combinations = (...lists) => lists.reduce((rows, list) => rows.flatMap((row) => list.map((value) => [...row, value])), [[]]);
 
 // The plans, fastest first, for which no other plan that fits is faster with as little memory.
-export function frontierOf(plans) {
+export function frontOf(plans) {
   let least = Infinity;
   return plans.filter(({ fits, memory }) => {
     if (!fits || memory >= least) return false;

@@ -1,4 +1,4 @@
-"""Check that the map of a cluster explorer has a mark at the right place for each plan, and the right frontier.
+"""Check that the map of a cluster explorer has a mark at the right place for each plan, and the right Pareto front.
 
 All plans are listed anew, and their times and memory come from predict() and memory().
 """
@@ -22,23 +22,23 @@ WIRES = {str(wire): wire for wire in (WireFormat("FP32"), WireFormat("FP16"), Wi
 COUNTS = ("Tensor GPUs", "Stages K", "Replicas D", "Microbatches M", "Microbatch size", "Chunks v")
 SHAPES = 7  # of marks
 RISE = (0.0, -1.0, -1.3, -1.4, 1.3, -0.5, -1.0)  # where the path of each shape starts, in sizes of a mark from its centre
-SHIFT = (0.0, -1.0, 0.0, 0.0, 0.0, -1.4, -1.0)
+SHIFT = (-1.0, -1.0, 0.0, 0.0, 0.0, -1.4, -1.0)
 SIZE = 3.5  # px
 NEAR = 0.03  # px
 SEEN = """(root) => {
   const map = root.querySelector(".map");
   const numbers = (element, ...names) => element && names.map((name) => Number(element.getAttribute(name)));
-  const ofPath = (mark) => mark.getAttribute("d").match(/-?[\\d.]+/g).slice(0, 2).map(Number);
-  const start = (mark) => mark.localName === "circle" ? numbers(mark, "cx", "cy") : ofPath(mark);
+  const starts = (path) => [...path.getAttribute("d").matchAll(/M(-?[\\d.]+) (-?[\\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)]);
   const groups = [...map.querySelectorAll("g")];
   return {
     offered: Object.fromEntries([...root.querySelectorAll(".field")].map((field) =>
       [field.querySelector("label").textContent, [...field.querySelectorAll("option")].map((option) => option.textContent)])),
-    marks: groups.flatMap((group, depth) => [...group.children].map((mark) => [depth, !mark.matches(".hollow"), ...start(mark)])),
+    marks: groups.flatMap((group, depth) =>
+      [...group.children].flatMap((path) => starts(path).map((start) => [depth, !path.matches(".hollow"), ...start]))),
     columns: [...map.querySelectorAll("text.tick.middle")].map((text) => [Number(text.textContent), ...numbers(text, "x")]),
     rows: [...map.querySelectorAll("text.tick.right")].filter((text) => text.getAttribute("x") < 60)
       .map((text) => [Number(text.textContent), Number(text.getAttribute("y")) - 4]),
-    capacity: numbers(map.querySelector(".capacity"), "x1"), frontier: map.querySelector("path.frontier")?.getAttribute("d") ?? "",
+    capacity: numbers(map.querySelector(".capacity"), "x1"), front: map.querySelector("path.front")?.getAttribute("d") ?? "",
     here: numbers(map.querySelector(".here"), "cx", "cy"), head: root.querySelector(".head").textContent,
   };
 }"""
@@ -105,7 +105,7 @@ def scale_of(ticks: list[list[float]]) -> Any:
     return lambda value: start + slope * np.log(value)
 
 
-def frontier_of(points: list[Point]) -> list[Point]:
+def front_of(points: list[Point]) -> list[Point]:
     """Return the plans that fit and to which no plan is superior, by trying all pairs: fastest first."""
 
     def is_better(one: Point, other: Point) -> bool:
@@ -145,7 +145,7 @@ def is_right(view: Locator, setting: Mapping[str, str], models: Mapping[str, Tra
     here = [(x(each.gigabytes), y(each.seconds)) for each in drawn if each.plan == plan_of(setting)]
     assert bool(here) == bool(seen["here"])
     assert not here or np.allclose(here[0], seen["here"], atol=NEAR)
-    corners = [(float(left), float(top)) for top, left in re.findall(r"V([\d.]+)H([\d.]+)", seen["frontier"])]
-    best = sorted({(round(x(each.gigabytes), 6), round(y(each.seconds), 6)) for each in frontier_of(points)}, reverse=True)
+    corners = [(float(left), float(top)) for top, left in re.findall(r"V([\d.]+)H([\d.]+)", seen["front"])]
+    best = sorted({(round(x(each.gigabytes), 6), round(y(each.seconds), 6)) for each in front_of(points)}, reverse=True)
     assert len(corners) == len(best)
     assert np.allclose(corners, best, atol=NEAR)

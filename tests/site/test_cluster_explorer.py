@@ -94,23 +94,23 @@ def test_what_stands_on_one_gpu_is_told_of_one_gpu(alone: Alone) -> None:
 @pytest.mark.parametrize("key", ["Home", "End"])
 def test_a_plan_chosen_by_keyboard_is_described_and_loaded(alone: Alone, explorer: ClusterExplorer, key: str) -> None:
     view = opened(alone, explorer)
-    best = plan_map.frontier_of(plan_map.expected(view.evaluate(plan_map.SEEN), setting_of(view), cluster.MODELS)[0])
+    best = plan_map.front_of(plan_map.expected(view.evaluate(plan_map.SEEN), setting_of(view), cluster.MODELS)[0])
     wanted = best[0 if key == "Home" else -1]
     view.locator(".map").focus()
     view.page.keyboard.press(key)
     seconds, gigabytes = said_by(view)
     assert cluster.near(str(seconds), wanted.seconds)
     assert gigabytes == round(wanted.gigabytes, 1)
-    assert "on the frontier" in view.locator(".said").inner_text()
+    assert "on the Pareto front" in view.locator(".said").inner_text()
     view.page.keyboard.press("Enter")
     assert plan_map.plan_of(setting_of(view)) == wanted.plan
     cluster.is_right(view)
 
 
-def test_page_keys_follow_the_frontier_and_arrows_lead_to_the_next_plan(alone: Alone, explorer: ClusterExplorer) -> None:
+def test_page_keys_follow_the_pareto_front_and_arrows_lead_to_the_next_plan(alone: Alone, explorer: ClusterExplorer) -> None:
     view = opened(alone, explorer)
     points, profile = plan_map.expected(view.evaluate(plan_map.SEEN), setting_of(view), cluster.MODELS)
-    best = plan_map.frontier_of(points)
+    best = plan_map.front_of(points)
     view.locator(".map").focus()
     keys = ["Home", *["PageDown"] * (len(best) - 1)]
     for key, wanted in zip(keys, best, strict=True):
@@ -131,7 +131,7 @@ def test_a_click_loads_the_nearest_plan(alone: Alone, explorer: ClusterExplorer)
     seen = view.evaluate(plan_map.SEEN)
     x, y = plan_map.scale_of(seen["columns"]), plan_map.scale_of(seen["rows"])
     points, _ = plan_map.expected(seen, setting_of(view), cluster.MODELS)
-    for wanted in (*plan_map.frontier_of(points)[:3], next(each for each in points if not each.fits and each.gigabytes < 150)):
+    for wanted in (*plan_map.front_of(points)[:3], next(each for each in points if not each.fits and each.gigabytes < 150)):
         where = (float(x(wanted.gigabytes)), float(y(wanted.seconds)))
         view.locator(".map").hover(position={"x": where[0], "y": where[1]})
         told = said_by(view)
