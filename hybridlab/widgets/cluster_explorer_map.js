@@ -27,7 +27,7 @@ function ticksBetween(low, high) {
 
 // The place in px of a value on a logarithmic axis from `start` to `end`, and the ticks of the axis.
 function logAxis(values, start, end) {
-  const [low, high] = [Math.min(...values) / 1.06, Math.max(...values) * 1.06];
+  const [low, high] = values.length ? [Math.min(...values) / 1.06, Math.max(...values) * 1.06] : [1, 10];
   const place = (value) => start + (Math.log(value / low) / Math.log(high / low)) * (end - start);
   return { place, ticks: ticksBetween(low, high) };
 }
@@ -42,10 +42,10 @@ export function mapOf({ alike }, setting, capacity) {
 // What is drawn, in a sentence.
 function about({ plans, drawn, front, capacity }, gpus, samples) {
   const fit = plans.filter(({ fits }) => fits).length;
-  const whole = `${counts(plans.length, "plan")} for ${counts(gpus, "GPU")} and ${counts(samples, "sample")}: ${grouped(fit)} fit`;
+  const whole = `${counts(plans.length, "plan")} for ${counts(gpus, "GPU")} and ${counts(samples, "sample")}`;
+  const fitting = fit ? `${grouped(fit)} ${fit === 1 ? "fits" : "fit"}, ${grouped(front.length)} on the Pareto front` : "none fits";
   const far = plans.length - drawn.length;
-  const missing = far ? `. ${grouped(far)} beyond ${number(BEYOND * capacity)} GB are not drawn` : "";
-  return `${whole}, ${grouped(front.length)} on the Pareto front${missing}.`;
+  return `${whole}: ${fitting}.${far ? ` ${grouped(far)} beyond ${number(BEYOND * capacity)} GB are not drawn.` : ""}`;
 }
 
 function axesOf({ x, y, width, height, capacity }) {
@@ -63,7 +63,7 @@ function axesOf({ x, y, width, height, capacity }) {
   const edge = at(x.place(capacity));
   const limit = [
     make("line", { x1: edge, x2: edge, y1: HEAD, y2: foot, class: "capacity" }),
-    make("text", { x: edge, y: HEAD - 6, class: "name middle" }, `${number(capacity)} GB`),
+    make("text", { x: Math.min(edge, width - 24), y: HEAD - 6, class: "name middle" }, `${number(capacity)} GB`),
   ];
   const names = [
     make("text", { x: 0, y: HEAD - 6, class: "tick" }, "seconds"),
@@ -98,7 +98,7 @@ function legendOf({ drawn }, depths, values) {
   const marks = shown.map(({ value, depth }) => sample(markOf(depth, 7, 7, 4, { class: "mark" }), `K = ${value}`, colourOf(depths[depth])));
   const front = sample(make("path", { d: "M1 3V11H13", class: "front" }), "Pareto front");
   const hollow = sample(markOf(1, 7, 7, 4, { class: "mark hollow", style: "--hl-series: currentColor" }), "does not fit");
-  return [...marks, front, ...(drawn.some(({ fits }) => !fits) ? [hollow] : [])];
+  return [...marks, ...(drawn.length ? [front] : []), ...(drawn.some(({ fits }) => !fits) ? [hollow] : [])];
 }
 
 // The plan to which a key leads from `from`: the next one in memory or in time, or the next one on the Pareto front.
@@ -117,7 +117,7 @@ function led({ drawn, front }, from, key) {
 // The map; `draw(map, reading, pins)` fills it. `load` gets the setting of a chosen plan.
 export function mapView(data, load, ...buttons) {
   const box = make("div", { class: "map", tabindex: 0 });
-  const head = make("p", { class: "hint head" });
+  const head = make("p", { class: "head" });
   const legend = make("ul", { class: "legend" });
   const said = make("p", { class: "hint said", role: "status" });
   const element = make("div", { class: "plane" }, head, box, make("div", { class: "below" }, legend, ...buttons), said);
@@ -134,7 +134,8 @@ export function mapView(data, load, ...buttons) {
   const look = (plan) => {
     looked = plan;
     ring(plan, 7, "looked");
-    said.textContent = plan ? `${seconds(plan.seconds)}, ${plan.memory.toFixed(1)} GB${notes(plan)}: ${planWords(plan.setting)}.` : HINT;
+    const words = plan && `${seconds(plan.seconds)}, ${plan.memory.toFixed(1)} GB${notes(plan)}: ${planWords(plan.setting)}.`;
+    said.textContent = words ?? (given.map.drawn.length ? HINT : "");
   };
   const notes = (plan) => {
     if (!plan.fits) return ", does not fit";
@@ -166,11 +167,12 @@ export function mapView(data, load, ...buttons) {
     head.textContent = about(map, reading.gpus, replicas * microbatches * microbatch);
     const x = logAxis([map.capacity, ...map.drawn.map(({ memory }) => memory)], EDGE, width - RIM);
     const times = map.drawn.map(({ seconds: time }) => time);
-    const y = logAxis(times.length ? times : [1, 10], height - FOOT, HEAD);
+    const y = logAxis(times, height - FOOT, HEAD);
     frame = { x, y, width, height, capacity: map.capacity };
     svg = make("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
     const groups = data.depths.map((colours, depth) => marksOf(map.drawn.filter((plan) => plan.depth === depth), placeOf, colours));
-    svg.append(...axesOf(frame), ...groups, ...stairs(map.front, frame));
+    if (map.drawn.length) svg.append(...axesOf(frame), ...groups, ...stairs(map.front, frame));
+    else svg.append(make("text", { x: at(width / 2), y: at(height / 2), class: "middle" }, "There is no plan to draw."));
     box.replaceChildren(svg);
     legend.replaceChildren(...legendOf(map, data.depths, values));
     const label = `Time against memory. ${head.textContent} ${HINT}`;

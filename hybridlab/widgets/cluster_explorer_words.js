@@ -30,5 +30,6 @@ export function planWords({ stages, chunks, replicas, tensor, microbatches, micr
   const stage = `${counts(stages, "stage")}${chunks > 1 ? ` of ${chunks} chunks` : ""}`;
   const again = `${recompute === "none" ? "no" : recompute} recomputation`;
   const batch = `${counts(microbatches, "microbatch").replace("chs", "ches")} of ${microbatch}`;
-  return listed([stage, counts(replicas, "replica"), counts(tensor, "tensor GPU"), batch, again, ...(split ? ["sequence parallelism"] : [])]);
+  const shared = split ? ["sequence parallelism"] : [];
+  return listed([stage, counts(replicas, "replica"), counts(tensor, "tensor GPU"), batch, again, ...shared]);
 }

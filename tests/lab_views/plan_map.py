@@ -121,16 +121,15 @@ def is_right(view: Locator, setting: Mapping[str, str], models: Mapping[str, Tra
     seen = view.evaluate(SEEN)
     points, profile = expected(seen, setting, models)
     drawn = [each for each in points if each.gigabytes <= 2 * profile.memory / 1e9]
-    x, y = scale_of(seen["columns"]), scale_of(seen["rows"]) if len(seen["rows"]) > 1 else None
-    assert abs(seen["capacity"][0] - x(profile.memory / 1e9)) < NEAR
     fit = sum(each.fits for each in points)
-    head = f"{len(points):,} plan{'s' * (len(points) != 1)} for "
-    assert seen["head"].startswith(head)
-    assert f": {fit:,} fit, " in seen["head"]
-    if not y:
-        assert not drawn
+    assert seen["head"].startswith(f"{len(points):,} plan{'s' * (len(points) != 1)} for ")
+    assert f": {fit:,} fit" in seen["head"] if fit else ": none fits." in seen["head"]
+    if not drawn:
+        assert not seen["rows"]
+        assert not seen["marks"]
         return
-    marks = seen["marks"]
+    x, y = scale_of(seen["columns"]), scale_of(seen["rows"])
+    assert abs(seen["capacity"][0] - x(profile.memory / 1e9)) < NEAR
     right = sorted((each.depth, each.fits, x(each.gigabytes), y(each.seconds)) for each in drawn)
     marks = sorted(
         (depth, fits, left - SIZE * SHIFT[depth % SHAPES], top - SIZE * RISE[depth % SHAPES]) for depth, fits, left, top in seen["marks"]

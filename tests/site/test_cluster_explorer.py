@@ -210,4 +210,4 @@ def test_it_can_be_printed_with_its_plan_and_its_numbers(alone: Alone, explorer:
     view.page.emulate_media(media="print")
     assert not view.locator(".fields").is_visible()
     assert not view.get_by_role("button").first.is_visible()
-    assert all(view.locator(part).is_visible() for part in (".picture", ".map", "table.time", "table.memory", ".plan"))
+    assert all(view.locator(part).is_visible() for part in (".picture", ".map", ".head", "table.time", "table.memory", ".plan"))
