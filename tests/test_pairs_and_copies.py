@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import refusal
+from texts import NO_PAIRS, TWO_WAYS, WAITING
 
 from hybridlab import Costs, Deadlock, InvalidSchedule, Op, Schedule, UnsupportedSize, build, simulate
 
@@ -70,19 +71,7 @@ def test_overlap_is_a_setting_of_a_batch() -> None:
     assert both.makespan.tolist() == [[9, 8], [11, 10]]
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "words"),
-    [
-        ("0F0 (0F1;0F2) 0F3 0B0 0B1 0B2 0B3", "not-a-pair", ("(0F1;0F2)", "a forward and a full backward (B)")),
-        ("(0F0;0B0)", "not-a-pair", ("(0F0;0B0)", "another stage or microbatch")),
-        ("0F0 0F1 (0I0;0W0) 0B1", "not-a-pair", ("(0I0;0W0)",)),
-        ("0F0 (0F1;0I0) 0W0 0B1", "not-a-pair", ("(0F1;0I0)",)),
-        ("0F0 (0F1;0B0;0B1)", "unknown-operation", ("column 5", "'(0F1;0B0;0B1)'")),
-        ("0F0 (0F1;0B0", "unknown-operation", ("column 5", "'(0F1;0B0'")),
-        ("0F0 (0F1;) 0B0", "unknown-operation", ("column 5", "''")),
-        ("0F0 () 0B0", "unknown-operation", ("column 5", "'()'")),
-    ],
-)
+@pytest.mark.parametrize(("text", "code", "words"), NO_PAIRS)
 def test_what_is_no_pair_is_refused(text: str, code: str, words: tuple[str, ...]) -> None:
     with refusal(code, *words, kind=InvalidSchedule):
         Schedule.parse(text)
@@ -90,7 +79,7 @@ def test_what_is_no_pair_is_refused(text: str, code: str, words: tuple[str, ...]
 
 def test_pairs_that_wait_for_each_other_are_a_deadlock() -> None:
     with refusal("deadlock", "device 0", "0B0", "1B0", kind=Deadlock):
-        Schedule.parse("0F0 (0F1;0B0) 0B1\n1F0 (1F1;1B0) 1B1")
+        Schedule.parse(WAITING["pairs"])
 
 
 @pytest.mark.parametrize("turn", [("0F1",), ("0F1", "0B0", "0B1"), ()])
@@ -122,15 +111,7 @@ def test_microbatches_that_take_two_ways_have_two_copies_of_the_weights() -> Non
     assert timeline.peak_activations.tolist() == [2, 2]
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "words"),
-    [
-        ("0F0 1F1 1B1 0B0\n0F1 1F0 1B0", "missing-backward", ("stage 0", "microbatch 1")),
-        ("0F0 0F1 0B0 0B1 1F1 1B1\n1F0 1B0", "stage-on-two-devices", ("stage 1", "device 0 (1F1)", "device 1")),
-        ("0F0 1F1 1B1 0B1\n0F1 1F0 1B0 0B0", "stage-on-two-devices", ("stage 0", "device 1 (0F1)", "device 0")),
-        ("0F0 1F1 1B1 0B0\n0F1 1F0 1B0 0B1 0F2 0B2", "missing-forward", ("stage 1", "microbatch 2")),
-    ],
-)
+@pytest.mark.parametrize(("text", "code", "words"), TWO_WAYS)
 def test_two_copies_are_checked_as_one_is(text: str, code: str, words: tuple[str, ...]) -> None:
     with refusal(code, *words, kind=InvalidSchedule):
         Schedule.parse(text)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import in_turn, refusal
 from misuse import BATCH, COSTS, SCHEDULE, BrokenIndex, BrokenRepr
+from texts import GOOD, INCOMPLETE, UNREADABLE, WAITING
 
 from hybridlab import (
     REGISTRY,
@@ -178,24 +179,9 @@ def test_operations_are_refused_with_an_example() -> None:
             Op.parse(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "place", "word"),
-    [
-        ("0F0 0G0", "unknown-operation", "line 1, column 5:", "'0G0'"),
-        ("device 0: 0F0 0B0\ndevice 1: 1F0 1b0", "unknown-operation", "line 2, column 15:", "'1b0'"),
-        ("device 0:\t0F0\t0X0", "unknown-operation", "line 1, column 15:", "'0X0'"),
-        ("\n\n  0F0 ?", "unknown-operation", "line 3, column 7:", "'?'"),
-        ("0F0 0B0\r\n1F0 1B\r\n", "unknown-operation", "line 2, column 5:", "'1B'"),
-        ("# my schedule\n0F0 0B0", "unknown-operation", "line 1, column 1:", "'#'"),
-        ("device 1: 0F0 0B0", "wrong-device-number", "line 1, column 1: device 0", "not device 1"),
-        ("device 0: 0F0 0B0\ndevice 0: 1F0 1B0", "wrong-device-number", "line 2, column 1: device 1", "not device 0"),
-        ("device zero: 0F0", "unknown-operation", "line 1, column 1:", "'device'"),
-        ("", "empty", "text", "device 0: 0F0 0B0"),
-        (" \n\t\n", "empty", "text", "device 0: 0F0 0B0"),
-    ],
-)
-def test_malformed_text_is_refused_with_line_and_column(text: str, code: str, place: str, word: str) -> None:
-    with refusal(code, place, word, kind=InvalidSchedule):
+@pytest.mark.parametrize(("text", "code", "words"), UNREADABLE)
+def test_malformed_text_is_refused_with_line_and_column(text: str, code: str, words: tuple[str, ...]) -> None:
+    with refusal(code, *words, kind=InvalidSchedule):
         Schedule.parse(text)
 
 
@@ -218,28 +204,11 @@ def problems(why: InvalidSchedule) -> list[Problem]:
 
 
 def test_what_is_missing_or_twice_is_said_in_words_of_the_field() -> None:
-    good = str(build("1f1b", 4, 8))
-
-    def without(*removed: str) -> str:
-        return " ".join(word for word in good.replace("\n", " \n ").split(" ") if word not in removed)
-
-    for text, code, *words in (
-        (without("2B7"), "missing-backward", "stage 2", "microbatch 7"),
-        (without("3F0"), "missing-forward", "stage 3", "microbatch 0"),
-        (good.replace("2B7", "2I7"), "missing-weight-gradient", "stage 2", "microbatch 7"),
-        (good.replace("2B7", "2W7"), "missing-input-gradient", "stage 2", "microbatch 7"),
-        (good.replace("2B7", "2B7 2B7"), "doubled-operation", "stage 2", "backward", "microbatch 7 twice"),
-        (good.replace("2B7", "2B7 2B7 2B7"), "doubled-operation", "stage 2", "backward", "microbatch 7 3 times"),
-        (good.replace("2B7", "2B7 2W7"), "full-and-split-backward", "stage 2", "microbatch 7"),
-        (good.replace("2B7", "3B7"), "stage-on-two-devices", "stage 3", "device 2", "device 3"),
-        ("0F0 0B0\n2F0 2B0", "missing-stage", "stage 1", "stage 2", "0, 1, 2"),
-        ("0F0 0F2 0B0 0B2", "missing-microbatch", "microbatch 1", "microbatch 2", "0, 1, 2"),
-        ("0F0 1F0 1B0 0B0\n2F0 2B0", "uneven-stages", "device 0 holds 2", "device 1 holds 1"),
-    ):
+    for text, code, words in INCOMPLETE:
         with refusal(code, *words, kind=InvalidSchedule):
             Schedule.parse(text)
     with pytest.raises(InvalidSchedule) as why:
-        Schedule.parse(good.replace("2B7", "2B7 2B7"))
+        Schedule.parse(GOOD.replace("2B7", "2B7 2B7"))
     assert "device 2: ... " in str(why.value)
     assert "[2B7]" in str(why.value)
     problem = problems(why.value)[0]
@@ -248,11 +217,12 @@ def test_what_is_missing_or_twice_is_said_in_words_of_the_field() -> None:
 
 def test_a_deadlock_prints_the_grid_with_the_operation_in_brackets() -> None:
     with pytest.raises(Deadlock) as why:
-        Schedule.parse("0F0 0B0 0F1 0B1\n1F1 1B1 1F0 1B0", name="mine")
+        Schedule.parse(WAITING["two devices"], name="mine")
     assert str(why.value).splitlines() == [
         "schedule 'mine' cannot run:",
         "  device 0 stops at 0B0: it waits for 1B0, which is behind 1F1 on device 1",
         "  device 1 stops at 1F1: it waits for 0F1, which is behind 0B0 on device 0",
+        "  device 0 waits for device 1, which waits for device 0",
         "device 0: 0F0 [0B0] 0F1 0B1",
         "device 1: [1F1] 1B1 1F0 1B0",
     ]
@@ -269,14 +239,26 @@ def test_a_backward_before_its_forward_is_a_deadlock_of_one_device() -> None:
 
 def test_a_device_that_waits_for_an_operation_of_its_own_is_told_so() -> None:
     """There are two stages on one device, and the later stage comes first."""
-    with refusal("deadlock", "device 0 stops at 1F0", "0F0", "\ndevice 0: [1F0] 0F0 1B0 0B0", kind=Deadlock):
-        Schedule.parse("1F0 0F0 1B0 0B0")
+    with refusal("deadlock", "device 0 stops at 1F0", "device 0 waits for itself", "\ndevice 0: [1F0] 0F0 1B0 0B0", kind=Deadlock):
+        Schedule.parse(WAITING["itself"])
+
+
+@pytest.mark.parametrize(
+    ("text", "circle"),
+    [
+        ("all around", "device 0 waits for device 2, which waits for device 1, which waits for device 0"),
+        ("many devices", "which waits for device 3, which waits for ..., which waits for device 0"),
+    ],
+)
+def test_a_deadlock_names_the_circle_of_devices(text: str, circle: str) -> None:
+    with refusal("deadlock", f"{circle}\ndevice 0: [", kind=Deadlock):
+        Schedule.parse(WAITING[text])
 
 
 def test_nobody_is_said_to_be_behind_itself() -> None:
     """Device 1 stops at the same operation for which device 0 waits."""
     with pytest.raises(Deadlock) as why:
-        Schedule.parse("0F0 0B0 0F1 0B1\n1F0 1B0 1F1 1B1\n2F1 2B1 2F0 2B0")
+        Schedule.parse(WAITING["three devices"])
     assert problems(why.value)
     for problem in problems(why.value):
         assert "waits for 1B0, which is behind 1B0" not in problem.sentence

@@ -24,6 +24,7 @@ from hybridlab.widgets import (
     ErrorExplorer,
     MeshView,
     RingStepper,
+    ScheduleEditor,
     StepExplorer,
     SweepExplorer,
     TimelineExplorer,
@@ -44,6 +45,7 @@ MAKE: dict[str, Callable[[], View]] = {
     "ErrorExplorer": lambda: ErrorExplorer((2, 4), INT8, "normal", 64),
     "MeshView": lambda: MeshView((2, 3), (1, 4)),
     "RingStepper": lambda: RingStepper(ranks=(2, 4)),
+    "ScheduleEditor": lambda: ScheduleEditor(devices=2, microbatches=3),
     "StepExplorer": lambda: StepExplorer("1f1b", replicas=(1, 2), microbatches=(2, 4), ring_step=1),
     "SweepExplorer": lambda: SweepExplorer(some_table(), "devices"),
     "TimelineExplorer": lambda: TimelineExplorer(devices=(2, 3), microbatches=(2, 4)),
@@ -81,7 +83,7 @@ def test_a_setting_refused_in_part_is_taken_back_whole(name: str) -> None:
     before = setting_of(view)
     other = next(trait for trait in view.SETTING if trait not in ("rank", "step", "time"))
     with pytest.raises(HybridLabError):
-        view.set_state(before | {view.SETTING[-1]: "nothing of the kind", other: before[other]})
+        view.set_state(before | {other: before[other], view.SETTING[-1]: [["nothing of the kind"]]})
     assert setting_of(view) == before
 
 

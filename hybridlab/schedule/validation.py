@@ -39,6 +39,8 @@ class Problem(NamedTuple):
         operation is missing.
     op : Op or None
         The operation that is marked.
+    waits_for : int or None
+        In a deadlock, the device whose operation this device waits for.
     """
 
     sentence: str
@@ -46,6 +48,7 @@ class Problem(NamedTuple):
     device: int | None = None
     position: int | None = None
     op: Op | None = None
+    waits_for: int | None = None
 
 
 class PlacedOp(NamedTuple):
@@ -262,7 +265,20 @@ def _blocked(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int
             where = "where" if needed in current else f"which is behind {turn_text(current)} on"
             stops = " stops too" if needed in current else ""
             sentence = f"device {device} stops at {op}: it waits for {needed}, {where} device {other}{stops}"
-            yield Problem(sentence, "deadlock", device, at[device], op)
+            yield Problem(sentence, "deadlock", device, at[device], op, other)
+
+
+def _circles(problems: Sequence[Problem]) -> Iterator[str]:
+    """Yield, in a deadlock, a sentence that names the devices of one circle of devices that wait for each other."""
+    waits = {problem.device: problem.waits_for for problem in problems if problem.waits_for is not None}
+    way = list(waits)[:1]
+    while way and waits[way[-1]] not in way:
+        way.append(waits[way[-1]])
+    if way:
+        circle = way[way.index(waits[way[-1]]) :]
+        others = [f"device {device}" for device in circle[1:MOST_NAMED]] + ["..."] * (len(circle) > MOST_NAMED)
+        back = f"device {circle[0]}" if others else "itself"
+        yield f"device {circle[0]} waits for {', which waits for '.join([*others, back])}"
 
 
 def _needed_ops(paths: Paths, place_of: Mapping[Op, int]) -> dict[Op, Op]:
@@ -279,5 +295,6 @@ def _report(name: str, orders: Turns, problems: Sequence[Problem]) -> str:
     lines = [f"  {problem.sentence}" for problem in problems[:MOST_FAULTS]]
     if len(lines) == MOST_FAULTS:
         lines.append("  and perhaps more")
+    lines += [f"  {circle}" for circle in _circles(problems)]
     marks = {(problem.device, problem.position) for problem in problems}
     return "\n".join([f"schedule {short_repr(name)} cannot run:", *lines, join_marked(orders, marks)])

@@ -5,6 +5,7 @@ from hybridlab.widgets.cluster_explorer import ClusterExplorer
 from hybridlab.widgets.error_explorer import ErrorExplorer
 from hybridlab.widgets.mesh_view import MeshView
 from hybridlab.widgets.ring_stepper import RingStepper
+from hybridlab.widgets.schedule_editor import ScheduleEditor
 from hybridlab.widgets.step_explorer import StepExplorer
 from hybridlab.widgets.sweep_explorer import SweepExplorer
 from hybridlab.widgets.timeline_explorer import TimelineExplorer
@@ -18,6 +19,7 @@ __all__ = [
     "MeshView",
     "Revealed",
     "RingStepper",
+    "ScheduleEditor",
     "StepExplorer",
     "SweepExplorer",
     "TimelineExplorer",

@@ -1,11 +1,13 @@
 // Orders as operations: every word of an order becomes an operation that knows what it needs. Nothing here knows times.
 
-const WORD = /^(\d+)([FBIW])(\d+)$/;
+const WORD = /^(\d{1,9})([FBIW])(\d{1,9})$/;
 
 // The operation of a word such as 2F0, or null.
-function operationOf(text) {
-  const found = WORD.exec(text);
-  return found && { text, kind: found[2], stage: Number(found[1]), microbatch: Number(found[3]) };
+export function operationOf(word) {
+  const found = WORD.exec(word);
+  if (!found) return null;
+  const [stage, kind, microbatch] = [Number(found[1]), found[2], Number(found[3])];
+  return { text: `${stage}${kind}${microbatch}`, kind, stage, microbatch };
 }
 
 // The operations of a word such as 0F3, or of an overlapped pair such as (0F3;3B1).
@@ -13,7 +15,7 @@ const wordsOfTurn = (word) => word.replace(/^\(|\)$/g, "").split(";");
 
 // The text of the operation that makes the input of an operation, or undefined for the forward on the first stage. This is the
 // dependency rule. `has(text)` says whether an operation exists, because a backward is a B, or an I with a W.
-function neededBy({ kind, stage, microbatch }, stages, has) {
+export function neededBy({ kind, stage, microbatch }, stages, has) {
   if (kind === "F") return stage ? `${stage - 1}F${microbatch}` : undefined;
   if (kind === "W") return `${stage}I${microbatch}`;
   if (stage === stages - 1) return `${stage}F${microbatch}`;

@@ -1,0 +1,329 @@
+// A schedule editor: the reader writes the order of each device as text or moves chips, and sees the timeline, its figures and the goals.
+// Judging the text and timing the order need no kernel: validation.js, puzzle.js and clock.js do it, held against Python by tests.
+
+import { judgedFor, reachedBy, timelineSoFar } from "./puzzle.js";
+import { chipsOf } from "./schedule_editor_chips.js";
+import { pictureOf } from "./timeline_explorer_picture.js";
+import { csvOf, readLines } from "./validation.js";
+import { counted, field, freshId, keepDrawn, make, number, rootIn } from "./view.js";
+
+const SETTING = ["text"];
+const LONGEST = 100000; // characters of a text; hybridlab/widgets/schedule_editor.py has the same limit
+const CALM = 700; // ms after the last key until the judgement is read out
+
+// ---- the data ----
+
+function goalOf(data) {
+  const { costs, rungs, starts, kinds, devices, microbatches, chunks } = data ?? {};
+  const sizes = [devices, microbatches, chunks].every((size) => Number.isInteger(size) && size > 0);
+  const times = costs && ["forward", "backward", "weight_share"].every((name) => costs[name]?.length === devices && costs[name].every(Number.isFinite));
+  const lists = [rungs, starts].every((list) => Array.isArray(list) && list.length);
+  if (!(sizes && times && lists && kinds && [costs.p2p, costs.overlap].every(Number.isFinite))) throw new Error("a part of the data is missing");
+  const chunked = chunks > 1 ? [`${chunks} chunks a device`] : [];
+  const about = [counted(devices, "device"), counted(microbatches, "microbatch"), ...chunked].join(", ");
+  return { ...data, about: { title: "Your schedule", sizes: about, unit: data.unit, kinds, setting: {} } };
+}
+
+// ---- words ----
+
+const sentenceOf = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+const withUnit = (goal, time) => (goal.unit ? `${number(time)} ${goal.unit}` : number(time));
+
+function verdictOf({ faults }, timeline) {
+  if (!faults.length) return "This order is complete and can run.";
+  return timeline ? `No schedule yet: ${counted(timeline.ops.length, "operation")} can run.` : "No schedule yet: nothing can run.";
+}
+
+// ---- steps back ----
+
+// The texts to go back to. Letters typed into one word are one step.
+function historyOf(text) {
+  let [past, now, future, typed] = [[], text, [], false];
+  const words = (each) => each.split(/\s+/).length;
+  const put = (next, typing = false) => {
+    if (next === now) return;
+    if (!(typing && typed && words(next) === words(now))) past.push(now);
+    [now, future, typed] = [next, [], typing];
+  };
+  const step = (from, to) => {
+    if (!from.length) return null;
+    to.push(now);
+    [now, typed] = [from.pop(), false];
+    return now;
+  };
+  const replace = (next) => (now = next);
+  return { put, replace, undo: () => step(past, future), redo: () => step(future, past), steps: () => [past.length, future.length] };
+}
+
+// The end of the part in which two texts differ, in the new one.
+function changeIn(before, after) {
+  let end = 0;
+  while (end < Math.min(before.length, after.length) && before.at(-1 - end) === after.at(-1 - end)) end += 1;
+  return after.length - end;
+}
+
+// The text after the word at place `from` of a line has moved to place `to`.
+function withMoved(text, line, from, to) {
+  const words = line.words.map((word) => word.text);
+  words.splice(to, 0, ...words.splice(from, 1));
+  const [first, last] = [line.words[0].start, line.words.at(-1).end];
+  return `${text.slice(0, first)}${words.join(" ")}${text.slice(last)}`;
+}
+
+// ---- the best schedule, which the browser keeps ----
+
+const KEPT_BEST = "hybridlab.schedule."; // followed by the name of the puzzle
+
+function bestOf(name) {
+  let here = "";
+  const read = () => {
+    try {
+      const text = localStorage.getItem(KEPT_BEST + name) ?? here;
+      return text.length <= LONGEST ? text : "";
+    } catch {
+      return here; // the browser has no storage
+    }
+  };
+  const keep = (text) => {
+    here = text;
+    try {
+      localStorage.setItem(KEPT_BEST + name, text);
+    } catch {
+      // it lasts as long as the page
+    }
+  };
+  return { read, keep };
+}
+
+// ---- parts of the view ----
+
+function buttonFor(label, act, more = {}) {
+  const button = make("button", { type: "button", ...more }, label);
+  button.addEventListener("click", act);
+  return button;
+}
+
+function writingOf(id, goal, changed) {
+  const area = make("textarea", {
+    rows: Math.min(goal.devices, 8), wrap: "off", spellcheck: "false", autocapitalize: "off", autocomplete: "off", maxlength: LONGEST,
+    "aria-describedby": `${id}-verdict`,
+  });
+  area.addEventListener("input", () => changed(area.value));
+  const element = field(`${id}-text`, "Your schedule, one line for each device", area);
+  const show = (text) => {
+    if (area.value === text) return;
+    const caret = changeIn(area.value, text);
+    area.value = text;
+    area.setSelectionRange(caret, caret);
+  };
+  const select = (start, end) => {
+    area.focus();
+    area.setSelectionRange(start, end);
+    const letter = area.scrollWidth / Math.max(...area.value.split("\n").map((line) => line.length), 1);
+    area.scrollLeft = (start - area.value.lastIndexOf("\n", start - 1)) * letter - area.clientWidth / 2;
+  };
+  return { element, show, select };
+}
+
+function startsOf(id, goal, put) {
+  const select = make("select", {}, ...goal.starts.map(({ name, title }) => make("option", { value: name }, title)));
+  const use = buttonFor("Use", () => put(goal.starts.find(({ name }) => name === select.value).text), { "aria-label": "Use this schedule" });
+  return make("div", { class: "starts" }, field(`${id}-start`, "Start from", select), use);
+}
+
+function faultsOf(goTo) {
+  const list = make("ul", { class: "faults" });
+  const show = (lines, { faults, circle }) => {
+    const marked = ({ device, position }) => device !== null && (lines[device]?.words[position] ?? lines[device]);
+    const items = faults.map((fault) => {
+      const item = make("li", {}, sentenceOf(fault.sentence));
+      if (marked(fault)) item.append(" ", buttonFor("Go there", () => goTo(marked(fault))));
+      return item;
+    });
+    list.replaceChildren(...items, ...(circle ? [make("li", {}, sentenceOf(circle))] : []));
+    list.hidden = !faults.length;
+  };
+  return { element: list, show };
+}
+
+function figuresIn(goal) {
+  const table = make("table");
+  const show = (timeline) => {
+    const room = goal.memory ? ` (room for ${goal.memory})` : "";
+    const rows = timeline ? [
+      ["Makespan", withUnit(goal, timeline.makespan)],
+      ["Bubble ratio", timeline.bubble.toFixed(3)],
+      ["Peak activations", timeline.peak.map(number).join(", ") + room],
+    ] : [];
+    const row = ([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, value));
+    table.replaceChildren(make("tbody", {}, ...rows.map(row)));
+  };
+  return { element: table, show };
+}
+
+function goalsOf(goal) {
+  const items = goal.rungs.map(({ words, makespan }) => {
+    const mark = make("span", { class: "mark", "aria-hidden": "true" });
+    const state = make("span", { class: "unseen" });
+    const time = makespan === null || / \d[\d.]* /.test(`${words} `) ? "" : `: ${withUnit(goal, makespan)}`;
+    return { mark, state, element: make("li", {}, mark, state, `${words}${time}`) };
+  });
+  const show = (reached) => {
+    goal.rungs.forEach(({ name }, place) => {
+      const stands = reached.includes(name);
+      items[place].mark.textContent = stands ? "✓" : "○";
+      items[place].state.textContent = stands ? "reached: " : "not reached: ";
+      items[place].element.classList.toggle("reached", stands);
+    });
+  };
+  const list = make("ol", { class: "goals" }, ...items.map(({ element }) => element));
+  return { element: make("div", {}, make("p", { class: "head" }, "Goals: the schedule"), list), show };
+}
+
+function download(text, name, type) {
+  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function exportOf(id, state) {
+  const csv = make("textarea", { readonly: "", rows: 4, wrap: "off" });
+  const saved = (words, ending, type, text) => buttonFor(words, () => download(text(), `schedule.${ending}`, type));
+  const csvText = () => csvOf(state().orders);
+  const element = make(
+    "details",
+    { class: "export" },
+    make("summary", {}, "Export"),
+    field(`${id}-csv`, "As CSV, which torch.distributed.pipelining can read", csv),
+    saved("Save as text", "txt", "text/plain", () => state().text),
+    saved("Save as CSV", "csv", "text/csv", csvText),
+  );
+  const show = () => element.open && (csv.value = csvText());
+  element.addEventListener("toggle", show);
+  return { element, show };
+}
+
+// ---- the widget ----
+
+function render({ model, el }) {
+  const root = rootIn(el, "editor");
+  const id = freshId();
+  const now = { text: "", lines: [], orders: [], reached: [] };
+  let [parts, history, timer, drawn, first] = [null, null, 0, null, true];
+  const best = bestOf(model.get("data")?.name || "");
+
+  const place = (text) => {
+    model.set("text", text);
+    model.save_changes();
+  };
+  const put = (text, typing = false) => {
+    history.put(text, typing);
+    place(text);
+  };
+  const back = (text) => text !== null && place(text);
+  const moved = (device, from, to, begins) => {
+    const text = withMoved(now.text, now.lines[device], from, to);
+    if (begins) history.put(text);
+    else history.replace(text);
+    place(text);
+    again();
+    parts.said.textContent = `${now.lines[device].words[to].text} is now at place ${to + 1} of ${now.lines[device].words.length}.`;
+  };
+  const announce = (goal, sentence, reached) => {
+    const gained = goal.rungs.filter(({ name }) => reached.includes(name) && !now.reached.includes(name));
+    clearTimeout(timer);
+    if (first) return;
+    const goals = gained.map(({ words }) => ` Goal reached: the schedule ${words}.`).join("");
+    timer = setTimeout(() => (parts.said.textContent = sentence + goals), CALM);
+  };
+
+  const build = (goal) => {
+    const writing = writingOf(id, goal, (text) => put(text, true));
+    const colours = Object.fromEntries(Object.entries(goal.kinds).map(([kind, { colours: of }]) => [kind, of[1][0]]));
+    const chips = chipsOf(id, colours, moved, () => back(history.undo()));
+    const faults = faultsOf(({ start, end }) => writing.select(start, end));
+    const [figures, goals, picture] = [figuresIn(goal), goalsOf(goal), pictureOf(id, () => {})];
+    const said = make("p", { class: "unseen", "aria-live": "polite" });
+    const verdict = make("p", { class: "verdict", id: `${id}-verdict` });
+    const [undo, redo] = [buttonFor("Undo", () => back(history.undo())), buttonFor("Redo", () => back(history.redo()))];
+    const kept = make("p", { class: "best" });
+    const showBest = buttonFor("Show it", () => put(best.read()));
+    const exporting = exportOf(id, () => now);
+    const tools = make("div", { class: "tools" }, startsOf(id, goal, put), make("div", {}, undo, redo));
+    const keeping = make("div", { class: "keeping" }, kept, showBest);
+    const write = make("div", { class: "write" }, writing.element, tools, chips.element, keeping);
+    const judgement = make("div", { class: "judgement", role: "group", "aria-label": "Judgement", tabindex: 0 }, verdict, faults.element);
+    const side = make("div", { class: "side" }, judgement, figures.element, goals.element, exporting.element);
+    const stage = make("div", { class: "stage" }, picture.element, picture.told);
+    const head = goal.puzzle ? [make("p", { class: "task" }, make("strong", {}, goal.title), ` ${goal.sentence}`)] : [];
+    root.replaceChildren(...head, make("div", { class: "editor" }, write, side, stage), said);
+    return { goal, writing, chips, faults, figures, goals, picture, said, verdict, undo, redo, kept, showBest, exporting };
+  };
+
+  const showKept = (goal, judgement, timeline, reached) => {
+    const rank = (text) => {
+      const lines = readLines(text);
+      const judged = judgedFor(goal, lines);
+      const times = judged.faults.length ? null : timelineSoFar(goal, judged, goal.about);
+      return times && [reachedBy(goal, judged, times).length, -times.makespan];
+    };
+    let held = rank(best.read());
+    const own = judgement.faults.length ? null : [reached.length, -timeline.makespan];
+    if (own && history.steps()[0] && (!held || own[0] > held[0] || (own[0] === held[0] && own[1] > held[1]))) {
+      best.keep(now.text);
+      held = own;
+    }
+    parts.kept.textContent = held ? `Your best so far: ${held[0]} of ${goal.rungs.length} goals, ${withUnit(goal, -held[1])}.` : "";
+    parts.showBest.hidden = !held || best.read() === now.text;
+  };
+
+  const show = () => {
+    const text = model.get("text");
+    if (typeof text !== "string") throw new Error("the text is missing");
+    if (!parts) {
+      parts = build(goalOf(model.get("data")));
+      history = historyOf(text);
+    }
+    const { goal, writing, chips, faults, figures, goals, picture, verdict, undo, redo, exporting } = parts;
+    history.put(text);
+    const lines = readLines(text);
+    const judgement = judgedFor(goal, lines);
+    const timeline = timelineSoFar(goal, judgement, goal.about);
+    const reached = reachedBy(goal, judgement, timeline);
+    const sentence = verdictOf(judgement, timeline);
+    announce(goal, judgement.faults.length ? `${sentence} ${sentenceOf(judgement.faults[0].sentence)}` : sentence, reached);
+    Object.assign(now, { text, lines, orders: judgement.orders, reached });
+    writing.show(text);
+    const wrong = new Set(judgement.faults.map(({ device, position }) => `${device} ${position}`));
+    const ran = new Set(timeline?.ops.map((op) => op.text));
+    const state = ({ turn, why }, place) => (why || wrong.has(place) ? "wrong" : turn.every((op) => ran.has(op.text)) ? "ran" : "waits");
+    chips.show(lines, lines.map(({ words }, device) => words.map((word, position) => state(word, `${device} ${position}`))));
+    verdict.textContent = sentence;
+    faults.show(lines, judgement);
+    figures.show(timeline);
+    goals.show(reached);
+    if (goal.puzzle) showKept(goal, judgement, timeline, reached);
+    else parts.showBest.hidden = true;
+    if (timeline?.order !== drawn || first) picture.draw(timeline ? [timeline] : []);
+    drawn = timeline?.order;
+    [undo.disabled, redo.disabled] = history.steps().map((count) => !count);
+    exporting.show();
+    first = false;
+  };
+
+  root.addEventListener("keydown", (event) => {
+    const key = event.key.toLowerCase();
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || !["z", "y"].includes(key) || !history) return;
+    event.preventDefault();
+    event.stopPropagation();
+    back(key === "y" || event.shiftKey ? history.redo() : history.undo());
+  });
+  const stop = () => {
+    clearTimeout(timer);
+    parts?.picture.stop();
+  };
+  const { end, again } = keepDrawn(model, root, SETTING, show, stop, "editor");
+  return end;
+}
+
+export default { render };

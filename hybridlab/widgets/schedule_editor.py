@@ -1,0 +1,172 @@
+"""The schedule editor lets the reader write the order of each device, and judges and times it while the reader writes."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import traitlets
+
+from hybridlab.checks import checked_text, counted, short_repr, true_or_false, whole_number
+from hybridlab.costs import Costs
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Schedule
+from hybridlab.schedules import REGISTRY, build
+from hybridlab.simulation import simulate
+from hybridlab.timeline import Timeline
+from hybridlab.widgets.choices import costs_of_one_setting
+from hybridlab.widgets.page_data import MOST_OPS, Data, compact_json, digest, nine_digits, operation_kinds, refuse_too_large
+from hybridlab.widgets.scripts import script_of
+from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
+
+LONGEST = 100_000  # characters of a text
+SIZES = MappingProxyType({"devices": 4, "microbatches": 8, "chunks": 1})
+TIMES = MappingProxyType({"forward": 1.0, "backward": 2.0, "weight_share": 0.5, "p2p": 0.0, "overlap": 0.0})
+RUNGS = (("complete", "has every operation once"), ("runs", "can run: no device waits for ever"))
+
+
+class ScheduleEditor(View):
+    r"""A text in which the reader writes a schedule, with its timeline, its faults and the goals that it reaches.
+
+    The page judges and times each text itself, so the view needs no running kernel. The trait ``text`` has one line for each device. It
+    changes with every key, and Python can observe and set it. It can be any text: ``schedule`` and ``timeline`` raise an error where the
+    text is no schedule.
+
+    Parameters
+    ----------
+    puzzle : object, optional
+        What to solve: an object whose method ``data()`` returns sizes, costs, a text to start with and rungs, such as
+        ``hybridlab.course.PUZZLES["two-devices"]``, or this dict itself. Without it, the arguments below say the sizes and the costs.
+    devices, microbatches, chunks : int, optional
+        The sizes; by default 4, 8 and 1.
+    forward, backward, weight_share, p2p, overlap, unit
+        As in :class:`Costs`, for one setting; by default a forward takes 1 ms and a backward 2 ms.
+    show : mapping or None
+        The setting to begin with, such as ``{"text": "device 0: 0F0 0B0"}``.
+
+    Raises
+    ------
+    HybridLabError
+        For sizes or costs beside a puzzle (``conflicting-arguments``), for a puzzle that lacks a part (``missing-argument``), and for
+        sizes, costs and texts that the library or a page does not accept.
+
+    Examples
+    --------
+    >>> editor = ScheduleEditor(devices=2, microbatches=1)
+    >>> editor  # doctest: +ELLIPSIS
+    <ScheduleEditor: 2 devices, 1 microbatch, 1 chunk, data ...; text ...>
+    >>> editor.text = "device 0: 0F0 0B0\ndevice 1: 1F0 1B0"
+    >>> editor.timeline.makespan
+    6.0
+    """
+
+    SETTING = ("text",)
+    _esm = script_of("schedule_editor.js")
+    _css = style_sheet("editor", files=("timeline.css", "schedule_editor.css"))
+
+    data = traitlets.Dict(read_only=True).tag(sync=True)
+    text = Checked("").tag(sync=True)
+
+    def __init__(
+        self,
+        puzzle: Any = None,
+        *,
+        devices: int | None = None,
+        microbatches: int | None = None,
+        chunks: int | None = None,
+        forward: Any = None,
+        backward: Any = None,
+        weight_share: Any = None,
+        p2p: float | None = None,
+        overlap: float | None = None,
+        unit: str | None = "ms",
+        show: Mapping[str, Any] | None = None,
+    ) -> None:
+        sizes = {"devices": devices, "microbatches": microbatches, "chunks": chunks}
+        times = {"forward": forward, "backward": backward, "weight_share": weight_share, "p2p": p2p, "overlap": overlap}
+        asked = {name: value for name, value in (sizes | times).items() if value is not None}
+        given = _sizes_and_costs(asked, unit) if puzzle is None else _puzzle_data(puzzle, asked)
+        self._costs = costs_of_one_setting(**given["costs"], unit=given["unit"] or None)
+        data = given | _costs_by_device(self._costs, given["devices"]) | _kinds_and_starts(given)
+        refuse_too_large(len(compact_json(data)), "this editor is", "give smaller sizes")
+        self._digest = digest(data)
+        self.set_trait("data", data)
+        super().__init__(**({"text": data["starts"][0]["text"]} | shown_first(show, self.SETTING, '{"text": "0F0 0B0"}')))
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule that the text describes; raises :class:`InvalidSchedule` or :class:`Deadlock` if it describes none."""
+        return Schedule.parse(self.text, name="yours")
+
+    @property
+    def timeline(self) -> Timeline:
+        """The timeline of the schedule for the costs of this editor; raises an error if the text describes no schedule."""
+        return simulate(self.schedule, self._costs)
+
+    def checked(self, name: str, value: Any) -> str:
+        """Return a text with line ends as in a page, or refuse a value that is no text or is too long."""
+        text = checked_text(value, name).replace("\r\n", "\n").replace("\r", "\n")
+        if len(text) > LONGEST:
+            raise HybridLabError(f"{name} must have at most {LONGEST:,} characters, not {len(text):,}", "too-large")
+        return text
+
+    def __repr__(self) -> str:
+        """Return the puzzle, the sizes, the digest of the data and the digest of the text.
+
+        The text is the same in every run, because outputs that are stored in notebooks contain it.
+        """
+        name = f" {self.data['name']}" if self.data["puzzle"] else ""
+        things = {"devices": "device", "microbatches": "microbatch", "chunks": "chunk"}
+        sizes = (counted(self.data[size], thing) for size, thing in things.items())
+        return f"<ScheduleEditor{name}: {', '.join(sizes)}, data {self._digest}; text {digest({'text': self.text})}>"
+
+
+def _sizes_and_costs(asked: Mapping[str, Any], unit: str | None) -> Data:
+    """Return the data of an editor without a puzzle: its goals are a complete schedule and one that can run."""
+    rungs = [{"name": name, "words": words, "makespan": None, "memory": None} for name, words in RUNGS]
+    sizes = {name: whole_number(asked.get(name, usual), name) for name, usual in SIZES.items()}
+    costs = {name: asked.get(name, usual) for name, usual in TIMES.items()}
+    about = {"name": "", "title": "", "sentence": "", "memory": None, "split": True, "start": None}
+    return {"puzzle": False, "costs": costs, "unit": unit or "", "rungs": rungs} | sizes | about
+
+
+def _puzzle_data(puzzle: Any, asked: Mapping[str, Any]) -> Data:
+    """Return the data of a puzzle, or raise an error if a part of it is missing or is given a second time."""
+    if asked:
+        raise HybridLabError(f"the puzzle has its own sizes and costs: leave out {', '.join(asked)}", "conflicting-arguments")
+    data = puzzle if isinstance(puzzle, Mapping) else getattr(puzzle, "data", lambda: None)()
+    if not isinstance(data, Mapping):
+        wanted = 'a puzzle such as hybridlab.course.PUZZLES["two-devices"], or its data()'
+        raise HybridLabError(f"puzzle must be {wanted}, not {short_repr(puzzle)}", "wrong-type")
+    parts = ("name", "title", "sentence", *SIZES, "costs", "unit", "memory", "split", "start", "rungs")
+    if lacking := [part for part in parts if part not in data]:
+        raise HybridLabError(f"the puzzle lacks {', '.join(lacking)}: its data() must have {', '.join(parts)}", "missing-argument")
+    texts = {part: checked_text(data[part], f"the puzzle's {part}") for part in ("name", "title", "sentence", "start")}
+    sizes = {size: whole_number(data[size], size) for size in SIZES}
+    rest = {"puzzle": True, "split": true_or_false(data["split"], "split"), "unit": data["unit"] or ""}
+    return {part: data[part] for part in ("costs", "memory", "rungs")} | texts | sizes | rest
+
+
+def _costs_by_device(costs: Costs, devices: int) -> Data:
+    """Return the costs as the script has them: a time for each device, and one latency and one overlap."""
+    costs.table(devices)  # refuses costs for another number of devices
+    each = {name: np.broadcast_to(getattr(costs, name), devices) for name in ("forward", "backward", "weight_share")}
+    single = {name: float(getattr(costs, name).item()) for name in ("p2p", "overlap")}
+    return {"costs": {name: nine_digits(values.tolist()) for name, values in each.items()} | single}
+
+
+def _kinds_and_starts(given: Data) -> Data:
+    """Return the words and colours of operations, and texts to start from: the puzzle's, and the schedules with these sizes."""
+    devices, microbatches, chunks = (given[size] for size in SIZES)
+    operations = 3 * devices * microbatches * chunks
+    if operations > MOST_OPS:
+        message = f"an editor draws at most {MOST_OPS:,} operations, not {operations:,}: give fewer devices, microbatches or chunks"
+        raise HybridLabError(message, "too-large")
+    fitting = [family for family in REGISTRY.values() if family.refusal(devices, microbatches, chunks) is None]
+    texts = [
+        {"name": family.name, "title": family.title, "text": str(build(family.name, devices, microbatches, chunks))} for family in fitting
+    ]
+    lines = "\n".join(f"device {device}: " for device in range(devices))
+    empty = {"name": "", "title": "empty lines", "text": lines}
+    own = [{"name": "start", "title": "the puzzle's start", "text": given["start"]}] if given["puzzle"] else []
+    return {"kinds": operation_kinds({"gpipe": [chunks, 2 * chunks]}), "starts": [*own, *texts, empty]}
