@@ -2,6 +2,7 @@
 // The picture shows NMSE against ranks on two logarithmic axes. Points are measured, lines are the law.
 
 import { at, markerOf, markOf, spread, tableOf, watched } from "./chart.js";
+import { shareRow } from "./share.js";
 import { field, freshId, grouped, keepDrawn, listed, make, rootIn } from "./view.js";
 
 // ---- the data of a setting, in numbers and words ----
@@ -25,6 +26,8 @@ const isList = (value, count) => Array.isArray(value) && value.length === count 
 function seriesOf(measured, { algorithm, distribution, formats }) {
   const algorithms = measured.algorithms.filter((name) => algorithm === "both" || name === algorithm);
   const drawn = measured.formats.filter((name) => formats.includes(name));
+  const known = algorithms.length && measured.distributions.includes(distribution) && drawn.length === formats.length;
+  if (!known) throw new Error("the setting names what was not measured");
   return algorithms.flatMap((name) =>
     drawn.map((format) => {
       const values = measured.series[`${name}/${distribution}/${format}`];
@@ -235,7 +238,7 @@ function render({ model, el }) {
   const picture = pictureOf((ranks) => pick("ranks", ranks));
   const figures = figuresOf();
   const told = make("p", { class: "told", role: "status" });
-  root.append(...controls.elements, picture.element, make("p", { class: "key" }, KEY), told, ...figures.elements);
+  root.append(...controls.elements, shareRow(model, SETTING), picture.element, make("p", { class: "key" }, KEY), told, ...figures.elements);
 
   const show = () => {
     const now = shown();

@@ -1,5 +1,6 @@
 // A mesh view: the sizes and the rank to choose, a picture of the devices and their messages, and the same in words and as a table.
 
+import { shareRow } from "./share.js";
 import { counted, freshId, keepDrawn, listed, make, number, plain, rootIn, selectOf } from "./view.js";
 
 // ---- the mesh of a setting, in words and as a table ----
@@ -234,7 +235,7 @@ function render({ model, el }) {
   const picture = pictureOf((rank) => pick("rank", rank));
   const [words, groups] = [make("p", { class: "told", role: "status" }), make("p", { class: "groups" })];
   const table = make("table");
-  root.append(fields, make("p", { class: "hint" }, HINT), picture.element, words, groups, table);
+  root.append(fields, shareRow(model, SETTING), make("p", { class: "hint" }, HINT), picture.element, words, groups, table);
 
   const show = () => {
     const [now, data] = [setting(), model.get("data")];

@@ -1,6 +1,7 @@
 // A sweep explorer: controls, a legend, a picture of lines on linear or logarithmic axes, a sentence, and the numbers as a table.
 
 import { at, markerOf, markOf, spread, tableOf, watched } from "./chart.js";
+import { shareRow } from "./share.js";
 import { counted, freshId, keepDrawn, listed, make, number, rootIn, selectOf } from "./view.js";
 
 // ---- the data of a setting, in numbers and words ----
@@ -20,8 +21,10 @@ function linesOf(data, shown) {
   const places = data.choices.map(({ name, values }) => values.indexOf(shown.chosen[name]));
   const block = places.reduce((before, place, which) => before * data.choices[which].values.length + place, 0);
   const blocks = data.choices.reduce((before, { values }) => before * values.length, 1);
+  const known = (names, offered) => names.every((each) => offered.some(({ name }) => name === each));
+  const drawable = known(shown.drawn, data.lines) && known(shown.logarithmic, [data.x, ...data.quantities].filter(({ positive }) => positive));
   const sound = every.length === blocks * data.lines.length * count && every.length === data.why.length && every.every(isGood);
-  if (!sound || places.includes(-1) || !data.x.values.includes(shown.at)) throw new Error("the values of this sweep are damaged");
+  if (!sound || !drawable || places.includes(-1) || !data.x.values.includes(shown.at)) throw new Error("the values of this sweep are damaged");
   return data.lines.map((line, row) => {
     const from = (each) => (each * data.lines.length + row) * count;
     const points = every.slice(from(block), from(block) + count);
@@ -298,7 +301,7 @@ function render({ model, el }) {
     const picture = pictureOf((x) => change("at", x));
     const figures = figuresOf();
     const told = make("p", { class: "told", role: "status" });
-    root.append(controls.fields, picture.element, controls.lines, controls.scales, told, ...figures.elements);
+    root.append(controls.fields, picture.element, controls.lines, controls.scales, shareRow(model, SETTING), told, ...figures.elements);
     return { controls, picture, figures, told };
   };
   const show = () => {

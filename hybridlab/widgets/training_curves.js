@@ -1,5 +1,6 @@
 // Training curves: a run and a step to choose, plots of loss and held-out accuracy against the step, and the numbers as a table.
 
+import { shareRow } from "./share.js";
 import { field, freshId, grouped, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
 
 // ---- the picture ----
@@ -131,7 +132,7 @@ function render({ model, el }) {
     const caption = make("caption");
     const told = make("p", { class: "unseen", role: "status" });
     const fields = make("div", { class: "fields", role: "group", "aria-label": "Run" }, ...controls);
-    root.append(fields, legend(), picture.element, make("table", {}, caption, head, rows), told);
+    root.append(fields, shareRow(model, SETTING), legend(), picture.element, make("table", {}, caption, head, rows), told);
     return { selects, slider, picture, rows, caption, told };
   };
   const show = () => {

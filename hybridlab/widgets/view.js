@@ -1,7 +1,7 @@
 // Shared by all views: elements, numbers in words, fields, drawing after changes, the sentence for damaged data.
 
 const SVG = "http://www.w3.org/2000/svg"; // the name of the format; no request is sent
-const SVG_TAGS = new Set(["svg", "g", "rect", "path", "line", "circle", "text", "defs", "pattern"]);
+const SVG_TAGS = new Set(["svg", "g", "rect", "path", "line", "circle", "text", "defs", "pattern", "title", "desc"]);
 
 export function make(tag, attributes = {}, ...children) {
   const element = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
@@ -64,6 +64,7 @@ export function keepDrawn(model, root, traits, show, stop, name = "picture") {
     try {
       show();
     } catch (error) {
+      if (model.page?.undo()) return; // a link had set what cannot be drawn; the old setting, which is back, is drawn soon
       console.warn(`${name}:`, error);
       end();
       sayDamaged(root, name, "drawn");

@@ -93,7 +93,7 @@ def is_right(view: Locator, runs: Runs) -> None:
     assert rows[1][3:] == ["no replicas", "none"]
     caption = f"{setting['All-reduce']}, {setting['Digits dealt']}: step {step} of {steps}"
     assert words_of(view, "caption") == caption
-    told = words_of(view, "[role=status]")
+    told = words_of(view, ".unseen[role=status]")
     assert told.startswith(f"{caption}. ")
     assert all(f"loss {cells[1]}, accuracy {cells[2]}" in told for cells in rows)
 

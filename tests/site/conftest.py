@@ -13,6 +13,8 @@
 `faults`    what was wrong with these pages: requests outside the site, requests that failed, errors and warnings on the
             console, errors that nothing caught. A test whose pages have any fails at its end; one that wants them
             looks at the list and clears it.
+`together`  together(*widgets, fragment="") -> playwright's Page with these widgets, drawn from the sources of this checkout; a heading with
+            the address #heading stands behind them, and `fragment` is the fragment of the page's address
 `alone`     alone(widget) -> the element (playwright's Locator) of a widget on a page of its own, drawn from the sources of this
             checkout; no built site is needed
 `page_name` each page of the site in turn: "labs/lab02_one_f_one_b.html"
@@ -190,29 +192,38 @@ def new_widgets(new_page: NewPage) -> NewPage:
     return opening
 
 
-def widget_page(widget: Any) -> str:
-    """Return a page with one widget, which draws it as a page of the site does."""
-    model, kind = widget.model_id, "application/vnd.jupyter.widget"
-    parts = {"state": {"state": {model: {"model_module": "anywidget", "state": widget.get_state()}}}, "view": {"model_id": model}}
-    texts = {part: json.dumps(data, sort_keys=True).replace("</", "<\\/") for part, data in parts.items()}  # as in a stored notebook
-    scripts = "".join(f'<script type="{kind}-{part}+json">{text}</script>' for part, text in texts.items())
+def widget_page(*widgets: Any) -> str:
+    """Return a page with widgets, which draws them as a page of the site does; the last element of the page is a heading."""
+
+    def script(part: str, data: Any) -> str:
+        text = json.dumps(data, sort_keys=True).replace("</", "<\\/")  # as in a stored notebook
+        return f'<script type="application/vnd.jupyter.widget-{part}+json">{text}</script>'
+
+    states = {widget.model_id: {"model_module": "anywidget", "state": widget.get_state()} for widget in widgets}
+    scripts = script("state", {"state": states}) + "".join(script("view", {"model_id": widget.model_id}) for widget in widgets)
     scripts += f'<script src="{LIVE.as_uri()}"></script>'
     head = '<meta charset="utf-8"><title>Widget</title><link rel="icon" href="data:,">'
-    return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{scripts}</body></html>'
+    return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{scripts}<h2 id="heading">Heading</h2></body></html>'
 
 
 @pytest.fixture
-def alone(browser: Browser, tmp_path: Path, faults: list[str]) -> Iterator[Callable[[Any], Locator]]:
-    """Give a function that draws a widget on a page of its own and returns the widget's element."""
+def together(browser: Browser, tmp_path: Path, faults: list[str]) -> Iterator[Callable[..., Page]]:
+    """Give a function that draws widgets on a page of their own and returns the page."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     record(context, faults, (tmp_path.as_uri(), LIVE.as_uri()))
     context.set_default_timeout(PATIENCE)
 
-    def drawn(widget: Any) -> Locator:
+    def drawn(*widgets: Any, fragment: str = "") -> Page:
         path = tmp_path / "widget.html"
-        path.write_text(widget_page(widget), encoding="utf-8")
-        return open_page(context.new_page(), path.as_uri()).locator(".live-widget > *")
+        path.write_text(widget_page(*widgets), encoding="utf-8")
+        return open_page(context.new_page(), path.as_uri() + fragment)
 
     yield drawn
     context.close()
     assert not faults, "\n".join(dict.fromkeys(faults))
+
+
+@pytest.fixture
+def alone(together: Callable[..., Page]) -> Callable[[Any], Locator]:
+    """Give a function that draws a widget on a page of its own and returns the widget's element."""
+    return lambda widget: together(widget).locator(".live-widget > *")

@@ -1,0 +1,377 @@
+"""Test the links to views.
+
+A link brings a setting, a button copies it, the address follows the reader, and a wrong link is told and changes nothing.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from accessibility import AXE, NO_AXE, violations
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Locator, Page, expect
+from profiles import examples
+from test_views import MAKE
+
+from hybridlab.widgets import Bet, MeshView
+
+Together = Callable[..., Page]
+Alone = Callable[[Any], Locator]
+SHARED = ("MeshView", "SweepExplorer", "ErrorExplorer", "TrainingCurves")
+MESH = "#view1?stages=3&replicas=4&rank=7"
+NO_COPIES = "void (navigator.clipboard.writeText = () => Promise.reject(new DOMException('no', 'NotAllowedError')))"
+UNCHANGED = "The view is as it was without the link."
+# a model of a view of no class of this project, with a value of every type, and a script that shows what it gets
+PROBE = """
+function render({ model, el }) {
+  const names = ["number", "text", "empty", "flag", "numbers", "texts", "nothing", "parts"];
+  model.page.open(names);
+  const box = document.createElement("pre");
+  const show = () => (box.textContent = JSON.stringify(names.map((name) => model.get(name))));
+  for (const name of names) model.on(`change:${name}`, show);
+  el.append(box);
+  show();
+  window.probe = model;
+}
+export default { render };
+"""
+PLAIN = {"number": 1, "text": "a", "empty": "", "flag": True, "numbers": [1, 2], "texts": ["a", "b"], "nothing": None, "parts": {"x": 1}}
+
+
+class Probe:
+    """A widget with a value of every type that a setting can have."""
+
+    model_id = "probe"
+
+    def __init__(self, **values: Any) -> None:
+        self.values = {**PLAIN, **values}
+
+    def get_state(self) -> dict[str, Any]:
+        return {"_esm": PROBE, "_css": "", "secret": "kept", **self.values}
+
+
+def mesh() -> MeshView:
+    return MeshView((2, 3), (1, 4))
+
+
+def told(page: Page) -> list[str]:
+    return page.locator(".live-widget-note").all_text_contents()
+
+
+def go(page: Page, fragment: str) -> None:
+    page.evaluate("(fragment) => { location.hash = fragment; }", fragment)
+    page.wait_for_timeout(50)
+
+
+def read(page: Page) -> dict[str, Any]:
+    """Return the values that the probe shows."""
+    return dict(zip(PLAIN, page.locator("pre").evaluate("(box) => JSON.parse(box.textContent)"), strict=True))
+
+
+def copied(view: Locator) -> str:
+    """Press the button of a view, and return the link that it copies."""
+    view.get_by_role("button", name="Copy a link").press("Enter")
+    expect(view.locator(".share [role=status]")).to_contain_text("Link copied.")
+    return str(view.page.evaluate("navigator.clipboard.readText()"))
+
+
+def allow_copies(page: Page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+
+
+# ---- a link opens a view ----
+
+
+def test_a_link_sets_the_view_before_it_is_drawn(together: Together) -> None:
+    page = together(mesh(), fragment=MESH)
+    assert page.locator("select").evaluate_all("(all) => all.map((each) => each.value)") == ["3", "4", "7"]
+    expect(page.locator(".told").first).to_contain_text("Rank 7 is stage")
+    assert page.url.endswith(MESH)
+    assert told(page) == []
+
+
+def test_a_link_scrolls_to_its_view_and_opens_its_fold(together: Together) -> None:
+    first, second = mesh(), MeshView(stages=(2, 3), replicas=(1, 4))
+    page = together(first, second, fragment="#view2?rank=1")
+    box = page.locator(".live-widget").nth(1)
+    assert page.evaluate("scrollY") > 0
+    assert box.evaluate("(box) => box.getBoundingClientRect().top < innerHeight")
+    box.evaluate("(box) => { const fold = document.createElement('details'); box.replaceWith(fold); fold.append(box); scrollTo(0, 0); }")
+    go(page, "#view2?rank=0")
+    assert box.locator("select").first.is_visible()
+
+
+def test_a_heading_is_still_an_anchor(together: Together) -> None:
+    page = together(mesh(), mesh(), fragment="#heading")
+    assert page.evaluate("document.querySelector(':target').id") == "heading"
+    page.locator("select").first.select_option("3")
+    page.wait_for_timeout(400)
+    assert "#view1?stages=3" in page.url
+    go(page, "#heading")
+    assert page.evaluate("document.querySelector('h2').getBoundingClientRect().top < innerHeight")
+    assert told(page) == []
+
+
+def test_a_page_without_a_link_keeps_its_address_and_its_place(together: Together) -> None:
+    page = together(mesh(), mesh())
+    page.wait_for_timeout(400)
+    assert "#" not in page.url
+    assert page.evaluate("scrollY") == 0
+
+
+# ---- the button ----
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_the_copied_link_brings_the_same_view(together: Together, name: str) -> None:
+    page = together(MAKE[name]())
+    allow_copies(page)
+    view = page.locator(".live-widget > *")
+    for field in view.locator("select:visible, input[type=range]:visible").all():
+        field.press("ArrowRight" if field.get_attribute("type") == "range" else "ArrowDown")
+    for box in view.locator("[type=checkbox]:visible").all()[-1:]:
+        box.click()
+    looks = "(root) => [...root.querySelectorAll('.picture, .plots, table, .told')].map((each) => each.textContent).join()"
+    link, before = copied(view), view.evaluate(looks)
+    page.goto("about:blank")
+    page.goto(link)
+    assert page.locator(".live-widget > *").evaluate(looks) == before
+    assert told(page) == []
+
+
+def test_the_button_of_each_view_copies_a_link_to_it_and_the_address_keeps_the_last_change(together: Together) -> None:
+    page = together(mesh(), mesh())
+    allow_copies(page)
+    first, second = page.locator(".live-widget > *").all()
+    second.get_by_label("Rank", exact=True).select_option("1")
+    first.get_by_label("Stages, K").select_option("3")
+    page.wait_for_timeout(400)
+    assert page.url.endswith("#view1?stages=3&replicas=1&rank=0")
+    assert copied(second).endswith("#view2?stages=2&replicas=1&rank=1")
+    expect(second.locator(".share [role=status]")).to_contain_text("The address of the page keeps only the view that was changed last.")
+    assert copied(first).endswith("#view1?stages=3&replicas=1&rank=0")
+    assert page.url.endswith("#view1?stages=3&replicas=1&rank=0")
+
+
+def test_changes_make_no_entries_in_the_history(together: Together) -> None:
+    page = together(mesh())
+    before = page.evaluate("history.length")
+    for rank in ("1", "0", "1"):
+        page.get_by_label("Rank", exact=True).select_option(rank)
+        page.wait_for_timeout(350)
+    assert page.url.endswith("rank=1")
+    assert page.evaluate("history.length") == before
+    page.reload()
+    expect(page.get_by_label("Rank", exact=True)).to_have_value("1")
+
+
+def test_a_link_that_cannot_be_copied_stands_selected_in_a_field(together: Together) -> None:
+    page = together(mesh())
+    page.evaluate(NO_COPIES)
+    view = page.locator(".live-widget > *")
+    view.get_by_role("button", name="Copy a link").press("Enter")
+    field = view.get_by_label("Link", exact=True)
+    expect(field).to_be_focused()
+    assert field.get_attribute("readonly") is not None
+    assert page.evaluate("getSelection().toString()") == field.input_value() == f"{page.url}#view1?stages=2&replicas=1&rank=0"
+    expect(view.get_by_role("status").filter(has_text="did not allow")).to_be_visible()
+
+
+def test_a_page_without_a_clipboard_shows_the_link_too(together: Together) -> None:
+    page = together(mesh())
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.get_by_role("button", name="Copy a link").click()
+    expect(page.get_by_label("Link", exact=True)).to_be_focused()
+
+
+def test_a_view_in_a_notebook_has_no_link(together: Together) -> None:
+    widget = mesh()
+    page = together(widget)
+    kept = {name: value for name, value in widget.get_state().items() if name in ("data", *widget.SETTING)}
+    page.evaluate(
+        """async ([code, state]) => {
+          const { default: { render } } = await import(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+          const model = { get: (name) => state[name], set() {}, on() {}, off() {}, save_changes() {}, send() {} };
+          document.body.replaceChildren();
+          render({ model, el: document.body });
+        }""",
+        [str(widget._esm), kept],
+    )
+    assert page.locator(".hybridlab-mesh").count() == 1
+    assert page.get_by_role("button", name="Copy a link").count() == 0
+    assert not page.locator(".share").is_visible()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_the_row_is_accessible_and_fits(together: Together, width: int, scheme: Any) -> None:
+    if not AXE.exists():
+        pytest.skip(NO_AXE)
+    page = together(mesh(), mesh(), fragment="#view1?rank=99")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    page.evaluate(NO_COPIES)
+    page.get_by_role("button", name="Copy a link").first.click()
+    expect(page.get_by_label("Link", exact=True)).to_be_focused()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page, ".live-widget") == []
+
+
+def test_the_row_is_not_printed(together: Together) -> None:
+    page = together(mesh())
+    page.emulate_media(media="print")
+    assert not page.get_by_role("button", name="Copy a link").is_visible()
+
+
+# ---- wrong links ----
+
+WRONG = [
+    ("MeshView", "stages=3&colour=red", "The link sets “colour”, but this view has only stages, replicas, rank."),
+    ("MeshView", "_esm=export+default+1", "The link sets “_esm”"),
+    ("MeshView", "data=1", "The link sets “data”"),
+    ("MeshView", "rank=", "The link sets rank to “”"),
+    ("MeshView", "rank=one", "The link sets rank to “one”, which is a value of another type."),
+    ("MeshView", "stages=2%ZZ", "The link sets stages to “2%ZZ”"),
+    ("MeshView", "rank=true", "The link sets rank to “true”"),
+    ("MeshView", "rank=99", "This view cannot show the setting of the link."),
+    ("MeshView", "rank=1.5", "This view cannot show the setting of the link."),
+    ("MeshView", "stages=2;3", "This view cannot show the setting of the link."),
+    ("MeshView", "stages=1e999", "The link sets stages to “1e999”"),
+    ("SweepExplorer", "quantity=constructor", "This view cannot show the setting of the link."),
+    ("SweepExplorer", "chosen.p2p=7", "This view cannot show the setting of the link."),
+    ("SweepExplorer", "chosen.q=0", "The link sets “chosen.q”"),
+    ("SweepExplorer", "drawn=GPipe;none", "This view cannot show the setting of the link."),
+    ("SweepExplorer", "logarithmic=colour", "This view cannot show the setting of the link."),
+    ("SweepExplorer", "at=7", "This view cannot show the setting of the link."),
+    ("ErrorExplorer", "formats=INT9", "This view cannot show the setting of the link."),
+    ("ErrorExplorer", "algorithm=none", "This view cannot show the setting of the link."),
+    ("ErrorExplorer", "distribution=odd&formats=", "This view cannot show the setting of the link."),
+    ("ErrorExplorer", "ranks=3", "This view cannot show the setting of the link."),
+    ("TrainingCurves", "step=99", "This view cannot show the setting of the link."),
+    ("TrainingCurves", "step=0", "This view cannot show the setting of the link."),
+    ("TrainingCurves", "chosen=0.2", "This view cannot show the setting of the link."),
+]
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_wrong_link_leaves_the_view_as_it_was_and_says_what_is_wrong(together: Together, name: str) -> None:
+    page = together(MAKE[name]())
+    before = page.locator(".hybridlab-view").text_content()
+    for query, sentence in [wrong for kind, *wrong in WRONG if kind == name]:
+        for shown in (together(MAKE[name](), fragment=f"#view1?{query}"), page):
+            go(shown, f"#view1?{query}")
+            expect(shown.get_by_role("alert")).to_contain_text(sentence)
+            expect(shown.get_by_role("alert")).to_contain_text(UNCHANGED)
+            assert shown.locator(".hybridlab-view").text_content() == before
+
+
+@pytest.mark.parametrize("fragment", ["#view3?rank=1", "#view0", "#view99999999999999999999?a=1", "#view2?answer=GPipe"])
+def test_a_link_to_no_view_with_a_setting_is_told_beside_the_first(together: Together, fragment: str) -> None:
+    bet = Bet("share.sooner", "Which is sooner?", choices=("GPipe", "1F1B"))
+    page = together(mesh(), bet, fragment=fragment)
+    expect(page.locator(".live-widget").first.locator(".live-widget-note")).to_contain_text("no view of this number has a setting")
+    assert len(told(page)) == 1
+    assert page.get_by_text("Your bet: GPipe").count() == 0
+
+
+@pytest.mark.parametrize("fragment", ["#view", "#view1x", "#viewer?rank=1", "#", "#1?rank=1", "#%"])
+def test_other_fragments_are_none_of_the_views_business(together: Together, fragment: str) -> None:
+    page = together(mesh(), fragment=fragment)
+    assert told(page) == []
+    expect(page.get_by_label("Rank", exact=True)).to_have_value("0")
+
+
+def test_the_sentence_goes_away_with_the_readers_next_change(together: Together) -> None:
+    page = together(mesh(), fragment="#view1?rank=99")
+    assert len(told(page)) == 1
+    page.get_by_label("Rank", exact=True).select_option("1")
+    assert told(page) == []
+
+
+def test_a_damaged_view_is_damaged_with_a_link_too(together: Together, faults: list[str]) -> None:
+    widget = mesh()
+    widget.set_trait("data", {})
+    page = together(widget, fragment="#view1?rank=1")
+    assert page.locator(".damaged").count() == 1
+    assert all("console warning" in fault for fault in faults)
+    faults.clear()
+
+
+# ---- values ----
+
+VALUES = [
+    ("number=2.5", {"number": 2.5}),
+    ("number=-1e-3", {"number": -0.001}),
+    ("number=1;2;1.5", {"number": [1, 2, 1.5]}),
+    ("number=2;", {"number": [2]}),
+    ("text=2&empty=device+0", {"text": "2", "empty": "device 0"}),
+    ("text=", {"text": ""}),
+    ("empty=3", {"empty": 3}),
+    ("text=device+0%3A+0F0+%280F1%3B0B0%29%0Adevice+1%3A+1F0", {"text": "device 0: 0F0 (0F1;0B0)\ndevice 1: 1F0"}),
+    ("text=%3Cimg+src%3Dx%3E", {"text": "<img src=x>"}),
+    ("flag=false", {"flag": False}),
+    ("numbers=3;4;5", {"numbers": [3, 4, 5]}),
+    ("numbers=3;", {"numbers": [3]}),
+    ("numbers=3", {"numbers": 3}),
+    ("texts=c", {"texts": ["c"]}),
+    ("texts=", {"texts": []}),
+    ("texts=a%253Bb;100%2525;c,d", {"texts": ["a;b", "100%", "c,d"]}),
+    ("nothing=null", {"nothing": None}),
+    ("nothing=4", {"nothing": 4}),
+    ("nothing=some", {"nothing": "some"}),
+    ("parts.x=2", {"parts": {"x": 2}}),
+    ("number=1&number=2", {"number": 2}),
+]
+OTHER_TYPES = ["number=a", "number=", "number=1,2", "number=0x10", "number=1;a", "flag=1", "numbers=a;b", "parts=1"]
+
+
+def test_each_value_of_a_link_gets_the_type_of_its_trait(together: Together) -> None:
+    page = together(Probe())
+    for query, values in VALUES:
+        page.evaluate("(plain) => window.probe.set(plain)", PLAIN)
+        go(page, f"#view1?{query}")
+        assert told(page) == []
+        assert read(page) == PLAIN | values
+
+
+@pytest.mark.parametrize("query", [*OTHER_TYPES, "secret=1", "_esm=a", "parts.y=1", "constructor=1", "number=2&secret=1"])
+def test_another_type_or_name_changes_nothing(together: Together, query: str) -> None:
+    page = together(Probe(), fragment=f"#view1?{query}")
+    expect(page.get_by_role("alert")).to_contain_text("The link sets")
+    assert read(page) == PLAIN
+    assert page.evaluate("window.probe.get('secret')") == "kept"
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=12)
+numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9, 9)
+SETTINGS = st.fixed_dictionaries(
+    {
+        "number": numbers | st.lists(numbers, min_size=1, max_size=3),
+        "text": texts,
+        "empty": st.integers(0, 9) | texts.filter(lambda text: not re.fullmatch(r"[-+.\deE]*", text)),
+        "flag": st.booleans(),
+        "numbers": st.lists(numbers, min_size=1, max_size=3) | numbers,
+        "texts": st.lists(texts, min_size=1, max_size=3).filter(lambda items: items != [""]) | st.just([]),
+        "nothing": st.none() | numbers,
+        "parts": st.fixed_dictionaries({"x": numbers}),
+    }
+)
+
+
+def test_every_setting_comes_back_from_its_link(together: Together) -> None:
+    page = together(Probe())
+
+    @examples(200)
+    @given(SETTINGS)
+    def check(setting: dict[str, Any]) -> None:
+        link = page.evaluate("(setting) => { window.probe.set(setting); return window.probe.page.link(); }", setting)
+        wanted = read(page)
+        assert not re.search(r"[\s<>\"`]", link)
+        page.evaluate("([plain, link]) => { window.probe.set(plain); location.hash = '#'; location.href = link; }", [PLAIN, link])
+        page.wait_for_function("(link) => location.href === link && window.probe.get('flag') !== undefined", arg=link)
+        page.wait_for_timeout(20)
+        assert told(page) == []
+        assert read(page) == wanted
+
+    check()
