@@ -72,9 +72,10 @@
   }
 
   // The value of a word in the type of `sample`, which is the value that the author gave to this part. Undefined for other types. Where the
-  // author gave one number, a list of numbers is read, too; where the author left a text empty, a number; where null, anything.
+  // author gave one number, null and a list of numbers are read, too; where the author left a text empty, a number; where null, anything.
   function valueIn(word, sample) {
-    if (sample === null) return word === "null" ? null : (numbersIn(word) ?? word);
+    if (word === "null" && (sample === null || typeof sample === "number")) return null;
+    if (sample === null) return numbersIn(word) ?? word;
     if (typeof sample === "boolean") return ["true", "false"].includes(word) ? word === "true" : undefined;
     if (isText(sample)) return (sample ? undefined : numberIn(word)) ?? word;
     if (!Array.isArray(sample) || !sample.every(isText)) return numbersIn(word);

@@ -13,6 +13,7 @@ const LOOKS = [
 ];
 const TITLE = 22; // px: the height of a title
 const MARGIN = 8; // px
+const CHARACTER = 9; // px: more than a character of a title takes on average
 
 const looksOf = (style) => Object.fromEntries(LOOKS.map((name) => [name, style.getPropertyValue(name)]));
 
@@ -39,7 +40,7 @@ function svgOf(box, titles) {
   const file = make("svg", { role: "img" }, make("title", {}, titles.join("; ")), make("desc", {}, box.getAttribute("aria-label") ?? ""));
   const paper = make("rect", { fill: "#fff" });
   file.append(paper);
-  let [width, height] = [0, MARGIN];
+  let [width, height] = [2 * MARGIN + CHARACTER * most(titles.map(({ length }) => length)), MARGIN];
   rows.forEach((row, place) => {
     const font = { fill: style.color, "font-family": style.fontFamily, "font-size": 14, "font-weight": 600 };
     file.append(make("text", { x: MARGIN, y: height + 14, ...font }, titles[place] ?? ""));
@@ -79,19 +80,13 @@ const FILES = {
 const NOTHING = "There is no timeline to save.";
 const NO_UNIT = "A trace needs times in s, ms or us, and not too large ones. These times cannot be written.";
 
-// Buttons that save the timelines that `shown()` returns, and the SVG pictures of them in the element `box`, as files.
+// Buttons for the row of a view (share.js) that save the timelines which `shown()` returns, and the SVG pictures of them in the element `box`.
 export function exportsOf(shown, box) {
-  const told = make("span", { class: "hint", role: "status" });
   const saving = (kind) => {
     const timelines = shown().filter(({ ops }) => ops.length);
     if (!timelines.length) return NOTHING;
     if (kind === TRACE && !timelines.every(isTraceable)) return NO_UNIT;
     return `Saved ${listed(FILES[kind](timelines, box).map(save))}.`;
   };
-  const buttons = Object.keys(FILES).map((kind) => {
-    const button = make("button", { type: "button" }, `Save ${kind}`);
-    button.addEventListener("click", () => (told.textContent = saving(kind)));
-    return button;
-  });
-  return [...buttons, told];
+  return Object.keys(FILES).map((kind) => [`Save ${kind}`, (say) => say(saving(kind))]);
 }

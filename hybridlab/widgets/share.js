@@ -18,33 +18,36 @@ function fieldOf(link) {
   return { element: make("p", { class: "by-hand" }, make("label", { for: id }, "Link"), input), select };
 }
 
-function copierOf(page) {
-  const button = make("button", { type: "button" }, "Copy a link");
-  const [told, below] = [make("span", { class: "hint", role: "status" }), make("div")];
-  button.addEventListener("click", async () => {
-    const link = page.link();
-    below.replaceChildren();
-    told.textContent = COPYING;
-    try {
-      await navigator.clipboard.writeText(link);
-      told.textContent = COPIED + (page.several ? OF_SEVERAL : "");
-    } catch {
-      told.textContent = BY_HAND;
-      const field = fieldOf(link);
-      below.replaceChildren(field.element);
-      field.select();
-    }
-  });
-  return { button, parts: [told, below] };
+async function copyLink(page, say) {
+  const link = page.link();
+  say(COPYING);
+  try {
+    await navigator.clipboard.writeText(link);
+    say(COPIED + (page.several ? OF_SEVERAL : ""));
+  } catch {
+    const field = fieldOf(link);
+    say(BY_HAND, field.element);
+    field.select();
+  }
 }
 
 // `names` are the traits of the view's setting. A view asks for its row before it draws for the first time, because a link to the page
-// can bring a setting. In a notebook there is no page to link to, so the row has only the buttons in `more`.
-export function shareRow(model, names, ...more) {
+// can bring a setting. `files` are further buttons: pairs of a label and a function that gets `say(sentence, ...elements)`. In a notebook
+// there is no page to link to, so the row has only these.
+export function shareRow(model, names, files = []) {
   model.page?.open(names);
-  const link = model.page ? copierOf(model.page) : { button: [], parts: [] };
-  const row = make("div", { class: "share", role: "group", "aria-label": "Link and files" });
-  row.append(...[link.button, ...more].flat(), ...link.parts);
-  row.hidden = !row.childElementCount;
+  const [told, below] = [make("span", { class: "hint", role: "status" }), make("div")];
+  const say = (sentence, ...elements) => {
+    told.textContent = sentence;
+    below.replaceChildren(...elements);
+  };
+  const acts = model.page ? [["Copy a link", () => copyLink(model.page, say)], ...files] : files;
+  const buttons = acts.map(([label, act]) => {
+    const button = make("button", { type: "button" }, label);
+    button.addEventListener("click", () => act(say));
+    return button;
+  });
+  const row = make("div", { class: "share", role: "group", "aria-label": "Link and files" }, ...buttons, told, below);
+  row.hidden = !buttons.length;
   return row;
 }

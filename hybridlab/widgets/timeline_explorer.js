@@ -1,8 +1,10 @@
 // A timeline explorer: controls, the picture of one setting with its time cursor, the figures as a table, a legend.
 // The orders are in the data, whose shape hybridlab/widgets/timeline_explorer_data.py describes; clock.js times them.
 
+import { exportsOf } from "./exports.js";
 import { pipelineOf } from "./orders.js";
 import { playerOf } from "./player.js";
+import { shareRow } from "./share.js";
 import { costsOf, timed, withTimes } from "./timed.js";
 import {
   copiesSample, idleSample, kindSamples, most, pairSample, quantityOf, sampleOf, shadeSample, sorted, ticksUpTo, zoomOf,
@@ -45,6 +47,17 @@ function offersOf(sources, live) {
   for (const rule of live?.schedules ?? []) schedules.set(rule.name, { chunks: [], ...schedules.get(rule.name), ...rule });
   const values = SIZES.map((name) => [name, sorted(sources.flatMap((source) => source[name]))]);
   return { live: Boolean(live), schedules, most: sources[0].most, ...Object.fromEntries(values) };
+}
+
+// Whether a setting, which can come from a link, has schedules and sizes that are offered, and times.
+function isSound(offers, setting) {
+  const { schedule, compare, forward, backward, weight_share, p2p, slow_device, slowdown } = setting;
+  const isTime = (value) => value !== null && value >= 0 && value <= 1e200;
+  const named = [schedule, compare].filter(Boolean).every((name) => offers.schedules.has(name));
+  const sized = offers.live || SIZES.every((name) => offers[name].includes(setting[name]));
+  const shares = [weight_share].flat().every((share) => isTime(share) && share <= 1);
+  const slow = slow_device === null || (Number.isInteger(slow_device) && slow_device >= 0);
+  return named && sized && shares && slow && [forward, backward, p2p, slowdown].flat().every(isTime);
 }
 
 // The wanted number of chunks if the schedule supports it, else the schedule's first.
@@ -223,7 +236,7 @@ function tableOfFigures(timelines) {
 }
 
 // Everything below the controls; `draw(timelines)` shows them there.
-function shownIn(root, id, pick) {
+function shownIn(root, id, model, pick) {
   const status = make("p", { class: "status", role: "status" });
   const [table, legend] = [make("table"), make("ul", { class: "legend" })];
   const picture = pictureOf(id, pick);
@@ -238,8 +251,11 @@ function shownIn(root, id, pick) {
   });
   const tools = make("div", { class: "tools" }, player.element, path, zoomOf(picture.zoomTo).element);
   const [shown, readout] = [make("div", {}, tools, picture.element), make("div", { class: "readout" }, picture.told, table, words, legend)];
-  root.append(status, make("div", { class: "stage" }, shown, readout), spoken);
+  let given = []; // the timelines in the picture
+  const row = shareRow(model, SETTING, exportsOf(() => given, picture.element));
+  root.append(status, make("div", { class: "stage" }, shown, readout), row, spoken);
   const draw = (timelines) => {
+    given = timelines;
     table.replaceChildren(...tableOfFigures(timelines));
     legend.replaceChildren(...legendOf(timelines));
     spoken.textContent = timelines.map(summary).join(" ");
@@ -275,12 +291,13 @@ function render({ model, el }) {
   };
   const controls = controlsOf(id, model.get("data")?.unit, pick);
   root.append(controls.element);
-  const below = shownIn(root, id, pick);
+  const below = shownIn(root, id, model, pick);
   let [answer, offers, drawn] = [null, null, null]; // the kernel's answer, the values to choose from, the setting in the picture
 
   const show = () => {
     const [now, sources] = [setting(), sourcesOf(model)];
     offers = offersOf(sources, answer);
+    if (!isSound(offers, now)) throw new Error("the setting is not one of this view");
     const timelines = timelinesOf(sources, now);
     controls.show(now, offers, timelines);
     if (answer && !timelines) return below.say(COMPUTING, SILENT); // the picture stays until the kernel has sent another one
