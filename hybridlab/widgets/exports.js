@@ -80,7 +80,7 @@ const FILES = {
 const NOTHING = "There is no timeline to save.";
 const NO_UNIT = "A trace needs times in s, ms or us, and not too large ones. These times cannot be written.";
 
-// Buttons for the row of a view (share.js) that save the timelines which `shown()` returns, and the SVG pictures of them in the element `box`.
+// Buttons for the row of a view (share.js). They save the timelines that `shown()` returns, and the SVG pictures in the element `box`.
 export function exportsOf(shown, box) {
   const saving = (kind) => {
     const timelines = shown().filter(({ ops }) => ops.length);

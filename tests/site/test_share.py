@@ -22,6 +22,11 @@ Alone = Callable[[Any], Locator]
 SHARED = ("MeshView", "SweepExplorer", "ErrorExplorer", "TrainingCurves", "TimelineExplorer")
 MESH = "#view1?stages=3&replicas=4&rank=7"
 NO_COPIES = "void (navigator.clipboard.writeText = () => Promise.reject(new DOMException('no', 'NotAllowedError')))"
+# the words, the numbers and the values of the controls of a view
+LOOKS = """(root) => [
+  [...root.querySelectorAll("table, .told")].map((each) => each.textContent),
+  [...root.querySelectorAll("select, input")].map((each) => each.type === "checkbox" ? each.checked : each.value),
+]"""
 UNCHANGED = "The view is as it was without the link."
 # a model of a view of no class of this project, with a value of every type, and a script that shows what it gets
 PROBE = """
@@ -133,11 +138,10 @@ def test_the_copied_link_brings_the_same_view(together: Together, name: str) -> 
         field.press("ArrowRight" if field.get_attribute("type") == "range" else "ArrowDown")
     for box in view.locator("[type=checkbox]:visible").all()[-1:]:
         box.click()
-    looks = "(root) => [...root.querySelectorAll('.picture, .plots, table, .told')].map((each) => each.textContent).join()"
-    link, before = copied(view), view.evaluate(looks)
+    link, before = copied(view), view.evaluate(LOOKS)
     page.goto("about:blank")
     page.goto(link)
-    assert page.locator(".live-widget > *").evaluate(looks) == before
+    assert page.locator(".live-widget > *").evaluate(LOOKS) == before
     assert told(page) == []
 
 
