@@ -136,7 +136,7 @@
     undo() {
       const before = this.before;
       this.before = null;
-      if (!before || Object.keys(before).every((name) => before[name] === this.model.get(name))) return false;
+      if (!before || !Object.keys(before).length) return false;
       this.model.set(before);
       this.say(NOT_SHOWN + UNCHANGED);
       return true;

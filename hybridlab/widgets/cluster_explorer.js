@@ -6,6 +6,7 @@ import { mapOf, mapView } from "./cluster_explorer_map.js";
 import { pinsOf } from "./cluster_explorer_pins.js";
 import { plannerOf } from "./cluster_explorer_plans.js";
 import { MEMORY, counts, differences, fitWords, seconds, settingWords, share, three, valueWord } from "./cluster_explorer_words.js";
+import { shareRow } from "./share.js";
 import { freshId, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
 
 // the traits of the setting
@@ -82,7 +83,8 @@ function render({ model, el }) {
     const plan = make("p", { class: "told plan" });
     const tables = [make("table", { class: "time" }), make("table", { class: "memory" })];
     const readout = make("div", { class: "readout" }, told, bars.element);
-    root.append(fields, make("div", { class: "views" }, readout, plane.element, pinned.element), make("div", { class: "figures" }, ...tables), plan);
+    const views = make("div", { class: "views" }, readout, plane.element, pinned.element);
+    root.append(fields, views, make("div", { class: "figures" }, ...tables), plan, shareRow(model, SETTING));
     return { planner: plannerOf(data), controls, bars, plane, told, plan, tables };
   };
   // The map of the setting, which stays the same object while its plans stay the same.
@@ -95,6 +97,8 @@ function render({ model, el }) {
   };
   const show = () => {
     parts ??= setUp();
+    const offered = data.axes.every(({ name, values }) => values.includes(model.get(name)));
+    if (!offered) throw new Error("the setting is not one of this view");
     const reading = parts.planner.read(Object.fromEntries(SETTING.map((name) => [name, model.get(name)])));
     if (now && settingWords(data, now) !== settingWords(data, reading)) before = now;
     now = reading;

@@ -1,6 +1,7 @@
 // A ring stepper: the number of ranks and the time to choose, two pictures of each ring, and the same in words and numbers.
 // A ring is drawn as ranks on a circle, where chunks travel, and as a matrix of ranks and chunks.
 
+import { shareRow } from "./share.js";
 import { freshId, keepDrawn, make, number, plain, rootIn, selectOf } from "./view.js";
 import { playerOf } from "./player.js";
 import { circleOf, leastCircle } from "./ring_stepper_circle.js";
@@ -201,7 +202,7 @@ function render({ model, el }) {
   const details = make("details", {}, make("summary", {}, "What each rank holds, as a table"));
   const tables = make("div");
   details.append(tables);
-  root.append(fields, picture.element, make("p", { class: "hint" }, HINT), figures, details, spoken);
+  root.append(fields, picture.element, make("p", { class: "hint" }, HINT), figures, details, shareRow(model, SETTING), spoken);
   let [run, parts] = [null, []];
 
   // A screen reader hears the steps at which the time stops, not those that it passes.
@@ -224,13 +225,15 @@ function render({ model, el }) {
   };
   const show = () => {
     const [now, data] = [setting(), model.get("data")];
+    if (!Number.isInteger(now.step) || now.step < 0) throw new Error("there is no such step");
     ranks.show(now.ranks, data.ranks.map((each) => [each, each]));
     if (run?.data !== data || run.ranks !== now.ranks) {
       const next = runOf(data, now.ranks);
-      if (now.step > next.last && run) return; // Python sends a smaller number of ranks before the smaller step
+      if (now.step > next.last && run && !model.page) return; // Python sends a smaller number of ranks before the smaller step
       if (now.step > next.last) throw new Error("there is no such step");
       build(next, now);
     }
+    if (now.step > run.last) throw new Error("there is no such step");
     if (Math.floor(player.now()) !== now.step) player.go(now.step);
     picture.show(now.step, !player.playing());
     for (const part of parts) part.show(now.step);

@@ -2,6 +2,7 @@
 // The clock times the operations. The rings and the figures are in the data, whose shape hybridlab/widgets/step_explorer.py describes.
 
 import { playerOf } from "./player.js";
+import { shareRow } from "./share.js";
 import { grain, keyOf, pipelineKey, stepsOf } from "./step_explorer_data.js";
 import { pictureOf } from "./step_explorer_picture.js";
 import { eventsOf, headOf, holds, momentOf, sentence, time } from "./step_explorer_words.js";
@@ -202,7 +203,8 @@ function render({ model, el }) {
     const hint = make("p", { class: "hint" }, HINT);
     const seen = make("div", {}, picture.element, cursor.element);
     const aside = make("div", { class: "readout" }, readout.element, table);
-    root.append(controls.element, make("div", { class: "stage" }, seen, aside, make("div", { class: "key" }, legend, hint)));
+    const stage = make("div", { class: "stage" }, seen, aside, make("div", { class: "key" }, legend, hint));
+    root.append(controls.element, stage, shareRow(model, SETTING));
     root.addEventListener("keydown", (event) => event.key === "Escape" && release());
     return { controls, picture, cursor, legend, table, readout, samples: null };
   };
@@ -224,6 +226,9 @@ function render({ model, el }) {
   const show = () => {
     parts ??= build();
     const now = setting();
+    const offered = SETTING.filter((name) => data[name]).every((name) => data[name].includes(now[name]));
+    const sound = offered && Number.isInteger(now.rank) && now.rank >= 0 && Number.isFinite(now.time) && now.time >= 0;
+    if (!sound) throw new Error("the setting is not one of this view");
     const key = keyOf(data, now);
     if (key !== drawn) drawStep(now);
     drawn = key;
