@@ -55,11 +55,10 @@ function cursorOf(id, unit, { moved, ranked, shows }) {
   const rank = selectOf(`${id}-rank`, "Rank", (value) => ranked(Number(value)));
   const shown = selectOf(`${id}-shown`, "Picture shows", (value) => shows(value === "rings"));
   const element = make("div", { class: "tools", role: "group", "aria-label": "Cursor" }, player.element, rank.element, shown.element);
-  const draw = (step, ringsOnly) => {
+  const draw = (step, ringsOnly, at) => {
     element.hidden = Boolean(step.refusal);
-    const told = (at) => time(step, at);
-    quietly(() => player.show(step.refusal ? { end: 0, events: [], told } : { end: step.makespan, events: eventsOf(step), told }));
-    if (step.refusal) return;
+    if (step.refusal) return player.pause();
+    quietly(() => player.show({ end: step.makespan, events: eventsOf(step), told: (each) => time(step, each), time: at }));
     const views = [["all", "the whole step"], ["rings", step.all_reduce > 0 ? "the rings" : ""]];
     shown.show(ringsOnly ? "rings" : "all", views.filter(([, words]) => words));
     chosen = null;
@@ -73,11 +72,12 @@ function cursorOf(id, unit, { moved, ranked, shows }) {
 }
 
 // What the legend depends on: the kinds of items in the picture, overlapped pairs, copies, chunks and devices.
-function samplesKey(step) {
-  if (step.refusal) return null;
-  const items = step.ranks.flatMap((own) => own.items);
-  const present = [...new Set(items.map(({ kind }) => kind))].sort();
-  return { present, pairs: items.some((item) => item.partner), copies: step.copies, chunks: step.chunks, devices: step.devices };
+function samplesKey({ refusal, ranks, copies, chunks, devices }) {
+  if (refusal) return null;
+  const present = new Set();
+  for (const { items } of ranks) for (const { kind } of items) present.add(kind);
+  const pairs = ranks.some(({ ops }) => ops.some((op) => op.partner));
+  return { present: [...present].sort(), pairs, copies, chunks, devices };
 }
 
 function legendOf(step) {
@@ -216,7 +216,7 @@ function render({ model, el }) {
     pointed = null;
     if (!step.all_reduce) ringsOnly = false;
     parts.controls.show(now);
-    parts.cursor.draw(step, ringsOnly);
+    parts.cursor.draw(step, ringsOnly, now.time);
     parts.picture.draw(step, ringsOnly);
     const samples = JSON.stringify(samplesKey(step));
     if (samples !== parts.samples) parts.legend.replaceChildren(...legendOf(step));

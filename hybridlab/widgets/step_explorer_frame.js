@@ -5,7 +5,7 @@ import { make } from "./view.js";
 
 const HEAD = 17; // px: the name of a replica above its ranks
 // For at most so many ranks: the height in px of operations, of overlapped pairs, of messages, and of the space below.
-const LANES = [[4, 22, 28, 12, 9], [8, 17, 24, 9, 5], [Infinity, 11, 16, 6, 3]];
+const LANES = [[4, 22, 28, 12, 9], [8, 17, 24, 9, 5], [16, 11, 16, 6, 3], [Infinity, 8, 12, 4, 2]];
 const READABLE = 9; // px: the least height of a lane with text
 
 const meet = (one, other) => one.start <= other.end && other.start < one.end;

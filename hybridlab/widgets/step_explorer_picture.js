@@ -51,7 +51,7 @@ function pathsOf(step, frame, hatch) {
 // The texts in the boxes. One rule holds for all operations of a picture, and one for all hops.
 function textsOf(step, frame) {
   const texts = { op: [], hop: [], gathers: [] };
-  const ops = step.ranks.flatMap((own) => own.ops).filter((op) => boxOf(frame, op));
+  const ops = step.ranks.flatMap((own) => own.ops).filter(({ end }) => end > frame.from);
   const write = (name, item, text) => {
     const box = text === "" ? null : boxOf(frame, item);
     if (!box) return;
@@ -168,7 +168,7 @@ export function pictureOf(id, { tell, pick, move }) {
     const tracks = tracksOf(namesOf(step, frame), lanes.svg);
     tracks.append(cover.element);
     box.replaceChildren(tracks);
-    signs();
+    requestAnimationFrame(signs);
   };
   const redraw = () => {
     if (!step) return;

@@ -1,19 +1,22 @@
 // The moments of a step, and what a rank does at a moment, in words.
 
 import { grain } from "./step_explorer_data.js";
-import { copyWords, sorted } from "./timeline.js";
+import { copyWords } from "./timeline.js";
 import { counted, grouped, number } from "./view.js";
 
 // ---- moments ----
 
-const apart = (step, times) => {
-  const before = sorted([0, ...times]).filter((time) => time < step.makespan - grain(step));
-  return [...before.filter((time, place) => !place || time - before[place - 1] > grain(step)), step.makespan];
-};
-const edges = ({ items }) => items.flatMap(({ start, end }) => [start, end]);
+// The times at which an item of these ranks starts or ends, from 0 to the end of the step.
+function momentsOf(step, ranks) {
+  const edges = Float64Array.from(ranks.flatMap(({ items }) => items.flatMap(({ start, end }) => [start, end]))).sort();
+  const moments = [0];
+  for (const time of edges) {
+    if (time - moments.at(-1) > grain(step) && time < step.makespan - grain(step)) moments.push(time);
+  }
+  return [...moments, step.makespan];
+}
 
-// The times at which an item of any rank starts or ends, from 0 to the end of the step.
-export const eventsOf = (step) => apart(step, step.ranks.flatMap(edges));
+export const eventsOf = (step) => momentsOf(step, step.ranks);
 
 // What a rank does at a time: the items that have started and not ended, its next operation, and the idle time that it is in.
 export function momentOf(step, rank, time) {
@@ -30,7 +33,7 @@ export function movedBy(step, { own, time }, key) {
   const across = { ArrowUp: -1, ArrowDown: 1 }[key];
   if (across) return { rank: Math.min(Math.max(own.rank + across, 0), step.ranks.length - 1), time };
   if (!["ArrowLeft", "ArrowRight", "Home", "End"].includes(key)) return null;
-  const moments = apart(step, edges(own));
+  const moments = momentsOf(step, [own]);
   const place = moments.findLastIndex((each) => each <= time + grain(step));
   const between = time - moments[place] > grain(step); // the cursor was set by the pointer, between two moments
   const along = { ArrowLeft: between ? place : place - 1, ArrowRight: place + 1, Home: 0, End: moments.length - 1 }[key];
