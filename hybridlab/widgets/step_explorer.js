@@ -168,7 +168,7 @@ function render({ model, el }) {
   let [pointed, pinned, played] = [null, false, false];
 
   const point = (rank, time) => {
-    if (pinned && rank !== null) return;
+    if (rank !== null && (pinned || parts.cursor.playing())) return;
     pointed = rank === null ? null : { rank, time };
     show();
   };

@@ -90,7 +90,8 @@ export function axisOf(timeline, frame, floor) {
   const end = at(timeline.makespan);
   const ticks = ticksOf(frame).map((tick) => [tick, at(tick)]);
   const lines = ticks.map(([, x]) => make("line", { class: "grid", x1: round(x), x2: round(x), y1: 0, y2: floor }));
-  const clear = ticks.filter(([, x]) => Math.abs(x - end) > 28);
+  const halves = (tick) => 3.8 * (number(tick).length + number(timeline.makespan).length); // px: half of each text
+  const clear = ticks.filter(([tick, x]) => Math.abs(x - end) > halves(tick) + 4);
   const texts = clear.map(([tick, x]) => make("text", { class: "tick", x: round(x), y: floor + 13 }, number(tick)));
   const last = make("line", { class: "end", x1: round(end), x2: round(end), y1: 0, y2: floor + 3 });
   texts.push(make("text", { class: "tick last", x: round(end), y: floor + 13 }, number(timeline.makespan)));

@@ -56,9 +56,9 @@ def boxes(found: Locator) -> list[list[float]]:
 
 
 def apart(found: list[list[float]], least: float = -0.5) -> bool:
-    """Return whether no two of these boxes overlap by more than half a pixel."""
+    """Return whether any two of these boxes have ``least`` pixels between them, or stand above each other."""
     return not any(
-        min(one[2], other[2]) - max(one[0], other[0]) > -least and min(one[3], other[3]) - max(one[1], other[1]) > -least
+        min(one[2], other[2]) - max(one[0], other[0]) > -least and min(one[3], other[3]) - max(one[1], other[1]) > 0.5
         for place, one in enumerate(found)
         for other in found[:place]
     )
@@ -93,7 +93,7 @@ def test_labels_never_overlap_and_one_rule_holds_for_a_picture(alone: Alone, mak
     for _ in range(6):
         labels = view.locator(".plot .texts text")
         assert apart(boxes(labels))
-        assert apart(boxes(view.locator(".plot .axis text"))), view.locator(".plot .axis text").all_text_contents()
+        assert apart(boxes(view.locator(".plot .axis text")), least=2), view.locator(".plot .axis text").all_text_contents()
         texts = [text for text in view.locator(".plot .op.texts text").all_text_contents() if text != "opt"]
         assert len(texts) in (0, count), "all operations have a label, or none has"
         assert len({bool(re.fullmatch(r"\d+", text)) for text in texts}) <= 1
@@ -135,6 +135,19 @@ def test_controls_picture_and_readout_fit_on_a_small_screen_and_stand_beside_on_
     view.page.set_viewport_size({"width": 1280, "height": 720})
     (picture,), (told,) = boxes(view.locator(".picture")), boxes(view.locator(".told"))
     assert told[0] >= picture[2]
+
+
+def test_on_paper_there_are_no_controls_and_no_veil_and_the_picture_is_whole(alone: Alone) -> None:
+    view = alone(MADE["latency"]())
+    view.get_by_label("Zoom in").click()
+    moved(view, 300)
+    view.page.set_viewport_size({"width": 720, "height": 900})
+    view.page.emulate_media(media="print")
+    assert not any(control.is_visible() for control in view.locator("select, input, button, .veil, .waits").all())
+    assert view.locator(".told").is_visible()
+    (plot,), (root,) = boxes(view.locator(".plot")), boxes(view)
+    assert plot[2] <= root[2]
+    assert view.locator(".picture").evaluate("(box) => getComputedStyle(box).maskImage") == "none"
 
 
 # ---- the time ----
