@@ -3,6 +3,7 @@
 
 import { judgedFor, reachedBy, timelineSoFar } from "./puzzle.js";
 import { chipsOf } from "./schedule_editor_chips.js";
+import { shareRow } from "./share.js";
 import { pictureOf } from "./timeline_explorer_picture.js";
 import { csvOf, readLines } from "./validation.js";
 import { counted, field, freshId, keepDrawn, make, number, rootIn } from "./view.js";
@@ -193,7 +194,7 @@ function exportOf(id, state) {
   const element = make(
     "details",
     { class: "export" },
-    make("summary", {}, "Export"),
+    make("summary", {}, "Export and link"),
     field(`${id}-csv`, "As CSV, which torch.distributed.pipelining can read", csv),
     saved("Save as text", "txt", "text/plain", () => state().text),
     saved("Save as CSV", "csv", "text/csv", csvText),
@@ -209,6 +210,7 @@ function render({ model, el }) {
   const root = rootIn(el, "editor");
   const id = freshId();
   const now = { text: "", lines: [], orders: [], reached: [] };
+  const row = shareRow(model, SETTING);
   let [parts, history, timer, drawn, first] = [null, null, 0, null, true];
   const best = bestOf(model.get("data")?.name || "");
 
@@ -249,6 +251,7 @@ function render({ model, el }) {
     const kept = make("p", { class: "best" });
     const showBest = buttonFor("Show it", () => put(best.read()));
     const exporting = exportOf(id, () => now);
+    exporting.element.append(row);
     const tools = make("div", { class: "tools" }, startsOf(id, goal, put), make("div", {}, undo, redo));
     const keeping = make("div", { class: "keeping" }, kept, showBest);
     const write = make("div", { class: "write" }, writing.element, tools, chips.element, keeping);

@@ -23,7 +23,7 @@ SHARED = tuple(MAKE)
 MESH = "#view1?stages=3&replicas=4&rank=7"
 NO_COPIES = "void (navigator.clipboard.writeText = () => Promise.reject(new DOMException('no', 'NotAllowedError')))"
 # the values of the controls of a view; the speed of a player is no part of a setting
-CONTROLS = """(root) => [...root.querySelectorAll("select:not([aria-label=Speed]), input")]
+CONTROLS = """(root) => [...root.querySelectorAll(".fields :is(select:not([aria-label=Speed]), input)")]
   .map((each) => each.type === "checkbox" ? each.checked : each.value)"""
 UNCHANGED = "The view is as it was without the link."
 # a model of a view of no class of this project, with a value of every type, and a script that shows what it gets
@@ -75,6 +75,7 @@ def read(page: Page) -> dict[str, Any]:
 
 def copied(view: Locator) -> str:
     """Press the button of a view, and return the link that it copies."""
+    view.evaluate("(root) => root.querySelector('.share').closest('details')?.setAttribute('open', '')")
     view.get_by_role("button", name="Copy a link").press("Enter")
     expect(view.locator(".share [role=status]")).to_contain_text("Link copied.")
     return str(view.page.evaluate("navigator.clipboard.readText()"))
