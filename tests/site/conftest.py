@@ -117,6 +117,7 @@ def kept_pages(browser: Browser, server: str, files: str, every_fault: list[str]
         if name not in kept or kept[name].is_closed():
             made = browser.new_context(**context)
             record(made, every_fault, (server, files))
+            made.grant_permissions(["clipboard-read", "clipboard-write"])  # otherwise a link that is not copied takes the focus to a field
             made.set_default_timeout(PATIENCE)
             kept[name] = made.new_page()
         return kept[name]
