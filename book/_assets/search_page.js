@@ -56,12 +56,12 @@
 
   function foundTerms(query, words, { terms }) {
     const whole = compact(query);
-    const fits = (part) => (word) => part.startsWith(word) || stem(part) === stem(word);
+    if (!whole) return [];
     const rank = (name) => {
       const parts = splitQuery(name.toLowerCase());
       if (compact(name) === whole || stem(compact(name)) === stem(whole)) return 3;
       if (compact(name).startsWith(whole)) return 2;
-      return words.length && words.every((word) => parts.some((part) => fits(part)(word))) ? 1 : 0;
+      return words.length && words.every((word) => parts.some((part) => part.startsWith(word) || stem(part) === stem(word))) ? 1 : 0;
     };
     const found = terms.map(([title, address, text]) => ({ title, address, text, group: "Glossary", rank: rank(title) })).filter((each) => each.rank);
     return found.sort((one, other) => other.rank - one.rank);
@@ -159,7 +159,7 @@
     const words = splitQuery(asked).filter((word) => !stopwords.includes(word));
     const found = [...foundTerms(asked, words, texts), ...foundPages(asked, words, texts)];
     const groups = GROUPS.map((name) => [name, found.filter((entry) => entry.group === name)]).filter(([, entries]) => entries.length);
-    status.replaceChildren(...told(asked, changed, groups));
+    status.replaceChildren(...told(changed.length ? asked : query, changed, groups));
     out.append(...groups.flatMap(([name, entries]) => group(name, entries, words)));
   };
 })();

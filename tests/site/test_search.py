@@ -84,6 +84,13 @@ def test_two_typing_errors_are_too_many(ask: Ask) -> None:
     follow(page.get_by_role("status").get_by_role("link"), "**/book/glossary.html")
 
 
+@pytest.mark.parametrize("words", ["***", "$ \\ <>", "zzyzx"])
+def test_words_that_no_page_has_find_nothing(ask: Ask, words: str) -> None:
+    page = ask(words)
+    expect(page.get_by_role("status")).to_contain_text(f"No page has all words of “{words}”.")
+    assert not titles(page)
+
+
 def test_what_is_quoted_is_text(ask: Ask) -> None:
     quoted = [
         text for words in ("bubble ratio", "makespan", "chunk") for text in ask(words).locator(f"{RESULTS} p:not([role])").all_inner_texts()
