@@ -19,6 +19,8 @@ IN_SCRIPT = re.compile(
     r"""|\.(?:src|href|action)\s*=|["'](?:GET|POST)["']\s*,)\s*(["'`])((?:(?:https?|wss?):)?//[^"'`\s]+)\1""",
     re.IGNORECASE,
 )
+WIDGET = "application/vnd.jupyter.widget-view+json"
+SETTING = re.compile(r"view(\d*)\?.+")  # a link that sets a widget of the page: the first of its section, or the one with this number
 FILE_NAME = re.compile(r"\S+\.(?:png|svg|jpe?g|gif|webp)", re.IGNORECASE)
 
 
@@ -34,6 +36,7 @@ class Parsed(HTMLParser):
         self.links: list[str] = []
         self.anchors: set[str] = set()
         self.alternatives: list[tuple[str, str]] = []  # (address, alternative text) of each picture
+        self.widgets = 0
         self.language = self.title = ""
         self._inside = ""
         self.feed(text)
@@ -55,6 +58,7 @@ class Parsed(HTMLParser):
             self.loads.append(address)
         if tag == "img":
             self.alternatives.append((given.get("src", ""), given.get("alt", "")))
+        self.widgets += tag == "script" and given.get("type") == WIDGET
         if tag == "meta" and given.get("http-equiv", "").lower() == "refresh":
             self.loads += re.findall(r"url\s*=\s*['\"]?([^'\"]+)", given.get("content", ""), re.IGNORECASE)
 
@@ -139,4 +143,6 @@ def is_dead(site: Path, name: str, address: str) -> bool:
         return True
     if not parts.fragment or target.suffix != ".html" or PurePosixPath(parts.path).match("*/lite/*"):
         return False
+    if setting := SETTING.fullmatch(parts.fragment):
+        return parsed(target).widgets < int(setting[1] or 1)
     return unquote(parts.fragment) not in parsed(target).anchors

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from built_site import faults_of_files, faults_of_page
+from built_site import WIDGET, faults_of_files, faults_of_page
 
 PAGE = '<html lang="en"><title>Page</title><p id="here">{}</p></html>'
 
@@ -59,6 +59,8 @@ def test_a_planted_load_from_outside_is_seen(tmp_path: Path, planted: str) -> No
         ('<a href="page.html#missing">a</a>', "leads nowhere: page.html#missing"),
         ('<a href="/page.html">a</a>', "leads nowhere: /page.html"),
         ('<a href="../page.html">a</a>', "leads nowhere: ../page.html"),
+        ('<a href="#view?stages=4">a</a>', "leads nowhere: #view?stages=4"),
+        (f'<script type="{WIDGET}"></script><a href="#view2?stages=4">a</a>', "leads nowhere: #view2?stages=4"),
         ('<script src="missing.js"></script>', "leads nowhere: missing.js"),
         ('<img src="page.html" alt="">', "picture without a description: page.html"),
         ('<img src="page.html">', "picture without a description: page.html"),
@@ -88,5 +90,6 @@ def test_planted_faults_of_a_style_sheet_and_a_script_are_told(tmp_path: Path) -
 
 def test_links_to_other_sites_and_to_places_that_exist_are_no_faults(tmp_path: Path) -> None:
     links = '<a href="https://example.org">a</a><a href="#here">b</a><a href="page.html?q=1#here">c</a><a href="mailto:a@example.org">d</a>'
+    links += f'<script type="{WIDGET}"></script><a href="#view?stages=4">e</a><a href="page.html#view1?stages=4">f</a>'
     (tmp_path / "page.html").write_text(PAGE.format(links), encoding="utf-8")
     assert faults_of_page(tmp_path, "page.html") == []
