@@ -304,7 +304,7 @@ def test_a_mistake_of_every_instance_gets_a_code_of_the_task() -> None:
         mistakes = [*instance.data.mistakes, *(mistake for number in instance.data.numbers for mistake in number.mistakes)]
         codes = {code for _, code, _ in mistakes}
         for place, number in enumerate(instance.data.numbers):
-            for value in [value for value, *_ in number.mistakes if not callable(value)]:
+            for value in [value for value, *_ in number.mistakes if not isinstance(value, str)]:
                 answer = [*truths[:place], value, *truths[place + 1 :]] if several else list(value)
                 assert instance.judge(answer).code in codes, (prompt, answer)
         answer = truths[::-1] if several else truths[0][::-1]

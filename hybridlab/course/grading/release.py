@@ -176,7 +176,9 @@ def _wrong_numbers(question: Question) -> Iterator[tuple[str, Any]]:
     right = [number.truth for number in question.numbers]
     for place, number in enumerate(question.numbers):
         for value, code, _ in number.mistakes:
-            if not callable(value) and not number.meets(value, number.truth):  # with some numbers a mistake changes nothing
+            if isinstance(value, str):  # a rule
+                continue
+            if not number.meets(value, number.truth):  # with some numbers a mistake changes nothing
                 answer = [np.asarray(each).tolist() for each in (*right[:place], value, *right[place + 1 :])]
                 yield code, answer if len(right) > 1 else answer[0]
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from fractions import Fraction
@@ -28,9 +28,6 @@ _NUMPY = frozenset(scalar for scalar in np.sctypeDict.values() if issubclass(sca
 
 Orders = tuple[tuple[Op, ...], ...]  # the operations of each device in running order
 Numbers = float | Sequence[float]
-# A known mistake: the wrong value that it gives, or a function that recognises it; its code; the sentence about it, or a function of
-# the answer that returns the sentence.
-Mistake = tuple[Numbers | Callable[[Any], bool], str, str | Callable[[Any], str]]
 
 
 class Unordered(list[Any]):
@@ -256,44 +253,3 @@ def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 
         return False
     off = np.abs(np.subtract(value, truth))
     return bool((off <= np.maximum(within, relative * np.abs(truth))).all())
-
-
-def mistake_behind(
-    value: Numbers, mistakes: Sequence[Mistake], meets: Callable[[Numbers, Numbers], bool] | None = None
-) -> tuple[str, str] | None:
-    """Return the code and the sentence of the known mistake that explains ``value``, or None.
-
-    Parameters
-    ----------
-    value : float or sequence of floats
-        The answer.
-    mistakes : sequence of Mistake
-        Of several wrong values that the answer meets, the nearest counts. A wrong value comes before a function that recognises a
-        mistake.
-    meets : callable, optional
-        Whether the answer is a given wrong value: ``meets(value, wrong_value)``. By default the two must be equal.
-
-    Examples
-    --------
-    >>> mistake_behind(50, [(50, "fill-alone", "{value} ms is the fill"), (80, "drain-alone", "this is the drain")])
-    ('fill-alone', '50 ms is the fill')
-    """
-    meets = meets or near
-    hits = [(mistake[0], mistake) for mistake in mistakes if not callable(mistake[0]) and meets(value, mistake[0])]
-    nearest = min(hits, key=lambda hit: float(np.max(np.abs(np.subtract(value, hit[0])))), default=None)
-    recognised = (mistake for mistake in mistakes if callable(mistake[0]) and mistake[0](value))
-    found = nearest[1] if nearest else next(recognised, None)
-    return (found[1], filled_in(found[2], value)) if found else None
-
-
-def filled_in(sentence: str | Callable[[Any], str], value: Numbers) -> str:
-    """Return the sentence about an answer. ``{value}`` in it becomes the answer; a function of the answer is called.
-
-    >>> filled_in("not {value} ms", 80.0), filled_in("not {value}", [1.5, 2.0])
-    ('not 80 ms', 'not 1.5, 2')
-    """
-    if callable(sentence):
-        return sentence(value)
-    if "{value}" not in sentence:
-        return sentence
-    return sentence.replace("{value}", ", ".join(f"{each:.10g}" for each in np.atleast_1d(value).tolist()))

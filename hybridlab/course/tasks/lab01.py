@@ -27,9 +27,9 @@ def find_a_rank(stages: int = 5, replicas: int = 6, stage: int = 3, replica: int
     place = Number(
         "stage or the replica of the rank",
         [stage, replica],
-        hint=lambda found: (
-            f"stage {found[0]:g} of replica {found[1]:g} is rank {found[1] * stages + found[0]:g}: rank = replica x K + stage"
-        ),
+        hint="stage {value[0]:g} of replica {value[1]:g} is rank {value[1] * K + value[0]:g}: rank = replica x K + stage",
+        given={"K": stages, "stages": range(stages), "replicas": range(replicas)},
+        fields=("Stage", "Replica"),
         mistakes=[
             ([replica, stage], "swapped", "these are the right numbers in the wrong order: the stage comes first"),
             (by_replicas, "divided-by-replicas", divided),
@@ -41,14 +41,14 @@ def find_a_rank(stages: int = 5, replicas: int = 6, stage: int = 3, replica: int
                 "you have counted stages and replicas from 1: the first stage and the first replica are 0",
             ),
             (
-                lambda found: found[0] not in range(stages),
+                "value[0] not in stages",
                 "no-such-stage",
-                lambda found: f"there is no stage {found[0]:g} in this mesh: they are 0 to {stages - 1}",
+                f"there is no stage {{value[0]:g}} in this mesh: they are 0 to {stages - 1}",
             ),
             (
-                lambda found: found[1] not in range(replicas),
+                "value[1] not in replicas",
                 "no-such-replica",
-                lambda found: f"there is no replica {found[1]:g} in this mesh: they are 0 to {replicas - 1}",
+                f"there is no replica {{value[1]:g}} in this mesh: they are 0 to {replicas - 1}",
             ),
         ],
     )
@@ -67,43 +67,47 @@ def two_groups(stages: int = 5, replicas: int = 3, stage: int = 2, replica: int 
     mesh = Mesh(stages, replicas)
     truth = group, pipeline = [[*mesh.stage_group(stage)], [*mesh.pipeline(replica)]]
     names = f"stage group of stage {stage}", f"pipeline of replica {replica}"
-
-    def stranger(found: list[list[float]]) -> tuple[float, str] | None:
-        """Return the first rank that is not in its group, and the name of the group."""
-        return next(((rank, name) for ranks, own, name in zip(found, truth, names, strict=True) for rank in ranks if rank not in own), None)
-
-    def is_missing_in_mesh(found: list[list[float]]) -> bool:
-        return any(rank not in range(mesh.size) for ranks in found for rank in ranks)
-
-    def no_such_rank(found: list[list[float]]) -> str:
-        rank = next(rank for ranks in found for rank in ranks if rank not in range(mesh.size))
-        return f"there is no rank {rank:g} in this mesh: they are 0 to {mesh.size - 1}"
-
-    def not_in_group(found: list[list[float]]) -> str:
-        rank, name = stranger(found) or (0, "")
-        place = mesh.coordinates(int(rank))
-        return f"rank {rank:g} is not in the {name}: it is stage {place.stage} of replica {place.replica}"
-
+    places = [mesh.coordinates(rank) for rank in range(mesh.size)]
+    given = {
+        "ranks": range(mesh.size),
+        "group": group,
+        "pipeline": pipeline,
+        "names": names,
+        "stages": [place.stage for place in places],
+        "replicas": [place.replica for place in places],
+    }
+    unknown = "without(value[0] + value[1], ranks)"
+    of_group = "without(value[0], group)"
+    strangers = f"({of_group} + without(value[1], pipeline))"
     missing = f"{{value}}: ranks are missing in this group; this mesh has {stages} stages and {replicas} replicas"
     return Question(
         f"give the ranks of the stage group of stage {stage}, and those of the pipeline of replica {replica}, "
         f"in a mesh of {stages} stages and {replicas} replicas, as two lists",
-        [Number("rank of a group", ranks, missing, code="ranks-missing", ordered=False, example="7") for ranks in truth],
+        [
+            Number("rank of a group", ranks, missing, code="ranks-missing", ordered=False, example="7", fields=(f"Ranks of the {name}",))
+            for ranks, name in zip(truth, names, strict=True)
+        ],
         "a stage group has a rank from every pipeline, K apart; a pipeline has K ranks in a row",
         [
+            ("value == [pipeline, group]", "swapped", "these are the right ranks in the wrong order: the stage group comes first"),
             (
-                lambda found: found == [pipeline, group],
-                "swapped",
-                "these are the right ranks in the wrong order: the stage group comes first",
+                f"len({unknown}) > 0",
+                "no-such-rank",
+                f"there is no rank {{{unknown}[0]:g}} in this mesh: they are 0 to {mesh.size - 1}",
             ),
-            (is_missing_in_mesh, "no-such-rank", no_such_rank),
-            (lambda found: stranger(found) is not None, "not-in-group", not_in_group),
             (
-                lambda found: any(len(set(ranks)) < len(ranks) for ranks in found),
+                f"len({strangers}) > 0",
+                "not-in-group",
+                f"rank {{{strangers}[0]:g}} is not in the {{names[0] if len({of_group}) > 0 else names[1]}}: "
+                f"it is stage {{stages[{strangers}[0]]}} of replica {{replicas[{strangers}[0]]}}",
+            ),
+            (
+                "len(distinct(value[0])) < len(value[0]) or len(distinct(value[1])) < len(value[1])",
                 "rank-twice",
                 "a group has each of its ranks once, and yours has one twice",
             ),
         ],
+        given,
     )
 
 
@@ -114,34 +118,31 @@ def round_the_ring(stages: int = 6, replicas: int = 4, stage: int = 2) -> Questi
     rank = mesh.rank(stage, replicas - 1)
     to = next(receiver for sender, receiver in mesh.ring(stage) if sender == rank)
     source = next(sender for sender, receiver in mesh.ring(stage) if receiver == rank)
-
-    def has(*ranks: int) -> Callable[[list[float]], bool]:
-        return lambda found: not set(ranks).isdisjoint(found)
-
     neighbours = Number(
         f"neighbour of rank {rank} in its ring",
         [to, source],
         hint=f"the neighbours of rank {rank} are not {{value}}: find its coordinates, then the same stage in the next replica "
         "and in the one before",
+        fields=("The rank that it sends to", "The rank that it receives from"),
         mistakes=[
             ([source, to], "swapped", "these are its two neighbours, but a ring message goes to the next replica: swap them"),
             (
-                has(rank + stages),
+                f"{rank + stages} in value",
                 "ring-not-closed",
                 f"rank {rank + stages} would be the next, but the mesh ends at rank {mesh.size - 1}: the last replica sends to the first",
             ),
             (
-                has(rank + 1),
+                f"{rank + 1} in value",
                 "next-stage",
                 f"rank {rank + 1} is the next stage of the same replica: rank {rank} sends it activations, but is not in a ring with it",
             ),
-            (has(rank - 1), "stage-before", f"rank {rank - 1} is the stage before in the same replica: it is in another ring"),
+            (f"{rank - 1} in value", "stage-before", f"rank {rank - 1} is the stage before in the same replica: it is in another ring"),
             (
-                has(rank - replicas, rank + replicas),
+                f"{rank - replicas} in value or {rank + replicas} in value",
                 "replicas-apart",
                 f"you have gone {replicas} ranks on or back, the number of replicas: the copies of a stage are K = {stages} ranks apart",
             ),
-            (has(0), "another-stage", "rank 0 is stage 0: a ring joins the copies of one stage"),
+            ("0 in value", "another-stage", "rank 0 is stage 0: a ring joins the copies of one stage"),
         ],
     )
     return Question(
@@ -232,44 +233,36 @@ def across_nodes(stages: int = 2, replicas: int = 8, microbatches: int = 8, node
     truth = [along * pipeline + around * ring for pipeline, ring in links]
     both = [sum(pair) for pair in links]
     one_weight = "the links are right, but a pipeline's link carries 2M messages a step and a ring's 2(D-1)"
-
-    def place(found: Sequence[float]) -> int:
-        return 0 if found[0] != truth[0] else 1
-
-    def has(counts: list[int]) -> Callable[[list[float]], bool]:
-        return lambda found: found[place(found)] == counts[place(found)]
-
-    def about(sentence: str) -> Callable[[list[float]], str]:
-        return lambda found: f"{('replica by replica', 'stage by stage')[place(found)]} it is not {found[place(found)]:g}: {sentence}"
-
+    orders = ("replica by replica", "stage by stage")
+    about = "{orders[place]} it is not {value[place]:g}: "
     crossing = Number(
         "count of messages that cross nodes",
         truth,
-        hint=about("which links leave their node, and how many messages does each carry?"),
+        hint=f"{about}which links leave their node, and how many messages does each carry?",
+        given={
+            "orders": orders,
+            "one_way": [microbatches * pipeline + around * ring for pipeline, ring in links],
+            "no_rings": [along * pipeline for pipeline, _ in links],
+            "both_ways": [along * pipeline + 2 * around * ring for pipeline, ring in links],
+            "not_closed": [along * pipeline + around * ring for pipeline, ring in not_closed],
+        },
+        fields=[f"Messages, numbered {order}" for order in orders],
         mistakes=[
             (truth[::-1], "swapped", "these are the right numbers in the wrong order: replica by replica comes first"),
             (both, "links-not-messages", "these are links: a pipeline's link carries 2M messages a step, a ring's 2(D-1)"),
             ([along * count for count in both], "one-weight-for-all-links", one_weight),
             ([around * count for count in both], "one-weight-for-all-links", one_weight),
+            ("value[place] == one_way[place]", "one-way", f"{about}messages go both ways along a pipeline"),
             (
-                has([microbatches * pipeline + around * ring for pipeline, ring in links]),
-                "one-way",
-                about("messages go both ways along a pipeline"),
-            ),
-            (
-                has([along * pipeline for pipeline, _ in links]),
+                "value[place] == no_rings[place]",
                 "rings-missing",
-                about(f"a ring of {replicas} does not fit into a node of {node}: some of its links cross as well"),
+                f"{about}a ring of {replicas} does not fit into a node of {node}: some of its links cross as well",
             ),
+            ("value[place] == both_ways[place]", "ring-both-ways", f"{about}a rank sends one way only round its ring"),
             (
-                has([along * pipeline + 2 * around * ring for pipeline, ring in links]),
-                "ring-both-ways",
-                about("a rank sends one way only round its ring"),
-            ),
-            (
-                has([along * pipeline + around * ring for pipeline, ring in not_closed]),
+                "value[place] == not_closed[place]",
                 "ring-not-closed",
-                about("the last replica sends to the first, and this link crosses nodes, too"),
+                f"{about}the last replica sends to the first, and this link crosses nodes, too",
             ),
         ],
     )

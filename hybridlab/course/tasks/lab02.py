@@ -146,7 +146,7 @@ def predict_makespan(devices: int = 6, microbatches: int = 10, forward: int = 3,
             (2 * slots, "slots-not-ms", f"that is the number of unit slots; a forward takes {forward} ms and a backward {backward} ms"),
             (slots, "pairs-not-ms", "that is the number of forward and backward pairs, not yet ms"),
             (
-                lambda time: time < work,
+                f"value < {work}",
                 "less-than-the-work",
                 f"{{value}} ms is less than the work of one device, {microbatches} x ({forward} + {backward}) = {work} ms",
             ),
@@ -194,7 +194,7 @@ def predict_with_a_slow_device(devices: int = 4, microbatches: int = 10, forward
             (fill + microbatches * last, "no-drain", "the backwards after the last device ends are missing"),
             (drain + microbatches * last, "no-fill", "the forwards before the last device starts are missing"),
             (
-                lambda time: time < microbatches * last,
+                f"value < {microbatches * last}",
                 "less-than-the-work",
                 f"{{value}} ms is less than the work of the last device, {microbatches} x ({slow_forward} + {slow_backward}) ms",
             ),

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from hybridlab.checks import counted, known_name
 from hybridlab.costs import Costs
 from hybridlab.course.published import report, zero_bubble
 from hybridlab.course.tasks import peaks
-from hybridlab.course.tasks.answers import Mistake, mistake_behind, near, require_numbers, require_orders, require_parts, require_text
+from hybridlab.course.tasks.answers import near, require_numbers, require_orders, require_parts, require_text
 from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, Rung, right, task, wrong
 from hybridlab.course.tasks.drawing import Drawing, marked_by
+from hybridlab.course.tasks.expressions import Mistake, mistake_behind
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Op, Schedule
@@ -50,9 +52,9 @@ def the_other_number(microbatches: int = 4, slow: float = 1.5) -> Question:
         "lengths of its boxes",
         mistakes=[
             (
-                lambda value: near(value, 100 * truth, 0.6),
+                "near(value, 100 * truth, 0.6)",
                 "per-cent",
-                lambda value: f"the lab asks for a share of one: write {value:g} % as {value / 100:g}",
+                "the lab asks for a share of one: write {value:g} % as {value / 100:g}",
             ),
             (ratio, "bubble-ratio", "this is the bubble ratio, which divides by all device time: divide by the busy time of all devices"),
             (1 - ratio, "busy-share", "this is the busy share of all device time: the question is idle / ideal"),
@@ -100,9 +102,7 @@ def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
 
     truth = least((devices - 1) * (100 - percent))
 
-    def reached(count: float) -> str:
-        return f"with {counted(int(count), 'microbatch')} the bubble ratio is {formulas.bubble_ratio(devices, int(count)):.4f}"
-
+    reached = "with {counted(value, 'microbatch')} the bubble ratio is {(K - 1) / (value + K - 1):.4f}"
     number = Number(
         "a number of microbatches",
         truth,
@@ -110,7 +110,8 @@ def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
         most=10**6,
         example="12",
         code="more-than-enough",
-        hint=lambda count: f"{reached(count)}: enough, but fewer are enough too",
+        hint=f"{reached}: enough, but fewer are enough too",
+        given={"K": devices},
         mistakes=[
             (
                 least((devices - 1) * 100),
@@ -132,7 +133,7 @@ def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
                 "another-pipeline",
                 f"{{value}} microbatches are enough for 4 devices: this pipeline has {devices}",
             ),
-            (lambda count: count < truth, "too-few", lambda count: f"{reached(count)}: above {most:.2f}, take more"),
+            ("value < truth", "too-few", f"{reached}: above {most:.2f}, take more"),
         ],
     )
     prompt = f"give the smallest number of microbatches for which 1F1B on {devices} devices has a bubble ratio of at most {most:.2f}"
@@ -188,6 +189,7 @@ def thirty_milliseconds() -> Question:
         truth,
         hint="fill and drain do not lengthen the run by {value} ms: when does device 1 start, and how long after its last backward does "
         "device 0 end?",
+        given={"ratio": timeline.bubble_ratio},
         mistakes=[
             (30, "printed-figure", "30 ms is the printed figure, but the first forward alone keeps device 1 waiting for 50 ms"),
             (50, "fill-alone", "50 ms is the fill, while device 1 waits for its first forward: the drain comes on top"),
@@ -201,9 +203,9 @@ def thirty_milliseconds() -> Question:
             (timeline.makespan, "makespan", "this is the makespan: take away what a device that never waits needs"),
             (timeline.busy[0], "busy-time", "this is the busy time of a device: the question is what waiting adds to it"),
             (truth + 40, "all-reduce-included", "this includes the all-reduce: it comes after the drain and is no part of it"),
-            (lambda value: near(value, truth / 1000, 1e-6), "seconds", "this is in seconds: give ms"),
+            ("near(value, truth / 1000, 1e-6)", "seconds", "this is in seconds: give ms"),
             (
-                lambda value: near(value, timeline.bubble_ratio, 6e-4) or near(value, 100 * timeline.bubble_ratio, 0.06),
+                "near(value, ratio, 6e-4) or near(value, 100 * ratio, 0.06)",
                 "bubble-ratio",
                 "this is the bubble ratio, a share of the time: the question is how many ms waiting adds",
             ),
@@ -241,7 +243,7 @@ def a_schedule_that_fits(answer: object) -> Feedback:
         (held, "microbatches-not-gib", "these are microbatches: one microbatch takes 1.5 GiB on a device"),
         (capacity, "capacity", "this is the memory that the devices have: the task asks for the memory that the schedule needs"),
         (
-            lambda gibs: all(each == round(each) and abs(each - wanted) <= 0.5 for each, wanted in zip(gibs, need, strict=True)),
+            " and ".join(f"value[{device}] in [{floor(each)}, {ceil(each)}]" for device, each in enumerate(need)),
             "rounded",
             "these are rounded to whole GiB: give the exact numbers",
         ),
@@ -268,8 +270,6 @@ def the_price_of_messages() -> Question:
     """Ask how many ms latency adds to 1F1B's makespan. The times are those of the model 6.2B; 64 microbatches, 16 devices."""
     run, devices = zero_bubble.RUNS[-1], 16
     truth = _cost_of_latency(run, devices)
-
-    others = [_cost_of_latency(other, devices) for other in zero_bubble.RUNS[:-1]]
     number = Number(
         "a time in ms",
         truth,
@@ -285,7 +285,7 @@ def the_price_of_messages() -> Question:
             (120 * run.latency, "no-fixed-part", "this lacks the part that does not grow with M, 2(K-2)C"),
             (round(truth), "too-few-decimals", "{value} is right without decimals, but the task asks for 1 decimal"),
             (run.latency, "one-message", "this is one message: a step waits for many, one after the other"),
-            (lambda value: near(value, truth / 1000, 6e-4), "seconds", "this is in seconds: give ms"),
+            ("near(value, truth / 1000, 6e-4)", "seconds", "this is in seconds: give ms"),
             (
                 _makespan_of_run(run, devices, True),
                 "step-with-messages",
@@ -297,7 +297,7 @@ def the_price_of_messages() -> Question:
                 "this is the whole step without messages: take it away from the step with them",
             ),
             (
-                lambda value: any(near(value, other, 0.05) for other in others),
+                " or ".join(f"near(value, {_cost_of_latency(other, devices)!r}, 0.05)" for other in zero_bubble.RUNS[:-1]),
                 "another-run",
                 "this is the cost of messages with the times of another run: RUNS[-1] is 6.2B with 64 microbatches",
             ),

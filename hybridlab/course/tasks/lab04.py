@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from hybridlab.checks import known_name, short_repr
-from hybridlab.collectives import Link, all_reduce_factors, all_reduce_time
+from hybridlab.collectives import all_reduce_factors
 from hybridlab.course.tasks.answers import require_entries, require_text
 from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.expressions import filled
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.course.tasks.ring_messages import Messages, cases, judge_ring, read_ring, slips
 from hybridlab.course.tasks.ring_twists import TWISTS
@@ -42,17 +43,18 @@ def who_has_the_sum(ranks: int = 8) -> Question:
     whole = (contributions(RingPlan(), ranks)[ranks - 1] == 1).all(axis=2)  # by rank and chunk
     truth = [int(np.flatnonzero(whole[:, chunk])[0]) for chunk in range(ranks)]
 
-    def hint(found: Any) -> str:
-        chunk = next(place for place in range(ranks) if found[place] != truth[place])
-        if found[chunk] not in range(ranks):
-            return f"chunk {chunk} cannot be on rank {found[chunk]:g}: the ranks are 0 to {ranks - 1}"
-        past_the_end = f", and rank {ranks - 1} sends to rank 0" if chunk else ""
-        return f"chunk {chunk} is not whole on rank {found[chunk]:g}: it makes {ranks - 1} hops from rank {chunk}{past_the_end}"
-
+    past_the_end = f", and rank {ranks - 1} sends to rank 0"
     owners = Number(
         "rank that holds the whole sum of a chunk",
         truth,
-        hint=hint,
+        hint="chunk {place} {'is not whole' if value[place] in ranks else 'cannot be'} on rank {value[place]:g}: "
+        "{hops[place] if value[place] in ranks else known}",
+        given={
+            "ranks": range(ranks),
+            "hops": [f"it makes {ranks - 1} hops from rank {chunk}{past_the_end if chunk else ''}" for chunk in range(ranks)],
+            "known": f"the ranks are 0 to {ranks - 1}",
+        },
+        fields=[f"Rank with the sum of chunk {chunk}" for chunk in range(ranks)],
         example="3",
         mistakes=[
             (list(range(ranks)), "first-rank", "chunk c starts at rank c and never comes back there: which rank receives it last?"),
@@ -125,14 +127,10 @@ def messages_and_bytes_of_a_ring(ranks: int = 8, gigabytes: int = 2) -> Question
             (tree, "tree", "a tree needs 2 log2 D messages: in a ring each message goes to the next rank"),
         ],
     )
-
-    def wrong_bytes(sent: Any) -> str:
-        return f"a rank does not send {sent / nbytes:g} times its gradients: it sends {steps} messages of one chunk each"
-
     sent = Number(
         "bytes of a rank",
         share * nbytes,
-        hint=wrong_bytes,
+        hint=f"a rank does not send {{value / {nbytes}:g}} times its gradients: it sends {steps} messages of one chunk each",
         relative=1e-3,
         code="wrong-bytes",
         mistakes=[
@@ -170,23 +168,24 @@ def messages_and_bytes_of_a_ring(ranks: int = 8, gigabytes: int = 2) -> Question
 def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes: float = 25) -> Question:
     """Ask for the bytes at which a ring and a binomial tree take equally long."""
     a, b = microseconds * 1e-6, 1 / (gigabytes * 1e9)
-    link = Link(a, 1 / b)
     ring, tree = (all_reduce_factors(name, ranks) for name in ("ring", "tree"))
     truth = (ring.latency - tree.latency) * a / ((tree.bandwidth - ring.bandwidth) * b)
     log = log2(ranks)
     natural = 2 * np.log(ranks)
     two_more_steps = (2 * ranks - 2 * log) * a / ((2 * log - 2) * b)  # near the right value
-
-    def compared(value: Any) -> str:
-        times = [1e6 * all_reduce_time(name, ranks, max(value, 0), link) for name in ("ring", "tree")]
-        return f"with {value:,.0f} bytes the ring takes {times[0]:,.1f} microseconds, the tree {times[1]:,.1f}"
-
+    # of each, the seconds for no byte, and for one more
+    costs = {name: (cost.latency * a, cost.bandwidth * b) for name, cost in (("ring", ring), ("tree", tree))}
+    compared = (
+        "with {value:,.0f} bytes the ring takes {1e6 * (ring[0] + ring[1] * max(value, 0)):,.1f} microseconds, "
+        "the tree {1e6 * (tree[0] + tree[1] * max(value, 0)):,.1f}"
+    )
     size = Number(
         "a number of bytes",
         truth,
         relative=0.01,
         example="250000",
-        hint=lambda value: f"{compared(value)}: they do not take equally long",
+        hint=f"{compared}: they do not take equally long",
+        given=costs,
         mistakes=[
             (truth / 1e6, "megabytes", "this is in MB: give bytes"),
             (
@@ -199,7 +198,7 @@ def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes
                 "one-half",
                 f"the ring has two halves: {2 * (ranks - 1)} steps, not {ranks - 1}",
             ),
-            (lambda value: abs(value - two_more_steps) < 5e-4 * two_more_steps, "d-steps", "the ring has 2(D-1) steps, not 2D"),
+            (f"near(value, {two_more_steps}, {5e-4 * two_more_steps})", "d-steps", "the ring has 2(D-1) steps, not 2D"),
             (truth / 1e3, "kilobytes", "this is in thousands of bytes: give bytes"),
             (8 * truth, "bits", "this is in bits: give bytes"),
             (truth / 8, "bits-a-second", f"the links carry {gigabytes:g} gigabytes a second, not gigabits"),
@@ -219,7 +218,8 @@ def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes
         f"give the number of bytes from which on the ring is faster than the tree, for {ranks} ranks, {microseconds:g} microseconds and "
         f"{gigabytes:g} GB/s, within 1 %"
     )
-    lesson = f"{compared(truth)}. For fewer bytes the {2 * (ranks - 1)} messages of the ring cost more than its small chunks save"
+    both = filled(compared, {**costs, "value": truth})
+    lesson = f"{both}. For fewer bytes the {2 * (ranks - 1)} messages of the ring cost more than its small chunks save"
     return Question(prompt, [size], lesson)
 
 

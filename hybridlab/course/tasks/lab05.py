@@ -157,7 +157,7 @@ def predict_the_error(ranks: int = 12, block: int = 256) -> Question:
     nmse = Number(
         "an NMSE",
         truth,
-        hint=lambda value: f"the NMSE is not {value:.2g}: the law is c²/(12·127²)·((D-1)/2 + 1), and your number may be off by 6 %",
+        hint="the NMSE is not {value:.2g}: the law is c²/(12·127²)·((D-1)/2 + 1), and your number may be off by 6 %",
         mistakes=[
             (of_four, "four-ranks", f"this is the error on 4 ranks: a ring of {ranks} rounds its sums more often"),
             (
@@ -303,7 +303,12 @@ def as_far_as_fp16_reaches(gradient: int = 5000) -> Question:
                 "last-sum-not-sent",
                 "one more is possible: the rank that adds the last gradient takes the mean before it sends, so no sum of all D is sent",
             ),
-            (lambda count: count > most, "too-many", lambda count: _too_large(int(count), gradient, largest)),
+            (
+                "value > truth",
+                "too-many",
+                f"a ring of {{value:,.0f}} sends a sum of {{value - 1:,.0f}} gradients, {{{gradient} * (value - 1):,.0f}}, "
+                f"and FP16 ends at {largest:,}",
+            ),
         ],
         whole=True,
         example="8",
@@ -311,7 +316,3 @@ def as_far_as_fp16_reaches(gradient: int = 5000) -> Question:
     )
     lesson = "the rank that adds the last gradient takes the mean before it sends: the largest sum that is sent has D-1 gradients"
     return Question(f"give the largest number of replicas whose ring can average gradients of {gradient:,} in FP16", [replicas], lesson)
-
-
-def _too_large(count: int, gradient: int, largest: int) -> str:
-    return f"a ring of {count:,} sends a sum of {count - 1:,} gradients, {gradient * (count - 1):,}, and FP16 ends at {largest:,}"

@@ -16,6 +16,7 @@ from hybridlab.course.tasks.answers import (
 from hybridlab.course.tasks.builds import build_task, same
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
 from hybridlab.course.tasks.drawing import Drawing, with_rings
+from hybridlab.course.tasks.expressions import filled
 from hybridlab.course.tasks.overlap import SLIPS, Rings, Rows, given_by, read_rings, rings_of, steps_of_many_kinds
 from hybridlab.course.tasks.overlap_twists import OVERLAP_TWISTS
 from hybridlab.course.tasks.questions import Number, Question, number_task
@@ -102,9 +103,10 @@ def microbatches_for_an_efficiency() -> Question:
     """Ask for the smallest M with an efficiency of 0.9 in the step of the report."""
     least = 3.6
 
-    def reached(count: float) -> str:
-        return f"with {counted(int(count), 'microbatch')} the speedup is {_step_of_the_report(int(count)).speedup:.3f}"
-
+    one, two = _step_of_the_report(1), _step_of_the_report(2)
+    each = two.makespan - one.makespan  # ms that one microbatch more takes
+    times = {"alone": one.single_device_time, "each": each, "others": one.makespan - each}
+    reached = "with {counted(value, 'microbatch')} the speedup is {alone * value / (others + each * value):.3f}"
     fewest = next(count for count in range(1, 100) if _step_of_the_report(count).speedup >= least)
     of_one = "M counts the microbatches of one replica, and all replicas have as many"
     count = Number(
@@ -113,21 +115,23 @@ def microbatches_for_an_efficiency() -> Question:
         whole=True,
         most=10_000,
         example="10",
-        hint=lambda count: f"{reached(count)}: below {least:g}, take more",
+        hint=f"{reached}: below {least:g}, take more",
         code="too-few",
+        given=times,
         mistakes=[
-            (9, "bubble-alone", f"9 comes from the bubble alone, M/(M+1): the ring takes its 40 ms as well, and {reached(9)}"),
-            (24, "both-replicas", f"{of_one}: {reached(24)}, more than enough"),
-            (6, "shared", f"{of_one}: {reached(6)}, not enough"),
+            (9, "bubble-alone", f"9 comes from the bubble alone, M/(M+1): the ring takes its 40 ms as well, and {reached}"),
+            (24, "both-replicas", f"{of_one}: {reached}, more than enough"),
+            (6, "shared", f"{of_one}: {reached}, not enough"),
             (
-                lambda count: count > fewest,
+                "value > truth",
                 "more-than-enough",
-                lambda count: f"{reached(count)}: enough, but fewer are enough, too",
+                f"{reached}: enough, but fewer are enough, too",
             ),
         ],
     )
     prompt = f"give the smallest number of microbatches of each replica with which the report's four GPUs reach a speedup of {least:g}"
-    lesson = f"{reached(fewest)}; fill, drain and ring take the same time for every M, and count less the more there is to do"
+    with_fewest = filled(reached, {**times, "value": fewest})
+    lesson = f"{with_fewest}; fill, drain and ring take the same time for every M, and count less the more there is to do"
     return Question(prompt, [count], lesson)
 
 

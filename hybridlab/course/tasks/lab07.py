@@ -74,22 +74,13 @@ def samples_kept(devices: int = 4, microbatches: int = 8, replicas: int = 4, siz
     batch = size * microbatches * replicas
     peaks = [formulas.peak_activations("1f1b", devices, microbatches, device) for device in range(devices)]
     truth = [size * peak for peak in peaks]
-
-    def first_wrong(values: list[float]) -> int:
-        return next(device for device in range(devices) if not near(values[device], truth[device], 1e-4))
-
-    def more_or_fewer(side: str) -> Callable[[list[float]], str]:
-        def sentence(values: list[float]) -> str:
-            device = first_wrong(values)
-            return f"device {device} holds {side} samples than {values[device]:g}: the size of a microbatch times its peak in microbatches"
-
-        return sentence
-
+    more = "device {place} holds more samples than {value[place]:g}: the size of a microbatch times its peak in microbatches"
     samples = Number(
         "count of samples that a device holds",
         truth,
         example="12",
-        hint=more_or_fewer("more"),
+        hint=more,
+        fields=[f"Samples on device {device}" for device in range(devices)],
         code="too-few",
         mistakes=[
             (peaks, "microbatches-not-samples", "these are microbatches: how many samples has one?"),
@@ -123,7 +114,7 @@ def samples_kept(devices: int = 4, microbatches: int = 8, replicas: int = 4, siz
                 "warm-up-alone",
                 "this is the warm-up alone: one more forward comes before the backward",
             ),
-            (lambda values: values[first_wrong(values)] > truth[first_wrong(values)], "too-many", more_or_fewer("fewer")),
+            ("value[place] > truth[place]", "too-many", more.replace("more", "fewer", 1)),
         ],
     )
     sizes = f"1F1B with {devices} stages, {microbatches} microbatches, {replicas} replicas and a global batch of {batch}"
@@ -199,6 +190,7 @@ def other_weights(first: float = -1, second: float = 2) -> Question:
         after,
         decimals=2,
         hint="the prediction is 1 where x . v > 0: compare its sign with that of the sum of the row",
+        fields=[f"Accuracy in % from weights of {weight:g}" for weight in (first, second)],
         mistakes=[
             ([share / 100 for share in after], "shares", "these are shares of one: the program prints per cent"),
             (after[::-1], "swapped", "it is the other way round: which of the two turns the sign of x . v?"),

@@ -4,13 +4,13 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from hybridlab.checks import counted
 from hybridlab.course.published.benchmarks import BENCHMARK_3, TEST_3, reading_step
 from hybridlab.course.published.large_runs import TABLE_1
 from hybridlab.course.published.report import BACKWARD, FORWARD, RING_STEP
 from hybridlab.course.tasks.answers import near, require_count, require_numbers
 from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
+from hybridlab.course.tasks.expressions import filled
 from hybridlab.course.tasks.iteration_parts import NAMES, SLIPS, Numbers, iterations, pieces_of, read_parts, read_shape, summed
 from hybridlab.course.tasks.iteration_twists import ITERATION_TWISTS
 from hybridlab.course.tasks.questions import Number, Question, number_task
@@ -117,43 +117,45 @@ def the_goal(stages: int = 8, goal: int = 80) -> Question:
     def fewest(reading: int = stages, ring_step: float = ring_step) -> int:
         return next(count for count in range(1, MOST) if efficiency(count, reading, ring_step) >= goal / 100)
 
-    def reached(count: float) -> str:
-        return f"with {counted(int(count), 'microbatch')} the efficiency is {efficiency(count):.4f}"
-
+    work = (FORWARD + BACKWARD) / stages  # ms of a microbatch on a stage
+    times = {"work": work, "others": work / efficiency(1) - work}
+    reached = "with {counted(value, 'microbatch')} the efficiency is {work * value / (others + work * value):.4f}"
     truth = fewest()
+    with_truth = filled(reached, {**times, "value": truth})
     without_rings = -(-goal * (stages - 1) // (100 - goal))
     like_two, reading_a = fewest(ring_step=RING_STEP), fewest(reading=1)
     names = {2: "half", 4: "a quarter", 8: "an eighth"}
     count = Number(
         "a number of microbatches",
         truth,
-        hint=lambda count: f"{reached(count)}: enough, but fewer are enough too",
+        hint=f"{reached}: enough, but fewer are enough too",
         code="more-than-enough",
+        given=times,
         mistakes=[
             (
                 without_rings,
                 "bubble-alone",
                 f"{without_rings} comes from the bubble alone, M = {Fraction(goal, 100 - goal)}(K-1): "
-                f"the rings take their {2 * ring_step:g} ms as well, and {reached(without_rings)}",
+                f"the rings take their {2 * ring_step:g} ms as well, and {reached}",
             ),
             (
                 like_two,
                 "rings-of-two-stages",
                 f"{like_two} would be right with the 20 ms of two stages: a stage of {stages} has {names[stages // 2]} of their gradients, "
-                f"and {reached(like_two)}",
+                f"and {reached}",
             ),
             (
                 2 * truth,
                 "both-replicas",
-                f"{2 * truth} is the number for both replicas: M counts the microbatches of one, and {reached(2 * truth)}",
+                f"{2 * truth} is the number for both replicas: M counts the microbatches of one, and {reached}",
             ),
             (
                 reading_a,
                 "reading-a",
                 f"{reading_a} would be right in reading A, where a stage takes 130 ms for every K: "
-                f"here it takes 130/{stages} ms, and {reached(reading_a)}",
+                f"here it takes 130/{stages} ms, and {reached}",
             ),
-            (lambda count: count < truth, "too-few", lambda count: f"{reached(count)}: below {goal / 100:g}, take more"),
+            ("value < truth", "too-few", f"{reached}: below {goal / 100:g}, take more"),
         ],
         whole=True,
         most=MOST,
@@ -162,7 +164,7 @@ def the_goal(stages: int = 8, goal: int = 80) -> Question:
         f"give the smallest number of microbatches of a replica for which {stages} stages and {replicas} replicas reach {goal} % "
         f"of {stages * replicas} GPUs, with ring steps of {ring_step:g} ms",
         [count],
-        f"{reached(truth)}; that is a global batch of {32 * replicas * truth:,} samples in place of the report's 256: "
+        f"{with_truth}; that is a global batch of {32 * replicas * truth:,} samples in place of the report's 256: "
         "a deep pipeline needs many microbatches",
     )
 
@@ -174,8 +176,7 @@ def what_a_step_means() -> Question:
     piece = A100_80GB.network * rows[0].ring_step / 1000 / 2 / 1e9  # billions of parameters in one message
     truth = [row.replicas * piece for row in rows]
 
-    def factors(given: list[float]) -> list[float]:
-        return [value / true for value, true in zip(given, truth, strict=True)]
+    factors = "value[0] / truth[0], value[1] / truth[1], value[2] / truth[2]"
 
     def times(factor: float) -> list[float]:
         return [factor * true for true in truth]
@@ -183,10 +184,9 @@ def what_a_step_means() -> Question:
     parameters = Number(
         "parameters of one device in billions",
         truth,
-        hint=lambda given: (
-            f"these are {factors(given)[0]:g} times the right numbers: 10 ms x 25 GB/s are the bytes of one message, S/D, "
-            "and a parameter's gradient takes 2 of them"
-        ),
+        hint="these are {value[0] / truth[0]:g} times the right numbers: 10 ms x 25 GB/s are the bytes of one message, S/D, "
+        "and a parameter's gradient takes 2 of them",
+        fields=[f"Parameters in billions, {row.replicas} replicas" for row in rows],
         mistakes=[
             ([piece] * 3, "one-message", "each step sends one of D pieces: the device has D times what one message holds"),
             (
@@ -218,7 +218,7 @@ def what_a_step_means() -> Question:
             (times(1000), "millions", "these are millions: give billions"),
             (times(1e9), "ones", "these are parameters: give billions of them"),
             (
-                lambda given: max(factors(given)) - min(factors(given)) > 0.01 * abs(factors(given)[0]),
+                f"max({factors}) - min({factors}) > 0.01 * abs(value[0] / truth[0])",
                 "another-shape",
                 "a message of one step holds 10 ms x 25 GB/s, which is S/D: find S for each D, and take 2 bytes a parameter",
             ),

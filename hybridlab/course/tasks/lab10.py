@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise, takewhile
+from itertools import combinations_with_replacement, pairwise, takewhile
 from typing import Any
 
 from hybridlab import formulas
@@ -14,10 +14,10 @@ from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, Rung, right, wrong
 from hybridlab.course.tasks.drawing import Drawing
 from hybridlab.course.tasks.eager import EAGER_TWISTS, SLIPS, latencies_to_hide, least_step, warmed_up
+from hybridlab.course.tasks.expressions import Table, filled
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.schedule import Kind
 from hybridlab.schedules import build
-from hybridlab.timeline import Timeline
 
 WORK = 1200.0  # ms that one microbatch takes on one device alone, a third of it forward
 FORWARD, BACKWARD = 12.5, 25.0  # ms on a device in task 2
@@ -100,56 +100,52 @@ def buy_the_time_back(devices: int = 4, microbatches: int = 16, latency: int = 1
     truth = [sum(1 for _ in takewhile(lambda op: op.kind is Kind.F, order)) - 1 for order in eager.orders]
     fastest, least = formulas.gpipe_makespan(devices, microbatches, FORWARD, BACKWARD, latency), sum(truth) + devices
 
-    def run(warmups: list[float]) -> Timeline:
-        return warmed_up([int(warmup) for warmup in warmups], microbatches, FORWARD, BACKWARD, latency)
+    def makespan(*warmups: int) -> float:
+        return float(warmed_up([*warmups], microbatches, FORWARD, BACKWARD, latency).makespan)
 
-    def odd(warmups: list[float]) -> list[float]:
-        return [value for value in warmups if value != int(value) or not 0 <= value <= microbatches]
-
-    def stuck(warmups: list[float]) -> list[int]:
-        """Return the devices that wait for ever: each warms up with fewer forwards than the next one."""
-        capped = [min(warmup, microbatches - 1) for warmup in warmups]
-        return [device for device, (own, following) in enumerate(pairwise(capped)) if own < following]
-
-    def deadlock(warmups: list[float]) -> str:
-        device = stuck(warmups)[0]
-        waits = f"device {device + 1} waits for a forward that device {device} runs only after its first backward"
-        return f"these devices wait for ever: {waits}, and that backward needs device {device + 1}"
-
-    def summary(warmups: list[float]) -> str:
-        timeline = run(warmups)
-        return f"makespan {timeline.makespan:g} ms, {timeline.peak_activations.sum():g} activations in all"
-
-    def too_slow(warmups: list[float]) -> str:
-        drops = [int(warmup - following) for warmup, following in pairwise(warmups)]
-        device = drops.index(min(drops))
-        gap = f"device {device} warms up with {counted(drops[device], 'forward')} more than device {device + 1}"
-        return f"{summary(warmups)}: above {fastest:g} ms\n{gap}; how many hide a message there and one back?"
-
+    # A device with M warm-up forwards runs the same order as one with M - 1. Devices wait for ever if one warms up less than the next.
+    falling = sorted(warmups[::-1] for warmups in combinations_with_replacement(range(microbatches), devices))
+    given = {"makespan": Table(makespan, falling), "counts": range(microbatches + 1)}
+    capped = [f"min(value[{device}], {microbatches - 1})" for device in range(devices)]
+    time, held = f"makespan({', '.join(capped)})", " + ".join(f"min(value[{device}] + 1, {microbatches})" for device in range(devices))
+    summary = f"makespan {{{time}:g}} ms, {{{held}:g}} activations in all"
+    stuck = [f"{own} < {following}" for own, following in pairwise(capped)]
+    waiting = f"index([{', '.join(stuck)}], True)"
+    drops = ", ".join(f"value[{device}] - value[{device + 1}]" for device in range(devices - 1))
+    least_drop = f"index([{drops}], min({drops}))"
+    gap = f"device {{{least_drop}}} warms up with {{counted(min({drops}), 'forward')}} more than device {{{least_drop} + 1}}"
     warmups = Number(
         "warm-up of a device",
         truth,
-        hint=lambda given: (
-            f"{summary(given)}: fast enough, but {least} are enough\n"
-            "where can a device warm up with less and still never wait for a message?"
-        ),
+        hint=f"{summary}: fast enough, but {least} are enough\nwhere can a device warm up with less and still never wait for a message?",
         code="too-much-memory",
+        given=given,
+        fields=[f"Warm-up of device {device}" for device in range(devices)],
         mistakes=[
             (
-                lambda given: bool(odd(given)),
+                "len(without(value, counts)) > 0",
                 "not-a-count",
-                lambda given: f"a warm-up is a number of forwards from 0 to {microbatches}, not {odd(given)[0]:g}",
+                f"a warm-up is a number of forwards from 0 to {microbatches}, not {{without(value, counts)[0]:g}}",
             ),
-            (lambda given: bool(stuck(given)), "deadlock", deadlock),
-            (lambda given: run(given).makespan > fastest + 1e-6, "too-slow", too_slow),
+            (
+                " or ".join(stuck),
+                "deadlock",
+                f"these devices wait for ever: device {{{waiting} + 1}} waits for a forward that device {{{waiting}}} runs only after its "
+                f"first backward, and that backward needs device {{{waiting} + 1}}",
+            ),
+            (
+                f"{time} > {fastest + 1e-6}",
+                "too-slow",
+                f"{summary}: above {fastest:g} ms\n{gap}; how many hide a message there and one back?",
+            ),
         ],
     )
     return Question(
         f"give a list of {devices} warm-ups, device 0 first, with which 1F1B runs {microbatches} microbatches at a latency of {latency} ms "
         f"in {fastest:g} ms and holds {least} activations in all",
         [warmups],
-        f"{summary(list(truth))}, where GPipe holds {devices * microbatches}: each device warms up with two forwards more than the "
-        "next one, and these hide a message there and one back",
+        f"{filled(summary, {**given, 'value': truth})}, where GPipe holds {devices * microbatches}: each device warms up with two forwards "
+        "more than the next one, and these hide a message there and one back",
     )
 
 

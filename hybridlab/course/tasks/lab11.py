@@ -1,13 +1,12 @@
 """Lab 11, recomputation and microbatches: the tasks and the feedback on their answers."""
 
-from collections.abc import Callable
 from typing import Any
 
 from hybridlab import formulas
 from hybridlab.checks import counted, short_repr, whole_number
 from hybridlab.costs import Costs
 from hybridlab.course.tasks import peaks, recomputed_peaks
-from hybridlab.course.tasks.answers import Numbers, near, require_count, require_numbers, require_parts, require_text
+from hybridlab.course.tasks.answers import near, require_count, require_numbers, require_parts, require_text
 from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, right, task, wrong
 from hybridlab.course.tasks.questions import Number, Question, number_task
@@ -97,27 +96,22 @@ def how_far_the_ratio_can_fall(devices: int = 8, latency: int = 100) -> Question
     in_flight = [round(formulas.peak_activations(name, devices, 2 * devices)) for name in ("1f1b", "eager-1f1b")]
     floors = [1 - work * count / trip for count in in_flight]
 
-    def close(value: Numbers, wanted: Numbers) -> bool:
-        return near(value, wanted, 0.5e-3)
-
-    def has(place: int, value: float) -> Callable[[list[float]], bool]:
-        """Return whether this wrong value stands in this place of an answer."""
-        return lambda values: close(values[place], value)
-
-    def not_right(values: list[float]) -> str:
-        place = 1 if close(values[0], floors[0]) else 0
-        hint = "how long is a round trip, K(F + B) + 2(K - 1)C, and how many microbatches can be in flight meanwhile?"
-        return f"the floor of {('1F1B', 'eager 1F1B')[place]} is not {values[place]:g}: {hint}"
+    def has(place: int, value: float) -> str:
+        """Return the rule that this wrong value stands in this place of an answer."""
+        return f"near(value[{place}], {value}, 0.0005)"
 
     both = Number(
         "floor of a schedule",
         floors,
-        hint=not_right,
+        hint="the floor of {names[place]} is not {value[place]:g}: how long is a round trip, K(F + B) + 2(K - 1)C, and how many "
+        "microbatches can be in flight meanwhile?",
+        given={"names": ("1F1B", "eager 1F1B"), "percents": [100 * floor for floor in floors]},
+        fields=("Floor of 1F1B", "Floor of eager 1F1B"),
         mistakes=[
             (
-                lambda values: near(values, [100 * floor for floor in floors], 0.3),
+                "near(value, percents, 0.3)",
                 "per-cent",
-                lambda values: f"the lab asks for shares of one: write {values[0]:g} % as {values[0] / 100:g}",
+                "the lab asks for shares of one: write {value[0]:g} % as {value[0] / 100:g}",
             ),
             (
                 has(0, 0.0),

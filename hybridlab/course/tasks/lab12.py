@@ -5,7 +5,7 @@ from functools import cache
 
 from hybridlab import formulas
 from hybridlab.costs import Costs
-from hybridlab.course.tasks.answers import Mistake
+from hybridlab.course.tasks.expressions import Mistake, Table, filled
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
@@ -20,21 +20,18 @@ def fold_it_twice(devices: int = 3, chunks: int = 4) -> Question:
     stages, last = range(len(truth)), devices - 1
     there_and_back = [*range(devices), *range(last - 1, 0, -1)]
 
-    def strange(values: list[float]) -> list[float]:
-        return [value for value in values if value not in range(devices)]
-
-    def counts(values: list[float]) -> list[int]:
-        return [values.count(device) for device in range(devices)]
-
-    def first_wrong(values: list[float]) -> str:
-        stage = next(stage for stage in stages if values[stage] != truth[stage])
-        direction = f"down from device {last} to device 0" if stage // devices % 2 else f"up from device 0 to device {last}"
-        return f"stage {stage} is not on device {values[stage]:g}: chunk {stage // devices} runs {direction}"
-
+    directions = (f"up from device 0 to device {last}", f"down from device {last} to device 0")
+    held = [f"count(value, {device})" for device in range(devices)]
     placement = Number(
         "device of a stage",
         truth,
-        hint=first_wrong,
+        hint="stage {place} is not on device {value[place]:g}: chunk {chunks[place]} runs {directions[place]}",
+        given={
+            "devices": range(devices),
+            "chunks": [stage // devices for stage in stages],
+            "directions": [directions[stage // devices % 2] for stage in stages],
+        },
+        fields=[f"Device of stage {stage}" for stage in stages],
         mistakes=[
             ([device + 1 for device in truth], "devices-from-1", f"devices are counted from 0: the last one is device {last}"),
             (
@@ -58,16 +55,15 @@ def fold_it_twice(devices: int = 3, chunks: int = 4) -> Question:
                 "at a turn two stages are on one device: where a chunk ends, the next one begins on the same device",
             ),
             (
-                lambda values: bool(strange(values)),
+                "len(without(value, devices)) > 0",
                 "no-such-device",
-                lambda values: f"there is no device {strange(values)[0]:g}: the devices are {_listed(range(devices))}",
+                f"there is no device {{without(value, devices)[0]:g}}: the devices are {_listed(range(devices))}",
             ),
             (
-                lambda values: set(counts(values)) != {chunks},
+                " or ".join(f"{count} != {chunks}" for count in held),
                 "uneven",
-                lambda values: (
-                    f"devices {_listed(range(devices))} hold {_listed(counts(values))} stages: each holds {chunks}, one of every chunk"
-                ),
+                f"devices {_listed(range(devices))} hold {_listed(f'{{{count}}}' for count in held)} stages: "
+                f"each holds {chunks}, one of every chunk",
             ),
         ],
     )
@@ -110,7 +106,7 @@ def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Qu
             ),
         ]
         hint = "not {value} messages; count how often one microbatch moves to another device, there and back"
-        return Number("number of messages of a schedule", truth, hint, mistakes, label=f"{name}: ")
+        return Number("number of messages of a schedule", truth, hint, mistakes, label=f"{name}: ", fields=(f"Messages of {name}",))
 
     at_ends = "the messages from chunk to chunk are missing: the last device sends to the first"
     at_turns = "where a chunk ends the next one begins on the same device: a turn needs no message"
@@ -205,45 +201,39 @@ def how_many_chunks(latency: int = 3) -> Question:
     cuts = ", ".join(str(cut) for cut in steps[0] if cut < LAYERS)
     work, fill = 16 * 144, 7 * 144
 
-    def step(place: int, chunks: float) -> str:
-        return f"{REGISTRY[names[place]].title} takes {steps[place][int(chunks)]:.1f} ms with {chunks:g} chunks"
-
-    def first_wrong(values: list[float]) -> tuple[int, float]:
-        """Return the place and the value of the first wrong number."""
-        return next((place, value) for place, value in enumerate(values) if value != best[place])
-
-    def too_few(values: list[float]) -> str:
-        place, chunks = first_wrong(values)
-        return f"{step(place, chunks)}, of which {fill / chunks:.1f} ms are fill and drain: more chunks make the step shorter"
-
-    def too_many(values: list[float]) -> str:
-        place, chunks = first_wrong(values)
-        waits = steps[place][int(chunks)] - work - fill / chunks
-        return f"{step(place, chunks)}, of which {waits:.1f} ms are waits for messages: fewer chunks make the step shorter"
-
-    def no_cut(values: list[float]) -> str:
-        return f"{LAYERS} layers make chunks of the same size if there are {cuts} or {LAYERS} of them, not {first_wrong(values)[1]:g}"
-
-    def is_too_few(values: list[float]) -> bool:
-        place, chunks = first_wrong(values)
-        return chunks < best[place]
-
+    given = {
+        "names": [REGISTRY[name].title for name in names],
+        "cuts": [*steps[0]],
+        "step": Table(lambda place, cut: steps[place][cut], [(place, cut) for place in range(2) for cut in steps[place]]),
+    }
+    takes = "{names[place]} takes {step(place, value[place]):.1f} ms with {value[place]:g} chunks"
+    fills, waits = f"{fill} / value[place]", f"step(place, value[place]) - {work} - {fill} / value[place]"
     why = "looped BFS waits for only 2(K-1) messages if a message takes no longer than a chunk's forward; but it needs more memory"
     chunks = Number(
         "number of chunks",
         best,
-        hint=too_many,
+        hint=f"{takes}, of which {{{waits}:.1f}} ms are waits for messages: fewer chunks make the step shorter",
+        given=given,
+        fields=[f"Chunks of {name}" for name in ("interleaved 1F1B", "looped BFS")],
         code="too-many",
         mistakes=[
-            (lambda values: first_wrong(values)[1] not in steps[0], "not-divisible", no_cut),
-            (is_too_few, "too-few", too_few),
+            (
+                "value[place] not in cuts",
+                "not-divisible",
+                f"{LAYERS} layers make chunks of the same size if there are {cuts} or {LAYERS} of them, not {{value[place]:g}}",
+            ),
+            (
+                "value[place] < truth[place]",
+                "too-few",
+                f"{takes}, of which {{{fills}:.1f}} ms are fill and drain: more chunks make the step shorter",
+            ),
         ],
     )
     return Question(
         "give the number of chunks with the shortest step for interleaved 1F1B and for looped BFS, "
         f"at a latency of {latency} ms, as [number, number]",
         [chunks],
-        f"{step(0, best[0])}; {step(1, best[1])}\n{why}",
+        f"{'; '.join(filled(takes, {**given, 'value': best, 'place': place}) for place in range(2))}\n{why}",
     )
 
 
@@ -257,7 +247,7 @@ def makespan(name: str, devices: int, microbatches: int, chunks: int, forward: f
     return float(simulate(build(name, devices, microbatches, chunks), costs).makespan)
 
 
-def _listed(numbers: Iterable[int]) -> str:
-    """Return the numbers as words, such as "0, 1 and 2"."""
-    *first, last = map(str, numbers)
+def _listed(items: Iterable[object]) -> str:
+    """Return the items as words, such as "0, 1 and 2"."""
+    *first, last = map(str, items)
     return f"{', '.join(first)} and {last}"

@@ -45,6 +45,7 @@ def _bubble(model: str, forward: float, input_gradient: float, weight_gradient: 
         bubble,
         hint="not {value} ms: when does device 0 wait, and when does device 5 start?",
         label=f"model {model}: ",
+        fields=(f"Bubble of model {model} in ms",),
         decimals=2,
         mistakes=[
             (
@@ -99,6 +100,7 @@ def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12
             own,
             hint=f"not {{value}}; {definitions}",
             label=f"the {name}: ",
+            fields=(f"Bubble {name}",),
             decimals=3,
             mistakes=[
                 (other, "the-other-one", f"this is the other one: {definitions}"),
@@ -124,9 +126,9 @@ def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12
         [share("ratio", makespan, *truth), share("rate", span, *truth[::-1])],
         f"the makespan is {makespan:g} ms, and the longest device span is {span:g} ms",
         [
-            (lambda values: near(values, truth[::-1], 0.5e-3), "swapped", swapped),
+            (f"near(value, {truth[::-1]}, 0.0005)", "swapped", swapped),
             (
-                lambda values: any(value > 1 for value in values),
+                "max(value) > 1",
                 "above-1",
                 "a share is at most 1: divide the idle time, and write 5 % as 0.05",
             ),

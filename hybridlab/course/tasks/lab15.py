@@ -39,7 +39,8 @@ def idle_by_schedule_or_imbalance(first: int = 12, last: int = 14, microbatches:
     parts = Number(
         "idle ms of one cause",
         truth,
-        hint=lambda values: f"the sum of the two parts is {sum(values):.10g} ms, but 4 x step less all busy times is {idle:.10g} ms",
+        fields=("Idle ms of the schedule", "Idle ms of the imbalance"),
+        hint=f"the sum of the two parts is {{sum(value)}} ms, but 4 x step less all busy times is {idle:.10g} ms",
         code="wrong-sum",
         mistakes=[
             (
@@ -71,7 +72,7 @@ def idle_by_schedule_or_imbalance(first: int = 12, last: int = 14, microbatches:
             ([each / share for each in truth], "shares", "these are shares of the device time: give ms"),
             ([100 * each / share for each in truth], "per-cent", "these are per cent of the device time: give ms"),
             (
-                lambda values: near(sum(values), idle, EXACT),
+                f"near(sum(value), {idle}, {EXACT})",
                 "wrong-division",
                 "the sum of the two parts is right, but each part is wrong: how long is the step at least, under every schedule?",
             ),

@@ -1,7 +1,7 @@
 """Tasks whose answer is a number or a list of numbers: the right value, decimals, known mistakes and a hint as data, and one judge."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -9,10 +9,7 @@ import numpy as np
 
 from hybridlab.checks import counted
 from hybridlab.course.tasks.answers import (
-    Mistake,
     Numbers,
-    filled_in,
-    mistake_behind,
     near,
     require_count,
     require_list,
@@ -21,8 +18,10 @@ from hybridlab.course.tasks.answers import (
     require_parts,
 )
 from hybridlab.course.tasks.checking import Feedback, Instance, Task, add_task, right, wrong
+from hybridlab.course.tasks.expressions import Mistake, filled, mistake_behind, require_mistakes, require_sentence
 
 EXACT = 1e-9  # a share: how far an answer may be from a right value that needs no rounding
+ROUNDED = 1e-12  # how far an answer with few decimals may be from the right value with as many
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,13 @@ class Number:
         What the number is, with its unit: ``"a makespan in ms"``. For a list, what each of its numbers is, without an article.
     truth : float or sequence of floats
         The right value. It comes from the library or from a closed form.
-    hint : str or callable
-        The sentence for an answer that no known mistake explains. ``{value}`` in it stands for the answer; a callable gets the answer.
+    hint : str
+        The sentence for an answer that no known mistake explains.
     mistakes : sequence of (value, code, sentence)
-        For each known mistake its wrong value, its code and its sentence. In place of the wrong value there may be a function that
-        says whether an answer has this mistake; in place of the sentence a function of the answer that returns the sentence.
+        For each known mistake its wrong value, its code and its sentence. In place of the wrong value there may be a rule, an
+        expression that is true for an answer with this mistake: ``"value < truth"``.
+    given : mapping
+        What the other names in rules and sentences stand for: numbers, texts, lists of them, and tables.
     label : str
         Words in front of each sentence about this number, such as ``"model b: "``, where an answer has several numbers.
     decimals : int
@@ -59,11 +60,20 @@ class Number:
         The code that goes with the hint.
     ordered : bool
         Whether the order of a list matters. If it does not, the right value is sorted, and the answer is a list or a set of any length.
+    fields : sequence of str
+        The labels of the fields for the answer on a page without Python. By default there is one, made of ``what``, or one for each number
+        of a list.
+
+    Notes
+    -----
+    In rules and sentences ``value`` is the answer, and ``truth`` the right value. For a list in which the order matters, ``place`` is the
+    place of its first wrong number. A sentence has expressions in braces: ``"not {value} ms"``, ``"half of it is {value / 2:.1f} ms"``.
+    :mod:`~hybridlab.course.tasks.expressions` has the grammar. So everything about a number is data, which a page can have as well.
     """
 
     what: str
     truth: Numbers
-    hint: str | Callable[[Any], str]
+    hint: str
     mistakes: Sequence[Mistake] = ()
     label: str = ""
     decimals: int = 0
@@ -73,6 +83,13 @@ class Number:
     example: str = ""
     code: str = "wrong-value"
     ordered: bool = True
+    given: Mapping[str, Any] = field(default_factory=dict)
+    fields: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        known = ["value", "truth", "place", *self.given]
+        require_mistakes(self.mistakes, known)
+        require_sentence(self.hint, known)
 
     def read(self, answer: Any) -> Numbers:
         """Return the answer as a number, or as a list of as many numbers as the right value has; raise if it is anything else."""
@@ -82,7 +99,7 @@ class Number:
         if np.ndim(self.truth):
             return require_numbers(answer, len(np.asarray(self.truth)), self.what, example)
         if self.whole:
-            return require_count(answer, self.what, example, most=self.most)
+            return float(require_count(answer, self.what, example, most=self.most))
         return require_number(answer, self.what, example)
 
     def tolerance(self, wanted: Numbers) -> float:
@@ -98,33 +115,56 @@ class Number:
 
     def judged(self, value: Numbers) -> Feedback | None:
         """Return the feedback on a wrong value, or None if it is right."""
+        names = self.names(value)
         if self.meets(value, self.truth):
-            return None if self.relative or self._rounds_to_truth(value) else wrong("wrong-decimal", self.label + self._near_miss(value))
-        mistake = mistake_behind(value, self.mistakes, self.meets) or self._too_few_decimals(value)
-        code, sentence = mistake or (self.code, filled_in(self.hint, value))
+            return None if self._rounds_to_truth(value) else wrong("wrong-decimal", self.label + filled(self.near_miss, names))
+        known = mistake_behind(value, self.mistakes, self.meets, names)
+        rounded = known or mistake_behind(value, self.too_few_decimals, lambda value, wanted: near(value, wanted, ROUNDED))
+        code, sentence = rounded or (self.code, filled(self.hint, names))
         return wrong(code, self.label + sentence)
+
+    def names(self, value: Numbers) -> dict[str, Any]:
+        """Return what the names in rules and sentences stand for, if this is the answer."""
+        names = {**self.given, "value": value, "truth": np.asarray(self.truth).tolist()}
+        if not isinstance(value, (int, float)) and self.ordered:
+            within = self.tolerance(self.truth)
+            pairs = enumerate(zip(value, names["truth"], strict=True))
+            names["place"] = next((place for place, (each, wanted) in pairs if not near(each, wanted, within)), 0)
+        return names
+
+    @property
+    def needs_rounding(self) -> bool:
+        """Whether the right value has more decimals than the task asks for."""
+        return not self.relative and self.tolerance(self.truth) >= 0.5 * 10.0**-self.decimals
 
     def _rounds_to_truth(self, value: Numbers) -> bool:
         """Whether some numbers with the decimals of the task are nearest to both the answer and the right value; ties have two nearest."""
         half, unit = self.tolerance(self.truth), 10.0**-self.decimals
         highest, lowest = np.minimum(value, self.truth) + half, np.maximum(value, self.truth) - half
-        return half < unit / 2 or bool((np.floor(highest / unit) * unit >= lowest).all())
+        return not self.needs_rounding or bool((np.floor(highest / unit) * unit >= lowest).all())
 
-    def _near_miss(self, value: Numbers) -> str:
-        """Return the sentence for an answer within half a unit of the last decimal that rounds to another number."""
+    @property
+    def near_miss(self) -> str:
+        """The sentence for an answer within half a unit of the last decimal that rounds to another number."""
         asked = counted(self.decimals, "decimal") if self.decimals else "a whole number"
-        told = f"{{value}} is close, but rounded to {asked} it is not right: compute with all digits, and round at the end"
-        return filled_in(told, value)
+        return f"{{value}} is close, but rounded to {asked} it is not right: compute with all digits, and round at the end"
 
-    def _too_few_decimals(self, value: Numbers) -> tuple[str, str] | None:
-        """Return the code and the sentence for an answer that is right, but rounded to fewer decimals than the task asks for; else None."""
-        if self.relative:
-            return None
-        for cut in range(self.decimals - 1, 0, -1):
-            if near(value, np.round(value, cut).tolist(), 1e-12) and near(value, np.round(self.truth, cut).tolist(), 1e-12):
-                asked = f"the task asks for {counted(self.decimals, 'decimal')}"
-                return "too-few-decimals", filled_in(f"{{value}} is right to {counted(cut, 'decimal')}, but {asked}", value)
-        return None
+    @property
+    def too_few_decimals(self) -> list[Mistake]:
+        """The known mistakes of an answer that is right, but rounded to fewer decimals than the task asks for."""
+        asked = f"but the task asks for {counted(self.decimals, 'decimal')}"
+        cuts = () if self.relative else range(self.decimals - 1, 0, -1)
+        told = [f"{{value}} is right to {counted(cut, 'decimal')}, {asked}" for cut in cuts]
+        return [(np.round(self.truth, cut).tolist(), "too-few-decimals", each) for cut, each in zip(cuts, told, strict=True)]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of the fields for the answer on a page."""
+        if self.fields:
+            return list(self.fields)
+        what = self.what.split(" ", 1)[1] if self.what.startswith(("a ", "an ", "the ")) else self.what
+        text, count = what[:1].upper() + what[1:], np.size(self.truth)
+        return [text] if np.ndim(self.truth) == 0 else [f"{text}, {place} of {count}" for place in range(1, count + 1)]
 
 
 @dataclass(frozen=True)
@@ -141,13 +181,19 @@ class Question:
         The sentence for a right answer.
     mistakes : sequence of (values, code, sentence)
         Known mistakes of the answer as a whole, such as the right numbers in the wrong order. For lists in place of numbers, each is
-        recognised by a function.
+        recognised by a rule, in which ``value`` is the list of all answers.
+    given : mapping
+        What the other names in these rules and sentences stand for.
     """
 
     prompt: str
     numbers: Sequence[Number]
     lesson: str
     mistakes: Sequence[Mistake] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_mistakes(self.mistakes, ["value", *self.given])
 
     def judge(self, answer: Any) -> Feedback:
         """Return the feedback on an answer. It names the first number that is wrong."""
@@ -166,7 +212,7 @@ class Question:
         fault = next((fault for fault in faults if fault), None)
         if fault is None:
             return right(self.lesson)
-        mistake = mistake_behind(values, self.mistakes, lambda value, wanted: near(value, wanted, EXACT))
+        mistake = mistake_behind(values, self.mistakes, lambda value, wanted: near(value, wanted, EXACT), self.given)
         return wrong(*mistake) if mistake else fault
 
 
