@@ -184,8 +184,11 @@ def require_list(value: Any, what: str, example: str = "12.5") -> list[float]:
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: the answer is a list of numbers, each a rank of a group, not 7
     """
+    wanted = f"the answer is a list of numbers, each a {what}"
+    if value is None:
+        raise HybridLabError(f"{wanted}, but it is missing", "not-a-list")
     if not isinstance(value, list) or not value:
-        raise HybridLabError(f"the answer is a list of numbers, each a {what}, not {short_repr(value)}", "not-a-list")
+        raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-list")
     return [require_number(each, f"a {what}", example) for each in value]
 
 

@@ -7,7 +7,9 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from hybridlab.arrays import Floats, readonly
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.tasks.answers import plain_values, require_numbers
@@ -60,6 +62,34 @@ def warmed_up(warmups: list[int], microbatches: int, forward: float, backward: f
     """
     orders = [_order_with_warmup(device, warmup, microbatches) for device, warmup in enumerate(warmups)]
     return simulate(Schedule("yours", orders), Costs(forward=forward, backward=backward, p2p=latency))
+
+
+def makespans(warmups: npt.ArrayLike, microbatches: int, forward: float, backward: float, latency: float) -> Floats:
+    """Return the makespan of 1F1B for each row of warm-ups, in which no device warms up with fewer forwards than the next one.
+
+    Row by row it is the makespan of :func:`warmed_up`. All rows are timed together, turn by turn: the input of an operation is made in no
+    later turn of the device next to it.
+
+    >>> makespans([[3, 2, 1, 0], [6, 4, 2, 0]], 16, 12.5, 25, 16).tolist()
+    [1160.5, 808.5]
+    """
+    first = np.minimum(np.asarray(warmups), microbatches - 1)
+    rows, devices = np.arange(len(first)), first.shape[1]
+    free = np.zeros(first.shape)
+    ends = np.zeros((2, *first.shape, microbatches))  # of forwards and of backwards
+    for turn in range(2 * microbatches):
+        later = turn - first  # an even number of turns after the warm-up a forward runs, until there are no more
+        runs_forward = (later <= 0) | ((later % 2 == 0) & (turn + first <= 2 * microbatches - 2))
+        number = np.where(runs_forward, np.minimum(turn, (turn + first) // 2), np.maximum((later - 1) // 2, turn - microbatches))
+        for kind, order, before, duration in ((0, range(devices), -1, forward), (1, range(devices)[::-1], 1, backward)):
+            for device in order:
+                run, source = rows[runs_forward[:, device] == (kind == 0)], device + before
+                microbatch = number[run, device]
+                start = free[run, device]
+                if source in range(devices):
+                    start = np.maximum(start, ends[kind, run, source, microbatch] + latency)
+                free[run, device] = ends[kind, run, device, microbatch] = start + duration
+    return readonly(free.max(axis=1))
 
 
 def _order_with_warmup(device: int, warmup: int, microbatches: int) -> list[Op]:

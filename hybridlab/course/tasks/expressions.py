@@ -65,34 +65,35 @@ LAZY = ("name", "and", "or", "if")  # operations that do not evaluate all their 
 
 @dataclass(frozen=True)
 class Table:
-    """A function of whole numbers that an expression can call; a page gets its values.
+    """A function of whole numbers that an expression can call; a page gets all its values.
 
     Parameters
     ----------
     function : callable
-        Takes whole numbers and returns a number.
+        Takes a list of arguments, each a tuple of whole numbers, and returns a number for each of them.
     arguments : sequence of tuples of int
         All arguments with which an expression calls the function.
 
     Examples
     --------
-    >>> table = Table(lambda device, chunks: device / chunks, [(0, 2), (0, 4), (1, 2), (1, 4)])
+    >>> table = Table(lambda rows: [device / chunks for device, chunks in rows], [(0, 2), (0, 4), (1, 2), (1, 4)])
     >>> filled("{share(value, 4)}", {"value": 1.0, "share": table})
     '0.25'
     >>> table.values()
     [{'2': 0.0, '4': 0.0}, {'2': 0.5, '4': 0.25}]
     """
 
-    function: Callable[..., float]
+    function: Callable[[Sequence[tuple[int, ...]]], Iterable[float]]
     arguments: Sequence[tuple[int, ...]]
 
     def __call__(self, *arguments: float) -> float:
         """Return the value for some arguments, which an expression has as floats."""
-        return float(self.function(*map(int, arguments)))
+        (value,) = self.function([tuple(map(int, arguments))])
+        return float(value)
 
     def values(self) -> Any:
         """Return all values, with one level for each argument: a list if the arguments count up from 0, else a dict."""
-        return _levels({arguments: self(*arguments) for arguments in self.arguments})
+        return _levels(dict(zip(self.arguments, map(float, self.function(self.arguments)), strict=True)))
 
 
 def _levels(values: Mapping[tuple[int, ...], float]) -> Any:

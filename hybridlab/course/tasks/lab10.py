@@ -6,14 +6,17 @@ from functools import cache
 from itertools import combinations_with_replacement, pairwise, takewhile
 from typing import Any
 
+import numpy.typing as npt
+
 from hybridlab import formulas
+from hybridlab.arrays import Floats
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.tasks.answers import require_numbers
 from hybridlab.course.tasks.builds import build_task
 from hybridlab.course.tasks.checking import Feedback, Rung, right, wrong
 from hybridlab.course.tasks.drawing import Drawing
-from hybridlab.course.tasks.eager import EAGER_TWISTS, SLIPS, latencies_to_hide, least_step, warmed_up
+from hybridlab.course.tasks.eager import EAGER_TWISTS, SLIPS, latencies_to_hide, least_step, makespans, warmed_up
 from hybridlab.course.tasks.expressions import Table, filled
 from hybridlab.course.tasks.questions import Number, Question, number_task
 from hybridlab.schedule import Kind
@@ -100,12 +103,12 @@ def buy_the_time_back(devices: int = 4, microbatches: int = 16, latency: int = 1
     truth = [sum(1 for _ in takewhile(lambda op: op.kind is Kind.F, order)) - 1 for order in eager.orders]
     fastest, least = formulas.gpipe_makespan(devices, microbatches, FORWARD, BACKWARD, latency), sum(truth) + devices
 
-    def makespan(*warmups: int) -> float:
-        return float(warmed_up([*warmups], microbatches, FORWARD, BACKWARD, latency).makespan)
+    def times_of(warmups: npt.ArrayLike) -> Floats:
+        return makespans(warmups, microbatches, FORWARD, BACKWARD, latency)
 
     # A device with M warm-up forwards runs the same order as one with M - 1. Devices wait for ever if one warms up less than the next.
     falling = sorted(warmups[::-1] for warmups in combinations_with_replacement(range(microbatches), devices))
-    given = {"makespan": Table(makespan, falling), "counts": range(microbatches + 1)}
+    given = {"makespan": Table(times_of, falling), "counts": range(microbatches + 1)}
     capped = [f"min(value[{device}], {microbatches - 1})" for device in range(devices)]
     time, held = f"makespan({', '.join(capped)})", " + ".join(f"min(value[{device}] + 1, {microbatches})" for device in range(devices))
     summary = f"makespan {{{time}:g}} ms, {{{held}:g}} activations in all"

@@ -204,7 +204,7 @@ def how_many_chunks(latency: int = 3) -> Question:
     given = {
         "names": [REGISTRY[name].title for name in names],
         "cuts": [*steps[0]],
-        "step": Table(lambda place, cut: steps[place][cut], [(place, cut) for place in range(2) for cut in steps[place]]),
+        "step": Table(lambda rows: [steps[place][cut] for place, cut in rows], [(place, cut) for place in (0, 1) for cut in steps[0]]),
     }
     takes = "{names[place]} takes {step(place, value[place]):.1f} ms with {value[place]:g} chunks"
     fills, waits = f"{fill} / value[place]", f"step(place, value[place]) - {work} - {fill} / value[place]"
