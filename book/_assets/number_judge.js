@@ -5,7 +5,7 @@ globalThis.numberJudge = (() => {
   const LARGEST = 1e15; // of a number in an answer
   const EMPTY = /^(device\s+\d{1,9}\s*:|\.\.\.|…|\s)*$/i; // text that counts as no answer
   const NUMBER = /^[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?$/i;
-  const THOUSANDS = /^[-+]?\d{1,3}(,\d{3})+$/; // is it one thousand or one? it is refused
+  const THOUSANDS = /^[-+]?[1-9]\d{0,2}(,\d{3})+$/; // a comma that may stand between thousands: refused
   const SHOWN = 60; // characters of a text that a sentence repeats
 
   // ---- what the reader has written ----

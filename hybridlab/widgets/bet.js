@@ -116,7 +116,7 @@ function numberIn(text, unit) {
   const bare = text.trim().replace("\u2212", "-");
   const digits = (unit && bare.endsWith(unit) ? bare.slice(0, -unit.length) : bare).trim();
   if (!digits) return { wrong: "Write a number first." };
-  if (/^[-+]?\d{1,3}(,\d{3})+$/.test(digits)) {
+  if (/^[-+]?[1-9]\d{0,2}(,\d{3})+$/.test(digits)) {
     return { wrong: `Write ${digits} without a comma between thousands: ${digits.replaceAll(",", "")}.` };
   }
   const short = digits.length > 24 ? `${digits.slice(0, 24)}...` : digits;

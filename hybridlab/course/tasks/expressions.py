@@ -177,7 +177,7 @@ def evaluated(node: Node, names: Names) -> Any:
 
 
 @cache
-def parts_of(sentence: str) -> tuple[str | tuple[Node, str], ...]:
+def sentence_parts(sentence: str) -> tuple[str | tuple[Node, str], ...]:
     """Return the parts of a sentence: texts, and pairs of an expression and its format.
 
     Raises
@@ -187,7 +187,7 @@ def parts_of(sentence: str) -> tuple[str | tuple[Node, str], ...]:
 
     Examples
     --------
-    >>> parts_of("it takes {value:.1f} ms")
+    >>> sentence_parts("it takes {value:.1f} ms")
     ('it takes ', (('name', 'value'), '.1f'), ' ms')
     """
     texts = FIELD.split(sentence)  # text, expression, format, text, ...
@@ -207,10 +207,10 @@ def filled(sentence: str, names: Names) -> str:
     >>> filled("not {value} ms, {value / 2:.1f} ms", {"value": 81.0}), filled("not {value}", {"value": [1.5, 2.0]})
     ('not 81 ms, 40.5 ms', 'not 1.5, 2')
     """
-    return "".join(part if isinstance(part, str) else _written(evaluated(part[0], names), part[1]) for part in parts_of(sentence))
+    return "".join(part if isinstance(part, str) else _field_text(evaluated(part[0], names), part[1]) for part in sentence_parts(sentence))
 
 
-def _written(value: Any, form: str) -> str:
+def _field_text(value: Any, form: str) -> str:
     if isinstance(value, str):
         return value
     return ", ".join(format(each, form) for each in np.ravel(value).tolist())
@@ -237,7 +237,7 @@ def require_names(node: Node, known: Iterable[str]) -> None:
 
 def require_sentence(sentence: Any, known: Sequence[str]) -> None:
     """Refuse a sentence that is no text, or whose fields have a name that is not one of ``known``."""
-    for part in parts_of(require_text(sentence, "a sentence about an answer", "not {value} ms")):
+    for part in sentence_parts(require_text(sentence, "a sentence about an answer", "not {value} ms")):
         if not isinstance(part, str):
             require_names(part[0], known)
 

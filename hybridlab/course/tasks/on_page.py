@@ -8,7 +8,7 @@ import numpy as np
 from hybridlab.checks import known_name
 from hybridlab.course.tasks.answers import Numbers
 from hybridlab.course.tasks.checking import TASKS, check
-from hybridlab.course.tasks.expressions import Mistake, Table, parsed, parts_of
+from hybridlab.course.tasks.expressions import Mistake, Table, parsed, sentence_parts
 from hybridlab.course.tasks.questions import EXACT, ROUNDED, Number, Question
 
 Refuse = Callable[[Any, str], list[str]]
@@ -101,7 +101,7 @@ def _mistake(mistake: Mistake, within: Callable[[Numbers], Any], label: str = ""
 
 
 def _sentence(sentence: str, label: str) -> list[Any]:
-    return [*([label] if label else []), *parts_of(sentence)]
+    return [*([label] if label else []), *sentence_parts(sentence)]
 
 
 def _plain(value: Any) -> Any:
