@@ -1,26 +1,19 @@
 """What readers may write into the fields of a number task on a page, and what Python reads in it."""
 
-import json
 import math
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
+from node import run
 
 from hybridlab.course.tasks.questions import Number, Question
 
-ROOT = Path(__file__).resolve().parents[1]
-JUDGE = ROOT / "book/_assets/number_judge.js"
-RUN = """
-const { readFileSync } = require("node:fs");
-(0, eval)(readFileSync(process.argv[1], "utf8"));
-const { forms, cases } = JSON.parse(readFileSync(0, "utf8"));
-process.stdout.write(JSON.stringify(cases.map(([form, texts]) => numberJudge.judged(forms[form], texts))));
+ASSETS = Path(__file__).resolve().parents[1] / "book/_assets"
+JUDGED = """
+import "./number_judge.js";
+const answer = ({ form, rows }) => rows.map((texts) => numberJudge.judged(form, texts));
 """
 # A text in a field and what Python gets for it.
 STRANGE: list[tuple[str, Any]] = [
@@ -36,15 +29,9 @@ STRANGE: list[tuple[str, Any]] = [
 ]  # fmt: skip
 
 
-def verdicts(forms: Sequence[Any], cases: Sequence[tuple[int, Sequence[str]]]) -> list[dict[str, Any]]:
-    """What the script of a page says about texts: each case is the number of a form and the texts in its fields."""
-    node = shutil.which("node", path=os.pathsep.join([os.environ.get("PATH", ""), str(ROOT / ".venv/bin")]))
-    if node is None:
-        missing = "node is missing: `make lint` installs it"
-        pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
-    given = json.dumps({"forms": forms, "cases": cases}, allow_nan=False)
-    run = subprocess.run([node, "-e", RUN, str(JUDGE)], input=given, capture_output=True, text=True, encoding="utf-8", check=True)
-    said: list[dict[str, Any]] = json.loads(run.stdout)
+def verdicts(folder: Path, form: Any, rows: Sequence[Sequence[str]], scripts: Path = ASSETS) -> list[dict[str, Any]]:
+    """What the script of a page says about each row of texts in the fields of a form."""
+    said: list[dict[str, Any]] = run(folder, JUDGED, {"form": form, "rows": rows}, scripts)
     return said
 
 

@@ -1,12 +1,13 @@
 """Test the script that judges number tasks on pages: on thousands of answers it gives the code and the sentence of ``check``."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import in_turn
-from number_texts import STRANGE, answer_in, as_text, near_misses, texts_of, verdicts
+from number_texts import ASSETS, STRANGE, answer_in, as_text, near_misses, texts_of, verdicts
 from test_tasks_answers import listed
 
 from hybridlab.course.tasks import TASKS, check
@@ -93,9 +94,9 @@ def rows_of(key: str) -> Iterator[Row]:
 
 
 @each_number_task
-def test_the_page_says_what_python_says(key: str) -> None:
+def test_the_page_says_what_python_says(key: str, tmp_path: Path) -> None:
     rows = list(rows_of(key))
-    said = verdicts([form_of(key)], [(0, texts) for texts, _ in rows])
+    said = verdicts(tmp_path, form_of(key), [texts for texts, _ in rows])
     off, codes = [], set()
     for (texts, answer), verdict in zip(rows, said, strict=True):
         feedback = check(key, answer)
@@ -109,8 +110,31 @@ def test_the_page_says_what_python_says(key: str) -> None:
     assert {"passed", "nothing-handed-in", "not-a-number", *known} <= codes, "a mistake that none of the answers makes"
 
 
+# a planted fault, and a task with an answer that shows it
+FAULTS = [
+    ("off(best.value) <= off(hit.value)", "off(best.value) > off(hit.value)", "lab05.t4"),  # the farthest mistake
+    ("if (unit === null) return true", "return true", "lab03.t1"),  # rounded the wrong way
+    ("Math.abs(each) > LARGEST", "false", "lab02.t2"),
+    ("mistakeBehind(values, form.mistakes, form.names)) ||", "false) ||", "lab12.t2"),
+    ("?? mistakeBehind(value, number.fewer, names)", "", "lab13.t2"),
+    ("names.place = Math.max(place, 0)", "names.place = 0", "lab11.t2"),
+]
+
+
+@pytest.mark.parametrize(("right", "planted", "key"), FAULTS)
+def test_a_fault_in_the_script_is_found(right: str, planted: str, key: str, tmp_path: Path) -> None:
+    code = (ASSETS / "number_judge.js").read_text(encoding="utf-8")
+    assert code.count(right) == 1
+    scripts = tmp_path / "faulty"
+    scripts.mkdir()
+    (scripts / "number_judge.js").write_text(code.replace(right, planted), encoding="utf-8")
+    rows = list(rows_of(key))
+    said = verdicts(tmp_path, form_of(key), [texts for texts, _ in rows], scripts)
+    assert any(verdict["sentence"] != "\n".join(check(key, answer).messages) for (_, answer), verdict in zip(rows, said, strict=True))
+
+
 @in_turn("form", ["g", ".10g", ".2g", ".0f", ".1f", ".4f", ",.0f", ",.1f"])
-def test_numbers_are_written_as_python_writes_them(form: str) -> None:
+def test_numbers_are_written_as_python_writes_them(form: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     ties = [
         0.5,
@@ -138,7 +162,7 @@ def test_numbers_are_written_as_python_writes_them(form: str) -> None:
         **form_of("lab02.t2"),
         "numbers": [{**form_of("lab02.t2")["numbers"][0], "truth": 7e14, "mistakes": [], "hint": sentence_parts(sentence)}],
     }
-    said = verdicts([plain], [(0, [as_text(value)]) for value in values])
+    said = verdicts(tmp_path, plain, [[as_text(value)] for value in values])
     off = [
         (value, verdict["sentence"])
         for value, verdict in zip(values, said, strict=True)

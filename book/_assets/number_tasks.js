@@ -28,29 +28,33 @@
   // Returns whether the browser has kept the texts.
   function keep(key, texts) {
     try {
-      localStorage.setItem(KEPT + key, JSON.stringify(texts));
+      if (texts.some((text) => text.trim())) localStorage.setItem(KEPT + key, JSON.stringify(texts));
+      else localStorage.removeItem(KEPT + key);
       return true;
     } catch {
       return false;
     }
   }
 
+  const idOf = ({ key }) => `task-${key.replace(".", "-")}`;
+
   function fieldsOf(task) {
     return task.numbers.flatMap(({ fields }) => fields).map(({ label }, place) => {
-      const id = `${task.key.replace(".", "-")}-${place}`;
+      const id = `${idOf(task)}-${place}`;
       const input = make("input", { id, type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", maxlength: LONGEST });
       return { input, element: make("div", { class: "number-task-field" }, make("label", { for: id }, label), input) };
     });
   }
 
   function draw(box, task) {
+    const id = idOf(task);
     const fields = fieldsOf(task);
     const inputs = fields.map(({ input }) => input);
     const head = make("legend", {}, `Check your answer to ${task.key} here`);
     const several = task.numbers.some(({ ordered }) => !ordered);
-    const how = make("p", { class: "number-task-how", id: `${task.key.replace(".", "-")}-how` }, several ? HOW_MANY : HOW);
+    const how = make("p", { class: "number-task-how", id: `${id}-how` }, several ? HOW_MANY : HOW);
     const [verdict, sentence] = [make("strong"), make("span")];
-    const feedback = make("p", { class: "number-task-feedback", role: "status" }, verdict, sentence);
+    const feedback = make("p", { class: "number-task-feedback", role: "status", id: `${id}-feedback` }, verdict, sentence);
     const note = make("p", { class: "number-task-how" });
     const rows = make("div", { class: "number-task-fields" }, ...fields.map(({ element }) => element));
     const button = make("button", { type: "submit" }, "Check");
@@ -73,7 +77,7 @@
       return found;
     };
     for (const input of inputs) {
-      input.setAttribute("aria-describedby", how.id);
+      input.setAttribute("aria-describedby", `${how.id} ${feedback.id}`);
       input.addEventListener("input", clear);
     }
     form.addEventListener("submit", (event) => {
