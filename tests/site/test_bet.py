@@ -301,6 +301,13 @@ def test_a_kernel_hears_of_the_bet_and_can_set_it(fresh_page: Any, files: str) -
     assert page.evaluate("localStorage.getItem('hybridlab.bet.a.b')") is None
 
 
+def test_a_comma_after_a_zero_stands_before_decimals(fresh_page: Any, files: str) -> None:
+    page = fresh_page(files + LAB2)
+    mount(page, Bet("a.b", "How many?").get_state()).get_by_label("Your bet, a number").fill("0,125")
+    page.keyboard.press("Enter")
+    assert page.evaluate("mounted.model.get('answer')") == 0.125
+
+
 def test_what_python_has_set_goes_before_what_the_page_kept(fresh_page: Any, files: str) -> None:
     page = fresh_page(files + LAB2)
     place(question(page), "GPipe")

@@ -68,7 +68,7 @@ class Number:
     -----
     In rules and sentences ``value`` is the answer, and ``truth`` the right value. For a list in which the order matters, ``place`` is the
     place of its first wrong number. A sentence has expressions in braces: ``"not {value} ms"``, ``"half of it is {value / 2:.1f} ms"``.
-    :mod:`~hybridlab.course.tasks.expressions` has the grammar. So everything about a number is data, which a page can have as well.
+    The module ``hybridlab.course.tasks.expressions`` has the grammar. So everything about a number is data, which a page can have as well.
     """
 
     what: str
