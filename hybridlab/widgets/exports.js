@@ -62,7 +62,7 @@ function svgOf(box, titles) {
 
 // ---- the files ----
 
-function save([name, text, type]) {
+export function save([name, text, type]) {
   const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000); // ms, after which the browser has read it

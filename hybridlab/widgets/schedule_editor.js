@@ -1,11 +1,12 @@
 // A schedule editor: the reader writes the order of each device as text or moves chips, and sees the timeline, its figures and the goals.
 // Judging the text and timing the order need no kernel: validation.js, puzzle.js and clock.js do it, held against Python by tests.
 
+import { exportsOf, save } from "./exports.js";
 import { judgedFor, reachedBy, timelineSoFar } from "./puzzle.js";
 import { chipsOf } from "./schedule_editor_chips.js";
 import { shareRow } from "./share.js";
 import { pictureOf } from "./timeline_explorer_picture.js";
-import { csvOf, readLines } from "./validation.js";
+import { readLines } from "./validation.js";
 import { counted, field, freshId, keepDrawn, make, number, rootIn } from "./view.js";
 
 const SETTING = ["text"];
@@ -22,7 +23,7 @@ function goalOf(data) {
   if (!(sizes && times && lists && kinds && [costs.p2p, costs.overlap].every(Number.isFinite))) throw new Error("a part of the data is missing");
   const chunked = chunks > 1 ? [`${chunks} chunks a device`] : [];
   const about = [counted(devices, "device"), counted(microbatches, "microbatch"), ...chunked].join(", ");
-  return { ...data, about: { title: "Your schedule", sizes: about, unit: data.unit, kinds, setting: {} } };
+  return { ...data, about: { title: "Your schedule", sizes: about, unit: data.unit, kinds, setting: { schedule: "schedule" } } };
 }
 
 // ---- words ----
@@ -181,36 +182,12 @@ function goalsOf(goal) {
   return { element: make("div", {}, make("p", { class: "head" }, "Goals: the schedule"), list), show };
 }
 
-function download(text, name, type) {
-  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-function exportOf(id, state) {
-  const csv = make("textarea", { readonly: "", rows: 4, wrap: "off" });
-  const saved = (words, ending, type, text) => buttonFor(words, () => download(text(), `schedule.${ending}`, type));
-  const csvText = () => csvOf(state().orders);
-  const element = make(
-    "details",
-    { class: "export" },
-    make("summary", {}, "Export and link"),
-    field(`${id}-csv`, "As CSV, which torch.distributed.pipelining can read", csv),
-    saved("Save as text", "txt", "text/plain", () => state().text),
-    saved("Save as CSV", "csv", "text/csv", csvText),
-  );
-  const show = () => element.open && (csv.value = csvText());
-  element.addEventListener("toggle", show);
-  return { element, show };
-}
-
 // ---- the widget ----
 
 function render({ model, el }) {
   const root = rootIn(el, "editor");
   const id = freshId();
-  const now = { text: "", lines: [], orders: [], reached: [] };
-  const row = shareRow(model, SETTING);
+  const now = { text: "", lines: [], reached: [], timeline: null };
   let [parts, history, timer, drawn, first] = [null, null, 0, null, true];
   const best = bestOf(model.get("data")?.name || "");
 
@@ -239,30 +216,35 @@ function render({ model, el }) {
     timer = setTimeout(() => (parts.said.textContent = sentence + goals), CALM);
   };
 
+  const picture = pictureOf(id, () => {});
+  const saveText = (say) => say(`Saved ${save(["schedule.txt", now.text, "text/plain"])}.`);
+  const saving = exportsOf(() => (now.timeline ? [now.timeline] : []), picture.element);
+  const row = shareRow(model, SETTING, [["Save text", saveText], ...saving]);
+
   const build = (goal) => {
     const writing = writingOf(id, goal, (text) => put(text, true));
     const colours = Object.fromEntries(Object.entries(goal.kinds).map(([kind, { colours: of }]) => [kind, of[1][0]]));
     const chips = chipsOf(id, colours, moved, () => back(history.undo()));
     const faults = faultsOf(({ start, end }) => writing.select(start, end));
-    const [figures, goals, picture] = [figuresIn(goal), goalsOf(goal), pictureOf(id, () => {})];
+    const [figures, goals] = [figuresIn(goal), goalsOf(goal)];
     const said = make("p", { class: "unseen", "aria-live": "polite" });
     const verdict = make("p", { class: "verdict", id: `${id}-verdict` });
     const [undo, redo] = [buttonFor("Undo", () => back(history.undo())), buttonFor("Redo", () => back(history.redo()))];
     const kept = make("p", { class: "best" });
     const showBest = buttonFor("Show it", () => put(best.read()));
-    const exporting = exportOf(id, () => now);
-    exporting.element.append(row);
     const tools = make("div", { class: "tools" }, startsOf(id, goal, put), make("div", {}, undo, redo));
     const keeping = make("div", { class: "keeping" }, kept, showBest);
     const write = make("div", { class: "write" }, writing.element, tools, chips.element, keeping);
     const judgement = make("div", { class: "judgement", role: "group", "aria-label": "Judgement", tabindex: 0 }, verdict, faults.element);
-    const side = make("div", { class: "side" }, judgement, figures.element, goals.element, exporting.element);
+    const files = make("details", {}, make("summary", {}, "Link and files"), row);
+    const side = make("div", { class: "side" }, judgement, figures.element, goals.element, files);
     const stage = make("div", { class: "stage" }, picture.element, picture.told);
     const head = goal.puzzle ? [make("p", { class: "task" }, make("strong", {}, goal.title), ` ${goal.sentence}`)] : [];
     root.replaceChildren(...head, make("div", { class: "editor" }, write, side, stage), said);
-    return { goal, writing, chips, faults, figures, goals, picture, said, verdict, undo, redo, kept, showBest, exporting };
+    return { goal, writing, chips, faults, figures, goals, said, verdict, undo, redo, kept, showBest };
   };
 
+  let ranked = { text: null, rank: null }; // the kept text, its number of goals and its makespan
   const showKept = (goal, judgement, timeline, reached) => {
     const rank = (text) => {
       const lines = readLines(text);
@@ -270,7 +252,8 @@ function render({ model, el }) {
       const times = judged.faults.length ? null : timelineSoFar(goal, judged, goal.about);
       return times && [reachedBy(goal, judged, times).length, -times.makespan];
     };
-    let held = rank(best.read());
+    if (best.read() !== ranked.text) ranked = { text: best.read(), rank: rank(best.read()) };
+    let held = ranked.rank;
     const own = judgement.faults.length ? null : [reached.length, -timeline.makespan];
     if (own && history.steps()[0] && (!held || own[0] > held[0] || (own[0] === held[0] && own[1] > held[1]))) {
       best.keep(now.text);
@@ -282,12 +265,12 @@ function render({ model, el }) {
 
   const show = () => {
     const text = model.get("text");
-    if (typeof text !== "string") throw new Error("the text is missing");
+    if (typeof text !== "string" || text.length > LONGEST) throw new Error("the text is missing or too long");
     if (!parts) {
       parts = build(goalOf(model.get("data")));
       history = historyOf(text);
     }
-    const { goal, writing, chips, faults, figures, goals, picture, verdict, undo, redo, exporting } = parts;
+    const { goal, writing, chips, faults, figures, goals, verdict, undo, redo } = parts;
     history.put(text);
     const lines = readLines(text);
     const judgement = judgedFor(goal, lines);
@@ -295,7 +278,7 @@ function render({ model, el }) {
     const reached = reachedBy(goal, judgement, timeline);
     const sentence = verdictOf(judgement, timeline);
     announce(goal, judgement.faults.length ? `${sentence} ${sentenceOf(judgement.faults[0].sentence)}` : sentence, reached);
-    Object.assign(now, { text, lines, orders: judgement.orders, reached });
+    Object.assign(now, { text, lines, reached, timeline });
     writing.show(text);
     const wrong = new Set(judgement.faults.map(({ device, position }) => `${device} ${position}`));
     const ran = new Set(timeline?.ops.map((op) => op.text));
@@ -310,7 +293,6 @@ function render({ model, el }) {
     if (timeline?.order !== drawn || first) picture.draw(timeline ? [timeline] : []);
     drawn = timeline?.order;
     [undo.disabled, redo.disabled] = history.steps().map((count) => !count);
-    exporting.show();
     first = false;
   };
 
@@ -323,7 +305,7 @@ function render({ model, el }) {
   });
   const stop = () => {
     clearTimeout(timer);
-    parts?.picture.stop();
+    picture.stop();
   };
   const { end, again } = keepDrawn(model, root, SETTING, show, stop, "editor");
   return end;

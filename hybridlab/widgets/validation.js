@@ -77,12 +77,6 @@ const MOST_FAULTS = 24;
 
 export const turnText = (turn) => (turn.length === 1 ? turn[0].text : `(${turn.map(({ text }) => text).join(";")})`);
 
-// One line for each device, as torch.distributed.pipelining reads it; the forward of an overlapped pair comes first.
-export function csvOf(orders) {
-  const cell = (turn) => turnText(turn[0].kind === "B" ? turn.toReversed() : turn) + "OVERLAP_F_B".repeat(turn.length - 1);
-  return orders.map((turns) => `${turns.map(cell).join(",")}\n`).join("");
-}
-
 function ofMicrobatches(numbers) {
   if (numbers.length === 1) return `of microbatch ${numbers[0]}`;
   if (numbers.length <= MOST_NAMED) return `of microbatches ${numbers.join(", ")}`;

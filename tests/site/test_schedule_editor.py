@@ -295,17 +295,31 @@ def test_a_browser_that_keeps_nothing_shows_the_best_of_the_page(alone: Alone) -
     expect(view.locator(".best")).to_have_text("Your best so far: 5 of 5 goals, 120 ms.")
 
 
-def test_the_export_is_the_csv_of_the_library(alone: Alone) -> None:
+def test_the_text_and_what_it_is_as_csv_are_saved(alone: Alone) -> None:
     schedule = build("dualpipe-v", 2, 4)
     view = alone(small(microbatches=4, chunks=2, show={"text": str(schedule)}))
     assert schedule.pairs.size
-    view.get_by_text("Export").click()
-    csv = view.get_by_label("As CSV, which torch.distributed.pipelining can read")
-    assert csv.input_value() == schedule.to_csv()
-    for ending, content in (("text", str(schedule)), ("CSV", schedule.to_csv())):
+    view.get_by_text("Link and files").click()
+    for button, name, content in (
+        ("Save text", "schedule.txt", str(schedule)),
+        ("Save CSV", "schedule-2x4.csv", schedule.to_csv()),
+    ):
         with view.page.expect_download() as saved:
-            view.get_by_role("button", name=f"Save as {ending}").click()
+            view.get_by_role("button", name=button).click()
+        assert saved.value.suggested_filename == name
         assert saved.value.path().read_text(encoding="utf-8") == content
+
+
+def test_a_link_brings_the_text(alone: Alone) -> None:
+    view = alone(small())
+    page = view.page
+    area(view).fill(TWO)
+    page.wait_for_function("location.hash.includes('text=')")
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    assert text_of(view) == TWO
+    expect(view.locator(".verdict")).to_have_text("This order is complete and can run.")
 
 
 def test_what_python_sets_is_shown_and_what_the_reader_writes_is_sent(alone: Alone) -> None:
