@@ -1,4 +1,4 @@
-// Shared by pictures of points and lines: marks, names at the ends of lines, a slider over an axis, tables, touches.
+// Shared by pictures of points and lines: marks, names at the ends of lines, a slider over an axis, tables, what the pointer does.
 
 import { field, make } from "./view.js";
 
@@ -40,7 +40,7 @@ export function markerOf(id, label, told, pick) {
     slider.setAttribute("aria-valuetext", told(value));
     output.textContent = value;
   };
-  return { element, show };
+  return { element, show, focus: () => slider.focus({ preventScroll: true }) };
 }
 
 // The parts of a table. A cell is a text or an element.
@@ -68,15 +68,47 @@ export function spread(names, apart, top, bottom) {
   return groups.flatMap(({ rows, start }) => rows.map((each, place) => ({ ...each, y: start + apart * place })));
 }
 
-// Calls `touched(x)`, x in px from the left, when the pointer is pressed or dragged on a picture, and `resized` when its width changes.
-// Returns a function that ends the observation.
-export function watched(box, touched, resized) {
-  const touch = (event) => {
-    if (event.type === "pointermove" && event.buttons !== 1) return;
-    touched(event.clientX - box.getBoundingClientRect().left);
+// What a picture with a marker answers, for readers.
+export const POINTING =
+  "Point at the picture to read it there. A click or a tap keeps the place, and arrow keys then move the marker; Escape, or a click beside " +
+  "the picture, lets the place go.";
+
+// Pointing at a picture shows a value, a click or a tap keeps it, a drag keeps the value where it ends, Escape or a click beside the picture
+// lets it go. `valueAt(event)` is the value under the pointer, or null. `look(value)` shows a value, and `look(null)` that of the marker.
+// `pick(value)` moves the marker, and `focus()` leads to its slider, whose arrow keys move it. Returns a function that ends this.
+export function pointed(root, box, { valueAt, look, pick, focus }) {
+  let [looked, kept] = [null, false];
+  const keep = (fixed) => {
+    kept = fixed;
+    box.classList.toggle("kept", fixed);
   };
-  box.addEventListener("pointerdown", touch);
-  box.addEventListener("pointermove", touch);
+  const show = (value) => {
+    if (value !== looked) look(value);
+    looked = value;
+  };
+  const choose = (event) => {
+    const value = valueAt(event);
+    if (value === null) return;
+    show(null);
+    keep(true);
+    pick(value);
+    focus();
+  };
+  box.addEventListener("click", choose);
+  box.addEventListener("pointermove", (event) => {
+    if (event.buttons === 1) choose(event);
+    else if (event.pointerType !== "touch" && !kept) show(valueAt(event));
+  });
+  box.addEventListener("pointerleave", () => show(null));
+  root.addEventListener("input", () => keep(false));
+  root.addEventListener("keydown", (event) => event.key === "Escape" && keep(false));
+  const away = (event) => box.contains(event.target) || keep(false);
+  document.addEventListener("pointerdown", away);
+  return () => document.removeEventListener("pointerdown", away);
+}
+
+// Calls `resized` when the width of a picture changes. Returns a function that ends the observation.
+export function watched(box, resized) {
   let width = box.clientWidth;
   const observer = new ResizeObserver(() => {
     if (box.clientWidth && box.clientWidth !== width) resized();

@@ -93,5 +93,5 @@ export function barsOf(id) {
     box.setAttribute("aria-label", pictureWords(reading));
     box.replaceChildren(svg);
   };
-  return { element: box, draw, stop: watched(box, () => {}, () => given && draw()) };
+  return { element: box, draw, stop: watched(box, () => given && draw()) };
 }

@@ -219,5 +219,5 @@ export function mapView(data, load, ...buttons) {
     plane();
     mark();
   };
-  return { element, draw, stop: watched(box, () => {}, again) };
+  return { element, draw, stop: watched(box, again) };
 }

@@ -1,7 +1,7 @@
 // An error explorer: how exact all-reduced means are, and how many bytes they cost. Controls, a picture, a sentence and tables.
 // The picture shows NMSE against ranks on two logarithmic axes. Points are measured, lines are the law.
 
-import { at, markerOf, markOf, spread, tableOf, watched } from "./chart.js";
+import { at, markerOf, markOf, POINTING, pointed, spread, tableOf, watched } from "./chart.js";
 import { shareRow } from "./share.js";
 import { field, freshId, grouped, keepDrawn, listed, make, rootIn } from "./view.js";
 
@@ -120,8 +120,8 @@ function namesOf(frame, series, both) {
   return ends.map(({ each, y }) => make("text", { x: frame.right + 6, y: at(y + 4), class: `of-${each.shape} end` }, nameOf(each, both)));
 }
 
-// The picture; `draw(measured, shown, series)` fills it. A touch calls `pick(ranks)`.
-function pictureOf(pick) {
+// The picture; `draw(measured, shown, series)` fills it, `valueAt(event)` is the number of ranks under the pointer.
+function pictureOf() {
   const box = make("div", { class: "picture", role: "img" });
   let [given, frame] = [null, null];
 
@@ -140,12 +140,12 @@ function pictureOf(pick) {
     box.setAttribute("aria-label", told);
     box.replaceChildren(svg);
   };
-  const touched = (x) => {
-    if (!given) return;
+  const valueAt = (event) => {
+    const x = event.clientX - box.getBoundingClientRect().left;
     const away = (ranks) => Math.abs(frame.x(ranks) - x);
-    pick(given[0].ranks.reduce((best, ranks) => (away(ranks) < away(best) ? ranks : best)));
+    return given[0].ranks.reduce((best, ranks) => (away(ranks) < away(best) ? ranks : best));
   };
-  return { element: box, draw, stop: watched(box, touched, () => given && draw()) };
+  return { element: box, draw, valueAt, stop: watched(box, () => given && draw()) };
 }
 
 // ---- the controls and the tables ----
@@ -197,7 +197,7 @@ function controlsOf(id, pick) {
     controls.ranks.show(shown.ranks, measured.ranks);
     formats.show(shown.formats, measured.formats);
   };
-  return { elements: [fields, formats.element], show };
+  return { elements: [fields, formats.element], show, focus: controls.ranks.focus };
 }
 
 // A table of the values at the marker, and a folded table of all drawn values.
@@ -220,9 +220,8 @@ function figuresOf() {
 
 // ---- the widget ----
 
-const KEY =
-  "Points are measured, lines are the law for normal numbers; filled points and full lines are the ring, hollow points and dashed lines one shot. " +
-  "The slider moves the marker; so does a tap on the picture.";
+const KEY = "Points are measured, lines are the law for normal numbers.";
+const KEY_OF_BOTH = "Filled points and full lines are the ring, hollow points and dashed lines one shot.";
 
 function render({ model, el }) {
   const root = rootIn(el, "errors");
@@ -235,21 +234,32 @@ function render({ model, el }) {
     model.save_changes();
   };
   const controls = controlsOf(id, pick);
-  const picture = pictureOf((ranks) => pick("ranks", ranks));
+  const picture = pictureOf();
   const figures = figuresOf();
   const told = make("p", { class: "told", role: "status" });
-  root.append(...controls.elements, shareRow(model, SETTING), picture.element, make("p", { class: "key" }, KEY), told, ...figures.elements);
+  const [key, hint] = [make("p", { class: "key" }), make("p", { class: "hint" }, POINTING)];
+  root.append(...controls.elements, shareRow(model, SETTING), picture.element, key, told, ...figures.elements, hint);
 
+  let looked = null; // the number of ranks under the pointer
   const show = () => {
     const now = shown();
+    const seen = { ...now, ranks: looked ?? now.ranks };
     const series = seriesOf(measured, now);
     if (!measured.ranks.includes(now.ranks)) throw new Error(`${now.ranks} ranks were not measured`);
     controls.show(measured, now);
-    picture.draw(measured, now, series);
-    figures.draw(measured, now, series);
-    told.textContent = sentence(measured, now, series);
+    picture.draw(measured, seen, series);
+    figures.draw(measured, seen, series);
+    key.textContent = now.algorithm === "both" ? `${KEY} ${KEY_OF_BOTH}` : KEY;
+    told.setAttribute("aria-live", looked === null ? "polite" : "off");
+    told.textContent = sentence(measured, seen, series);
   };
-  return keepDrawn(model, root, SETTING, show, picture.stop).end;
+  const look = (ranks) => {
+    looked = ranks;
+    show();
+  };
+  const answers = { valueAt: picture.valueAt, look, pick: (ranks) => pick("ranks", ranks), focus: controls.focus };
+  const ends = [pointed(root, picture.element, answers), picture.stop];
+  return keepDrawn(model, root, SETTING, show, () => ends.forEach((end) => end())).end;
 }
 
 export default { render };

@@ -1,6 +1,6 @@
 // A sweep explorer: controls, a legend, a picture of lines on linear or logarithmic axes, a sentence, and the numbers as a table.
 
-import { at, markerOf, markOf, spread, tableOf, watched } from "./chart.js";
+import { at, markerOf, markOf, POINTING, pointed, spread, tableOf, watched } from "./chart.js";
 import { shareRow } from "./share.js";
 import { counted, freshId, keepDrawn, listed, make, number, rootIn, selectOf } from "./view.js";
 
@@ -176,8 +176,8 @@ function namesOf(drawn, frame, { x, y }) {
   });
 }
 
-// The picture; `draw(reading)` fills it. A touch calls `pick(x)`.
-function pictureOf(pick) {
+// The picture; `draw(reading)` fills it, `valueAt(event)` is the value of the horizontal axis under the pointer.
+function pictureOf() {
   const box = make("div", { class: "picture", role: "img" });
   let [given, frame] = [null, null];
 
@@ -197,12 +197,12 @@ function pictureOf(pick) {
     box.setAttribute("aria-label", `${about} ${sentence(reading)} All values are in the table below.`);
     box.replaceChildren(svg);
   };
-  const touched = (x) => {
-    if (!given) return;
+  const valueAt = (event) => {
+    const x = event.clientX - box.getBoundingClientRect().left;
     const away = (value) => Math.abs(frame.x(value) - x);
-    pick(frame.columns.reduce((best, value) => (away(value) < away(best) ? value : best)));
+    return frame.columns.reduce((best, value) => (away(value) < away(best) ? value : best));
   };
-  return { element: box, draw, stop: watched(box, touched, () => given && draw()) };
+  return { element: box, draw, valueAt, stop: watched(box, () => given && draw()) };
 }
 
 // ---- the controls and the table ----
@@ -262,7 +262,7 @@ function controlsOf(id, data, change) {
     scales.show(shown.logarithmic, axes.filter(({ positive }) => positive).map(({ name, label }) => [name, label]));
     lines.show(shown.drawn, data.lines.map((line) => [line.name, line.name, sampleOf(line)]));
   };
-  return { fields, scales: scales.element, lines: lines.element, show };
+  return { fields, scales: scales.element, lines: lines.element, show, focus: place.focus };
 }
 
 // The numbers of the picture: a row for each drawn line, a column for each x.
@@ -295,25 +295,33 @@ function render({ model, el }) {
     model.set(name, next);
     model.save_changes();
   };
-  let parts;
+  let [parts, looked] = [null, null]; // `looked` is the value under the pointer
+  const look = (value) => {
+    looked = value;
+    show();
+  };
   const setUp = () => {
     const controls = controlsOf(id, model.get("data"), change);
-    const picture = pictureOf((x) => change("at", x));
+    const picture = pictureOf();
     const figures = figuresOf();
     const told = make("p", { class: "told", role: "status" });
     root.append(controls.fields, picture.element, controls.lines, controls.scales, shareRow(model, SETTING), told, ...figures.elements);
-    return { controls, picture, figures, told };
+    root.append(make("p", { class: "hint" }, POINTING));
+    const answers = { valueAt: picture.valueAt, look, pick: (x) => change("at", x), focus: controls.focus };
+    const ends = [pointed(root, picture.element, answers), picture.stop];
+    return { controls, picture, figures, told, ends };
   };
   const show = () => {
     parts ??= setUp();
     const shown = Object.fromEntries(SETTING.map((name) => [name, model.get(name)]));
-    const reading = readingOf(model.get("data"), shown);
+    const reading = readingOf(model.get("data"), { ...shown, at: looked ?? shown.at });
     parts.controls.show(shown);
     parts.picture.draw(reading);
     parts.figures.draw(reading);
+    parts.told.setAttribute("aria-live", looked === null ? "polite" : "off");
     parts.told.textContent = sentence(reading);
   };
-  return keepDrawn(model, root, SETTING, show, () => parts?.picture.stop()).end;
+  return keepDrawn(model, root, SETTING, show, () => parts?.ends.forEach((end) => end())).end;
 }
 
 export default { render };

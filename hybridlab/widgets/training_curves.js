@@ -1,6 +1,7 @@
 // Training curves: a run and a step to choose, plots of loss and held-out accuracy against the step, and the numbers as a table.
 
 import { shareRow } from "./share.js";
+import { at, POINTING, pointed } from "./chart.js";
 import { field, freshId, grouped, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
 
 // ---- the picture ----
@@ -9,7 +10,6 @@ const SIZE = { width: 420, height: 260, left: 50, right: 12, top: 12, bottom: 44
 const PLOT = { right: SIZE.width - SIZE.right, bottom: SIZE.height - SIZE.bottom };
 
 const along = (value, from, to, start, end) => start + ((value - from) / (to - from)) * (end - start);
-const at = (value) => value.toFixed(1);
 const pathOf = (points) => points.map(([x, y], place) => `${place ? "L" : "M"}${at(x)} ${at(y)}`).join("");
 
 // Steps to label: multiples of 1, 2 or 5 times a power of ten, at most five beside 0.
@@ -74,7 +74,15 @@ function pictureOf() {
       curves: [["run", shares(run), true], ["alone", shares(data.alone), true]],
     });
   };
-  return { element, draw };
+  // The step under the pointer, or null between the plots.
+  const stepAt = (event, steps) => {
+    const plot = event.target.closest("svg");
+    if (!plot) return null;
+    const { left, width } = plot.getBoundingClientRect();
+    const x = ((event.clientX - left) / width) * SIZE.width;
+    return Math.min(Math.max(Math.round(along(x, SIZE.left, PLOT.right, 0, steps)), 1), steps);
+  };
+  return { element, draw, stepAt };
 }
 
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
@@ -89,7 +97,7 @@ function sliderOf(id, steps, pick) {
   const output = make("output", { for: id, "aria-live": "off" }); // a screen reader reads the value from the slider
   input.addEventListener("input", () => pick(Number(input.value)));
   const show = (step) => ((input.value = step), (output.textContent = step));
-  return { element: field(id, "Read at step", input, output), show };
+  return { element: field(id, "Read at step", input, output), show, focus: () => input.focus({ preventScroll: true }) };
 }
 
 function legend() {
@@ -119,7 +127,11 @@ function render({ model, el }) {
     model.set(name, value);
     model.save_changes();
   };
-  let parts;
+  let [parts, looked] = [null, null]; // `looked` is the step under the pointer
+  const look = (step) => {
+    looked = step;
+    show();
+  };
   const setUp = () => {
     const data = model.get("data");
     const pick = (place, value) => change("chosen", model.get("chosen").with(place, value));
@@ -133,23 +145,27 @@ function render({ model, el }) {
     const told = make("p", { class: "unseen", role: "status" });
     const fields = make("div", { class: "fields", role: "group", "aria-label": "Run" }, ...controls);
     root.append(fields, shareRow(model, SETTING), legend(), picture.element, make("table", {}, caption, head, rows), told);
-    return { selects, slider, picture, rows, caption, told };
+    root.append(make("p", { class: "hint" }, POINTING));
+    const valueAt = (event) => picture.stepAt(event, data.steps);
+    const end = pointed(root, picture.element, { valueAt, look, pick: (step) => change("step", step), focus: slider.focus });
+    return { selects, slider, picture, rows, caption, told, end };
   };
   const show = () => {
     parts ??= setUp();
-    const [data, chosen, step] = [model.get("data"), model.get("chosen"), model.get("step")];
+    const [data, chosen, step] = [model.get("data"), model.get("chosen"), looked ?? model.get("step")];
     const run = data.runs[chosen.join("|")];
     data.axes.forEach(({ values }, place) => parts.selects[place].show(chosen[place], values.map((value) => [value, value])));
-    parts.slider.show(step);
+    parts.slider.show(model.get("step"));
     parts.picture.draw(data, run, step);
     const lines = [["the chosen run", run], ["one device", data.alone]].map(([name, curves]) => [name, ...numbersAt(data, curves, step)]);
     const row = ([name, ...cells]) => make("tr", {}, make("th", { scope: "row" }, name), ...cells.map((text) => make("td", {}, text)));
     parts.rows.replaceChildren(...lines.map(row));
     parts.caption.textContent = `${chosen.join(", ")}: step ${step} of ${data.steps}`;
     const words = lines.map(([name, loss, accuracy]) => `${name}: loss ${loss}, accuracy ${accuracy}`).join("; ");
+    parts.told.setAttribute("aria-live", looked === null ? "polite" : "off");
     parts.told.textContent = `${parts.caption.textContent}. ${words}.`;
   };
-  return keepDrawn(model, root, SETTING, show, () => {}).end;
+  return keepDrawn(model, root, SETTING, show, () => parts?.end()).end;
 }
 
 export default { render };

@@ -4,10 +4,11 @@ These tests need a browser, but no built site.
 """
 
 from collections.abc import Callable
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, expect
 from test_views import MAKE
 
 from hybridlab import widgets
@@ -67,15 +68,27 @@ def test_a_legend_lists_forward_before_backward(alone: Alone) -> None:
         assert samples[:3] == ["Fforward", "Bbackward", "idle"]
 
 
-def test_each_line_of_an_error_explorer_has_a_name_of_its_own_in_the_picture(alone: Alone) -> None:
+def test_lines_of_an_error_explorer_are_named_with_their_all_reduce_only_where_both_are_shown(alone: Alone) -> None:
     view = alone(ErrorExplorer((2, 4), distributions="normal", size=2048))
-    view.get_by_label("All-reduce").select_option("both")
-    names = view.locator(".picture text.end")
-    rows = view.locator("table.here tbody th").all_text_contents()
-    assert sorted(names.all_text_contents()) == sorted(rows)
-    assert len(set(rows)) == 10
-    edge = view.locator(".picture").evaluate("(box) => box.getBoundingClientRect().right")
-    assert all(name.evaluate("(text) => text.getBoundingClientRect().right") <= edge for name in names.all())
+    names, picture = view.locator(".picture text.end"), view.locator(".picture")
+    formats = view.locator("fieldset label span").all_text_contents()
+    both = [f"{name} ({way})" for way in ("ring", "one-shot") for name in formats]
+    for width, (way, wanted) in product((1280, 800, 600, 360), {"ring": formats, "one-shot": formats, "both": both}.items()):
+        view.page.set_viewport_size({"width": width, "height": 900})
+        expect(picture.locator("svg")).to_have_attribute("width", str(picture.evaluate("(box) => box.clientWidth")))
+        view.get_by_label("All-reduce").select_option(way)
+        assert view.locator("table.here tbody th").all_text_contents() == wanted
+        assert sorted(names.all_text_contents()) == (
+            sorted(wanted) if width >= 800 else [] if width == 360 or way == "both" else sorted(formats)
+        )
+        assert ("hollow" in str(view.locator(".key").text_content())) == (way == "both")
+        left, right = picture.evaluate(
+            "(box) => [box.querySelector('.axis').getBoundingClientRect().left, box.getBoundingClientRect().right]"
+        )
+        boxes = [each.bounding_box() for each in names.all()]
+        assert all(box and left < box["x"] and box["x"] + box["width"] <= right for box in boxes), "a name is cut"
+        tops = sorted(box["y"] for box in boxes if box)
+        assert all(low - top >= 14 for top, low in pairwise(tops)), "names overlap"
 
 
 def test_a_rank_and_its_number_stand_on_one_line_on_a_phone(alone: Alone) -> None:

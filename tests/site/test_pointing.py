@@ -1,0 +1,162 @@
+"""Test that the pictures with a marker answer mouse, touch and keys in the same way, each widget alone on a page.
+
+These tests need a browser, but no built site. A place in a picture is found by the number that the axis has there.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from accessibility import violations
+from playwright.sync_api import Locator, expect
+from sweep_tables import some_table
+from test_views import MAKE
+
+from hybridlab.widgets import ErrorExplorer, SweepExplorer
+
+Alone = Callable[[Any], Locator]
+
+
+class Case(NamedTuple):
+    make: Callable[[], Any]
+    slider: str  # its label
+    told: tuple[str, str]  # where the page says what is read, and the words before and after the value
+    values: tuple[int, int, int]  # three values of the axis; the marker stands at the first
+    picture: str = ".picture"
+
+
+CASES = {
+    "errors": Case(
+        lambda: ErrorExplorer((2, 4, 8), distributions="normal", size=64, show={"ranks": 4}),
+        "Ranks at the marker", ("table.here caption", r"On {} ranks"), (4, 2, 8),
+    ),
+    "sweep": Case(
+        lambda: SweepExplorer(some_table(), "devices", show={"at": 3}), "Read at Devices K", (".told", r"at Devices K = {}[:,]"), (3, 2, 8)
+    ),
+    "training": Case(MAKE["TrainingCurves"], "Read at step", ("caption", r"step {} of 3"), (3, 1, 2), ".plots"),
+}  # fmt: skip
+each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def where(view: Locator, value: int, plot: int = 0) -> tuple[float, float]:
+    """Return the point of the window that is 60 px above the number of the axis, in the middle of the number."""
+    svg = view.locator(".picture svg, svg.plot").nth(plot)
+    svg.scroll_into_view_if_needed()
+    box = svg.locator(".tick:not(.left, .row)").get_by_text(str(value), exact=True).bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] - 60
+
+
+def reads(view: Locator, case: Case, value: int) -> None:
+    """Wait until the page says what it says at a value and the marker stands there."""
+    selector, words = case.told
+    expect(view.locator(selector)).to_have_text(re.compile(words.format(value)))
+    for plot in range(view.locator("svg .marker").count()):
+        marker = view.locator("svg .marker").nth(plot).bounding_box()
+        assert marker
+        assert abs(marker["x"] + marker["width"] / 2 - where(view, value, plot)[0]) <= 0.6
+
+
+def slider_at(view: Locator, case: Case, value: int) -> None:
+    expect(view.locator(".field").filter(has_text=case.slider).locator("output")).to_have_text(str(value))
+
+
+@each_case
+def test_the_pointer_tells_and_changes_no_setting(alone: Alone, case: Case) -> None:
+    view = alone(case.make())
+    first, *others = case.values
+    told = view.locator("p[role=status]")
+    for plot in range(view.locator("svg .marker").count()):
+        for value in others:
+            view.page.mouse.move(*where(view, value, plot))
+            reads(view, case, value)
+            slider_at(view, case, first)
+            expect(told).to_have_attribute("aria-live", "off")  # a screen reader would read every place on the way
+        view.page.mouse.move(1, 1)
+        reads(view, case, first)
+        expect(told).to_have_attribute("aria-live", "polite")
+
+
+@each_case
+def test_a_click_keeps_until_escape_or_a_click_beside_lets_go(alone: Alone, case: Case) -> None:
+    view = alone(case.make())
+    page, picture = view.page, view.locator(case.picture)
+    _, one, other = case.values
+    for let_go in (lambda: page.keyboard.press("Escape"), lambda: view.locator("table").first.click(position={"x": 1, "y": 1})):
+        page.mouse.click(*where(view, one))
+        expect(picture).to_have_class(re.compile("kept"))
+        page.mouse.move(*where(view, other))
+        reads(view, case, one)
+        let_go()
+        expect(picture).not_to_have_class(re.compile("kept"))
+        page.mouse.move(*where(view, other))
+        reads(view, case, other)
+        page.mouse.move(1, 1)
+        reads(view, case, one)
+        slider_at(view, case, one)
+
+
+@each_case
+def test_arrow_keys_move_the_marker_after_a_click(alone: Alone, case: Case) -> None:
+    view = alone(case.make())
+    low, middle, high = sorted(case.values)
+    view.page.mouse.click(*where(view, middle))
+    view.page.mouse.move(1, 1)
+    for key, value in (("ArrowRight", high), ("ArrowLeft", middle), ("ArrowLeft", low), ("End", high)):
+        view.page.keyboard.press(key)
+        reads(view, case, value)
+        slider_at(view, case, value)
+        expect(view.locator(case.picture)).not_to_have_class(re.compile("kept"))
+
+
+@each_case
+def test_a_drag_keeps_where_it_ends(alone: Alone, case: Case) -> None:
+    view = alone(case.make())
+    first, one, other = case.values
+    view.page.mouse.move(*where(view, first))
+    view.page.mouse.down()
+    for value in (one, other):
+        view.page.mouse.move(*where(view, value), steps=3)
+        reads(view, case, value)
+    view.page.mouse.up()
+    view.page.mouse.move(1, 1)
+    reads(view, case, other)
+    slider_at(view, case, other)
+
+
+@each_case
+def test_a_finger_keeps_where_it_taps_and_where_it_is_lifted_after_a_drag(alone: Alone, case: Case) -> None:
+    view = alone(case.make())
+    view.page.set_viewport_size({"width": 360, "height": 800})
+    tools = view.page.context.new_cdp_session(view.page)
+    tools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+
+    def touch(kind: str, *points: tuple[float, float]) -> None:
+        tools.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": [{"x": x, "y": y} for x, y in points]})
+
+    first, one, other = case.values
+    touch("Start", where(view, one))
+    touch("End")
+    reads(view, case, one)
+    slider_at(view, case, one)
+    touch("Start", where(view, one))
+    (start, y), (end, _) = where(view, one), where(view, other)
+    for part in (0.2, 0.6, 1):
+        touch("Move", (start + part * (end - start), y))
+    touch("End")
+    reads(view, case, other)
+    slider_at(view, case, other)
+    assert view.page.evaluate("scrollX") == 0
+    assert first not in (one, other)
+
+
+@each_case
+def test_a_kept_place_is_seen_and_is_accessible(alone: Alone, case: Case) -> None:
+    view = alone(case.make())
+    marker = view.locator("svg .marker").first
+    thin = marker.evaluate("(line) => parseFloat(getComputedStyle(line).strokeWidth)")
+    view.page.mouse.click(*where(view, case.values[1]))
+    assert marker.evaluate("(line) => parseFloat(getComputedStyle(line).strokeWidth)") >= thin + 1
+    found = violations(view.page, ".hybridlab-view")
+    assert not found, "\n".join(found)
