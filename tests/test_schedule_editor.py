@@ -14,6 +14,7 @@ from hybridlab import REGISTRY, Costs, Deadlock, HybridLabError, InvalidSchedule
 from hybridlab.course.puzzles import PUZZLES
 from hybridlab.widgets import ScheduleEditor
 from hybridlab.widgets.schedule_editor import LONGEST
+from hybridlab.widgets.scripts import HERE
 
 TWO = "device 0: 0F0 0B0\ndevice 1: 1F0 1B0"
 
@@ -137,6 +138,14 @@ def test_the_text_form_is_the_same_in_every_run() -> None:
     editor.text += " "
     assert repr(editor) != before
     assert repr(ScheduleEditor(PUZZLES["two-devices"])).startswith("<ScheduleEditor two-devices: 2 devices, 3 microbatches, 1 chunk, data ")
+
+
+def test_no_class_of_an_element_has_a_rule_in_the_theme_of_the_site() -> None:
+    """The theme is made with Bootstrap, whose rules for such classes would change the rows of chips and the signs of goals."""
+    scripts = "".join(path.read_text(encoding="utf-8") for path in HERE.glob("schedule_editor*.js"))
+    used = {name for names in re.findall(r'class: "([^"]+)"', scripts) for name in names.split()}
+    assert used >= {"chips", "order", "sign"}
+    assert not used & {"row", "col", "container", "mark", "card", "badge", "btn", "alert", "lead", "small", "list-group", "nav", "table"}
 
 
 def test_the_data_are_plain_and_small() -> None:

@@ -165,7 +165,7 @@ function figuresIn(goal) {
 
 function goalsOf(goal) {
   const items = goal.rungs.map(({ words, makespan }) => {
-    const mark = make("span", { class: "mark", "aria-hidden": "true" });
+    const mark = make("span", { class: "sign", "aria-hidden": "true" });
     const state = make("span", { class: "unseen" });
     const time = makespan === null || / \d[\d.]* /.test(`${words} `) ? "" : `: ${withUnit(goal, makespan)}`;
     return { mark, state, element: make("li", {}, mark, state, `${words}${time}`) };

@@ -40,9 +40,9 @@ export function chipsOf(id, colours, moved, cancelled) {
   };
 
   const rowFor = (device) => {
-    const name = make("span", { class: "name", id: `${id}-row${device}` }, `device ${device}`);
-    const row = make("div", { class: "row", role: "listbox", "aria-labelledby": name.id, "aria-orientation": "horizontal" });
-    box.append(make("div", { class: "line" }, name, row));
+    const name = make("span", { class: "whose", id: `${id}-row${device}` }, `device ${device}`);
+    const row = make("div", { class: "order", role: "listbox", "aria-labelledby": name.id, "aria-orientation": "horizontal" });
+    box.append(make("div", { class: "of-device" }, name, row));
     return { row, words: null };
   };
   const chipFor = (text) => make("span", { class: "chip", role: "option", tabindex: -1, "aria-selected": "false" }, text);
