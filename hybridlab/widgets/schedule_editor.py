@@ -36,7 +36,7 @@ class ScheduleEditor(View):
     ----------
     puzzle : object, optional
         What to solve: an object whose method ``data()`` returns sizes, costs, a text to start with and rungs, such as
-        ``hybridlab.course.PUZZLES["two-devices"]``, or this dict itself. Without it, the arguments below say the sizes and the costs.
+        ``hybridlab.course.puzzles.PUZZLES["two-devices"]``, or this dict itself. Without it, the arguments below say the sizes and the costs.
     devices, microbatches, chunks : int, optional
         The sizes; by default 4, 8 and 1.
     forward, backward, weight_share, p2p, overlap, unit
@@ -136,7 +136,7 @@ def _puzzle_data(puzzle: Any, asked: Mapping[str, Any]) -> Data:
         raise HybridLabError(f"the puzzle has its own sizes and costs: leave out {', '.join(asked)}", "conflicting-arguments")
     data = puzzle if isinstance(puzzle, Mapping) else getattr(puzzle, "data", lambda: None)()
     if not isinstance(data, Mapping):
-        wanted = 'a puzzle such as hybridlab.course.PUZZLES["two-devices"], or its data()'
+        wanted = 'a puzzle such as hybridlab.course.puzzles.PUZZLES["two-devices"], or its data()'
         raise HybridLabError(f"puzzle must be {wanted}, not {short_repr(puzzle)}", "wrong-type")
     parts = ("name", "title", "sentence", *SIZES, "costs", "unit", "memory", "split", "start", "rungs")
     if lacking := [part for part in parts if part not in data]:
