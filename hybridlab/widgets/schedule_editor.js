@@ -188,7 +188,7 @@ function render({ model, el }) {
   const root = rootIn(el, "editor");
   const id = freshId();
   const now = { text: "", lines: [], reached: [], timeline: null };
-  let [parts, history, timer, drawn, first] = [null, null, 0, null, true];
+  let [parts, history, timer, frame, drawn, first] = [null, null, 0, 0, null, true];
   const best = bestOf(model.get("data")?.name || "");
 
   const place = (text) => {
@@ -220,6 +220,13 @@ function render({ model, el }) {
   const saveText = (say) => say(`Saved ${save(["schedule.txt", now.text, "text/plain"])}.`);
   const saving = exportsOf(() => (now.timeline ? [now.timeline] : []), picture.element);
   const row = shareRow(model, SETTING, [["Save text", saveText], ...saving]);
+
+  // Keys that follow each other quickly share a drawing, so the text never waits for the picture.
+  const drawPicture = () => {
+    frame = 0;
+    if (now.timeline?.order !== drawn || first) picture.draw(now.timeline ? [now.timeline] : []);
+    drawn = now.timeline?.order;
+  };
 
   const build = (goal) => {
     const writing = writingOf(id, goal, (text) => put(text, true));
@@ -290,8 +297,8 @@ function render({ model, el }) {
     goals.show(reached);
     if (goal.puzzle) showKept(goal, judgement, timeline, reached);
     else parts.showBest.hidden = true;
-    if (timeline?.order !== drawn || first) picture.draw(timeline ? [timeline] : []);
-    drawn = timeline?.order;
+    if (first) drawPicture();
+    else if (!frame) frame = requestAnimationFrame(drawPicture);
     [undo.disabled, redo.disabled] = history.steps().map((count) => !count);
     first = false;
   };
@@ -305,6 +312,7 @@ function render({ model, el }) {
   });
   const stop = () => {
     clearTimeout(timer);
+    cancelAnimationFrame(frame);
     picture.stop();
   };
   const { end, again } = keepDrawn(model, root, SETTING, show, stop, "editor");

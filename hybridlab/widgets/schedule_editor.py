@@ -39,8 +39,10 @@ class ScheduleEditor(View):
         ``hybridlab.course.puzzles.PUZZLES["two-devices"]``, or this dict itself. Without it, the arguments below say the sizes and the costs.
     devices, microbatches, chunks : int, optional
         The sizes; by default 4, 8 and 1.
-    forward, backward, weight_share, p2p, overlap, unit
-        As in :class:`Costs`, for one setting; by default a forward takes 1 ms and a backward 2 ms.
+    forward, backward, weight_share, p2p, overlap : float or sequence of float, optional
+        As in :class:`Costs`, for one setting; by default a forward takes 1 and a backward 2, without latency and overlap.
+    unit : str or None
+        The unit of all times, as in :class:`Costs`. A puzzle has its own.
     show : mapping or None
         The setting to begin with, such as ``{"text": "device 0: 0F0 0B0"}``.
 

@@ -57,6 +57,8 @@ def chips(view: Locator, device: int) -> list[str]:
 
 
 def bars(view: Locator) -> int:
+    """Return the number of operations in the picture, which is drawn in the next frame."""
+    view.page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
     return view.locator(".picture .op").count()
 
 
