@@ -35,8 +35,8 @@ class ScheduleEditor(View):
     Parameters
     ----------
     puzzle : object, optional
-        What to solve: an object whose method ``data()`` returns sizes, costs, a text to start with and rungs, such as
-        ``hybridlab.course.puzzles.PUZZLES["two-devices"]``, or this dict itself. Without it, the arguments below say the sizes and the costs.
+        What to solve: an object whose method ``data()`` returns sizes, costs, a text to start with and rungs, or this dict itself. An
+        example is ``hybridlab.course.puzzles.PUZZLES["two-devices"]``. Without it, the arguments below say the sizes and the costs.
     devices, microbatches, chunks : int, optional
         The sizes; by default 4, 8 and 1.
     forward, backward, weight_share, p2p, overlap : float or sequence of float, optional
