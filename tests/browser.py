@@ -1,6 +1,6 @@
 """Open pages in a browser, serve them, and record what they request.
 
-The tests of the built site and the benchmark of its pages use this file.
+The tests of the site and the benchmark of its pages use this file.
 """
 
 import gzip
@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, Response, sync_playwright
 
 SITE = Path(__file__).resolve().parents[1] / "_build/html"
+LIVE = SITE.parents[1] / "book/_assets/live_widgets.js"  # draws the widgets of the site
 NO_SITE = "there is no site in _build/html: run make book first"
 NO_CHROMIUM = "no Chromium on the path: install chromium or Chrome, or name its program in CHROMIUM"
 PATIENCE = 120_000  # a wait for a condition may take so many milliseconds; on every machine, only a fault takes so long
@@ -190,6 +191,20 @@ def reload_after(page: Page, act: Callable[[], object], kept: str) -> None:
         reload(page)
         if page.evaluate(kept) or not page.url.startswith("file:") or time.monotonic() > end:
             return
+
+
+def widget_page(*widgets: Any) -> str:
+    """Return a page with widgets, which draws them as a page of the site does; the last element of the page is a heading."""
+
+    def script(part: str, data: Any) -> str:
+        text = json.dumps(data, sort_keys=True).replace("</", "<\\/")  # as in a stored notebook
+        return f'<script type="application/vnd.jupyter.widget-{part}+json">{text}</script>'
+
+    states = {widget.model_id: {"model_module": "anywidget", "state": widget.get_state()} for widget in widgets}
+    scripts = script("state", {"state": states}) + "".join(script("view", {"model_id": widget.model_id}) for widget in widgets)
+    scripts += f'<script src="{LIVE.as_uri()}"></script>'
+    head = '<meta charset="utf-8"><title>Widget</title><link rel="icon" href="data:,">'
+    return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{scripts}<h2 id="heading">Heading</h2></body></html>'
 
 
 def weight_of(page: Page, site: Path, server: str) -> dict[str, int]:

@@ -22,20 +22,18 @@
 `lab`       each lab's page in turn
 """
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from browser import NO_CHROMIUM, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, program, record, serving
+from browser import LIVE, NO_CHROMIUM, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, program, record, serving, widget_page
 from explorers import bare
 from playwright.sync_api import Browser, Locator, Page, expect
 
 NewPage = Callable[..., Page]
 Edit = Callable[[str], str]
-LIVE = Path(__file__).resolve().parents[2] / "book/_assets/live_widgets.js"  # draws the widgets of the site
 expect.set_options(timeout=PATIENCE)
 
 
@@ -191,20 +189,6 @@ def new_widgets(new_page: NewPage) -> NewPage:
         return new_page(url, edit=lambda text: bare(edit(text)), **settings)
 
     return opening
-
-
-def widget_page(*widgets: Any) -> str:
-    """Return a page with widgets, which draws them as a page of the site does; the last element of the page is a heading."""
-
-    def script(part: str, data: Any) -> str:
-        text = json.dumps(data, sort_keys=True).replace("</", "<\\/")  # as in a stored notebook
-        return f'<script type="application/vnd.jupyter.widget-{part}+json">{text}</script>'
-
-    states = {widget.model_id: {"model_module": "anywidget", "state": widget.get_state()} for widget in widgets}
-    scripts = script("state", {"state": states}) + "".join(script("view", {"model_id": widget.model_id}) for widget in widgets)
-    scripts += f'<script src="{LIVE.as_uri()}"></script>'
-    head = '<meta charset="utf-8"><title>Widget</title><link rel="icon" href="data:,">'
-    return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{scripts}<h2 id="heading">Heading</h2></body></html>'
 
 
 @pytest.fixture
