@@ -87,8 +87,9 @@ export function pictureOf(id, pick) {
   };
   const settle = (item) => {
     current?.bar.setAttribute("tabindex", -1);
+    for (const name of ["role", "aria-label"]) current?.bar.removeAttribute(name); // thousands of names would slow the page down
     current = item;
-    item.bar.setAttribute("tabindex", 0);
+    for (const [name, value] of [["tabindex", 0], ["role", "img"]]) item.bar.setAttribute(name, value);
     const { timeline } = panelWith(item);
     const where = drawn().length > 1 ? `${timeline.title}, ` : "";
     item.bar.setAttribute("aria-label", `${where}${wordsOf(timeline, item).join("")}`);

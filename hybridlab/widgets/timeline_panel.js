@@ -38,7 +38,7 @@ function set(element, attributes) {
 function barFor(timeline, op) {
   const fill = timeline.kinds[op.kind].colours[timeline.chunks * timeline.copies][op.shade];
   const body = make("rect", { rx: 2, fill });
-  const bar = make("g", { class: op.partner ? "op half" : "op", tabindex: -1, role: "img" }, body);
+  const bar = make("g", { class: op.partner ? "op half" : "op", tabindex: -1 }, body);
   return Object.assign(bar, { body, label: null });
 }
 
@@ -153,7 +153,7 @@ function gapBar(panel, gap) {
   const { frame, hatch } = panel;
   const [x, width] = [round(gap.start * frame.scale), round((gap.end - gap.start) * frame.scale)];
   const place = { x, width, y: gap.device * frame.pitch, height: frame.bar };
-  gap.bar = make("rect", { class: "idle", ...place, fill: hatch, tabindex: -1, role: "img" });
+  gap.bar = make("rect", { class: "idle", ...place, fill: hatch, tabindex: -1 });
   return gap.bar;
 }
 
