@@ -16,6 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL
+
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "_build/html"
 TITLE = "Hybrid parallel training"
@@ -23,7 +25,25 @@ SETTINGS = {
     "jupyter-lite-schema-version": 0,
     "jupyter-config-data": {"appName": TITLE, "disabledExtensions": ["@jupyterlab/terminal-extension"]},
 }
-ICON = '<link rel="icon" href="favicon.ico"></head>'  # without it a browser looks for an icon in the server's top folder
+ICON = '<link rel="icon" href="favicon.ico">'  # without it a browser looks for an icon in the server's top folder
+# When the notebook is drawn, the page asks for Python once more, because a kernel that does not get it says nothing.
+WITHOUT_PYTHON = """
+<script>
+new MutationObserver((_, observer) => {
+  if (!document.querySelector(".jp-NotebookPanel")) return;
+  observer.disconnect();
+  fetch("%s/pyodide.mjs", { mode: "no-cors" }).catch(() => {
+    const told = document.createElement("p");
+    told.id = "without-python";
+    told.setAttribute("role", "alert");
+    told.style = "position: fixed; inset: auto 0 0; z-index: 1000; margin: 0; padding: 12px 16px; background: #fff3cd; color: #000";
+    told.textContent = "Python could not be fetched, so no cell of this lab can run here. Check the connection and load the page again, " +
+      "or run the lab on your machine: the page Run the labs says how.";
+    document.body.append(told);
+  });
+}).observe(document, { childList: true, subtree: true });
+</script>
+"""
 BOOK_LINK = re.compile(r"\[([^\]]+)\]\(\.\./[^)]*\)")  # a link out of the folder of labs, which JupyterLite cannot follow
 KERNEL = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
 # Pyodide has its own build of these packages. The widgets must have the versions whose JavaScript is in the site.
@@ -112,7 +132,8 @@ def build(work: Path) -> Path:
         folder=work,
     )
     page = output / "lab/index.html"
-    page.write_text(page.read_text(encoding="utf-8").replace("</head>", ICON, 1), encoding="utf-8")
+    head = f"{ICON}{WITHOUT_PYTHON % PYODIDE_CDN_URL}</head>"
+    page.write_text(page.read_text(encoding="utf-8").replace("</head>", head, 1), encoding="utf-8")
     return output
 
 

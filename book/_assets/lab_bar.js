@@ -1,3 +1,6 @@
+// On a phone JupyterLite shows the notebook alone, without the list of files beside it.
+if (matchMedia("(max-width: 48rem)").matches) document.querySelector(".lab-bar-run").href += "&mode=single-document";
+
 // On a page opened as a file a browser cannot run JupyterLite, which loads files over the network, and it shows a notebook's text in
 // place of saving it. So the button "run" explains this, and "download" takes the notebook from a script beside it.
 if (location.protocol === "file:") {

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 BAR = """
 <nav class="lab-bar" aria-label="This lab as a notebook">
 <ul>
-<li><a class="lab-bar-run" href="{run}" aria-describedby="lab-bar-outside">Run in the browser</a></li>
+<li><a class="lab-bar-run" href="{run}" target="_blank" rel="noopener"
+aria-describedby="lab-bar-outside">Run in the browser (new tab)</a></li>
 <li><a href="{notebook}" download="{name}">Download the notebook</a></li>
 <li><a href="{start}">How to run it</a></li>
 </ul>

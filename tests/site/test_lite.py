@@ -120,6 +120,13 @@ def test_the_page_of_a_lab_leads_to_it(site: Path, path: Path) -> None:
     assert f'href="../lite/lab/index.html?path={path.name}"' in page
 
 
+@pytest.mark.parametrize(("width", "ends"), [(1280, ".ipynb"), (360, ".ipynb&mode=single-document")])
+def test_a_lab_runs_in_a_new_tab_and_alone_on_a_phone(new_page: Any, server: str, width: int, ends: str) -> None:
+    link = new_page(f"{server}labs/{LABS[0].stem}.html", width=width).get_by_role("link", name="Run in the browser (new tab)")
+    assert link.get_attribute("target") == "_blank"
+    assert str(link.get_attribute("href")).endswith(ends)
+
+
 def watched(context: BrowserContext, address: str) -> tuple[list[str], list[tuple[float, str]], list[str]]:
     """Record the requests of the context's pages.
 
@@ -168,6 +175,8 @@ def test_a_lab_opens_and_asks_outside_for_python_alone_and_only_then(browser: Br
     page.locator(".jp-Notebook h1", has_text=title).wait_for()
     page.locator(".jp-Notebook .jp-CodeCell", has_text="%pip install").wait_for()
     drawn = page.evaluate("window.drawnAt") / 1000
+    told = page.get_by_role("alert").filter(has_text="Python could not be fetched, so no cell of this lab can run here.")
+    told.wait_for()
     context.close()
     assert {url for _, url in outside} == {f"{PYODIDE_CDN_URL}/pyodide.mjs"}
     assert all(when > drawn for when, _ in outside), "Python is fetched only when the notebook is drawn"
