@@ -46,8 +46,7 @@ def with_no_data(states: Any) -> None:
 
 
 def with_words_for_times(states: Any) -> None:
-    for entry in explorer_of(states)["data"]["pipelines"].values():
-        entry["makespan"] = ["ninety"] * len(entry["makespan"])
+    explorer_of(states)["forward"] = "ninety"
 
 
 def with_broken_orders(states: Any) -> None:

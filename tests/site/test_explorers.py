@@ -76,10 +76,11 @@ def test_every_control_works_by_keyboard_alone_and_changes_the_picture_and_the_f
     for explorer in explorers:
         page: Page = explorer.view.page
         enter(explorer.view)
-        visible = [name for name in NAMES if explorer.control(name).is_visible()]
-        assert len(visible) >= 3
+        assert sum(explorer.control(name).is_visible() for name in NAMES) >= 3
         is_right(explorer)
-        for name in visible:
+        for name in NAMES:
+            if not explorer.control(name).is_visible():  # another schedule can have other controls
+                continue
             for _ in range(1 + (name in TIMES)):  # a time has a field, and then its slider
                 page.keyboard.press("Tab")
             control = explorer.control(name)
@@ -125,7 +126,7 @@ def test_what_is_drawn_is_right_all_over_the_grid(explorers: list[Explorer]) -> 
         for _ in range(10):
             schedule, *others = chosen.sample(names, min(2, len(names)))
             sizes: dict[str, Any] = {name: chosen.choice(explorer.data[name]) for name in ("devices", "microbatches")}
-            times = {name: chosen.randrange(1, 400) / 8 for name in ("p2p", "forward", "backward")}
+            times = {name: chosen.randrange(1, 400) / 4 for name in ("p2p", "forward", "backward")}
             explorer.choose(compare="", schedule=schedule)
             explorer.choose(**sizes, **times, chunks=chosen.choice(explorer.chunks(schedule)), compare=chosen.choice(["", *others]))
             is_right(explorer)

@@ -1,7 +1,4 @@
-"""Test the way of a reader who installs nothing and has no network: from the first page to a schedule of their own, and a link to it.
-
-A lab shows something that moves before the reader has scrolled far.
-"""
+"""Test the way of a reader who installs nothing and has no network: from the first page to a schedule of their own, and a link to it."""
 
 import re
 from typing import Any
@@ -82,10 +79,3 @@ def test_a_reader_without_network_plays_asks_drags_writes_and_sends(fresh_page: 
     other.goto(link)
     expect(made(other).get_by_label("Your schedule, one line for each device")).to_have_value(ROUNDS)
     other.close()
-
-
-def test_the_first_live_figure_of_a_lab_stands_within_its_first_two_screens(new_page: Any, server: str, lab: str) -> None:
-    page = new_page(server + lab)  # 900 px tall
-    views = page.locator(".live-widget > :not(.hybridlab-bet, .hybridlab-revealed)")
-    top = views.first.evaluate("(view) => view.getBoundingClientRect().top + scrollY")
-    assert top <= 2 * 900

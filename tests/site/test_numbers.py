@@ -23,7 +23,7 @@ CROWDED = """async (root) => {
     for (let microbatches = 0; microbatches < count("microbatches"); microbatches++) {
       await set("microbatches", microbatches);
       for (const label of root.querySelectorAll(".plot :is(.op, .hop) text")) {
-        const [text, box] = [label, label.parentElement.querySelector("rect")].map((each) => each.getBBox());
+        const [text, box] = [label, label.closest(".op, .hop").querySelector("rect")].map((each) => each.getBBox());
         const room = Math.min(text.x - box.x, box.x + box.width - text.x - text.width);
         seen.texts++;
         if (room < 1) seen.crowded.push(`${label.textContent} has ${room.toFixed(2)} px in a box of ${box.width.toFixed(1)} px`);
@@ -32,7 +32,7 @@ CROWDED = """async (root) => {
   }
   return seen;
 }"""
-VIEWS = [("book/gallery.html", "explorer"), ("labs/lab03_bubbles_and_memory.html", "explorer"), ("labs/lab06_hybrid_step.html", "step")]
+VIEWS = [("book/gallery.html", "explorer"), ("labs/lab03_bubbles_and_memory.html", "explorer")]  # test_step_in_time.py has the steps
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -41,7 +41,7 @@ def test_numbers_in_boxes_stand_clear_of_each_other(new_page: Any, files: str, n
     page = new_page(files + name, width=width)
     for view in page.locator(f".hybridlab-{kind}").all():
         seen = view.evaluate(CROWDED)
-        assert seen["texts"] > 100
+        assert seen["texts"] > 50
         assert not seen["crowded"], "\n".join(dict.fromkeys(seen["crowded"]))
 
 
