@@ -109,7 +109,7 @@ def test_a_planted_fault_is_found(given: list[Timeline], tmp_path: Path, right: 
         text = (node.WIDGETS / name).read_text(encoding="utf-8")
         assert name == "orders.js" or right in text
         (scripts / name).write_text(text.replace(right, wrong) if name == "trace.js" else text, encoding="utf-8")
-    some = given[:200]
+    some = given[:200] + [timeline for timeline in given if timeline.schedule.pairs.size][:40]
     found = node.run(tmp_path / "run", WRITTEN, [page_data(timeline) for timeline in some], scripts)
     assert not all(is_right(timeline, files) for timeline, files in zip(some, found, strict=True))
 
