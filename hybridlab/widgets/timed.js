@@ -3,8 +3,8 @@
 import { blockersOf, figuresOf, timesOf } from "./clock.js";
 
 // The costs of each device. In a setting, a time is one number for all devices or a list; device `slow_device` takes `slowdown` times
-// as long. A setting without a slow device has "".
-export function costsOf({ forward, backward, weight_share, p2p, slow_device = "", slowdown = 1 }, devices, overlap = 0) {
+// as long; it is null if no device is slow.
+export function costsOf({ forward, backward, weight_share, p2p, slow_device = null, slowdown = 1 }, devices, overlap = 0) {
   const each = (value) => Array.from({ length: devices }, (_, device) => (Array.isArray(value) ? value[device] : value));
   const scaled = (value) => each(value).map((time, device) => (device === slow_device ? time * slowdown : time));
   return { forward: scaled(forward), backward: scaled(backward), weight_share: each(weight_share), p2p, overlap };

@@ -112,7 +112,7 @@ export function difference(first, second) {
   );
   const held = said(
     memory,
-    (one, other) => `its largest peak is ${number(one)} ${one < other ? "instead of" : "and not"} ${number(other)} activations`,
+    (one, other) => `its largest peak is ${number(one)} instead of ${number(other)} activations`,
     "its largest peak of activations is the same",
   );
   return `${length}, and ${held}.`;
