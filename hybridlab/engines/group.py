@@ -180,7 +180,10 @@ class Group:
         return answer
 
     def _how_it_ended(self, rank: int) -> str:
-        code = self._processes[rank].poll() if len(self._processes) > 1 else None
+        code = None
+        if len(self._processes) > 1:  # each rank is a child of this process
+            with suppress(subprocess.TimeoutExpired):
+                code = self._processes[rank].wait(ENDS)  # its connection ends a moment before it does
         by = f"signal {signal.Signals(-code).name} ended it" if code and code < 0 else "it was killed, or it left Python"
         return f"{by}{self._printed()}"
 
