@@ -72,15 +72,16 @@ function known(goal, orders) {
 }
 
 // The timeline of the operations that can run, up to the one at which each device stops. Null if none can. Two timelines with the same
-// `order` look the same.
+// `order` look the same. `stops` has for each device the operation that it waits for at its end, or "".
 export function timelineSoFar(goal, { orders, paths }, about) {
   const turns = known(goal, orders);
-  const { at } = runUntilStopped(turns, stagesOf(goal));
+  const { at, lacks } = runUntilStopped(turns, stagesOf(goal));
   const words = turns.map((each, device) => each.slice(0, at[device]).map(turnText).join(" "));
   const pipeline = { ...pipelineOf(words), chunks: goal.chunks, copies: Math.min(paths.copies.length, 2) };
   if (!pipeline.ops.length) return null;
   for (const op of pipeline.ops) op.copy = pipeline.copies > 1 ? Math.min(paths.copyOf.get(op.microbatch), 1) : 0;
-  return timed(pipeline, goal.costs, { ...about, order: [pipeline.copies, ...words].join("\n") });
+  const stops = turns.map((line, device) => (line[at[device]] ?? []).map(lacks).find(Boolean) ?? "");
+  return timed(pipeline, goal.costs, { ...about, stops, order: [pipeline.copies, ...words, ...stops].join("\n") });
 }
 
 // The names of the rungs that a schedule stands on, from the first one up.

@@ -2,10 +2,12 @@
 // Judging the text and timing the order need no kernel: validation.js, puzzle.js and clock.js do it, held against Python by tests.
 
 import { exportsOf, save } from "./exports.js";
+import { playerOf } from "./player.js";
 import { judgedFor, reachedBy, timelineSoFar } from "./puzzle.js";
 import { chipsOf } from "./schedule_editor_chips.js";
 import { shareRow } from "./share.js";
 import { pictureOf } from "./timeline_explorer_picture.js";
+import { playedOf } from "./timeline_words.js";
 import { readLines } from "./validation.js";
 import { counted, field, freshId, keepDrawn, make, number, rootIn } from "./view.js";
 
@@ -217,6 +219,7 @@ function render({ model, el }) {
   };
 
   const picture = pictureOf(id, () => {});
+  const player = playerOf(`${id}-time`, "Time", picture.moveTime);
   const saveText = (say) => say(`Saved ${save(["schedule.txt", now.text, "text/plain"])}.`);
   const saving = exportsOf(() => (now.timeline ? [now.timeline] : []), picture.element);
   const row = shareRow(model, SETTING, [["Save text", saveText], ...saving]);
@@ -224,8 +227,11 @@ function render({ model, el }) {
   // Keys that follow each other quickly share a drawing, so the text never waits for the picture.
   const drawPicture = () => {
     frame = 0;
-    if (now.timeline?.order !== drawn || first) picture.draw(now.timeline ? [now.timeline] : []);
+    if (now.timeline?.order === drawn && !first) return;
     drawn = now.timeline?.order;
+    const shown = now.timeline ? [now.timeline] : [];
+    picture.draw(shown);
+    player.show(playedOf(shown));
   };
 
   const build = (goal) => {
@@ -240,14 +246,14 @@ function render({ model, el }) {
     const kept = make("p", { class: "best" });
     const showBest = buttonFor("Show it", () => put(best.read()));
     const tools = make("div", { class: "tools" }, startsOf(id, goal, put), make("div", {}, undo, redo));
-    const keeping = make("div", { class: "keeping" }, kept, showBest);
+    const files = make("details", {}, make("summary", {}, "Link and files"), row);
+    const keeping = make("div", { class: "keeping" }, kept, showBest, files);
     const write = make("div", { class: "write" }, writing.element, tools, chips.element, keeping);
     const judgement = make("div", { class: "judgement", role: "group", "aria-label": "Judgement", tabindex: 0 }, verdict, faults.element);
-    const files = make("details", {}, make("summary", {}, "Link and files"), row);
-    const side = make("div", { class: "side" }, judgement, figures.element, goals.element, files);
-    const stage = make("div", { class: "stage" }, picture.element, picture.told);
-    const head = goal.puzzle ? [make("p", { class: "task" }, make("strong", {}, goal.title), ` ${goal.sentence}`)] : [];
-    root.replaceChildren(...head, make("div", { class: "editor" }, write, side, stage), said);
+    const side = make("div", { class: "side" }, judgement, figures.element, goals.element);
+    const stage = make("div", { class: "stage" }, player.element, picture.element, picture.told);
+    const head = goal.puzzle ? [goal.title, ` ${goal.sentence}`] : [goal.about.title, `, ${goal.about.sizes}`];
+    root.replaceChildren(make("p", { class: "task" }, make("strong", {}, head[0]), head[1]), make("div", { class: "editor" }, write, side, stage), said);
     return { goal, writing, chips, faults, figures, goals, said, verdict, undo, redo, kept, showBest };
   };
 
@@ -313,6 +319,7 @@ function render({ model, el }) {
   const stop = () => {
     clearTimeout(timer);
     cancelAnimationFrame(frame);
+    player.pause();
     picture.stop();
   };
   const { end, again } = keepDrawn(model, root, SETTING, show, stop, "editor");

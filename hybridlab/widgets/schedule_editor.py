@@ -64,7 +64,7 @@ class ScheduleEditor(View):
 
     SETTING = ("text",)
     _esm = script_of("schedule_editor.js")
-    _css = style_sheet("editor", files=("timeline.css", "schedule_editor.css"))
+    _css = style_sheet("editor", files=("timeline.css", "player.css", "schedule_editor.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     text = Checked("").tag(sync=True)

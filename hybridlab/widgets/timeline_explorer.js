@@ -10,7 +10,7 @@ import {
   copiesSample, idleSample, kindSamples, most, pairSample, quantityOf, sampleOf, shadeSample, sorted, ticksUpTo, zoomOf,
 } from "./timeline.js";
 import { pictureOf } from "./timeline_explorer_picture.js";
-import { difference, summary, timeIn } from "./timeline_words.js";
+import { difference, playedOf, summary } from "./timeline_words.js";
 import { counted, freshId, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
 
 const SIZES = ["devices", "microbatches", "chunks"];
@@ -261,9 +261,7 @@ function shownIn(root, id, model, pick) {
     spoken.textContent = timelines.map(summary).join(" ");
     words.textContent = timelines.length === 2 && timelines.every(({ refusal }) => !refusal) ? difference(...timelines) : "";
     picture.draw(timelines);
-    const drawn = timelines.filter(({ refusal }) => !refusal);
-    const events = sorted(drawn.flatMap(({ ops }) => ops.flatMap(({ start, end }) => [start, end])));
-    player.show({ end: most(drawn.map(({ makespan }) => makespan)), events, told: (time) => timeIn(timelines[0], time) });
+    player.show(playedOf(timelines));
   };
   let timer = null;
   const say = (sentence, later) => {

@@ -224,7 +224,7 @@ export function moveTo(panel, time) {
   panel.line.setAttribute("d", `M${x} -1V${timeline.devices * frame.pitch - 1}`);
   const left = x + CURSOR_ROOM > frame.pixels;
   panel.waits.forEach((text, device) => {
-    const words = waitingWords(panel.lines[device], time);
+    const words = waitingWords(panel.lines[device], time, timeline.stops?.[device]);
     if (text.textContent !== words) text.textContent = words;
     const place = { x: left ? x - 6 : x + 6, y: device * frame.pitch + frame.bar / 2 + 4 };
     if (words) set(text, { ...place, "text-anchor": left ? "end" : "start" });

@@ -1,6 +1,6 @@
 // Timelines in words: a summary, an operation and what it waited for, an idle time and who is waited for, the critical path, a comparison.
 
-import { copyWords } from "./timeline.js";
+import { copyWords, most, sorted } from "./timeline.js";
 import { criticalPath, neededFrom } from "./timed.js";
 import { counted, listed, number } from "./view.js";
 
@@ -12,6 +12,13 @@ export function summary(timeline) {
   const peaks = timeline.peak.map((peak, device) => `${number(peak)} on device ${device}`).join(", ");
   const figures = `makespan ${timeIn(timeline, timeline.makespan)}, bubble ratio ${timeline.bubble.toFixed(3)}`;
   return `${head}: ${figures}, peak activations in microbatches: ${peaks}.`;
+}
+
+// What player.js shows for timelines: the last time, the times at which operations start and end, and a time in words.
+export function playedOf(timelines) {
+  const drawn = timelines.filter(({ refusal }) => !refusal);
+  const events = sorted(drawn.flatMap(({ ops }) => ops.flatMap(({ start, end }) => [start, end])));
+  return { end: most(drawn.map(({ makespan }) => makespan)), events, told: (time) => timeIn(timelines[0] ?? {}, time) };
 }
 
 // ---- an operation ----
@@ -60,6 +67,7 @@ export function chainBehind({ next, start }) {
 export function whyIdle(timeline, gap) {
   const { device, start, end, next } = gap;
   const when = `Device ${device} is idle from ${number(start)} to ${timeIn(timeline, end)}`;
+  if (!next && timeline.stops?.[device]) return `${when}. It waits for ${timeline.stops[device]}, which does not run.`;
   if (!next) {
     const last = timeline.ops.reduce((late, op) => (op.end > late.end ? op : late));
     return `${when}. It has finished its part, and the step ends when device ${last.device} ends ${last.text}.`;
@@ -73,10 +81,11 @@ export function whyIdle(timeline, gap) {
   return `${when}. The next operation, ${needs}, needs ${source.text} of device ${source.device}, which ends at ${number(source.end)}.${travel}${path}`;
 }
 
-// What a device does at a time, in a few words, if it computes nothing: "waits for 1B0". Empty if it computes.
-export function waitingWords(line, time) {
+// What a device does at a time, in a few words, if it computes nothing: "waits for 1B0". Empty if it computes. `stop` is the operation
+// that the device waits for after its last one, if the order cannot go on.
+export function waitingWords(line, time, stop) {
   const next = line.find((op) => op.end > time);
-  if (!next) return "done";
+  if (!next) return stop ? `waits for ${stop}` : "done";
   if (next.start <= time) return "";
   const source = next.late ? next.waitedFor : next.source;
   return source ? `waits for ${source.text}` : "waits";

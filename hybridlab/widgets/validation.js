@@ -230,28 +230,29 @@ function tooEarly(placed) {
 // ---- how far devices come ----
 
 // Runs the turns of each device as far as their inputs exist. Returns `at`, the number of turns that each device has run, and `done`, the
-// texts of all operations that have run. An input that is in no order never exists.
+// texts of all operations that have run. An input that is in no order never exists. `lacks(op)` is the text of an operation that has to
+// run before, or undefined.
 export function runUntilStopped(orders, stages) {
   const named = new Set(orders.flat(2).map(({ text }) => text));
   const inputOf = (op) => neededBy(op, stages, (text) => named.has(text));
   const [at, done] = [orders.map(() => 0), new Set()];
-  const exists = (op) => {
-    if (op.kind === "F" && !op.stage) return true;
-    const own = OWN_INPUT[op.kind];
-    return done.has(inputOf(op)) && (!own || done.has(`${op.stage}${own}${op.microbatch}`));
+  const lacks = (op) => {
+    if (op.kind === "F" && !op.stage) return undefined;
+    const own = OWN_INPUT[op.kind] ? [`${op.stage}${OWN_INPUT[op.kind]}${op.microbatch}`] : [];
+    return [inputOf(op) ?? `${op.stage + 1}B${op.microbatch}`, ...own].find((text) => !done.has(text));
   };
   let goesOn = true;
   while (goesOn) {
     goesOn = false;
     orders.forEach((turns, device) => {
-      while (at[device] < turns.length && turns[at[device]].every(exists)) {
+      while (at[device] < turns.length && !turns[at[device]].some(lacks)) {
         for (const { text } of turns[at[device]]) done.add(text);
         at[device] += 1;
         goesOn = true;
       }
     });
   }
-  return { at, done, inputOf };
+  return { at, done, inputOf, lacks };
 }
 
 // The devices that wait for ever, each with the operation at which it stops, and the circle of devices that wait for each other.

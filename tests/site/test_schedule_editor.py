@@ -130,6 +130,45 @@ def test_a_deadlock_shows_what_runs_before_it_and_the_circle(alone: Alone) -> No
     expect(view.locator(".verdict")).to_have_text("No schedule yet: 1 operation can run.")
 
 
+def test_the_time_is_played_and_devices_say_what_they_wait_for(alone: Alone) -> None:
+    view = alone(small(show={"text": TWO}, p2p=0.5))
+    slider, timeline = view.get_by_role("slider", name="Time"), simulate(Schedule.parse(TWO), Costs(forward=1, backward=2, p2p=0.5))
+    expect(slider).to_have_attribute("aria-valuetext", f"{timeline.makespan:g} ms")
+    expect(view.locator(".moment")).to_be_hidden()
+    slider.press("Home")
+    moments = sorted({0.0, *timeline.start.tolist(), *timeline.end.tolist()})
+    seen = set()
+    for time in moments[:-1]:
+        expect(slider).to_have_attribute("aria-valuetext", f"{time:g} ms")
+        waits = view.locator(".moment .waits").all_text_contents()
+        for device, words in enumerate(waits):
+            computes = any((timeline.start <= time) & (time < timeline.end) & (timeline.device == device))
+            assert computes == (words == "")
+        seen.update(waits)
+        seen.add(f"{view.locator('.dot').count()} on the way")
+        slider.press("ArrowRight")
+    assert seen >= {"waits for 0F0", "waits for 1B0", "done", "1 on the way", "0 on the way"}
+    expect(view.locator(".moment")).to_be_hidden()
+    slider.press("ArrowLeft")
+    area(view).fill(TWO.replace("0F0 0F1 0B0", "0F0 0B0 0F1"))
+    assert bars(view) == 8
+    expect(view.locator(".moment")).to_be_hidden()
+    area(view).fill("")
+    assert bars(view) == 0
+    expect(slider).to_be_hidden()
+
+
+def test_where_an_order_cannot_go_on_the_time_ends_and_each_device_says_what_it_waits_for(alone: Alone) -> None:
+    view = alone(small(show={"text": "0F0 0B0 0F1 0B1\n1F0 1F1 1B0 1B1"}))
+    assert bars(view) == 2
+    slider = view.get_by_role("slider", name="Time")
+    expect(slider).to_have_attribute("aria-valuetext", "2 ms")
+    slider.press("ArrowLeft")
+    assert view.locator(".moment .waits").all_text_contents() == ["waits for 1B0", ""]
+    view.locator(".idle").first.hover()
+    expect(view.locator(".told")).to_have_text("Idle. Device 0 is idle from 1 to 2 ms. It waits for 1B0, which does not run.")
+
+
 def test_a_chip_is_dragged_with_the_mouse_and_one_undo_takes_it_back(alone: Alone) -> None:
     view = alone(small(show={"text": TWO}))
     mouse = view.page.mouse
@@ -365,7 +404,7 @@ def test_damaged_data_show_a_sentence(alone: Alone, faults: list[str], part: str
     faults.clear()  # the console tells which part it was
 
 
-@pytest.mark.parametrize("width", [360, 800, 1280])
+@pytest.mark.parametrize("width", [360, 688, 800, 1280])  # 688 is the width of a column of the site
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_editor_is_accessible_and_fits(alone: Alone, width: int, scheme: Any) -> None:
     view = alone(ScheduleEditor(PUZZLES["unequal-devices"]))
