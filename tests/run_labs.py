@@ -3,8 +3,9 @@
 `check` runs each lab whose result was not kept from an earlier run (see `book/_ext/executed.py`). Then nbval, a pytest plugin, compares
 the outputs with its own options, in one test for each cell. `refresh` stores the outputs instead, in normal form.
 
-Stored outputs must be the same on every machine. Text, figures and results are kept. Four things are left out: the state and the ids of
-widgets (the book takes them from the run itself), timings, the Python version of this machine, and paths in tracebacks. A second refresh
+Stored outputs must be the same on every machine. Text, figures as PNG and results are kept. Five things are left out: the state and the
+ids of widgets and the figures as SVG (the book takes them from the run itself), timings, the Python version of this machine, and paths in
+tracebacks. A second refresh
 changes nothing except the pictures of measured times in lab 8: where only measured numbers of a printed text differ, it keeps the
 stored text.
 
@@ -33,7 +34,7 @@ KEPT_OF_A_LAB = ("mystnb",)
 KEPT_OF_A_CELL = ("tags", "mystnb", "jupyter", "jp-MarkdownHeadingCollapsed")
 HIDDEN_ON_THE_PAGE = {"hide-input", "remove-input"}
 KEPT_OF_AN_OUTPUT = ("image/png",)  # the width at which a figure is shown
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+FOR_THE_BOOK = {"application/vnd.jupyter.widget-view+json", "image/svg+xml"}  # kinds of data that a stored lab does not have
 
 
 class Judge:
@@ -91,7 +92,7 @@ def _outputs(outputs: Iterable[NotebookNode], count: int | None) -> list[Noteboo
             last_line = f"{output.ename}: {output.evalue}"
             kept.append(NotebookNode(output, traceback=[last_line]))
         else:
-            data = {kind: value for kind, value in output.data.items() if kind != WIDGET_VIEW}
+            data = {kind: value for kind, value in output.data.items() if kind not in FOR_THE_BOOK}
             result = NotebookNode(output, data=NotebookNode(data), metadata=_only(output.metadata, KEPT_OF_AN_OUTPUT))
             if output.output_type == "execute_result":
                 result.execution_count = count

@@ -207,7 +207,12 @@ def test_every_source_that_a_lab_runs_on_counts(tmp_path: Path) -> None:
 
 def noisy(count: int, model: str, seconds: str, folder: str) -> NotebookNode:
     """Return a lab as one machine ran it; the arguments differ from machine to machine, and the content is the same."""
-    view = {load("run_labs").WIDGET_VIEW: {"model_id": model}, "text/plain": "<Explorer>"}
+    view = {
+        "application/vnd.jupyter.widget-view+json": {"model_id": model},
+        "image/svg+xml": f"<svg id='{model}'/>",
+        "text/plain": "<Explorer>",
+    }
+    assert set(view) - {"text/plain"} == load("run_labs").FOR_THE_BOOK
     error = load("nbformat").v4.new_output("error", ename="Refused", evalue="why", traceback=[f"File {folder}/cell.py", "Refused: why"])
     first = load("nbformat").v4.new_code_cell(
         "explorer", execution_count=count, metadata={"execution": {"iopub.status.busy": seconds}, "tags": ["bet"]}

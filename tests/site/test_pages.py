@@ -190,7 +190,7 @@ def test_the_page_from_a_file_is_accessible_fits_a_phone_in_the_dark_and_prints(
 
 def ground_and_ink(page: Page) -> tuple[Any, float]:
     """Return the colour in the corner of the page's first figure, and the greatest contrast to it of any pixel in the figure."""
-    shot = page.locator(".cell_output img").first.screenshot()
+    shot = page.locator(".figure-on-page > svg").first.screenshot()
     picture = np.asarray(Image.open(BytesIO(shot)).convert("RGB")) / 255
     linear = np.where(picture <= 0.04045, picture / 12.92, ((picture + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
     low, high = np.minimum(linear, linear[2, 2]), np.maximum(linear, linear[2, 2])

@@ -1,0 +1,108 @@
+"""Test how a figure gets into a page: its shapes and texts are those that matplotlib drew, and its colours are those of the page."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from xml.etree import ElementTree as ET
+
+import pytest
+from page_figures import LINES, THEME, on_page
+
+from hybridlab import Costs, build, hybrid_step, plot, simulate
+from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS, shade_colour
+from hybridlab.plot import Picture
+
+SVG = "{http://www.w3.org/2000/svg}"
+HEX = re.compile(r"#[0-9a-fA-F]{6}\b")
+ON_EVERY_PAGE_ALIKE = {"#000000", "#ffffff"} | {colour.lower() for colour in (*KIND_COLOURS.values(), *SPAN_COLOURS.values())}
+
+
+def curves(count: int = 6) -> Picture:
+    return plot.lines([1, 2, 4], {f"line {each}": [each, 2 * each, 5] for each in range(count)}, x_label="x", y_label="y")
+
+
+FIGURES = {
+    "timeline": lambda: plot.timeline(simulate(build("1f1b", 4, 8), Costs(forward=1, backward=2))),
+    "shades": lambda: plot.timeline(simulate(build("interleaved", 2, 4, chunks=4), Costs(forward=1, backward=2))),
+    "step": lambda: plot.timeline(
+        hybrid_step(build("zb-h1", 2, 4), Costs(forward=1, backward=2, p2p=0.5), 2, ring_step=1, optimiser=1).timeline
+    ),
+    "lines": curves,
+    "parts": lambda: plot.stacks({"a": {"one": 1, "two": 2}, "b": {"one": 3, "two": 1}}, x_label="x"),
+}
+
+
+@pytest.fixture(params=FIGURES)
+def figure(request: pytest.FixtureRequest) -> Picture:
+    return FIGURES[request.param]()
+
+
+def parsed(text: str) -> ET.Element:
+    return ET.fromstring(text)  # noqa: S314 - our own figure
+
+
+def shown(figure: Picture, prefix: str = "figure1-", alt: str = "words") -> ET.Element:
+    html = on_page(figure.svg(), alt, prefix)
+    return parsed(html)[0]
+
+
+def styles(root: ET.Element) -> Iterable[tuple[ET.Element, dict[str, str]]]:
+    for each in root.iter():
+        yield each, dict(re.findall(r"([\w-]+):\s*([^;]+)", each.get("style", "")))
+
+
+def test_texts_are_those_that_matplotlib_drew_at_their_places(figure: Picture) -> None:
+    drawn, after = (list(root.iter(f"{SVG}text")) for root in (parsed(figure.svg()), shown(figure)))
+    assert [each.text for each in after] == [each.text for each in drawn] != []
+    for name in ("x", "y"):
+        assert [float(each.attrib[name]) for each in after] == pytest.approx([float(each.attrib[name]) for each in drawn], abs=0.005)
+
+
+def test_all_shapes_are_there_and_bars_are_no_longer_uses(figure: Picture) -> None:
+    def points(root: ET.Element) -> Counter[str]:
+        paths = [each.attrib["d"] for each in root.iter(f"{SVG}path")]
+        return Counter(
+            " ".join(re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), path).split()) for path in paths
+        )
+
+    drawn, after = parsed(figure.svg()), shown(figure)
+    assert points(after) == points(drawn)
+    used = Counter(each.attrib["href"] for each in after.iter(f"{SVG}use"))
+    assert all(count > 1 for count in used.values())
+
+
+def test_every_name_is_used_and_begins_with_the_prefix(figure: Picture) -> None:
+    root = shown(figure, "figure7-")
+    names = [each.attrib["id"] for each in root.iter() if "id" in each.attrib]
+    text = ET.tostring(root, encoding="unicode")
+    used = set(re.findall(r"url\(#([^)]+)\)", text)) | set(re.findall(r'href="#([^"]+)"', text))
+    assert sorted(names) == sorted(used)
+    assert all(name.startswith("figure7-") for name in names)
+    assert "<style" not in text
+    assert "metadata" not in text
+
+
+def test_a_colour_is_that_of_an_operation_or_follows_the_page(figure: Picture) -> None:
+    shades = {shade_colour(kind, shade, count).lower() for kind in KIND_COLOURS for count in range(1, 9) for shade in range(count)}
+    themed = {*THEME.values(), *LINES.values()}
+    for each, style in styles(shown(figure)):
+        assert not any(HEX.search(value) for name, value in each.attrib.items() if name != "style")
+        for name in ("fill", "stroke"):
+            colour = style.get(name, "none")
+            if colour in themed or colour == "none" or colour.startswith("url("):
+                continue
+            assert HEX.fullmatch(colour), colour
+            assert colour in ON_EVERY_PAGE_ALIKE | shades
+            if colour == "#000000":  # text on a bar, or the mark of a kind
+                assert each.tag == f"{SVG}text" or "stroke-opacity" in style
+
+
+def test_a_black_line_and_its_markers_are_light_on_a_dark_page() -> None:
+    drawn = [style for _, style in styles(shown(curves())) if "#E6EDF3" in str(style)]
+    assert {"none", "light-dark(#000000, #E6EDF3)"} <= {style.get("fill") for style in drawn}, "the line, and its filled markers"
+
+
+def test_the_figure_is_an_image_with_its_description() -> None:
+    root = shown(curves(2), alt='5 < 6 & "so" on')
+    assert (root.get("role"), root.get("aria-label")) == ("img", '5 < 6 & "so" on')
+    assert not {"width", "height"} & set(root.attrib), "the page decides how large it is"
