@@ -5,7 +5,7 @@ import { field, make, number, plain } from "./view.js";
 
 const SECONDS = 6; // of a whole run at speed 1
 const PAUSE = 600; // ms between two events for readers who want no motion
-const SPEEDS = [["0.25", "slower, 1/4"], ["0.5", "slow, 1/2"], ["1", "normal"], ["2", "fast, 2"], ["4", "faster, 4"]];
+const SPEEDS = [["0.25", "speed 1/4"], ["0.5", "speed 1/2"], ["1", "speed 1"], ["2", "speed 2"], ["4", "speed 4"]];
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -79,7 +79,7 @@ export function playerOf(id, label, moved) {
   const [back, on] = [buttonOf("To the event before", "‹", () => go(previous())), buttonOf("To the next event", "›", () => go(next()))];
   slider.addEventListener("input", () => go(Number(slider.value)));
   const element = make("div", { class: "player", role: "group", "aria-label": "Play the time" }, play, back, on);
-  element.append(field(id, label, slider, output), speed);
+  element.append(speed, field(id, label, slider, output));
   const keys = { ArrowRight: next, ArrowUp: next, ArrowLeft: previous, ArrowDown: previous, Home: () => 0, End: () => end };
   element.addEventListener("keydown", (event) => {
     if (!Object.hasOwn(keys, event.key) || !plain(event) || event.target === speed) return;

@@ -74,3 +74,16 @@ def test_it_is_played_to_the_end(alone: Alone) -> None:
     view.get_by_role("button", name="Play").click()
     expect(view.locator("tbody tr").last.locator("td").first).to_have_text("27")
     expect(view.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_on_a_phone_the_slider_has_a_line_of_its_own(alone: Alone) -> None:
+    view = film(alone)
+    slider, play = view.get_by_role("slider", name="Time"), view.get_by_role("button", name="Play")
+    view.page.set_viewport_size({"width": 360, "height": 900})
+    line, width, above, below = (
+        each.evaluate("(each, side) => each.getBoundingClientRect()[side]", side)
+        for each, side in ((slider, "top"), (slider, "width"), (view.get_by_label("Speed"), "top"), (play, "bottom"))
+    )
+    assert line > below > above
+    assert width > 300
+    assert view.get_by_label("Speed").evaluate("(speed) => speed.selectedOptions[0].text") == "speed 1"

@@ -1,0 +1,35 @@
+"""Test the sign that a box scrolls sideways: the edge behind which there is more fades."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+SHEET = Path(__file__).resolve().parents[2] / "book/_assets/site.css"
+PAGE = """<!DOCTYPE html><style>{sheet} .box {{ width: 300px; overflow-x: auto; }}</style>
+<div class="highlight"><pre class="box" tabindex="0">{line}</pre></div><div class="highlight"><pre class="box">short</pre></div>"""
+# Gives the opacity of the mask at the left edge and at the right edge of each box: 1 where nothing fades.
+FADES = """() => [...document.querySelectorAll(".box")].map((box) => {
+  const mask = getComputedStyle(box).maskImage;
+  const clear = "rgba(0, 0, 0, 0)";
+  const rightwards = mask.startsWith("linear-gradient(to right");
+  const first = mask.includes(`(to right, ${clear}`) || (!rightwards && mask.endsWith(`${clear})`));
+  const last = mask.includes(`(to left, ${clear}`) || (rightwards && mask.endsWith(`${clear})`));
+  return [first, last];
+})"""
+
+
+@pytest.mark.parametrize(("place", "left", "right"), [(0, False, True), (0.5, True, True), (1, True, False)])
+def test_an_edge_fades_where_there_is_more_behind_it(browser: Browser, place: float, left: bool, right: bool) -> None:
+    page = browser.new_page(viewport={"width": 360, "height": 600})
+    page.set_content(PAGE.format(sheet=SHEET.read_text(encoding="utf-8"), line="a long line of code " * 10))
+    page.evaluate("(place) => { const b = document.querySelector('.box'); b.scrollLeft = place * (b.scrollWidth - b.clientWidth); }", place)
+    page.wait_for_function("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+    assert page.evaluate(FADES) == [[left, right], [False, False]], "a box with nothing more to show has no such sign"
+    page.locator(".box").first.focus()
+    page.keyboard.press("Shift")  # now the focus is one of the keyboard, and its ring must be whole
+    assert page.evaluate(FADES)[0] == [False, False]
+    page.locator(".box").first.blur()
+    page.emulate_media(media="print")
+    assert page.evaluate(FADES) == [[False, False]] * 2
+    page.close()
