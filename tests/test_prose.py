@@ -53,6 +53,20 @@ def test_every_public_name_is_in_the_api_reference(module: str) -> None:
         assert whole or named or submodule, f"{module}.{name} is missing from book/api.md"
 
 
+def test_data_in_the_api_reference_are_named_without_their_module() -> None:
+    """Sphinx puts the module before the name, so a name with a module would have it twice in the index and in links."""
+    page = (ROOT / "book/api.md").read_text(encoding="utf-8")
+    found = re.findall(r"^\.\. (automodule|currentmodule|data):: (\S+)$", page, re.MULTILINE)
+    module = "hybridlab"
+    for directive, name in found:
+        if directive != "data":
+            module = name
+        else:
+            assert name.isidentifier(), f"{name}: write it without its module, below a currentmodule"
+            assert hasattr(importlib.import_module(module), name), f"{module} has no {name}"
+    assert any(directive == "data" for directive, _ in found)
+
+
 def test_every_paper_cited_in_the_library_is_in_the_bibliography() -> None:
     references = (ROOT / "book/references.bib").read_text(encoding="utf-8")
     cited = {

@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,6 +50,21 @@ def test_it_serves_the_site_until_it_is_interrupted(site: Path) -> None:
         server.send_signal(signal.SIGINT)
         said, complained = server.communicate(timeout=SECONDS)
     assert (server.returncode, said.strip(), complained) == (0, "", "")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_an_address_without_a_page_shows_the_page_for_it(site: Path, method: str) -> None:
+    number = free_port()
+    with serve(str(number)) as server:
+        assert server.stdout
+        server.stdout.readline()
+        asked = urllib.request.Request(f"http://127.0.0.1:{number}/labs/no%20such%20page.html", method=method)
+        with pytest.raises(urllib.error.HTTPError) as answer:
+            urllib.request.urlopen(asked, timeout=SECONDS)  # noqa: S310  # of this machine's own server
+        with answer.value as page:
+            assert page.code == 404
+            assert page.headers.get_content_type() == "text/html"
+            assert page.read() == ((site / "404.html").read_bytes() if method == "GET" else b"")
 
 
 def test_a_port_in_use_is_told_in_a_sentence(site: Path, taken: socket.socket) -> None:
