@@ -32,8 +32,8 @@ FAULTS = [
     ("(ts + (last - ts)) / length !== end", "end < 0"),
     ("held / chunks)]", "held)]"),
     ("held -= 1;", ""),
-    ('kind === "F" || kind === "I"', 'kind === "F"'),
-    ("tid: device", "tid: 0"),
+    ('op.kind === "F" || op.kind === "I"', 'op.kind === "F"'),
+    ("sliceOf(op, op.text, op.device, length)", "sliceOf(op, op.text, 0, length)"),
 ]
 
 

@@ -34,7 +34,7 @@ function copyOf(element, around) {
 function svgOf(box, titles) {
   const root = box.closest(".hybridlab-view");
   root.classList.add("on-paper");
-  const [style, pictures] = [getComputedStyle(box), [...box.querySelectorAll("svg")]];
+  const [style, pictures] = [getComputedStyle(box), [...box.querySelectorAll(".tracks > svg")]];
   const parents = [...new Set(pictures.map((picture) => picture.parentNode))];
   const rows = parents.map((parent) => pictures.filter((each) => each.parentNode === parent));
   const file = make("svg", { role: "img" }, make("title", {}, titles.join("; ")), make("desc", {}, box.getAttribute("aria-label") ?? ""));
@@ -70,7 +70,11 @@ export function save([name, text, type]) {
 }
 
 const headingOf = ({ title, sizes }) => [title, sizes].filter(Boolean).join(", ");
-const fileOf = (timeline) => `${nameOf(timeline)}-${timeline.devices}x${1 + most(timeline.ops.map(({ microbatch }) => microbatch))}`;
+function fileOf(timeline) {
+  const { devices, replicas = 1, ops } = timeline;
+  const copies = replicas > 1 ? `-${replicas}-replicas` : "";
+  return `${nameOf(timeline)}-${devices / replicas}x${1 + most(ops.map(({ microbatch }) => microbatch))}${copies}`;
+}
 const TRACE = "Perfetto trace";
 const FILES = {
   SVG: (timelines, box) => [[`${timelines.map(fileOf).join("-and-")}.svg`, svgOf(box, timelines.map(headingOf)), "image/svg+xml"]],

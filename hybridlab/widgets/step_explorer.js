@@ -1,9 +1,10 @@
 // A step explorer: controls, the picture of one training step on all ranks, its cursor in words, a legend, the figures as a table.
 // The clock times the operations. The rings and the figures are in the data, whose shape hybridlab/widgets/step_explorer.py describes.
 
+import { exportsOf } from "./exports.js";
 import { playerOf } from "./player.js";
 import { shareRow } from "./share.js";
-import { grain, keyOf, pipelineKey, stepsOf } from "./step_explorer_data.js";
+import { grain, keyOf, pipelineKey, stepsOf, timelineOf } from "./step_explorer_data.js";
 import { pictureOf } from "./step_explorer_picture.js";
 import { eventsOf, headOf, holds, momentOf, sentence, time } from "./step_explorer_words.js";
 import { copiesSample, idleSample, kindSamples, markOf, pairSample, quantityOf, sampleOf, shadeSample } from "./timeline.js";
@@ -201,10 +202,11 @@ function render({ model, el }) {
     });
     const [legend, table, readout] = [make("ul", { class: "legend" }), make("table"), readoutOf()];
     const hint = make("p", { class: "hint" }, HINT);
+    const row = shareRow(model, SETTING, exportsOf(() => (step.refusal ? [] : [timelineOf(step, setting())]), picture.box));
     const seen = make("div", {}, picture.element, cursor.element);
     const aside = make("div", { class: "readout" }, readout.element, table);
     const stage = make("div", { class: "stage" }, seen, aside, make("div", { class: "key" }, legend, hint));
-    root.append(controls.element, stage, shareRow(model, SETTING));
+    root.append(controls.element, stage, row);
     root.addEventListener("keydown", (event) => event.key === "Escape" && release());
     return { controls, picture, cursor, legend, table, readout, samples: null };
   };

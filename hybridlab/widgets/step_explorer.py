@@ -16,6 +16,7 @@ from hybridlab.schedule import Schedule
 from hybridlab.schedule.text import turn_text
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.step import HybridStep, hybrid_step
+from hybridlab.step.step import ring_order
 from hybridlab.timeline.spans import SPAN_KINDS, Spans
 from hybridlab.widgets.choices import costs_of_one_setting, one_or_several, schedule_names, sorted_times, whole_numbers, wire_formats
 from hybridlab.widgets.page_data import MOST_OPS, Data, compact_json, digest, nine_digits, operation_kinds, refuse_too_large
@@ -234,9 +235,10 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
         - ``rounds`` has the hops of a ring for each number of ranks. A hop has ``kind`` and ``step``. For each rank it has the ``piece``
           that the rank sends, and in ``to`` the position of the receiver in the ring
         - ``steps`` has an entry for each "schedule/devices/microbatches/replicas/index of the ring's cost/overlap". ``rings`` has
-          [device, or a list with the device of each copy; stage; start; bytes of each piece if known]. ``hop`` is the time of a hop,
-          ``optimiser`` has one start for each device, and ``update`` is the time of the optimiser. The other keys are results of the
-          step, such as the makespan. A setting that cannot run has only ``refusal``, a sentence that says why
+          [device, or a list with the device of each copy; stage; start; end; bytes of each piece if known], in the order in which the
+          rings run. ``hop`` is the time of a hop, ``optimiser`` has one start for each device, and ``update`` is the time of the
+          optimiser. The times of rings and optimisers have all their digits, because the script writes them into files. The other
+          keys are results of the step, such as the makespan. A setting that cannot run has only ``refusal``, a sentence that says why
 
     Raises
     ------
@@ -255,7 +257,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
             refuse_too_large(size)
         if ranks not in rounds:
             rounds[ranks] = _hop_entries(step)
-        steps[key] = _step_entry(step)
+        steps[key] = _step_entry(step, optimiser)
     if all("refusal" in entry for entry in steps.values()):
         raise HybridLabError(f"no setting of this grid can run: {next(iter(steps.values()))['refusal']}", "unsupported-size")
     data = {
@@ -339,9 +341,8 @@ def _hop_entries(step: HybridStep) -> list[Data]:
     return entries
 
 
-def _step_entry(step: HybridStep) -> Data:
+def _step_entry(step: HybridStep, optimiser: float) -> Data:
     """Return the entry of one step in ``steps``."""
-    optimiser = _spans_of_kinds(step, "optimiser")
     hops = _spans_of_kinds(step, "reduce-scatter", "all-gather")
     figures = {
         "makespan": step.makespan,
@@ -351,28 +352,26 @@ def _step_entry(step: HybridStep) -> Data:
         "speedup": step.speedup,
         "efficiency": step.efficiency,
         "single": step.single_device_time,
-        "update": (optimiser.end - optimiser.start).max(),
         "hop": (hops.end - hops.start).max(initial=0.0),
     }
     return {
         "rings": _ring_entries(hops, step),
-        "optimiser": nine_digits(optimiser.start[: step.mesh.stages]),
+        "optimiser": _spans_of_kinds(step, "optimiser").start[: step.mesh.stages].tolist(),
+        "update": step.timeline.schedule.copies * float(optimiser),
         **dict(zip(figures, nine_digits(figures.values()), strict=True)),
     }
 
 
 def _ring_entries(hops: Spans, step: HybridStep) -> list[list[Any]]:
-    """Return for every ring its device (or a list of devices), its stage, its start, and the bytes of each piece if they are known."""
-    rings: dict[int, list[Any]] = {}
-    for device in range(step.mesh.stages):
-        own = hops.where(hops.device == device)
-        for stage in dict.fromkeys(own.stage.tolist()):
-            ring = own.where(own.stage == stage)
-            nbytes = [size for _, size in sorted(set(zip(ring.chunk.tolist(), ring.nbytes.tolist(), strict=True)))]
-            devices = [path[stage] for path in step.timeline.schedule.paths]
-            place, known = devices if len(devices) > 1 else device, nbytes if min(nbytes) >= 0 else []
-            rings.setdefault(stage, [place, stage, nine_digits([ring.start.min()])[0], known])
-    return list(rings.values())
+    """Return for every ring its device (or a list of devices), stage, start, end, and the bytes of each piece if they are known."""
+    schedule, entries = step.timeline.schedule, []
+    for stage in ring_order(schedule).tolist() if hops.size else ():
+        ring = hops.where(hops.stage == stage)
+        nbytes = [size for _, size in sorted(set(zip(ring.chunk.tolist(), ring.nbytes.tolist(), strict=True)))]
+        devices = [path[stage] for path in schedule.paths]
+        place, known = devices if len(devices) > 1 else devices[0], nbytes if min(nbytes) >= 0 else []
+        entries.append([place, stage, float(ring.start.min()), float(ring.end.max()), known])
+    return entries
 
 
 def _spans_of_kinds(step: HybridStep, *kinds: str) -> Spans:

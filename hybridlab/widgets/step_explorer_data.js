@@ -44,23 +44,22 @@ function addOps(step, pipeline, replica, costs) {
   }
 }
 
-// Adds the hops of a ring to its ranks. At the same time as it sends, a rank receives the piece `got` from the rank `from`.
+// Adds the hops of a ring to its ranks. All hops take the same time. While it sends, a rank receives the piece `got` from the rank `from`.
 // The ring goes through the replicas and, in each replica, through the devices of all copies of the weights.
-function addRing(step, [held, stage, start, nbytes], rounds) {
+function addRing(step, [held, stage, start, end, nbytes], rounds) {
   const devices = [held].flat();
   const rankAt = (place) => Math.floor(place / devices.length) * step.devices + devices[place % devices.length];
   const counts = { "reduce-scatter": 0, "all-gather": 0 };
   const of = rounds.length / 2;
+  const edge = (round) => (round < rounds.length ? start + (end - start) * (round / rounds.length) : end);
   rounds.forEach(({ kind, piece, to }, round) => {
-    const times = { start: start + round * step.hop, end: start + (round + 1) * step.hop };
-    const shared = { kind, stage, count: ++counts[kind], of, ...times };
+    const shared = { kind, stage, count: ++counts[kind], of, start: edge(round), end: edge(round + 1) };
     to.forEach((receiver, place) => {
       const sender = to.indexOf(place);
       const [rank, peer, from] = [place, receiver, sender].map(rankAt);
       step.ranks[rank].hops.push({ ...shared, rank, peer, from, piece: piece[place], got: piece[sender], nbytes: nbytes[piece[place]] });
     });
   });
-  const end = start + rounds.length * step.hop;
   for (let place = 0; place < step.replicas * devices.length; place++) step.ranks[rankAt(place)].rings.push({ stage, start, end });
 }
 
@@ -123,6 +122,28 @@ export function stepsOf(data) {
     step.flights = ranks.flatMap(({ sends, hops }) => [...sends, ...hops.map((hop) => ({ ...hop, to: hop.peer, from: hop.rank }))]);
     return step;
   };
+}
+
+// The step as a timeline with a device for each rank, for its files: the operations, and beside them the messages, the hops and the
+// optimisers, in the order of the library.
+export function timelineOf(step, setting) {
+  const { title, sizes, unit, makespan, replicas, chunks, ranks } = step;
+  const all = (listed) => ranks.flatMap(listed);
+  const placeAt = new Map(ranks.flatMap(({ ops }) => ops.map((op, place) => [op, place])));
+  const message = (kind, other) => ({ op: { text, stage, microbatch }, [other]: peer, rank: device, start, end }) =>
+    ({ kind, name: `${kind} ${text}`, device, stage, microbatch, peer, start, end });
+  const hop = ({ kind, piece, rank: device, stage, count, peer, nbytes, start, end }) =>
+    ({ kind, name: `${kind} chunk ${piece}`, device, stage, chunk: piece, step: count - 1, peer, nbytes, start, end });
+  const phase = (kind) => all(({ hops }) => hops.filter((each) => each.kind === kind)).map(hop);
+  const spans = [
+    ...all(({ sends }) => [...sends].sort((one, other) => placeAt.get(one.op) - placeAt.get(other.op))).map(message("send", "to")),
+    ...all(({ receives }) => receives).map(message("receive", "from")),
+    ...phase("reduce-scatter"), ...phase("all-gather"),
+    ...ranks.map(({ rank: device, optimiser: { start, end } }) => ({ kind: "optimiser", name: "optimiser", device, start, end })),
+  ];
+  const ops = all((own) => own.ops.map(({ text, kind, stage, microbatch, start, end, partner }) =>
+    ({ text, kind, stage, microbatch, start, end, partner, device: own.rank })));
+  return { title, sizes, unit, makespan, setting, replicas, chunks, devices: ranks.length, ops, spans };
 }
 
 function checkTimes(step) {

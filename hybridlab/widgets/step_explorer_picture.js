@@ -116,7 +116,7 @@ function namesOf(step, frame) {
 
 // ---- the picture ----
 
-// `draw(step, ringsOnly)` shows a step, `mark(moment, pinned)` what a rank does, `play(time)` the time that plays, or none for null. The
+// The lanes are in `box`. `draw(step, ringsOnly)` shows a step, `mark(moment, pinned)` what a rank does, `play(time)` the time that plays, or none for null. The
 // pointer over a place calls `tell(rank, time)`, and `tell(null)` when it leaves; a click or a tap calls `pick(rank, time)`, an arrow key
 // `move(rank, time)`.
 export function pictureOf(id, { tell, pick, move }) {
@@ -216,5 +216,5 @@ export function pictureOf(id, { tell, pick, move }) {
     if (box.clientWidth && box.clientWidth !== width) redraw();
   });
   observer.observe(box);
-  return { element, draw, mark, play, stop: () => observer.disconnect() };
+  return { element, box, draw, mark, play, stop: () => observer.disconnect() };
 }

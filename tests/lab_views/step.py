@@ -173,7 +173,7 @@ def with_shorter_backwards(state: Any) -> None:
 
 def with_a_later_ring(state: Any) -> None:
     for entry in state["data"]["steps"].values():
-        entry["rings"] = [[device, stage, start + 9, sizes] for device, stage, start, sizes in entry["rings"]]
+        entry["rings"] = [[device, stage, start + 9, end + 9, sizes] for device, stage, start, end, sizes in entry["rings"]]
 
 
 def with_one_more(name: str) -> Any:

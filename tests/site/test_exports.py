@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from hybridlab import Costs, Schedule, Timeline, build, simulate
-from hybridlab.widgets import TimelineExplorer
+from hybridlab.step import hybrid_step
+from hybridlab.widgets import StepExplorer, TimelineExplorer
 
 Together = Callable[..., Page]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -140,6 +141,37 @@ def test_nothing_is_saved_where_nothing_is_drawn(together: Together) -> None:
     view.get_by_role("slider", name="Microbatches").press("End")
     expect(view.locator(".refused")).to_be_visible()
     view.get_by_role("button", name="Save CSV").click()
+    expect(view.locator(".share [role=status]")).to_have_text("There is no timeline to save.")
+
+
+def test_a_step_is_saved_as_the_three_files(together: Together, tmp_path: Path) -> None:
+    show = {"replicas": 2, "overlap": True}
+    explorer = StepExplorer("1f1b", replicas=(1, 2), microbatches=4, ring_step=0.7, p2p=0.3, optimiser=1, unit="ms", show=show)
+    step = hybrid_step(build("1f1b", 2, 4), Costs(forward=1, backward=2, p2p=0.3, unit="ms"), 2, ring_step=0.7, overlap=True, optimiser=1)
+    view = together(explorer).locator(".hybridlab-step")
+    ((name, text),) = saved(view, "CSV", 1, tmp_path).items()
+    assert name == "1f1b-2x4-2-replicas.csv"
+    assert text == build("1f1b", 2, 4).to_csv()
+    ((name, text),) = saved(view, "Perfetto trace", 1, tmp_path).items()
+    slices = [[event["name"], event["ts"] + event["dur"]] for event in json.loads(text)["traceEvents"] if event["ph"] == "X"]
+    wanted = [[event["name"], event["ts"] + event["dur"]] for event in step.timeline.to_chrome_trace()["traceEvents"] if event["ph"] == "X"]
+    assert [each for each, _ in slices] == [each for each, _ in wanted]
+    assert [end for _, end in slices] == pytest.approx([end for _, end in wanted], rel=1e-12)
+    read = Timeline.from_chrome_trace(tmp_path / name)
+    assert read.makespan == step.makespan
+    ((name, text),) = saved(view, "SVG", 1, tmp_path).items()
+    assert name == "1f1b-2x4-2-replicas.svg"
+    root = ET.fromstring(text)  # noqa: S314
+    assert pictured(root) == view.evaluate(SCREEN.replace(".tracks :is", ".tracks > svg :is"))
+    assert len(root.findall(f"{SVG}svg")) == 2, "the names of the ranks and the lanes, and not the cursor above them"
+    assert root.findtext(f"{SVG}title") == "1F1B, 2 devices a pipeline, 2 replicas, 4 microbatches"
+
+
+def test_no_file_of_a_step_that_is_refused(together: Together) -> None:
+    view = together(StepExplorer("interleaved", microbatches=(2, 3), replicas=2, ring_step=1)).locator(".hybridlab-step")
+    view.get_by_role("slider", name="Microbatches").press("End")
+    expect(view.locator(".refused")).to_be_visible()
+    view.get_by_role("button", name="Save SVG").click()
     expect(view.locator(".share [role=status]")).to_have_text("There is no timeline to save.")
 
 
