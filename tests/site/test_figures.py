@@ -31,7 +31,7 @@ CONTRASTS = """(svg) => {
     text.scrollIntoView({ block: "center" });
     const { left, right, top, bottom } = text.getBoundingClientRect();
     const behind = document.elementsFromPoint((left + right) / 2, (top + bottom) / 2)
-      .filter((each) => svg.contains(each) && each.localName !== "text").map((each) => getComputedStyle(each).fill)
+      .filter((each) => svg.contains(each) && ["path", "use", "rect"].includes(each.localName)).map((each) => getComputedStyle(each).fill)
       .find((fill) => fill.startsWith("rgb("));
     const [ink, ground] = [getComputedStyle(text).fill, behind ?? getComputedStyle(document.body).backgroundColor].map(luminance);
     return [text.textContent, (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05)];
