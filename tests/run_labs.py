@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "tests" / "measured.cfg"
 sys.path.insert(0, str(ROOT / "book/_ext"))
 
-from executed import LabError, executed  # noqa: E402 - it can be imported only now
+from executed import LabError, executed, joined  # noqa: E402 - it can be imported only now
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 KEPT_OF_A_LAB = ("mystnb",)
@@ -82,12 +82,9 @@ def normalised(lab: NotebookNode) -> NotebookNode:
 
 def _outputs(outputs: Iterable[NotebookNode], count: int | None) -> list[NotebookNode]:
     kept: list[NotebookNode] = []
-    for output in outputs:
+    for output in joined(outputs):
         if output.output_type == "stream":
-            if kept and kept[-1].output_type == "stream" and kept[-1].name == output.name:
-                kept[-1].text += output.text  # a kernel can split the lines of one cell into packets of any size
-            else:
-                kept.append(NotebookNode(output))
+            kept.append(output)
         elif output.output_type == "error":
             last_line = f"{output.ename}: {output.evalue}"
             kept.append(NotebookNode(output, traceback=[last_line]))

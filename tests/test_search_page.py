@@ -8,13 +8,14 @@ PAGE = """<html><head><title>T</title></head><body><nav>menu</nav><article class
 <h1>One<a class="headerlink" href="#one">#</a></h1><script type="application/json">{"a": 1}</script>
 <p>1 &lt; <em>2</em>,<br>line</p><noscript>no scripts</noscript><pre>code()</pre>
 <details><summary><p class="collapsed admonition-title">Show</p></summary></details>
-<section id="two"><h2>Two</h2><ul><li>a</li><li>b<img src="x.png" alt="x"></li></ul></section>
+<section id="two"><h2>Two</h2>
+<label>by</label><select><option>size</option></select><ul><li>a<small>small</small></li><li>b<img src="x.png" alt="x"></li></ul></section>
 <dl><dt id="term-x">x</dt><dt id="term-y">y<a class="headerlink" href="#y">#</a></dt><dd><p>Both.</p></dd>
 <dt id="m.f" class="sig">m.f()</dt><dd>Returns.</dd></dl></section></article><footer>foot</footer></body></html>"""
 
 
 def test_the_text_of_each_section_is_plain() -> None:
-    sections = [["one", "1 < 2, line"], ["two", "a b"], ["term-x", "x"], ["term-y", "y Both."], ["m.f", "Returns."]]
+    sections = [["one", "1 < 2, line"], ["two", "by a small b"], ["term-x", "x"], ["term-y", "y Both."], ["m.f", "Returns."]]
     assert Texts(PAGE).sections == sections
 
 

@@ -231,6 +231,15 @@ def noisy(count: int, model: str, seconds: str, folder: str) -> NotebookNode:
     return lab
 
 
+def test_packets_of_printed_text_are_joined_wherever_the_kernel_cuts_them() -> None:
+    new_output = load("nbformat").v4.new_output
+    packets = [new_output("stream", name=name, text=text) for name, text in (("stdout", "head"), ("stdout", "\n row\n"), ("stderr", "why"))]
+    packets += [new_output("display_data", data={"text/plain": "picture"}), new_output("stream", name="stdout", text="end")]
+    texts = [output.get("text", "picture") for output in load("executed").joined(packets)]
+    assert texts == ["head\n row\n", "why", "picture", "end"]
+    assert packets[0].text == "head"
+
+
 def test_two_runs_on_two_machines_have_one_normal_form() -> None:
     here = load("run_labs").normalised(noisy(3, "aaaa", "12:00", "here"))
     assert here == load("run_labs").normalised(noisy(7, "bbbb", "13:00", "there"))

@@ -6,7 +6,7 @@ it runs on are unchanged: the folder is named after the sources, and a lab is fo
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from time import perf_counter
@@ -95,7 +95,24 @@ def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
         )  # asyncio.run closes its event loop: client.execute() leaves one open in each thread
     except (CellExecutionError, CellTimeoutError) as why:
         raise LabError(str(why), fresh) from why
+    for cell in fresh.cells:
+        if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
     return fresh, perf_counter() - begun
+
+
+def joined(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
+    """Return the outputs with consecutive packets of printed text joined.
+
+    The kernel may send the end of a line in another packet than the line, and the book would then show an empty line.
+    """
+    kept: list[NotebookNode] = []
+    for output in outputs:
+        if kept and output.output_type == kept[-1].output_type == "stream" and output.name == kept[-1].name:
+            kept[-1].text += output.text
+        else:
+            kept.append(NotebookNode(output))
+    return kept
 
 
 def keep_there(app: "Sphinx", config: Any) -> None:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-NOT_QUOTED = {"script", "style", "noscript", "svg", "nav", "pre", "h1", "h2", "h3", "h4", "h5", "h6"}
+NOT_QUOTED = {"script", "style", "noscript", "svg", "nav", "pre", "select", "button", "h1", "h2", "h3", "h4", "h5", "h6"}
 NOT_QUOTED_CLASSES = {"headerlink", "collapsed", "expanded", "sig"}  # links to a place, titles of folded code, signatures
-BLOCKS = {"p", "li", "div", "td", "th", "tr", "dt", "dd", "br", "section", "summary", "figcaption"}
+BLOCKS = {"p", "li", "div", "td", "th", "tr", "dt", "dd", "br", "section", "summary", "figcaption", "caption", "label", "small"}
 EMPTY = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}  # elements without an end
 ONE_LINE = {"math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msub", "mstyle", "semantics"}  # formulas of these read well as text
 ARTICLE, TERM = "bd-article", "term-"

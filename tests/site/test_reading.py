@@ -161,3 +161,11 @@ def test_a_lab_leads_to_its_notebook_here_and_in_the_browser_and_to_how_to_run_i
     assert parse_qs(run.query)["path"] == [name]
     assert "CDN" in bar.inner_text()
     follow(bar.get_by_role("link", name="How to run it"), server + "book/start.html")
+
+
+def test_numbers_of_the_gallery_stand_below_the_heads_of_their_columns(new_page: Any, files: str) -> None:
+    page = new_page(files + "book/gallery.html")
+    columns = """() => [...document.querySelectorAll(".gallery-table tr")].filter((row) => row.cells.length > 2)
+      .map((row) => [...row.cells].map((cell) => getComputedStyle(cell).textAlign).join())"""
+    (alignment,) = set(page.evaluate(columns))
+    assert alignment.startswith("left,left,right,right"), "names and makespans begin at the left, other numbers end at the right"

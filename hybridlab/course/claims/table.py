@@ -202,7 +202,7 @@ def _holds_or_not(claim: Claim, finding: Finding) -> str:
 def _html_row(claim: Claim, findings: tuple[Finding, ...]) -> str:
     number = claim.number
     place = escape(f"{claim.document}, {claim.where}")
-    title = f'<a href="#claim-{number}">{number}</a> <span class="place">{place}</span><span class="text">{_html_text(claim.text)}</span>'
+    title = f'<a href="#claim-{number}">{number}</a> <span class="place">{place}</span> <span class="text">{_html_text(claim.text)}</span>'
     why = f"{_sign(claim.verdict)}<p>{_html_text(claim.why)}{_links_of(claim)}</p>"
     cells = (_html_text(claim.figures) or "no number", _html_findings(claim, findings), why)
     rest = "".join(f'<td role="cell" data-head="{head}">{cell}</td>' for head, cell in zip(HEADS[1:], cells, strict=True))
