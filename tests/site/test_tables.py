@@ -27,6 +27,16 @@ def test_a_formula_in_a_table_of_a_phone_is_whole(browser: Browser) -> None:
     page.close()
 
 
+def test_numbers_of_a_markdown_table_stand_below_their_heads(browser: Browser) -> None:
+    page = browser.new_page()
+    head, cell = '<th class="text-right">time</th>', '<td class="text-right">5.7 s</td>'
+    page.set_content(f'<!DOCTYPE html><div class="body"><table><tr>{head}</tr><tr>{cell}</tr></table></div>')
+    page.add_style_tag(content="div.body td { text-align: left } :is(td, th).text-right { text-align: right }")  # as the theme does
+    page.add_style_tag(content=STYLE.read_text(encoding="utf-8"))
+    assert page.locator("td, th").evaluate_all("(cells) => cells.map((cell) => getComputedStyle(cell).textAlign)") == ["right"] * 2
+    page.close()
+
+
 @pytest.mark.parametrize("name", ["ClusterExplorer", "SweepExplorer"])
 def test_numbers_stand_below_their_heads_under_the_rules_of_a_page(alone: Callable[[Any], Locator], name: str) -> None:
     view = alone(MAKE[name]())
