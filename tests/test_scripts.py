@@ -115,3 +115,25 @@ def test_a_file_without_render_is_no_widget(tmp_path: Path) -> None:
 def test_an_unknown_widget_is_refused() -> None:
     with refusal("unknown-name", "'bets.js': did you mean 'bet.js'"):
         script_of("bets.js")
+
+
+def test_no_class_of_an_element_is_one_that_the_theme_hides_or_lays_out() -> None:
+    """The theme of the site is made with Bootstrap: its rules reach elements of views with these classes, also shapes of a picture."""
+    scripts = "".join(path.read_text(encoding="utf-8") for path in HERE.glob("*.js"))
+    used = {name for names in re.findall(r'class: ["`]([^"`]+)["`]', scripts) for name in names.split()}
+    assert used >= {"parcel", "picture", "legend"}
+    assert not used & {
+        "badge",
+        "btn",
+        "card",
+        "col",
+        "collapse",
+        "container",
+        "alert",
+        "fade",
+        "invisible",
+        "lead",
+        "list-group",
+        "modal",
+        "nav",
+    }

@@ -109,7 +109,7 @@ function rowsOf(frame, ranks) {
 
 // A chunk that travels: its number, and below it the ranks whose numbers it carries.
 function badgeOf(counts, chunk) {
-  const box = make("rect", { class: "badge", x: -BADGE / 2, y: -BADGE / 2, width: BADGE, height: BADGE, rx: 4 });
+  const box = make("rect", { class: "parcel", x: -BADGE / 2, y: -BADGE / 2, width: BADGE, height: BADGE, rx: 4 });
   const wide = (BADGE - 4) / counts.length;
   const cells = counts.flatMap((count, part) => {
     const place = { x: number(2 - BADGE / 2 + part * wide), y: BADGE / 2 - 6, width: number(wide), height: 4 };
