@@ -26,10 +26,12 @@ export function playerOf(id, label, moved) {
   speed.value = "1";
   let [now, end, events, told, frame, timer, before] = [0, 0, [], number, 0, 0, 0];
 
-  const at = (time) => {
+  // a time that is no event is told with the digits of a thousandth of the run: more would only flicker
+  const rounded = (time) => Number(time.toFixed(Math.min(Math.max(3 - Math.floor(Math.log10(end)), 0), 20)));
+  const at = (time, tell = Number) => {
     now = Math.min(Math.max(time, 0), end);
     slider.value = now;
-    output.textContent = told(now);
+    output.textContent = told(now < end ? tell(now) : end);
     slider.setAttribute("aria-valuetext", output.textContent);
     moved(now);
   };
@@ -54,7 +56,7 @@ export function playerOf(id, label, moved) {
   const tick = (stamp) => {
     const passed = before ? Math.min(stamp - before, 100) / 1000 : 0; // s; a page in the background does not jump
     before = stamp;
-    at(now + (passed * Number(speed.value) * end) / SECONDS);
+    at(now + (passed * Number(speed.value) * end) / SECONDS, rounded);
     if (now >= end) return stop();
     frame = requestAnimationFrame(tick);
   };
@@ -77,7 +79,10 @@ export function playerOf(id, label, moved) {
   };
   const play = buttonOf("Play", "▶", () => (playing() ? stop() : start()));
   const [back, on] = [buttonOf("To the event before", "‹", () => go(previous())), buttonOf("To the next event", "›", () => go(next()))];
-  slider.addEventListener("input", () => go(Number(slider.value)));
+  slider.addEventListener("input", () => {
+    pause();
+    at(Number(slider.value), rounded);
+  });
   const element = make("div", { class: "player", role: "group", "aria-label": "Play the time" }, play, back, on);
   element.append(speed, field(id, label, slider, output));
   const keys = { ArrowRight: next, ArrowUp: next, ArrowLeft: previous, ArrowDown: previous, Home: () => 0, End: () => end };
