@@ -165,9 +165,11 @@ def _kinds_and_starts(given: Data) -> Data:
         message = f"an editor draws at most {MOST_OPS:,} operations, not {operations:,}: give fewer devices, microbatches or chunks"
         raise HybridLabError(message, "too-large")
     fitting = [family for family in REGISTRY.values() if family.refusal(devices, microbatches, chunks) is None]
-    texts = [
-        {"name": family.name, "title": family.title, "text": str(build(family.name, devices, microbatches, chunks))} for family in fitting
-    ]
+    if given["puzzle"]:
+        fitting = [family for family in fitting if family.copies == 1]  # a puzzle has one copy of the weights
+    texts = [{"name": each.name, "title": each.title, "text": str(build(each.name, devices, microbatches, chunks))} for each in fitting]
+    if not given["split"]:
+        texts = [text for text in texts if "W" not in text["text"]]
     lines = "\n".join(f"device {device}: " for device in range(devices))
     empty = {"name": "", "title": "empty lines", "text": lines}
     own = [{"name": "start", "title": "the puzzle's start", "text": given["start"]}] if given["puzzle"] else []

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from lab_views import cluster, errors, mesh, ring, step, sweep, training
+from lab_views import cluster, editor, errors, mesh, ring, step, sweep, training
 from lab_views.kind import Kind
 
-KINDS: tuple[Kind, ...] = (mesh.KIND, ring.KIND, errors.KIND, step.KIND, training.KIND, sweep.KIND, cluster.KIND)
+KINDS: tuple[Kind, ...] = (mesh.KIND, ring.KIND, errors.KIND, step.KIND, training.KIND, sweep.KIND, cluster.KIND, editor.KIND)
 
 
 def each_of(name: str) -> list[Any]:

@@ -13,7 +13,7 @@ Damage = Callable[[Any], None]  # changes the state of a widget in place
 MOST_PRESSED = 5  # how many values of a long slider are visited one after the other
 
 SETTING = """(root) => {
-  const shown = [...root.querySelectorAll(".field")].filter((each) => each.checkVisibility());
+  const shown = [...root.querySelectorAll(".field:not(:has(textarea))")].filter((each) => each.checkVisibility());
   const valueOf = (control) => control.selectedOptions?.[0].textContent ?? control.getAttribute("aria-valuetext") ?? control.value;
   const ticked = [...root.querySelectorAll("[type=checkbox]:checked")].map((box) => box.value);
   const fields = shown.map((each) => [each.querySelector("label").textContent, valueOf(each.querySelector("select, input"))]);
@@ -39,6 +39,7 @@ STOP = """(root) => {
 STOP_AND_SEEN = f"(root) => [({STOP})(root), ({SEEN})(root)]"
 CONTROLS = 'select:visible, input:visible, button:visible, summary:visible, [tabindex="0"]:visible'
 ROWS = "(root, rows) => [...root.querySelectorAll(rows)].map((row) => [...row.cells].map((cell) => cell.textContent))"
+DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 ENTER = """(root) => {
   const before = Object.assign(document.createElement("span"), { tabIndex: 0 });
   root.before(before);
@@ -83,6 +84,8 @@ class Kind:
     given: tuple[Any, ...] = (None,)
     begin: Mapping[str, str] = field(default_factory=dict)  # in this setting, every control changes something
     silent: tuple[str, ...] = ()  # controls that change only the picture and no words
+    taken: str = ""  # the button that takes what is chosen, if a choice alone changes nothing
+    walk: Callable[[Locator, "Kind", int], None] | None = None  # goes through a view by keyboard, if the function below does not fit
 
     def __str__(self) -> str:
         return self.name
@@ -92,6 +95,12 @@ class Kind:
         found = page.locator(f".hybridlab-{self.name}").all()
         assert len(found) == len(self.given)
         return [held(view) for view in found]
+
+    def take(self, view: Locator) -> None:
+        """Press the button that takes what has been chosen, if this kind has one."""
+        if self.taken:
+            view.get_by_role("button", name=self.taken).click()
+            view.evaluate(DRAWN)
 
     def is_right(self, view: Locator, place: int = 0) -> None:
         self.judge(view, self.given[place])

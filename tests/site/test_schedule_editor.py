@@ -286,6 +286,14 @@ def test_every_schedule_of_these_sizes_can_be_a_start(alone: Alone) -> None:
         assert bars(view) == len(re.findall(r"\d[FBIW]", start["text"]))
 
 
+@pytest.mark.parametrize("name", PUZZLES)
+def test_every_schedule_that_a_puzzle_offers_belongs_there(name: str) -> None:
+    starts = ScheduleEditor(PUZZLES[name]).data["starts"]
+    offered = [start["text"] for start in starts if start["name"] not in ("start", "")]
+    assert len(offered) > 2
+    assert all(PUZZLES[name].judge(text).reached[:2] == ("complete", "runs") for text in offered)
+
+
 def test_goals_are_reached_one_after_the_other_and_announced(alone: Alone) -> None:
     puzzle = PUZZLES["little-memory"]
     view = alone(ScheduleEditor(puzzle))
