@@ -7,7 +7,7 @@ import numpy as np
 from playwright.sync_api import Locator, expect
 
 from hybridlab import Costs, Timeline, build, simulate
-from hybridlab.widgets import TimelineFilm
+from hybridlab.widgets import TimelineExplorer, TimelineFilm
 
 Alone = Callable[[Any], Locator]
 NAMES = ("gpipe", "1f1b", "zb-h1")
@@ -87,3 +87,15 @@ def test_on_a_phone_the_slider_has_a_line_of_its_own(alone: Alone) -> None:
     assert line > below > above
     assert width > 300
     assert view.get_by_label("Speed").evaluate("(speed) => speed.selectedOptions[0].text") == "speed 1"
+
+
+def test_a_time_between_events_is_told_in_four_digits(alone: Alone) -> None:
+    view = alone(TimelineExplorer(schedules="1f1b", devices=4, microbatches=4, forward=1.0003, backward=2))
+    slider, told = view.get_by_role("slider", name="Time"), view.locator(".player output")
+    drag = "(slider, time) => { slider.value = time; slider.dispatchEvent(new Event('input', { bubbles: true })); }"
+    slider.evaluate(drag, 4.857793)
+    assert told.inner_text() == "4.86 ms"
+    assert float(slider.input_value()) == 4.857793, "the cursor itself stands where it was put"
+    slider.press("Home")
+    slider.press("ArrowRight")
+    assert told.inner_text() == "1.0003 ms", "an event has its own time"

@@ -1,0 +1,22 @@
+"""Test that a number and its unit stay on one line of a page, and that nothing else changes."""
+
+import pytest
+from docutils.core import publish_doctree
+from units import keep_units
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("takes 5 ms or 7.9 %.", "takes 5~ms or 7.9~%."),
+        ("**7.9** % of the *time* % here", "7.9~% of the time % here"),
+        ("80 GB, 25 GB/s, 1.5 GiB, 3 µs, 4 s", "80~GB, 25~GB/s, 1.5~GiB, 3~µs, 4~s"),
+        ("8 stages, 2 msgs and 4 GPUs; ms 5", "8 stages, 2 msgs and 4 GPUs; ms 5"),
+        ("``5 ms`` is code", "5 ms is code"),
+        ("``p2p=5`` ms", "p2p=5~ms"),
+    ],
+)
+def test_only_the_space_between_a_number_and_its_unit_is_fixed(written: str, kept: str) -> None:
+    document = publish_doctree(written)
+    keep_units(None, document, "page")
+    assert document.astext().replace("\N{NO-BREAK SPACE}", "~") == kept
