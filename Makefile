@@ -109,6 +109,7 @@ $(NPM_PACKAGES): tests/package-lock.json $(STAMP)
 
 site-check: book-check $(NPM_PACKAGES)
 	$(call stage,"The built site in a browser: playwright",$(BIN)/python -m pytest -q -n auto --dist loadgroup tests/site)
+	$(if $(HYBRIDLAB_PYTHON),$(call stage,"Labs in a browser without another host",$(BIN)/python tests/lite_alone.py _build/html/lite))
 
 # installs the wheel alone into a fresh environment, with numpy from the index that pip asks
 wheel-check: $(STAMP)

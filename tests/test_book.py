@@ -186,7 +186,8 @@ def test_a_page_that_changed_is_built_as_the_whole_site_is(tmp_path: Path) -> No
     assert after == before
 
 
-def test_the_bar_of_a_lab_leads_to_its_notebook() -> None:
+def test_the_bar_of_a_lab_leads_to_its_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HYBRIDLAB_PYTHON", raising=False)
     bar = lab_bar.bar("labs/lab02.ipynb", "../")
     assert 'href="../lite/lab/index.html?path=lab02.ipynb"' in bar
     assert 'href="../_sources/labs/lab02.ipynb" download="lab02.ipynb"' in bar
@@ -194,10 +195,17 @@ def test_the_bar_of_a_lab_leads_to_its_notebook() -> None:
     assert "content delivery network" in bar
 
 
+def test_the_bar_of_a_lab_says_where_python_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HYBRIDLAB_PYTHON", "download")
+    bar = lab_bar.bar("labs/lab02.ipynb", "../")
+    assert "about 25 MB, from this site." in bar
+    assert "CDN" not in bar
+
+
 def test_all_say_the_same_of_what_the_browser_fetches() -> None:
     start = (Path(__file__).parents[1] / "book/start.md").read_text(encoding="utf-8")
-    told = [re.findall(r"about (\d+) MB", text) for text in (lab_bar.BAR, lite.WORDS, start)]
-    assert told == [["25"]] * 3
+    told = [re.findall(r"about (\d+) MB", text) for text in (lab_bar.BAR, lite.OUTSIDE, lite.INSIDE, start)]
+    assert told == [["25"]] * 4
 
 
 def test_only_labs_have_a_bar() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import runtime
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,13 +50,23 @@ def test_no_job_runs_for_ever(workflow: dict[str, Any]) -> None:
 
 def test_the_site_that_is_published_is_the_one_that_was_tested() -> None:
     pages = WORKFLOWS["pages"]
-    assert pages[EVENTS] == {"push": {"branches": ["main"]}, "workflow_dispatch": None}
+    assert set(pages[EVENTS]) == {"push", "workflow_dispatch"}
+    assert pages[EVENTS]["push"] == {"branches": ["main"]}
     order = [step.get("run") or step["uses"].split("@")[0] for step in pages["jobs"]["build"]["steps"]]
     assert order[-2:] == ["make check", "actions/upload-pages-artifact"]
     assert pages["jobs"]["build"]["steps"][-1]["with"]["path"] == "_build/html"
     assert pages["jobs"]["deploy"]["needs"] == "build"
     assert "main" in pages["jobs"]["deploy"]["if"], "by hand, too, only the main branch is published"
     assert pages["concurrency"]["cancel-in-progress"] is False
+
+
+def test_python_is_put_into_the_site_only_where_it_is_asked_for() -> None:
+    pages = WORKFLOWS["pages"]
+    (asked,) = pages[EVENTS]["workflow_dispatch"]["inputs"].values()
+    assert asked["type"] == "boolean"
+    assert asked["default"] is False
+    (check,) = [step for step in pages["jobs"]["build"]["steps"] if step.get("run") == "make check"]
+    assert check["env"][runtime.VARIABLE] == "${{ inputs.python && 'download' || vars.HYBRIDLAB_PYTHON }}"
 
 
 def test_what_is_released_has_passed_the_checks_and_was_tried_alone() -> None:

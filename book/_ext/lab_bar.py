@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +19,21 @@ aria-describedby="lab-bar-outside">Run in the browser (new tab)</a></li>
 <li><a href="{notebook}" download="{name}">Download the notebook</a></li>
 <li><a href="{start}">How to run it</a></li>
 </ul>
-<p id="lab-bar-outside">Running in the browser fetches Python, about 25 MB, from outside this site:
-a public file server (a content delivery network, CDN).</p>
+<p id="lab-bar-outside">Running in the browser fetches Python, about 25 MB, {source}.</p>
 <p class="lab-bar-refusal" role="status"></p>
 </nav>
 """
+OUTSIDE = """from outside this site:
+a public file server (a content delivery network, CDN)"""
+INSIDE = "from this site"  # where it was built with HYBRIDLAB_PYTHON (book/runtime.py)
 
 
 def bar(notebook: str, root: str) -> str:
     """Return the bar for a notebook such as ``labs/lab02.ipynb``; ``root`` is the path from the page to the site's top folder."""
     name = PurePosixPath(notebook).name
     run = f"{root}lite/lab/index.html?path={name}"
-    return BAR.format(run=run, notebook=f"{root}_sources/{notebook}", name=name, start=f"{root}book/start.html")
+    source = INSIDE if os.environ.get("HYBRIDLAB_PYTHON") else OUTSIDE
+    return BAR.format(run=run, source=source, notebook=f"{root}_sources/{notebook}", name=name, start=f"{root}book/start.html")
 
 
 def add_bar(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:

@@ -1,0 +1,58 @@
+"""Run the first cells of labs in a browser that reaches no other host than the site: `python tests/lite_alone.py FOLDER`.
+
+The folder is JupyterLite's, `_build/html/lite`, built with HYBRIDLAB_PYTHON. A lab fails if a cell shows an error, if it asks another host
+for anything, or if it shows no output.
+"""
+
+import sys
+from pathlib import Path
+
+from browser import FLAGS, PATIENCE, program, serving
+from playwright.sync_api import Browser, sync_playwright
+
+LABS = {"lab01_mesh.ipynb": 6, "lab07_accuracy.ipynb": 4}  # how many code cells are run; the second lab needs scikit-learn, too
+START = 10 * PATIENCE  # a slow machine takes minutes to start Python
+ACTIVE = ".jp-Notebook .jp-Cell.jp-mod-active"
+RAN = "(cell) => /\\d/.test(cell.querySelector('.jp-InputPrompt').textContent)"
+SHOWN = "(cell) => [...cell.querySelectorAll('.jp-OutputArea-output')].map((each) => [each.dataset.mimeType ?? '', each.innerText])"
+
+
+def outputs(browser: Browser, root: str, lab: str, cells: int) -> tuple[list[tuple[str, str]], list[str]]:
+    """Run the first code cells of a lab; return their outputs, each with its type, and the requests to other hosts."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(START)
+    outside: list[str] = []
+    context.on("request", lambda request: None if request.url.startswith((root, "data:", "blob:")) else outside.append(request.url))
+    page = context.new_page()
+    page.goto(f"{root}lab/index.html?path={lab}")
+    page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
+    shown: list[tuple[str, str]] = []
+    while cells:
+        cell = page.locator(ACTIVE).element_handle()
+        page.keyboard.press("Shift+Enter")
+        if cell.evaluate("(cell) => cell.classList.contains('jp-CodeCell')"):
+            page.wait_for_function(RAN, arg=cell)
+            shown += cell.evaluate(SHOWN)
+            cells -= 1
+        page.wait_for_function("([cell, active]) => document.querySelector(active) !== cell", arg=[cell, ACTIVE])
+    context.close()
+    return shown, outside
+
+
+def main(folder: Path) -> None:
+    """Run the labs, and end with a sentence for the first one that fails."""
+    if not (folder / "static/pyodide").is_dir():
+        sys.exit(f"There is no Python in {folder}: build the site with HYBRIDLAB_PYTHON=download make book.")
+    with serving(folder) as root, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program(), args=FLAGS, timeout=PATIENCE)
+        for lab, cells in LABS.items():
+            shown, outside = outputs(browser, root, lab, cells)
+            wrong = [text for kind, text in shown if "error" in kind or "stderr" in kind]
+            if wrong or outside or not shown:
+                sys.exit("\n".join([f"{lab} does not run in the browser:", *wrong, *(f"it asks for {url}" for url in outside)]))
+            print(f"{lab}: {cells} cells ran in the browser, with {len(shown)} outputs and no request to another host")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
