@@ -7,7 +7,7 @@ for anything, or if it shows no output.
 import sys
 from pathlib import Path
 
-from browser import FLAGS, PATIENCE, program, serving
+from browser import FLAGS, NO_CHROMIUM, PATIENCE, program, serving
 from playwright.sync_api import Browser, sync_playwright
 
 LABS = ("lab01_mesh.ipynb", "lab07_accuracy.ipynb")  # the second lab needs scikit-learn, too
@@ -46,6 +46,8 @@ def main(folder: Path) -> None:
     """Run the labs, and end with a sentence for the first one that fails."""
     if not (folder / "static/pyodide").is_dir():
         sys.exit(f"There is no Python in {folder}: build the site with HYBRIDLAB_PYTHON=download make book.")
+    if program() is None:
+        sys.exit(NO_CHROMIUM)
     with serving(folder) as root, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program(), args=FLAGS, timeout=PATIENCE)
         for lab in LABS:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import lite
+import lite_alone
 import pytest
 import runtime
 from browser import PATIENCE, serving
@@ -79,3 +80,8 @@ def test_a_lab_asks_the_site_for_python_and_no_other_host_for_anything(browser: 
 def test_a_site_that_lost_its_python_says_so(browser: Browser, built: Path) -> None:
     (built / "static/pyodide/pyodide.mjs").unlink()
     assert not [url for url in asked_by(browser, built, missed=True) if "://" in url]
+
+
+def test_a_site_without_python_cannot_be_tried(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"^There is no Python in .*: build the site with HYBRIDLAB_PYTHON=download make book\.$"):
+        lite_alone.main(tmp_path)
