@@ -33,11 +33,15 @@ SHOWN = """(root) => {
     return root.querySelector(".told").textContent;
   };
   const numbers = (element, ...names) => names.map((name) => Number(element.getAttribute(name)));
+  const box = (polygon) => {
+    const [x, y, right, , , floor] = polygon.getAttribute("points").split(/[ ,]/).map(Number);
+    return [x, y, right - x, floor - y];
+  };
   const panels = [...root.querySelectorAll(".panel")].map((panel) => ({
     refusal: panel.querySelector(".refused p")?.textContent ?? "",
     end: panel.querySelector("line.end") ? numbers(panel.querySelector("line.end"), "x1")[0] : 0,
-    bars: [...panel.querySelectorAll(".op")].map((op) => [told(op), op.querySelector("rect")])
-      .map(([words, body]) => [words, ...numbers(body, "x", "y", "width", "height"), body.getAttribute("fill")]),
+    bars: [...panel.querySelectorAll(".op")].map((op) => [told(op), op.querySelector("polygon")])
+      .map(([words, body]) => [words, ...box(body), body.getAttribute("fill")]),
   }));
   const rows = [...root.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
   root.querySelector(".picture").dispatchEvent(new PointerEvent("pointerleave"));

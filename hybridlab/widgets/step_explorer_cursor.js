@@ -1,10 +1,10 @@
 // What lies over the picture of a step: the moment that is told, and the time that plays.
 
-import { boxOf, placeOf, poolOf, setAll } from "./step_explorer_frame.js";
+import { boxOf, placeOf } from "./step_explorer_frame.js";
 import { grain } from "./step_explorer_data.js";
 import { holds, idleWords } from "./step_explorer_words.js";
 import { LABELS, LEFT, RIGHT, round } from "./timeline.js";
-import { make } from "./view.js";
+import { make, poolOf, setAll } from "./view.js";
 
 const WORDS = 150; // px: the room for words beside the cursor
 

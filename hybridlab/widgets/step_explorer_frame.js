@@ -1,7 +1,6 @@
 // The measures of a picture of a step: where the lanes of each rank and the items in them stand.
 
 import { LABELS, least, LEFT, levelOf, RIGHT, round, WIDEST } from "./timeline.js";
-import { make } from "./view.js";
 
 const HEAD = 17; // px: the name of a replica above its ranks
 // For at most so many ranks: the height in px of operations, of overlapped pairs, of messages, and of the space below.
@@ -56,22 +55,4 @@ export function boxOf(frame, item) {
   if (kind in { "reduce-scatter": 0, "all-gather": 0 }) return across && { ...across, y: frame.hop(rank), height: frame.lane };
   const [y, height] = levelOf(item, frame.top(rank), frame.bar);
   return across && { ...across, y, height };
-}
-
-// ---- elements that stay when a picture changes ----
-
-export function setAll(element, attributes) {
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
-}
-
-// Keeps an element in `parent` for each entry of a list: the returned function makes those that are missing, removes those that are too
-// many, and calls `set(element, entry)` for each.
-export function poolOf(parent, tag, set) {
-  const elements = [];
-  return (entries) => {
-    while (elements.length > entries.length) elements.pop().remove();
-    while (elements.length < entries.length) elements.push(parent.appendChild(make(tag)));
-    entries.forEach((entry, place) => set(elements[place], entry));
-  };
 }

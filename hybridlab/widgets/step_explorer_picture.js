@@ -2,10 +2,10 @@
 // so a change of the setting rewrites a few paths.
 
 import { coverOf } from "./step_explorer_cursor.js";
-import { acrossOf, boxOf, frameOf, placeOf, poolOf, setAll } from "./step_explorer_frame.js";
+import { acrossOf, boxOf, frameOf, placeOf } from "./step_explorer_frame.js";
 import { movedBy, summary } from "./step_explorer_words.js";
 import { axisOf, fits, gapsOf, hatchOf, LABELS, labelled, least, LEFT, markPath, RIGHT, round, tracksOf, zoomOf } from "./timeline.js";
-import { make, plain } from "./view.js";
+import { make, plain, poolOf, setAll } from "./view.js";
 
 // ---- the items of all lanes ----
 

@@ -255,9 +255,10 @@ function shownIn(root, id, model, pick) {
   const row = shareRow(model, SETTING, exportsOf(() => given, picture.element));
   root.append(status, make("div", { class: "stage" }, shown, readout), row, spoken);
   const draw = (timelines) => {
+    const sameOrders = timelines.length === given.length && timelines.every(({ ops }, place) => ops === given[place].ops);
     given = timelines;
     table.replaceChildren(...tableOfFigures(timelines));
-    legend.replaceChildren(...legendOf(timelines));
+    if (!sameOrders) legend.replaceChildren(...legendOf(timelines));
     spoken.textContent = timelines.map(summary).join(" ");
     words.textContent = timelines.length === 2 && timelines.every(({ refusal }) => !refusal) ? difference(...timelines) : "";
     picture.draw(timelines);

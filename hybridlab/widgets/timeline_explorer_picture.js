@@ -1,5 +1,6 @@
 // The picture of a timeline explorer: timelines on one time axis. Operations and idle times are chosen with the pointer or the arrow keys.
 
+import { neededFrom } from "./timed.js";
 import { arrowTo, colourPath, fillPanel, frameOf, itemsOn, moveTo, outlineGone, panelOf, placePanel, titleOf } from "./timeline_panel.js";
 import { chainBehind, named, pathWords, reason, summary, wanted, whyIdle } from "./timeline_words.js";
 import { make, plain } from "./view.js";
@@ -37,6 +38,19 @@ function neighbour(panels, panel, item, key) {
   return itemsOn(...to).reduce((best, each) => (near(each) < near(best) ? each : best));
 }
 
+// The marks of an item of a timeline and of those around it: pairs of a class and an item.
+function marksOf(timeline, item) {
+  const { gap, microbatch, partner, waitedFor, next } = item;
+  const of = {
+    now: [item],
+    same: gap ? [] : timeline.ops.filter((op) => op.microbatch === microbatch),
+    together: [partner],
+    waited: gap ? chainBehind(item) : [waitedFor],
+    next: gap ? [next] : neededFrom(timeline, item),
+  };
+  return Object.entries(of).flatMap(([name, items]) => items.filter(Boolean).map((each) => [name, each]));
+}
+
 // What is told of an item: its name in bold, and sentences.
 function wordsOf(timeline, item) {
   if (item.gap) return ["Idle.", ` ${whyIdle(timeline, item)}`];
@@ -49,10 +63,10 @@ function wordsOf(timeline, item) {
 // `showPath(shown)` colours the critical paths.
 export function pictureOf(id, pick) {
   const [box, told] = [make("div", { class: "picture" }), make("p", { class: "told" })];
-  let [timelines, panels, width, zoom, current, pinned, path] = [[], [], 0, 1, null, null, false];
+  let [timelines, panels, width, zoom, current, pinned, path, marked] = [[], [], 0, 1, null, null, false, []];
 
   const drawn = () => panels.filter((panel) => panel.plot);
-  const panelWith = (item) => drawn().find((panel) => (item.gap ? panel.gaps[item.device]?.includes(item) : panel.timeline.ops.includes(item)));
+  const panelWith = (item) => drawn().find((panel) => panel.plot.contains(item.bar));
   // Tells of an item; of the critical paths if they are coloured; else how to use the picture.
   const tell = (item) => {
     const panel = item && panelWith(item);
@@ -63,31 +77,23 @@ export function pictureOf(id, pick) {
   };
   const mark = (item) => {
     for (const arrow of box.querySelectorAll(".arrow")) arrow.remove();
+    for (const [name, { bar }] of marked) bar.classList.remove(name);
     box.classList.toggle("following", Boolean(item));
     const own = item && panelWith(item);
-    const chain = new Set(item?.gap ? chainBehind(item) : [item?.waitedFor]);
-    for (const panel of drawn()) {
-      for (const op of panel.timeline.ops) {
-        const { classList } = op.bar;
-        classList.toggle("same", panel === own && !item.gap && op.microbatch === item.microbatch);
-        classList.toggle("waited", panel === own && chain.has(op));
-        classList.toggle("together", panel === own && !item.gap && op.partner === item);
-        classList.toggle("now", op === item);
-        classList.toggle("next", panel === own && (item.gap ? op === item.next : op.source === item));
-      }
-      for (const gap of panel.gaps.flat()) gap.bar.classList.toggle("now", gap === item);
-    }
+    marked = own ? marksOf(own.timeline, item) : [];
+    for (const [name, { bar }] of marked) bar.classList.add(name);
     if (item?.late) item.bar.parentNode.append(arrowTo(item, own.frame));
     tell(item);
   };
   const rest = () => mark(pinned ?? (box.matches(":focus-within") ? current : null));
-  const itemAt = (target) => {
-    const bar = target.closest?.(".op, .idle");
-    return bar && drawn().flatMap((panel) => [...panel.timeline.ops, ...panel.gaps.flat()]).find((item) => item.bar === bar);
-  };
-  const settle = (item) => {
+  const itemAt = (target) => target.closest?.(".op, .idle")?.item;
+  const release = () => {
     current?.bar.setAttribute("tabindex", -1);
     for (const name of ["role", "aria-label"]) current?.bar.removeAttribute(name); // thousands of names would slow the page down
+    current = null;
+  };
+  const settle = (item) => {
+    release();
     current = item;
     for (const [name, value] of [["tabindex", 0], ["role", "img"]]) item.bar.setAttribute(name, value);
     const { timeline } = panelWith(item);
@@ -104,8 +110,11 @@ export function pictureOf(id, pick) {
     const focused = current && box.matches(":focus-within");
     const before = current && { place: panels.findIndex((panel) => panel.timeline?.ops.includes(current)), text: current.text };
     const kept = given.length === panels.length && given.every(({ ops, refusal }, place) => !refusal && panels[place].timeline?.ops === ops);
-    [timelines, width] = [given, box.clientWidth];
-    box.style.setProperty("--hl-width", width ? `${width}px` : "100%");
+    release();
+    timelines = given;
+    width ||= box.clientWidth; // later the observer keeps it: to ask for it here would lay out the page twice
+    const wide = width ? `${width}px` : "100%";
+    if (box.style.getPropertyValue("--hl-width") !== wide) box.style.setProperty("--hl-width", wide); // all elements in the box inherit it
     const frame = frameOf(timelines, width || 640, zoom);
     if (!kept) {
       panels = timelines.map((timeline, place) => (timeline.refusal ? refusedPanel(timeline, pick) : panelOf(timeline, `${id}-idle${place}`)));
@@ -123,11 +132,10 @@ export function pictureOf(id, pick) {
     for (const [name, value] of Object.entries(described)) drawn().length ? box.setAttribute(name, value) : box.removeAttribute(name);
     pinned = null;
     const ops = drawn().flatMap((panel) => panel.timeline.ops);
-    current = null;
     if (ops.length) settle(panels[before?.place]?.timeline?.ops.find((op) => op.text === before.text) ?? ops[0]);
     requestAnimationFrame(edges);
-    if (focused && current) current.bar.focus();
-    else mark(null);
+    if (focused) current?.bar.focus();
+    rest();
   };
 
   box.addEventListener("pointerover", (event) => {
@@ -141,7 +149,9 @@ export function pictureOf(id, pick) {
     pinned = item && item !== pinned ? item : null;
     rest();
   });
-  box.addEventListener("focusout", () => mark(pinned));
+  box.addEventListener("focusout", ({ relatedTarget }) => {
+    if (!box.contains(relatedTarget)) mark(pinned);
+  });
   box.addEventListener("focusin", (event) => {
     const item = itemAt(event.target);
     if (item) settle(item);
@@ -169,7 +179,9 @@ export function pictureOf(id, pick) {
   });
   box.addEventListener("scroll", edges);
   const observer = new ResizeObserver(() => {
-    if (box.clientWidth && box.clientWidth !== width) draw();
+    if (!box.clientWidth || box.clientWidth === width) return;
+    width = box.clientWidth;
+    draw();
   });
   observer.observe(box);
   const moveTime = (times) => {

@@ -3,10 +3,10 @@
 
 import { criticalPath } from "./timed.js";
 import {
-  axisOf, fits, gapsOf, hatchOf, labelled, LABELS, LEFT, levelOf, markPath, most, RIGHT, round, tracksOf, WIDEST,
+  axisOf, boxIn, fits, gapsOf, hatchOf, labelled, LABELS, LEFT, levelOf, markPath, most, RIGHT, round, tracksOf, WIDEST,
 } from "./timeline.js";
 import { waitingWords } from "./timeline_words.js";
-import { make } from "./view.js";
+import { make, poolOf, setAll } from "./view.js";
 
 // What all panels of a picture share: the width of a unit of time, heights in px, the rule for labels.
 export function frameOf(timelines, width, zoom) {
@@ -23,23 +23,13 @@ export function frameOf(timelines, width, zoom) {
   return { pixels, scale, bar, memory, pitch: bar + memory + gap + 3, top, label };
 }
 
-// Sets those attributes of an element that have changed.
-function set(element, attributes) {
-  element.placed ??= {};
-  for (const [name, value] of Object.entries(attributes)) {
-    if (element.placed[name] === value) continue;
-    element.placed[name] = value;
-    element.setAttribute(name, value);
-  }
-}
-
 // ---- the bars ----
 
 function barFor(timeline, op) {
   const fill = timeline.kinds[op.kind].colours[timeline.chunks * timeline.copies][op.shade];
-  const body = make("rect", { rx: 2, fill });
+  const body = make("polygon", { fill });
   const bar = make("g", { class: op.partner ? "op half" : "op", tabindex: -1 }, body);
-  return Object.assign(bar, { body, label: null });
+  return Object.assign(bar, { item: op, body, label: null });
 }
 
 // A bar has an element for its label only while it has a label.
@@ -51,7 +41,7 @@ function labelBar({ bar }, text, place) {
   }
   if (!bar.label) bar.append((bar.label = make("text")));
   if (bar.label.textContent !== text) bar.label.textContent = text;
-  set(bar.label, place);
+  setAll(bar.label, place);
 }
 
 // Puts the bar of an operation where its times say. Returns the path of the mark of its kind, empty for a forward.
@@ -59,7 +49,7 @@ function placeBar(op, frame) {
   const x = op.start * frame.scale;
   const [y, height] = levelOf(op, op.device * frame.pitch, frame.bar);
   const width = Math.max((op.end - op.start) * frame.scale, 1);
-  set(op.bar.body, { x: round(x), y, width: round(width), height });
+  boxIn(op.bar.body, x, y, width, height);
   const text = frame.label(op);
   const above = op.partner && op.kind === "B" ? 1.5 : 0; // the text does not touch the mark
   labelBar(op, fits(text, width) ? text : "", { x: round(x + width / 2), y: y + height / 2 + 0.5 - above });
@@ -121,6 +111,7 @@ export function panelOf(timeline, hatch) {
   const panel = {
     timeline,
     time: Number.POSITIVE_INFINITY,
+    path: [], // the operations of the critical path, while it is coloured
     hatch: `url(#${hatch})`,
     lines: each((device) => timeline.ops.filter((op) => op.device === device)),
     papers: each(() => make("rect", { class: "paper", x: 0 })),
@@ -131,7 +122,7 @@ export function panelOf(timeline, hatch) {
     unit: make("text", { class: "tick peak", x: 0 }),
     axis: make("g", { "aria-hidden": "true" }),
     idle: make("g", { class: "idles" }),
-    gone: make("g", { class: "gone", "aria-hidden": "true" }),
+    gone: make("path", { class: "gone", "aria-hidden": "true" }), // all outlines
     front: make("g", { "aria-hidden": "true" }),
     marks: make("path", { class: "mark" }), // all marks of full backwards and weight gradients
     dashes: make("path", { class: "mark dashes" }), // all marks of input gradients
@@ -144,17 +135,16 @@ export function panelOf(timeline, hatch) {
   panel.moment = make("g", { class: "moment", "aria-hidden": "true" }, panel.veil, panel.line, panel.dots, ...panel.waits);
   const bars = timeline.ops.map((op) => op.bar);
   const parts = [panel.axis, behind, panel.idle, ...bars, panel.marks, panel.dashes, panel.gone, panel.front, panel.moment];
+  panel.gapBars = poolOf(panel.idle, "polygon", (bar, gap) => placeGap(panel, bar, gap));
   panel.plot = make("svg", { class: "plot", role: "presentation" }, ...parts);
   panel.names = make("svg", { class: "names", width: LABELS, "aria-hidden": "true" }, ...panel.titles, ...panel.held, panel.unit);
   return panel;
 }
 
-function gapBar(panel, gap) {
-  const { frame, hatch } = panel;
-  const [x, width] = [round(gap.start * frame.scale), round((gap.end - gap.start) * frame.scale)];
-  const place = { x, width, y: gap.device * frame.pitch, height: frame.bar };
-  gap.bar = make("rect", { class: "idle", ...place, fill: hatch, tabindex: -1 });
-  return gap.bar;
+function placeGap({ frame, hatch }, bar, gap) {
+  if (!bar.item) setAll(bar, { class: "idle", fill: hatch, tabindex: -1 });
+  gap.bar = Object.assign(bar, { item: gap });
+  boxIn(bar, gap.start * frame.scale, gap.device * frame.pitch, (gap.end - gap.start) * frame.scale, frame.bar);
 }
 
 // Puts everything where the times say.
@@ -163,25 +153,25 @@ export function placePanel(panel, timeline, frame) {
   const { makespan, devices } = timeline;
   const floor = devices * frame.pitch - 4;
   const [width, height] = [Math.ceil(LEFT + frame.pixels + RIGHT), floor + 18];
-  set(panel.plot, { width, height, viewBox: `${-LEFT} -1 ${width} ${height}` });
-  set(panel.names, { height: height - 4, viewBox: `0 -1 ${LABELS} ${height - 4}` });
+  setAll(panel.plot, { width, height, viewBox: `${-LEFT} -1 ${width} ${height}` });
+  setAll(panel.names, { height: height - 4, viewBox: `0 -1 ${LABELS} ${height - 4}` });
   const { lines, texts } = axisOf(timeline, frame, floor);
   panel.axis.replaceChildren(...lines);
   panel.front.replaceChildren(...texts);
   const marks = timeline.ops.map((op) => [op.kind === "I", placeBar(op, frame)]);
   for (const dashed of [false, true]) {
-    set(dashed ? panel.dashes : panel.marks, { d: marks.filter(([of]) => of === dashed).map(([, path]) => path).join("") });
+    setAll(dashed ? panel.dashes : panel.marks, { d: marks.filter(([of]) => of === dashed).map(([, path]) => path).join("") });
   }
   panel.steps = panel.lines.map(heldOf);
   panel.lines.forEach((_, device) => {
     const y = device * frame.pitch;
-    set(panel.papers[device], { y, width: round(makespan * frame.scale), height: frame.bar });
-    set(panel.memories[device], { d: memoryPath(panel.steps[device], y + frame.bar + 3 + frame.memory, timeline, frame) });
-    set(panel.titles[device], { y: y + frame.bar / 2 + 4 });
-    set(panel.held[device], { y: y + frame.bar + frame.memory + 1 });
+    setAll(panel.papers[device], { y, width: round(makespan * frame.scale), height: frame.bar });
+    setAll(panel.memories[device], { d: memoryPath(panel.steps[device], y + frame.bar + 3 + frame.memory, timeline, frame) });
+    setAll(panel.titles[device], { y: y + frame.bar / 2 + 4 });
+    setAll(panel.held[device], { y: y + frame.bar + frame.memory + 1 });
   });
   panel.gaps = panel.lines.map((line, device) => idleTimes(line, device, makespan));
-  panel.idle.replaceChildren(...panel.gaps.flat().map((gap) => gapBar(panel, gap)));
+  panel.gapBars(panel.gaps.flat());
   panel.unit.setAttribute("y", devices * frame.pitch + 9);
   panel.unit.textContent = timeline.unit ? `time, ${timeline.unit}` : "time";
   panel.veil.setAttribute("height", floor + 2);
@@ -194,9 +184,9 @@ export function outlineGone(panel, other) {
   const gone = other ? goneBubbles(panel.gaps, other.gaps) : [];
   const boxes = gone.map(({ device, start, end }) => {
     const [x, width] = [round(start * frame.scale + 1), round(Math.max((end - start) * frame.scale - 2, 0.5))];
-    return make("rect", { x, width, y: device * frame.pitch + 1, height: frame.bar - 2 });
+    return `M${x} ${device * frame.pitch + 1}h${width}v${frame.bar - 2}h${-width}z`;
   });
-  panel.gone.replaceChildren(...boxes);
+  setAll(panel.gone, { d: boxes.join("") });
 }
 
 const heldAt = (panel, device, time) => panel.steps[device].findLast(([from]) => from <= time)?.[1] ?? 0;
@@ -220,14 +210,14 @@ export function moveTo(panel, time) {
   });
   if (whole) return;
   const x = round(time * frame.scale);
-  set(panel.veil, { x, width: Math.max(round(frame.pixels + RIGHT - x), 0) });
+  setAll(panel.veil, { x, width: Math.max(round(frame.pixels + RIGHT - x), 0) });
   panel.line.setAttribute("d", `M${x} -1V${timeline.devices * frame.pitch - 1}`);
   const left = x + CURSOR_ROOM > frame.pixels;
   panel.waits.forEach((text, device) => {
     const words = waitingWords(panel.lines[device], time, timeline.stops?.[device]);
     if (text.textContent !== words) text.textContent = words;
     const place = { x: left ? x - 6 : x + 6, y: device * frame.pitch + frame.bar / 2 + 4 };
-    if (words) set(text, { ...place, "text-anchor": left ? "end" : "start" });
+    if (words) setAll(text, { ...place, "text-anchor": left ? "end" : "start" });
   });
   const travelling = panel.crossing.filter(({ source }) => source.end <= time && time < source.end + timeline.p2p);
   panel.dots.replaceChildren(...travelling.map((op) => dotOf(panel, op, time)));
@@ -238,9 +228,10 @@ export const itemsOn = (panel, device) => [...panel.lines[device], ...panel.gaps
 
 // Colours a critical path, or no longer.
 export function colourPath(panel, shown) {
-  const path = new Set(shown ? criticalPath(panel.timeline) : []);
+  for (const { bar } of panel.path) bar.classList.remove("path");
+  panel.path = shown ? criticalPath(panel.timeline) : [];
+  for (const { bar } of panel.path) bar.classList.add("path");
   panel.element.classList.toggle("critical", shown);
-  for (const op of panel.timeline.ops) op.bar.classList.toggle("path", path.has(op));
 }
 
 // Puts the title and the drawing into the panel.

@@ -1,13 +1,33 @@
 // Shared by all views: elements, numbers in words, fields, drawing after changes, the sentence for damaged data.
 
 const SVG = "http://www.w3.org/2000/svg"; // the name of the format; no request is sent
-const SVG_TAGS = new Set(["svg", "g", "rect", "path", "line", "circle", "text", "defs", "pattern", "title", "desc"]);
+const SVG_TAGS = new Set(["svg", "g", "rect", "path", "line", "circle", "polygon", "text", "defs", "pattern", "title", "desc"]);
 
 export function make(tag, attributes = {}, ...children) {
   const element = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;
+}
+
+// Sets those attributes that have changed: the browser works for each that is set, even to the same value.
+export function setAll(element, attributes) {
+  for (const [name, given] of Object.entries(attributes)) {
+    const value = String(given);
+    if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+  }
+  return element;
+}
+
+// Keeps an element in `parent` for each entry of a list: the returned function makes those that are missing, removes those that are too
+// many, and calls `set(element, entry)` for each.
+export function poolOf(parent, tag, set) {
+  const elements = [];
+  return (entries) => {
+    while (elements.length > entries.length) elements.pop().remove();
+    while (elements.length < entries.length) elements.push(parent.appendChild(make(tag)));
+    entries.forEach((entry, place) => set(elements[place], entry));
+  };
 }
 
 export const number = (value) => String(Number(value.toPrecision(6)));

@@ -17,12 +17,12 @@ from hybridlab.widgets import StepExplorer, TimelineExplorer
 Together = Callable[..., Page]
 SVG = "{http://www.w3.org/2000/svg}"
 COSTS: dict[str, Any] = {"forward": 1.0, "backward": 2.1, "p2p": 0.3}
-PICTURED = ("rect", "path", "circle", "line", "text")
+PICTURED = ("rect", "polygon", "path", "circle", "line", "text")
 # the name, fill, stroke and text of every element that the pictures show on the screen, in their order
 SCREEN = """(root) => {
   const shown = (element) => !element || (getComputedStyle(element).display !== "none" && shown(element.parentElement));
   const looks = (each) => [each.localName, getComputedStyle(each).fill, getComputedStyle(each).stroke, each.textContent];
-  return [...root.querySelectorAll(".tracks :is(rect, path, circle, line, text)")].filter(shown).map(looks);
+  return [...root.querySelectorAll(".tracks :is(rect, polygon, path, circle, line, text)")].filter(shown).map(looks);
 }"""
 
 

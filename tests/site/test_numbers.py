@@ -23,7 +23,7 @@ CROWDED = """async (root) => {
     for (let microbatches = 0; microbatches < count("microbatches"); microbatches++) {
       await set("microbatches", microbatches);
       for (const label of root.querySelectorAll(".plot :is(.op, .hop) text")) {
-        const [text, box] = [label, label.closest(".op, .hop").querySelector("rect")].map((each) => each.getBBox());
+        const [text, box] = [label, label.closest(".op, .hop").querySelector("polygon")].map((each) => each.getBBox());
         const room = Math.min(text.x - box.x, box.x + box.width - text.x - text.width);
         seen.texts++;
         if (room < 1) seen.crowded.push(`${label.textContent} has ${room.toFixed(2)} px in a box of ${box.width.toFixed(1)} px`);
