@@ -363,6 +363,15 @@ def test_a_plan_that_does_not_fit_says_by_how_much_and_what_would() -> None:
         predict(TRILLION, Plan(8, 1, 1, 1, 8), A100_80GB)
 
 
+@given(model=models, plan=plans)
+def test_no_change_on_the_same_gpus_needs_less_than_single_samples_and_full_recomputation(model: Transformer, plan: Plan) -> None:
+    """Advice rests on this: if such a plan does not fit, no smaller microbatch and no other recomputation does."""
+    least = memory(model, replace(plan, microbatch=1, recompute="full")).total
+    sizes = [size for size in range(1, plan.microbatch + 1) if plan.microbatch % size == 0]
+    changed = [memory(model, replace(plan, microbatch=size, recompute=way)).total for size, way in product(sizes, RECOMPUTE)]
+    assert least <= min(changed) * (1 + 1e-12)
+
+
 @given(model=models, plan=plans, profile=st.sampled_from([A100_80GB, V100]))
 def test_what_is_advised_fits(model: Transformer, plan: Plan, profile: Profile) -> None:
     try:

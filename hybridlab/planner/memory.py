@@ -80,12 +80,17 @@ def memory(model: Transformer, plan: Plan) -> Memory:
     ([45.2, 4.8, 0.5], 50.5)
     """
     refuse_misfit(model, plan)
-    size, tensor, split = plan.microbatch, plan.tensor, plan.sequence_parallel
+    return _fullest(model, plan, plan.microbatch, plan.recompute)
+
+
+def _fullest(model: Transformer, plan: Plan, size: int, recompute: str) -> Memory:
+    """Return the memory of a plan that divides the model, with microbatches of ``size`` samples and this recomputation instead."""
+    tensor, split, microbatches = plan.tensor, plan.sequence_parallel, plan.global_batch // (size * plan.data)
     states = STATE_BYTES * stage_parameters(model, plan)
-    on_first = model.activation_bytes(size, tensor, plan.pipeline, plan.chunks, plan.recompute, split, plan.microbatches)
-    of_one_microbatch = model.activation_bytes(size, tensor, plan.pipeline, 1, plan.recompute, split, 1)
+    on_first = model.activation_bytes(size, tensor, plan.pipeline, plan.chunks, recompute, split, microbatches)
+    of_one_microbatch = model.activation_bytes(size, tensor, plan.pipeline, 1, recompute, split, 1)
     on_last = of_one_microbatch * (plan.pipeline - (plan.pipeline - 1) / plan.chunks)
-    whole, kept = (model.layer_activation_bytes(size, tensor, recompute, split) for recompute in ("none", plan.recompute))
+    whole, kept = (model.layer_activation_bytes(size, tensor, each, split) for each in ("none", recompute))
     logits = LOGIT_BYTES * size * model.sequence * model.vocabulary / tensor
     first, last = Memory(states, on_first, whole - kept), Memory(states, on_last, whole - kept + logits)
     return first if first.total >= last.total else last
@@ -105,19 +110,31 @@ def refuse_overflow(model: Transformer, plan: Plan, profile: Profile) -> None:
     if over > 0:
         parts = f"states {used.states / 1e9:.1f}, activations {used.activations / 1e9:.1f}, working memory {used.working / 1e9:.1f}"
         message = f"the plan needs {used.total / 1e9:.1f} GB a GPU ({parts}), {over / 1e9:.1f} GB more than the {profile.memory / 1e9:g} GB"
-        fitting = (words for words, other in _smaller_plans(plan) if memory(model, other).total <= profile.memory)
-        finest = replace(plan, tensor=model.heads, pipeline=model.layers, chunks=1)
-        advice = next(fitting, None) or (MORE_STAGES if can_fit(model, finest, profile) else MORE_MEMORY)
-        raise UnsupportedSize(f"{message} of {profile.name}; try {advice}", "too-large")
+        raise UnsupportedSize(f"{message} of {profile.name}; try {_advice(model, plan, profile)}", "too-large")
 
 
 def can_fit(model: Transformer, plan: Plan, profile: Profile) -> bool:
-    """Return whether a plan fits in memory, either unchanged or with smaller microbatches or more recomputation."""
-    return any(memory(model, each).total <= profile.memory for each in (plan, *(other for _, other in _smaller_plans(plan))))
+    """Return whether a plan fits in memory, either unchanged or with smaller microbatches or more recomputation.
+
+    A plan needs the least memory with microbatches of one sample and full recomputation.
+    """
+    refuse_misfit(model, plan)
+    return _fullest(model, plan, 1, RECOMPUTE[-1]).total <= profile.memory
 
 
-def _smaller_plans(plan: Plan) -> Iterator[tuple[str, Plan]]:
-    """Yield (words, plan) for each change of a plan that can save memory on the same GPUs; changes that cost less time come first."""
+def _advice(model: Transformer, plan: Plan, profile: Profile) -> str:
+    """Return what to try if a plan does not fit."""
+    if can_fit(model, plan, profile):
+        return next(words for words, size, kind in _savings(plan) if _fullest(model, plan, size, kind).total <= profile.memory)
+    finest = replace(plan, tensor=model.heads, pipeline=model.layers, chunks=1)
+    return MORE_STAGES if can_fit(model, finest, profile) else MORE_MEMORY
+
+
+def _savings(plan: Plan) -> Iterator[tuple[str, int, str]]:
+    """Yield each change of a plan that can save memory on the same GPUs; changes that cost less time come first.
+
+    A change is a tuple of words, a size of microbatches, and a recomputation.
+    """
     kinds = RECOMPUTE[RECOMPUTE.index(plan.recompute) :]
     sizes = [size for size in range(plan.microbatch, 0, -1) if plan.microbatch % size == 0]
     for recompute in kinds:
@@ -125,4 +142,4 @@ def _smaller_plans(plan: Plan) -> Iterator[tuple[str, Plan]]:
             words = [f"a microbatch of {size}"] if size < plan.microbatch else []
             words += [f"recompute={recompute!r}"] if recompute != plan.recompute else []
             if words:
-                yield " and ".join(words), replace(plan, microbatch=size, recompute=recompute)
+                yield " and ".join(words), size, recompute

@@ -94,7 +94,7 @@ def case_of(at: At) -> ClusterCase:
     """Return the case for one value of each axis; raises :class:`UnsupportedSize` if the chunks do not suit the stages."""
     batch = at["replicas"] * at["microbatches"] * at["microbatch"]
     sizes = (at["tensor"], at["stages"], at["replicas"], at["microbatch"], batch)
-    plan = Plan(*sizes, at["chunks"], at["recompute"], at["sequence_parallel"])
+    plan = _plan(*sizes, at["chunks"], at["recompute"], at["sequence_parallel"])
     return ClusterCase(at["model"], plan, _with_port(at["gpu"], at["link"]), at["wire"])
 
 
@@ -274,6 +274,12 @@ def _fabric(gpu: Profile) -> tuple[float, int]:
 
 def _five_digits(value: float) -> float:
     return float(f"{value:.5g}")
+
+
+@lru_cache(maxsize=1 << 14)
+def _plan(*arguments: Any) -> Plan:
+    """Return the plan with these arguments; the results are cached because plans check what they get, and many cases have equal plans."""
+    return Plan(*arguments)
 
 
 @lru_cache(maxsize=256)
