@@ -105,28 +105,32 @@ export function pictureOf(id, pick) {
     box.classList.toggle("more-right", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
   };
 
-  // Timelines of the same orders as before keep their elements, which only move.
+  // A timeline of the same orders as before keeps its elements, which only move.
   const draw = (given = timelines) => {
     const focused = current && box.matches(":focus-within");
     const before = current && { place: panels.findIndex((panel) => panel.timeline?.ops.includes(current)), text: current.text };
-    const kept = given.length === panels.length && given.every(({ ops, refusal }, place) => !refusal && panels[place].timeline?.ops === ops);
     release();
     timelines = given;
     width ||= box.clientWidth; // later the observer keeps it: to ask for it here would lay out the page twice
     const wide = width ? `${width}px` : "100%";
     if (box.style.getPropertyValue("--hl-width") !== wide) box.style.setProperty("--hl-width", wide); // all elements in the box inherit it
     const frame = frameOf(timelines, width || 640, zoom);
-    if (!kept) {
-      panels = timelines.map((timeline, place) => (timeline.refusal ? refusedPanel(timeline, pick) : panelOf(timeline, `${id}-idle${place}`)));
-    }
+    const old = new Set(panels);
+    panels = timelines.map((timeline, place) => {
+      if (timeline.refusal) return refusedPanel(timeline, pick);
+      return panels[place]?.timeline?.ops === timeline.ops ? panels[place] : panelOf(timeline, `${id}-idle${place}`);
+    });
     panels.forEach((panel, place) => panel.plot && placePanel(panel, timelines[place], frame));
     panels.forEach((panel, place) => panel.plot && outlineGone(panel, place === 0 && panels.length === 2 && panels[1].plot ? panels[1] : null));
     for (const panel of drawn()) {
       moveTo(panel, panel.time);
       colourPath(panel, path);
-      if (!kept) fillPanel(panel);
+      if (!old.has(panel)) fillPanel(panel);
     }
-    if (!kept) box.replaceChildren(...panels.map(({ element }) => element));
+    for (const panel of old) if (!panels.includes(panel)) panel.element.remove();
+    panels.forEach(({ element }, place) => {
+      if (box.children[place] !== element) box.insertBefore(element, box.children[place] ?? null);
+    });
     const label = `${timelines.map(summary).join(" ")} Arrow keys move between operations and idle times.`;
     const described = { role: "application", "aria-roledescription": "timeline", "aria-label": label };
     for (const [name, value] of Object.entries(described)) drawn().length ? box.setAttribute(name, value) : box.removeAttribute(name);
