@@ -75,15 +75,16 @@ function changed(offers, setting, name, value) {
 
 // ---- the timelines of a setting ----
 
-// The timelines to draw: the chosen schedule, and the one to compare it with at the same sizes. Null if no source holds them.
-function timelinesOf(sources, setting) {
+// The timelines to draw: the chosen schedule, and the one to compare it with at the same sizes. Null if no source holds them. `pipelines` is
+// a weak map from an entry of the data to its pipeline, which is read once. Each view has its own, because a pipeline has the bars of its view.
+function timelinesOf(sources, setting, pipelines) {
   const source = sources.find((each) => holds(each, setting));
   if (!source) return null;
   const { schedule, compare } = setting;
-  const first = timelineOf(source, setting, sources[0]);
+  const first = timelineOf(source, setting, sources[0], pipelines);
   if (!compare || compare === schedule) return [first];
   const chunks = chunksNear(source.schedules.find((each) => each.name === compare), setting.chunks);
-  return [first, timelineOf(source, { ...setting, schedule: compare, chunks }, sources[0])];
+  return [first, timelineOf(source, { ...setting, schedule: compare, chunks }, sources[0], pipelines)];
 }
 
 function aboutOf(source, setting, title, { unit }, copies = 1) {
@@ -104,9 +105,7 @@ function absent(sources, offers, setting, why) {
 const entryOf = (source, { schedule, devices, microbatches, chunks }) =>
   source.pipelines[[schedule, devices, microbatches, chunks].join("/")];
 
-const pipelines = new WeakMap(); // an entry of the data -> its pipeline, which is read once
-
-function timelineOf(source, setting, grid) {
+function timelineOf(source, setting, grid, pipelines) {
   const { title } = source.schedules.find((each) => each.name === setting.schedule);
   const entry = entryOf(source, setting);
   if (entry.refusal) return refused(aboutOf(source, setting, title, grid), grid, entry.refusal);
@@ -291,13 +290,14 @@ function render({ model, el }) {
   const controls = controlsOf(id, model.get("data")?.unit, pick);
   root.append(controls.element);
   const below = shownIn(root, id, model, pick);
+  const pipelines = new WeakMap();
   let [answer, offers, drawn] = [null, null, null]; // the kernel's answer, the values to choose from, the setting in the picture
 
   const show = () => {
     const [now, sources] = [setting(), sourcesOf(model)];
     offers = offersOf(sources, answer);
     if (!isSound(offers, now)) throw new Error("the setting is not one of this view");
-    const timelines = timelinesOf(sources, now);
+    const timelines = timelinesOf(sources, now, pipelines);
     controls.show(now, offers, timelines);
     if (answer && !timelines) return below.say(COMPUTING, SILENT); // the picture stays until the kernel has sent another one
     below.say("");

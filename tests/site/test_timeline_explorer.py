@@ -6,9 +6,13 @@ The explorers are drawn from the sources of this checkout, so no built site is n
 import re
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from browser import open_page
+from explorers import VIEW
 from playwright.sync_api import Locator, expect
 
 from hybridlab import Costs, Timeline, build, simulate
@@ -247,6 +251,22 @@ def test_a_new_time_moves_the_bars_and_makes_no_new_ones(alone: Alone) -> None:
     field.fill("0.8")
     field.press("Enter")
     assert view.evaluate("() => window.made") < 60, "idle times move, and the axis alone is made again"
+
+
+def test_two_views_of_one_widget_show_the_same_setting(alone: Alone) -> None:
+    page = alone(TimelineExplorer(**SMALL)).page
+    address = page.url.removesuffix(".html") + "-twice.html"
+    text = Path(urlsplit(page.url).path).read_text(encoding="utf-8")
+    Path(urlsplit(address).path).write_text(VIEW.sub(lambda found: 2 * found[0], text, count=1), encoding="utf-8")
+    open_page(page, address)
+    ends = [each.locator(".op polygon").last for each in page.locator(".hybridlab-explorer").all()]
+    before = [end.get_attribute("points") for end in ends]
+    field = page.get_by_role("spinbutton", name="Latency").first
+    field.fill("0.75")
+    field.press("Enter")
+    after = [end.get_attribute("points") for end in ends]
+    assert len(after) == 2
+    assert before[0] == before[1] != after[0] == after[1]
 
 
 # the height of the view without its last row, which has the buttons for links and files
