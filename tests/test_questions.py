@@ -195,6 +195,11 @@ def test_the_example_of_a_number_has_decimals_only_if_the_task_asks_for_them(dec
         number(decimals=decimals).judge("text")
 
 
+@in_turn("key", ["lab11.t2", "lab13.t2"])
+def test_the_example_of_a_share_is_a_share(key: str) -> None:
+    assert "a number such as 0.25, not 'x'" in check(key, ["x", "x"]).messages[0]
+
+
 @in_turn("seed", [-1, 1.5, "7", True])
 def test_a_seed_is_a_whole_number(seed: Any) -> None:
     with refusal("too-small" if seed == -1 else "not-a-whole-number", "seed"):

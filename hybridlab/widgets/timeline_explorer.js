@@ -165,7 +165,7 @@ function controlsOf(id, unit, pick) {
     backward: part(quantityOf, "backward", inUnit("Backward"), timeOf),
     weight_share: part(quantityOf, "weight_share", "Weight gradient's share", shareOf),
     slow_device: selectOf(`${id}-slow_device`, "Slow device", (value) => pick("slow_device", value === NOBODY ? null : Number(value))),
-    slowdown: part(quantityOf, "slowdown", "Its times are longer by", timeOf),
+    slowdown: part(quantityOf, "slowdown", "Its times are multiplied by", timeOf),
   };
   const elements = Object.values(controls).map((control) => control.element);
   const element = make("div", { class: "fields any", role: "group", "aria-label": "Setting" }, ...elements);

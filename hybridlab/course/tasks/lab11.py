@@ -107,6 +107,7 @@ def how_far_the_ratio_can_fall(devices: int = 8, latency: int = 100) -> Question
         "microbatches can be in flight meanwhile?",
         given={"names": ("1F1B", "eager 1F1B"), "percents": [100 * floor for floor in floors]},
         fields=("Floor of 1F1B", "Floor of eager 1F1B"),
+        example="0.25",
         mistakes=[
             (
                 "near(value, percents, 0.3)",

@@ -96,8 +96,9 @@ def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12
 
     def share(name: str, whole: float, own: float, other: float) -> Number:
         return Number(
-            "idle share, by one definition",
+            "idle share of a step",
             own,
+            example="0.25",
             hint=f"not {{value}}; {definitions}",
             label=f"the {name}: ",
             fields=(f"Bubble {name}",),

@@ -205,7 +205,8 @@ class Question:
             parts = require_parts(answer, len(self.numbers), f"{len(self.numbers)} lists, each with each {first.what}")
         else:
             names = [number.what for number in self.numbers]
-            example = "12.5" if any(number.decimals or number.relative for number in self.numbers) else "17"
+            usual = "12.5" if any(number.decimals or number.relative for number in self.numbers) else "17"
+            example = first.example or usual
             parts = require_numbers(answer, len(names), " or the ".join(dict.fromkeys(names)), example, names)
         values: list[Any] = [number.read(part) for number, part in zip(self.numbers, parts, strict=True)]
         faults = [number.judged(value) for number, value in zip(self.numbers, values, strict=True)]
