@@ -305,7 +305,7 @@ function render({ model, el }) {
     const picture = pictureOf();
     const figures = figuresOf();
     const told = make("p", { class: "told", role: "status" });
-    root.append(controls.fields, picture.element, controls.lines, controls.scales, shareRow(model, SETTING), told, ...figures.elements);
+    root.append(controls.fields, picture.element, told, controls.lines, controls.scales, shareRow(model, SETTING), ...figures.elements);
     root.append(make("p", { class: "hint" }, POINTING));
     const answers = { valueAt: picture.valueAt, look, pick: (x) => change("at", x), focus: controls.focus };
     const ends = [pointed(root, picture.element, answers), picture.stop];
