@@ -191,3 +191,21 @@ def test_a_planted_fault_in_the_optimiser_is_seen(new_widgets: NewPage, server: 
 
     with pytest.raises(AssertionError, match="ops"):
         is_right(opened(new_widgets, server, explorer, plant), explorer)
+
+
+@pytest.mark.parametrize("width", [360, 704])
+def test_words_of_a_control_are_read_to_their_end(alone: Callable[[Any], Locator], width: int) -> None:
+    view = alone(MADE["a link and latency"]())
+    view.page.set_viewport_size({"width": width, "height": 900})
+    narrow = """(root) => [...root.querySelectorAll("select")].filter((select) => {
+      const alone = document.createElement("select");
+      alone.append(select.selectedOptions[0].cloneNode(true));
+      alone.style = "width: auto !important; max-width: none !important; position: absolute";
+      select.parentNode.append(alone);
+      const short = select.offsetWidth < alone.offsetWidth;
+      alone.remove();
+      return short;
+    }).map((select) => select.selectedOptions[0].text)"""
+    assert view.evaluate(narrow) == []
+    view.page.add_style_tag(content=".hybridlab-step :is(select, .field) { max-width: 4rem !important }")
+    assert "beside computing" in view.evaluate(narrow), "a control that is too narrow would be seen"
