@@ -63,7 +63,7 @@ function wordsOf(timeline, item) {
 // `showPath(shown)` colours the critical paths.
 export function pictureOf(id, pick) {
   const [box, told] = [make("div", { class: "picture" }), make("p", { class: "told" })];
-  let [timelines, panels, width, zoom, current, pinned, path, marked] = [[], [], 0, 1, null, null, false, []];
+  let [timelines, panels, width, zoom, current, pinned, path, marked, made] = [[], [], 0, 1, null, null, false, [], 0];
 
   const drawn = () => panels.filter((panel) => panel.plot);
   const panelWith = (item) => drawn().find((panel) => panel.plot.contains(item.bar));
@@ -115,17 +115,17 @@ export function pictureOf(id, pick) {
     const wide = width ? `${width}px` : "100%";
     if (box.style.getPropertyValue("--hl-width") !== wide) box.style.setProperty("--hl-width", wide); // all elements in the box inherit it
     const frame = frameOf(timelines, width || 640, zoom);
-    const old = new Set(panels);
-    panels = timelines.map((timeline, place) => {
+    const old = panels;
+    panels = timelines.map((timeline) => {
       if (timeline.refusal) return refusedPanel(timeline, pick);
-      return panels[place]?.timeline?.ops === timeline.ops ? panels[place] : panelOf(timeline, `${id}-idle${place}`);
+      return old.find((panel) => panel.timeline?.ops === timeline.ops) ?? panelOf(timeline, `${id}-idle${made++}`);
     });
     panels.forEach((panel, place) => panel.plot && placePanel(panel, timelines[place], frame));
     panels.forEach((panel, place) => panel.plot && outlineGone(panel, place === 0 && panels.length === 2 && panels[1].plot ? panels[1] : null));
     for (const panel of drawn()) {
       moveTo(panel, panel.time);
       colourPath(panel, path);
-      if (!old.has(panel)) fillPanel(panel);
+      if (!old.includes(panel)) fillPanel(panel);
     }
     for (const panel of old) if (!panels.includes(panel)) panel.element.remove();
     panels.forEach(({ element }, place) => {
