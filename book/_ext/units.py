@@ -18,15 +18,17 @@ FIXED = "\N{NO-BREAK SPACE}"
 
 def keep_units(app: Sphinx | None, document: nodes.document, name: str) -> None:
     """Change the spaces between numbers and units in the text of a page. A number can stand in an element of its own, such as bold text."""
-    for text in list(document.findall(nodes.Text)):
-        if isinstance(text.parent, AS_WRITTEN):
+    for parent in document.findall(nodes.Element):
+        if isinstance(parent, AS_WRITTEN):
             continue
-        kept = AFTER_DIGIT.sub(FIXED, text)
-        place = text.parent.index(text)
-        if AT_START.match(kept) and place and text.parent[place - 1].astext()[-1:].isdigit():
-            kept = FIXED + kept[1:]
-        if kept != text:
-            text.parent.replace(text, nodes.Text(kept))
+        for place, text in enumerate(parent.children):
+            if not isinstance(text, nodes.Text):
+                continue
+            kept = AFTER_DIGIT.sub(FIXED, text)
+            if AT_START.match(kept) and place and parent[place - 1].astext()[-1:].isdigit():
+                kept = FIXED + kept[1:]
+            if kept != text:
+                parent[place] = nodes.Text(kept)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
