@@ -217,7 +217,7 @@ PLANTED: dict[str, tuple[str, str]] = {
     "a bubble ratio": ("(devices * makespan)", "makespan"),
     "a stage": ("`${stage - 1}F${microbatch}`", "`${Math.max(stage - 2, 0)}F${microbatch}`"),
     "a pair": ("overlap * Math.min(f, B[device])", "Math.min(f, B[device])"),
-    "a width": ("width: round(width)", "width: round(width) / 2"),
+    "a width": ("round(x + width)", "round(x + width / 2)"),
 }
 
 
