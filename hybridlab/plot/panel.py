@@ -252,7 +252,7 @@ def _write_row_name(axes: Axes, noun: str, device: int, peak: float, frame: Fram
     if frame.memory:
         y += frame.lane + (frame.bar + frame.memory) / 2 + 0.02
         style = {"size": size - 1, "color": MUTED, "ha": "right", "va": "center_baseline", "transform": left_of_axis}
-        write(axes, LEFT - 0.09, y, f"peak {number(peak)}", **style)
+        write(axes, LEFT - 0.09, y, f"peak {peak:.3g}", **style)
 
 
 def _draw_activations(axes: Axes, timeline: Timeline, device: int, frame: Frame) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from accessibility import OF_COLOURS, thinned, violations
+from browser import reload
 from PIL import Image
 from playwright.sync_api import Error, Page
 
@@ -182,6 +183,7 @@ def test_the_page_from_a_file_is_accessible_fits_a_phone_in_the_dark_and_prints(
     thinned(page)
     found = violations(page)
     assert not found, "\n".join(found)
+    reload(page)
     show(page, 360, "dark")
     fits_a_phone(page)
     show(page, A4, "dark")
