@@ -331,10 +331,11 @@ def test_the_step_grows_by_at_most_the_latency_of_each_message_on_the_path() -> 
 
 def test_the_examples_of_the_builds_in_the_lab_are_right() -> None:
     text = "\n".join(cell.source for cell in lab_cells("lab14") if cell.kind == "markdown")
-    examples = re.findall(r">>> slowdown\((.*)\)\n(.*)\n", text)
+    examples = re.findall(r"(?:>>> (\w+) = (.*)\n)?>>> slowdown\((.*)\)\n(.*)\n", text)
     assert len(examples) == 2
-    for arguments, result in examples:
-        assert judge_slowed(eval(result), *eval(f"[{arguments}]")).passed  # noqa: S307 - text of our own lab
+    for name, value, arguments, result in examples:
+        names = {name: eval(value)} if name else {}  # noqa: S307 - text of our own lab
+        assert judge_slowed(eval(result), *eval(f"[{arguments}]", names)).passed  # noqa: S307
     counts = re.findall(r">>> least_microbatches\((.*)\)\n(\d+)\n", text)
     assert len(counts) == 2
     for arguments, result in counts:

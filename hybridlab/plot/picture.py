@@ -47,8 +47,8 @@ class Picture(Figure):
     def svg(self) -> str:
         """Return the figure as SVG without a background. Texts stay texts, and equal figures give equal SVG.
 
-        >>> from hybridlab import build, plot, simulate
-        >>> figure = plot.timeline(simulate(build("1f1b", 2, 2)))
+        >>> from hybridlab import Costs, build, plot, simulate
+        >>> figure = plot.timeline(simulate(build("1f1b", 2, 2), Costs(forward=1, backward=2)))
         >>> "1F1B, 2 devices, 2 microbatches</text>" in figure.svg(), figure.svg() == figure.svg()
         (True, True)
         """
