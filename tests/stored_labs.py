@@ -65,6 +65,7 @@ class StoredLab(IPyNbFile):  # type: ignore[misc]
 
     def setup(self) -> None:
         self.setup_sanitize_files()
+        self.skip_compare = (*self.skip_compare, "image/svg+xml")  # a figure for the book, which is not stored
 
     def get_sanitize_files(self) -> list[str]:
         return [str(MEASURED)]
