@@ -1,7 +1,7 @@
 """Puts the figures of notebooks into the pages as SVG, in colours that follow the page's light or dark mode.
 
 The kernels return each figure as SVG (see `executed.py`). In the page, the shapes and texts of a figure are elements like all others:
-colours are the theme's, text can be selected and is sharp at every size, and screen readers are given the description of the cell.
+they have the theme's colours, their text can be selected, and screen readers read the description that the cell gives.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 PATH, USE, DEFS, TEXT, GROUP = (f"{SVG}{name}" for name in ("path", "use", "defs", "text", "g"))
 HREF = f"{XLINK}href"
 BLACK, WHITE = "#000000", "#ffffff"
-FONTS = "'DejaVu Sans', Verdana, sans-serif"  # the second has nearly the widths of the first, for which the figures are drawn
+FONTS = "'DejaVu Sans', Verdana, sans-serif"  # texts in Verdana are nearly as wide as in DejaVu Sans, which has set the sizes
 # the colours that differ between light and dark pages; those of operations and rings do not, nor does the text on them
 THEME = {
     INK.lower(): f"var(--pst-color-text-base, {INK})",
@@ -51,7 +51,7 @@ def on_page(svg: str, alt: str, prefix: str) -> str:
     ``alt`` is its description. ``prefix`` is unique to the figure on its page: the names in the SVG begin with it.
     """
     root = ET.fromstring(svg)  # noqa: S314 - our own figure
-    for part in (f"{SVG}metadata", f"{DEFS}[{SVG}style]"):  # its only rule is in the style below; in a page it would be a rule for all
+    for part in (f"{SVG}metadata", f"{DEFS}[{SVG}style]"):  # the rule of this style would hold for the whole page
         for child in root.findall(part):
             root.remove(child)
     flatten(root)
@@ -98,7 +98,7 @@ def recolour(root: ET.Element) -> None:
                 del each.attrib["transform"]
         on_a_bar = fill in {BLACK, WHITE} if each.tag == TEXT else "stroke-opacity" in style
         if not on_a_bar:
-            if "fill" in style or not each.get("id"):  # else a shape that has the fill of its use
+            if "fill" in style or not each.get("id"):  # a shape without a fill takes that of the element that uses it
                 style["fill"] = (LINES if fill == stroke else THEME).get(fill, fill)
             if stroke:
                 style["stroke"] = (LINES).get(stroke, stroke)
@@ -106,7 +106,7 @@ def recolour(root: ET.Element) -> None:
 
 
 def rename(root: ET.Element, prefix: str) -> None:
-    """Give names that are used the prefix, so that they are unique on the page, and remove the others."""
+    """Add the prefix to the ids that something refers to, so that they are unique on the page, and remove all other ids."""
     names = set()
     for each in root.iter():
         if HREF in each.attrib:
@@ -122,7 +122,7 @@ def rename(root: ET.Element, prefix: str) -> None:
 
 
 def shorten(root: ET.Element) -> None:
-    """Take away what changes nothing that is seen: digits, space between elements, and groups without attributes."""
+    """Remove digits, white space and groups without attributes, none of which a reader can see."""
     for each in root.iter():
         for key in NUMBERS & set(each.attrib):
             each.set(key, DIGITS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), " ".join(each.attrib[key].split())))

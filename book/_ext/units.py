@@ -1,4 +1,4 @@
-"""Keeps a number and its unit on one line: the space between them is one at which no line breaks."""
+"""Keeps a number and its unit on one line: it puts a no-break space between them."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class Group:
         code = None
         if len(self._processes) > 1:  # each rank is a child of this process
             with suppress(subprocess.TimeoutExpired):
-                code = self._processes[rank].wait(ENDS)  # its connection ends a moment before it does
+                code = self._processes[rank].wait(ENDS)  # the connection can end shortly before the process
         by = f"signal {signal.Signals(-code).name} ended it" if code and code < 0 else "it was killed, or it left Python"
         return f"{by}{self._printed()}"
 

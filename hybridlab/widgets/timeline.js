@@ -58,8 +58,8 @@ export const levelOf = (op, y, bar) => (op.partner ? [op.kind === "F" ? y : y + 
 
 export const copyWords = ({ copies }, { copy }) => (copies > 1 ? ` of the ${["first", "second"][copy]} copy of the weights` : "");
 
-// Makes a polygon a box. The x and the width of a rect are styles, which the browser computes again for every rect that moves; the points
-// of a polygon are not. So a thousand bars move in a third of the time.
+// Gives a polygon the shape of a box. The browser computes the style of a rect again when its x or its width changes. It does not do so
+// for a polygon whose points change. With polygons, a thousand bars move in a third of the time.
 export function boxIn(polygon, x, y, width, height) {
   const [left, right, floor] = [round(x), round(x + width), y + height];
   const points = `${left},${y} ${right},${y} ${right},${floor} ${left},${floor}`;

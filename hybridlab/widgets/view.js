@@ -10,7 +10,7 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-// Sets those attributes that have changed: the browser works for each that is set, even to the same value.
+// Sets the attributes that have changed. To set an attribute takes the browser time, even if the value is the same as before.
 export function setAll(element, attributes) {
   for (const [name, given] of Object.entries(attributes)) {
     const value = String(given);
