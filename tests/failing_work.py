@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from typing import Any
 
@@ -53,7 +54,9 @@ class FailingWork(StepWork):
             os.kill(os.getpid(), signal.SIGSTOP)
         if self.way == "exit":
             os._exit(3)
-        if self.way == "error":
+        if self.way == "error, mpiexec slow":
+            stop_for_half_a_second(os.getppid())
+        if self.way.startswith("error"):
             raise ZeroDivisionError("planted")
         if self.way == "odd error":
             raise Planted("planted", "twice")
@@ -62,6 +65,13 @@ class FailingWork(StepWork):
         if self.way == "spin":
             while True:
                 pass
+
+
+def stop_for_half_a_second(process: int) -> None:
+    """Stop a process. Another one, which outlives this one, lets it go on."""
+    os.kill(process, signal.SIGSTOP)
+    nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.Popen(["sh", "-c", f"sleep 0.5; kill -CONT {process}"], start_new_session=True, **nothing)  # noqa: S607
 
 
 class CannotBeLoaded(StepWork):

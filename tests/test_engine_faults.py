@@ -266,6 +266,7 @@ def test_ranks_that_mpiexec_has_started_run_together_and_each_has_the_result(tmp
     [
         (3, "", "a run of 4 ranks needs as many processes, but 3 were started: start 4"),
         (4, "error", "device 1 failed at 1B0, the backward of microbatch 0 on stage 1: ZeroDivisionError: planted"),
+        (4, "error, mpiexec slow", "device 1 failed at 1B0, the backward of microbatch 0 on stage 1: ZeroDivisionError: planted"),
         (4, "kill", "signal 9"),
     ],
 )

@@ -1,9 +1,13 @@
 """A run in processes that somebody else has started: under mpiexec, srun or torchrun, each of them calls ``run``."""
 
+import fcntl
 import os
 import pickle
 import socket
+import stat
 import sys
+import termios
+import time
 from typing import NoReturn
 
 import numpy as np
@@ -18,6 +22,7 @@ from hybridlab.errors import HybridLabError
 
 # The variables that tell a process its number of processes, first those of MPICH, Open MPI and Slurm.
 SIZES = {"mpi": ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE"), "torch": ("TORCHELASTIC_RUN_ID",)}
+READS = 60.0  # seconds that a rank waits until mpiexec has read its error
 
 
 def was_started(engine: str) -> bool:
@@ -35,6 +40,7 @@ class JoinedExchange(ProcessExchange):
 
             sys.stderr.write(f"{fault}\n")
             sys.stderr.flush()
+            _wait_until_read(sys.__stderr__.fileno() if sys.__stderr__ else 2)
             MPI.COMM_WORLD.Abort(1)
         raise fault
 
@@ -76,6 +82,15 @@ def run_joined(engine: str, job: Job) -> Measured:
     whole = np.where(np.isnan(measured), 0.0, measured).sum(axis=0)  # each row has a time on one rank only
     steps = [[row for of_rank in spans for row in of_rank[step]] for step in range(job.steps)]
     return Measured(whole, steps, results, "")
+
+
+def _wait_until_read(descriptor: int) -> None:
+    """Wait until the other end of a pipe has read all that was written: mpiexec drops the rest when a rank ends all others."""
+    end = time.monotonic() + READS
+    while stat.S_ISFIFO(os.fstat(descriptor).st_mode) and time.monotonic() < end:
+        if not int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder):
+            return
+        time.sleep(0.001)
 
 
 def _number_of_processes(engine: str) -> int:
