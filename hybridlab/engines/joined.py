@@ -1,12 +1,10 @@
 """A run in processes that somebody else has started: under mpiexec, srun or torchrun, each of them calls ``run``."""
 
-import fcntl
 import os
 import pickle
 import socket
 import stat
 import sys
-import termios
 import time
 from typing import NoReturn
 
@@ -86,6 +84,11 @@ def run_joined(engine: str, job: Job) -> Measured:
 
 def _wait_until_read(descriptor: int) -> None:
     """Wait until the other end of a pipe has read all that was written: mpiexec drops the rest when a rank ends all others."""
+    if sys.platform == "win32":
+        return  # pipes of Windows cannot be asked
+    import fcntl
+    import termios
+
     end = time.monotonic() + READS
     while stat.S_ISFIFO(os.fstat(descriptor).st_mode) and time.monotonic() < end:
         if not int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder):
