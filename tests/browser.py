@@ -207,6 +207,10 @@ def widget_page(*widgets: Any) -> str:
     return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{scripts}<h2 id="heading">Heading</h2></body></html>'
 
 
+# beginning of a page's name -> the most bytes that a first visit may transfer
+MOST_BYTES = {"labs/": 300_000, "book/gallery.html": 400_000}
+
+
 def weight_of(page: Page, site: Path, server: str) -> dict[str, int]:
     """Return the size in bytes of each file that the page at ``server`` requested.
 

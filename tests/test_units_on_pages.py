@@ -1,8 +1,9 @@
-"""Test that a number and its unit stay on one line of a page, and that nothing else changes."""
+"""Test that a number and its unit, and a short name with a hyphen, stay on one line of a page, and that nothing else changes."""
 
 import pytest
+from docutils import nodes
 from docutils.core import publish_doctree
-from units import keep_units
+from units import keep_names, keep_units
 
 
 @pytest.mark.parametrize(
@@ -20,3 +21,20 @@ def test_only_the_space_between_a_number_and_its_unit_is_fixed(written: str, kep
     document = publish_doctree(written)
     keep_units(None, document, "page")
     assert document.astext().replace("\N{NO-BREAK SPACE}", "~") == kept
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("ZB-H1, *ZB-V* and V-Half", ["ZB-H1", "ZB-V", "V-Half"]),
+        ("DualPipe-V: see `ZB-H2 in the book <https://example.org>`_.", ["DualPipe-V", "ZB-H2"]),
+        ("A micro-step, all-gather and ``ZB-H1`` in code", []),
+        ("M >= 2K-1 or K-1", []),
+    ],
+)
+def test_only_names_with_a_capital_after_the_hyphen_are_kept(written: str, kept: list[str]) -> None:
+    document = publish_doctree(written)
+    text = document.astext()
+    keep_names(None, document, "page")
+    assert [each.astext() for each in document.findall(nodes.inline) if "unbroken" in each["classes"]] == kept
+    assert document.astext() == text

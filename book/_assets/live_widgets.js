@@ -241,6 +241,14 @@
     }
   }
 
+  // A script or a style sheet that several widgets have is with the first of them; the others name that widget.
+  function whole(states) {
+    for (const { state } of Object.values(states)) {
+      for (const name of ["_esm", "_css"]) if (state?.[name]?.as) state[name] = states[state[name].as]?.state?.[name];
+    }
+    return states;
+  }
+
   // Shows the view that the address names. If the page has no such view with a setting, the first one that has a setting says so.
   function arrive(pages) {
     const wanted = asked();
@@ -253,7 +261,7 @@
   }
 
   async function main() {
-    const states = Object.assign({}, ...[...document.querySelectorAll(STATE)].map((script) => parsed(script).state));
+    const states = whole(Object.assign({}, ...[...document.querySelectorAll(STATE)].map((script) => parsed(script).state)));
     const widgets = new Map(); // model id -> promise of its module and model
     const views = [...document.querySelectorAll(VIEW)];
     const pages = views.map((view, place) => new Page(place + 1, view, views.length > 1));

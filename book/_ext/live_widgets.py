@@ -1,10 +1,11 @@
 """Widgets on pages draw without a kernel, without a widget manager, and without anything from other hosts.
 
 `live_widgets.js` draws them; the setting `nb_ipywidgets_js` puts it on the pages that have widgets. This extension adds a line to
-each widget for browsers without JavaScript. It also removes the scripts of Thebe from all pages: this book has no cells to run on a
-server, and those scripts would load their code from one.
+each widget for browsers without JavaScript, and keeps the script of several widgets of one kind on a page only once. It also removes
+the scripts of Thebe from all pages: this book has no cells to run on a server, and those scripts would load their code from one.
 """
 
+import json
 from html import escape
 from typing import Any
 
@@ -14,6 +15,9 @@ from sphinx.config import Config
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 VIEW = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
+AFTER_STATES = 600  # myst_nb adds the states to a page at priority 500
+LONG_TEXTS = ("_esm", "_css")  # the script and the style sheet of a widget
 WITHOUT_SCRIPTS = (
     '<noscript><p class="live-widget-note">This widget needs JavaScript, which is switched off in this browser.'
     " What it shows, in words: <code>{}</code></p></noscript>"
@@ -33,6 +37,25 @@ class SayWithoutScripts(SphinxPostTransform):
                 forms[VIEW] += nodes.raw("", WITHOUT_SCRIPTS.format(escape(text)), format="html")
 
 
+def each_text_once(states: dict[str, Any]) -> None:
+    """In the states of a page's widgets, replace a script or style sheet that an earlier widget has by ``{"as": its id}``."""
+    first: dict[tuple[str, str], str] = {}
+    for id_, entry in states.items():
+        for name in LONG_TEXTS:
+            text = entry["state"].get(name)
+            if text and first.setdefault((name, text), id_) != id_:
+                entry["state"][name] = {"as": first[name, text]}
+
+
+def lighten_states(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    for place, script in enumerate(context["script_files"]):
+        if script.attributes.get("type") == STATE:
+            states = json.loads(script.attributes["body"])
+            each_text_once(states["state"])
+            body = json.dumps(states, separators=(",", ":")).replace("</", r"<\/")
+            context["script_files"][place] = type(script)(script.filename, priority=script.priority, **{**script.attributes, "body": body})
+
+
 def without_thebe(app: Sphinx, config: Config) -> None:
     """Disconnect sphinx_thebe and its styles; jupyter-book loads it whatever the configuration says."""
     app.registry.css_files = [css for css in app.registry.css_files if "thebe" not in css[0]]
@@ -43,4 +66,5 @@ def without_thebe(app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_post_transform(SayWithoutScripts)
     app.connect("config-inited", without_thebe)
+    app.connect("html-page-context", lighten_states, priority=AFTER_STATES)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,8 @@
 """Formulas as MathML: browsers draw them without a script, and screen readers can read them aloud."""
 
 import re
+from itertools import pairwise
+from xml.etree import ElementTree
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -9,10 +11,14 @@ from sphinx.writers.html5 import HTML5Translator
 
 BEFORE, AFTER = re.compile(r"([^\w\s]+|\w+)\Z"), re.compile(r"[^\w\s]+|\w+")  # signs or letters that touch a formula
 
+LONGEST_CODE = 20  # characters of code that fit a line of every page together with the signs beside them
+RELATIONS = frozenset("=\N{ALMOST EQUAL TO}<>\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{LONG RIGHTWARDS ARROW}")
+
 
 def keep_together(app: Sphinx, document: nodes.document, page: str) -> None:
-    """Keep a formula and the signs beside it on one line, where a browser otherwise may begin the next line with a full stop."""
-    for formula in list(document.findall(nodes.math)):
+    """Keep a formula, or code, and the signs beside it on one line; a browser may otherwise begin the next line with a full stop."""
+    codes = (each for each in document.findall(nodes.literal) if len(each.astext()) <= LONGEST_CODE)
+    for formula in [*document.findall(nodes.math), *codes]:
         parent, place = formula.parent, formula.parent.index(formula)
         together: list[nodes.Node] = [formula]
         before = parent.children[place - 1] if place else None
@@ -27,6 +33,24 @@ def keep_together(app: Sphinx, document: nodes.document, page: str) -> None:
             parent[place] = nodes.inline("", "", *together, classes=["unbroken"])
 
 
+def parts_of(formula: str) -> list[str]:
+    """Return a displayed formula as several elements, of which each but the first begins with a relation sign.
+
+    A browser breaks no formula by itself, but it can begin a new line between two of them, so a long formula fits a narrow page.
+    """
+    whole = ElementTree.fromstring(convert(formula))  # noqa: S314  # the text is ours
+    for each in whole.iter():
+        each.tag = each.tag.rpartition("}")[2]  # in a page, a name with a prefix for its namespace would be no MathML
+    (row,) = whole
+    signs = [place for place, each in enumerate(row) if place and each.text in RELATIONS]
+    parts = []
+    for start, end in pairwise([0, *signs, len(row)]):
+        part = ElementTree.Element("math", {"displaystyle": "true"})
+        ElementTree.SubElement(part, "mrow").extend(row[start:end])
+        parts.append(ElementTree.tostring(part, encoding="unicode"))
+    return parts
+
+
 def inline(self: HTML5Translator, node: nodes.math) -> None:
     self.body.append(convert(node.astext()))
     raise nodes.SkipNode
@@ -34,7 +58,7 @@ def inline(self: HTML5Translator, node: nodes.math) -> None:
 
 def block(self: HTML5Translator, node: nodes.math_block) -> None:
     self.body.append(self.starttag(node, "div", CLASS="math-block"))
-    self.body.append(convert(node.astext(), display="block"))
+    self.body.append("\n".join(parts_of(node.astext())))
     self.body.append("</div>")
     raise nodes.SkipNode
 

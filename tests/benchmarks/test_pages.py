@@ -11,14 +11,27 @@ from statistics import median
 from typing import Any
 
 import pytest
-from browser import NO_CHROMIUM, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, program, sent, serving, weight_of, widget_page
+from browser import (
+    MOST_BYTES,
+    NO_CHROMIUM,
+    NO_SITE,
+    PATIENCE,
+    SITE,
+    chromium,
+    open_page,
+    page_names,
+    program,
+    sent,
+    serving,
+    weight_of,
+    widget_page,
+)
 from lab_views import KINDS
 from playwright.sync_api import Browser, Page
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from hybridlab.widgets import StepExplorer, TimelineExplorer
 
-MOST_BYTES = {"labs/": 300_000, "book/gallery.html": 400_000}  # beginning of a page's name -> what a first visit should transfer
 MOST_DRAWN, MOST_ANSWER = 800, 50  # ms: to the first picture, for a change of a control
 SECTION = f"pages: kilobytes (gzipped) and milliseconds of a first visit; a picture is wanted after {MOST_DRAWN} ms at most"
 ANSWERS = f"pages: milliseconds of the main thread (CPU) for one change of a control; at most {MOST_ANSWER} wanted"

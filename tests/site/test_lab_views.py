@@ -36,7 +36,8 @@ BEHIND_A_KERNEL = """async ([id, trait, value]) => {
     on: (event, listener) => listeners.push([event, listener]),
     off: (event, listener) => listeners.splice(listeners.findIndex((each) => each[0] === event && each[1] === listener), 1),
   };
-  const view = await import(URL.createObjectURL(new Blob([state._esm], { type: "text/javascript" })));
+  const script = state._esm.as ? states[state._esm.as].state._esm : state._esm;
+  const view = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
   const box = document.createElement("div");
   document.querySelector("article").append(box);
   const stop = await view.default.render({ model, el: box });

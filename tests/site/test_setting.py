@@ -18,7 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = r"""# Lab
 
 The stage $s$ is on device $d$, so its last backward ends at $2(K - 1)$. Does $d$ wait for $K$? (See $K$; or ($d$): $s$/$d$.)
-The bound is $10^{-4}$.
+The bound is $10^{-4}$. See (`p2p`), `a`/`b`, and `weights`.
+
+$$\text{bubble ratio} = 1 - \frac{M(F+B)}{(M+K-1)(F+B)} = \frac{K-1}{M+K-1}$$
+
+$$W \ge 2C$$
 
 | | |
 |---|---|
@@ -53,11 +57,11 @@ project, extensions, html_theme = "Setting", ["myst_nb", "folds", "mathml"], "sp
 nb_execution_mode, html_static_path, html_css_files = "off", [{str(ROOT / "book/_assets")!r}], ["site.css"]
 html_theme_options, html_math_renderer, myst_enable_extensions = {{"use_download_button": False}}, "mathml", ["dollarmath"]
 """
-# formulas that touch a sign which is on another line
-TORN = """() => [...document.querySelectorAll("article math")].filter((formula) => {
+# formulas and codes that touch a sign which is on another line
+TORN = """() => [...document.querySelectorAll("article p > :is(math, code), article p > .unbroken > :is(math, code)")].filter((formula) => {
   const range = document.createRange();
   const walker = document.createTreeWalker(formula.closest("p"), NodeFilter.SHOW_TEXT, (node) =>
-    node.data && !node.parentElement.closest("math") ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT);
+    node.data && node.parentElement.closest("math, code") !== formula ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT);
   const box = formula.getBoundingClientRect();
   const torn = (node, from, left) => {
     if (!node || /\\s/.test(node.data[from])) return false;
@@ -97,6 +101,26 @@ def test_a_formula_keeps_the_punctuation_beside_it_on_its_line(page: Page) -> No
     for width in range(240, 700, 4):
         page.set_viewport_size({"width": width, "height": 740})
         assert page.evaluate(TORN) == [], width
+
+
+def test_a_long_formula_goes_on_in_the_next_line_before_a_sign(page: Page) -> None:
+    formulas = page.locator(".math-block")
+    assert [formula.locator("math").count() for formula in formulas.all()] == [3, 2]
+    for width, lines in ((1000, 1), (360, 2)):
+        page.set_viewport_size({"width": width, "height": 740})
+        long = formulas.first
+        assert long.evaluate("(box) => box.scrollWidth <= box.clientWidth"), width
+        tops = long.locator("math").evaluate_all("(all) => all.map((each) => each.getBoundingClientRect())")
+        middles = [box["y"] + box["height"] / 2 for box in tops]
+        assert len({round(middle / 12) for middle in middles}) >= lines, width
+        assert (max(middles) - min(middles) > 20) == (lines > 1), width
+
+
+def test_every_part_of_a_formula_is_drawn_as_mathematics(page: Page) -> None:
+    """A browser draws elements of other namespaces as plain text: a fraction as two numbers beside each other."""
+    spaces = page.locator(".math-block *").evaluate_all("(all) => [...new Set(all.map((each) => each.namespaceURI))]")
+    assert spaces == ["http://www.w3.org/1998/Math/MathML"]
+    assert page.locator(".math-block mfrac").count() == 2
 
 
 def test_a_torn_formula_is_seen(page: Page) -> None:
