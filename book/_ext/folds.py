@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ANSWERS = re.compile(r"(Solution|Answer)\b")  # the table of contents of a page does not list them
 OPTIONAL = re.compile(r"Optional\b")
+TASK = re.compile(r"Task (\d+)\b")
 BEFORE_CONTENTS = 400  # Sphinx collects the table of contents from the sections that it finds at priority 500
 
 
@@ -44,7 +45,17 @@ def fold_answers(app: Sphinx, document: nodes.document) -> None:
 
 
 def fold_optional_parts(app: Sphinx, document: nodes.document, page: str) -> None:
+    name_tasks(document)
     fold(document, OPTIONAL)
+
+
+def name_tasks(document: nodes.document) -> None:
+    """Write the numbers of the tasks inside an optional part into its title: a reader who counts tasks misses none of them."""
+    for section in document.findall(nodes.section):
+        title = section[0]
+        numbers = [found[1] for inner in section.findall(nodes.title) if (found := TASK.match(inner.astext()))]
+        if OPTIONAL.match(title.astext()) and numbers:
+            title += nodes.Text(f" (task{'s' if len(numbers) > 1 else ''} {' and '.join(numbers)})")
 
 
 def visit_fold(writer: HTML5Translator, node: Fold) -> None:

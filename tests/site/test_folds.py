@@ -70,6 +70,11 @@ def built(folder: Path) -> str:
     return (folder / "site/index.html").as_uri()
 
 
+def test_the_title_of_an_optional_part_names_the_tasks_in_it(page: Page) -> None:
+    titles = [title.evaluate("(title) => title.firstChild.data") for title in page.locator("details > summary").locator("h2, h3, h4").all()]
+    assert titles == ["Solution", "Optional: more (task 2)", "Solution"]
+
+
 @pytest.fixture
 def page(browser: Browser, built: str) -> Iterator[Page]:
     """Give the page as a browser without scripts shows it."""
