@@ -2,6 +2,7 @@
 // error in a word, puts labs before other pages and the library last, and quotes the text of each page.
 (() => {
   const LENGTH = 220; // characters of a quotation
+  const TO_MARK = "sphinx_highlight_terms"; // where Sphinx leaves the words that the next page marks
   const GROUPS = ["Glossary", "Labs", "Pages", "Library"];
   const stem = (word) => new Stemmer().stemWord(word);
   const compact = (text) => text.toLowerCase().replace(/[^\p{Letter}\p{Number}]/gu, "");
@@ -146,6 +147,13 @@
     return [`${begins} for “${query}”: `, ...links.flatMap((each) => [", ", each]).slice(1), "."];
   }
 
+  // Only a page that is opened from the results marks the words, not the page that the reader opens next in another way.
+  function markIn(results, words) {
+    localStorage.removeItem(TO_MARK);
+    const leave = ({ target }) => target.closest("a:not([href^='#'])") && localStorage.setItem(TO_MARK, words);
+    for (const event of ["click", "auxclick"]) results.addEventListener(event, leave);
+  }
+
   Search.performSearch = async (query) => {
     const out = document.getElementById("search-results");
     const status = make("p", "Searching");
@@ -158,6 +166,7 @@
     const asked = changed.reduce((text, [word, other]) => text.replaceAll(word, other), query.toLowerCase());
     const words = splitQuery(asked).filter((word) => !stopwords.includes(word));
     const found = [...foundTerms(asked, words, texts), ...foundPages(asked, words, texts)];
+    markIn(out, localStorage.getItem(TO_MARK) ?? "");
     const groups = GROUPS.map((name) => [name, found.filter((entry) => entry.group === name)]).filter(([, entries]) => entries.length);
     status.replaceChildren(...told(changed.length ? asked : query, changed, groups));
     out.append(...groups.flatMap(([name, entries]) => group(name, entries, words)));

@@ -109,6 +109,13 @@ def test_words_are_marked_in_results_and_on_the_page_but_not_in_sidebars(ask: As
     assert page.locator(".bd-sidebar-primary .highlighted, .bd-sidebar-secondary .highlighted").count() == 0
 
 
+def test_a_page_that_is_not_opened_from_the_results_marks_nothing(ask: Ask, server: str) -> None:
+    page = ask("bubbles")
+    page.goto(server + "labs/lab03_bubbles_and_memory.html")
+    page.wait_for_timeout(200)  # the theme marks words 10 ms after a page has opened
+    assert page.locator(".highlighted").count() == 0
+
+
 def test_a_name_of_the_library_is_found_with_its_kind_and_its_first_sentence(ask: Ask) -> None:
     page = ask("ring_all_reduce")
     entry = page.locator(f"{RESULTS} > ul > li").filter(has=page.get_by_role("link", name="ring_all_reduce", exact=False)).last
