@@ -121,7 +121,7 @@ def check_notebook(notebook: Path, lab: str) -> int:
 def pack_notebook(notebook: Path, folder: Path | None) -> None:
     """Make the file that you hand in from NOTEBOOK: small, without outputs."""
     path = pack(notebook, folder)
-    click.echo(f"{path}: {path.stat().st_size:,} bytes, ready to hand in")
+    click.echo(f"{path}: {path.stat().st_size / 1000:,.0f} kB, ready to hand in")
 
 
 @main.command("release")
