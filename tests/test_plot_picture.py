@@ -1,13 +1,15 @@
 """Test what all figures share: they describe themselves, notebooks show them, and matplotlib's settings stay unchanged."""
 
+import re
 import sys
 from io import BytesIO
+from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
 import matplotlib.style
 import numpy as np
 import pytest
-from first_screen import PICTURE, first_screen
+from first_screen import MOVING, PICTURE, first_screen, moving_screen
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.image import imread
 
@@ -82,7 +84,100 @@ def test_no_figure_stays_open() -> None:
     assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
 
 
-def test_the_picture_of_readme_is_the_one_the_library_draws() -> None:
+def test_the_still_first_picture_is_the_one_the_library_draws() -> None:
     stored, drawn = imread(PICTURE), imread(BytesIO(first_screen()))
     assert stored.shape == drawn.shape
     assert np.abs(stored - drawn).mean() < 0.005, "run python tests/first_screen.py"
+
+
+# ---- the moving picture of README ----
+
+SVG = "{http://www.w3.org/2000/svg}"
+PLAYED = {"GPipe": "gpipe", "1F1B": "1f1b", "ZB-H1": "zb-h1"}
+Box = tuple[float, float, int, str, int]  # start, end, device, kind, microbatch
+
+
+def stored() -> ET.Element:
+    return ET.fromstring(MOVING.read_text(encoding="utf-8"))  # noqa: S314 - our own picture
+
+
+def of_class(root: ET.Element, name: str) -> list[ET.Element]:
+    return [each for each in root.iter() if name in each.get("class", "").split()]
+
+
+def delay(each: ET.Element) -> int:
+    """Return after how many milliseconds the animation of an element begins."""
+    return int(re.search(r"animation-delay:(\d+)ms", each.attrib["style"])[1])
+
+
+def boxes_of(root: ET.Element, panel: ET.Element) -> list[Box]:
+    """Return the operations that a panel shows; the numbers of the axis tell the times."""
+    ticks = {int(each.text): float(each.attrib["x"]) for each in of_class(root, "tick")}
+    unit = (ticks[30] - ticks[0]) / 30
+    bars = {each.attrib["id"]: each[0] for each in root.iter(f"{SVG}g") if "id" in each.attrib}
+    lines = [float(each.attrib["y"]) for each in of_class(panel, "name")]
+    found = []
+    for use, number in zip(panel.iter(f"{SVG}use"), of_class(panel, "number"), strict=True):
+        kind = use.attrib["href"].removeprefix("#")
+        start, length = (float(use.attrib["x"]) - ticks[0]) / unit, float(bars[kind].attrib["width"]) / unit
+        assert float(number.attrib["x"]) == pytest.approx(ticks[0] + unit * (start + round(length) / 2))
+        device = int(np.argmin(np.abs(np.array(lines) - float(number.attrib["y"]))))
+        found.append((start, start + round(length), device, kind, int(number.text)))
+    return found
+
+
+def figures_from(boxes: list[Box], time: int) -> list[str]:
+    """Count the figures of the first ``time`` units from the boxes, a unit of time and a device at a time."""
+    busy, most = 0, 0
+    for unit in range(time):
+        for device in range(4):
+            mine = [box for box in boxes if box[2] == device]
+            busy += any(start <= unit < end for start, end, *_ in mine)
+            forwards = sum(kind == "F" and start <= unit for start, _, _, kind, _ in mine)
+            most = max(most, forwards - sum(kind in "BW" and end <= unit for _, end, _, kind, _ in mine))
+    return [str(time), f"{1 - busy / (4 * time):.3f}", str(most)]
+
+
+def test_the_moving_picture_is_the_one_that_its_tool_draws() -> None:
+    assert MOVING.read_text(encoding="utf-8") == moving_screen(), "run python tests/first_screen.py"
+    assert MOVING.stat().st_size < 60_000
+
+
+def test_the_moving_picture_shows_every_operation_in_its_place() -> None:
+    root = stored()
+    panels = of_class(root, "panel")
+    assert [of_class(panel, "title")[0].text for panel in panels] == list(PLAYED)
+    for panel, name in zip(panels, PLAYED.values(), strict=True):
+        run = made(name, 4, 8)
+        rows = zip(run.start, run.end, run.device, (op.kind for op in run.ops), (op.microbatch for op in run.ops), strict=True)
+        assert sorted(boxes_of(root, panel)) == sorted(rows)
+        idle = sum(path.attrib["d"].count("M") for path in of_class(panel, "idle"))
+        assert idle == 4 * run.makespan - (run.end - run.start).sum()
+
+
+def test_the_moving_picture_ends_with_the_numbers_of_the_library_and_counts_up_to_them() -> None:
+    root = stored()
+    for panel, name in zip(of_class(root, "panel"), PLAYED.values(), strict=True):
+        run, boxes = made(name, 4, 8), boxes_of(root, panel)
+        *passed, last = ([span.text for span in each] for each in of_class(panel, "figure"))
+        final = [f"{run.makespan:g}", f"{run.bubble_ratio:.3f}", f"{max(run.peak_activations):g}"]
+        assert last == final == figures_from(boxes, int(run.makespan))
+        assert passed == [figures_from(boxes, time) for time in range(1, int(run.makespan))]
+
+
+def test_the_moving_picture_plays_once_in_six_seconds_and_not_for_readers_who_want_no_motion() -> None:
+    root = stored()
+    style = next(root.iter(f"{SVG}style")).text
+    tick = int(re.search(r"animation: appear (\d+)ms", style)[1])
+    assert [delay(each) for each in of_class(root, "step")] == [tick * step for step in range(33 + 33 + 27)]
+    ends = [delay(each) + tick for each in of_class(root, "step") + of_class(root, "passed")]
+    ends += [delay(each) + int(re.search(r"duration:(\d+)ms", each.attrib["style"])[1]) for each in of_class(root, "cursor")]
+    assert 5000 <= max(ends) <= 6500
+    assert "infinite" not in style
+    assert "@media (prefers-reduced-motion: reduce) { * { animation: none !important } }" in style
+    assert not any("animation" in each.get("style", "") for each in of_class(root, "figure") if "passed" not in each.get("class", ""))
+
+
+def test_the_moving_picture_needs_no_script_and_no_other_file() -> None:
+    text = MOVING.read_text(encoding="utf-8").replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert not re.search(r"<script|https?:|@import|url\((?!#)|href=\"(?!#)|\bon\w+=", text)
