@@ -28,6 +28,8 @@ NEEDED_BY = {
     "sphinx-design.min.css": 'class="sd-',
     "design-tabs.js": "sd-tab-set",
 }
+# the theme has colours for "light" and "dark", none for "auto"; its script sets the value anew, so only pages without scripts keep this one
+WITHOUT_SCRIPTS = re.compile(r'(<html\b[^>]*?)(?: data-theme="auto")?>')
 # for developers of the theme, for Thebe, and for sites in other languages
 UNUSED = ("_static/**/*.map", "_static/*macros.html", "_static/images/logo_*")
 SOURCE_MAP = re.compile(r"\s*(//# sourceMappingURL=\S+|/\*# sourceMappingURL=.*?\*/)\s*$")
@@ -58,6 +60,11 @@ def lightened(page: str) -> str:
     return page
 
 
+def coloured(page: str) -> str:
+    """Return the page with the colours of light pages for browsers that run no scripts."""
+    return WITHOUT_SCRIPTS.sub(r'\1 data-theme="light">', page, count=1)
+
+
 def check_theme(pages: Iterable[str]) -> None:
     """Raise an ExtensionError if a tag or a fault is on none of the pages: the theme has changed."""
     whole = "\n".join(pages)
@@ -75,7 +82,7 @@ def finish(app: Sphinx, failed: Exception | None) -> None:
     paths = [path for path in site.rglob("*.html") if path.relative_to(site).parts[0] not in {"_static", "lite"}]
     written = {path: path.read_text(encoding="utf-8") for path in paths}
     check_theme(written.values())
-    pages = {path: mended(lightened(page)) for path, page in written.items()}
+    pages = {path: coloured(mended(lightened(page))) for path, page in written.items()}
     for path, page in pages.items():
         path.write_text(page, encoding="utf-8")
     first = f"{app.config.root_doc}.html"
