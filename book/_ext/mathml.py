@@ -11,7 +11,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 BEFORE, AFTER = re.compile(r"([^\w\s]+|\w+)\Z"), re.compile(r"[^\w\s]+|\w+")  # signs or letters that touch a formula
 
-LONGEST_CODE = 20  # characters of code that fit a line of every page together with the signs beside them
+LONGEST_CODE = 12  # characters of code that fit a line of every page together with the signs beside them
 RELATIONS = frozenset("=\N{ALMOST EQUAL TO}<>\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{LONG RIGHTWARDS ARROW}")
 
 

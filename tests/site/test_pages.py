@@ -169,6 +169,8 @@ def test_the_page_from_a_server_fits_a_phone_and_can_be_read_in_the_dark(new_pag
     page = new_page(server + own_page, width=360, scheme="light", **PHONE)
     is_whole(page, "light")
     fits_a_phone(page)
+    show(page, 320, "light")
+    page.wait_for_function("document.documentElement.scrollWidth <= 320")  # the smallest phones
     show(page, 1280, "dark")
     thinned(page)
     found = violations(page, rules=OF_COLOURS)
