@@ -121,6 +121,13 @@ def test_a_theme_whose_pages_have_changed_stops_the_build() -> None:
         finish.check_theme(["<p>words</p>"])
 
 
+def test_the_theme_measures_no_boxes_and_a_changed_theme_stops_the_build() -> None:
+    script = 'a();"complete"===document.readyState?I():window.addEventListener("load",I);b()'
+    assert finish.without_boxes(script) == "a();0;b()"
+    with pytest.raises(ExtensionError, match="the theme's script has changed"):
+        finish.without_boxes('window.addEventListener("load",I)')
+
+
 EVERYTHING = """---
 jupytext: {text_representation: {extension: .md, format_name: myst}}
 kernelspec: {name: python3, display_name: Python 3}

@@ -34,6 +34,10 @@ WITHOUT_SCRIPTS = re.compile(r'(<html\b[^>]*?)(?: data-theme="auto")?>')
 UNUSED = ("_static/**/*.map", "_static/*macros.html", "_static/images/logo_*")
 SOURCE_MAP = re.compile(r"\s*(//# sourceMappingURL=\S+|/\*# sourceMappingURL=.*?\*/)\s*$")
 
+# the theme's script measures and changes each box that may scroll, one after the other, which lays out the page as many times, and does
+# so again after every change of a widget; keyboard.js does the same in one pass
+BOXES_THAT_SCROLL = re.compile(r'"complete"===document\.readyState\?(\w+)\(\):window\.addEventListener\("load",\1\)')
+
 # the site's address without a page leads to the first page; the redirect that Sphinx writes has no language, title or icon
 FRONT = """<!DOCTYPE html>
 <html lang="{language}">
@@ -74,6 +78,14 @@ def check_theme(pages: Iterable[str]) -> None:
         raise ExtensionError(f"{told}: {'; '.join(missing)}")
 
 
+def without_boxes(script: str) -> str:
+    """Return the theme's script without the part that makes boxes reachable by the keyboard; raise an ExtensionError if it has none."""
+    cut, found = BOXES_THAT_SCROLL.subn("0", script)
+    if found != 1:
+        raise ExtensionError(f"the theme's script has changed; adapt book/_ext/finish.py, which looks for {BOXES_THAT_SCROLL.pattern}")
+    return cut
+
+
 def finish(app: Sphinx, failed: Exception | None) -> None:
     """Cut and mend the built site: its pages, the icons, and files that nothing loads."""
     if failed or app.builder.format != "html":
@@ -97,6 +109,8 @@ def finish(app: Sphinx, failed: Exception | None) -> None:
     shutil.rmtree(site / "_static/locales", ignore_errors=True)
     for each in [*site.glob("_static/*/*.js"), *site.glob("_static/*/*.css")]:
         each.write_text(SOURCE_MAP.sub("\n", each.read_text(encoding="utf-8")), encoding="utf-8")
+    script = site / "_static/scripts/pydata-sphinx-theme.js"
+    script.write_text(without_boxes(script.read_text(encoding="utf-8")), encoding="utf-8")
     cut_icons(site, pages.values())
 
 

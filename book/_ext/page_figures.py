@@ -58,7 +58,9 @@ def on_page(svg: str, alt: str, prefix: str) -> str:
     recolour(root)
     rename(root, prefix)
     shorten(root)
-    box, style = root.attrib["viewBox"], f"stroke-linejoin: round; stroke-linecap: butt; font-family: {FONTS}"
+    box = root.attrib["viewBox"]
+    ratio = " / ".join(box.split()[2:])  # a browser that leaves a figure undrawn until it is near the screen keeps its room by this
+    style = f"aspect-ratio: {ratio}; stroke-linejoin: round; stroke-linecap: butt; font-family: {FONTS}"
     root.attrib = {"role": "img", "aria-label": alt, "viewBox": box, "style": style}
     ET.register_namespace("", SVG.strip("{}"))
     return f'<div class="figure-on-page">{ET.tostring(root, encoding="unicode")}{ENLARGE}</div>'

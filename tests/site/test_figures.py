@@ -21,7 +21,9 @@ PAGES = [
     "book/trust.html",
 ]
 # The contrast of each text of a figure to what is behind its middle: the first shape there with a plain colour, or the page.
-CONTRASTS = """(svg) => {
+CONTRASTS = """async (svg) => {
+  svg.scrollIntoView({ block: "center" });
+  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))); // a figure far from the screen is not drawn
   const luminance = (colour) => {
     const [red, green, blue] = colour.match(/[\\d.]+/g).map((each) => each / 255).map((each) =>
       each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4);
@@ -42,6 +44,20 @@ CONTRASTS = """(svg) => {
 def seen_figures(page: Any) -> list[Locator]:
     figures = page.locator(".figure-on-page > svg")
     return [figures.nth(place) for place in range(figures.count()) if figures.nth(place).is_visible()]
+
+
+SIZES = "(all) => all.map((each) => [each.clientWidth, each.clientHeight])"
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_figure_that_is_not_drawn_yet_takes_the_room_that_it_will_need(new_page: Any, files: str, width: int) -> None:
+    page = new_page(files + "book/gallery.html", width=width)
+    figures = page.locator(".figure-on-page > svg")
+    before = figures.evaluate_all(SIZES)
+    assert figures.evaluate_all("(all) => all.every((each) => getComputedStyle(each).contentVisibility === 'auto')")
+    page.add_style_tag(content=".figure-on-page > svg { content-visibility: visible !important }")
+    assert figures.evaluate_all(SIZES) == before
+    assert all(width and height for width, height in before)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
