@@ -9,7 +9,8 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-BEFORE, AFTER = re.compile(r"([^\w\s]+|\w+)\Z"), re.compile(r"[^\w\s]+|\w+")  # signs or letters that touch a formula
+BEFORE, AFTER = re.compile(r"([^\w\s]+|\w+)\Z"), re.compile(r"\xa0\S+|[^\w\s]+|\w+")  # signs, letters or a unit that touch a formula
+AFTER_UNITS = 600  # units.py puts a no-break space before a unit at priority 500
 
 LONGEST_CODE = 12  # characters of code that fit a line of every page together with the signs beside them
 RELATIONS = frozenset("=\N{ALMOST EQUAL TO}<>\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{LONG RIGHTWARDS ARROW}")
@@ -65,5 +66,5 @@ def block(self: HTML5Translator, node: nodes.math_block) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", inline_renderers=(inline, None), block_renderers=(block, None))
-    app.connect("doctree-resolved", keep_together)
+    app.connect("doctree-resolved", keep_together, priority=AFTER_UNITS)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = r"""# Lab
 
 The stage $s$ is on device $d$, so its last backward ends at $2(K - 1)$. Does $d$ wait for $K$? (See $K$; or ($d$): $s$/$d$.)
-The bound is $10^{-4}$. See (`p2p`), `a`/`b`, and `weights`.
+It takes $11 \times 90 = 990$ ms, so the bound is $10^{-4}$. See (`p2p`), `a`/`b`, and `weights`.
 
 $$\text{bubble ratio} = 1 - \frac{M(F+B)}{(M+K-1)(F+B)} = \frac{K-1}{M+K-1}$$
 
@@ -53,7 +53,7 @@ CELLS = [
 CONFIG = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "book/_ext")!r})
-project, extensions, html_theme = "Setting", ["myst_nb", "folds", "mathml"], "sphinx_book_theme"
+project, extensions, html_theme = "Setting", ["myst_nb", "folds", "mathml", "units"], "sphinx_book_theme"
 nb_execution_mode, html_static_path, html_css_files = "off", [{str(ROOT / "book/_assets")!r}], ["site.css"]
 html_theme_options, html_math_renderer, myst_enable_extensions = {{"use_download_button": False}}, "mathml", ["dollarmath"]
 """
@@ -64,7 +64,7 @@ TORN = """() => [...document.querySelectorAll("article p > :is(math, code), arti
     node.data && node.parentElement.closest("math, code") !== formula ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT);
   const box = formula.getBoundingClientRect();
   const torn = (node, from, left) => {
-    if (!node || /\\s/.test(node.data[from])) return false;
+    if (!node || /[^\\S\\xa0]/.test(node.data[from])) return false;
     range.setStart(node, from);
     range.setEnd(node, from + 1);
     return left(range.getBoundingClientRect());
