@@ -39,7 +39,7 @@ def test_every_bet_of_a_lab_is_asked_and_not_answered(bare: Page, lab: str, file
     bets = [entry["state"] for entry in stored.values() if "choices" in entry["state"] and "truth" not in entry["state"]]
     assert bets
     asked = {each.locator("p").first.text_content(): each for each in bare.locator("noscript:has(> .live-widget-note)").all()}
-    bare.locator("details.fold").evaluate_all("(folds) => folds.forEach((fold) => { fold.open = true; })")  # some bets are in optional parts
+    bare.locator("details.fold").evaluate_all("(folds) => folds.forEach((fold) => { fold.open = true; })")  # of optional parts
     for bet in bets:
         expect(asked[bet["question"]].locator("p").first).to_be_visible()
         assert asked[bet["question"]].locator("li").all_text_contents() == bet["choices"]
