@@ -1,7 +1,6 @@
 """Formulas as MathML: browsers draw them without a script, and screen readers can read them aloud."""
 
 import re
-from itertools import pairwise
 from xml.etree import ElementTree
 
 from docutils import nodes
@@ -13,7 +12,7 @@ BEFORE, AFTER = re.compile(r"([^\w\s]+|\w+)\Z"), re.compile(r"\xa0\S+|[^\w\s]+|\
 AFTER_UNITS = 600  # units.py puts a no-break space before a unit at priority 500
 
 LONGEST_CODE = 12  # characters of code that fit a line of every page together with the signs beside them
-RELATIONS = frozenset("=\N{ALMOST EQUAL TO}<>\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{LONG RIGHTWARDS ARROW}")
+SIGNS = frozenset("=<>+\N{MINUS SIGN}\N{ALMOST EQUAL TO}\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{LONG RIGHTWARDS ARROW}")
 
 
 def keep_together(app: Sphinx, document: nodes.document, page: str) -> None:
@@ -35,7 +34,7 @@ def keep_together(app: Sphinx, document: nodes.document, page: str) -> None:
 
 
 def parts_of(formula: str) -> list[str]:
-    """Return a displayed formula as several elements, of which each but the first begins with a relation sign.
+    """Return a displayed formula as several elements, of which each but the first begins with a sign such as = or +.
 
     A browser breaks no formula by itself, but it can begin a new line between two of them, so a long formula fits a narrow page.
     """
@@ -43,13 +42,17 @@ def parts_of(formula: str) -> list[str]:
     for each in whole.iter():
         each.tag = each.tag.rpartition("}")[2]  # in a page, a name with a prefix for its namespace would be no MathML
     (row,) = whole
-    signs = [place for place, each in enumerate(row) if place and each.text in RELATIONS]
-    parts = []
-    for start, end in pairwise([0, *signs, len(row)]):
-        part = ElementTree.Element("math", {"displaystyle": "true"})
-        ElementTree.SubElement(part, "mrow").extend(row[start:end])
-        parts.append(ElementTree.tostring(part, encoding="unicode"))
-    return parts
+    depth, parts = 0, [row[:0]]
+    for each in row:
+        depth += {"(": 1, ")": -1}.get(each.text or "", 0)
+        if each.text in SIGNS and not depth and parts[-1] and parts[-1][-1].text not in SIGNS:
+            each.set("form", "infix")  # at the beginning of an element it would have the narrow space of the sign of a number
+            parts.append([])
+        parts[-1].append(each)
+    elements = [ElementTree.Element("math", {"displaystyle": "true"}) for _ in parts]
+    for element, part in zip(elements, parts, strict=True):
+        ElementTree.SubElement(element, "mrow").extend(part)
+    return [ElementTree.tostring(element, encoding="unicode") for element in elements]
 
 
 def inline(self: HTML5Translator, node: nodes.math) -> None:

@@ -5,10 +5,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import nbformat
 import pytest
 from browser import PATIENCE
+from mathml import parts_of
 from matplotlib.font_manager import fontManager
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from playwright.sync_api import Browser, Page
@@ -78,6 +80,10 @@ TORN = """() => [...document.querySelectorAll("article p > :is(math, code), arti
 FONTS = {"Latin Modern Math", "STIX Two Math", "Cambria Math", "DejaVu Math TeX Gyre", "Noto Sans Math"}
 
 
+def parts(formula: str) -> list[str]:
+    return ["".join(ElementTree.fromstring(part).itertext()) for part in parts_of(formula)]  # noqa: S314  # our own text
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("setting")
@@ -105,7 +111,7 @@ def test_a_formula_keeps_the_punctuation_beside_it_on_its_line(page: Page) -> No
 
 def test_a_long_formula_goes_on_in_the_next_line_before_a_sign(page: Page) -> None:
     formulas = page.locator(".math-block")
-    assert [formula.locator("math").count() for formula in formulas.all()] == [3, 2]
+    assert [formula.locator("math").count() for formula in formulas.all()] == [4, 2]
     for width, lines in ((1000, 1), (360, 2)):
         page.set_viewport_size({"width": width, "height": 740})
         long = formulas.first
@@ -114,6 +120,12 @@ def test_a_long_formula_goes_on_in_the_next_line_before_a_sign(page: Page) -> No
         middles = [box["y"] + box["height"] / 2 for box in tops]
         assert len({round(middle / 12) for middle in middles}) >= lines, width
         assert (max(middles) - min(middles) > 20) == (lines > 1), width
+
+
+def test_a_formula_is_cut_before_signs_outside_brackets_but_not_before_the_sign_of_a_number() -> None:
+    minus = "\N{MINUS SIGN}"
+    assert parts(r"T = -1 + (a - b) = \left(c + d\right) e") == ["T", f"={minus}1", f"+(a{minus}b)", "=(c+d)e"]
+    assert parts("+x") == ["+x"]
 
 
 def test_every_part_of_a_formula_is_drawn_as_mathematics(page: Page) -> None:
