@@ -1,6 +1,6 @@
 """Draw the first pictures again: `python tests/first_screen.py`.
 
-README shows the moving one. The still one is for previews of links and for the first page of the site without scripts.
+README shows the moving one, and so does the first page of the site without scripts. The still one is for previews of links.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
