@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from browser import held
+from live_widgets import LONG_TEXTS
 from playwright.sync_api import Locator, Page
 
 from hybridlab import REGISTRY, Costs, Timeline, build, simulate
@@ -140,9 +141,15 @@ def explorers_of(page: Page, html: str) -> list[Explorer]:
 
 
 def state_of(html: str) -> Any:
+    """Return the state of a page's widgets, each with its own script, which the page has once for all widgets of a kind."""
     match = STATE.search(html)
     assert match, "the page holds no state of widgets"
-    return json.loads(match[2])
+    whole = json.loads(match[2])
+    for entry in whole["state"].values():
+        for name, value in entry["state"].items():
+            if name in LONG_TEXTS and isinstance(value, dict):
+                entry["state"][name] = whole["state"][value["as"]]["state"][name]
+    return whole
 
 
 def with_state(html: str, change: Callable[[Any], Any]) -> str:
