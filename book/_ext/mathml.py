@@ -41,9 +41,9 @@ def parts_of(formula: str) -> list[str]:
     whole = ElementTree.fromstring(convert(formula))  # noqa: S314  # the text is ours
     for each in whole.iter():
         each.tag = each.tag.rpartition("}")[2]  # in a page, a name with a prefix for its namespace would be no MathML
-    (row,) = whole
-    depth, parts = 0, [row[:0]]
-    for each in row:
+    (signs,) = whole
+    depth, parts = 0, [signs[:0]]
+    for each in signs:
         depth += {"(": 1, ")": -1}.get(each.text or "", 0)
         if each.text in SIGNS and not depth and parts[-1] and parts[-1][-1].text not in SIGNS:
             each.set("form", "infix")  # at the beginning of an element it would have the narrow space of the sign of a number
@@ -51,7 +51,10 @@ def parts_of(formula: str) -> list[str]:
         parts[-1].append(each)
     elements = [ElementTree.Element("math", {"displaystyle": "true"}) for _ in parts]
     for element, part in zip(elements, parts, strict=True):
-        ElementTree.SubElement(element, "mrow").extend(part)
+        row = ElementTree.SubElement(element, "mrow")
+        row.extend(part)
+        if part[1:] and all(each.tag in {"mtext", "mspace"} for each in part[1:]):
+            ElementTree.SubElement(row, "mi")  # beside words alone, a browser puts the space of a sign around both
     return [ElementTree.tostring(element, encoding="unicode") for element in elements]
 
 

@@ -26,6 +26,8 @@ $$\text{bubble ratio} = 1 - \frac{M(F+B)}{(M+K-1)(F+B)} = \frac{K-1}{M+K-1}$$
 
 $$W \ge 2C$$
 
+$$q = \text{words}$$
+
 | | |
 |---|---|
 | `values` | numbers |
@@ -111,7 +113,7 @@ def test_a_formula_keeps_the_punctuation_beside_it_on_its_line(page: Page) -> No
 
 def test_a_long_formula_goes_on_in_the_next_line_before_a_sign(page: Page) -> None:
     formulas = page.locator(".math-block")
-    assert [formula.locator("math").count() for formula in formulas.all()] == [4, 2]
+    assert [formula.locator("math").count() for formula in formulas.all()] == [4, 2, 2]
     for width, lines in ((1000, 1), (360, 2)):
         page.set_viewport_size({"width": width, "height": 740})
         long = formulas.first
@@ -120,6 +122,21 @@ def test_a_long_formula_goes_on_in_the_next_line_before_a_sign(page: Page) -> No
         middles = [box["y"] + box["height"] / 2 for box in tops]
         assert len({round(middle / 12) for middle in middles}) >= lines, width
         assert (max(middles) - min(middles) > 20) == (lines > 1), width
+
+
+def test_a_sign_before_words_has_room_on_both_sides(page: Page) -> None:
+    q, sign, words = (
+        page.locator(".math-block")
+        .nth(2)
+        .locator("mi:not(:empty), mo, mtext")
+        .evaluate_all("""(all) => all.map((each) => {
+      const range = document.createRange();
+      range.selectNodeContents(each);
+      return range.getBoundingClientRect();
+    })""")
+    )
+    assert sign["left"] - q["right"] > 2
+    assert words["left"] - sign["right"] > 2
 
 
 def test_a_formula_is_cut_before_signs_outside_brackets_but_not_before_the_sign_of_a_number() -> None:
