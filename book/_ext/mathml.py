@@ -54,7 +54,7 @@ def parts_of(formula: str) -> list[str]:
         row = ElementTree.SubElement(element, "mrow")
         row.extend(part)
         if part[1:] and all(each.tag in {"mtext", "mspace"} for each in part[1:]):
-            ElementTree.SubElement(row, "mi")  # beside words alone, a browser puts the space of a sign around both
+            ElementTree.SubElement(row, "mi")  # a browser leaves no room between a sign and words if nothing else follows
     return [ElementTree.tostring(element, encoding="unicode") for element in elements]
 
 

@@ -59,7 +59,7 @@ def on_page(svg: str, alt: str, prefix: str) -> str:
     rename(root, prefix)
     shorten(root)
     box = root.attrib["viewBox"]
-    ratio = " / ".join(box.split()[2:])  # a browser that leaves a figure undrawn until it is near the screen keeps its room by this
+    ratio = " / ".join(box.split()[2:])  # by this ratio, a browser reserves the height of a figure that it has not drawn yet
     style = f"aspect-ratio: {ratio}; stroke-linejoin: round; stroke-linecap: butt; font-family: {FONTS}"
     root.attrib = {"role": "img", "aria-label": alt, "viewBox": box, "style": style}
     ET.register_namespace("", SVG.strip("{}"))
