@@ -97,7 +97,7 @@ torch-check: $(STAMP)
 	$(call stage,"Our schedules in torch: pytest",HYBRIDLAB_TORCH=1 $(BIN)/python -m pytest -q -m torch tests/test_*torch*.py)
 
 labs-check: $(STAMP)
-	$(call stage,"Stored outputs of the labs: nbval",$(BIN)/python tests/run_labs.py check labs)
+	$(call stage,"Stored outputs of the labs: nbval",$(BIN)/python tests/labs/run_labs.py check labs)
 
 book-check: $(STAMP)
 	$(call stage,"Book with warnings as errors: jupyter-book",$(BOOK) && $(BIN)/python book/lite.py)
@@ -109,12 +109,12 @@ $(NPM_PACKAGES): tests/package-lock.json $(STAMP)
 
 site-check: book-check $(NPM_PACKAGES)
 	$(call stage,"The built site in a browser: playwright",$(BIN)/python -m pytest -q -n auto --dist loadgroup tests/site)
-	$(if $(HYBRIDLAB_PYTHON),$(call stage,"Labs in a browser without another host",$(BIN)/python tests/lite_alone.py _build/html/lite))
+	$(if $(HYBRIDLAB_PYTHON),$(call stage,"Labs in a browser without another host",$(BIN)/python tests/site/lite_alone.py _build/html/lite))
 
 # installs the wheel alone into a fresh environment, with numpy from the index that pip asks
 wheel-check: $(STAMP)
 	$(call stage,"README's examples from the wheel alone",\
-		$(BIN)/python tests/wheel_alone.py build dist && $(BIN)/python tests/wheel_alone.py try dist/hybridlab-*.whl)
+		$(BIN)/python tests/book/wheel_alone.py build dist && $(BIN)/python tests/book/wheel_alone.py try dist/hybridlab-*.whl)
 
 book: book-check
 	@echo "The site is in _build/html; open _build/html/index.html, or run make serve"
@@ -126,7 +126,7 @@ bench: $(STAMP)
 	@$(BIN)/python -m pytest -q tests/benchmarks --benchmark-enable --benchmark-only --benchmark-quiet
 
 labs-refresh: $(STAMP)
-	@$(BIN)/python tests/run_labs.py refresh labs
+	@$(BIN)/python tests/labs/run_labs.py refresh labs
 
 clean:
 	rm -rf $(VENV) _build dist tests/node_modules .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -13,14 +13,9 @@ import torch_version
 profiles.register()
 
 # these files have no doctests to run, and importing them takes seconds
-collect_ignore = ["accessibility.py", "browser.py", "explorers.py", "lab_views", "run_labs.py", "stored_labs.py"]
-collect_ignore += [
-    "torch_ddp.py",
-    "torch_facts.py",
-    "torch_runtime.py",
-    "torch_stages.py",
-]  # programs that import torch and run in processes of their own
-collect_ignore += ["sweep_worker.py"]  # a program of its own, whose schedules wait or kill their process
+collect_ignore = ["labs/run_labs.py", "labs/stored_labs.py"]
+# programs that run in processes of their own: some import torch, and one has schedules that wait or kill their process
+collect_ignore += [f"engines/{name}.py" for name in ("torch_ddp", "torch_facts", "torch_runtime", "torch_stages", "sweep_worker")]
 
 if TYPE_CHECKING:
     from hybridlab.schedules import Family

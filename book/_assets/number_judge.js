@@ -1,5 +1,5 @@
 // Judges the answer to a number task by the data that hybridlab/course/tasks/on_page.py has exported, as Python's `check` does: the same
-// code and the same sentence. tests/test_number_judge.py compares the two.
+// code and the same sentence. tests/labs/test_number_judge.py compares the two.
 
 globalThis.numberJudge = (() => {
   const LARGEST = 1e15; // of a number in an answer

@@ -1,5 +1,5 @@
 // The clock: when each operation of a pipeline starts and ends. It does the sums of hybridlab.simulation in the same order, so its times
-// are the same numbers. tests/test_clock_script.py compares both on random schedules and times.
+// are the same numbers. tests/widgets/test_clock_script.py compares both on random schedules and times.
 
 // The times of each kind of operation on one chunk of each device, and under "pair" those of an overlapped pair.
 // `costs` has a number for each device in `forward`, `backward` and `weight_share`, and one number in `p2p` and `overlap`.

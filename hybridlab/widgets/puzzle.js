@@ -1,5 +1,5 @@
 // A schedule that a reader writes for given sizes and times: what does not belong there, how far it runs, and which rungs it stands on.
-// hybridlab/course/puzzles.py has the same rules for puzzles, and tests/test_puzzle_script.py compares both.
+// hybridlab/course/puzzles.py has the same rules for puzzles, and tests/widgets/test_puzzle_script.py compares both.
 
 import { pipelineOf } from "./orders.js";
 import { timed } from "./timed.js";

@@ -1,5 +1,5 @@
 // A timeline as the text of files: its orders as CSV, and a trace in Chrome's format, which Perfetto opens. Both are what the library
-// writes, in hybridlab/schedule/text.py and hybridlab/timeline/chrome.py; tests/test_trace_script.py compares them.
+// writes, in hybridlab/schedule/text.py and hybridlab/timeline/chrome.py; tests/widgets/test_trace_script.py compares them.
 // The timeline of a step also has `replicas`, and `spans`: its messages, hops and optimisers in the library's order.
 
 const MICROSECONDS = { s: 1e6, ms: 1e3, us: 1 }; // in a unit of time

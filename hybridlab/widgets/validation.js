@@ -1,5 +1,5 @@
 // Judges the text of a schedule as hybridlab.schedule does: the same faults in the same order, with the same codes, sentences and marks.
-// hybridlab/schedule/text.py reads, hybridlab/schedule/validation.py judges; tests/test_validation_script.py compares both with this file.
+// hybridlab/schedule/text.py reads, hybridlab/schedule/validation.py judges; tests/widgets/test_validation_script.py compares both with this file.
 
 import { neededBy, operationOf } from "./orders.js";
 

@@ -9,7 +9,7 @@ from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.session import Budget, Remote
 from hybridlab.course.tasks import TASKS, Feedback
 
-TWISTED = Path(__file__).parents[1] / "twisted"
+TWISTED = Path(__file__).parents[1] / "labs" / "twisted"
 HONEST = [  # of each kind of renaming one
     ("lab04.t7", "backwards-one-ahead"),
     ("lab05.t1", "short-block-first-and-unsigned"),

@@ -1,6 +1,6 @@
 """Test JupyterLite with its own Python: it names no other host and asks none. A stand-in takes the place of Pyodide's files.
 
-Real ones are tried where a site is built with them: `tests/lite_alone.py`.
+Real ones are tried where a site is built with them: `tests/site/lite_alone.py`.
 """
 
 import json

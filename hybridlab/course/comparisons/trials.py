@@ -1,7 +1,7 @@
 """Recorded trials: steps that processes ran under MPI and torch.distributed, beside predictions from measured times.
 
 Such a measurement needs a quiet machine, so its results are stored in `trials.json`, together with the load of the machine.
-`tests/record_trials.py` measures them again and stores them.
+`tests/engines/record_trials.py` measures them again and stores them.
 """
 
 import json

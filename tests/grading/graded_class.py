@@ -1,0 +1,119 @@
+"""A class for the tests of grading: copies of labs with right answers in them, the command, and workers that all tests share."""
+
+import atexit
+import contextlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from hybridlab.course.grading import cli
+from hybridlab.course.grading.copies import student_copy
+from hybridlab.course.grading.labs import reference
+from hybridlab.course.grading.launch import Launcher, launcher
+from hybridlab.course.grading.marks import Marks
+from hybridlab.course.grading.records import read_records
+from hybridlab.course.grading.sandbox import Limits
+from hybridlab.course.grading.specs import LabSpec, spec_of
+from hybridlab.course.tasks import TASKS, Build, Question, Student
+
+SECRET = "a secret of the tests, long enough"  # noqa: S105 - it protects nothing
+TWISTED = Path(__file__).parents[1] / "labs" / "twisted"
+needs_bubblewrap = pytest.mark.skipif(which("bwrap") is None, reason="bubblewrap is not installed")
+_KEPT = contextlib.ExitStack()  # open until the tests end
+atexit.register(_KEPT.close)
+
+
+def hybridlab(*arguments: object, secret: str | None = SECRET) -> Result:
+    """Run the command in this process, and return its exit code and what it said."""
+    return CliRunner(env={"HYBRIDLAB_SECRET": secret}).invoke(cli.main, [str(each) for each in arguments])
+
+
+@cache
+def shared_launcher() -> Launcher:
+    """Return what starts workers. What they need is made once for all tests of a process, and they have time on a slow machine."""
+    return _KEPT.enter_context(launcher(limits=Limits(seconds_a_cell=15.0, seconds_a_notebook=60.0)))
+
+
+def quick_sandbox(monkeypatch: pytest.MonkeyPatch, workers: Launcher | None = None) -> None:
+    """Let the command use the workers that all tests share, without a look at the sandbox first."""
+
+    @contextlib.contextmanager
+    def shared(name: str = "bubblewrap") -> Iterator[Launcher]:
+        yield workers or shared_launcher()
+
+    monkeypatch.setattr(cli, "launcher", shared)
+    monkeypatch.setattr(cli, "require_sandbox", lambda workers: None)
+
+
+@cache
+def lab_spec(lab: str) -> LabSpec:
+    """Return what a lab asks for."""
+    return spec_of(reference(lab))
+
+
+def right_answer(key: str, student: str = "") -> str:
+    """Return a cell with the right answer to a task, for a student's own sizes and twist; without a name for those on the page."""
+    spec, task = lab_spec(key[:5]), TASKS[key]
+    data = (task.personal(Student(student).seed(key)) if student else task.instance(None)).data
+    if isinstance(data, Build) and data.twist is not None:
+        source = (TWISTED / f"{key[:5]}.py").read_text()
+        return f"{source}\n{data.name} = SOLUTIONS[{key!r}, {data.twist.name!r}]\ncheck({key!r}, {data.name})"
+    if isinstance(data, Question):
+        return f"check({key!r}, {right_value(data)!r})"
+    return spec.solutions[key]
+
+
+def right_value(question: Question) -> Any:
+    """Return the right answer to a question as plain values."""
+    values = [np.asarray(number.truth).tolist() for number in question.numbers]
+    return values[0] if len(values) == 1 else values
+
+
+def answered(lab: str, answers: Mapping[str, str], student: str = "", **about: str) -> dict[str, Any]:
+    """Return a copy of a lab with answers, given as the sources of their cells. ``about`` is for its metadata."""
+    copy = student_copy(lab, student)
+    copy["metadata"]["hybridlab"].update(about)
+    cells = {cell["metadata"]["hybridlab"].get("task"): cell for cell in copy["cells"] if cell["cell_type"] == "code"}
+    for key, source in answers.items():
+        cells[key]["source"] = source
+    return copy
+
+
+def solved(lab: str, student: str = "", keys: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return a copy of a lab in which some tasks, by default all, have right answers."""
+    return answered(lab, {key: right_answer(key, student) for key in keys or lab_spec(lab).stubs}, student)
+
+
+def save(path: Path, notebook: Mapping[str, Any]) -> Path:
+    """Write a notebook with its folder, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    return path
+
+
+def graded(out: Path) -> dict[str, Marks]:
+    """Return the marks on record, by student."""
+    return {marks.student: marks for marks in read_records(out / "records")}
+
+
+def earned(marks: Marks) -> dict[str, float]:
+    """Return the points of the tasks that have any, by key."""
+    return {task.key: task.points for task in marks.tasks if task.points}
+
+
+def out_of(lab: str, *keys: str) -> dict[str, float]:
+    """Return the points of right answers, by key."""
+    return {key: float(TASKS[key].points) for key in keys or lab_spec(lab).stubs}
+
+
+def folder_for_tests() -> Path:
+    """Return a folder that stays until the tests end."""
+    return Path(_KEPT.enter_context(tempfile.TemporaryDirectory()))

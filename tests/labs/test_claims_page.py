@@ -1,0 +1,286 @@
+"""Test the page of published claims: its computed values equal the reference, and a wrong library is noticed.
+
+The right value of each claim is in ../shared/reference/claims.md. No code here computes it.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claims_page import ROOT, TEXT, cells, run_page, summed_up
+
+import hybridlab
+from hybridlab import HybridLabError, collectives, formulas, hardware, published
+from hybridlab.course.claims import CLAIMS, Finding, count_verdicts
+from hybridlab.course.published import large_runs
+
+REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "claims.md"
+needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference beside the repository")
+NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:e-\d+)?(?![\d.]*[a-wyzA-WYZ\d])")  # without the digits in names such as 1F1B
+
+SIZES = {"0", "1", "2"}  # small numbers in formulas, or of stages, replicas and ranks
+# Other numbers in the column "correct value" that the page does not compute in this row. They are inputs, sizes, results of other rows, or
+# figures read from a paper.
+NOT_RESULTS = {
+    1: "40 0.86",
+    2: "40 1210 625",
+    5: "11 96 3 144 44",  # bubbles of 11/384 and 11/96; ZeRO-3's throughput
+    10: "2009",
+    11: "32",  # for another V100
+    12: "12 20",  # links of an A100, GB/s of each in NCCL
+    13: "4 100",  # the number of ports, and their peak rate
+    17: "16 75 58 94",  # for BERT-large, in another paper
+    18: "16 32 46 80 10 27 57",  # bytes a parameter; GiB read off a figure
+    19: "5.3 130",
+    25: "229 300",
+    29: "8",
+    31: "3 1.71 1.72",  # with recomputation; two models of Qi et al. that are not in the library
+    35: "9 8 65",
+    36: "4",
+    39: "16",
+    40: "20 1230",
+    42: "40 1040 130 20 520 2080",
+    44: "20",
+    46: "1170 140 1310",
+    48: "1040 40 20 9",
+    50: "5.3",
+    51: "1045 1210",
+    52: "8",
+    54: "502",  # as printed; the product of the rounded numbers is 501
+    58: "13 12 3005 3018",
+    60: "2004",
+    61: "12 6 30 4",
+    63: "6 16",
+    73: "72",
+}
+
+
+@pytest.fixture(scope="module")
+def page() -> dict[str, Any]:
+    return run_page()
+
+
+@pytest.fixture(scope="module")
+def told(page: dict[str, Any]) -> dict[int, str]:
+    """Give the findings that the page shows, by the number of the claim."""
+    return {row.claim.number: "; ".join(each.text for each in row.found) for table in page["tables"] for row in table.rows}
+
+
+def reference() -> Iterator[tuple[int, str, str]]:
+    """Yield the number, the claim and the right value of each row."""
+    for line in REFERENCE.read_text(encoding="utf-8").splitlines():
+        if re.match(r"\| \d+ \|", line):
+            number, _, where, claim, _, *right = line.strip("| \n").split(" | ")
+            yield int(number), f"{where} {claim}", " ".join(right)
+
+
+def is_among(number: str, found: str) -> bool:
+    """Return whether ``found`` has a number that equals ``number`` after rounding to the decimals of ``number``."""
+    value, decimals = float(number.replace(",", "")), len(number.partition(".")[2])
+    return any(abs(float(each.replace(",", "")) - value) <= 0.5001 * 10**-decimals for each in NUMBER.findall(found))
+
+
+# What the cells compute
+
+
+def test_every_claim_is_judged_once_and_counted(page: dict[str, Any], told: dict[int, str]) -> None:
+    assert sorted(told) == list(range(1, 77)) == list(CLAIMS)
+    counts = count_verdicts(*(page[name] for name in summed_up())).counts
+    in_all = {"report": 63, "notes": 8, "simulator": 4, "event log": 1, "all": 76}
+    assert {name: sum(row.values()) for name, row in counts.items()} == in_all
+
+
+@needs_reference
+def test_what_is_right_comes_out_of_the_cells(told: dict[int, str]) -> None:
+    entries = (ROOT / "book/references.bib").read_text(encoding="utf-8")
+    missing, needless, rows = {}, {}, 0
+    for row, claim, right in reference():
+        rows += 1
+        cited = {each for each in NUMBER.findall(right) if re.match(r"\d{4}\.\d{5}$", each) and each in entries}  # arXiv
+        given = SIZES | cited | set(NUMBER.findall(claim))
+        reasons = NOT_RESULTS.get(row, "").split()
+        absent = {each for each in NUMBER.findall(right) if not is_among(each, told[row])} - given
+        missing[row] = absent - set(reasons)
+        needless[row] = set(reasons) - absent
+    assert rows == 76
+    assert {row: each for row, each in missing.items() if each} == {}
+    assert {row: each for row, each in needless.items() if each} == {}, "reasons for numbers that are not there, or that are found"
+
+
+HOLDS = {  # for each claim that holds only under conditions: whether it holds (y) or not (n) in each finding, from the reference
+    3: "nnynny", 5: "nyn", 12: "nnnnyn", 13: "nyn", 15: "yn", 17: "ny", 18: "ynn", 20: "ynn", 21: "yn", 25: "ynn", 26: "yn", 28: "yn",
+    38: "yn", 40: "yynn", 41: "ynn", 45: "yn", 48: "yn", 52: "nyy", 54: "yn", 67: "yn", 68: "ynn", 69: "ynn", 71: "yn",
+}  # fmt: skip
+
+
+def test_a_claim_that_depends_holds_where_the_reference_says(page: dict[str, Any]) -> None:
+    rows = [row for table in page["tables"] for row in table.rows if row.claim.verdict == "depends"]
+    assert {row.claim.number: "".join("ny"[each.agrees(row.claim)] for each in row.found) for row in rows} == HOLDS
+
+
+def test_rates_are_named_by_what_carries_them(told: dict[int, str]) -> None:
+    assert told[12].startswith("300 GB/s each way; 600 GB/s both ways; 240 GB/s in NCCL's model; 229 GB/s measured")
+    assert told[13].startswith("25 GB/s a port; 200 GB/s a node of 8; 85 to 96 GB/s measured")
+    assert told[71] == "ring for 1,000,000,000 bytes, 64 GPUs; tree for 1,000 bytes, 64 GPUs"
+
+
+@needs_reference
+def test_measured_rates_are_those_of_the_reference(page: dict[str, Any]) -> None:
+    """The measured rates are typed into a cell, because no code here measures a network."""
+    told = json.loads(REFERENCE.with_name("hardware.json").read_text(encoding="utf-8"))["fabric"]["achieved_8xA100_4xHDR"]
+    low, high = re.match(r"([\d.]+) to ([\d.]+) GB/s", told).groups()  # type: ignore[union-attr]
+    assert page["on_four_ports"] == (float(low) * 1e9, float(high) * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("row", "figures"),
+    [
+        (1, ("3.44", "3.33", "3.01", "2.85")),
+        (2, ("3.3", "6.4")),
+        (3, ("75", "50", "0")),
+        (12, ("300", "600", "240", "229")),
+        (21, ("4", "28")),
+        (25, ("50", "25", "76")),
+        (31, ("1.48", "1.66")),
+        (44, ("1040", "1170", "1430", "1950", "585", "357.5", "243.75", "1.78", "2.91", "4.27", "380", "365")),
+        (46, ("1.68", "4.88", "10.7", "11.57")),
+        (51, ("13.4", "15.3", "24")),
+        (61, ("2448", "4320")),
+        (76, ("156", "132", "12")),
+    ],
+)
+def test_figures_that_other_rows_rest_on_are_there(told: dict[int, str], row: int, figures: tuple[str, ...]) -> None:
+    assert not [each for each in figures if each not in NUMBER.findall(told[row])], told[row]
+
+
+def test_the_replicas_of_the_published_run_differ_as_printed(told: dict[int, str]) -> None:
+    assert "3.0e-04, 2.6e-04, 2.5e-04" in told[62]
+    assert told[62].startswith("0, 0, 0")
+
+
+# With a wrong library the page cannot be built, because the first table that contradicts its verdict ends the run
+
+
+def slow(function: Any) -> Any:
+    """Return a changed simulator that gives every GPipe a longer bubble."""
+
+    def planted(schedule: Any, costs: Any) -> Any:
+        right = function(schedule, costs)
+        return replace(right, end=right.end + 0.3 * right.makespan * (right.end == right.end.max())) if schedule.name == "gpipe" else right
+
+    return planted
+
+
+PLANTED = {
+    "a clock that is kinder to 1F1B": ("claim 7 .* right", hybridlab, "simulate", slow(hybridlab.simulate)),
+    "a slower link of the H100": (
+        "claim 12 .* wrong: printed 500 GB/s, found 300 GB/s each way",
+        hardware, "H100", replace(hardware.H100, nvlink=300e9),
+    ),
+    "a peak with sparsity": (
+        "claim 14 .* wrong: printed 312 TFLOP/s, found 624",
+        hardware, "A100_80GB", replace(hardware.A100_80GB, matmul_flops=624e12),
+    ),
+    "a ring whose bytes grow as a logarithm": (
+        "claim 9 ",
+        collectives, "all_reduce_factors", lambda name, ranks, real=collectives.all_reduce_factors: real(name, ranks)._replace(
+            bandwidth=real("tree" if name == "ring" else name, ranks).bandwidth
+        ),
+    ),
+    "a closed form that saves nothing": ("claim 52 .* wrong", formulas, "peak_activations", lambda *_: 8),
+    "a program that counts its scales": (
+        "claim 61 .* make it right",
+        published, "simulator", lambda real=published.simulator, **how: replace(real(**how), scale_bytes=0),
+    ),
+    "a largest run of a tenth": ("claim (20|54) ", large_runs, "TABLE_1", large_runs.TABLE_1[:7]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_wrong_library_ends_the_page(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    words, module, name, planted = PLANTED[fault]
+    monkeypatch.setattr(module, name, planted)
+    with pytest.raises(HybridLabError, match=words) as caught:
+        run_page()
+    assert caught.value.code == "wrong-verdict"
+
+
+# No result is typed in that should be computed
+
+
+def calls(tree: ast.AST) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "found":
+            yield node
+
+
+def typed_results(code: str) -> list[str]:
+    """Return faults in calls of ``found`` that state a result instead of computing it.
+
+    A fault is a number typed in the text, a truth value that is constant, or a call with only constants.
+    """
+    faults = []
+    for call in calls(ast.parse(code)):
+        first, *numbers = call.args
+        text = first.value if isinstance(first, ast.Constant) else ""
+        outside = re.sub(r"\{[^}]*\}", "", text)
+        holds = [each.value for each in call.keywords if each.arg == "holds"]
+        computed = [each for each in numbers if any(isinstance(part, ast.Name) for part in ast.walk(each))]
+        if not text or set(NUMBER.findall(outside)) - SIZES:
+            faults.append(f"a number in the text: {outside!r}")
+        if any(isinstance(each, ast.Constant) for each in holds) or not (holds or computed):
+            faults.append(f"nothing computed: {ast.unparse(call)}")
+        if not holds and numbers and numbers[0] not in computed:
+            faults.append(f"the first number, which is compared, is typed: {ast.unparse(call)}")
+    return faults
+
+
+def test_no_result_is_typed() -> None:
+    code = [cell for cell in cells() if "found(" in cell]
+    assert len(code) > 20
+    assert [fault for cell in code for fault in typed_results(cell)] == []
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "found('{:.2f} times', 3.44)",
+        "found('3.44 times', run.speedup)",
+        "found('{} times, {}', 3.44, run.speedup)",
+        "found('{} times', run.speedup, holds=False)",
+        "found('no', holds=True)",
+    ],
+)
+def test_a_typed_result_is_seen(planted: str) -> None:
+    assert typed_results(planted)
+
+
+def test_cells_are_short_and_fit_their_box() -> None:
+    lengths = {cell.splitlines()[0]: len(cell.splitlines()) for cell in cells()}
+    assert not {first: length for first, length in lengths.items() if length > 25}
+    assert not [line for cell in cells() for line in cell.splitlines() if len(line) > 72]
+
+
+# The page around them
+
+
+def test_findings_lead_to_their_claims() -> None:
+    linked = re.findall(r"\[(\d+)\]\(#claim-(\d+)\)", TEXT)
+    assert len(linked) >= 12
+    assert all(label == target and int(target) in CLAIMS for label, target in linked)
+
+
+def test_cells_run_beside_the_labs_too() -> None:
+    """A reader may copy the cells into a notebook in the folder of the labs."""
+    assert len(run_page("labs")["tables"]) == len(summed_up())
+
+
+def test_what_is_compared_can_be_read(page: dict[str, Any]) -> None:
+    for table in page["tables"]:
+        assert all(isinstance(each, Finding) and each.text.strip() for row in table.rows for each in row.found)
+        assert str(table).count("Recomputed: ") == len(table.rows)
