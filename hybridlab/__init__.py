@@ -7,7 +7,6 @@ A schedule is an order. Costs are time. A timeline is both.
 (33.0, 0.2727272727272727)
 """
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, V100
 from hybridlab.mesh import Mesh
 from hybridlab.model import Transformer
 from hybridlab.planner import Plan, predict, search
-from hybridlab.renamed import MOVED_MODULES, MovedModules
 from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.schedules import REGISTRY, build, register
 from hybridlab.simulation import simulate, simulate_many
@@ -87,8 +85,6 @@ __all__ = [
     "widgets",
 ]
 
-sys.meta_path.insert(0, MovedModules())  # ahead of Python's own finder, which would load the submodules of a moved package twice
-
 # Loaded on first use (PEP 562): the course, and everything that needs more than numpy. Each public name has its module and its name in that
 # module.
 _ON_FIRST_USE = {
@@ -110,8 +106,6 @@ def __getattr__(name: str) -> Any:
         value = getattr(loaded, inside) if inside else loaded
         globals()[name] = value
         return value
-    if f"{__name__}.{name}" in MOVED_MODULES:
-        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

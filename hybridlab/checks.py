@@ -2,11 +2,9 @@
 
 import difflib
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import wraps
-from inspect import Parameter, signature
+from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,8 +12,6 @@ from hybridlab.arrays import Floats
 from hybridlab.errors import HybridLabError
 
 Item = TypeVar("Item")
-P = ParamSpec("P")
-R = TypeVar("R")
 
 LARGEST = 10**7  # the largest count of devices, microbatches and so on; a product of two such counts fits in 64 bits
 LONGEST = 1e200  # the largest single time, in any unit
@@ -350,50 +346,3 @@ def counted(count: int, thing: str) -> str:
     ('1 device', '8 microbatches')
     """
     return f"{count:,} {thing}{'' if count == 1 else 'es' if thing.endswith('ch') else 's'}"
-
-
-def removed_arguments(positional: str = "", **arguments: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for a function without some of its old arguments: a call with one of them raises an error with advice.
-
-    Parameters
-    ----------
-    positional : str
-        What to do instead of passing too many positional arguments. By default, this is the advice for the first removed argument.
-    arguments : str
-        For each removed argument, what to do instead.
-
-    Raises
-    ------
-    HybridLabError
-        ``removed-argument``, when the decorated function is called.
-
-    Examples
-    --------
-    >>> @removed_arguments(microseconds="the unit is that of the costs")
-    ... def trace(rows):
-    ...     return rows
-    >>> trace(3)
-    3
-    >>> trace(3, microseconds=1000)
-    Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: trace() no longer takes microseconds: the unit is that of the costs
-    """
-
-    def guarded(function: Callable[P, R]) -> Callable[P, R]:
-        kinds = [parameter.kind for parameter in signature(function).parameters.values()]
-        most = sum(kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
-        called = function.__qualname__.removesuffix(".__init__").rsplit(".", 1)[-1]
-
-        @wraps(function)
-        def checked(*given: P.args, **named: P.kwargs) -> R:
-            for name, instead in arguments.items():
-                if name in named:
-                    raise HybridLabError(f"{called}() no longer takes {name}: {instead}", "removed-argument")
-            if len(given) > most:
-                advice = positional or next(iter(arguments.values()), "")
-                raise HybridLabError(f"{called}() no longer takes so many arguments without a name: {advice}", "removed-argument")
-            return function(*given, **named)
-
-        return checked
-
-    return guarded

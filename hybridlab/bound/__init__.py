@@ -3,8 +3,5 @@
 from hybridlab.bound.analytic import lower_bound
 from hybridlab.bound.exact import Optimum, optimum
 from hybridlab.bound.gap import OptimalityGap, optimality_gap
-from hybridlab.renamed import renamed
 
 __all__ = ["OptimalityGap", "Optimum", "lower_bound", "optimality_gap", "optimum"]
-
-__getattr__ = renamed(__name__, distance="optimality_gap", Distance="OptimalityGap")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from hybridlab.checks import (
     each_of,
     known_name,
     one_time,
-    removed_arguments,
     short_repr,
     times,
     unit_of_time,
@@ -27,7 +26,6 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule import CODE, Kind
 
 PER_DEVICE = ("forward", "backward", "weight_share")  # one value for all devices, or one for each; or for each stage
-BY_NAME = "give every time its name, as in Costs(forward=10, backward=20)"
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -93,7 +91,6 @@ class Costs(Frozen):
     _batch: ClassVar[tuple[int, ...]]  # set with the fields, from which they follow
     _places: ClassVar[int | None]  # the number of devices or stages that the times are for; None if all have the same times
 
-    @removed_arguments(BY_NAME, weight_gradient="give its part of the backward, as in Costs(forward=10, backward=20, weight_share=0.5)")
     def __init__(
         self,
         *,
@@ -114,11 +111,6 @@ class Costs(Frozen):
             raise HybridLabError("give p2p or p2p_between, not both: each says how long the messages take", "conflicting-arguments")
         batch, places = checking.settings_and_places({name: array.shape for name, array in values.items()}, between, per)
         self.__dict__.update(values, p2p_between=between, unit=unit, per=per, _batch=batch, _places=places)
-
-    @classmethod
-    def per_device(cls, *_: Any, **__: Any) -> NoReturn:
-        """Raise :class:`HybridLabError`: costs are now made by calling the class."""
-        raise HybridLabError("Costs.per_device() is now Costs() itself: " + BY_NAME, "removed-name")
 
     @classmethod
     def from_csv(cls, path: str | PathLike[str], *, per: str = "device", unit: str | None = "ms") -> "Costs":

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybridlab.checks import known_name, removed_arguments, true_or_false
+from hybridlab.checks import known_name, true_or_false
 from hybridlab.costs import Costs
 from hybridlab.engines.group import Group
 from hybridlab.engines.job import Job, Measured, Progress, checked_job, timelines
@@ -134,9 +134,6 @@ def _ran(job: Job, measured: Measured) -> RunResult:
     return RunResult(timelines(job, measured), measured.results, measured.output)
 
 
-@removed_arguments(
-    seconds="operations sleep the real length of their costs, whose unit is Costs(..., unit='ms'): give shorter or longer costs"
-)
 def run_threads(
     schedule: Schedule,
     costs: Costs | None = None,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import checked_text, counted, removed_arguments, short_repr
+from hybridlab.checks import checked_text, counted, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.plot.bars import numbers_for
 from hybridlab.plot.panel import (
@@ -30,12 +30,10 @@ from hybridlab.timeline import Timeline
 MOST_DEVICES = 64  # rows of one figure
 MOST_OPS = 1000  # the most operations on one device; a figure hardly has more pixels
 MOST_LISTED = 16  # the most values that a sentence lists
-UNIT_ARGUMENT_REMOVED = "the unit is set in the costs of the timeline, as in Costs(..., unit='ms')"
 BETWEEN = 0.16  # inches from one timeline to the title of the next
 LINE, TITLE_LINE = 0.19, 0.26  # inches that a line of text takes
 
 
-@removed_arguments(unit=UNIT_ARGUMENT_REMOVED)
 def timeline(
     timeline: Timeline,
     *,
@@ -84,7 +82,6 @@ def timeline(
     return draw_timelines({head: timeline}, "", frame, alt_text(timeline))
 
 
-@removed_arguments(unit=UNIT_ARGUMENT_REMOVED)
 def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, activations: bool = True) -> Picture:
     """Return a figure of several timelines, one below the other on one time axis.
 
@@ -136,7 +133,6 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, acti
     return draw_timelines(timelines, above, frame, _comparison_text(timelines))
 
 
-@removed_arguments(unit=UNIT_ARGUMENT_REMOVED)
 def alt_text(timeline: Timeline) -> str:
     """Return in words and numbers what the figure of a timeline shows, for readers who cannot see it.
 

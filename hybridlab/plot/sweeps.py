@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from hybridlab.arrays import Floats
-from hybridlab.checks import checked_text, counted, removed_arguments
+from hybridlab.checks import checked_text, counted
 from hybridlab.errors import HybridLabError
 from hybridlab.plot.charts import LINE, curve_style, draw_curve_legend, dress, legend_rows, title_lines, write_title
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, after_a_number, number, page, rectangle, text_width, write
-from hybridlab.sweep.lines import TIMES, UNIT_REMOVED, Lines, known_names, label_of, lines_of, logarithmic_axes, value_text
+from hybridlab.sweep.lines import TIMES, Lines, known_names, label_of, lines_of, logarithmic_axes, value_text
 
 MOST_PLOTS = 20
 LEFT, RIGHT, BETWEEN = 0.62, 0.12, 0.24  # inches
@@ -39,7 +39,6 @@ class Plot(NamedTuple):
     values: Floats
 
 
-@removed_arguments(unit=UNIT_REMOVED)
 def panels(
     sweep: Any,
     x: str,

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from hybridlab.arrays import Ints
-from hybridlab.checks import MOST_CELLS, checked_text, counted, known_name, removed_arguments, short_repr, whole_number
+from hybridlab.checks import MOST_CELLS, checked_text, counted, known_name, short_repr, whole_number
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.schedule import Schedule
 from hybridlab.schedules.kept import RecentlyUsed
@@ -146,11 +146,6 @@ _FAMILIES: dict[str, Family] = {}
 REGISTRY: Mapping[str, Family] = MappingProxyType(_FAMILIES)
 
 
-@removed_arguments(
-    positional="give all but the schedule's name by keyword",
-    groups="it is now min_microbatches_per_device",
-    mirrored="it is now bidirectional",
-)
 def register(
     name: str,
     *,

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from hybridlab.arrays import Floats, Frozen, Ints, readonly
-from hybridlab.checks import in_a_second, one_time, removed_arguments, short_repr, true_or_false, whole_number
+from hybridlab.checks import in_a_second, one_time, short_repr, true_or_false, whole_number
 from hybridlab.collectives import Link
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
-from hybridlab.renamed import RenamedAttribute
 from hybridlab.schedule import Operations, Schedule
 from hybridlab.simulation import latencies, simulate
 from hybridlab.step.replicas import costs_of_all, holders, replicate
@@ -47,8 +46,6 @@ class HybridStep(Frozen):
     all_reduce_time: float
     exposed_communication: Any
     single_device_time: Any
-
-    single_device = RenamedAttribute("single_device_time")
 
     @property
     def unit(self) -> str | None:
@@ -85,7 +82,6 @@ class HybridStep(Frozen):
         return f"<HybridStep of {self.timeline.schedule!r}: {figures}>"
 
 
-@removed_arguments(microseconds="a link's seconds are converted to the unit of the costs, as in Costs(..., unit='ms')")
 def hybrid_step(
     schedule: Schedule,
     costs: Costs,

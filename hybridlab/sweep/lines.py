@@ -32,7 +32,6 @@ LABELS: Mapping[str, str] = MappingProxyType(
     }
 )
 LARGEST_VALUE = 1e100  # the largest value that can be drawn, since the square of this value is still finite
-UNIT_REMOVED = "the unit is set in the sweep, as in sweep(..., unit='ms')"  # the error for the removed argument unit of views
 LIST = ("a list",)  # replaces a cell with one value for each device, which cannot be drawn
 
 Row = Mapping[str, Any]

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybridlab.arrays import Floats, Frozen, Ints, readonly
-from hybridlab.checks import LATEST, in_a_second, numbers, removed_arguments, short_repr, unit_of_time
+from hybridlab.checks import LATEST, in_a_second, numbers, short_repr, unit_of_time
 from hybridlab.errors import HybridLabError
-from hybridlab.renamed import RenamedAttribute
 from hybridlab.schedule import KINDS, F, I, Op, Operations
 from hybridlab.schedule.text import join_csv
 from hybridlab.timeline.chrome import OWN, chrome_trace
@@ -233,8 +232,6 @@ class Timeline(Frozen):
         free = np.where(before >= 0, self.end[before], self.start.min())
         return np.where(self.start > free, self._latest_input(), before)
 
-    waited_for = RenamedAttribute("blocking_operation")
-
     def _latest_input(self) -> Ints:
         """Return for each operation the row of the operation that made its input.
 
@@ -333,7 +330,6 @@ class Timeline(Frozen):
         ]
         return rows if self.spans is None else rows + self.spans.to_rows(self.ops)
 
-    @removed_arguments(microseconds="the length follows from the timeline's unit, as in Costs(..., unit='ms')")
     def to_chrome_trace(self) -> dict[str, Any]:
         """Return a trace in Chrome's format. Perfetto (ui.perfetto.dev) opens it from a file written with ``json.dump``.
 

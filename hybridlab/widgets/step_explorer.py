@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import traitlets
 
-from hybridlab.checks import counted, known_name, one_time, removed_arguments, short_repr, true_or_false, whole_number
+from hybridlab.checks import counted, known_name, one_time, short_repr, true_or_false, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
@@ -87,7 +87,6 @@ class StepExplorer(View):
     rank = Checked(0).tag(sync=True)
     time = Checked(0).tag(sync=True)
 
-    @removed_arguments(microseconds="a link's seconds are converted to the unit of the costs, unit='ms' or another")
     def __init__(
         self,
         schedules: Any = ("gpipe", "1f1b"),

@@ -7,10 +7,10 @@ from typing import Any
 
 import traitlets
 
-from hybridlab.checks import counted, known_name, removed_arguments, short_repr
+from hybridlab.checks import counted, known_name, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.palette import line_style
-from hybridlab.sweep.lines import TIMES, UNIT_REMOVED, drawable, known_names, label_of, lines_of, logarithmic_axes, value_text
+from hybridlab.sweep.lines import TIMES, drawable, known_names, label_of, lines_of, logarithmic_axes, value_text
 from hybridlab.widgets.page_data import Data, compact_json, digest, refuse_too_large
 from hybridlab.widgets.scripts import script_of
 from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
@@ -72,7 +72,6 @@ class SweepExplorer(View):
     drawn = Checked().tag(sync=True)
     logarithmic = Checked().tag(sync=True)
 
-    @removed_arguments(unit=UNIT_REMOVED)
     def __init__(
         self,
         sweep: Any,

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -184,19 +183,6 @@ def test_what_is_made_from_equal_costs_is_equal(devices: int, data: st.DataObjec
     assert (later == simulate(schedule, one)) == np.array_equal(later.end, simulate(schedule, one).end)
 
 
-# Names that were removed
-
-
-@pytest.mark.parametrize(
-    ("make", "code", "words"),
-    [
-        (lambda: Costs.per_device(1, 2), "removed-name", "Costs.per_device() Costs() forward="),
-        (lambda: Costs.per_device(forward=1, backward=2), "removed-name", "Costs(forward="),
-        (lambda: Costs(1, 2), "removed-argument", "Costs() Costs(forward="),  # type: ignore[misc]
-        (lambda: Costs(1, backward=2), "removed-argument", "Costs(forward="),  # type: ignore[misc,call-arg]
-        (lambda: Costs(forward=1, backward=2, weight_gradient=1), "removed-argument", "weight_gradient weight_share="),  # type: ignore[call-arg]
-    ],
-)
-def test_what_went_is_refused_with_what_took_its_place(make: Callable[[], object], code: str, words: str) -> None:
-    with refusal(code, *words.split()):
-        make()
+def test_every_time_has_its_name() -> None:
+    with pytest.raises(TypeError):
+        Costs(1, 2)  # type: ignore[misc,call-arg]

@@ -344,16 +344,3 @@ def test_a_trace_holds_finite_times_alone() -> None:
 def test_a_name_is_registered_once() -> None:
     with refusal("duplicate-name", "1f1b"):
         register("1f1b", title="", summary="", source="")
-
-
-@pytest.mark.parametrize(
-    ("old", "value", "new"),
-    [("groups", 2, "min_microbatches_per_device"), ("mirrored", True, "bidirectional")],
-)
-def test_arguments_that_register_had_are_refused_with_the_new_one(old: str, value: Any, new: str) -> None:
-    given: dict[str, Any] = {"title": "a", "summary": "b", "source": "c", old: value}
-    with refusal("removed-argument", "register()", old, new):
-        register("mine", **given)
-    with refusal("removed-argument", "register()", "keyword"):
-        register("mine", "a", "b", "c")
-    assert "mine" not in REGISTRY

@@ -603,7 +603,6 @@ def test_the_time_of_a_ring_is_that_of_the_collective(replicas: int) -> None:
         ({"ring_step": 1, "gradient_bytes": 10}, "conflicting-arguments", "ring_step gradient_bytes"),
         ({"wire": "FP16"}, "wrong-type", "wire"),
         ({"overlap": 1}, "not-true-or-false", "overlap True False 1"),
-        ({"microseconds": 1000}, "removed-argument", "hybrid_step() microseconds unit"),
     ],
     ids=str,
 )

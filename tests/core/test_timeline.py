@@ -239,9 +239,6 @@ def test_a_trace_in_seconds() -> None:
 def test_a_trace_needs_a_unit_of_time() -> None:
     with refusal("no-unit", "a trace", "unit='ms'"):
         simulate(ONE, Costs(forward=1, backward=2, unit=None)).to_chrome_trace()
-    for old in ({"microseconds": 1e6}, {"microseconds": None}):
-        with refusal("removed-argument", "to_chrome_trace()", "microseconds", "unit="):
-            simulate(ONE, Costs(forward=1, backward=2)).to_chrome_trace(**old)  # type: ignore[call-arg]
 
 
 def test_a_timeline_shows_itself_in_a_line() -> None:

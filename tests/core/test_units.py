@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import sizes
 
 from hybridlab import Costs, Timeline, build, hybrid_step, plot, simulate
-from hybridlab.checks import removed_arguments, unit_of_time
+from hybridlab.checks import unit_of_time
 from hybridlab.collectives import Link
 from hybridlab.engines import run_threads
 from hybridlab.sweep import Sweep, sweep
@@ -142,33 +142,3 @@ def test_figures_views_and_tables_read_the_unit(unit: str | None) -> None:
     assert timelines.data["unit"] == steps.data["unit"] == (unit or "")
     assert timelines.timeline.unit == steps.step.unit == unit
     assert steps.data["label"] == f"Ring step{name}"
-
-
-@pytest.mark.parametrize(
-    ("ask", "code", "words"),
-    [
-        (lambda: hybrid_step(SCHEDULE, WITHOUT, 2, microseconds=1000), "removed-argument", "hybrid_step() microseconds link's"),  # type: ignore[call-arg]
-        (lambda: StepExplorer(microseconds=1000), "removed-argument", "StepExplorer() microseconds link's"),  # type: ignore[call-arg]
-        (lambda: run_threads(SCHEDULE, seconds=0.001), "removed-argument", "run_threads() seconds"),  # type: ignore[call-arg]
-        (lambda: plot.timeline(None, unit="ms"), "removed-argument", "timeline() unit timeline"),  # type: ignore[arg-type,call-arg]
-        (lambda: plot.compare({}, unit="ms"), "removed-argument", "compare() unit timeline"),  # type: ignore[call-arg]
-        (lambda: plot.alt_text(None, unit="ms"), "removed-argument", "alt_text() unit timeline"),  # type: ignore[arg-type,call-arg]
-        (lambda: plot.alt_text(None, "ms"), "removed-argument", "alt_text() unit timeline"),  # type: ignore[arg-type,call-arg]
-        (lambda: plot.panels(None, "x", "y", unit="ms"), "removed-argument", "panels() unit sweep"),  # type: ignore[call-arg]
-        (lambda: SweepExplorer(None, "x", unit="ms"), "removed-argument", "SweepExplorer() unit sweep"),  # type: ignore[call-arg]
-    ],
-)
-def test_arguments_that_went_are_refused_with_the_new_way(ask: Callable[[], object], code: str, words: str) -> None:
-    with refusal(code, *words.split()):
-        ask()
-
-
-def test_a_guarded_function_stays_what_it_was() -> None:
-    @removed_arguments(old="use new")
-    def doubled(value: int, *, new: int = 2) -> int:
-        """Return twice the value."""
-        return new * value
-
-    assert (doubled(3), doubled(value=3, new=5), doubled.__name__, doubled.__doc__) == (6, 15, "doubled", "Return twice the value.")
-    with pytest.raises(TypeError):
-        doubled(3, other=4)  # type: ignore[call-arg]

@@ -455,7 +455,6 @@ WRONG: list[tuple[dict[str, Any], str, list[Any]]] = [
     ({"optimiser": float("inf")}, "not-finite", ["optimiser", "inf"]),
     ({"optimiser": [1, 2]}, "wrong-shape", ["optimiser", [1, 2]]),
     ({"costs": Costs(forward=1, backward=1, unit=None)}, "no-unit", ["a run", "unit"]),
-    ({"seconds": 0.001}, "removed-argument", ["seconds", "unit"]),
     ({"work": 3}, "wrong-type", ["work", 3]),
     ({"gradients": "all"}, "wrong-type", ["gradients", "'all'"]),
     ({"wait": 0}, "not-true-or-false", ["wait", 0]),

@@ -370,7 +370,6 @@ REFUSED = {
     "nothing to compare": (lambda: plot.compare({}), "empty", "compare", "{}"),
     "a title that is no text": (lambda: plot.timeline(made("1f1b", 1, 1), title=3), "not-text", "title", "3"),
     "a key that is no text": (lambda: plot.compare({1: made("1f1b", 1, 1)}), "not-text", "title of a timeline", "1"),
-    "a unit": (lambda: plot.timeline(made("1f1b", 1, 1), unit="ms"), "removed-argument", "timeline()", "unit", "Costs(..., unit='ms')"),
     "two units": (
         lambda: plot.compare({"one": made("1f1b", 1, 1), "other": made("1f1b", 1, 1, unit=None)}),
         "different-units", "ms in 'one'", "plain slots in 'other'",

@@ -130,7 +130,6 @@ def test_a_figure_is_the_same_each_time() -> None:
         ({"panels": "p2q"}, "unknown-name", ("'p2q'", "'p2p'")),
         ({"panels": "schedule"}, "unknown-name", ("'schedule'",)),
         ({"title": 3}, "not-text", ("title", "3")),
-        ({"unit": "ms"}, "removed-argument", ("panels()", "unit", "the unit is set in the sweep")),
         ({"logarithmic": "p2p"}, "unknown-name", ("axis 'p2p'",)),
         ({"lines": 3}, "not-a-list", ("lines", "3")),
     ],

@@ -6,8 +6,5 @@ with recomputed values, and raises if the values contradict a verdict. The book'
 
 from hybridlab.course.claims.claim import DOCUMENTS, VERDICTS, Claim, Finding, found
 from hybridlab.course.claims.table import CLAIMS, Judged, Row, VerdictCounts, count_verdicts, judged
-from hybridlab.renamed import renamed
 
 __all__ = ["CLAIMS", "DOCUMENTS", "VERDICTS", "Claim", "Finding", "Judged", "Row", "VerdictCounts", "count_verdicts", "found", "judged"]
-
-__getattr__ = renamed(__name__, Counts="VerdictCounts", counted="count_verdicts")

@@ -1,8 +1,8 @@
 """Recorded errors: the library's predictions were compared with measurements of the vTrain project.
 
 The measurements are 109 iteration times of GPT models on 64 to 512 A100s, and times of all-reduces among 2 to 8 A100s. They are not part
-of this repository. If they are in a folder beside the repository, `tests/outside/test_comparisons_recorded.py` computes all errors again and
-prints them.
+of this repository. If they are in a folder beside the repository, `tests/outside/test_comparisons_recorded.py` computes all errors
+again and prints them.
 
 References
 ----------

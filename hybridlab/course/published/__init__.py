@@ -24,7 +24,6 @@ from hybridlab.course.published.ring import PublishedRing, published_ring
 from hybridlab.course.published.simulator import Simulation, simulator
 from hybridlab.course.published.sweeps import SWEEPS, PublishedSweep, not_drawn
 from hybridlab.course.published.timelines import Event, EventLog, LostForwards, StepGrid, event_log, lost_forwards, step_grid
-from hybridlab.renamed import renamed
 
 __all__ = [
     "SWEEPS",
@@ -45,5 +44,3 @@ __all__ = [
     "step_grid",
     "zero_bubble",
 ]
-
-__getattr__ = renamed(__name__, ring_all_reduce="published_ring")

@@ -22,7 +22,6 @@ from hybridlab import formulas
 from hybridlab.hardware import A100_80GB
 from hybridlab.model import Transformer
 from hybridlab.planner import Plan
-from hybridlab.renamed import renamed
 
 
 @dataclass(frozen=True)
@@ -153,5 +152,3 @@ RUNS_2022: tuple[KorthikantiRun, ...] = (
         0.542,
     ),
 )
-
-__getattr__ = renamed(__name__, RUNS="RUNS_2022")

@@ -18,7 +18,6 @@ from hybridlab.arrays import Floats
 from hybridlab.checks import short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.renamed import renamed
 from hybridlab.timeline import Timeline
 
 DEVICES = 8
@@ -145,5 +144,3 @@ RUNS = tuple(
     )
     for (model, m, f, b, w, comm), rate, speed in zip(TABLE_9, TABLE_5, TABLE_4, strict=True)
 )
-
-__getattr__ = renamed(__name__, Run="ZeroBubbleRun")
