@@ -1,14 +1,15 @@
-"""Set up what all tests share: the profiles of hypothesis, the rule that in CI a skipped test is an error, and the rule for torch."""
+"""Set up what all tests share: profiles of hypothesis, the rule for what is missing, and the budget of tests."""
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import budget
+import missing
 import profiles
 import pytest
-import torch_version
 
 profiles.register()
 
@@ -21,17 +22,8 @@ if TYPE_CHECKING:
     from hybridlab.schedules import Family
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
-SHARED = Path(__file__).resolve().parents[2] / "shared"
-
-
-def skips_are_errors(test: str) -> bool:
-    """Return whether it is an error that ``test`` (a node id) was skipped.
-
-    It is an error in CI, where everything that the tests need is available. A public runner has no reference data beside the repository, so
-    tests that read them are skipped there. On such a runner, only a skipped test of the site or of grading is an error, because a browser
-    and a sandbox are there.
-    """
-    return bool(os.environ.get("CI")) and (SHARED.is_dir() or test.startswith(("tests/site/", "tests/grading/")))
+LEFT_OUT = pytest.StashKey[Counter[str]]()  # how many tests need what is missing, by the sentence that says what
+COUNTS = pytest.StashKey[Counter[str]]()  # how many tests were collected in each folder
 
 
 @pytest.fixture
@@ -71,37 +63,49 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def forbid_skip(report: Report) -> Report:
-    """Return the report; where a skip is an error, the report of a skip becomes a failure."""
-    if report.skipped and not hasattr(report, "wasxfail") and skips_are_errors(report.nodeid):
+    """Return the report; in CI, the report of a skip becomes a failure, because a test that needs something has a mark for it."""
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("CI"):
         report.outcome = "failed"
         report.longrepr = f"{report.nodeid} was skipped where nothing may be: {report.longrepr}"
     return report
 
 
-LEFT_OUT = pytest.StashKey[int]()  # how many tests need a torch that is not there
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    torch_version.must_be_there()
-    config.stash[LEFT_OUT] = 0
+    missing.torch_must_be_there()
+    config.stash[LEFT_OUT], config.stash[COUNTS] = Counter(), Counter()
 
 
 @pytest.hookimpl(trylast=True)  # tests that were not asked for are out by then
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    out = torch_version.take_out(items)
-    config.stash[LEFT_OUT] = len(out)
-    if out:
-        config.hook.pytest_deselected(items=out)
+    config.stash[COUNTS] = budget.counted(item.nodeid for item in items)
+    before = list(items)
+    config.stash[LEFT_OUT] = missing.take_out(items)
+    if len(items) < len(before):
+        kept = set(map(id, items))
+        config.hook.pytest_deselected(items=[item for item in before if id(item) not in kept])
     if hasattr(config, "workeroutput"):  # one of several processes that run tests: it tells the one that reports
-        config.workeroutput["left out"] = len(out)
+        config.workeroutput["left out"] = dict(config.stash[LEFT_OUT])
+        config.workeroutput["counts"] = dict(config.stash[COUNTS])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    missing.must_be_here(item)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take what a process that runs tests has told; all of them collect the same tests."""
-    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left out", 0)
+    told = getattr(node, "workeroutput", {})
+    node.config.stash[LEFT_OUT] = Counter(told.get("left out", {}))
+    node.config.stash[COUNTS] = Counter(told.get("counts", {}))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if budget.too_many(session.config.stash[COUNTS], budget.size_of(session.config)) and not hasattr(session.config, "workeroutput"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    if config.stash[LEFT_OUT]:
-        terminalreporter.write_line(torch_version.sentence(config.stash[LEFT_OUT]))
+    for line in missing.lines(config.stash[LEFT_OUT]) + budget.too_many(config.stash[COUNTS], budget.size_of(config)):
+        terminalreporter.write_line(line)

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import missing
 import numpy as np
 import pytest
 import torch_page
-import torch_version
 from torch_start import ROOT, run_once, run_ranks
 
 from hybridlab import FP16, FP32, INT8, WireFormat, ring_all_reduce
@@ -66,7 +66,7 @@ def test_the_errors_of_torch_on_the_page_are_those_of_the_installed_torch(ranks:
 def test_other_hooks_do_not_work_on_gloo_in_2_13(hook: str, why: str, ranks: list[dict[str, Any]]) -> None:
     """Newer versions of torch have repaired them: the errors are those of the formats, 8 significant bits or 256 steps."""
     for one in ranks:
-        if torch_version.installed() == (2, 13):
+        if missing.torch_installed() == (2, 13):
             assert why in str(one[f"refused: {hook}"])
         elif hook in one:
             assert ring(FP16) < error(one[hook]) < 2 * ring(INT8)
