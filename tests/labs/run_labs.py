@@ -24,7 +24,7 @@ import pytest
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[2]
-MEASURED = ROOT / "tests" / "measured.cfg"
+MEASURED = ROOT / "tests/labs/measured.cfg"
 sys.path.insert(0, str(ROOT / "book/_ext"))
 
 from executed import LabError, executed, joined  # noqa: E402 - it can be imported only now
