@@ -194,101 +194,6 @@ def all_reduce_time(algorithm: str, ranks: int, nbytes: Any, link: Link, reduce_
     return _factors_to_seconds(factors, message_sizes(nbytes), checked_link(link, "link"), reduce)
 
 
-def reduce_scatter_time(ranks: int, nbytes: Any, link: Link, reduce_seconds_per_byte: float = 0.0) -> Any:
-    """Return the seconds of a reduce-scatter in a ring, which has ranks - 1 steps and ends with one chunk of the sum on each rank.
-
-    Parameters
-    ----------
-    ranks : int
-        The number of ranks, D.
-    nbytes : float or array
-        Bytes that one rank holds before the reduce-scatter. In each step it sends nbytes / D.
-    link : Link
-        The link from each rank to the next.
-    reduce_seconds_per_byte : float
-        Seconds to add one byte to a sum.
-
-    Returns
-    -------
-    float or array
-        Seconds, in the shape of ``nbytes``.
-
-    Examples
-    --------
-    >>> reduce_scatter_time(4, 100e6, Link(latency=0, bandwidth=25e9))
-    0.003
-    """
-    steps, reduce = whole_number(ranks, "ranks") - 1, one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte")
-    factors = Factors(steps, steps / ranks, steps / ranks)
-    return _factors_to_seconds(factors, message_sizes(nbytes), checked_link(link, "link"), reduce)
-
-
-def all_gather_time(ranks: int, nbytes: Any, link: Link) -> Any:
-    """Return the seconds of an all-gather in a ring: it takes as long as a reduce-scatter that adds nothing.
-
-    Parameters
-    ----------
-    ranks : int
-        The number of ranks.
-    nbytes : float or array
-        Bytes that one rank holds after the all-gather.
-    link : Link
-        The link from each rank to the next.
-
-    Returns
-    -------
-    float or array
-        Seconds, in the shape of ``nbytes``.
-
-    Examples
-    --------
-    >>> all_gather_time(4, 100e6, Link(latency=0, bandwidth=25e9))
-    0.003
-    """
-    return reduce_scatter_time(ranks, nbytes, link)
-
-
-def flat_ring_time(
-    group: int,
-    groups: int,
-    nbytes: Any,
-    inside: Link,
-    between: Link,
-    reduce_seconds_per_byte: float = 0.0,
-    adapters: int | None = None,
-) -> Any:
-    """Return the seconds of one ring all-reduce over the ranks of all groups, as fast as its slowest link allows.
-
-    Take g ranks in a group, M groups and S bytes. The ring then takes 2(gM-1) times the longer latency, and the time to send 2(gM-1)/gM
-    S bytes at the lower bandwidth. Communication libraries run one ring through each network adapter. The bandwidth between two groups
-    is therefore the sum over all adapters of a group.
-
-    Parameters
-    ----------
-    group, groups, nbytes, inside, between, reduce_seconds_per_byte, adapters
-        As for :func:`two_level_time`.
-
-    Returns
-    -------
-    float or array
-        Seconds, in the shape of ``nbytes``.
-
-    Examples
-    --------
-    >>> nvlink, network = Link(3e-6, 300e9), Link(10e-6, 25e9)
-    >>> round(flat_ring_time(8, 4, 1e9, nvlink, network), 4), round(flat_ring_time(8, 4, 1e9, nvlink, network, adapters=1), 4)
-    (0.0103, 0.0781)
-    """
-    group, groups, adapters = _checked_groups(group, groups, adapters)
-    inside, between = checked_link(inside, "inside"), checked_link(between, "between")
-    slowest = Link(max(inside.latency, between.latency), between.bandwidth * adapters)
-    if groups == 1:
-        slowest = inside
-    elif group > 1:
-        slowest = Link(slowest.latency, min(inside.bandwidth, slowest.bandwidth))
-    return all_reduce_time("ring", group * groups, nbytes, slowest, reduce_seconds_per_byte)
-
-
 def two_level_time(
     group: int,
     groups: int,
@@ -332,10 +237,11 @@ def two_level_time(
     >>> round(two_level_time(8, 4, 1e9, nvlink, network), 4), round(all_reduce_time("ring", 32, 1e9, network), 4)
     (0.0134, 0.0781)
     """
-    group, groups, adapters = _checked_groups(group, groups, adapters)
+    group, groups = whole_number(group, "group"), whole_number(groups, "groups")
+    ports = group if adapters is None else whole_number(adapters, "adapters", at_most=group)
     size, reduce = message_sizes(nbytes), one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte")
     outside = checked_link(between, "between")
-    shared = Link(outside.latency, outside.bandwidth * adapters / group)
+    shared = Link(outside.latency, outside.bandwidth * ports / group)
     seconds_inside = _factors_to_seconds(all_reduce_factors("ring", group), size, checked_link(inside, "inside"), reduce)
     return seconds_inside + _factors_to_seconds(all_reduce_factors("ring", groups), size / group, shared, reduce)
 
@@ -351,12 +257,6 @@ def message_sizes(nbytes: Any) -> Floats:
 def _factors_to_seconds(factors: Factors, size: Floats, link: Link, reduce: float) -> Any:
     seconds = factors.latency * link.latency + size * (factors.bandwidth / link.bandwidth + factors.reduce * reduce)
     return seconds if seconds.ndim else float(seconds)
-
-
-def _checked_groups(group: Any, groups: Any, adapters: Any) -> tuple[int, int, int]:
-    """Return the ranks of a group, the number of groups and the adapters of a group; None means one adapter for each rank."""
-    group, groups = whole_number(group, "group"), whole_number(groups, "groups")
-    return group, groups, group if adapters is None else whole_number(adapters, "adapters", at_most=group)
 
 
 def checked_link(link: Any, name: str) -> Link:

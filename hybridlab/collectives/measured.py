@@ -1,4 +1,4 @@
-"""Measured all-reduces: their bandwidth, fits to their times, and fitted times of 2 to 8 A100 GPUs with NCCL over NVLink.
+"""Measured all-reduces: their bandwidth, and fitted times of 2 to 8 A100 GPUs with NCCL over NVLink.
 
 Source: the measured tables of the vTrain project (Bang et al. 2023, arXiv 2312.12391; MIT licence). Only fitted values are stored here,
 for messages of 1 MiB to 1 GiB within one node. Each error below is the mean of the relative errors for one number of ranks. The mean is
@@ -18,18 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.arrays import Floats
-from hybridlab.checks import LONGEST, known_name, numbers, short_repr, whole_number
-from hybridlab.collectives.cost import LARGEST_MESSAGE, Link, all_reduce_factors, message_sizes
+from hybridlab.checks import known_name, numbers, short_repr, whole_number
+from hybridlab.collectives.cost import LARGEST_MESSAGE, Link, message_sizes
 from hybridlab.errors import HybridLabError, UnsupportedSize
 
 # how many times a collective of D ranks sends (D-1)/D of its bytes; 0 means that it sends all bytes once
 PASSES = MappingProxyType({"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1, "all-to-all": 1, "broadcast": 0, "reduce": 0})
 COLLECTIVES = tuple(PASSES)
-ROUNDS = 200  # rounds of reweighting in a fit; the fits of the tests no longer change after 50 rounds
-EXACT = 1e-9  # smaller relative errors are set to this value, because a weight is divided by the error and must stay finite
 
-# one link for each number of ranks, fitted by fit_link with the weights numpy.gradient(nbytes)
+# one link for each number of ranks, fitted by tests/outside/fit_links.py, where each size counts as much as the range of sizes around it
 A100_LINKS: Mapping[int, Link] = MappingProxyType(
     {
         2: Link(2.950e-05, 196.22e9),
@@ -42,7 +39,7 @@ A100_LINKS: Mapping[int, Link] = MappingProxyType(
     }
 )
 A100_KNOTS = (1e6, 3e6, 6e6, 16e6, 50e6, 200e6, 1100e6)  # bytes
-# for each number of ranks the seconds at the knots, fitted by fit_knots
+# for each number of ranks the seconds at the knots, fitted by the same script
 A100_SECONDS: Mapping[int, tuple[float, ...]] = MappingProxyType(
     {
         2: (43.76e-6, 55.34e-6, 70.69e-6, 127.1e-6, 309.8e-6, 1.099e-3, 5.589e-3),
@@ -99,15 +96,23 @@ def measured_time(ranks: int, nbytes: Any) -> Any:
     return seconds if seconds.ndim else float(seconds)
 
 
-def algorithm_bandwidth(nbytes: Any, seconds: Any) -> Any:
-    """Return the bandwidth that a program observes: the bytes of a collective, divided by the seconds that it took.
+def bus_bandwidth(collective: str, ranks: int, nbytes: Any, seconds: Any) -> Any:
+    """Return the bandwidth that each link must have had in one direction, to compare with the peak bandwidth of the link.
+
+    This is the algorithm bandwidth, bytes divided by seconds, times the share of the bytes that a rank must send. With D ranks the share
+    is 2(D-1)/D for "all-reduce", (D-1)/D for "reduce-scatter", "all-gather" and "all-to-all", and 1 for "broadcast" and "reduce". If the
+    links are the limit, the result does not depend on D.
 
     Parameters
     ----------
+    collective : str
+        One of the six names above, which are ``COLLECTIVES``.
+    ranks : int
+        The number of ranks, D, at least two.
     nbytes : float or array
-        Bytes of the collective.
+        Bytes of the whole data: the bytes that a rank holds before a reduce-scatter, or after an all-gather.
     seconds : float or array
-        How long it took, in a shape that broadcasts with ``nbytes``.
+        How long the collective took, in a shape that broadcasts with ``nbytes``.
 
     Returns
     -------
@@ -119,46 +124,6 @@ def algorithm_bandwidth(nbytes: Any, seconds: Any) -> Any:
     HybridLabError
         ``seconds`` is not above zero, or the shapes do not broadcast.
 
-    Examples
-    --------
-    >>> algorithm_bandwidth(1e9, 0.008)
-    125000000000.0
-    """
-    size, time = message_sizes(nbytes), numbers(seconds, "seconds")
-    if not ((time >= 1 / LARGEST_MESSAGE) & np.isfinite(time)).all():
-        raise HybridLabError(f"seconds must be above zero and finite, not {short_repr(seconds)}", "out-of-range")
-    try:
-        bandwidth = size / time
-    except ValueError:
-        raise HybridLabError(
-            f"nbytes and seconds must fit together, but have shapes {size.shape} and {time.shape}", "does-not-fit"
-        ) from None
-    return bandwidth if bandwidth.ndim else float(bandwidth)
-
-
-def bus_bandwidth(collective: str, ranks: int, nbytes: Any, seconds: Any) -> Any:
-    """Return the bandwidth that each link must have had in one direction, to compare with the peak bandwidth of the link.
-
-    This is :func:`algorithm_bandwidth` times the share of the bytes that a rank must send. With D ranks the share is 2(D-1)/D for
-    "all-reduce", (D-1)/D for "reduce-scatter", "all-gather" and "all-to-all", and 1 for "broadcast" and "reduce". If the links are the
-    limit, the result does not depend on D.
-
-    Parameters
-    ----------
-    collective : str
-        One of the six names above, which are ``COLLECTIVES``.
-    ranks : int
-        The number of ranks, D, at least two.
-    nbytes : float or array
-        Bytes of the whole data: the bytes that a rank holds before a reduce-scatter, or after an all-gather.
-    seconds : float or array
-        How long the collective took.
-
-    Returns
-    -------
-    float or array
-        Bytes a second.
-
     References
     ----------
     PERFORMANCE.md of nccl-tests.
@@ -169,138 +134,13 @@ def bus_bandwidth(collective: str, ranks: int, nbytes: Any, seconds: Any) -> Any
     250000000000.0
     """
     passes, ranks = PASSES[known_name(collective, PASSES, "collective")], whole_number(ranks, "ranks", at_least=2)
-    return algorithm_bandwidth(nbytes, seconds) * (passes * (ranks - 1) / ranks if passes else 1)
-
-
-def fit_link(ranks: int, nbytes: Any, seconds: Any, weights: Any = None) -> Link:
-    """Return the link for which the computed times of a ring come nearest to measured times.
-
-    "Nearest" means that the mean of the absolute values of the relative errors is smallest. This is a fit by least absolute deviations,
-    and it is found by reweighted least squares. Small and large messages count alike, and a single outlier does not change the fit much.
-
-    Parameters
-    ----------
-    ranks : int
-        The number of ranks of the ring, at least two.
-    nbytes : array, shape (points,)
-        The size of each measured message, in bytes.
-    seconds : array, shape (points,)
-        The time of each measured message.
-    weights : array, shape (points,), optional
-        How much each point counts; None for equal weights. ``numpy.gradient(nbytes)`` weights each size by the range of sizes around it.
-
-    Returns
-    -------
-    Link
-        Latency in seconds, bandwidth in bytes a second.
-
-    Raises
-    ------
-    HybridLabError
-        There are fewer than two sizes, or the times do not grow with the size.
-
-    Examples
-    --------
-    >>> from hybridlab.collectives import all_reduce_time
-    >>> link = Link(latency=6e-6, bandwidth=200e9)
-    >>> sizes = np.array([1e6, 1e7, 1e8, 1e9])
-    >>> fitted = fit_link(8, sizes, all_reduce_time("ring", 8, sizes, link))
-    >>> round(fitted.latency, 12), round(fitted.bandwidth / 1e9, 6)
-    (6e-06, 200.0)
-    """
-    factors = all_reduce_factors("ring", ranks)
-    if not factors.latency:
-        raise HybridLabError("a ring of one rank sends nothing: measure at least two ranks", "too-small")
-    sizes, times, counts = _measured_points(nbytes, seconds, weights)
-    columns = np.stack([np.full(sizes.size, factors.latency), factors.bandwidth * sizes], axis=1)
-    latency, slope = _least_deviations(columns / times[:, None], np.ones(times.size), counts)
-    if latency < 0:  # the error is a convex function, so the best link with a latency of at least 0 has latency 0
-        latency, slope = 0.0, _least_deviations(columns[:, 1:] / times[:, None], np.ones(times.size), counts)[0]
-    if slope <= 0:
-        raise HybridLabError("these seconds do not grow with nbytes, so no bandwidth fits them: measure larger messages", "no-fit")
-    return Link(float(latency), float(1 / slope))
-
-
-def fit_knots(nbytes: Any, seconds: Any, knots: Any, weights: Any = None) -> Floats:
-    """Return the seconds at the ``knots`` for which straight pieces on logarithmic axes come nearest to measured times.
-
-    A piece between two knots is a power law. Slope 0 means that only latency counts, and slope 1 that only bandwidth counts. Libraries
-    change their protocol, channels and threads with the size of the message, so the slope rises from 0 to 1 in several steps. "Nearest"
-    has the same meaning as in :func:`fit_link`, but for the errors of the logarithms. A piece that falls is made level, because a larger
-    message should not take less time.
-
-    Parameters
-    ----------
-    nbytes : array, shape (points,)
-        The size of each measured message, in bytes.
-    seconds : array, shape (points,)
-        The time of each measured message.
-    knots : array, shape (knots,)
-        The sizes in bytes where pieces meet, in increasing order. Each piece needs a measured point.
-    weights : array, shape (points,), optional
-        How much each point counts; None for equal weights.
-
-    Returns
-    -------
-    array, shape (knots,)
-        Seconds at the knots, never decreasing.
-
-    Raises
-    ------
-    HybridLabError
-        The knots do not increase, or there are too many of them, or they are too far from the measured points.
-
-    References
-    ----------
-    PLogP lets its parameters vary with the size for the same reason: Kielmann, Bal and Verstoep 2000.
-
-    Examples
-    --------
-    >>> fit_knots([1, 2, 4, 8, 16], [3.0, 3.0, 3.0, 6.0, 12.0], knots=[1, 4, 16]).round(6).tolist()
-    [3.0, 3.0, 12.0]
-    """
-    sizes, times, counts = _measured_points(nbytes, seconds, weights)
-    places = numbers(knots, "knots")
-    if places.ndim != 1 or not (places > 0).all() or not (np.diff(places) > 0).all():
-        raise HybridLabError(f"knots must be increasing sizes in bytes, not {short_repr(knots)}", "not-increasing")
-    units = np.eye(min(places.size, sizes.size + 1), places.size)  # one knot more than points is already refused
-    basis = np.stack([np.interp(np.log(sizes), np.log(places), unit) for unit in units], axis=1)
-    if np.linalg.matrix_rank(basis) < places.size:
+    size, time = message_sizes(nbytes), numbers(seconds, "seconds")
+    if not ((time >= 1 / LARGEST_MESSAGE) & np.isfinite(time)).all():
+        raise HybridLabError(f"seconds must be above zero and finite, not {short_repr(seconds)}", "out-of-range")
+    try:
+        bandwidth = size / time * (passes * (ranks - 1) / ranks if passes else 1)
+    except ValueError:
         raise HybridLabError(
-            f"{places.size} knots cannot be found from these {sizes.size} points: take fewer knots, nearer to points", "too-few-points"
-        )
-    found = _least_deviations(basis, np.log(times), counts)
-    if np.abs(found).max() > np.log(LONGEST):
-        raise HybridLabError(
-            f"the times at the knots {short_repr(knots)} are too large for any time: take knots nearer to points", "no-fit"
-        )
-    return np.maximum.accumulate(np.exp(found))
-
-
-def _least_deviations(columns: Floats, wanted: Floats, counts: Floats) -> Floats:
-    """Return the vector x for which the sum of counts * |columns @ x - wanted| is smallest."""
-    scale = np.abs(columns).max(axis=0)
-    weights, found = counts, scale
-    for _ in range(ROUNDS):
-        root = np.sqrt(weights)
-        found = np.linalg.lstsq(columns / scale * root[:, None], wanted * root, rcond=None)[0]
-        weights = counts / np.maximum(np.abs(columns / scale @ found - wanted), EXACT)
-        weights = weights / weights.max()
-    best: Floats = found / scale
-    return best
-
-
-def _measured_points(nbytes: Any, seconds: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
-    """Return sizes, times and weights as arrays of equal length, or raise an error."""
-    sizes, times = numbers(nbytes, "nbytes"), numbers(seconds, "seconds")
-    counts = np.ones(sizes.shape) if weights is None else numbers(weights, "weights")
-    for name, row in (("nbytes", sizes), ("seconds", times), ("weights", counts)):
-        if row.ndim != 1 or row.shape != sizes.shape:
-            wanted = f"{name} must be a row with one number for each measured point, of shape {sizes.shape}"
-            raise HybridLabError(f"{wanted}, not {row.shape}", "wrong-shape")
-        if not ((row >= 1 / LARGEST_MESSAGE) & (row <= LARGEST_MESSAGE)).all():
-            allowed = f"from {1 / LARGEST_MESSAGE:g} to {LARGEST_MESSAGE:g}"
-            raise HybridLabError(f"{name} must be above 0, {allowed}, for every measured point", "out-of-range")
-    if np.unique(sizes).size < 2:
-        raise HybridLabError("a fit needs measured points of at least two sizes", "too-few-points")
-    return sizes, times, counts
+            f"nbytes and seconds must fit together, but have shapes {size.shape} and {time.shape}", "does-not-fit"
+        ) from None
+    return bandwidth if bandwidth.ndim else float(bandwidth)

@@ -23,9 +23,9 @@ class AllReduceResult(Frozen):
     values : array, shape (ranks, n)
         The mean or the sum. All rows are equal, bit for bit.
     payload_bytes : array, shape (ranks,)
-        The bytes of encoded numbers that each rank sent, without the scales. A parameter server is one more entry at the end.
+        The bytes of encoded numbers that each rank sent, without the scales.
     scale_bytes : array, shape (ranks,)
-        The bytes of scales that each rank sent. A parameter server is again the last entry.
+        The bytes of scales that each rank sent.
     """
 
     values: Real

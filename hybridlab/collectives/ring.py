@@ -124,7 +124,7 @@ def ring_all_reduce(
     recorded = _empty_record(numbers) if true_or_false(record, "record") else None
     result = numbers.copy() if ranks == 1 else np.empty_like(numbers)
     bounds = chunk_bounds(size, ranks)
-    ring = RingSum(numbers, wire, divisor, rng, range(ranks), 0, new_residual, recorded)
+    ring = RingSum(numbers, wire, divisor, rng, new_residual, recorded)
     with np.errstate(over="ignore", invalid="ignore"):  # infinite results are refused
         plain = ranks > 1 and new_residual is None and recorded is None
         finished = ring_sum_together(numbers, wire, divisor, bounds) if plain else None
@@ -174,12 +174,12 @@ def chunks_sent(ranks: int) -> npt.NDArray[np.int64]:
 
 
 def sent_in_reduce_scatter(sizes: Counts) -> Counts:
-    """Return how much each rank sends in the reduce-scatter: all chunks except the chunk it owns; ``sizes`` has the chunks last.
+    """Return how much each rank sends in the reduce-scatter: all chunks except the chunk that it owns.
 
     >>> sent_in_reduce_scatter(np.array([1, 10, 100])).tolist()
     [101, 11, 110]
     """
-    sent: Counts = sizes.sum(axis=-1, keepdims=True) - np.roll(sizes, -1, axis=-1)
+    sent: Counts = sizes.sum() - np.roll(sizes, -1)
     return sent
 
 
@@ -189,7 +189,7 @@ def sent_in_all_gather(sizes: Counts) -> Counts:
     >>> sent_in_all_gather(np.array([1, 10, 100])).tolist()
     [11, 110, 101]
     """
-    sent: Counts = sizes.sum(axis=-1, keepdims=True) - np.roll(sizes, -2, axis=-1)
+    sent: Counts = sizes.sum() - np.roll(sizes, -2)
     return sent
 
 

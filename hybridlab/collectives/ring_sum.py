@@ -27,10 +27,6 @@ class RingSum:
         The number by which a finished chunk is divided: the number of values averaged, or 1 for the sum.
     rng : numpy.random.Generator, optional
         The source of stochastic rounding.
-    ranks : sequence of int
-        The number of each rank, for error messages.
-    offset : int
-        The index of the first column of ``numbers`` in the whole row of a rank, for error messages.
     residual : array, shape (ranks, n), optional
         The residuals of error feedback. They are updated in place.
     record : array, shape (steps, ranks, n), optional
@@ -41,8 +37,6 @@ class RingSum:
     wire: WireFormat
     divisor: int
     rng: Rng
-    ranks: Sequence[int]
-    offset: int = 0
     residual: Real | None = None
     record: Real | None = None
 
@@ -89,7 +83,7 @@ class RingSum:
         if self.residual is not None:
             total = total + self.residual[sender, low:high]
         message = total / divisor if divisor > 1 else total
-        arrived = transmit(message, self.wire, self.rng, self.ranks[sender], content, self.offset + low)
+        arrived = transmit(message, self.wire, self.rng, sender, content, low)
         if self.residual is not None:
             whole = np.multiply(arrived, divisor, dtype=total.dtype)  # in the precision of the sums, not of the wire
             np.subtract(total, whole, out=self.residual[sender, low:high])

@@ -179,7 +179,7 @@ def ring_seconds(profile: Profile, ranks: int, together: int, nbytes: float) -> 
     nvlink = A100_LINKS[min(max(together, 2), MOST_MEASURED_RANKS)]
     if ranks <= together:
         return float(measured_time(min(ranks, MOST_MEASURED_RANKS), nbytes / speedup))
-    ports = network_link(profile, together)  # flat_ring_time needs full nodes, and replicas need not fill their last node
+    ports = network_link(profile, together)
     slowest = Link(ports.latency, min(ports.bandwidth, nvlink.bandwidth * speedup if together > 1 else ports.bandwidth))
     return float(all_reduce_time("ring", ranks, nbytes, slowest))
 

@@ -14,21 +14,9 @@ from profiles import examples
 from ring_checks import FORMATS, gradients, rng
 
 from hybridlab import BF16, FP16, FP32, INT8, WireFormat
-from hybridlab.collectives import (
-    AllReduceResult,
-    one_shot_all_reduce,
-    parameter_server_all_reduce,
-    ring_all_reduce,
-    tree_all_reduce,
-    two_level_all_reduce,
-)
+from hybridlab.collectives import AllReduceResult, one_shot_all_reduce, ring_all_reduce
 
-
-def two_level(values: Any, *arguments: Any, **named: Any) -> AllReduceResult:
-    return two_level_all_reduce(values, 1 if isinstance(values, list) else 2, *arguments, **named)
-
-
-EVERY = [ring_all_reduce, one_shot_all_reduce, tree_all_reduce, parameter_server_all_reduce, two_level]
+EVERY = [ring_all_reduce, one_shot_all_reduce]
 each_all_reduce = pytest.mark.parametrize("all_reduce", EVERY, ids=lambda function: function.__name__)
 each_format = in_turn("wire", FORMATS)
 
@@ -100,13 +88,6 @@ def test_arguments_of_the_ring_alone() -> None:
         ring_all_reduce(np.zeros((100, 10_000)), record=True)
 
 
-def test_arguments_of_two_levels() -> None:
-    with refusal("not-divisible", "group", "4 ranks", "groups of 3"):
-        two_level_all_reduce(gradients(4, 6), 3)
-    with refusal("too-small", "group", 0):
-        two_level_all_reduce(gradients(4, 6), 0)
-
-
 def test_fp16_overflow_of_a_partial_sum() -> None:
     """Every value and the mean fit into FP16, but the sum of three ranks does not."""
     values = np.zeros((4, 8), dtype=np.float32)
@@ -130,8 +111,6 @@ def test_the_rank_and_the_element_that_cannot_be_sent_are_named() -> None:
     values = np.full((4, 4), 2e38, dtype=np.float32)
     with refusal("too-large", "rank 1 cannot send element 0, value 0 of its partial sum of chunk 0", "float32"):
         ring_all_reduce(values)
-    with refusal("too-large", "rank 5 cannot send element 0, value 0 of its partial sum"):
-        two_level_all_reduce(np.concatenate([values * 0, values]), 2)
     with refusal("too-large", "FP32", "3.4028235e+38", "1e+39"):
         ring_all_reduce(np.full((2, 2), 1e39))
     middle = np.zeros((4, 8), dtype=np.float32)
@@ -226,12 +205,11 @@ USUAL = [gradients(2, 5), gradients(4, 3, 0, np.float64), [[1, 2], [3, 4]], np.z
 @examples(150)
 @given(st.data())
 def test_junk_is_refused_with_a_sentence(data: st.DataObject) -> None:
-    all_reduce = data.draw(st.sampled_from([*EVERY, two_level_all_reduce]))
+    all_reduce = data.draw(st.sampled_from(EVERY))
     values = data.draw(usual_or_junk(USUAL))
-    arguments = [data.draw(usual_or_junk([1, 2]))] if all_reduce is two_level_all_reduce else []
     wire, average = data.draw(usual_or_junk(list(FORMATS))), data.draw(usual_or_junk([True, False]))
     named = {"rng": data.draw(st.one_of(st.just(rng()), junk))}
     if all_reduce is ring_all_reduce:
         named |= {"residual": data.draw(usual_or_junk([None, *USUAL])), "record": data.draw(usual_or_junk([True, False]))}
-    result = outcome(all_reduce, values, *arguments, wire, average, **named)
+    result = outcome(all_reduce, values, wire, average, **named)
     assert result is None or (isinstance(result, AllReduceResult) and np.isfinite(result.values).all())

@@ -4,38 +4,16 @@ The tests fit them again and check their errors, also on points that are left ou
 `python -m pytest tests/outside/test_collectives_fit.py -s -k left_out` prints the errors.
 """
 
-import csv
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from fit_links import RANKS, REFERENCE, fit_knots, fit_link, measured
 
-from hybridlab import UnsupportedSize
-from hybridlab.collectives import (
-    A100_KNOTS,
-    A100_LINKS,
-    A100_SECONDS,
-    Link,
-    all_reduce_time,
-    bus_bandwidth,
-    fit_knots,
-    fit_link,
-    measured_time,
-)
+from hybridlab.collectives import A100_KNOTS, A100_LINKS, A100_SECONDS, Link, all_reduce_time, bus_bandwidth, measured_time
 
-REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "allreduce_a100.csv"
-RANKS = range(2, 9)
-MIB, EVERY = 2.0**20, np.arange(1, 1025) * 2.0**20  # all sizes from the least to the greatest measured one, in steps of 1 MiB
+EVERY = np.arange(1, 1025) * 2.0**20  # all sizes from the least to the greatest measured one, in steps of 1 MiB
 needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference/allreduce_a100.csv beside the repository")
-
-
-def measured(ranks: int) -> tuple[Any, Any]:
-    """Return the sizes in bytes, in increasing order, and the seconds for one number of ranks."""
-    with REFERENCE.open(newline="") as lines:
-        rows = [(float(row["bytes"]), float(row["seconds"])) for row in csv.DictReader(lines) if int(row["gpus"]) == ranks]
-    return tuple(np.array(sorted(rows)).T)
 
 
 def between(nbytes: Any, seconds: Any) -> Any:
@@ -160,21 +138,6 @@ def test_the_measured_bus_bandwidth_of_8_gpus() -> None:
     assert bus_bandwidth("all-reduce", 8, 2**30, measured_time(8, 2**30)) == pytest.approx(229.35e9, rel=3e-3)
 
 
-@pytest.mark.parametrize("ranks", RANKS)
-def test_larger_messages_take_longer_and_lie_on_the_pieces(ranks: int) -> None:
-    sizes = np.geomspace(1e4, 1e11, 500)
-    assert (np.diff(measured_time(ranks, sizes)) >= 0).all()
-    assert measured_time(ranks, sizes) == pytest.approx(pieces(A100_SECONDS[ranks], sizes), rel=1e-9)
-    assert measured_time(ranks, 0) == pytest.approx(A100_SECONDS[ranks][0], rel=1e-12)
-
-
-def test_one_rank_takes_no_time_and_nine_were_not_measured() -> None:
-    assert measured_time(1, 1e9) == 0
-    assert measured_time(1, [1e6, 1e9]).tolist() == [0, 0]
-    with refusal("unsupported-size", "2 to 8 GPUs", 9, kind=UnsupportedSize):
-        measured_time(9, 1e9)
-
-
 def test_a_fit_finds_the_link_behind_points_with_one_wild_among_them() -> None:
     sizes = np.geomspace(1e3, 1e9, 12)
     for ranks in (2, 3, 8, 64):
@@ -192,28 +155,3 @@ def test_a_latency_is_never_negative() -> None:
     assert link.latency == 0
     best = min(off(slope * sizes, (sizes / 1e9) ** 1.5).mean() for slope in slopes)
     assert off(sizes / link.bandwidth, (sizes / 1e9) ** 1.5).mean() == pytest.approx(best, rel=1e-3)
-
-
-@pytest.mark.parametrize(("call", "code", "words"), [
-    (lambda: fit_link(1, [1, 2], [1, 2]), "too-small", ["one rank", "two ranks"]),
-    (lambda: fit_link(2, [1, 1], [1, 2]), "too-few-points", ["two sizes"]),
-    (lambda: fit_link(2, [1, 2], [1]), "wrong-shape", ["seconds", "(2,)", "(1,)"]),
-    (lambda: fit_link(2, 1.0, 1.0), "wrong-shape", ["nbytes", "()"]),
-    (lambda: fit_link(2, [1, 2], [1, np.nan]), "out-of-range", ["seconds"]),
-    (lambda: fit_link(2, [0, 2], [1, 2]), "out-of-range", ["nbytes"]),
-    (lambda: fit_link(2, [1, 2], [1, 2], [1, -1]), "out-of-range", ["weights"]),
-    (lambda: fit_link(2, [1e6, 2e6], [2, 1]), "no-fit", ["do not grow", "nbytes"]),
-    (lambda: fit_link("2", [1, 2], [1, 2]), "not-a-whole-number", ["ranks"]),
-    (lambda: fit_knots([1, 2], [1, 2], [2, 1]), "not-increasing", ["knots", [2, 1]]),
-    (lambda: fit_knots([1, 2], [1, 2], [0, 1]), "not-increasing", ["knots", [0, 1]]),
-    (lambda: fit_knots([1, 2], [1, 2], [1, 1.5, 2]), "too-few-points", ["3 knots", "2 points"]),
-    (lambda: fit_link(4, [1e17, 1e18], [1e-300, 1e-300]), "out-of-range", ["seconds", 1e-18]),
-    (lambda: fit_knots([1, 2], [1, 2], np.arange(1, 10**6)), "too-few-points", ["999999 knots", "2 points"]),
-    (lambda: fit_knots([1e6, 1e8], [1e-3, 1], [1e6, 1e300]), "no-fit", ["knots", [1e6, 1e300]]),
-    (lambda: measured_time(0, 1), "too-small", ["ranks", 0]),
-    (lambda: measured_time(2, -1), "out-of-range", ["nbytes", -1]),
-    (lambda: measured_time(2, [1, np.nan]), "out-of-range", ["nbytes", "nan"]),
-])  # fmt: skip
-def test_what_cannot_be_fitted(call: Any, code: str, words: list[Any]) -> None:
-    with refusal(code, *words):
-        call()
