@@ -1,6 +1,6 @@
 """Test the page of published claims: its computed values equal the reference, and a wrong library is noticed.
 
-The right value of each claim is in ../shared/reference/claims.md. No code here computes it.
+The right value of each claim is in tests/data/claims.md. No code here computes it.
 """
 
 import ast
@@ -8,19 +8,18 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import in_turn
 from claims_page import ROOT, TEXT, cells, run_page, summed_up
+from published_data import DATA, claims
 
 import hybridlab
 from hybridlab import HybridLabError, collectives, formulas, hardware, published
 from hybridlab.course.claims import CLAIMS, Finding, count_verdicts
 from hybridlab.course.published import large_runs
 
-REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "claims.md"
-needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference beside the repository")
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:e-\d+)?(?![\d.]*[a-wyzA-WYZ\d])")  # without the digits in names such as 1F1B
 
 SIZES = {"0", "1", "2"}  # small numbers in formulas, or of stages, replicas and ranks
@@ -62,21 +61,14 @@ NOT_RESULTS = {
 
 @pytest.fixture(scope="module")
 def page() -> dict[str, Any]:
-    return run_page()
+    """Run the page in the folder of the labs: a reader may copy its cells into a notebook there. The book runs it in its own folder."""
+    return run_page("labs")
 
 
 @pytest.fixture(scope="module")
 def told(page: dict[str, Any]) -> dict[int, str]:
     """Give the findings that the page shows, by the number of the claim."""
     return {row.claim.number: "; ".join(each.text for each in row.found) for table in page["tables"] for row in table.rows}
-
-
-def reference() -> Iterator[tuple[int, str, str]]:
-    """Yield the number, the claim and the right value of each row."""
-    for line in REFERENCE.read_text(encoding="utf-8").splitlines():
-        if re.match(r"\| \d+ \|", line):
-            number, _, where, claim, _, *right = line.strip("| \n").split(" | ")
-            yield int(number), f"{where} {claim}", " ".join(right)
 
 
 def is_among(number: str, found: str) -> bool:
@@ -95,19 +87,17 @@ def test_every_claim_is_judged_once_and_counted(page: dict[str, Any], told: dict
     assert {name: sum(row.values()) for name, row in counts.items()} == in_all
 
 
-@needs_reference
 def test_what_is_right_comes_out_of_the_cells(told: dict[int, str]) -> None:
     entries = (ROOT / "book/references.bib").read_text(encoding="utf-8")
-    missing, needless, rows = {}, {}, 0
-    for row, claim, right in reference():
-        rows += 1
+    missing, needless = {}, {}
+    for row, (_, claim, _, right) in claims().items():
         cited = {each for each in NUMBER.findall(right) if re.match(r"\d{4}\.\d{5}$", each) and each in entries}  # arXiv
         given = SIZES | cited | set(NUMBER.findall(claim))
         reasons = NOT_RESULTS.get(row, "").split()
         absent = {each for each in NUMBER.findall(right) if not is_among(each, told[row])} - given
         missing[row] = absent - set(reasons)
         needless[row] = set(reasons) - absent
-    assert rows == 76
+    assert len(missing) == 76
     assert {row: each for row, each in missing.items() if each} == {}
     assert {row: each for row, each in needless.items() if each} == {}, "reasons for numbers that are not there, or that are found"
 
@@ -129,16 +119,15 @@ def test_rates_are_named_by_what_carries_them(told: dict[int, str]) -> None:
     assert told[71] == "ring for 1,000,000,000 bytes, 64 GPUs; tree for 1,000 bytes, 64 GPUs"
 
 
-@needs_reference
 def test_measured_rates_are_those_of_the_reference(page: dict[str, Any]) -> None:
     """The measured rates are typed into a cell, because no code here measures a network."""
-    told = json.loads(REFERENCE.with_name("hardware.json").read_text(encoding="utf-8"))["fabric"]["achieved_8xA100_4xHDR"]
+    told = json.loads((DATA / "hardware.json").read_text(encoding="utf-8"))["fabric"]["achieved_8xA100_4xHDR"]
     low, high = re.match(r"([\d.]+) to ([\d.]+) GB/s", told).groups()  # type: ignore[union-attr]
     assert page["on_four_ports"] == (float(low) * 1e9, float(high) * 1e9)
 
 
-@pytest.mark.parametrize(
-    ("row", "figures"),
+@in_turn(
+    "row, figures",
     [
         (1, ("3.44", "3.33", "3.01", "2.85")),
         (2, ("3.3", "6.4")),
@@ -201,12 +190,13 @@ PLANTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", PLANTED)
+@in_turn("fault", PLANTED)
 def test_a_wrong_library_ends_the_page(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     words, module, name, planted = PLANTED[fault]
-    monkeypatch.setattr(module, name, planted)
-    with pytest.raises(HybridLabError, match=words) as caught:
-        run_page()
+    with monkeypatch.context() as wrong:
+        wrong.setattr(module, name, planted)
+        with pytest.raises(HybridLabError, match=words) as caught:
+            run_page()
     assert caught.value.code == "wrong-verdict"
 
 
@@ -246,7 +236,7 @@ def test_no_result_is_typed() -> None:
     assert [fault for cell in code for fault in typed_results(cell)] == []
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "planted",
     [
         "found('{:.2f} times', 3.44)",
@@ -273,11 +263,6 @@ def test_findings_lead_to_their_claims() -> None:
     linked = re.findall(r"\[(\d+)\]\(#claim-(\d+)\)", TEXT)
     assert len(linked) >= 12
     assert all(label == target and int(target) in CLAIMS for label, target in linked)
-
-
-def test_cells_run_beside_the_labs_too() -> None:
-    """A reader may copy the cells into a notebook in the folder of the labs."""
-    assert len(run_page("labs")["tables"]) == len(summed_up())
 
 
 def test_what_is_compared_can_be_read(page: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import in_turn
 from oracle import Setting, nodes, peaks, times, works
 
 from hybridlab import Sweep, UnsupportedSize, build, formulas
@@ -36,7 +37,7 @@ HELD = {
     "latency": 171,
     "imbalance": 36,
 }
-each_sweep = pytest.mark.parametrize("name", COUNTS)
+each_sweep = in_turn("name", COUNTS)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def key(row: Row) -> tuple[Any, ...]:
     return (*sizes, *(round(value, 6) for value in (row["forward"], backward, weight, row["p2p"])))
 
 
-@pytest.mark.parametrize("name", sorted({point["sweep"] for point in POINTS}))
+@in_turn("name", sorted({point["sweep"] for point in POINTS}))
 def test_every_point_of_the_reference_comes_out(tables: dict[str, Sweep], name: str) -> None:
     rows = {key(row): row for row in tables[name]}
     assert len(rows) == len(tables[name])

@@ -11,10 +11,7 @@ from hybridlab import InvalidSchedule, Op, Schedule, build
 from hybridlab.course.published import Event, event_log, lost_forwards, step_grid
 
 DATA = Path(__file__).parents[1] / "data"
-SOURCES = Path(__file__).parents[3] / "shared" / "sources"
 SIZES = [*product((1, 2, 3, 5), (1, 3), (1, 2, 4, 7)), (4, 2, 24), (8, 1, 3)]  # M < K, K = 1, M = 1, D = 1 among them
-
-needs_sources = pytest.mark.skipif(not SOURCES.is_dir(), reason="needs ../shared/sources beside the repository")
 
 
 def figures(name: str) -> list[list[str]]:
@@ -24,27 +21,7 @@ def figures(name: str) -> list[list[str]]:
     return [row.split() for row in rows]
 
 
-def printed_below(document: str, header: str) -> list[str]:
-    """What the document prints below the line that starts with ``header``, up to the closing rule, cut at blanks."""
-    lines = (SOURCES / document).read_text().splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith(header))
-    end = next(number for number in range(start, len(lines)) if lines[number].startswith("====="))
-    return [word for line in lines[start + 1 : end] for word in line.split() if set(word) != {"-"} or word == "-"]
-
-
 # The figures
-
-
-@needs_sources
-def test_the_stored_grid_is_the_published_one() -> None:
-    words = printed_below("hybrid-report.txt", "Step\tR0(S0)")
-    assert words == [word for row in figures("published_step_grid.txt") for word in row]
-
-
-@needs_sources
-def test_the_stored_log_is_the_published_one() -> None:
-    words = printed_below("event-timeline.txt", "Time\tRank")
-    assert words == [word for row in figures("published_event_log.txt") for word in row]
 
 
 def test_the_grid_equals_the_figures_cell_by_cell() -> None:
@@ -187,8 +164,8 @@ def test_only_the_log_of_a_single_stage_can_run(stages: int, replicas: int, micr
         Schedule.parse(step_grid(stages, replicas, microbatches).orders())
 
 
-@pytest.mark.parametrize(
-    ("sizes", "code", "words"),
+@in_turn(
+    "sizes, code, words",
     [
         ({"stages": 0}, "too-small", ("stages", "at least 1", "0")),
         ({"microbatches": -6}, "too-small", ("microbatches", "-6")),

@@ -1,26 +1,26 @@
 """The measured runs of Qi et al. (arXiv 2401.10241): copied exactly, and reproduced."""
 
 import json
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
+from published_data import DATA
 
 from hybridlab import Costs, build, simulate
 from hybridlab.course.published.zero_bubble import RUNS, ZeroBubbleRun, bubble_rate
 
-REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "zero_bubble.json"
+REFERENCE = json.loads((DATA / "zero_bubble.json").read_text(encoding="utf-8"))
 PAPER_NAMES = {"1f1b": "1F1B", "zb-h1": "ZB-H1", "zb-h2": "ZB-H2"}
 
 
 def table(name: str, keys: int) -> dict[tuple[Any, ...], dict[str, float]]:
     """Return one table of the reference file: the first ``keys`` columns -> the other columns by name."""
-    data = json.loads(REFERENCE.read_text())[name]
+    data = REFERENCE[name]
     return {tuple(row[:keys]): dict(zip(data["columns"][keys:], row[keys:], strict=True)) for row in data["rows"]}
 
 
-@pytest.mark.skipif(not REFERENCE.exists(), reason="needs ../shared/reference/zero_bubble.json beside the repository")
 def test_the_runs_equal_the_reference_file() -> None:
     times = {
         (run.model, run.devices, run.microbatches): {
@@ -36,17 +36,16 @@ def test_the_runs_equal_the_reference_file() -> None:
     assert rates == table("table5_bubble_rate", keys=3)
     speeds = {(run.model, run.microbatches): dict(run.throughput) for run in RUNS}
     assert speeds == table("table4_samples_per_gpu_per_s", keys=2)
-    assert {run.model: run.samples for run in RUNS} == json.loads(REFERENCE.read_text())["microbatch_size"]
+    assert {run.model: run.samples for run in RUNS} == REFERENCE["microbatch_size"]
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.model}-{run.microbatches}")
-@pytest.mark.parametrize("schedule", PAPER_NAMES)
+@in_turn("run, schedule", product(RUNS, PAPER_NAMES))
 def test_the_published_rates_come_out_of_the_measured_times(run: ZeroBubbleRun, schedule: str) -> None:
     timeline = simulate(build(schedule, run.devices, run.microbatches), run.costs())
     assert f"{bubble_rate(timeline):.4f}" == f"{run.bubble_rate[PAPER_NAMES[schedule]]:.4f}"
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.model}-{run.microbatches}")
+@in_turn("run", RUNS)
 def test_the_simulated_1f1b_is_at_most_five_percent_faster_than_the_measured_one(run: ZeroBubbleRun) -> None:
     makespan_ms = simulate(build("1f1b", run.devices, run.microbatches), run.costs()).makespan
     simulated = run.microbatches * run.samples / run.devices / (makespan_ms / 1000)

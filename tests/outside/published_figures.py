@@ -37,6 +37,7 @@ SETTING = {
     "backward": r"Backward Pass:\*\* (\d+) ms",
     "ring_step": r"Per-step Time:\*\* (\d+) ms",
 }
+LABELS = r"Rank 0[\s\S]*?Warmup \((\d+) step\)[\s\S]*?Steady State \((\d+) pairs\)[\s\S]*?Cooldown \((\d+) steps\)"
 TABLES = {
     "benchmark_1": ("Benchmark 1", "Observation"),
     "benchmark_2": ("Benchmark 2", "Observation"),
@@ -93,6 +94,7 @@ def all_printed() -> dict[str, Any]:
         "figures": {name: numbers(pattern) for name, pattern in FIGURES.items()},
         "setting": {name: numbers(pattern)[0] for name, pattern in SETTING.items()},
         "phases_of_rank_0": phases(),
+        "labels_of_rank_0": numbers(LABELS),
         **{name: rows(*between) for name, between in TABLES.items()},
         "metrics": metrics(),
         "programs": {document: program(document) for document in PROGRAMS},

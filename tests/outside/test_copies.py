@@ -3,8 +3,8 @@
 import json
 import re
 
-import pytest
 from beside import DATA, REFERENCE
+from cases import in_turn
 
 # their licences or their authors' wishes keep these tables outside, or they are too large
 STAYS_OUTSIDE = {
@@ -23,7 +23,7 @@ NAMES = sorted(
 )
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in OURS])
+@in_turn("name", [name for name in NAMES if name not in OURS])
 def test_a_copy_is_that_of_the_reference(name: str) -> None:
     theirs = (REFERENCE / name).read_text(encoding="utf-8").replace("shared/reference/", "")
     assert (DATA / name).read_text(encoding="utf-8") == theirs
@@ -35,7 +35,7 @@ def test_everything_is_copied_that_may_be() -> None:
     assert there > STAYS_OUTSIDE
 
 
-@pytest.mark.parametrize("name", NAMES)
+@in_turn("name", NAMES)
 def test_no_copy_names_a_machine_or_a_registry(name: str) -> None:
     text = (DATA / name).read_text(encoding="utf-8")
     assert not re.findall(r"(?:/home|/root|/tmp|/work|/Users)/|pypi|pythonhosted|npmjs", text)

@@ -1,20 +1,14 @@
 """Read the two tables that the vTrain project measured, from a folder beside the repository, and sum up the errors on them."""
 
 import csv
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
+from beside import REFERENCE
 
 from hybridlab import Plan, Transformer
 
-FOLDER = Path(__file__).parents[3] / "shared" / "reference"
-ITERATIONS, ALL_REDUCES = FOLDER / "iteration_times_a100_multi_node.csv", FOLDER / "allreduce_a100.csv"
-needs_vtrain = pytest.mark.skipif(
-    not (ITERATIONS.is_file() and ALL_REDUCES.is_file()),
-    reason=f"needs ../shared/reference/{ITERATIONS.name} and {ALL_REDUCES.name} beside the repository",
-)
+ITERATIONS, ALL_REDUCES = REFERENCE / "iteration_times_a100_multi_node.csv", REFERENCE / "allreduce_a100.csv"
 
 
 def iterations() -> list[tuple[Transformer, Plan, float]]:

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import in_turn
 
 from hybridlab import A100_80GB, build, predict, simulate
 from hybridlab.course import comparisons
 from hybridlab.course.comparisons import Comparison, compared, percent
 from hybridlab.course.published import large_runs
+from hybridlab.planner import EFFICIENCY
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDED = json.loads(Path(comparisons.__file__).with_name("trials.json").read_text())
@@ -54,7 +56,7 @@ def test_there_is_a_bound_here_for_each_comparison_and_none_is_missing(every_com
     assert list(every_comparison) == list(BOUNDS)
 
 
-@pytest.mark.parametrize("what", BOUNDS)
+@in_turn("what", BOUNDS)
 def test_the_bound_is_kept(every_comparison: dict[str, Comparison], what: str) -> None:
     points, mean, worst = BOUNDS[what]
     found = every_comparison[what]
@@ -81,7 +83,12 @@ def test_threads_are_within_three_per_cent() -> None:
 def test_rows_of_the_page_have_both_errors_and_the_verdict(
     every_comparison: dict[str, Comparison], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def compare_all(points: Any, orders: Any) -> tuple[Comparison, ...]:
+        assert (points, orders) == (POINTS, ORDERS)
+        return tuple(every_comparison.values())
+
     monkeypatch.chdir(DATA.parents[1] / "book")  # the page reads the reference from its own folder
+    monkeypatch.setattr(comparisons, "compare_all", compare_all)
     monkeypatch.setattr(comparisons, "threads", lambda: compared("threads", "here", [1.0], [1.0]))
     blocks = Path("trust.md").read_text(encoding="utf-8").split("```{code-cell}")[1:]
     cells = [block.split("\n```")[0].split("\n---\n")[-1] for block in blocks]
@@ -201,6 +208,21 @@ def test_with_one_slow_stage_the_closed_form_is_off_and_the_clock_is_nearer() ->
             assert abs(row.cross) < abs(row.formula) / 2
 
 
+def test_what_is_written_down_keeps_the_bounds() -> None:
+    """`make outside` computes the recorded errors again, from measurements that are not in the repository."""
+    assert comparisons.ITERATION_TIMES["all"].points == 109
+    assert comparisons.ITERATION_TIMES["all"].mean <= 0.10
+    assert list(comparisons.ALL_REDUCES) == list(range(2, 9))
+    assert all(each.mean <= 0.02 for each in comparisons.ALL_REDUCES.values())
+    by_degree = [each.points for name, each in comparisons.ITERATION_TIMES.items() if name.startswith("tensor ") and "," not in name]
+    assert sum(by_degree) == 109
+    assert pytest.approx(0.7514) == EFFICIENCY
+    assert set(comparisons.IF_ASSUMED) == {assumption.name for assumption in comparisons.ASSUMPTIONS}
+    assert set(comparisons.ITERATION_TIMES) == set(comparisons.GROUPS)
+    for row in (*comparisons.ITERATION_TIMES.values(), *comparisons.ALL_REDUCES.values()):
+        assert max(abs(row.shortest), abs(row.longest)) == row.worst >= max(row.mean, row.median)
+
+
 # Differences are found
 
 
@@ -239,7 +261,7 @@ def test_what_a_comparison_says() -> None:
         found.points = 3  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(("share", "text"), [
+@in_turn("share, text", [
     (0, "0"), (0.5, "50 %"), (0.0236, "2.4 %"), (-0.0236, "-2.4 %"), (3e-5, "0.003 %"), (1e-9, "1e-07 %"),
     (3e-16, "below 1e-10 %"), (1.9, "1.9e+02 %"), (1e308, "inf %"),
 ])  # fmt: skip
@@ -247,7 +269,7 @@ def test_percent(share: float, text: str) -> None:
     assert percent(share) == text
 
 
-@pytest.mark.parametrize(("ends", "words"), [
+@in_turn("ends, words", [
     ((-0.3, -0.1), "from 30 % to 10 % too short"),
     ((-0.3, 0.1), "from 30 % too short to 10 % too long"),
     ((0.01, 0.1), "from 1 % to 10 % too long"),

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 
 from hybridlab import hardware
+from hybridlab.collectives import bus_bandwidth, measured_time
 from hybridlab.hardware import A100_40GB, A100_80GB, B200, GPUS, H100, H200, V100, Profile, each_way, gigabits, gpu
 
-REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "hardware.json"
-needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference/hardware.json beside the repository")
+REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "hardware.json").read_text(encoding="utf-8"))
 RULES = {  # a name in the reference: the field, and how many SI units are one unit of the reference
     "fp16_tensor_tflops": ("matmul_flops", 1e12),
     "bf16_tensor_tflops": ("matmul_flops", 1e12),
@@ -26,23 +26,20 @@ RULES = {  # a name in the reference: the field, and how many SI units are one u
     "nvlink_per_direction_gbps": ("nvlink", 1e9),
     "nccl_link_model_gbps": ("nccl_nvlink", 1e9),
 }
-BESIDE = {"source", "nccl_all_reduce_busbw_8gpu_1gib_gbps"}  # tests/outside/test_collectives_fit.py tests the second one
+MEASURED = "nccl_all_reduce_busbw_8gpu_1gib_gbps"
 
 
-@needs_reference
 def test_every_figure_is_that_of_the_reference() -> None:
-    told = json.loads(REFERENCE.read_text())
-    assert list(GPUS) == list(told["gpus"])
-    for name, figures in told["gpus"].items():
-        known = {RULES[key][0]: value * RULES[key][1] for key, value in figures.items() if key not in BESIDE}
+    assert list(GPUS) == list(REFERENCE["gpus"])
+    for name, figures in REFERENCE["gpus"].items():
+        known = {RULES[key][0]: value * RULES[key][1] for key, value in figures.items() if key not in ("source", MEASURED)}
         for field in {field for field, _ in RULES.values()}:
             ours = getattr(GPUS[name], field)
             assert ours == (pytest.approx(known[field], rel=1e-12) if field in known else None), (name, field)
 
 
-@needs_reference
 def test_links_are_those_of_the_reference() -> None:
-    fabric = json.loads(REFERENCE.read_text())["fabric"]
+    fabric = REFERENCE["fabric"]
     for generation in ("edr", "hdr", "ndr"):
         assert getattr(hardware, f"INFINIBAND_{generation.upper()}") == 1e9 * fabric[f"infiniband_{generation}_port_gbps"]
     for generation, figure in fabric["pcie_x16_per_direction_gbps"].items():
@@ -51,9 +48,13 @@ def test_links_are_those_of_the_reference() -> None:
     assert A100_80GB.node_network == 200e9
 
 
-@needs_reference
+def test_all_reduces_of_eight_gpus_reach_the_measured_bus_bandwidth() -> None:
+    reached = bus_bandwidth("all-reduce", 8, 2**30, measured_time(8, 2**30))
+    assert reached == pytest.approx(1e9 * REFERENCE["gpus"][A100_80GB.name][MEASURED], rel=3e-3)
+
+
 def test_what_the_reference_has_from_memory_says_that_it_is_not_confirmed() -> None:
-    for name, figures in json.loads(REFERENCE.read_text())["gpus"].items():
+    for name, figures in REFERENCE["gpus"].items():
         assert "memory)" not in figures["source"] or "not confirmed" in GPUS[name].source
         assert "from memory" not in figures["source"] or "not confirmed" in GPUS[name].source
 
@@ -82,7 +83,7 @@ def test_both_readings_of_the_report_that_are_wrong() -> None:
     assert (A100_80GB.network, A100_80GB.node_network, A100_80GB.matmul_flops) == (25e9, 200e9, 312e12)
 
 
-@pytest.mark.parametrize("profile", GPUS.values(), ids=list(GPUS))
+@in_turn("profile", GPUS.values())
 def test_the_roofline_turns_at_the_ridge(profile: Profile) -> None:
     work, ridge = 1e12, 1e12 * profile.matmul_flops / (1e12 * profile.memory_bandwidth)
     assert profile.ridge == pytest.approx(ridge)
@@ -114,7 +115,7 @@ def test_profiles_are_values() -> None:
     assert isinstance(replace(own, memory=np.int64(10**9)).memory, float)
 
 
-@pytest.mark.parametrize(("call", "code", "words"), [
+@in_turn("call, code, words", [
     (lambda: gpu("A100"), "unknown-name", "'A100' 'A100-SXM4-"),
     (lambda: gpu("H200"), "unknown-name", "'H200-SXM-141GB'"),
     (lambda: gpu("a100 40gb"), "unknown-name", "'A100-SXM4-40GB'"),

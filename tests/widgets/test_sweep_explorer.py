@@ -18,7 +18,7 @@ from hybridlab import HybridLabError
 from hybridlab.palette import line_style
 from hybridlab.widgets import SweepExplorer, page_data, sweep_explorer
 
-SHARED = Path(__file__).resolve().parents[3] / "shared"
+SWEEPS = Path(__file__).resolve().parents[1] / "data" / "sweeps.json"
 
 
 def explorer(unit: str | None = "ms", **named: Any) -> SweepExplorer:
@@ -178,10 +178,7 @@ def test_too_much_for_a_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_largest_published_sweep_fits_a_page_many_times() -> None:
-    path = SHARED / "reference/sweeps.json"
-    if not path.is_file():
-        pytest.skip("shared/reference is not here")
-    points = [point for point in json.loads(path.read_text(encoding="utf-8"))["points"] if point["sweep"] == "recompute"]
+    points = [point for point in json.loads(SWEEPS.read_text(encoding="utf-8"))["points"] if point["sweep"] == "recompute"]
     names = ("schedule", "devices", "microbatches", "chunks", "forward", "p2p", "r_recomp", "bubble_ratio", "total_time")
     made = SweepExplorer(table(names, [[point[name] for name in names] for point in points]), "r_recomp", y=("bubble_ratio", "total_time"))
     assert len(made.data["lines"]) == 6
