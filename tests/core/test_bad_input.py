@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
+from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import BATCH, COSTS, SCHEDULE, TIMELINE, junk, outcome, small, usual_or_junk
@@ -158,10 +158,10 @@ def test_at(setting: list[Any], batched: bool) -> None:
 
 
 @examples(200)
-@given(unit=usual_or_junk(["s", "ms", "us", None]), more=st.lists(usual_or_junk([1000]), max_size=1))
-def test_chrome_trace(unit: Any, more: list[Any]) -> None:
+@given(unit=usual_or_junk(["s", "ms", "us", None]))
+def test_chrome_trace(unit: Any) -> None:
     timeline = outcome(Timeline, SCHEDULE, TIMELINE.start, TIMELINE.end, unit=unit)
-    trace = None if timeline is None else outcome(timeline.to_chrome_trace, *more)
+    trace = None if timeline is None else outcome(timeline.to_chrome_trace)
     assert trace is None or len(trace["traceEvents"]) > len(SCHEDULE.ops)
 
 
@@ -198,8 +198,8 @@ FORMULAS = [
 ]
 
 
-@pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.__name__)
-@examples(160)
+@in_turn("formula", FORMULAS)
+@examples(60)
 @given(data=st.data())
 def test_formulas(formula: Callable[..., Any], data: st.DataObject) -> None:
     usual = {"schedule": ["gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "v-half"]}

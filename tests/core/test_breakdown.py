@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
@@ -84,7 +84,7 @@ def test_each_step_of_the_path_is_before_the_next_on_its_device_or_makes_its_inp
         assert follows or before.op in needed
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 def test_a_step_with_rings_and_optimisers_adds_up(name: str) -> None:
     step = hybrid_step(build(name, 4, 8), Costs(forward=1, backward=2, p2p=0.25), 2, ring_step=0.5, optimiser=3, overlap=True)
     where = step.timeline.breakdown()

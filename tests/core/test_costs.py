@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
@@ -42,8 +42,8 @@ def test_times_are_one_for_all_devices_or_one_for_each() -> None:
         costs.duration("F", 2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "batch", "devices"),
+@in_turn(
+    "arguments, batch, devices",
     [
         ({"forward": 1}, (), None),
         ({"forward": [1]}, (), None),
@@ -103,7 +103,7 @@ def test_costs_keep_copies_that_nobody_can_change(values: list[float]) -> None:
                 field[...] = 0
 
 
-@pytest.mark.parametrize("kind", ["f", "X", "", "FB", None, 0, [], ["F"]])
+@in_turn("kind", ["f", "X", "", "FB", None, 0, [], ["F"]])
 def test_there_are_four_kinds_of_operation(kind: object) -> None:
     with refusal("unknown-operation", "F, B, I or W"):
         Costs(forward=1, backward=2).duration(kind, 0)  # type: ignore[arg-type]
@@ -123,7 +123,7 @@ def test_a_latency_has_settings_on_the_axes_before_its_last() -> None:
     assert Costs(forward=forward, backward=2, p2p=[[[4]], [[5]]]).batch == (2, 3), "each latency with each forward"
 
 
-@pytest.mark.parametrize("values", [[1, 5, 1], (0, 1), np.array([1.0, 1.0, 1.0]), [[1, 5, 1]]])
+@in_turn("values", [[1, 5, 1], (0, 1), np.array([1.0, 1.0, 1.0]), [[1, 5, 1]]])
 def test_several_latencies_in_a_row_have_two_readings_and_are_refused_with_both(values: object) -> None:
     """Three latencies were once read as three settings without notice.
 
@@ -157,7 +157,7 @@ def test_costs_are_equal_if_all_their_values_are() -> None:
     assert len({costs, *others}) == 1 + len(others)
 
 
-@pytest.mark.parametrize("other", [None, 1, "costs", (1, 2), object()])
+@in_turn("other", [None, 1, "costs", (1, 2), object()])
 def test_costs_are_equal_to_nothing_else(other: object) -> None:
     assert Costs(forward=1, backward=2) != other
     assert Costs(forward=1, backward=2).__eq__(other) is NotImplemented

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome
@@ -19,8 +20,8 @@ def written(folder: Path, text: str | bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
+@in_turn(
+    "text, wanted",
     [
         (GOOD, Costs(forward=[10, 12], backward=[20, 24])),
         (GOOD + "weight_share,0.25,0.5\n", Costs(forward=[10, 12], backward=[20, 24], weight_share=[0.25, 0.5])),
@@ -46,8 +47,8 @@ def test_columns_are_devices_or_stages(tmp_path: Path) -> None:
     assert (Costs.from_csv(path).devices, Costs.from_csv(path, per="stage").stages) == (2, 2)
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "words"),
+@in_turn(
+    "text, code, words",
     [
         ("t,stage 0,stage 1\nforward,10,\nbackward,20,24", "missing-time", "line 2, column 3: there is no time of forward for stage 1"),
         ("t,a,b\n\nforward,10,12\nbackward,20", "missing-time", "line 4, column 3: there is no time of backward for b"),

@@ -138,8 +138,8 @@ def test_zb_v(devices: int, more: int, forward: float, input_gradient: float, we
     assert timeline.makespan == equal(formulas.zb_v_makespan(*sizes, *costs))
 
 
-@pytest.mark.parametrize(
-    ("name", "chunks", "published"),
+@in_turn(
+    "name, chunks, published",
     [
         ("zb-h1", (), lambda f, i, w: f + i - w),  # Qi et al., arXiv 2401.10241, Table 2
         ("zb-h2", (), lambda f, i, w: f + f + i - 2 * w),  # the same for one device; the last device starts K-1 forwards late
@@ -199,8 +199,8 @@ def test_peak_activations_of_interleaved_zb(devices: int, groups: int, chunks: i
         assert peak == equal(formulas.peak_activations("interleaved-zb", devices, groups * devices, device, chunks))
 
 
-@pytest.mark.parametrize(
-    ("name", "peaks"),
+@in_turn(
+    "name, peaks",
     [
         ("v-half", {1: 2, 2: 2, 3: 3, 4: 3, 5: 4, 8: 5}),
         ("v-min", {1: 1, 2: 2, 3: 2, 4: 2, 5: 3, 8: 4}),
@@ -281,8 +281,8 @@ def test_a_range_is_not_missed_by_a_rounding() -> None:
     assert formulas.dualpipe_bubble(8, 0.3, 0.3, 0.2) == 0
 
 
-@pytest.mark.parametrize(
-    ("formula", "arguments", "words"),
+@in_turn(
+    "formula, arguments, words",
     [
         (formulas.one_f_one_b_makespan, (4, 6, 1, 2, 0.5), ("1F1B with latency", "microbatches", "not 6 of 4")),
         (formulas.interleaved_makespan, (4, 6, 2, 1, 2), ("interleaved 1F1B", "microbatches", "not 6 of 4")),
@@ -320,8 +320,8 @@ def test_a_closed_form_takes_one_setting_and_a_weight_gradient_within_the_backwa
         formulas.zb_h1_makespan(4, 8, 1, 2, 3)
 
 
-@pytest.mark.parametrize(
-    ("schedule", "chunks", "code", "word"),
+@in_turn(
+    "schedule, chunks, code, word",
     [
         (np.zeros((2, 3)), 2, "unknown-name", "peak activations"),
         (np.zeros(2, dtype=[("a", int)]), 2, "unknown-name", "peak activations"),
@@ -333,8 +333,8 @@ def test_peak_activations_of_no_schedule_or_of_too_few_chunks_are_refused(schedu
         formulas.peak_activations(schedule, 4, 8, chunks=chunks)
 
 
-@pytest.mark.parametrize(
-    ("name", "sizes", "costs", "formula"),
+@in_turn(
+    "name, sizes, costs, formula",
     [
         ("1f1b", (4, 6), (1, 2, 0.5, 0.5), lambda: 9 * 3 + (2 * 3 * 6 / 4 + 4) * 0.5),
         ("interleaved", (4, 8, 2), (2, 1, 0.5, 0.75), lambda: (8 + 1.5) * 3 + 14 * 0.75),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ def test_the_crest_of_few_normal_numbers_is_known() -> None:
     assert formulas.gaussian_crest(2) == pytest.approx(2 / math.sqrt(math.pi), rel=1e-9)
 
 
-@pytest.mark.parametrize(("count", "times"), [(3, 100_000), (256, 20_000), (4096, 2000)])
+@in_turn("count, times", [(3, 100_000), (256, 20_000), (4096, 2000)])
 def test_the_crest_of_numbers_drawn(count: int, times: int) -> None:
     largest = np.abs(np.random.default_rng(1).standard_normal((times, count), dtype=np.float32)).max(axis=1)
     assert formulas.gaussian_crest(count) == pytest.approx(float(largest.mean()), abs=5 * float(largest.std()) / math.sqrt(times))
@@ -41,7 +41,7 @@ def test_the_laws_of_the_reference() -> None:
     assert formulas.int8_ring_nmse(8, 3.0) == 9 / (12 * 127**2) * 4.5
 
 
-@pytest.mark.parametrize(("ranks", "roundings"), [(1, 0), (2, 3 / 2), (3, 5 / 3), (4, 7 / 4), (64, 2 - 1 / 64), (10**6, 2 - 1e-6)])
+@in_turn("ranks, roundings", [(1, 0), (2, 3 / 2), (3, 5 / 3), (4, 7 / 4), (64, 2 - 1 / 64), (10**6, 2 - 1e-6)])
 def test_one_shot_rounds_all_but_the_owners_numbers_and_then_the_result(ranks: int, roundings: float) -> None:
     one_rounding = 9 / (12 * 127**2)
     assert formulas.int8_one_shot_nmse(ranks, 3.0) == pytest.approx(roundings * one_rounding, rel=1e-12)
@@ -58,7 +58,7 @@ def test_stochastic_rounding_doubles() -> None:
     assert formulas.int8_one_shot_nmse(8, 4.0, stochastic=True) == 2 * formulas.int8_one_shot_nmse(8, 4.0)
 
 
-@pytest.mark.parametrize(("kind", "roundoff"), [(np.float16, 2.0**-11), (np.float32, 2.0**-24)])
+@in_turn("kind, roundoff", [(np.float16, 2.0**-11), (np.float32, 2.0**-24)])
 def test_the_error_of_one_cast_of_numbers_drawn(kind: Any, roundoff: float) -> None:
     values = np.exp(np.random.default_rng(1).uniform(-2, 2 + 8 * math.log(2), 10**6)) / 100
     relative = ((values.astype(kind).astype(np.float64) - values) / values) ** 2
@@ -79,7 +79,7 @@ def test_bytes_are_those_of_counted_chunks(ranks: int, size: int, item: int, sca
     assert formulas.ring_bytes(ranks, size, item, scale, block) == 2 * one_way
 
 
-@pytest.mark.parametrize(("formula", "arguments", "code", "words"), [
+@in_turn("formula, arguments, code, words", [
     (formulas.gaussian_crest, (0,), "too-small", ("count", "not 0")),
     (formulas.gaussian_crest, (2.5,), "not-a-whole-number", ("count", "not 2.5")),
     (formulas.int8_ring_nmse, (0, 4.0), "too-small", ("ranks", "not 0")),

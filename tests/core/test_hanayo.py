@@ -5,7 +5,6 @@ The library copies a group when it repeats the previous group. The planner here 
 
 from itertools import product
 
-import pytest
 from cases import in_turn
 
 from hybridlab import build
@@ -47,7 +46,7 @@ def planned(devices: int, microbatches: int, chunks: int) -> list[list[str]]:
     return orders
 
 
-@pytest.mark.parametrize("devices", range(1, 7))
+@in_turn("devices", range(1, 7))
 @in_turn("groups, chunks", product((1, 2, 3, 5), (2, 4, 6)))
 def test_every_group_lies_where_the_rule_puts_it(devices: int, groups: int, chunks: int) -> None:
     schedule = build("hanayo", devices, groups * devices, chunks)

@@ -6,8 +6,7 @@ The items of a schedule are its orders, and those of a search are its plans.
 from typing import Any
 
 import numpy as np
-import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from strategies import Size, sizes
 
@@ -59,7 +58,7 @@ def test_items_of_a_search_are_its_plans_the_fastest_first() -> None:
     assert SEARCH[3:1:-1] == (SEARCH.found[3], SEARCH.found[2])
 
 
-@pytest.mark.parametrize("place", [2, -3, 10**30, True, "0", 0.0, None, (0, 1), slice("a"), slice(0, 1, 0), np.array([0, 1])])
+@in_turn("place", [2, -3, 10**30, True, "0", 0.0, None, (0, 1), slice("a"), slice(0, 1, 0), np.array([0, 1])])
 def test_what_is_no_place_is_refused_with_the_places_there_are(place: Any) -> None:
     code = "out-of-range" if type(place) is int else "wrong-type"
     with refusal(code, "schedule 'two' has 2 devices", "-2 to 1"):
@@ -74,7 +73,7 @@ def test_a_search_without_plans_says_so() -> None:
         Search(SEARCH.model, SEARCH.profile, (), 1)[0]
 
 
-@pytest.mark.parametrize("value", [TWO, SEARCH, replicate(TWO, 2)], ids=["schedule", "search", "mesh"])
+@in_turn("value", [TWO, SEARCH, replicate(TWO, 2)])
 def test_numpy_takes_it_as_one_object(value: Any) -> None:
     assert np.asarray(value).shape == ()
     assert np.asarray(value).item() is value

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from sweep_tables import DEVICES, LATENCIES, NAMES, bubble_ratio, is_refused, some_table, table
 
 from hybridlab import REGISTRY
@@ -26,8 +26,8 @@ def grid(**columns: list[Any]) -> Any:
     return table((*columns, "makespan"), [(*row, place) for place, row in enumerate(zip(*columns.values(), strict=True))])
 
 
-@pytest.mark.parametrize(
-    ("columns", "x", "choices"),
+@in_turn(
+    "columns, x, choices",
     [
         ({"devices": [1, 2, 4], "microbatches": [2, 4, 8]}, "devices", []),
         ({"devices": [1, 1, 2, 2], "p2p": [0, 4, 0, 4]}, "devices", ["p2p"]),
@@ -58,15 +58,15 @@ def test_numbers_stand_in_order_and_numpy_values_are_values() -> None:
     assert found.names == ("all rows",)
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 def test_a_line_has_the_title_of_its_schedule_and_its_chunks_where_it_has_several(name: str) -> None:
     family = REGISTRY[name]
     found = lines_of(grid(schedule=[name], chunks=[family.fewest_chunks], x=[1]), "x", ["makespan"])
     assert found.names == (f"{family.title}, {family.fewest_chunks} chunks" if family.chunk_step else family.title,)
 
 
-@pytest.mark.parametrize(
-    ("columns", "lines", "names"),
+@in_turn(
+    "columns, lines, names",
     [
         ({"devices": [2, 1]}, "devices", ("1 device", "2 devices")),
         ({"schedule": ["gpipe", "gpipe"], "chunks": [1, 2]}, None, ("GPipe", "GPipe, 2 chunks")),
@@ -81,8 +81,8 @@ def test_lines_are_called_by_what_tells_them_apart(columns: dict[str, list[Any]]
     assert lines_of(grid(x=[1] * len(next(iter(columns.values()))), **columns), "x", ["makespan"], lines, labels).names == names
 
 
-@pytest.mark.parametrize(
-    ("x", "quantities", "lines", "code", "words"),
+@in_turn(
+    "x, quantities, lines, code, words",
     [
         ("devises", ["makespan"], None, "unknown-name", ("'devises'", "'devices'")),
         ("schedule", ["makespan"], None, "not-a-number", ("'schedule'", "'gpipe'")),
@@ -113,8 +113,8 @@ def test_the_value_that_is_no_number_is_the_first_of_its_column() -> None:
         lines_of(grid(schedule=names), "schedule", ["makespan"])
 
 
-@pytest.mark.parametrize(
-    ("value", "code"),
+@in_turn(
+    "value, code",
     [
         (float("nan"), "not-finite"),
         (float("inf"), "not-finite"),
@@ -129,7 +129,7 @@ def test_cells_that_cannot_be_drawn_are_refused(value: Any, code: str) -> None:
         lines_of(grid(x=[1, 2], p2p=[0, value]), "x", ["makespan"])
 
 
-@pytest.mark.parametrize("sweep", [None, 3, [], {"rows": []}])
+@in_turn("sweep", [None, 3, [], {"rows": []}])
 def test_what_is_no_table_is_refused(sweep: Any) -> None:
     with refusal("wrong-type", "sweep", sweep):
         lines_of(sweep, "x", ["makespan"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import junk, outcome
@@ -77,7 +77,7 @@ def test_the_shortest_order_is_between_the_bound_and_the_schedule(name: str, mic
     assert best.makespan == simulate(best.schedule, costs).makespan
 
 
-@pytest.mark.parametrize("between", [[3, 0.5], [[0, 3, 0], [1, 0, 0.5], [0, 0.25, 0]]])
+@in_turn("between", [[3, 0.5], [[0, 3, 0], [1, 0, 0.5], [0, 0.25, 0]]])
 def test_every_replica_has_the_links_of_its_pipeline(between: Any) -> None:
     """All replicas have the same times, and a message takes the latency of its own link, in the step and in threads."""
     costs, schedule = Costs(forward=[1, 2, 1], backward=2, p2p_between=between), build("1f1b", 3, 4)
@@ -111,7 +111,7 @@ def test_links_of_all_ranks_can_be_given() -> None:
     assert ends.tolist() == [6 + 2 * 1, 6 + 2 * 4]
 
 
-@pytest.mark.parametrize("name", ["interleaved", "looped-bfs", "interleaved-zb"])
+@in_turn("name", ["interleaved", "looped-bfs", "interleaved-zb"])
 def test_a_message_between_others_than_neighbours_asks_for_a_matrix(name: str) -> None:
     schedule, row = build(name, 4, 4), Costs(forward=1, backward=2, p2p_between=[1, 5, 1])
     for ask in (simulate, lower_bound, lambda schedule, costs: hybrid_step(schedule, costs, 2, ring_step=1)):
@@ -121,8 +121,8 @@ def test_a_message_between_others_than_neighbours_asks_for_a_matrix(name: str) -
     assert simulate(schedule, Costs(forward=1, backward=2, p2p_between=matrix)).makespan > 0
 
 
-@pytest.mark.parametrize(
-    ("between", "code", "words"),
+@in_turn(
+    "between, code, words",
     [
         (3, "wrong-shape", ("p2p_between", "[1, 5, 1]", "4 devices", "()")),
         ([[1, 2, 3]], "wrong-shape", ("p2p_between", "(1, 3)")),

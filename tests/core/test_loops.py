@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import oracle
 import pytest
+from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
@@ -33,8 +34,8 @@ def times_of(schedule: Schedule, costs: Costs) -> list[tuple[bytes, bytes]]:
     return [(start.tobytes(), end.tobytes()) for start, end in (loop(schedule, costs) for loop in loops_for(schedule))]
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
-@examples(60)
+@in_turn("name", sorted(REGISTRY))
+@examples(40)
 @given(data=st.data())
 def test_all_loops_compute_the_same_bits(name: str, data: st.DataObject) -> None:
     size = data.draw(sizes(name))
@@ -51,8 +52,8 @@ def test_all_loops_compute_the_same_bits_for_any_order(schedule: Schedule, data:
     assert len(set(times_of(schedule, data.draw(settings_of(schedule.devices)).costs()))) == 1
 
 
-@pytest.mark.parametrize(("devices", "microbatches"), [(1, 1), (1, 40), (40, 1), (16, 64), (32, 48)])
-@pytest.mark.parametrize("name", ["gpipe", "1f1b", "zb-h1", "zb-v"])
+@in_turn("devices, microbatches", [(1, 1), (1, 40), (40, 1), (16, 24)])
+@in_turn("name", ["gpipe", "1f1b", "zb-h1", "zb-v"])
 def test_every_loop_equals_the_longest_paths(name: str, devices: int, microbatches: int) -> None:
     """The times are binary fractions, so they are exact, and the test's own program must find the very same."""
     schedule = build(name, devices, microbatches)
@@ -63,7 +64,7 @@ def test_every_loop_equals_the_longest_paths(name: str, devices: int, microbatch
     assert set(times_of(schedule, setting.costs())) == {(start, end)}
 
 
-@pytest.mark.parametrize("devices", [1, 4, 16])
+@in_turn("devices", [1, 4, 16])
 def test_every_loop_equals_the_closed_forms(devices: int) -> None:
     """The times are binary fractions, so closed forms and loops agree exactly."""
     forward, backward, weight = 1.5, 2.5, 1.25
@@ -87,16 +88,17 @@ def test_both_loops_for_one_setting_are_chosen() -> None:
     assert not _is_wide(Schedule.from_slots("far apart", [[[0, 2**34]], [[1, 2**35]]], [0]))
 
 
-@pytest.mark.parametrize("costs", [Costs(forward=1, backward=2, p2p=0.1), Costs(forward=[1, 2] * 8, backward=3)], ids=["equal", "uneven"])
+@in_turn("costs", [Costs(forward=1, backward=2, p2p=0.1), Costs(forward=[1, 2] * 8, backward=3)])
 def test_long_schedules_go_through_the_loop_in_parts(monkeypatch: pytest.MonkeyPatch, costs: Costs) -> None:
     whole = one_by_one(build("1f1b", 16, 9), costs)
-    monkeypatch.setattr("hybridlab.simulation.loops.BLOCK", 7)
-    for loop in (one_by_one, row_by_row):
-        for before, after in zip(whole, loop(build("1f1b", 16, 9), costs), strict=True):
-            assert before.tobytes() == after.tobytes()
+    with monkeypatch.context() as short:
+        short.setattr("hybridlab.simulation.loops.BLOCK", 7)
+        for loop in (one_by_one, row_by_row):
+            for before, after in zip(whole, loop(build("1f1b", 16, 9), costs), strict=True):
+                assert before.tobytes() == after.tobytes()
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@in_turn("name", sorted(REGISTRY))
 def test_a_batch_has_the_bits_of_its_settings(name: str) -> None:
     schedule = build(name, 4, 8)
     forward, p2p = np.array([1.1, 0.0, 3.3]), np.array([0.1, 0.7, 0.0])
@@ -106,7 +108,7 @@ def test_a_batch_has_the_bits_of_its_settings(name: str) -> None:
         assert batch.at(setting) == alone
 
 
-@pytest.mark.parametrize("batch", [(), (3,)])
+@in_turn("batch", [(), (3,)])
 def test_a_simulated_timeline_passes_the_checks_of_a_given_one(batch: tuple[int, ...]) -> None:
     simulated = simulate(build("dualpipe-v", 4, 8), Costs(forward=np.ones((*batch, 1)), backward=2, unit="s"))
     assert simulated == Timeline(simulated.schedule, simulated.start, simulated.end, unit="s")
@@ -126,7 +128,7 @@ def test_build_keeps_what_it_has_built() -> None:
     assert again == first
 
 
-@pytest.mark.parametrize("devices", [True, 4.0, "4", None])
+@in_turn("devices", [True, 4.0, "4", None])
 def test_a_kept_schedule_does_not_make_other_arguments_right(devices: Any) -> None:
     for known in (1, 4):
         build("1f1b", known, 8)
@@ -140,7 +142,7 @@ def test_a_changed_rule_builds_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert build("1f1b", 3, 5) != old
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@in_turn("name", sorted(REGISTRY))
 def test_a_kept_schedule_takes_at_most_the_bytes_it_is_counted_with(name: str) -> None:
     """Everything that a schedule computes later is counted from the start."""
     build(name, 8, 64)

@@ -1,7 +1,6 @@
 """Test meshes: each rank is numbered once, groups and pipelines cut the mesh in both directions, and rings close."""
 
-import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, small
@@ -56,8 +55,8 @@ def test_a_ring_visits_its_whole_group_and_comes_back(mesh: Mesh) -> None:
         assert tuple(visited) == mesh.stage_group(stage)
 
 
-@pytest.mark.parametrize(
-    ("ask", "code", "words"),
+@in_turn(
+    "ask, code, words",
     [
         (lambda: Mesh(0, 2), "too-small", "stages 1 0"),
         (lambda: Mesh(2, 2.5), "not-a-whole-number", "replicas 1 2.5"),

@@ -1,7 +1,6 @@
 """Test that a schedule is found by its name in upper or lower case, and keeps its name in the registry."""
 
-import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from strategies import supported
 
 from hybridlab import REGISTRY, build, check, formulas, register, sweep
@@ -12,7 +11,7 @@ from hybridlab.widgets import StepExplorer, TimelineExplorer
 TIMES = {"devices": 4, "microbatches": 8, "forward": 1, "backward": 2}
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 def test_build_finds_a_schedule_in_any_case(name: str) -> None:
     size = supported(name, 2, 4)
     for written in (name.upper(), name.title(), name.swapcase()):
@@ -20,7 +19,7 @@ def test_build_finds_a_schedule_in_any_case(name: str) -> None:
         assert build(written, *size).name == known_schedule(written) == name
 
 
-@pytest.mark.parametrize("name", ["1F-1B", "ZB_H1", "zbh1", " 1f1b", "1F1B ", "ZB H1", "1F1", b"1F1B", None, ("1F1B",)])
+@in_turn("name", ["1F-1B", "ZB_H1", "zbh1", " 1f1b", "1F1B ", "ZB H1", "1F1", b"1F1B", None, ("1F1B",)])
 def test_a_name_that_differs_by_more_than_case_is_refused(name: object) -> None:
     with refusal("unknown-name", "schedule"):
         build(name, 2, 4)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
@@ -20,7 +20,7 @@ per_device = st.lists(times, min_size=4, max_size=4)
 shares = st.lists(st.sampled_from([0, 0.25, 0.5, 0.75, 1]), min_size=4, max_size=4)
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 @examples(80)
 @given(forward=per_device, backward=per_device, share=shares, p2p=quarters, overlap=st.sampled_from([0, 0.25, 0.5, 1]))
 def test_a_simulated_timeline_gives_its_costs_back(
@@ -57,7 +57,7 @@ def test_the_makespan_is_that_of_the_timeline(size: Size, data: st.DataObject, u
     assert found.unit == unit
 
 
-@pytest.mark.parametrize("name", ["1f1b", "zb-h1", "gpipe"])
+@in_turn("name", ["1f1b", "zb-h1", "gpipe"])
 def test_each_link_gets_its_latency(name: str) -> None:
     costs = Costs(forward=4, backward=8, p2p_between=[0.5, 3, 1])
     found = Costs.from_timeline(simulate(build(name, 4, 8), costs), links=True)
@@ -125,8 +125,8 @@ def test_costs_are_written_as_csv_and_read_back(tmp_path: Path) -> None:
         assert np.array_equal(again.p2p_between, costs.p2p_between) or costs.p2p_between is None  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "code", "words"),
+@in_turn(
+    "wrong, code, words",
     [
         (build("1f1b", 2, 4), "wrong-type", ["Timeline"]),
         (3, "wrong-type", ["3"]),

@@ -1,6 +1,6 @@
 """Test operations: each has a kind, a stage, a microbatch, and one form as text."""
 
-import pytest
+from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,8 +28,8 @@ def test_the_four_kinds_and_their_words() -> None:
     assert [str(kind) for kind in Kind] == list("FBIW")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@in_turn(
+    "text, words",
     [
         ("0F3", "the forward of microbatch 3 on stage 0"),
         ("1B0", "the backward of microbatch 0 on stage 1"),

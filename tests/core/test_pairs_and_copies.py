@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from texts import NO_PAIRS, TWO_WAYS, WAITING
 
 from hybridlab import Costs, Deadlock, InvalidSchedule, Op, Schedule, UnsupportedSize, build, simulate
@@ -33,7 +33,7 @@ def test_a_pair_is_one_turn_of_two_operations() -> None:
     assert hash(PAIR) != hash(Schedule(PAIR.name, PAIR.orders))
 
 
-@pytest.mark.parametrize("written", ["(1F1;1B0)", "(1B0;1F1)", "( 1F1 ; 1B0 )", "(1F1;1B0)OVERLAP_F_B"])
+@in_turn("written", ["(1F1;1B0)", "(1B0;1F1)", "( 1F1 ; 1B0 )", "(1F1;1B0)OVERLAP_F_B"])
 def test_a_pair_is_read_in_every_form_it_is_written_in(written: str) -> None:
     assert Schedule.parse(f"0F0 0F1 0B0 0B1\n1F0 {written} 1B1") == PAIR
     assert Schedule.from_csv(f"0F0,0F1,0B0,0B1\n1F0,{written},1B1\n", name="parsed") == PAIR
@@ -44,7 +44,7 @@ def test_a_pair_can_be_given_as_a_tuple() -> None:
     assert Schedule("parsed", orders) == PAIR
 
 
-@pytest.mark.parametrize(("overlap", "makespan", "busy"), [(0, 9, 6), (0.5, 8.5, 5.5), (1, 8, 5)])
+@in_turn("overlap, makespan, busy", [(0, 9, 6), (0.5, 8.5, 5.5), (1, 8, 5)])
 def test_a_pair_takes_its_two_times_less_what_overlaps(overlap: float, makespan: float, busy: float) -> None:
     """Worked out by hand, with a forward of 1 and a backward of 2: 1F0 runs from 1 to 2, and the pair starts at 2.
 
@@ -71,7 +71,7 @@ def test_overlap_is_a_setting_of_a_batch() -> None:
     assert both.makespan.tolist() == [[9, 8], [11, 10]]
 
 
-@pytest.mark.parametrize(("text", "code", "words"), NO_PAIRS)
+@in_turn("text, code, words", NO_PAIRS)
 def test_what_is_no_pair_is_refused(text: str, code: str, words: tuple[str, ...]) -> None:
     with refusal(code, *words, kind=InvalidSchedule):
         Schedule.parse(text)
@@ -82,7 +82,7 @@ def test_pairs_that_wait_for_each_other_are_a_deadlock() -> None:
         Schedule.parse(WAITING["pairs"])
 
 
-@pytest.mark.parametrize("turn", [("0F1",), ("0F1", "0B0", "0B1"), ()])
+@in_turn("turn", [("0F1",), ("0F1", "0B0", "0B1"), ()])
 def test_a_tuple_of_one_or_three_is_no_pair(turn: tuple[str, ...]) -> None:
     orders = [["0F0", turn, "0B0", "0B1"]]
     if len(turn) == 1:
@@ -93,7 +93,7 @@ def test_a_tuple_of_one_or_three_is_no_pair(turn: tuple[str, ...]) -> None:
         assert caught.value.problems[-1].code == "not-a-pair"
 
 
-@pytest.mark.parametrize(("overlap", "code"), [(1.5, "out-of-range"), (-0.1, "negative"), ("much", "not-a-number")])
+@in_turn("overlap, code", [(1.5, "out-of-range"), (-0.1, "negative"), ("much", "not-a-number")])
 def test_overlap_is_a_share(overlap: object, code: str) -> None:
     with refusal(code, "overlap", overlap):
         Costs(forward=1, backward=2, overlap=overlap)
@@ -111,7 +111,7 @@ def test_microbatches_that_take_two_ways_have_two_copies_of_the_weights() -> Non
     assert timeline.peak_activations.tolist() == [2, 2]
 
 
-@pytest.mark.parametrize(("text", "code", "words"), TWO_WAYS)
+@in_turn("text, code, words", TWO_WAYS)
 def test_two_copies_are_checked_as_one_is(text: str, code: str, words: tuple[str, ...]) -> None:
     with refusal(code, *words, kind=InvalidSchedule):
         Schedule.parse(text)
@@ -128,8 +128,8 @@ def test_three_ways_are_three_copies() -> None:
     assert simulate(schedule, Costs(forward=1, backward=2)).bubble_ratio == 0
 
 
-@pytest.mark.parametrize(
-    ("slots", "devices", "copies", "code", "words"),
+@in_turn(
+    "slots, devices, copies, code, words",
     [
         ([[[0], [1], [2]], [[5], [4], [3]]], [0, 1, 0], 2, "wrong-shape", ("2 copies", "3 stages")),
         ([[[0], [1]], [[3], [2]]], [0, 1], 0, "too-small", ("copies", "0")),
@@ -159,7 +159,7 @@ def test_chimera_is_two_pipelines_in_each_others_gaps() -> None:
     assert timeline.makespan == 10  # 2M + K - 2
 
 
-@pytest.mark.parametrize(("devices", "microbatches"), [(2, 2), (4, 8), (6, 12), (8, 8)])
+@in_turn("devices, microbatches", [(2, 2), (4, 8), (6, 12), (8, 8)])
 def test_both_directions_of_chimera_and_dualpipe_are_alike(devices: int, microbatches: int) -> None:
     """If the devices are numbered from the other end and the directions exchange their microbatches, the schedule stays the same."""
     for name in ("chimera", "dualpipe"):
@@ -172,7 +172,7 @@ def test_both_directions_of_chimera_and_dualpipe_are_alike(devices: int, microba
         assert seen == [[[str(op) for op in turn] for turn in order] for order in schedule.turns]
 
 
-@pytest.mark.parametrize("key", ["dualpipe-v|2|4|2", "dualpipe-v|4|8|2"])
+@in_turn("key", ["dualpipe-v|2|4|2", "dualpipe-v|4|8|2"])
 def test_dualpipe_is_dualpipe_v_with_its_chunks_as_directions(key: str) -> None:
     """The orders of DualPipeV equal the orders of torch's planner; cut in half, they are DualPipe's (arXiv 2412.19437)."""
     half, fewer = int(key.split("|")[1]), int(key.split("|")[2])
@@ -193,8 +193,8 @@ def test_pairs_are_where_the_paper_has_them() -> None:
     assert np.bincount(schedule.device[schedule.pairs]).tolist() == [9, 10, 11, 11, 11, 11, 10, 9]
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "what", "tries"),
+@in_turn(
+    "name, size, what, tries",
     [
         ("chimera", (3, 6), "devices", (2, 4)),
         ("chimera", (1, 4), "devices", (2,)),

@@ -19,7 +19,7 @@ def all_of(name: str) -> list[Schedule]:
     return [build(name, *size) for size in sorted({supported(name, *size) for size in SIZES})]
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 @in_turn("kept", [0, 0.1, 0.25, 1])
 def test_rooms_counted_one_by_one(name: str, kept: float) -> None:
     schedules = all_of(name)
@@ -43,7 +43,7 @@ def rooms_are_right(schedule: Schedule, kept: float) -> None:
         assert found[device] == pytest.approx(most / schedule.chunks, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["gpipe", "1f1b", "eager-1f1b"])
+@in_turn("name", ["gpipe", "1f1b", "eager-1f1b"])
 def test_with_whole_backwards_one_is_whole_and_the_others_are_kept(name: str) -> None:
     for device in range(6):
         held = formulas.peak_activations(name, 6, 20, device)
@@ -60,8 +60,8 @@ def test_nothing_thrown_away_is_the_peak_of_a_timeline() -> None:
     assert recomputed_peak(schedule, 1).tolist() == peak.tolist()
 
 
-@pytest.mark.parametrize(
-    ("kept", "code"),
+@in_turn(
+    "kept, code",
     [
         (-0.1, "negative"),
         (1.1, "out-of-range"),

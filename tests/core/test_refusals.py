@@ -27,8 +27,8 @@ from hybridlab import (
 from hybridlab.schedule.validation import Problem
 
 
-@pytest.mark.parametrize(
-    ("name", "nearest"),
+@in_turn(
+    "name, nearest",
     [
         ("g-pipe", "gpipe"),
         ("interleave", "interleaved"),
@@ -42,7 +42,7 @@ def test_an_unknown_schedule_is_answered_with_the_nearest(name: str, nearest: st
         build(name, 2, 2)
 
 
-@pytest.mark.parametrize("name", ["", "xyzzy", None, 3, b"1f1b", ["1f1b"], BrokenRepr()], ids=lambda name: type(name).__name__)
+@in_turn("name", ["", "xyzzy", None, 3, b"1f1b", ["1f1b"], BrokenRepr()])
 def test_a_schedule_name_that_resembles_nothing_lists_all(name: Any) -> None:
     with refusal("unknown-name", f"Known: {', '.join(REGISTRY)}"):
         build(name, 2, 2)
@@ -63,11 +63,7 @@ def test_sizes_that_a_rule_does_not_support_say_what_would_work(sizes: Any, word
         build(*sizes)
 
 
-@pytest.mark.parametrize(
-    "size",
-    [0, -1, 2.5, "4", None, True, math.nan, math.inf, [4], BrokenRepr(), BrokenIndex()],
-    ids=lambda size: type(size).__name__,
-)
+@in_turn("size", [0, -1, 2.5, "4", None, True, math.nan, math.inf, [4], BrokenRepr(), BrokenIndex()])
 def test_devices_and_microbatches_are_whole_numbers_of_at_least_one(size: Any) -> None:
     code = "too-small" if type(size) is int else "not-a-whole-number"
     with refusal(code, "devices", 1):
@@ -76,14 +72,14 @@ def test_devices_and_microbatches_are_whole_numbers_of_at_least_one(size: Any) -
         build("1f1b", 4, size)
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@in_turn("name", sorted(REGISTRY))
 @in_turn("sizes", [(10**400, 1), (1, 10**9), (10**6, 10**6), (10**7, 10**7)])
 def test_huge_sizes_are_refused_before_memory_is_taken(name: str, sizes: tuple[int, int]) -> None:
     with pytest.raises(HybridLabError, match=r"must be at most 10,000,000|fit in memory"):
         build(name, *sizes)
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@in_turn("name", sorted(REGISTRY))
 def test_the_largest_size_has_as_many_operations_as_fit_in_memory(name: str) -> None:
     """Three kinds of operations of every microbatch on every chunk; two copies of the weights have two of each."""
     family, most = REGISTRY[name], 2**26
@@ -103,7 +99,7 @@ def test_huge_batches_are_refused_before_memory_is_taken() -> None:
         costs.duration("F", 0)
 
 
-@pytest.mark.parametrize("argument", ["forward", "backward", "weight_share", "p2p", "overlap"])
+@in_turn("argument", ["forward", "backward", "weight_share", "p2p", "overlap"])
 def test_more_axes_than_arrays_can_have_are_refused(argument: str) -> None:
     def shaped(axes: int) -> dict[str, Any]:
         return {"forward": 1, "backward": 2, argument: np.ones((1,) * axes)}
@@ -115,8 +111,8 @@ def test_more_axes_than_arrays_can_have_are_refused(argument: str) -> None:
             Costs(**shaped(axes))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+@in_turn(
+    "arguments, code, words",
     [
         ({"forward": -1}, "negative", "forward -1"),
         ({"forward": math.nan}, "not-finite", "forward nan"),
@@ -165,7 +161,7 @@ def test_slower_says_which_devices_there_are() -> None:
         COSTS.slower([0], 1.5, of=3)
 
 
-@pytest.mark.parametrize("devices", [0, None, np.array(0)])
+@in_turn("devices", [0, None, np.array(0)])
 def test_what_is_no_list_of_devices_is_refused(devices: Any) -> None:
     with refusal("not-a-list", "devices", "[0]"):
         COSTS.slower(devices, 1.5)
@@ -179,14 +175,14 @@ def test_operations_are_refused_with_an_example() -> None:
             Op.parse(text)
 
 
-@pytest.mark.parametrize(("text", "code", "words"), UNREADABLE)
+@in_turn("text, code, words", UNREADABLE)
 def test_malformed_text_is_refused_with_line_and_column(text: str, code: str, words: tuple[str, ...]) -> None:
     with refusal(code, *words, kind=InvalidSchedule):
         Schedule.parse(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "place", "word"),
+@in_turn(
+    "text, code, place, word",
     [
         ("0F0,0G0", "unknown-operation", "line 1, column 5:", "'0G0'"),
         ("0F0,0B0\n1F0, 1B0 x\n", "unknown-operation", "line 2, column 6:", "'1B0 x'"),
@@ -243,8 +239,8 @@ def test_a_device_that_waits_for_an_operation_of_its_own_is_told_so() -> None:
         Schedule.parse(WAITING["itself"])
 
 
-@pytest.mark.parametrize(
-    ("text", "circle"),
+@in_turn(
+    "text, circle",
     [
         ("all around", "device 0 waits for device 2, which waits for device 1, which waits for device 0"),
         ("many devices", "which waits for device 3, which waits for ..., which waits for device 0"),
@@ -286,7 +282,7 @@ def test_the_message_of_a_schedule_on_many_devices_stays_short() -> None:
     assert len(str(why.value).splitlines()) == 35
 
 
-@pytest.mark.parametrize("orders", ["0F0 0B0", ["0F0 0B0"], ["0F0", "0B0"], [Op.parse("0F0")], [["0F0", "0B0"], "1F0"]])
+@in_turn("orders", ["0F0 0B0", ["0F0 0B0"], ["0F0", "0B0"], [Op.parse("0F0")], [["0F0", "0B0"], "1F0"]])
 def test_a_text_in_place_of_a_list_of_operations_is_told_of_parse(orders: Any) -> None:
     with refusal("not-a-list", "Schedule.parse", kind=InvalidSchedule):
         Schedule("mine", orders)
@@ -297,7 +293,7 @@ def test_a_text_is_shown_whole() -> None:
         Schedule("mine", "0F0 0B0")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("wrong", ["0X0", 3, None, ("F", 0, 0), Op("Q", 0, 0)])  # type: ignore[arg-type]
+@in_turn("wrong", ["0X0", 3, None, ("F", 0, 0), Op("Q", 0, 0)])  # type: ignore[arg-type]
 def test_an_order_says_where_it_holds_no_operation(wrong: Any) -> None:
     with refusal("unknown-operation", "device 1, position 2:", kind=InvalidSchedule):
         Schedule("mine", [["0F0", "0B0"], ["1F0", "1B0", wrong]])
@@ -322,7 +318,7 @@ def test_timelines_must_fit_their_schedule() -> None:
             getattr(BATCH, method)()
 
 
-@pytest.mark.parametrize("argument", ["forward", "backward", "p2p"])
+@in_turn("argument", ["forward", "backward", "p2p"])
 def test_times_that_would_overflow_are_refused(argument: str) -> None:
     with refusal("too-large", argument, "1e+200", "1e+201"):
         Costs(**({"forward": 1, "backward": 2} | {argument: 1e201}))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
@@ -21,7 +21,7 @@ from hybridlab.step.replicas import Replicated, holders, replicate
 TWO = build("1f1b", 2, 2)
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@in_turn("name", sorted(REGISTRY))
 @examples(30)
 @given(data=st.data())
 def test_every_rank_runs_the_order_of_its_device(name: str, data: st.DataObject) -> None:
@@ -88,7 +88,7 @@ def test_it_prints_and_compares_like_a_schedule() -> None:
     assert [str(op) for op in everyone.needs(Op.parse("0B0"))] == ["0F0", "1B0"]
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])  # noqa: S301 - our own bytes
+@in_turn("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])  # noqa: S301 - our own bytes
 def test_copies_are_alike_and_cannot_be_changed(again: Callable[[Any], Any]) -> None:
     everyone = again(replicate(TWO, 2))
     assert everyone == replicate(TWO, 2)

@@ -3,14 +3,14 @@
 from itertools import product
 
 import numpy as np
-import pytest
+from cases import in_turn
 
 from hybridlab import REGISTRY, Costs, build, simulate
 
 SIZES = list(product((1, 2, 3, 4, 7), (1, 2, 3, 5, 7, 8, 14, 21)))
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 def test_the_slots_of_a_rule_prove_its_order(name: str) -> None:
     """If slots did not prove the order, ``build`` would check the operations one by one in Python and compute new slots."""
     family = REGISTRY[name]
@@ -21,13 +21,13 @@ def test_the_slots_of_a_rule_prove_its_order(name: str) -> None:
             assert np.array_equal(np.sort(build(name, devices, microbatches, chunks).slot), np.sort(slots[slots >= 0]))
 
 
-@pytest.mark.parametrize(("one", "of"), [("eager-1f1b", "interleaved"), ("zb-h1", "interleaved-zb")])
+@in_turn("one, of", [("eager-1f1b", "interleaved"), ("zb-h1", "interleaved-zb")])
 def test_one_chunk_of_an_interleaved_schedule(one: str, of: str) -> None:
     for size in SIZES:
         assert np.array_equal(REGISTRY[one].rule(*size, 1), REGISTRY[of].rule(*size, 1))
 
 
-@pytest.mark.parametrize(("split", "whole"), [("zb-h1", "1f1b"), ("zb-h2", "eager-1f1b")])
+@in_turn("split, whole", [("zb-h1", "1f1b"), ("zb-h2", "eager-1f1b")])
 def test_forwards_and_input_gradients_stand_as_where_the_backward_is_whole(split: str, whole: str) -> None:
     for size in SIZES:
         orders = [[f"{op.stage}{op.kind}{op.microbatch}" for op in order if op.kind != "W"] for order in build(split, *size).orders]
@@ -41,7 +41,7 @@ def test_the_way_back_of_looped_bfs_is_the_mirror_image_of_the_way_there() -> No
             assert [str(op).replace("B", "F") for op in reversed(order[half:])] == [str(op) for op in order[:half]]
 
 
-@pytest.mark.parametrize("devices", range(1, 8))
+@in_turn("devices", range(1, 8))
 def test_zb_v_starts_every_operation_in_its_slot_where_all_take_equally_long(devices: int) -> None:
     for microbatches in (2 * devices - 1, 2 * devices, 5 * devices):
         schedule = build("zb-v", devices, microbatches)
@@ -49,7 +49,7 @@ def test_zb_v_starts_every_operation_in_its_slot_where_all_take_equally_long(dev
         assert np.array_equal(timeline.start, schedule.slot)
 
 
-@pytest.mark.parametrize("devices", range(2, 8))
+@in_turn("devices", range(2, 8))
 def test_few_microbatches_run_zb_v_in_the_order_of_more(devices: int) -> None:
     most = build("zb-v", devices, 2 * devices - 1).orders
     for microbatches in range(1, 2 * devices - 1):
@@ -67,7 +67,7 @@ GOLDEN = {  # schedule, devices, microbatches: the order in the paper, written f
 }
 
 
-@pytest.mark.parametrize("size", GOLDEN, ids=lambda size: "-".join(map(str, size)))
+@in_turn("size", GOLDEN)
 def test_orders_are_those_of_the_papers(size: tuple[str, int, int]) -> None:
     """These schedules are missing from the reference orders in tests/data."""
     assert str(build(*size)) == GOLDEN[size]

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from profiles import examples
 from strategies import Size, sizes, supported
@@ -23,12 +23,12 @@ def test_a_schedule_is_written_one_line_a_device() -> None:
     assert str(build("gpipe", 1, 1)) == "device 0: 0F0 0B0"
 
 
-@pytest.mark.parametrize("text", LAID_OUT)
+@in_turn("text", LAID_OUT)
 def test_text_may_be_laid_out_as_one_likes(text: str) -> None:
     assert Schedule.parse(text, name="1f1b") == build("1f1b", 2, 2)
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "csv",
     [
         "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1",
@@ -105,7 +105,7 @@ BY_HAND = {  # sent by each device: the forwards and the gradients of every boun
 }
 
 
-@pytest.mark.parametrize(("sent", "size"), BY_HAND.values(), ids=BY_HAND)
+@in_turn("sent, size", BY_HAND.values())
 def test_messages_are_those_counted_by_hand(sent: list[int], size: tuple) -> None:
     assert build(*size).messages.tolist() == sent
 
@@ -121,7 +121,7 @@ def test_a_message_for_every_output_that_another_device_needs(size: Size) -> Non
     assert schedule.messages.tolist() == sent
 
 
-@pytest.mark.parametrize("chunks", [2, 3, 4])
+@in_turn("chunks", [2, 3, 4])
 def test_chunks_in_a_loop_send_one_message_each_way_at_every_boundary_of_stages(chunks: int) -> None:
     """About v times the messages of 1F1B, as in Narayanan et al., arXiv 2104.04473, sec. 2.2.2; exactly (vD - 1)/(D - 1) times."""
     total = int(build("interleaved", 4, 8, chunks).messages.sum())
@@ -164,7 +164,7 @@ def test_slots_that_prove_nothing_are_checked_operation_by_operation() -> None:
         Schedule.from_slots("mine", [[[0, 1]], [[2, -1]]], [0])
 
 
-@pytest.mark.parametrize("none", [-2, -7, -(2**40)])
+@in_turn("none", [-2, -7, -(2**40)])
 def test_every_negative_slot_means_that_there_is_no_operation(none: int) -> None:
     slots = np.array([[[0, 2], [1, 3]], [[6, 8], [4, 6]], [[-1, -1], [5, 7]]])
     assert Schedule.from_slots("mine", np.where(slots < 0, none, slots), [0, 1]) == Schedule.from_slots("mine", slots, [0, 1])
@@ -172,8 +172,8 @@ def test_every_negative_slot_means_that_there_is_no_operation(none: int) -> None
         Schedule.from_slots("mine", [[[none, 0], [2, 1]], [[4, 6], [3, 5]]], [0, 1])
 
 
-@pytest.mark.parametrize(
-    ("slots", "device_of", "code", "words"),
+@in_turn(
+    "slots, device_of, code, words",
     [
         ([[[0]], [[1]]], [1], "too-large", ("device", "0, not 1")),
         ([[[0]], [[1]]], [-1], "too-small", ("device", "not -1")),
@@ -196,7 +196,7 @@ def test_the_fewest_chunks_are_taken_where_none_are_asked_for() -> None:
     assert chunks == {name: family.fewest_chunks for name, family in REGISTRY.items()}
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@in_turn("name", sorted(REGISTRY))
 def test_every_family_says_what_it_is_and_where_it_is_from(name: str) -> None:
     family = REGISTRY[name]
     assert family.name == name
@@ -214,8 +214,8 @@ def test_only_text_is_read_as_text() -> None:
         Schedule.parse(3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("orders", "code", "words"),
+@in_turn(
+    "orders, code, words",
     [
         (3, "not-a-list", ("not 3",)),
         ("0F0 0B0", "not-a-list", ("Schedule.parse",)),
@@ -245,7 +245,7 @@ MADE_UP = [
 ]
 
 
-@pytest.mark.parametrize("family", [*REGISTRY.values(), *MADE_UP], ids=lambda family: family.name)
+@in_turn("family", [*REGISTRY.values(), *MADE_UP])
 def test_sizes_in_words_are_those_that_are_not_refused(family: Family) -> None:
     about_numbers, _, about_chunks = family.sizes.partition("; ")
     counts = [int(each) for each in about_chunks.split(" chunk")[0].split(", ") if each != "..."]
@@ -266,7 +266,7 @@ def test_sizes_in_words_are_those_that_are_not_refused(family: Family) -> None:
         assert refused != (fits and chunks in allowed), (devices, microbatches, chunks)
 
 
-@pytest.mark.parametrize("family", [*REGISTRY.values(), *MADE_UP], ids=lambda family: family.name)
+@in_turn("family", [*REGISTRY.values(), *MADE_UP])
 def test_the_numbers_that_a_refusal_names_are_the_nearest_that_work(family: Family) -> None:
     """Microbatches below and above the refused number; where only devices are wrong, devices that work with some microbatches."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
@@ -87,7 +87,7 @@ def test_a_batch() -> None:
     assert batch.at(1).to_rows()[-1]["start"] == 4
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])  # noqa: S301 - our own bytes
+@in_turn("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])  # noqa: S301 - our own bytes
 def test_spans_cannot_be_changed(again: Callable[[Any], Any]) -> None:
     start = np.array([3.0])
     spans = again(Spans(np.array([OPTIMISER]), np.array([0]), start, np.array([5.0])))
@@ -102,8 +102,8 @@ def test_spans_cannot_be_changed(again: Callable[[Any], Any]) -> None:
 GOOD: dict[str, Any] = {"kind": [4], "device": [0], "start": [3.0], "end": [5.0]}
 
 
-@pytest.mark.parametrize(
-    ("columns", "code", "words"),
+@in_turn(
+    "columns, code, words",
     [
         ({"start": [6.0]}, "ends-before-start", "span"),
         ({"start": [float("nan")]}, "not-finite", "span"),
@@ -129,7 +129,6 @@ GOOD: dict[str, Any] = {"kind": [4], "device": [0], "start": [3.0], "end": [5.0]
         ({"nbytes": 10**30}, "not-a-whole-number", "nbytes"),
         ({"nbytes": np.array([2**63], dtype=np.uint64)}, "too-large", "nbytes"),
     ],
-    ids=str,
 )
 def test_refusals(columns: dict[str, Any], code: str, words: str) -> None:
     with refusal(code, *words.split()):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import oracle
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from checks import spans
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +37,7 @@ def makespan(schedule: Schedule, setting: Setting) -> Any:
     return max(end for _, end in times(nodes(schedule), setting, schedule.chunks, together=partners(schedule)).values())
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@in_turn("name", sorted(REGISTRY))
 @examples(40)
 @given(data=st.data())
 def test_every_schedule_has_the_times_of_the_oracle(name: str, data: st.DataObject) -> None:

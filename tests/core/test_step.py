@@ -41,7 +41,7 @@ from hybridlab.step import step as step_module
 REPORT = Costs(forward=50, backward=80)  # ms; reading A of the report: of one stage
 HALVES = Costs(forward=25, backward=40)  # reading B: of the whole model, on two stages
 LINK = Link(5e-6, 25e9)
-names = pytest.mark.parametrize("name", sorted(REGISTRY))
+names = in_turn("name", sorted(REGISTRY))
 
 
 def report_step(microbatches: int = 8, costs: Costs = REPORT, **how: Any) -> HybridStep:
@@ -94,13 +94,12 @@ def test_eight_microbatches_shared_by_the_replicas() -> None:
     assert [round(report_step(4, costs).speedup, 2) for costs in (REPORT, HALVES)] == [3.01, 2.85]
 
 
-@pytest.mark.parametrize(
-    ("costs", "totals", "speedups"),
+@in_turn(
+    "costs, totals, speedups",
     [
         (REPORT, [430, 690, 1210, 2250], [2.42, 3.01, 3.44, 3.70]),
         (HALVES, [235, 365, 625, 1145], [2.21, 2.85, 3.33, 3.63]),
     ],
-    ids=["a stage", "the model"],
 )
 def test_more_microbatches_pay(costs: Costs, totals: list[float], speedups: list[float]) -> None:
     """Benchmark 1: with 2, 4, 8, 16 microbatches the speedup rises and the share of communication falls."""
@@ -394,7 +393,7 @@ def test_a_pair_takes_its_own_time_on_every_rank() -> None:
         assert (step.timeline.end[row] - step.timeline.start[row]).tolist() == takes.tolist()
 
 
-@pytest.mark.parametrize("name", ["gpipe", "1f1b"])
+@in_turn("name", ["gpipe", "1f1b"])
 def test_overlap_hides_nothing_where_the_first_stage_ends_last(name: str) -> None:
     """Without latency the last backward of stage 0 is the last operation of the step, and the ring of stage 0 must come after it."""
     serial, beside = (hybrid_step(build(name, 4, 8), REPORT, 4, ring_step=20, overlap=each) for each in (False, True))
@@ -429,8 +428,7 @@ def test_one_replica_has_no_ring() -> None:
 
 
 @names
-@in_turn("replicas", [1, 2, 5])
-@in_turn("sizes", [(1, 1), (1, 2), (2, 1), (4, 2), (5, 1)])
+@in_turn("sizes, replicas", [((1, 1), 1), ((1, 1), 5), ((1, 2), 2), ((2, 1), 3), ((4, 2), 2), ((5, 1), 1)])
 def test_the_smallest_and_oddest_sizes(name: str, sizes: tuple[int, int], replicas: int) -> None:
     devices, microbatches = supported(name, *sizes)
     for overlap in (False, True):
@@ -523,7 +521,7 @@ def test_bytes_can_be_written_as_people_write_them() -> None:
     assert step.all_reduce_time == pytest.approx(40)
 
 
-@pytest.mark.parametrize(("wire", "total"), [(FP32, 8640), (FP16, 4320), (INT8, 2448)], ids=str)
+@in_turn("wire, total", [(FP32, 8640), (FP16, 4320), (INT8, 2448)])
 def test_the_bytes_of_the_published_configuration(wire: WireFormat, total: int) -> None:
     """12 devices x 6 messages of 30 numbers; the published 2160 leave the 4 bytes of each scale out."""
     how = {"link": Link(0, 1e9), "gradient_bytes": 2 * 120, "wire": wire}
@@ -531,8 +529,8 @@ def test_the_bytes_of_the_published_configuration(wire: WireFormat, total: int) 
     assert sum(hop["nbytes"] for hop in hops) == total
 
 
-@pytest.mark.parametrize("replicas", [1, 2, 3])
-@pytest.mark.parametrize("wire", WIRES, ids=str)
+@in_turn("replicas", [1, 2, 3])
+@in_turn("wire", WIRES)
 def test_a_device_with_two_copies_moves_twice_the_gradients(wire: WireFormat, replicas: int) -> None:
     """The rings have 2D ranks, and the given bytes are for one copy."""
     how = {"link": Link(1e-6, 1e9), "gradient_bytes": 2 * 101, "wire": wire}
@@ -543,7 +541,7 @@ def test_a_device_with_two_copies_moves_twice_the_gradients(wire: WireFormat, re
     assert step.all_reduce_time == pytest.approx(2 * 2 * (2 * replicas - 1) * (1e-3 + largest / 1e6))
 
 
-@pytest.mark.parametrize("wire", WIRES, ids=str)
+@in_turn("wire", WIRES)
 def test_the_ring_of_a_step_sends_what_the_ring_on_arrays_sends(wire: WireFormat) -> None:
     """Both must have equal phases, steps, senders, receivers, chunks and bytes, for each rank and each hop."""
     values = np.random.default_rng(1).standard_normal((5, 23))
@@ -571,7 +569,7 @@ def report_ring(replicas: int) -> HybridStep:
     return hybrid_step(build("1f1b", 2, 8), REPORT, replicas, **how)
 
 
-@pytest.mark.parametrize("replicas", [2, 3, 8])
+@in_turn("replicas", [2, 3, 8])
 def test_the_time_of_a_ring_is_that_of_the_collective(replicas: int) -> None:
     """If all pieces are equal, the step's ring takes the time of the ring's cost formula."""
     link, nbytes = Link(5e-6, 25e9), 2 * 24_000
@@ -582,8 +580,8 @@ def test_the_time_of_a_ring_is_that_of_the_collective(replicas: int) -> None:
 # What is refused
 
 
-@pytest.mark.parametrize(
-    ("how", "code", "words"),
+@in_turn(
+    "how, code, words",
     [
         ({"ring_step": -1}, "negative", "ring_step -1"),
         ({"ring_step": float("nan")}, "not-finite", "ring_step nan"),
@@ -604,7 +602,6 @@ def test_the_time_of_a_ring_is_that_of_the_collective(replicas: int) -> None:
         ({"wire": "FP16"}, "wrong-type", "wire"),
         ({"overlap": 1}, "not-true-or-false", "overlap True False 1"),
     ],
-    ids=str,
 )
 def test_refusals(how: dict[str, Any], code: str, words: str) -> None:
     with refusal(code, *words.split()):
@@ -710,12 +707,13 @@ def test_the_step_without_a_planted_bug_passes() -> None:
     checked(slow_first_replica())
 
 
-@pytest.mark.parametrize("bug", PLANTED)
+@in_turn("bug", PLANTED)
 def test_a_planted_bug_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, change = PLANTED[bug]
-    monkeypatch.setattr(step_module, name, changed(name, change))
-    with pytest.raises(AssertionError):
-        checked(slow_first_replica())
+    with monkeypatch.context() as planted:
+        planted.setattr(step_module, name, changed(name, change))
+        with pytest.raises(AssertionError):
+            checked(slow_first_replica())
 
 
 PLANTED_IN_COPIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -731,7 +729,7 @@ PLANTED_IN_COPIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("bug", ["", *PLANTED_IN_COPIES])
+@in_turn("bug", ["", *PLANTED_IN_COPIES])
 def test_a_bug_planted_in_a_step_of_two_copies_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def step() -> HybridStep:
         costs = Costs(forward=[1, 1, 3, 1, 1, 1, 1, 1], backward=2, p2p=0.5)
@@ -741,6 +739,7 @@ def test_a_bug_planted_in_a_step_of_two_copies_is_caught(bug: str, monkeypatch: 
         checked(step())
         return
     name, change = PLANTED_IN_COPIES[bug]
-    monkeypatch.setattr(step_module, name, changed(name, change))
-    with pytest.raises(AssertionError):
-        checked(step())
+    with monkeypatch.context() as planted:
+        planted.setattr(step_module, name, changed(name, change))
+        with pytest.raises(AssertionError):
+            checked(step())

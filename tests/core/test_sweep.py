@@ -1,7 +1,6 @@
 """Test sweeps: rows compared with single simulations and closed forms, grids, executors, and refusals."""
 
 import copy
-import multiprocessing
 import pickle
 import sys
 import types
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk, outcome
@@ -73,8 +72,8 @@ def test_columns_are_sizes_then_the_grid_then_results() -> None:
     assert table.rows == [dict(zip(table.columns, ("gpipe", 2, 4, 1, 1, 0.5, 2, 15.0, 15.0, 0.2, 4.0, None), strict=True))]
 
 
-@pytest.mark.parametrize(
-    ("schedules", "lines"),
+@in_turn(
+    "schedules, lines",
     [
         ("hanayo", [("hanayo", 2)]),
         (("hanayo", 4), [("hanayo", 4)]),
@@ -240,21 +239,9 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Sweep:
     return whole
 
 
-@pytest.mark.parametrize(
-    "executor",
-    [
-        lambda: ThreadPoolExecutor(3),
-        lambda: ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")),
-        AtOnce,
-    ],
-    ids=["threads", "processes", "at once"],
-)
-def test_an_executor_changes_no_value_and_no_order(alone: Sweep, executor: Callable[[], Executor]) -> None:
-    with executor() as pool:
+def test_an_executor_changes_no_value_and_no_order_and_its_jobs_may_finish_in_any(alone: Sweep) -> None:
+    with ThreadPoolExecutor(3) as pool:
         assert sweep(list(REGISTRY), MANY, executor=pool) == alone
-
-
-def test_jobs_may_finish_in_any_order(alone: Sweep) -> None:
     counting = Counting()
     assert sweep(list(REGISTRY), MANY, executor=counting) == alone
     assert len(counting.jobs) > len(REGISTRY)
@@ -268,7 +255,7 @@ def test_results_of_another_job_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
     assert sweep("gpipe", GRID, executor=Exchanged()) != whole
 
 
-@pytest.mark.parametrize("lost", [lambda runs: runs[1:], lambda runs: [rows[1:] for rows in runs]], ids=["run", "row"])
+@in_turn("lost", [lambda runs: runs[1:], lambda runs: [rows[1:] for rows in runs]])
 def test_an_executor_that_loses_results_is_found(lost: Callable[[Any], Any]) -> None:
     class Lossy(AtOnce):
         def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
@@ -278,7 +265,7 @@ def test_an_executor_that_loses_results_is_found(lost: Callable[[Any], Any]) -> 
         sweep("gpipe", GRID, executor=Lossy())
 
 
-@pytest.mark.parametrize("executor", [nullcontext, AtOnce, ThreadPoolExecutor], ids=["none", "at once", "threads"])
+@in_turn("executor", [nullcontext, AtOnce, ThreadPoolExecutor])
 def test_what_a_job_raises_comes_out(monkeypatch: pytest.MonkeyPatch, executor: Callable[[], Any]) -> None:
     def broken(runs: Any) -> Any:
         if any(schedule.devices == 4 for schedule, _ in runs):
@@ -339,7 +326,7 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize(("error", "words"), FAILURES)
+@in_turn("error, words", FAILURES)
 def test_rows_that_an_executor_does_not_run_have_the_reason(monkeypatch: pytest.MonkeyPatch, error: Exception, words: str) -> None:
     whole = sweep("gpipe", GRID)
     monkeypatch.setattr(jobs, "CELLS", 1)  # a job for each of the eight rows
@@ -355,8 +342,8 @@ def test_rows_that_an_executor_does_not_run_have_the_reason(monkeypatch: pytest.
         assert warned[0].filename == __file__
 
 
-@pytest.mark.parametrize(("error", "words"), FAILURES)
-@pytest.mark.parametrize("when_submitted", [False, True])
+@in_turn("error, words", FAILURES)
+@in_turn("when_submitted", [False, True])
 def test_an_executor_that_runs_nothing_is_an_error(error: Exception, words: str, when_submitted: bool) -> None:
     with refusal("not-run", "the executor ran no job of the sweep", words):
         sweep("gpipe", GRID, executor=Failing(lambda job: True, error, when_submitted))
@@ -426,8 +413,8 @@ def test_a_table_made_by_hand_says_how_many_rows_were_refused() -> None:
     assert repr(Sweep((), ((),))).startswith("<Sweep of 1 rows, 0 refused")
 
 
-@pytest.mark.parametrize(
-    ("columns", "values", "code", "words"),
+@in_turn(
+    "columns, values, code, words",
     [
         (5, ((1,),), "wrong-type", ("columns", "not 5")),
         (("x", 2), (), "wrong-type", ("columns", "('x', 2)")),
@@ -533,8 +520,8 @@ def test_without_tqdm_only_a_bar_that_was_asked_for_is_missed(monkeypatch: pytes
 # Bad input
 
 
-@pytest.mark.parametrize(
-    ("change", "code", "words"),
+@in_turn(
+    "change, code, words",
     [
         ({"devices": ...}, "missing-argument", ": devices missing"),
         ({"forward": ..., "backward": ...}, "missing-argument", ": forward, backward missing"),
@@ -573,8 +560,8 @@ def test_a_grid_that_cannot_be_read_is_refused(change: dict[Any, Any], code: str
         sweep("gpipe", grid)
 
 
-@pytest.mark.parametrize(
-    ("schedules", "more", "code", "words"),
+@in_turn(
+    "schedules, more, code, words",
     [
         ("1f1", {}, "unknown-name", ("'1f1'", "'1f1b'")),
         ([3], {}, "unknown-name", ("schedule 3",)),
@@ -589,8 +576,8 @@ def test_schedules_that_are_none_are_refused(schedules: Any, more: dict[str, Any
         sweep(schedules, {**GRID, **more})
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "code"),
+@in_turn(
+    "name, value, code",
     [
         ("executor", 3, "wrong-type"),
         ("executor", ProcessPoolExecutor, "wrong-type"),
@@ -658,7 +645,7 @@ def test_sizes_can_belong_together_and_functions_read_them() -> None:
     assert all(row["makespan"] == one("1f1b", row)[0] for row in rows)
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "grid",
     [
         {"forward": [1, 2], "backward": [2, 4]},
@@ -675,14 +662,14 @@ def test_lists_that_may_belong_together_are_refused_with_three_ways_to_write_the
         sweep("gpipe", {**SIZE, **grid})
 
 
-@pytest.mark.parametrize("grid", [{"forward": [1, 2], "backward": [2]}, {"forward": [[1, 2]], "backward": [[2, 4]]}, {"p2p": [0, 1]}])
+@in_turn("grid", [{"forward": [1, 2], "backward": [2]}, {"forward": [[1, 2]], "backward": [[2, 4]]}, {"p2p": [0, 1]}])
 def test_lists_that_cannot_be_misread_are_axes(grid: dict[Any, Any]) -> None:
     given = TIMES | grid
     assert len(sweep("gpipe", {**SIZE, **given})) == max(len(each) for each in grid.values())
 
 
-@pytest.mark.parametrize(
-    ("grid", "code", "words"),
+@in_turn(
+    "grid, code, words",
     [
         ({("forward", "backward"): (1, 2)}, "wrong-length", ("('forward', 'backward')", "2 values", "[(1, 2)]", "not 1")),
         ({("forward", "backward"): [(1, 2), (3,)]}, "wrong-length", ("[(1, 2)]", "not (3,)")),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 
 from hybridlab import Costs, Schedule, Timeline, build, simulate
 
@@ -73,7 +73,7 @@ def test_device_span_is_of_one_device_and_makespan_of_all() -> None:
     assert zero.device_span <= zero.makespan
 
 
-@pytest.mark.parametrize("p2p", [0, 3])
+@in_turn("p2p", [0, 3])
 def test_costs_of_zero(p2p: float) -> None:
     """Only messages take time: two in each direction, from the first device to the last of three."""
     timeline = simulate(build("1f1b", 3, 1), Costs(forward=0, backward=0, p2p=p2p))
@@ -83,7 +83,7 @@ def test_costs_of_zero(p2p: float) -> None:
     assert not timeline.busy.any()
 
 
-@pytest.mark.parametrize("name", ["gpipe", "1f1b", "zb-h1", "interleaved", "hanayo"])
+@in_turn("name", ["gpipe", "1f1b", "zb-h1", "interleaved", "hanayo"])
 def test_one_device_never_waits(name: str) -> None:
     """This also holds for times that are thirds and tenths, which are rounded."""
     timeline = simulate(build(name, 1, 7), Costs(forward=0.1, backward=0.7, weight_share=0.3, p2p=5))
@@ -141,7 +141,7 @@ def arrays_of(value: object) -> dict[str, np.ndarray]:
     return {name: array for name, array in vars(value).items() if isinstance(array, np.ndarray)}
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])  # noqa: S301 - our own bytes
+@in_turn("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])  # noqa: S301 - our own bytes
 def test_copies_cannot_be_changed_either(again: Callable[[object], object]) -> None:
     costs = Costs(forward=[1, 2], backward=[2, 3], p2p=1)
     timeline = simulate(TWO, costs)

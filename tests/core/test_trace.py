@@ -3,7 +3,7 @@
 from itertools import groupby, pairwise
 from typing import Any
 
-import pytest
+from cases import in_turn
 
 from hybridlab import Costs, build, simulate
 
@@ -16,7 +16,7 @@ def slices_of(name: str) -> list[list[dict[str, Any]]]:
     return [list(each) for _, each in groupby((event for event in events if event["ph"] == "X"), key=lambda event: event["tid"])]
 
 
-@pytest.mark.parametrize("name", ["dualpipe", "dualpipe-v"])
+@in_turn("name", ["dualpipe", "dualpipe-v"])
 def test_a_pair_is_two_slices_of_one_length_the_forward_first(name: str) -> None:
     """If two slices begin and end together, a viewer draws the second below the first, so that both are visible."""
     pairs = 0
@@ -30,7 +30,7 @@ def test_a_pair_is_two_slices_of_one_length_the_forward_first(name: str) -> None
     assert pairs == str(build(name, 4, 8)).count("(") > 0
 
 
-@pytest.mark.parametrize("name", ["dualpipe", "dualpipe-v", "chimera"])
+@in_turn("name", ["dualpipe", "dualpipe-v", "chimera"])
 def test_the_counter_of_a_device_peaks_where_the_timeline_does_and_ends_at_none(name: str) -> None:
     timeline = simulate(build(name, 4, 8), COSTS)
     counters = [event for event in timeline.to_chrome_trace()["traceEvents"] if event["ph"] == "C"]

@@ -4,12 +4,13 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
@@ -62,8 +63,7 @@ def test_a_simulated_timeline_comes_back_bit_by_bit(
     assert (again.schedule, again.unit, again.spans, again) == (timeline.schedule, unit, None, timeline)
 
 
-@pytest.mark.parametrize("name", REGISTRY)
-@pytest.mark.parametrize("ending", [".json", ".json.gz"])
+@in_turn("name, ending", zip(REGISTRY, cycle([".json", ".json.gz"])))
 def test_every_schedule_comes_back_with_its_pairs(tmp_path: Path, name: str, ending: str) -> None:
     timeline = simulate(build(name, 4, 8), Costs(forward=1 / 3, backward=0.7, p2p=0.1, overlap=0.3))
     again = Timeline.from_chrome_trace(written(tmp_path, timeline.to_chrome_trace(), "trace" + ending))
@@ -71,8 +71,8 @@ def test_every_schedule_comes_back_with_its_pairs(tmp_path: Path, name: str, end
     assert again.schedule.turns == timeline.schedule.turns
 
 
-@pytest.mark.parametrize("replicas", [1, 3])
-@pytest.mark.parametrize("overlap", [False, True])
+@in_turn("replicas", [1, 3])
+@in_turn("overlap", [False, True])
 def test_a_step_of_a_mesh_comes_back_with_its_spans(tmp_path: Path, replicas: int, overlap: bool) -> None:
     costs = Costs(forward=1 / 3, backward=0.7, p2p=0.1)
     step = hybrid_step(build("1f1b", 3, 6), costs, replicas, ring_step=0.7, optimiser=0.9, overlap=overlap)
@@ -99,8 +99,8 @@ def test_a_trace_of_the_last_version_is_read_from_its_events(tmp_path: Path) -> 
     assert again.start == pytest.approx(timeline.start)
 
 
-@pytest.mark.parametrize(
-    ("change", "word"),
+@in_turn(
+    "change, word",
     [
         (lambda trace: trace["traceEvents"].remove(next(each for each in trace["traceEvents"] if each["name"] == "1F0")), "1F0"),
         (lambda trace: trace["traceEvents"].append(next(each for each in trace["traceEvents"] if each["name"] == "1F0")), "1F0 twice"),
@@ -123,7 +123,7 @@ def events_of(path: Path) -> tuple[dict[str, Any], Events]:
     return trace, trace["traceEvents"]
 
 
-@pytest.mark.parametrize(("name", "files"), [("zb-v", TORCH), ("1f1b", [PAGE / f"rank{rank}.json.gz" for rank in range(4)])])
+@in_turn("name, files", [("zb-v", TORCH), ("1f1b", [PAGE / f"rank{rank}.json.gz" for rank in range(4)])])
 def test_torchs_trace_has_the_orders_that_torch_was_given(name: str, files: list[Path]) -> None:
     timeline = Timeline.from_chrome_trace(files, name=name)
     assert timeline.schedule == build(name, 4, 8)
@@ -216,8 +216,8 @@ def test_an_operation_without_kernels_follows_the_one_before_it(tmp_path: Path) 
 # Traces of other programs
 
 
-@pytest.mark.parametrize(
-    ("words", "kinds"),
+@in_turn(
+    "words, kinds",
     [(("F", "B"), "FB"), (("forward", "backward"), "FB"), (("FWD", "bwd"), "FB"), (("Forward", "dgrad", "wgrad"), "FIW")],
 )
 def test_a_pattern_finds_operations_by_words_in_any_case(tmp_path: Path, words: tuple[str, ...], kinds: str) -> None:
@@ -227,7 +227,7 @@ def test_a_pattern_finds_operations_by_words_in_any_case(tmp_path: Path, words: 
     assert timeline.makespan == pytest.approx((10 * len(words) - 5) / 1000)
 
 
-@pytest.mark.parametrize("unit", ["ms", "ns"])
+@in_turn("unit", ["ms", "ns"])
 def test_times_are_microseconds_whatever_a_viewer_shows(tmp_path: Path, unit: str) -> None:
     timeline = read(tmp_path, {"traceEvents": two_stages(), "displayTimeUnit": unit})
     assert (timeline.makespan, timeline.unit) == (8, "ms")
@@ -306,8 +306,8 @@ def test_a_shift_cannot_repair_messages_that_are_too_fast_both_ways(tmp_path: Pa
 FIRST = json.dumps(two_stages()[0])
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "words"),
+@in_turn(
+    "text, code, words",
     [
         ("", "empty", ["trace.json"]),
         ("stage,forward\n0,10", "not-a-trace", ["traceEvents"]),
@@ -379,8 +379,8 @@ def test_a_rank_alone_lacks_the_stages_of_the_others() -> None:
         Timeline.from_chrome_trace(TORCH[0])
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
+@in_turn(
+    "options, code, words",
     [
         ({"pattern": "(?P<kind>"}, "not-a-pattern", ["regular expression"]),
         ({"pattern": r"(?P<kind>\w)(?P<stage>\d)"}, "not-a-pattern", ["microbatch"]),

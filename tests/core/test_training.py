@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
@@ -94,14 +94,21 @@ def test_activations_held_are_the_peak_of_the_schedule(size: Size, rng: Any) -> 
     assert step.peak_activations.tolist() == held.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize(
-    ("devices", "microbatches", "replicas"),
-    [pytest.param(4, 8, 4, marks=pytest.mark.slow), (4, 4, 1), (2, 4, 3), (1, 1, 5), (1, 4, 1), (4, 2, 3)],
-)
+@in_turn("devices, microbatches, replicas", [(4, 4, 1), (2, 4, 3), (1, 1, 5), (4, 2, 3)])
+def test_steps_with_fp32_messages_equal_one_device(devices: int, microbatches: int, replicas: int) -> None:
+    equal_one_device(devices, microbatches, replicas, steps=3)
+
+
+@pytest.mark.slow
+@in_turn("devices, microbatches, replicas", [(4, 8, 4), (4, 4, 1), (2, 4, 3), (1, 1, 5), (1, 4, 1), (4, 2, 3)])
 def test_twenty_steps_with_fp32_messages_equal_one_device(devices: int, microbatches: int, replicas: int) -> None:
+    equal_one_device(devices, microbatches, replicas, steps=20)
+
+
+def equal_one_device(devices: int, microbatches: int, replicas: int, steps: int) -> None:
     layers = max(8, *(schedule.stages for schedule in schedules(devices, microbatches)))
     network = Network((64, *[24] * (layers - 1), 10))
-    setting: dict[str, Any] = {"network": network, "batch": 32 * replicas, "steps": 20, "seed": 3}
+    setting: dict[str, Any] = {"network": network, "batch": 32 * replicas, "steps": steps, "seed": 3}
     alone = train_alone(**setting)
     for schedule in schedules(devices, microbatches):
         trained = train(schedule, replicas, **setting)
@@ -134,21 +141,37 @@ def test_without_a_ring_nothing_is_lost_at_all() -> None:
     assert trained.bytes_sent == 0
 
 
-@pytest.mark.parametrize("schedule", [build("1f1b", 3, 2), build("dualpipe", 2, 4), build("chimera", 4, 4)], ids=lambda each: each.name)
-@pytest.mark.parametrize("wire", WIRES, ids=str)
-@pytest.mark.parametrize("feedback", [False, True], ids=["", "feedback"])
-def test_all_holders_have_the_same_bits_after_every_step(schedule: Schedule, wire: WireFormat, feedback: bool) -> None:
-    trained = train(schedule, 4, wire=wire, error_feedback=feedback, steps=10, batch=64)
+SIZES = {"1f1b": (3, 2), "dualpipe": (2, 4), "chimera": (4, 4)}
+
+
+@in_turn("name, wires", [("1f1b", WIRES), ("dualpipe", WIRES[3:4]), ("chimera", WIRES[5:])])
+@in_turn("feedback", [False, True])
+def test_all_holders_have_the_same_bits_after_every_step(name: str, wires: tuple[WireFormat, ...], feedback: bool) -> None:
+    for wire in wires:
+        the_same_bits(name, wire, feedback, steps=3)
+
+
+@pytest.mark.slow
+@in_turn("name", SIZES)
+@in_turn("wire", WIRES)
+@in_turn("feedback", [False, True])
+def test_all_holders_have_the_same_bits_in_every_format_and_learn(name: str, wire: WireFormat, feedback: bool) -> None:
+    assert the_same_bits(name, wire, feedback, steps=10).accuracy > 0.3
+
+
+def the_same_bits(name: str, wire: WireFormat, feedback: bool, steps: int) -> Trained:
+    schedule = build(name, *SIZES[name])
+    trained = train(schedule, 4, wire=wire, error_feedback=feedback, steps=steps, batch=64)
     assert len(trained.replicas) == 4 * schedule.copies
-    assert trained.spread.tolist() == [0.0] * 10
+    assert trained.spread.tolist() == [0.0] * steps
     assert (trained.replicas == trained.replicas[0]).all()
-    assert trained.accuracy > 0.3
+    return trained
 
 
-@pytest.mark.parametrize("wire", WIRES, ids=str)
+@in_turn("wire", WIRES)
 def test_the_same_seed_gives_the_same_bits_and_leaves_numpys_own_generator_alone(wire: WireFormat) -> None:
     before = np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002 - the test is about the global generator
-    first, again, other = (train(build("1f1b", 2, 2), 3, wire=wire, steps=5, batch=60, seed=seed) for seed in (7, 7, 8))
+    first, again, other = (train(build("1f1b", 2, 2), 3, wire=wire, steps=2, batch=60, seed=seed) for seed in (7, 7, 8))
     assert (first.replicas == again.replicas).all()
     assert (first.losses == again.losses).all()
     assert (first.weights != other.weights).any()
@@ -206,8 +229,8 @@ def wrong(order: list[Op], *, first: str, second: str) -> list[Op]:
     return order
 
 
-@pytest.mark.parametrize(
-    ("name", "first", "second", "words"),
+@in_turn(
+    "name, first, second, words",
     [
         ("1f1b", "0F0", "1F0", ["1F0", "the forward of microbatch 0 on stage 1", "no input"]),
         ("1f1b", "0F0", "0B0", ["0B0", "the backward of microbatch 0 on stage 0", "its forward"]),
@@ -241,7 +264,7 @@ def test_any_two_operations_swapped_raise_or_change_nothing(size: Size, rng: Any
             step.run(order)
 
 
-@pytest.mark.parametrize("change", [lambda ops: ops[:-1], lambda ops: ops[1:], lambda ops: [*ops, ops[-1]], lambda ops: [ops[0], *ops]])
+@in_turn("change", [lambda ops: ops[:-1], lambda ops: ops[1:], lambda ops: [*ops, ops[-1]], lambda ops: [ops[0], *ops]])
 def test_an_operation_that_is_missing_or_doubled_is_refused(change: Callable[[list[Op]], list[Op]]) -> None:
     for schedule in schedules(2, 2):
         step, _ = executed(schedule, Network((4, 3, 3, 3, 3)))
@@ -256,7 +279,7 @@ def test_what_is_not_finished_is_named() -> None:
         step.run([op for op in in_running_order(build("1f1b", 2, 2)) if str(op) != "0B1"])
 
 
-@pytest.mark.parametrize("junk", [None, "0F0", ("F", 0, 0), Op.parse("9F0"), Op._make((None, 0, 0)), Op._make(("F", 0, [0]))])
+@in_turn("junk", [None, "0F0", ("F", 0, 0), Op.parse("9F0"), Op._make((None, 0, 0)), Op._make(("F", 0, [0]))])
 def test_what_is_no_operation_is_refused(junk: Any) -> None:
     step, _ = executed(build("1f1b", 2, 2), Network((4, 3, 3)))
     with refusal("unknown-operation", "2 stages"):
@@ -274,26 +297,31 @@ MEANS: dict[str, Callable[[Floats], Any]] = {
 }
 
 
-def found(trained: Trained, steps: int) -> bool:
-    alone = train_alone(steps=steps)
-    return bool(np.abs(trained.replicas - alone.weights).max() > 1e-6 or trained.spread.any())
+STEPS = 4
 
 
-@pytest.mark.parametrize(("schedule", "replicas"), [(build("1f1b", 2, 4), 4), (build("chimera", 2, 4), 2)], ids=["1f1b", "chimera"])
-@pytest.mark.parametrize("name", MEANS)
-def test_a_planted_fault_of_the_all_reduce_is_found(name: str, schedule: Schedule, replicas: int) -> None:
-    assert found(train(schedule, replicas, steps=5, all_reduce=MEANS[name]), 5)
-    assert not found(train(schedule, replicas, steps=5), 5)
+@pytest.fixture(scope="module")
+def found() -> Callable[[Trained], bool]:
+    """A function that tells whether training differs from that on one device."""
+    alone = train_alone(steps=STEPS)
+    return lambda trained: bool(np.abs(trained.replicas - alone.weights).max() > 1e-6 or trained.spread.any())
 
 
-def test_a_planted_fault_of_the_executor_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_turn("schedule, replicas", [(build("1f1b", 2, 4), 4), (build("chimera", 2, 4), 2)])
+def test_a_planted_fault_of_the_all_reduce_is_found(found: Callable[[Trained], bool], schedule: Schedule, replicas: int) -> None:
+    for name, mean in MEANS.items():
+        assert found(train(schedule, replicas, steps=STEPS, all_reduce=mean)), name
+    assert not found(train(schedule, replicas, steps=STEPS))
+
+
+def test_a_planted_fault_of_the_executor_is_found(found: Callable[[Trained], bool], monkeypatch: pytest.MonkeyPatch) -> None:
     for name, bug in {
         "slope": lambda outputs, activation: np.ones_like(outputs),
         "activated": lambda sums, activation: np.tanh(sums + 1e-4),
     }.items():
         with monkeypatch.context() as patch:
             patch.setattr(executor_module, name, bug)
-            assert found(train(build("zb-h1", 2, 4), 4, steps=5), 5)
+            assert found(train(build("zb-h1", 2, 4), 4, steps=STEPS)), name
 
 
 def test_nothing_changes_its_inputs() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk
@@ -92,7 +92,7 @@ def test_a_flat_vector_is_seen_as_layers_without_a_copy() -> None:
     assert (again == flat).all()
 
 
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@in_turn("activation", ["tanh", "relu"])
 def test_gradients_of_the_single_device_are_slopes_of_its_loss(activation: str) -> None:
     rng = np.random.default_rng(5)
     network = Network((6, 7, 5, 4), activation)
@@ -117,7 +117,7 @@ def test_the_loss_is_the_mean_of_minus_log_probability() -> None:
     assert loss == pytest.approx(-np.log(shares[0, 2]), rel=1e-12)
 
 
-@pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
+@in_turn("size", [1.0, 1e3, 1e6])
 def test_the_loss_of_a_hopeless_network_is_right_too(size: float) -> None:
     """The loss is finite for the most unlikely label, and equals scipy's."""
     from scipy.special import log_softmax  # imported here, because it takes a second
@@ -148,7 +148,7 @@ def test_a_check_follows_the_last_step_too() -> None:
     assert train_alone(steps=4, every=2).checked.tolist() == [2, 4]
 
 
-@pytest.mark.parametrize(("activation", "variance"), [("tanh", 1.0), ("relu", 2.0)])
+@in_turn("activation, variance", [("tanh", 1.0), ("relu", 2.0)])
 def test_weights_begin_with_the_variance_of_their_papers(activation: str, variance: float) -> None:
     """The variance is 2 / (inputs + outputs) by Glorot and Bengio, and 2 / inputs by He et al.; inputs = outputs = 400."""
     weights = Network((400, 400), activation).initial(np.random.default_rng(5))
@@ -243,8 +243,8 @@ TWO = np.zeros((1, 2, 3, 2)), np.zeros((1, 2, 3), dtype=int)  # 2 microbatches
 MEETING = "0F0 2F1 2B1 0B0\n1F1 1F0 1B1 1B0\n0F1 2F0 2B0 0B1"  # two paths that meet on device 1
 
 
-@pytest.mark.parametrize(
-    ("call", "code", "words"),
+@in_turn(
+    "call, code, words",
     [
         (lambda: train(build("1f1b", 5, 8)), "too-large", ["5 stages", "5 layers", "the network has 4"]),
         (lambda: train(build("hanayo", 4, 8)), "too-large", ["8 stages", "8 layers"]),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +47,7 @@ def test_the_microbatches_of_the_stages_add_up_to_the_whole_batch(
     np.testing.assert_allclose(np.concatenate(gradients), gradient, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", WITH_WHOLE_BACKWARDS)
+@in_turn("name", WITH_WHOLE_BACKWARDS)
 def test_training_by_an_executor_of_ones_own_ends_where_one_device_ends(name: str) -> None:
     given_orders = []
 
@@ -73,14 +73,14 @@ def test_an_executor_that_forgets_a_gradient_gives_other_weights() -> None:
     assert np.abs(off).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", [name for name in REGISTRY if name not in WITH_WHOLE_BACKWARDS])
+@in_turn("name", [name for name in REGISTRY if name not in WITH_WHOLE_BACKWARDS])
 def test_other_schedules_are_refused(name: str) -> None:
     with refusal("does-not-fit", "run_pipeline", name):
         train(build(name, 2, 4), 2, steps=1, run_pipeline=one_after_the_other)
 
 
-@pytest.mark.parametrize(
-    ("result", "code"),
+@in_turn(
+    "result, code",
     [
         (None, "wrong-shape"),
         ((1.0,), "wrong-shape"),

@@ -21,8 +21,8 @@ SMALL_SCALES = WireFormat("INT8", block=4, scale="FP16")
 STOCHASTIC = WireFormat("INT8", stochastic=True)
 CASTS = (FP32, FP16, BF16)
 QUANTISED = (INT8, BLOCKS, SMALL_SCALES, STOCHASTIC)
-each_format = pytest.mark.parametrize("wire", [*CASTS, *QUANTISED], ids=str)
-each_quantised = pytest.mark.parametrize("wire", QUANTISED, ids=str)
+each_format = in_turn("wire", [*CASTS, *QUANTISED])
+each_quantised = in_turn("wire", QUANTISED)
 
 single = some.arrays(np.float32, st.integers(0, 40), elements=st.floats(width=32, allow_nan=False, allow_infinity=False))
 moderate = some.arrays(np.float64, st.integers(0, 40), elements=st.floats(-1e4, 1e4))
@@ -80,7 +80,7 @@ def test_fp32_changes_nothing(values: Any) -> None:
     assert bits(carried(FP32, values)) == bits(values)
 
 
-@pytest.mark.parametrize("wire", CASTS, ids=str)
+@in_turn("wire", CASTS)
 @given(values=some.arrays(np.float64, 20, elements=st.floats(1e-4, 6e4) | st.floats(-6e4, -1e-4)))
 def test_a_cast_is_within_its_roundoff(wire: WireFormat, values: Any) -> None:
     assert wire.roundoff is not None
@@ -192,7 +192,7 @@ TOO_LARGE = [
 ]
 
 
-@pytest.mark.parametrize(("wire", "value", "words"), TOO_LARGE, ids=[str(wire) for wire, _, _ in TOO_LARGE])
+@in_turn("wire, value, words", TOO_LARGE)
 def test_what_a_format_cannot_carry_is_refused(wire: WireFormat, value: float, words: str) -> None:
     with pytest.raises(HybridLabError) as why:
         wire.encode([0.0, value, 1.0])
@@ -254,7 +254,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("ask", "code", "words"), REFUSED, ids=[f"{code} {words}" for _, code, words in REFUSED])
+@in_turn("ask, code, words", REFUSED)
 def test_refusals_have_a_code_and_name_what_was_wrong(ask: Any, code: str, words: str) -> None:
     with refusal(code, *words.split()):
         ask()
