@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 MOST_PROCESSES = 64
 STARTS = 120.0  # seconds that the processes may take to start
-ENDS = 1.0  # seconds that they may take to end by themselves
+LEAVES = 1.0  # seconds that they may take to end by themselves after the last run
+ENDS = 30.0  # seconds until a process has ended whose connection has, and until a rank has ended that others cannot reach
 LAST_LINES = 12  # of what the processes have printed, in an error
 
 
@@ -93,6 +94,7 @@ class Group:
                     )
                 )
             self._greet(listener)
+        (self._folder / "launcher").unlink()  # from now on a keeper outlives its rank
 
     def _greet(self, listener: "Listener") -> None:
         """Wait until every process has connected and told its rank."""
@@ -108,9 +110,9 @@ class Group:
             for each in [each for each in strangers if each in ready]:
                 strangers.remove(each)
                 with suppress(EOFError):
-                    rank, pid = each.recv()
+                    rank, pids = each.recv()
                     self._connections[rank] = each
-                    self._pids.append(pid)
+                    self._pids += pids
             ended = [process.poll() for process in self._processes]
             if any(code is not None for code in ended) or time.monotonic() - began > STARTS:
                 seen = f"{len(self._connections)} of {self.ranks} processes of the engine {self.engine!r} started"
@@ -161,6 +163,7 @@ class Group:
                 rank = ranks[connection]
                 answers[rank] = answer = self._answer(connection, rank, watch)
                 if answer.fault is not None:
+                    self._look_for_an_end(ranks, watch, ENDS if answer.lost else 0.0)
                     answer.fault.__cause__ = answer.cause
                     raise answer.fault
                 if answer.refused:
@@ -171,6 +174,16 @@ class Group:
             looked = now
             report()
         return answers
+
+    def _look_for_an_end(self, ranks: dict[Any, int], watch: FaultWatch, seconds: float) -> None:
+        """Raise the error of a rank whose process has ended: others may report that they cannot reach it, which is no fault of theirs."""
+        from multiprocessing.connection import wait
+
+        left, end = list(ranks), time.monotonic() + seconds
+        while left and (ready := wait(left, timeout=max(0.0, end - time.monotonic()))):
+            for connection in ready:
+                self._answer(connection, ranks[connection], watch)
+            left = [each for each in left if each not in ready]
 
     def _answer(self, connection: Any, rank: int, watch: FaultWatch) -> Answer:
         try:
@@ -216,7 +229,7 @@ class Group:
         with suppress(subprocess.TimeoutExpired):
             began = time.monotonic()
             for process in self._processes if self._connections else []:
-                process.wait(max(0.0, began + ENDS - time.monotonic()))
+                process.wait(max(0.0, began + LEAVES - time.monotonic()))
         self._kill()
 
     def _kill(self) -> None:
@@ -248,8 +261,11 @@ def _lives(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    state = Path(f"/proc/{pid}/stat")
-    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] in "ZX")
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:  # it has gone just now, or this system has no such files
+        return not Path("/proc/self/stat").exists()
+    return state.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def _measured_rows(job: Job, times: Any) -> list[dict[str, Any]]:

@@ -62,7 +62,7 @@ def run_joined(engine: str, job: Job) -> Measured:
         wanted = f"a run of {counted(job.ranks, 'rank')} needs as many processes"
         raise HybridLabError(f"{wanted}, but {started} were started: start {job.ranks}", "wrong-number-of-processes")
     messages, times = ENGINES[engine].messages(job.ranks), no_times(job)
-    device = Device(rank, job, JoinedExchange(rank, messages, Board(job.ranks), lambda fault: None), times)
+    device = Device(rank, job, JoinedExchange(rank, messages, Board(job.ranks), lambda fault, lost: None), times)
     device.run()
     first_free = job.ring_message(job.schedule.stages, 0)
     own = pickle.dumps((socket.gethostname(), np.array(times), device.spans, device.result))

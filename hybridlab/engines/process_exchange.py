@@ -2,7 +2,8 @@
 
 import pickle
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol
 
 from hybridlab.engines.board import DONE, RUNS, WAITS, Board
@@ -41,20 +42,25 @@ class ProcessExchange:
     board : Board
         Where the rank notes its places.
     report : callable
-        ``report(fault)`` tells the launcher of an error.
+        ``report(fault, lost)`` tells the launcher of an error, and whether the transport raised it.
     """
 
-    def __init__(self, rank: int, transport: Transport, board: Board, report: Callable[[BaseException], None]) -> None:
+    def __init__(self, rank: int, transport: Transport, board: Board, report: Callable[[BaseException, bool], None]) -> None:
         self._rank, self._transport, self._board, self._report = rank, transport, board, report
+        self._lost = False
 
     def put(self, sender: int, receiver: int, name: int, message: Message) -> None:
         """Send a message under a name, without waiting."""
-        self._transport.send(receiver, name, pickle.dumps(tuple(message), protocol=pickle.HIGHEST_PROTOCOL))
+        data = pickle.dumps(tuple(message), protocol=pickle.HIGHEST_PROTOCOL)
+        with self._carried():
+            self._transport.send(receiver, name, data)
 
     def take(self, sender: int, receiver: int, name: int) -> Any:
         """Wait until a message is there and usable, and return its content."""
         self._board.note(self._rank, WAITS, name=name)
-        content, usable = pickle.loads(self._transport.receive(sender, name))  # noqa: S301  # it comes from a rank of the same run
+        with self._carried():
+            data = self._transport.receive(sender, name)
+        content, usable = pickle.loads(data)  # noqa: S301  # it comes from a rank of the same run
         self._board.note(self._rank, RUNS)
         self.sleep(usable)
         return content
@@ -62,7 +68,8 @@ class ProcessExchange:
     def meet(self, device: int, name: int) -> None:
         """Wait until all devices have called this method."""
         self._board.note(device, WAITS, name=name)
-        self._transport.meet()
+        with self._carried():
+            self._transport.meet()
         self._board.note(device, RUNS)
 
     def sleep(self, until: float) -> None:
@@ -76,7 +83,7 @@ class ProcessExchange:
 
     def stop(self, fault: BaseException) -> NoReturn:
         """Tell the launcher of an error, and wait until it ends this process."""
-        self._report(fault)
+        self._report(fault, self._lost)
         while True:  # a process that ends by itself would look like a second fault
             time.sleep(1)
 
@@ -85,3 +92,12 @@ class ProcessExchange:
         self._board.note(self._rank, WAITS, name=END)
         self._transport.finish()
         self._board.note(self._rank, DONE)
+
+    @contextmanager
+    def _carried(self) -> Iterator[None]:
+        """Remember if the transport raises an error: then another rank has ended, most likely."""
+        try:
+            yield
+        except Exception:
+            self._lost = True
+            raise

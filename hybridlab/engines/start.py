@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import sysconfig
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,7 @@ from hybridlab.engines.torch import torch_messages
 from hybridlab.errors import HybridLabError
 
 INSTALL = "pip install 'hybridlab[{}]'"
+KEPT = 60.0  # seconds after which a keeper ends by itself
 
 
 def mpi_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[str, str]]]:
@@ -27,6 +29,28 @@ def mpi_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[s
         needs = "the engine 'mpi' needs the program mpiexec, which is not there"
         raise HybridLabError(f"{needs}: {INSTALL.format('mpi')} brings one", "not-installed")
     return [([found, "-disable-auto-cleanup", "-n", str(ranks), sys.executable, *program], {})]
+
+
+def behind_a_keeper(folder: Path) -> list[int]:
+    """Go on in a child of this process, and return the numbers of both processes.
+
+    When a process of mpiexec ends, mpiexec ends all others within milliseconds, also with ``-disable-auto-cleanup``. A launcher that is not
+    quick enough would then find all of them ended, and could not tell which was the first. So the process that mpiexec has started, the
+    keeper, only waits for its child, which is the rank. If the rank is killed, the keeper stays, mpiexec sees no end, and all other ranks
+    go on until the launcher ends them. A rank that ends before all have started takes its keeper with it, so that mpiexec ends, too.
+    """
+    child = os.fork()
+    if not child:
+        return [os.getpid(), os.getppid()]
+    _, status = os.waitpid(child, 0)
+    if status and all_have_started(folder):
+        time.sleep(KEPT)  # the launcher ends it much sooner
+    os._exit(1 if status else 0)
+
+
+def all_have_started(folder: Path) -> bool:
+    """Return whether the launcher has heard of all processes: then it has removed the file with its address."""
+    return not (folder / "launcher").exists()
 
 
 def rank_in_mpi(folder: Path | None) -> int:
@@ -74,11 +98,19 @@ def rank_in_torch(folder: Path | None) -> int:
 
 
 class Engine(NamedTuple):
-    """The three parts of an engine: the commands that start its processes, how a process finds its rank, and what carries messages."""
+    """The parts of an engine.
+
+    They are the commands that start its processes, how a started process becomes that of a rank (it returns the numbers of the processes
+    that the launcher must end), how it finds its rank, and what carries messages.
+    """
 
     commands: Callable[[int, list[str]], list[tuple[list[str], dict[str, str]]]]
+    begin: Callable[[Path], list[int]]
     rank: Callable[[Path | None], int]
     messages: Callable[[int], Transport]
 
 
-ENGINES = {"mpi": Engine(mpi_commands, rank_in_mpi, MPIMessages), "torch": Engine(torch_commands, rank_in_torch, torch_messages)}
+ENGINES = {
+    "mpi": Engine(mpi_commands, behind_a_keeper, rank_in_mpi, MPIMessages),
+    "torch": Engine(torch_commands, lambda folder: [os.getpid()], rank_in_torch, torch_messages),
+}

@@ -28,12 +28,16 @@ class Order(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a process sends back: the spans and the result of its rank, or a fault and its cause."""
+    """What a process sends back: the spans and the result of its rank, or a fault and its cause.
+
+    ``lost`` says that the messages between the ranks do not arrive any more, most likely because another rank has ended.
+    """
 
     spans: list[list[SpanRow]]
     result: Any = None
     fault: BaseException | None = None
     cause: BaseException | None = None
+    lost: bool = False
     refused: str = ""
 
 
@@ -42,12 +46,13 @@ def serve(engine: str, place: str, processes: int) -> None:
     from multiprocessing.connection import Client
 
     folder = Path(place)
+    own = ENGINES[engine].begin(folder)
     for stream in (1, 2):  # what this process prints: mpiexec would pass it on later than the answers
         os.dup2(os.open(folder / "output", os.O_WRONLY | os.O_APPEND), stream)
     address, key = pickle.loads((folder / "launcher").read_bytes())  # noqa: S301  # the launcher wrote it
     launcher = Client(address, authkey=key)
     rank = ENGINES[engine].rank(folder)
-    launcher.send((rank, os.getpid()))
+    launcher.send((rank, own))
     orders: SimpleQueue[Order | None] = SimpleQueue()
     threading.Thread(target=_receive_orders, args=(launcher, orders), name="launcher", daemon=True).start()
     board = Board(processes, folder / "board")
@@ -64,12 +69,12 @@ def serve(engine: str, place: str, processes: int) -> None:
 
 
 def _receive_orders(launcher: "Connection[Any, Any]", orders: "SimpleQueue[Order | None]") -> None:
-    """Put each order into the queue; if the launcher is gone, end this process at once, also in the middle of an operation."""
+    """Put each order into the queue; if the launcher is gone, end this process and its keeper, also in the middle of an operation."""
     try:
         while True:
             orders.put(launcher.recv())
     except (EOFError, OSError):
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def _run_job(rank: int, order: Order, messages: Transport, board: Board, folder: Path, launcher: "Connection[Any, Any]") -> Answer:
@@ -79,8 +84,8 @@ def _run_job(rank: int, order: Order, messages: Transport, board: Board, folder:
         board.note(rank, DONE)
         return Answer([], refused=f"the work cannot be loaded in the process of device {rank}: {type(why).__name__}: {why}")
 
-    def report(why: BaseException) -> None:
-        launcher.send(Answer([], fault=_portable(why), cause=why.__cause__ and _portable(why.__cause__)))
+    def report(why: BaseException, lost: bool) -> None:
+        launcher.send(Answer([], fault=_portable(why), cause=why.__cause__ and _portable(why.__cause__), lost=lost))
 
     device = Device(rank, job, ProcessExchange(rank, messages, board, report), times_file(folder / f"times{order.number}", job))
     device.run()
