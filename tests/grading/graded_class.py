@@ -7,26 +7,23 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from grading_worlds import PATIENT, lab_spec
 
 from hybridlab.course.grading import cli
 from hybridlab.course.grading.copies import student_copy
-from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.marks import Marks
 from hybridlab.course.grading.records import read_records
-from hybridlab.course.grading.sandbox import Limits
-from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.course.tasks import TASKS, Build, Question, Student
 
 SECRET = "a secret of the tests, long enough"  # noqa: S105 - it protects nothing
 TWISTED = Path(__file__).parents[1] / "labs" / "twisted"
-needs_bubblewrap = pytest.mark.skipif(which("bwrap") is None, reason="bubblewrap is not installed")
+needs_bubblewrap = pytest.mark.needs("bwrap")
 _KEPT = contextlib.ExitStack()  # open until the tests end
 atexit.register(_KEPT.close)
 
@@ -38,8 +35,8 @@ def hybridlab(*arguments: object, secret: str | None = SECRET) -> Result:
 
 @cache
 def shared_launcher() -> Launcher:
-    """Return what starts workers. What they need is made once for all tests of a process, and they have time on a slow machine."""
-    return _KEPT.enter_context(launcher(limits=Limits(seconds_a_cell=15.0, seconds_a_notebook=60.0)))
+    """Return what starts workers. What they need is made once for all tests of a process."""
+    return _KEPT.enter_context(launcher(limits=PATIENT))
 
 
 def quick_sandbox(monkeypatch: pytest.MonkeyPatch, workers: Launcher | None = None) -> None:
@@ -51,12 +48,6 @@ def quick_sandbox(monkeypatch: pytest.MonkeyPatch, workers: Launcher | None = No
 
     monkeypatch.setattr(cli, "launcher", shared)
     monkeypatch.setattr(cli, "require_sandbox", lambda workers: None)
-
-
-@cache
-def lab_spec(lab: str) -> LabSpec:
-    """Return what a lab asks for."""
-    return spec_of(reference(lab))
 
 
 def right_answer(key: str, student: str = "") -> str:

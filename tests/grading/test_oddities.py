@@ -1,16 +1,13 @@
 """Test what honest students do to their notebooks: it costs them no marks."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from grading_worlds import World, cell, honest_cells, lab_spec, new_world
+from cases import in_turn
+from grading_worlds import World, cell, honest_cells, lab_spec
 
-from hybridlab.course.grading.marks import TaskMark
-from hybridlab.course.grading.sandbox import Limits
-
+pytestmark = pytest.mark.needs("bwrap")
 MAKESPAN = "5 * 3 + 10 * (3 + 5) + 5 * 5"  # the right answer to lab02.t2
-PATIENT = Limits(seconds_a_cell=4.0, seconds_a_notebook=30.0)
 RIGHT = {"lab02.t2": 2.0}
 BUILT = {"lab02.t5": 6.0}
 ORDER = """
@@ -25,6 +22,7 @@ def one_f_one_b(devices, microbatches):
         lines.append(" ".join(line))
     return lines
 """
+ENDLESS = "while True: pass"
 ANSWER = f'check("lab02.t2", {MAKESPAN})'
 MINE, HANDED = f"my_makespan = {MAKESPAN}", 'check("lab02.t2", my_makespan)'
 LINES = "[line_of(d, K, M) for d in range(K)]"
@@ -152,72 +150,55 @@ FUNCTIONS = {
 }
 
 
-def world() -> World:
-    return new_world(PATIENT)
+@in_turn("name", ANSWERS)
+def test_an_answer_counts_with(world: World, name: str) -> None:
+    assert world.earned([*map(cell, ANSWERS[name])], "lab02", RIGHT) == RIGHT
 
 
-def earned_by(sources: Sequence[str]) -> dict[str, float]:
-    return world().earned([cell(source) for source in sources], "lab02")
+@in_turn("name", FUNCTIONS)
+def test_a_function_counts_with(world: World, name: str) -> None:
+    assert world.earned([*map(cell, FUNCTIONS[name])], "lab02", BUILT) == BUILT
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_counts_with(name: str) -> None:
-    assert earned_by(ANSWERS[name]) == RIGHT
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_counts_with(name: str) -> None:
-    assert earned_by(FUNCTIONS[name]) == BUILT
-
-
-def of(marks: Sequence[TaskMark], key: str) -> TaskMark:
-    return next(mark for mark in marks if mark.key == key)
-
-
-def test_the_last_hand_in_counts_and_a_remark_says_so() -> None:
+def test_the_last_hand_in_counts_and_a_remark_says_so(world: World) -> None:
     cells = [cell(f"check('lab02.t2', {answer})") for answer in (MAKESPAN, "7", MAKESPAN)]
-    found = of(world().marked(cells, "lab02"), "lab02.t2")
+    (found,) = world.marked(cells, "lab02", RIGHT)
     assert found.points == 2
     assert "handed in 3 times" in found.remarks[0]
     assert "code cell 3" in found.remarks[0]
-    assert of(world().marked(cells[:2], "lab02"), "lab02.t2").points == 0
+    assert world.earned(cells[:2], "lab02", RIGHT) == {}
 
 
-def test_metadata_can_be_lost_changed_or_doubled() -> None:
-    cells = honest_cells("lab02", ["lab02.t2", "lab02.t5"])
-    wanted = RIGHT | BUILT
-    assert world().earned(cells, "lab02") == wanted
-    assert world().earned([replace(each, task="") for each in cells], "lab02") == wanted
-    assert world().earned([replace(each, task="lab02.t1") for each in cells], "lab02") == wanted
-    assert world().earned([*cells, *cells], "lab02") == wanted
-    assert world().earned(cells[::-1], "lab02") == wanted
+def test_metadata_can_be_lost_changed_or_doubled(world: World) -> None:
+    cells = honest_cells("lab02", [*RIGHT, *BUILT])
+    lost, changed = ([replace(each, task=task) for each in cells] for task in ("", "lab02.t1"))
+    for handed_in in (cells, lost, changed, [*cells, *cells], cells[::-1]):
+        assert world.earned(handed_in, "lab02", RIGHT | BUILT) == RIGHT | BUILT
 
 
-def test_the_cells_of_the_whole_lab_may_stand_between() -> None:
+def test_the_cells_of_the_whole_lab_may_stand_between(world: World) -> None:
     spec = lab_spec("lab02")
     cells = [cell(given.source) for given in spec.given]
-    assert world().earned([*cells, *honest_cells("lab02", ["lab02.t2", "lab02.t5"])], "lab02") == RIGHT | BUILT
+    assert world.earned([*cells, *honest_cells("lab02", [*RIGHT, *BUILT])], "lab02") == RIGHT | BUILT
 
 
-@pytest.mark.slow
-def test_an_endless_cell_costs_only_itself() -> None:
-    marks = new_world().marked([cell("while True: pass"), cell(ANSWER), cell("while True: pass")], "lab02")
-    assert {mark.key: mark.points for mark in marks if mark.points} == RIGHT
+def test_an_endless_cell_costs_only_itself(world: World) -> None:
+    world.endless = {ENDLESS}
+    assert world.earned([cell(ENDLESS), cell(ANSWER), cell(ENDLESS)], "lab02", RIGHT) == RIGHT
 
 
-def test_a_later_task_gets_the_part_that_the_lab_gives_and_not_an_own_one() -> None:
+def test_a_later_task_gets_the_part_that_the_lab_gives_and_not_an_own_one(world: World) -> None:
     """An own encode can be wrong, or have a change of its own: neither may cost the task that builds on it."""
     own = cell("def encode(values, block):\n    return np.zeros(len(values), np.int8), np.ones(1, np.float32)\n\ncheck('lab05.t1', encode)")
-    marks = world().marked([own, *honest_cells("lab05", ["lab05.t6"])], "lab05")
-    assert (of(marks, "lab05.t1").points, of(marks, "lab05.t6").points) == (0, 4)
+    assert world.earned([own, *honest_cells("lab05", ["lab05.t6"])], "lab05", ["lab05.t1", "lab05.t6"]) == {"lab05.t6": 4.0}
 
 
-def test_an_error_names_the_answer_cell_and_the_line() -> None:
-    found = of(world().marked([cell("x = 1\nmy_makespan = 1 / 0\ncheck('lab02.t2', my_makespan)")], "lab02"), "lab02.t2")
+def test_an_error_names_the_answer_cell_and_the_line(world: World) -> None:
+    (found,) = world.marked([cell("x = 1\nmy_makespan = 1 / 0\ncheck('lab02.t2', my_makespan)")], "lab02", RIGHT)
     assert found.messages == ("line 2 of the answer cell of lab02.t2 raises ZeroDivisionError",)
 
 
-def test_a_lost_answer_cell_is_told() -> None:
-    found = of(world().marked([cell("x = 1")], "lab02"), "lab02.t2")
+def test_a_lost_answer_cell_is_told(world: World) -> None:
+    (found,) = world.marked([cell("x = 1")], "lab02", RIGHT)
     assert found.code == "nothing-handed-in"
     assert "no answer cell for lab02.t2" in found.messages[0]
