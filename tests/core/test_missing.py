@@ -1,4 +1,4 @@
-"""Test the rules of all tests: what is missing leaves tests out, in CI it lets them fail, and a folder has no more tests than its budget."""
+"""Test the rules of all tests: what is missing leaves tests out, or lets them fail in CI, and no folder exceeds its budget of tests."""
 
 import importlib.metadata
 import os
