@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import BATCH, COSTS, SCHEDULE, outcome, usual_or_junk
@@ -42,7 +42,7 @@ def tiny(draw: st.DrawFn) -> tuple[Schedule, Setting, list[float] | None]:
     return build(name, devices, microbatches, chunks), setting, list(each(capacity)) if draw(st.booleans()) else None
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@in_turn("name", sorted(REGISTRY))
 @examples(60)
 @given(data=st.data())
 def test_no_schedule_of_the_registry_beats_its_bound(name: str, data: st.DataObject) -> None:
@@ -76,7 +76,7 @@ def test_no_order_at_all_beats_the_bound(case: tuple[Schedule, Setting, list[flo
     assert lower_bound(schedule, setting.costs(), memory) <= float(best) * ROUNDING
 
 
-@pytest.mark.parametrize(("name", "chunks"), [("gpipe", 1), ("1f1b", 1), ("zb-h1", 1)])
+@in_turn("name, chunks", [("gpipe", 1), ("1f1b", 1), ("zb-h1", 1)])
 def test_a_bound_that_is_too_high_would_be_caught(name: str, chunks: int) -> None:
     """Here the shortest order reaches the bound, so a bound that is a thousandth higher fails the test above."""
     schedule, setting = build(name, 2, 2, chunks), Setting((1.0, 1.0), (2.0, 2.0), (0.5, 0.5), 0.25)
@@ -102,13 +102,13 @@ def test_gpipe_is_optimal_with_latency_too(devices: int, microbatches: int, p2p:
     assert bound == formulas.gpipe_makespan(devices, microbatches, 1, 2, p2p / 4)
 
 
-@pytest.mark.parametrize(("devices", "groups", "chunks"), [(2, 1, 2), (4, 2, 2), (4, 3, 4), (8, 2, 2)])
+@in_turn("devices, groups, chunks", [(2, 1, 2), (4, 2, 2), (4, 3, 4), (8, 2, 2)])
 def test_interleaved_is_optimal_without_latency(devices: int, groups: int, chunks: int) -> None:
     bound = lower_bound(build("interleaved", devices, groups * devices, chunks), Costs(forward=4, backward=8))
     assert bound == formulas.interleaved_makespan(devices, groups * devices, chunks, 4, 8)
 
 
-@pytest.mark.parametrize(("devices", "groups"), [(2, 1), (2, 3), (4, 2), (6, 3)])
+@in_turn("devices, groups", [(2, 1), (2, 3), (4, 2), (6, 3)])
 def test_1f1b_waits_a_round_trip_for_every_group_of_microbatches(devices: int, groups: int) -> None:
     """Device 0 holds at most K microbatches at once.
 
@@ -204,8 +204,8 @@ def test_the_gap_to_the_optimum_is_at_most_the_gap_to_the_bound() -> None:
         optimality_gap(SCHEDULE, Costs(forward=[[1], [2]], backward=2))
 
 
-@pytest.mark.parametrize(
-    ("memory", "code", "words"),
+@in_turn(
+    "memory, code, words",
     [
         (0.5, "too-small", ("at least 1 microbatch", "not 0.5")),
         (float("nan"), "too-small", ("at least 1 microbatch", "not nan")),

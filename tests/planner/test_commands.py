@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import in_turn
 from click.testing import CliRunner, Result
 
 from hybridlab import Costs, Schedule, rank, simulate
@@ -34,7 +35,7 @@ def test_rank_prints_the_table_and_writes_it(times: Path) -> None:
     assert Path("rank.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("chunks", [1, 2])
+@in_turn("chunks", [1, 2])
 def test_schedule_prints_orders_and_writes_csv_and_trace(times: Path, chunks: int) -> None:
     call = ["schedule", times, "--microbatches", 6, "--memory", 3, "--chunks", chunks, "--seconds", 0.1]
     done = run(*call, "--csv", "out.csv", "--trace", "trace.json")
@@ -58,8 +59,8 @@ def test_an_interrupt_writes_the_best_so_far(times: Path, monkeypatch: pytest.Mo
     assert Schedule.from_csv(Path("out.csv").read_text(encoding="utf-8")).microbatches == 6
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
+@in_turn(
+    "arguments, words",
     [
         (["rank", "none.csv", "--microbatches", 4], "'none.csv' cannot be read: No such file or directory"),
         (["rank", "times.csv", "--microbatches", 0], "microbatches must be a whole number of at least 1, not 0"),

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from misuse import COSTS, SCHEDULE, outcome, usual_or_junk
 from oracle import Setting, nodes, peaks, works
@@ -39,8 +39,8 @@ def test_it_finds_the_best_of_all_orders(case: tuple[Schedule, Setting, list[flo
     assert simulate(best.schedule, setting.costs()).makespan == best.makespan
 
 
-@pytest.mark.parametrize(
-    ("name", "devices", "microbatches", "chunks", "p2p", "least"),
+@in_turn(
+    "name, devices, microbatches, chunks, p2p, least",
     [("1f1b", 3, 6, 1, 0.25, 26.5), ("interleaved", 2, 4, 2, 0.25, 15), ("hanayo", 4, 4, 2, 0.25, 21), ("zb-h1", 4, 8, 1, 0.25, 30)],
 )
 def test_larger_sizes_that_are_proven_at_once(name: str, devices: int, microbatches: int, chunks: int, p2p: float, least: float) -> None:
@@ -116,8 +116,8 @@ def test_without_or_tools_a_sentence_says_how_to_get_it(monkeypatch: pytest.Monk
     assert optimality_gap(HANAYO, UNEQUAL).optimum is None
 
 
-@pytest.mark.parametrize(
-    ("costs", "code", "words"),
+@in_turn(
+    "costs, code, words",
     [
         (Costs(forward=1, backward=2.718281828), "not-a-fraction", ("1.359140914", "10,000", "round the costs")),
         (Costs(forward=1e9, backward=1.001), "too-large", ("1,000,000,000", "round the costs")),
@@ -148,7 +148,7 @@ def test_without_overlap_a_pair_is_one_operation_after_the_other() -> None:
     assert all(held <= limit for held, limit in zip(found, own, strict=True))
 
 
-@pytest.mark.parametrize("ask", [lower_bound, optimum, optimality_gap])
+@in_turn("ask", [lower_bound, optimum, optimality_gap])
 def test_what_is_no_schedule_or_no_costs_is_refused_in_words_that_fit_all_three(ask: Callable[[Any, Any], Any]) -> None:
     with refusal("wrong-type", "a bound or an optimum", "a Schedule and Costs", "<Schedule hanayo", "and 5"):
         ask(HANAYO, 5)

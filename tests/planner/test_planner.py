@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from layer_operations import LOSS, OPTIMISER, layer_bytes
@@ -81,7 +81,7 @@ def by_hand(model: Transformer, plan: Plan) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize(("model", "plan"), [
+@in_turn("model, plan", [
     (SMALL, Plan(1, 1, 32, 16, 512)),
     (SMALL, Plan(1, 4, 16, 4, 512, recompute="none")),
     (GPT_3, Plan(8, 8, 24, 2, 2304)),
@@ -158,7 +158,7 @@ def test_fill_and_drain_are_those_of_the_clock(model: Transformer, plan: Plan) -
         assert predicted == pytest.approx(simulated, rel=0.1)
 
 
-@pytest.mark.parametrize("run", [run for run in large_runs.TABLE_1 if run.plan.pipeline > 1], ids=lambda run: f"{run.billions:g}")
+@in_turn("run", [run for run in large_runs.TABLE_1 if run.plan.pipeline > 1])
 def test_fill_and_drain_of_the_published_plans(run: large_runs.MegatronRun) -> None:
     predicted, simulated = pipelines(run.model, run.plan)
     assert predicted == pytest.approx(simulated, rel=1e-9)
@@ -175,7 +175,7 @@ def loss(share: float, runs: Any, profile: Profile) -> float:
     return float(np.mean([np.log(predict(model, plan, profile, efficiency=share).seconds / seconds) ** 2 for model, plan, seconds in runs]))
 
 
-@pytest.mark.parametrize("profile", [A100_80GB, replace(A100_80GB, memory_bandwidth=1e30)], ids=["A100", "no memory traffic"])
+@in_turn("profile", [A100_80GB, replace(A100_80GB, memory_bandwidth=1e30)])
 def test_no_constant_is_nearer_than_the_calibrated_one(profile: Profile) -> None:
     from scipy.optimize import minimize_scalar  # imported here, because it takes a second
 
@@ -184,7 +184,7 @@ def test_no_constant_is_nearer_than_the_calibrated_one(profile: Profile) -> None
     assert calibrate(reversed(RUNS), profile) == pytest.approx(best, abs=2e-6)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.3, 0.7514, 0.99])
+@in_turn("share", [0.05, 0.3, 0.7514, 0.99])
 def test_calibration_finds_the_constant_behind_predictions(share: float) -> None:
     made = [(model, plan, predict(model, plan, A100_80GB, efficiency=share).seconds) for model, plan, _ in RUNS]
     assert calibrate(made, A100_80GB) == pytest.approx(share, abs=2e-6)
@@ -201,7 +201,7 @@ def test_runs_faster_than_the_peak_are_refused_by_their_place() -> None:
     assert products < at_peak, "what no GPU can do is refused, however little traffic there is"
 
 
-@pytest.mark.parametrize("seconds", [1e12, 1e200])
+@in_turn("seconds", [1e12, 1e200])
 def test_runs_that_no_efficiency_explains_are_refused(seconds: float) -> None:
     """These runs would need an efficiency of zero, which predict refuses."""
     model, plan, _ = RUNS[0]
@@ -209,7 +209,7 @@ def test_runs_that_no_efficiency_explains_are_refused(seconds: float) -> None:
         calibrate([(model, plan, seconds)], A100_80GB)
 
 
-@pytest.mark.parametrize("run", [*large_runs.TABLE_1, *large_runs.RUNS_2022], ids=lambda run: f"{run.model.hidden}-{run.plan.recompute}")
+@in_turn("run", [*large_runs.TABLE_1, *large_runs.RUNS_2022])
 def test_published_plans_fit(run: Any) -> None:
     assert memory(run.model, run.plan).total <= A100_80GB.memory
     assert predict(run.model, run.plan, A100_80GB).seconds > 0
@@ -296,7 +296,7 @@ def test_tensor_parallelism_beyond_a_node_takes_the_network() -> None:
     assert inside < beyond
 
 
-@pytest.mark.parametrize(("profile", "faster"), [(A100_80GB, 1.0), (H100, 1.5)])
+@in_turn("profile, faster", [(A100_80GB, 1.0), (H100, 1.5)])
 def test_a_plan_that_fills_one_node_uses_its_nvlink_alone(profile: Profile, faster: float) -> None:
     """Times of A100s were measured; a GPU with 1.5 times the NVLink bandwidth takes as long for 1.5 times the bytes."""
     plan = Plan(2, 2, 2, 1, 8)
@@ -314,7 +314,7 @@ def test_a_plan_that_fills_one_node_uses_its_nvlink_alone(profile: Profile, fast
     assert wider.point_to_point > 1.2 * time.point_to_point, "two nodes: messages take the network"
 
 
-@pytest.mark.parametrize(("profile", "faster"), [(A100_80GB, 1.0), (H100, 1.5)])
+@in_turn("profile, faster", [(A100_80GB, 1.0), (H100, 1.5)])
 def test_a_ring_over_nodes_is_never_faster_than_nvlink(profile: Profile, faster: float) -> None:
     wide = replace(profile, network=1e12)
     parameters = 24 * (12 * 2304**2 + 13 * 2304) + (51200 + 2048) * 2304
@@ -391,7 +391,7 @@ def test_what_is_advised_fits(model: Transformer, plan: Plan, profile: Profile) 
         assert predict(model, replace(plan, microbatch=size, recompute=recompute), profile).seconds > 0
 
 
-@pytest.mark.parametrize(("tokens", "advice"), [(65536, "more tensor or pipeline stages"), (131072, "GPUs of more memory")])
+@in_turn("tokens, advice", [(65536, "more tensor or pipeline stages"), (131072, "GPUs of more memory")])
 def test_samples_that_no_number_of_gpus_holds(tokens: int, advice: str) -> None:
     """With 131,072 tokens, the scores of one attention head at 5 bytes each are 86 GB, and two GPUs cannot share a head.
 
@@ -430,7 +430,7 @@ def every_plan(model: Transformer, gpus: int, batch: int) -> set[Plan]:
     return found
 
 
-@pytest.mark.parametrize(("model", "gpus", "batch", "room"), [
+@in_turn("model, gpus, batch, room", [
     (Transformer(8, 1024, 16), 8, 64, 80e9),
     (Transformer(12, 2048, 16), 16, 96, 30e9),
     (Transformer(6, 768, 12), 24, 48, 80e9),

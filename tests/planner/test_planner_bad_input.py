@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk, outcome, small, usual_or_junk
@@ -27,7 +27,7 @@ NAN = float("nan")
 A_RUN = (MODEL, PLAN, 0.3)
 
 
-@pytest.mark.parametrize(("call", "code", "words"), [
+@in_turn("call, code, words", [
     (lambda: Transformer(0, 8, 2), "too-small", "layers 1 0"),
     (lambda: Transformer(2, 8.5, 2), "not-a-whole-number", "hidden 1 8.5"),  # type: ignore[arg-type]
     (lambda: Transformer(2, -8, 2), "too-small", "hidden 1 -8"),
@@ -52,7 +52,7 @@ def test_shapes_that_are_none(call: Any, code: str, words: str) -> None:
         call()
 
 
-@pytest.mark.parametrize(("call", "code", "words"), [
+@in_turn("call, code, words", [
     (lambda: Plan(0, 1, 1, 1, 8), "too-small", "tensor 1 0"),
     (lambda: Plan(1, 1, 1, 1, NAN), "not-a-whole-number", "global_batch 1 nan"),  # type: ignore[arg-type]
     (lambda: Plan(1, 10**8, 1, 1, 8), "too-large", "pipeline 10,000,000 100000000"),
@@ -69,7 +69,7 @@ def test_plans_that_deal_nothing_out(call: Any, code: str, words: str) -> None:
         call()
 
 
-@pytest.mark.parametrize(("call", "code", "words"), [
+@in_turn("call, code, words", [
     (lambda: predict(PLAN, MODEL, A100_80GB), "wrong-type", "model Transformer(layers 96 12288"),
     (lambda: predict(MODEL, (1, 1), A100_80GB), "wrong-type", "plan Plan(tensor=8, data=4,"),
     (lambda: predict(MODEL, PLAN, "A100"), "wrong-type", "profile A100_80GB, 'A100'"),
@@ -94,7 +94,7 @@ def test_predictions_of_what_cannot_be(call: Any, code: str, words: str) -> None
         call()
 
 
-@pytest.mark.parametrize(("call", "code", "words"), [
+@in_turn("call, code, words", [
     (lambda: search(None, 8, A100_80GB), "wrong-type", "model"),
     (lambda: search(MODEL, 8, "A100"), "wrong-type", "profile A100_80GB, 'A100'"),
     (lambda: search(MODEL, 0, A100_80GB), "too-small", "gpus 1 0"),
@@ -121,7 +121,7 @@ def test_searches_and_calibrations_that_cannot_be(call: Any, code: str, words: s
         call()
 
 
-@pytest.mark.parametrize(("call", "told"), [
+@in_turn("call, told", [
     (lambda: comparisons.bubble_rates("gpipe"), "unknown schedule of Table 5 'gpipe'. Known: 1f1b, zb-h1, zb-h2"),
     (lambda: comparisons.errors(3), "runs must be (model, plan, seconds) each, not 3"),
     (lambda: comparisons.left_out("memory"), "assumption must be one of ASSUMPTIONS, or an Assumption of your own, not 'memory'"),
@@ -145,7 +145,7 @@ def test_comparisons_of_nothing(call: Any, told: str) -> None:
     assert told in str(why.value)
 
 
-@pytest.mark.parametrize(("model", "batch", "room"), [
+@in_turn("model, batch, room", [
     (Transformer(6, 64, 8), 12, 80e9),  # every plan fits in memory, so only divisibility decides
     (Transformer(6, 4096, 4, sequence=8192), 12, 20e9),  # 2, 3 and 6 stages, depending on the number of GPUs that share a layer
     (Transformer(6, 4096, 8, sequence=8192), 12, 17e9),  # one sample per replica holds fewer activations than twelve samples

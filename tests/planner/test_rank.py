@@ -5,6 +5,7 @@ import io
 from typing import Any
 
 import pytest
+from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
@@ -42,7 +43,7 @@ def test_every_schedule_is_ranked_or_refused_and_the_best_comes_first(forward: l
 
 
 def test_the_made_ones_are_never_longer_than_those_with_as_many_chunks() -> None:
-    ranking = rank(COSTS, 16, memory=6, seconds=0.2)
+    ranking = rank(COSTS, 16, memory=6, seconds=0.1)
     for chunks in (1, 2):
         made = min(each.makespan for each in ranking if each.name.startswith("made for these times") and each.chunks == chunks)
         assert made <= min(each.makespan for each in ranking if each.chunks == chunks and each.copies == 1)
@@ -95,8 +96,8 @@ def test_the_figure_has_every_schedule_and_the_bound() -> None:
     assert any(line.get_gid() == "bound" for axes in figure.axes for line in axes.lines)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+@in_turn(
+    "arguments, code, words",
     [
         ({"costs": Costs(forward=1, backward=2)}, "missing-argument", "devices=4"),
         ({"memory": 0.5}, "too-small", "at least 1 microbatch"),
