@@ -40,7 +40,7 @@ from hybridlab.course.comparisons.recorded import (
 )
 from hybridlab.course.comparisons.schedules import bubble_rates, int8_law, orders, sweeps, threads, throughput
 from hybridlab.course.comparisons.stored_steps import stored_steps
-from hybridlab.course.comparisons.trials import TRIALS, conditions, predicted_steps, recorded_trials, run_trials, was_quiet
+from hybridlab.course.comparisons.trials import TRIALS, conditions, predicted_steps, recorded_trials, was_quiet
 
 __all__ = [
     "ALL_REDUCES",
@@ -75,7 +75,6 @@ __all__ = [
     "percent",
     "predicted_steps",
     "recorded_trials",
-    "run_trials",
     "stored_steps",
     "sweeps",
     "threads",

@@ -12,8 +12,7 @@ from types import MappingProxyType
 
 from hybridlab.costs import Costs
 from hybridlab.course.comparisons.comparison import Comparison
-from hybridlab.engines import Group, PaddedWork, Trial, predict_and_measure
-from hybridlab.schedules import build
+from hybridlab.engines import Trial
 
 STORED = Path(__file__).with_name("trials.json")
 DEVICES, MICROBATCHES = 4, 8
@@ -28,31 +27,7 @@ TRIALS: Mapping[str, tuple[tuple[str, ...], Costs]] = MappingProxyType(
 NAMES: Mapping[str, str] = MappingProxyType({"mpi": "MPI", "torch": "torch.distributed"})
 # The largest errors that may be stored: of a replay, and of a prediction with times from another schedule.
 BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"mpi": (0.03, 0.04), "torch": (0.05, 0.08)})
-ALTERNATED_STEPS = 8
 MOST_STOLEN = 0.02  # on a quiet machine; its load is at most the number of its cores, and the trial's own processes are a part of it
-
-
-def run_trials(engine: str, steps: int = ALTERNATED_STEPS) -> dict[str, Trial]:
-    """Return the results of all trials, measured now in processes of an engine.
-
-    Parameters
-    ----------
-    engine : {"mpi", "torch"}
-        What starts a process for each of the four devices.
-    steps : int
-        How many steps of each schedule count.
-
-    Raises
-    ------
-    HybridLabError
-        In the same cases as :func:`~hybridlab.engines.predict_and_measure`.
-    """
-    found = {}
-    with Group(engine, DEVICES) as group:
-        for name, (schedules, costs) in TRIALS.items():
-            built = [build(schedule, DEVICES, MICROBATCHES) for schedule in schedules]
-            found[name] = predict_and_measure(built, costs, engine=group, work=PaddedWork(), steps=steps)
-    return found
 
 
 @cache

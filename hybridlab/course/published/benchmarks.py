@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from hybridlab.checks import known_name, whole_number
 from hybridlab.costs import Costs
-from hybridlab.course.published.report import BACKWARD, FORWARD, MICROBATCHES, REPLICAS, RING_STEP, STAGES, Figure, estimate
+from hybridlab.course.published.report import BACKWARD, FORWARD, MICROBATCHES, REPLICAS, RING_STEP, STAGES, Figure
 from hybridlab.schedules import build
 from hybridlab.step import HybridStep, hybrid_step
 
@@ -39,20 +39,6 @@ class Benchmark1(NamedTuple):
     total: float
     speedup: float
 
-    @property
-    def counted_again(self) -> tuple[float, float]:
-        """Total and speedup by the report's arithmetic.
-
-        Only the row of 8 microbatches includes warm-up and cool-down. The other rows add the communication twice. The speedup divides 1040
-        ms by the total. 1040 ms is the time of eight microbatches on one stage, but the rows have different numbers of microbatches.
-
-        >>> all(row.counted_again[0] == row.total for row in BENCHMARK_1)
-        True
-        """
-        rest = estimate().overhead if self.microbatches == MICROBATCHES else self.communication
-        total = self.compute + self.communication + rest
-        return total, TEST_2.printed[0] / total
-
 
 class Benchmark2(NamedTuple):
     """A row of benchmark 2: 8 microbatches on "4 GPUs".
@@ -69,17 +55,6 @@ class Benchmark2(NamedTuple):
     steady: float
     cool_down: float
     total: float
-
-    @property
-    def counted_again(self) -> tuple[float, float, float, float]:
-        """The four times by the report's arithmetic. It takes warm-up and cool-down from reading A, and the steady state from reading B.
-
-        >>> all(row.counted_again == row[1:] for row in BENCHMARK_2)
-        True
-        """
-        parts = estimate(stages=self.stages)
-        steady = parts.compute / self.stages
-        return parts.warm_up, steady, parts.cool_down, parts.overhead + steady
 
 
 class Benchmark3(NamedTuple):
@@ -102,16 +77,6 @@ class Benchmark3(NamedTuple):
     ring_step: float
     all_reduce: float
     share: float
-
-    @property
-    def counted_again(self) -> tuple[int, float, float]:
-        """Ring steps, time of the all-reduce, and its share of a step with 2 stages in %, all by the report's own rules.
-
-        >>> [round(row.counted_again[2], 1) for row in BENCHMARK_3]  # the last is printed as 11.5
-        [0.0, 1.7, 4.9, 10.7]
-        """
-        parts = estimate(replicas=self.replicas, ring_step=self.ring_step)
-        return 2 * (self.replicas - 1), parts.all_reduce, 100 * parts.all_reduce / parts.total
 
 
 class Metric(NamedTuple):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hybridlab.checks import one_time, whole_number
-from hybridlab.errors import HybridLabError
 
 # Sections 4.1, 4.2 (choice 3) and 5.3: the setting of every figure below.
 STAGES = 2
@@ -145,39 +144,6 @@ class Estimate(NamedTuple):
         return self.compute + self.all_reduce + self.overhead
 
 
-def microbatch_count(global_batch: int = GLOBAL_BATCH, microbatch_size: int = MICROBATCH_SIZE) -> int:
-    """Return the number of microbatches by the report's rule: global batch / microbatch size. The rule leaves out the replicas.
-
-    Parameters
-    ----------
-    global_batch, microbatch_size : int
-        Samples.
-
-    Raises
-    ------
-    HybridLabError
-        The quotient is not a whole number.
-
-    References
-    ----------
-    The report's section 4.2, choice 3.
-
-    Examples
-    --------
-    >>> microbatch_count(256, 32)
-    8
-    """
-    global_batch = whole_number(global_batch, "global_batch")
-    microbatch_size = whole_number(microbatch_size, "microbatch_size")
-    if global_batch % microbatch_size:
-        near = max(global_batch // microbatch_size, 1) * microbatch_size
-        raise HybridLabError(
-            f"a global batch of {global_batch} is not a multiple of {microbatch_size}: try {near} or {near + microbatch_size}",
-            "not-divisible",
-        )
-    return global_batch // microbatch_size
-
-
 def estimate(
     stages: int = STAGES,
     microbatches: int = MICROBATCHES,
@@ -222,37 +188,3 @@ def estimate(
         warm_up=(stages - 1) * forward,
         cool_down=(stages - 1) * backward,
     )
-
-
-def memory_saving(peak: float = MEMORY_PEAK.printed[0], microbatches: int = MICROBATCHES, activation: float = ACTIVATION) -> float:
-    """Return the saved share of activation memory by the report's rule: (M a - peak) / (M a).
-
-    Here M is the number of microbatches, and a is the activation of one microbatch. The product M a is the memory if all activations are
-    held at once. The report calls this a run without a pipeline.
-
-    Parameters
-    ----------
-    peak : float
-        The most activations that are held at once under 1F1B, in units of memory. The report does not say how it computes this number.
-    microbatches : int
-    activation : float
-        Units of memory for each microbatch.
-
-    Raises
-    ------
-    HybridLabError
-        The product M a is zero.
-
-    References
-    ----------
-    The report's section 6.1, test 5.
-
-    Examples
-    --------
-    >>> memory_saving(peak=20, microbatches=8, activation=10)
-    0.75
-    """
-    without = whole_number(microbatches, "microbatches") * one_time(activation, "activation")
-    if not without:
-        raise HybridLabError("activation must be above zero: without activations there is nothing to save", "too-small")
-    return (without - one_time(peak, "peak")) / without

@@ -74,7 +74,7 @@ class ThreadWatch:
     def __init__(self, orders: Sequence[str], weights: Sequence[Floats], inputs: Sequence[Floats], labels: Ints, trouble: Trouble) -> None:
         self.watch = Watch(orders, Network(SIZES), weights, inputs, labels)
         self.faults = self.watch.faults
-        self._orders, self._inputs, self._trouble = orders, inputs, trouble
+        self._inputs, self._trouble = inputs, trouble
         self._last = len(orders) - 1
         self._names = {name for line in orders for name in line.split()}
         self._together = frozenset[str]() if trouble.raises else operations_at_once(orders)
