@@ -77,8 +77,8 @@ def test_labs_and_papers_of_the_claims_exist() -> None:
 # What agrees with what is printed
 
 
-@pytest.mark.parametrize(
-    ("printed", "value", "agrees"),
+@in_turn(
+    "printed, value, agrees",
     [
         (1040, 1040.4, True),
         (1040, 1040.6, False),
@@ -93,6 +93,7 @@ def test_labs_and_papers_of_the_claims_exist() -> None:
         ((6, 8), 8.4, True),
         ((6, 8), 8.6, False),
         ((2, 5), 11.1, False),
+        ((0.25, 1), 1.1, False),  # the range is printed to hundredths
         (2021, "2021", False),
     ],
 )
@@ -127,8 +128,8 @@ def test_a_verdict_that_the_numbers_contradict_is_refused() -> None:
             judged(number, number, {number: values})
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "values", "code", "words"),
+@in_turn(
+    "first, last, values, code, words",
     [
         (34, 35, {35: found("{}", 1210)}, "does-not-fit", "without a value: [34]"),
         (35, 35, {35: found("{}", 1210), 36: found("{}", 1)}, "does-not-fit", "without a claim: [36]"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from layer_operations import LOSS, layer_bytes
 
 from hybridlab import Transformer
-from hybridlab.course.published.large_runs import TABLE_1
+from hybridlab.course.published.large_runs import BLOOM, RUNS_2022, TABLE_1
 from hybridlab.model import RECOMPUTE
 
 DATA = Path(__file__).parents[1] / "data"
@@ -49,6 +49,24 @@ def eq_2(model: Transformer) -> float:
 def eq_3(model: Transformer, batch: int) -> float:
     s, layers, h = model.sequence, model.layers, model.hidden
     return 96 * batch * s * layers * h**2 * (1 + s / (6 * h) + model.vocabulary / (16 * layers * h))
+
+
+def test_the_runs_of_2022_take_the_operations_without_recomputation_over_their_share_of_the_peak() -> None:
+    """Korthikanti et al., abstract: 530 billion parameters on 2,240 A100s, 42.1 % of 312 TFLOP/s, and 54.2 %; appendix A: operations."""
+    batch, s, layers, h, words = 2240, 2048, 105, 20480, 51200
+    flops = 72 * batch * s * layers * h**2 * (1 + s / (6 * h) + words / (12 * layers * h))
+    assert [run.seconds for run in RUNS_2022] == pytest.approx([flops / 2240 / (share * 312e12) for share in (0.421, 0.542)], rel=1e-12)
+    assert [(run.plan.recompute, run.plan.sequence_parallel, run.plan.gpus) for run in RUNS_2022] == [
+        ("full", False, 2240),
+        ("selective", True, 2240),
+    ]
+
+
+def test_a_counted_run_idles_in_its_bubble() -> None:
+    """Le Scao et al., arXiv 2211.05100: 8 pipelines of 12 stages share 2,048 samples, 2 in a microbatch; 1,082,990 GPU hours in all."""
+    microbatches = 2048 / 8 / 2
+    assert BLOOM.microbatches == microbatches
+    assert BLOOM.idle_hours == pytest.approx(1_082_990 * 11 / (microbatches + 11), rel=1e-12)
 
 
 def test_parameters_round_to_the_printed_billions() -> None:
