@@ -106,7 +106,7 @@ outside: $(STAMP)
 	@$(BIN)/python -m pytest -q tests/outside
 
 mutants: $(STAMP)
-	@$(BIN)/python tests/mutants.py
+	@$(BIN)/python tests/mutants.py $(ROOM)
 
 labs-check: $(STAMP)
 	@$(BIN)/python tests/labs/run_labs.py check labs

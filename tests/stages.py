@@ -60,11 +60,13 @@ def table(stages: list[Stage]) -> str:
     unit             1200     100.0      61.0  failed
     all              1200     103.2      63.0
     """
-    rows = [f"{'stage':<14}{'tests':>7}{'CPU s':>10}{'clock s':>10}"]
     total = Stage("all", 0, sum(s.tests for s in stages), sum(s.cpu for s in stages), sum(s.clock for s in stages))
-    for each in [*stages, total]:
-        rows.append(f"{each.name:<14}{each.tests or '-':>7}{each.cpu:>10.1f}{each.clock:>10.1f}{'  failed' * bool(each.status)}")
-    return "\n".join(rows)
+    head = f"{'stage':<14}{'tests':>7}{'CPU s':>10}{'clock s':>10}"
+    rows = [
+        f"{each.name:<14}{each.tests or '-':>7}{each.cpu:>10.1f}{each.clock:>10.1f}{'  failed' * bool(each.status)}"
+        for each in [*stages, total]
+    ]
+    return "\n".join([head, *rows])
 
 
 def speed() -> float:
