@@ -1,21 +1,19 @@
 """Fit the times of all-reduces measured on 2 to 8 A100s, and print the constants of hybridlab/collectives/measured.py.
 
-The measurements are in ../shared/reference/allreduce_a100.csv beside the repository: `.venv/bin/python tests/outside/fit_links.py`.
+The measurements are in a folder beside the repository: `.venv/bin/python tests/outside/fit_links.py`.
 
 Both fits are by least absolute deviations: they make the mean of the absolute values of the relative errors smallest. So small and large
 messages count alike, and a single outlier does not change the fit much. Reweighted least squares finds them.
 """
 
-import csv
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from vtrain import all_reduces
 
 from hybridlab.arrays import Floats
 from hybridlab.collectives import A100_KNOTS, Link
 
-REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "allreduce_a100.csv"
 RANKS = range(2, 9)
 ROUNDS = 200  # rounds of reweighting; the fits no longer change after 50 rounds
 EXACT = 1e-9  # smaller relative errors are set to this value, because a weight is divided by the error and must stay finite
@@ -23,9 +21,9 @@ EXACT = 1e-9  # smaller relative errors are set to this value, because a weight 
 
 def measured(ranks: int) -> tuple[Any, Any]:
     """Return the sizes in bytes, in increasing order, and the seconds for one number of ranks."""
-    with REFERENCE.open(newline="") as lines:
-        rows = [(float(row["bytes"]), float(row["seconds"])) for row in csv.DictReader(lines) if int(row["gpus"]) == ranks]
-    return tuple(np.array(sorted(rows)).T)
+    nbytes, seconds = all_reduces(ranks)
+    order = np.argsort(nbytes)
+    return nbytes[order], seconds[order]
 
 
 def fit_link(ranks: int, nbytes: Floats, seconds: Floats, weights: Floats | None = None) -> Link:

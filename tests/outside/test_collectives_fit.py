@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fit_links import RANKS, REFERENCE, fit_knots, fit_link, measured
+from fit_links import RANKS, fit_knots, fit_link, measured
 
 from hybridlab.collectives import A100_KNOTS, A100_LINKS, A100_SECONDS, Link, all_reduce_time, bus_bandwidth, measured_time
 
 EVERY = np.arange(1, 1025) * 2.0**20  # all sizes from the least to the greatest measured one, in steps of 1 MiB
-needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="needs ../shared/reference/allreduce_a100.csv beside the repository")
 
 
 def between(nbytes: Any, seconds: Any) -> Any:
@@ -46,7 +45,6 @@ def off(predicted: Any, seconds: Any) -> Any:
     return np.abs(predicted / seconds - 1)
 
 
-@needs_reference
 @pytest.mark.parametrize("ranks", RANKS)
 def test_the_constants_are_those_of_a_fresh_fit(ranks: int) -> None:
     nbytes, seconds = measured(ranks)
@@ -56,7 +54,6 @@ def test_the_constants_are_those_of_a_fresh_fit(ranks: int) -> None:
     assert A100_SECONDS[ranks] == pytest.approx(fit_knots(nbytes, seconds, A100_KNOTS), rel=1e-3)
 
 
-@needs_reference
 @pytest.mark.parametrize("ranks", RANKS)
 def test_errors_are_at_most_2_per_cent(ranks: int) -> None:
     """The pieces are tested on the measured points and on every size, and a link on every size."""
@@ -67,7 +64,6 @@ def test_errors_are_at_most_2_per_cent(ranks: int) -> None:
     assert off(all_reduce_time("ring", ranks, EVERY, A100_LINKS[ranks]), whole).mean() <= 0.017
 
 
-@needs_reference
 @pytest.mark.parametrize("ranks", [pytest.param(each, marks=[] if each in (2, 8) else [pytest.mark.slow]) for each in RANKS])
 def test_errors_of_points_left_out(ranks: int) -> None:
     """Either one size or one half of the sizes is left out.
@@ -97,7 +93,6 @@ def test_errors_of_points_left_out(ranks: int) -> None:
     assert np.average(one[0], weights=wide) <= 0.027
 
 
-@needs_reference
 @pytest.mark.parametrize("ranks", RANKS)
 def test_no_link_is_nearer_than_the_one_fitted(ranks: int) -> None:
     """Of all lines with the least absolute errors, one goes through two points, or through one point with no latency.
@@ -119,7 +114,6 @@ def test_no_link_is_nearer_than_the_one_fitted(ranks: int) -> None:
             assert best > 0.02, "no link is within 2 % on these points, so pieces are needed"
 
 
-@needs_reference
 def test_one_link_for_all_ranks_is_off_by_5_per_cent() -> None:
     """The reference fits one link for all ranks: alpha is 6.4 us, and the bandwidth is 216.5 GB/s.
 
@@ -131,7 +125,6 @@ def test_one_link_for_all_ranks_is_off_by_5_per_cent() -> None:
     assert np.quantile(errors, 0.95) == pytest.approx(0.138, abs=0.006)
 
 
-@needs_reference
 def test_the_measured_bus_bandwidth_of_8_gpus() -> None:
     nbytes, seconds = measured(8)
     assert bus_bandwidth("all-reduce", 8, nbytes[-1], seconds[-1]) == pytest.approx(229.35e9, abs=0.01e9)

@@ -12,7 +12,7 @@ import pytest
 from cases import in_turn, refusal
 
 from hybridlab import hardware
-from hybridlab.collectives import bus_bandwidth, measured_time
+from hybridlab.collectives import A100_LINKS, all_reduce_time, bus_bandwidth, measured_time
 from hybridlab.hardware import A100_40GB, A100_80GB, B200, GPUS, H100, H200, V100, Profile, each_way, gigabits, gpu
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "hardware.json").read_text(encoding="utf-8"))
@@ -51,6 +51,13 @@ def test_links_are_those_of_the_reference() -> None:
 def test_all_reduces_of_eight_gpus_reach_the_measured_bus_bandwidth() -> None:
     reached = bus_bandwidth("all-reduce", 8, 2**30, measured_time(8, 2**30))
     assert reached == pytest.approx(1e9 * REFERENCE["gpus"][A100_80GB.name][MEASURED], rel=3e-3)
+
+
+@in_turn("ranks", A100_LINKS)
+def test_both_fits_of_the_measured_all_reduces_agree_on_large_messages(ranks: int) -> None:
+    """The measurements are not in the repository: `make outside` holds each fit against them."""
+    nbytes = np.array([2.0**26, 2.0**28, 2.0**30])
+    assert all_reduce_time("ring", ranks, nbytes, A100_LINKS[ranks]) == pytest.approx(measured_time(ranks, nbytes), rel=0.05)
 
 
 def test_what_the_reference_has_from_memory_says_that_it_is_not_confirmed() -> None:
