@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from cases import refusal
 from misuse import refused_and_unchanged
-from vtrain import iterations, needs_vtrain
 
 from hybridlab import A100_80GB, B200, FP16, H100, INT8, Plan, Transformer, UnsupportedSize, WireFormat, predict
 from hybridlab.course.published.large_runs import RUNS_2022, TABLE_1
@@ -237,11 +236,3 @@ def test_published_runs_with_chunks_and_sequence_parallelism_are_near_what_the_p
     assert max(errors) < 0.07
     slower, faster = (seconds_of(run.model, run.plan) for run in RUNS_2022)
     assert faster / slower == pytest.approx(RUNS_2022[1].seconds / RUNS_2022[0].seconds, rel=0.06)
-
-
-@needs_vtrain
-def test_measured_runs_are_near_what_the_page_computes() -> None:
-    runs = [run for run in iterations() if run[1].tensor <= 8]
-    errors = [abs(seconds_of(model, plan) / seconds - 1) for model, plan, seconds in runs]
-    assert len(runs) > 100
-    assert sum(errors) / len(errors) < 0.09
