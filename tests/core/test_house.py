@@ -78,6 +78,11 @@ each_source = in_turn("path", SOURCES)
 each_page = in_turn("path", PAGES)
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def module_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
@@ -98,7 +103,7 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
 @cache
 def modules_imported(path: Path) -> set[str]:
     """Return the modules that a file imports; in `from package import module`, the module counts."""
-    pairs = imported(ast.parse(path.read_text(encoding="utf-8")))
+    pairs = imported(tree_of(path))
     return {f"{module}.{name}" if f"{module}.{name}" in MODULES else module for module, name in pairs}
 
 
@@ -154,13 +159,27 @@ def test_the_picture_of_the_house_has_every_room_on_its_floor() -> None:
     assert drawn == FLOORS
 
 
+WORDS = {6: "six", 7: "seven", 8: "eight", 9: "nine"}
+
+
+def test_readme_and_the_pages_name_the_same_numbers() -> None:
+    """The floors are those of this file, and the weeks those of the page for instructors, whose table another test counts."""
+    readme, guide, teach = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md", "book/teach.md"))
+    floors = sorted(set(FLOORS.values()))
+    assert f"The library has {WORDS[len(floors)]} floors." in readme
+    assert f" rooms on {WORDS[len(floors)]} floors." in guide
+    assert [int(floor) for floor in re.findall(r"^\| (\d) \|", readme, flags=re.MULTILINE)] == floors
+    [weeks] = re.findall(r"^## (\w+) weeks$", teach, flags=re.MULTILINE)
+    assert f"has a plan for {weeks.lower()} weeks" in readme
+
+
 REFUSALS = {"HybridLabError", "InvalidSchedule", "Deadlock", "UnsupportedSize", "Refused"}
 
 
 @each_source
 def test_every_refusal_has_a_code(path: Path) -> None:
     """The code is the second argument of an error, or ``code``; if it is a literal, it has lower-case words with hyphens."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in REFUSALS:
             named = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
             codes = [*node.args[1:2], *named]
@@ -173,7 +192,7 @@ def test_no_two_public_functions_or_classes_of_modules_share_a_name() -> None:
     """A search for a name then finds only one definition."""
     where: dict[str, list[str]] = {}
     for path in SOURCES:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 where.setdefault(node.name, []).append(module_of(path))
     assert not {name: modules for name, modules in where.items() if len(modules) > 1}
