@@ -14,10 +14,10 @@ from hybridlab.collectives.cost import (
     Link,
     all_reduce_factors,
     all_reduce_time,
+    double_tree_time,
     least_factors,
     two_level_time,
 )
-from hybridlab.collectives.double_tree import double_tree_time
 from hybridlab.collectives.measured import (
     A100_KNOTS,
     A100_LINKS,
