@@ -22,6 +22,13 @@ from hybridlab.course.grading.records import read_records
 from hybridlab.course.tasks import TASKS, Build, Question, Student
 
 SECRET = "a secret of the tests, long enough"  # noqa: S105 - it protects nothing
+PATIENT_COMMAND = f"""
+from hybridlab.__main__ import command
+from hybridlab.course.grading import launch
+from hybridlab.course.grading.sandbox import Limits
+launch.Limits = lambda: Limits({PATIENT.seconds_a_cell}, {PATIENT.seconds_a_notebook})
+command()
+"""  # a program: the command, with time without end for right answers
 TWISTED = Path(__file__).parents[1] / "labs" / "twisted"
 needs_bubblewrap = pytest.mark.needs("bwrap")
 _KEPT = contextlib.ExitStack()  # open until the tests end
