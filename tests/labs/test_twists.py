@@ -1,23 +1,28 @@
-"""Under each twist of a build an honest solution passes, and the public solution, copied, does not."""
+"""Under each twist of a build an honest solution passes, and the public solution, copied, does not.
+
+What all twists of a build have from the build is tried once for each build.
+"""
 
 import importlib.util
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cases import in_turn
+from hypothesis import settings
+from profiles import QUICK
 from solutions import solutions_of
 
 from hybridlab import Costs, HybridLabError, Schedule, WireFormat, build, simulate
 from hybridlab.collectives import ring_all_reduce
-from hybridlab.course.tasks import TASKS, Build, Twist
+from hybridlab.course.tasks import TASKS, Build, Case, Twist
 from hybridlab.course.tasks.builds import WITHOUT_THE_TWIST
-from hybridlab.course.tasks.calls import ENDED, is_stub
-from hybridlab.course.tasks.checking import Instance, check_with
+from hybridlab.course.tasks.calls import ENDED
 from hybridlab.course.tasks.chunk_orders import goal_of
 from hybridlab.course.tasks.mesh_messages import messages_of
 from hybridlab.course.tasks.messages import through_int8
@@ -28,11 +33,30 @@ from hybridlab.wire import Packet
 Function = Callable[..., Any]
 
 TWISTED = Path(__file__).parent / "twisted"  # honest solutions, a file for each lab
-ON_THE_PAGE: dict[str, Build] = {key: task.instance(None).data for key, task in TASKS.items() if task.kind == "build"}
+
+
+def made_once(build: Build) -> Build:
+    """Return a build whose cases for a seed are made once for all its twists, because they take longer to make than to try."""
+    made: dict[str, tuple[Case, ...]] = {}
+
+    def cases(rng: np.random.Generator) -> Iterable[Case]:
+        state = str(rng.bit_generator.state)
+        if state not in made:
+            made[state] = tuple(build.cases(rng))
+        return made[state]
+
+    return replace(build, cases=cases)
+
+
+ON_THE_PAGE: dict[str, Build] = {key: made_once(task.instance(None).data) for key, task in TASKS.items() if task.kind == "build"}
 EVERY = [(key, twist) for key, page in ON_THE_PAGE.items() for twist in page.twists]
-QUICK = {(key, page.twists[place].name) for key, page in ON_THE_PAGE.items() for place in (0, -1) if page.twists}  # two of each build
-PARAMS = [pytest.param(key, twist, marks=() if (key, twist.name) in QUICK else pytest.mark.slow) for key, twist in EVERY]
+# of each build the first twist, which is simple, and the last one, which mostly has two parts
+FEW = [(key, page.twists[place]) for key, page in ON_THE_PAGE.items() for place in (0, -1) if page.twists]
+LAST = [(key, page.twists[-1]) for key, page in ON_THE_PAGE.items() if page.twists]
+PARAMS = [pytest.param(key, twist, marks=() if (key, twist) in FEW else pytest.mark.slow) for key, twist in EVERY]
 each_twist = pytest.mark.parametrize(("key", "twist"), PARAMS, ids=lambda each: getattr(each, "name", each))
+once_a_build = in_turn("key, twist", LAST)
+SEEDS = (20_011, 0)[: 1 if settings().max_examples == QUICK else 2]  # 0 is that of the public check
 
 
 def honest_solutions() -> dict[tuple[str, str], Function]:
@@ -52,17 +76,14 @@ def honest_solutions() -> dict[tuple[str, str], Function]:
 HONEST = honest_solutions()
 
 
-DRAWN = {(key, seed): ON_THE_PAGE[key].twisted(seed) for key in ON_THE_PAGE for seed in range(len(ON_THE_PAGE[key].twists))}
+DRAWN = {(key, seed): page.twisted(seed) for key, page in ON_THE_PAGE.items() for seed in range(len(page.twists))}
 
 
 def twisted(key: str, twist: Twist) -> Build:
-    """Return a build as a student gets it who has this twist; always the same one, because its cases take long to make."""
+    """Return a build as a student gets it who has this twist."""
     drawn = DRAWN[key, ON_THE_PAGE[key].twists.index(twist)]
     assert drawn.twist is twist
     return drawn
-
-
-def stub(*arguments: Any) -> None: ...
 
 
 def library_messages(stages: int, replicas: int, microbatches: int) -> Any:
@@ -147,9 +168,9 @@ def test_seeds_draw_every_twist_and_two_neighbours_differ(key: str) -> None:
 
 
 @each_twist
-def test_an_honest_solution_passes_for_all_cases(key: str, twist: Twist) -> None:
+def test_an_honest_solution_passes(key: str, twist: Twist) -> None:
     function, mine = HONEST[key, twist.name], twisted(key, twist)
-    for seed in (0, 1, 20_011):
+    for seed in SEEDS:
         feedback = mine.judged(function, seed)
         assert feedback.passed, (seed, feedback.messages)
     if twist.changes and key not in NOT_RENAMED:  # its judge is another one than that of the page
@@ -158,14 +179,32 @@ def test_an_honest_solution_passes_for_all_cases(key: str, twist: Twist) -> None
 
 @each_twist
 def test_the_public_solution_fails(key: str, twist: Twist) -> None:
-    copied = solutions_of(key[:5])[key]
-    assert ON_THE_PAGE[key].judged(copied).passed
-    for seed in (0, 7):
-        feedback = twisted(key, twist).judged(copied, seed)
-        if key in OF_ORDERS or "judge" in twist.changes:
-            assert feedback.messages[-1] == twist.told
-        else:
-            assert (feedback.code, feedback.messages) == ("twist-missed", (WITHOUT_THE_TWIST, twist.reminder))
+    feedback = twisted(key, twist).judged(solutions_of(key[:5])[key])
+    if key in OF_ORDERS or "judge" in twist.changes:
+        assert not feedback.passed
+        assert feedback.messages[-1] == twist.told
+    else:
+        assert (feedback.code, feedback.messages) == ("twist-missed", (WITHOUT_THE_TWIST, twist.reminder))
+
+
+def test_the_public_solution_fails_for_the_cases_of_another_seed() -> None:
+    key, twist = LAST[0]
+    assert twisted(key, twist).judged(solutions_of(key[:5])[key], 7).code == "twist-missed"
+
+
+def test_the_cases_of_another_seed_are_those_that_a_twisted_build_is_judged_by() -> None:
+    calls: list[Any] = []
+    key, twist = LAST[0]
+
+    def counts(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return HONEST[key, twist.name](*arguments)
+
+    assert twisted(key, twist).judged(counts, 1).passed
+    wanted: list[Any] = []
+    for case in ON_THE_PAGE[key].cases(np.random.default_rng(1)):
+        case.run(twist.standard(lambda *arguments: wanted.append(arguments) or HONEST[key, twist.name](*arguments)), *case.arguments)
+    assert calls == wanted
 
 
 def parts_of(key: str, twist: Twist) -> list[Twist]:
@@ -177,18 +216,28 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize(("key", "twist", "part"), PARTS, ids=lambda each: getattr(each, "name", each))
-def test_a_part_of_a_change_is_named(key: str, twist: Twist, part: Twist) -> None:
+def a_part_is_named(key: str, twist: Twist, part: Twist) -> None:
     feedback = twisted(key, twist).judged(HONEST[key, part.name])
     assert feedback.code == "twist-missed"
     assert feedback.messages == (f"your function does only this part of your change: {part.sentence}", twist.reminder)
+
+
+@in_turn("key, twist, part", {key: (key, twist, part) for key, twist, part in PARTS}.values())
+def test_a_part_of_a_change_is_named(key: str, twist: Twist, part: Twist) -> None:
+    a_part_is_named(key, twist, part)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", dict.fromkeys(key for key, *_ in PARTS))
+def test_every_part_of_a_change_is_named(key: str) -> None:
+    in_turn("twist, part", [rest for of, *rest in PARTS if of == key])(lambda twist, part: a_part_is_named(key, twist, part))()
 
 
 def test_there_are_changes_of_several_parts() -> None:
     assert len(PARTS) > 20
 
 
-@each_twist
+@once_a_build
 def test_a_function_that_is_wrong_on_the_page_as_well_is_told_what_is_wrong(key: str, twist: Twist) -> None:
     feedback = twisted(key, twist).judged(lambda *arguments: 5)
     assert feedback.code != "twist-missed"
@@ -219,18 +268,20 @@ def test_an_endless_function_is_not_called_again() -> None:
     assert len(calls) == 1
 
 
-@each_twist
+@once_a_build
 def test_the_source_of_the_library_fails(key: str, twist: Twist) -> None:
     if key in LIBRARY:
         assert twisted(key, twist).judged(LIBRARY[key]).code not in ("passed", "not-your-own", "signature")
 
 
-def test_no_solution_of_one_twist_passes_under_another_one() -> None:
+@pytest.mark.parametrize("key", dict.fromkeys(key for key, _ in EVERY))
+def test_no_solution_of_one_twist_passes_under_another_one(key: str) -> None:
+    twists = ON_THE_PAGE[key].twists
     passing = [
-        (key, honest, twist.name)
-        for key, twist in EVERY
-        for honest in (other.name for other in ON_THE_PAGE[key].twists)
-        if honest != twist.name and (key, honest) in HONEST and not any(twisted(key, twist).codes(HONEST[key, honest]))
+        (twist.name, honest.name)
+        for twist in twists
+        for honest in twists
+        if honest is not twist and (key, honest.name) in HONEST and not any(twisted(key, twist).codes(HONEST[key, honest.name]))
     ]
     assert passing == []
 
@@ -242,14 +293,24 @@ RIGHT_UNDER_A_TWIST = {
 }
 
 
-@each_twist
-def test_the_program_of_a_known_mistake_fails(key: str, twist: Twist) -> None:
+def a_known_mistake_fails(key: str, twist: Twist) -> None:
     mine = twisted(key, twist)
     passing = [slip.code for slip in mine.slips if not any(mine.codes(slip.result))]
     assert passing == RIGHT_UNDER_A_TWIST.get((key, twist.name), [])
 
 
-@each_twist
+@in_turn("key, twist", FEW)
+def test_the_program_of_a_known_mistake_fails(key: str, twist: Twist) -> None:
+    a_known_mistake_fails(key, twist)
+
+
+@pytest.mark.slow
+@in_turn("key, twist", EVERY)
+def test_the_program_of_a_known_mistake_fails_under_every_twist(key: str, twist: Twist) -> None:
+    a_known_mistake_fails(key, twist)
+
+
+@once_a_build
 def test_a_result_of_another_shape_gets_feedback(key: str, twist: Twist) -> None:
     mine = twisted(key, twist)
     for result in (None, 5, "x", [], {}, [[]], [None], [5], {"x": 5}, {5}, object(), [object()], float("nan"), (1, 2), iter([1])):
@@ -275,23 +336,16 @@ STRANGERS: list[tuple[str, Function, str]] = [
 ]
 
 
-@each_twist
-def test_a_stranger_in_a_result_is_told_as_on_the_page(key: str, twist: Twist) -> None:
-    mine, honest = twisted(key, twist), HONEST[key, twist.name]
-    for _, spoil, code in (each for each in STRANGERS if each[0] == key):
-        feedback = mine.judged(lambda *arguments, spoil=spoil: spoil(honest(*arguments)))
+@in_turn("key, spoil, code", STRANGERS)
+def test_a_stranger_in_a_result_is_told_as_on_the_page(key: str, spoil: Function, code: str) -> None:
+    for twist in (ON_THE_PAGE[key].twists[0], ON_THE_PAGE[key].twists[-1]):
+        honest = HONEST[key, twist.name]
+        feedback = twisted(key, twist).judged(lambda *arguments, honest=honest: spoil(honest(*arguments)))
         assert not feedback.passed
         assert feedback.code == code or (not code and feedback.code != "raises"), feedback.messages
 
 
-@each_twist
-def test_a_stub_has_handed_in_nothing(key: str, twist: Twist) -> None:
-    assert is_stub(stub)
-    task, mine = TASKS[key], twisted(key, twist)
-    assert check_with(task, Instance(task.prompt, mine.judged, mine), None).code == "nothing-handed-in"
-
-
-@each_twist
+@once_a_build
 def test_an_error_of_the_function_is_told_as_its_own(key: str, twist: Twist) -> None:
     def breaks(*arguments: Any) -> None:
         raise ArithmeticError("of my own")
@@ -301,8 +355,8 @@ def test_an_error_of_the_function_is_told_as_its_own(key: str, twist: Twist) -> 
     assert '`raise ArithmeticError("of my own")`, raises ArithmeticError: of my own' in feedback.messages[0]
 
 
-@each_twist
-def test_a_library_error_of_the_function_reaches_the_caller(key: str, twist: Twist) -> None:
+@in_turn("key, twist", EVERY)
+def test_an_error_of_the_function_goes_through_every_twist_untouched(key: str, twist: Twist) -> None:
     """A function in another process reports its failures so."""
 
     def relays(*arguments: Any) -> None:
@@ -325,14 +379,14 @@ class Elsewhere:
         return self._function(*arguments)
 
 
-@each_twist
+@once_a_build
 def test_a_callable_object_passes_as_a_function_does(key: str, twist: Twist) -> None:
     mine = twisted(key, twist)
     few = replace(mine, cases=lambda rng: mine.public_cases[:12])
     assert few.judged(Elsewhere(HONEST[key, twist.name])).passed
 
 
-@each_twist
+@once_a_build
 def test_a_function_with_other_arguments_is_refused_by_its_own_signature(key: str, twist: Twist) -> None:
     assert twisted(key, twist).judged(lambda: None).code == "signature"
 
@@ -349,7 +403,7 @@ SPOILS: dict[str, Function] = {
 }
 
 
-@pytest.mark.parametrize(("key", "twist"), [each for each in EVERY if each[0] in OF_LISTS], ids=lambda each: getattr(each, "name", each))
+@in_turn("key, twist", [each for each in EVERY if each[0] in OF_LISTS])
 def test_a_function_that_changes_its_arguments_is_refused(key: str, twist: Twist) -> None:
     mine, honest = twisted(key, twist), HONEST[key, twist.name]
     case = mine.public_cases[-1]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import in_turn
 from solutions import solutions
 from twisted import lab04, lab05, lab07, lab08, lab15, lab16, lab17
 
@@ -46,8 +47,8 @@ def spoiling(key: str, name: str, place: int) -> Callable[..., Any]:
     return function
 
 
-@pytest.mark.parametrize(
-    ("key", "name", "place"),
+@in_turn(
+    "key, name, place",
     [
         ("lab04.t7", "backwards", 0),
         ("lab05.t1", "short-block-first", 0),
@@ -77,7 +78,7 @@ def test_a_function_that_changes_a_renamed_argument_is_found_out(key: str, name:
     assert judge(spoiling(key, name, place)).code == "changes-its-argument"
 
 
-@pytest.mark.parametrize("name", [name for key, name in HONEST if key == "lab05.t3"])
+@in_turn("name", [name for key, name in HONEST if key == "lab05.t3"])
 def test_a_renamed_decode_takes_arrays_that_cannot_be_changed(name: str) -> None:
     twist, _ = twist_of("lab05.t3", name)
     codes, scales = np.array([127, -50, 1, 127, 64], np.int8), np.array([0.02, 0.01], np.float32)
@@ -91,39 +92,6 @@ def test_results_of_the_page_in_an_iterator_are_still_wrong() -> None:
     assert judge(lambda orders, *others: iter(solutions()["lab07.t1"](orders[::-1], *others))).code == "exchanged"
 
 
-CODES, SCALES = np.ones(2, np.int8), np.ones(2, np.float32)
-ARGUMENTS = {
-    "lab05.t1": (np.ones(2), 1),
-    "lab05.t3": (CODES, SCALES, 1),
-    "lab05.t6": (np.ones(2), np.ones(2), 1),
-    "lab06.t5": ([{"op": "0F0", "end": 1.0}], 1.0),
-    "lab07.t1": (["0F0 0B0"], abs, abs, [np.ones(2)]),
-    "lab07.t6": (abs,),
-    "lab08.t5": (["0F0 0B0"], lambda name, message: (None, None, 0.0), []),
-    "lab09.t5": (
-        {"layers": 1, "hidden": 1, "sequence": 1, "vocabulary": 1},
-        {"tensor": 1, "stages": 1, "replicas": 1, "microbatch": 1, "batch": 1},
-        {"flops": 1.0, "nvlink": 1.0, "network": 1.0},
-    ),
-    "lab12.t5": (1, 1, 1),
-    "lab12.t6": ([{"op": "0F0", "end": 1.0}], 1.0),
-    "lab13.t5": (1, 1, [1], [1], [1], 0, 1),
-    "lab15.t3": (np.ones(3), 2),
-    "lab16.t4": (["0F0 0B0"], {}, 0),
-    "lab17.t5": (1, 1, [1], [2], 0),
-}
-
-
-@pytest.mark.parametrize("key", ARGUMENTS)
-def test_an_error_of_the_function_goes_through_every_twist_untouched(key: str) -> None:
-    def fails(*_: Any) -> Any:
-        raise ZeroDivisionError("of the student's own")
-
-    for twist in TASKS[key].instance(None).data.twists:
-        with pytest.raises(ZeroDivisionError, match="of the student's own"):
-            twist.standard(fails)(*ARGUMENTS[key])
-
-
 def test_joined_twists_rename_the_last_one_first() -> None:
     def renaming(letter: str) -> Twist:
         return Twist(letter, f"there is {letter}", lambda function: lambda: f"{letter}({function()})", {letter: 1})
@@ -133,7 +101,7 @@ def test_joined_twists_rename_the_last_one_first() -> None:
     assert (both.name, both.sentence, both.changes) == ("a-and-b", "there is a; there is b", {"a": 1, "b": 1})
 
 
-@pytest.mark.parametrize(("name", "way"), [("backwards-two-ahead", Way(-1, 2)), ("one-behind", Way(1, -1))])
+@in_turn("name, way", [("backwards-two-ahead", Way(-1, 2)), ("one-behind", Way(1, -1))])
 def test_a_ring_is_judged_in_the_words_of_its_own_way(name: str, way: Way) -> None:
     twist, judge = twist_of("lab04.t7", name)
     ring = HONEST["lab04.t7", name]
