@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from misuse import refused_and_unchanged
 
 from hybridlab import A100_80GB, B200, FP16, H100, INT8, Plan, Transformer, UnsupportedSize, WireFormat, predict
@@ -159,8 +159,8 @@ def test_it_begins_where_it_is_told_or_at_a_published_shape_or_at_the_first_valu
     assert (shown.stages, shown.replicas, shown.microbatches) == (2, 6, 1)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "code", "word"),
+@in_turn(
+    "name, value, code, word",
     [
         ("stages", 3, "out-of-range", "stages = 3: choose from 1, 2, 5"),
         ("stages", True, "out-of-range", "stages = True"),
@@ -180,8 +180,8 @@ def test_what_the_grid_lacks_is_refused_and_changes_nothing(name: str, value: An
     refused_and_unchanged(small, name, value, code, word)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "word"),
+@in_turn(
+    "arguments, code, word",
     [
         ({"models": MODELS["small"]}, "wrong-type", "{'GPT 175B': ...}, not Transformer"),
         ({"models": {}}, "wrong-type", "models"),

@@ -5,21 +5,19 @@ They are compared with another run of the all-reduce, and with a formula from pa
 
 import json
 import re
-import subprocess
-import sys
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from misuse import refused_and_unchanged
 
 from hybridlab import BF16, FP16, FP32, INT8, WireFormat
 from hybridlab.widgets import ErrorExplorer
 from hybridlab.widgets import error_explorer as source
 
-BLOCKS, RANDOM = WireFormat("INT8", block=256), WireFormat("INT8", stochastic=True)
 SCRIPT, STYLE = str(ErrorExplorer._esm), str(ErrorExplorer._css)
 
 
@@ -27,6 +25,9 @@ SCRIPT, STYLE = str(ErrorExplorer._esm), str(ErrorExplorer._css)
 def whole(most: int = 16) -> ErrorExplorer:
     """Return the explorer of the lab, measured on up to ``most`` ranks; 64 ranks take seconds."""
     return ErrorExplorer([ranks for ranks in source.RANKS if ranks <= most], distributions="normal", size=131_072)
+
+
+up_to = pytest.mark.parametrize("most", [16, pytest.param(64, marks=pytest.mark.slow)])
 
 
 @cache
@@ -61,21 +62,19 @@ REFERENCE = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "wire", "ranks", "measured", "law"),
-    [pytest.param(*row, marks=[pytest.mark.slow] if row[2] == 64 else []) for row in REFERENCE],
-)
-def test_errors_are_those_of_the_reference(algorithm: str, wire: str, ranks: int, measured: float, law: float | None) -> None:
-    row = at(algorithm, "normal", wire, ranks)
-    assert row.nmse == pytest.approx(measured, rel=0.05)
-    if law:
-        assert row.law == pytest.approx(law, rel=0.05)
+@up_to
+def test_errors_are_those_of_the_reference(most: int) -> None:
+    for algorithm, wire, ranks, measured, law in REFERENCE:
+        if ranks <= most:
+            row = at(algorithm, "normal", wire, ranks)
+            assert row.nmse == pytest.approx(measured, rel=0.05), (algorithm, wire, ranks)
+            assert law is None or row.law == pytest.approx(law, rel=0.05), (algorithm, wire, ranks)
 
 
-@pytest.mark.parametrize(("most", "counts"), [(16, 4), pytest.param(64, 6, marks=pytest.mark.slow)])
-def test_normal_numbers_follow_the_law_within_15_percent(most: int, counts: int) -> None:
+@up_to
+def test_normal_numbers_follow_the_law_within_15_percent(most: int) -> None:
     ratios = [row.nmse / row.law for row in whole(most).rows]
-    assert len(ratios) == 2 * 5 * counts
+    assert len(ratios) == 2 * 5 * sum(ranks <= most for ranks in source.RANKS)
     assert max(abs(ratio - 1) for ratio in ratios) < 0.15
 
 
@@ -97,8 +96,7 @@ def rounded(numbers: Any, block: int | None) -> Any:
     return np.concatenate([np.round(part * 127 / np.abs(part).max()) * np.abs(part).max() / 127 for part in parts])
 
 
-@pytest.mark.parametrize("block", [None, 256])
-@pytest.mark.parametrize("distribution", ["normal", "Laplace"])
+@in_turn("block, distribution", product((None, 256), ("normal", "Laplace")))
 def test_a_ring_written_apart_gives_the_same_error(block: int | None, distribution: str) -> None:
     ranks, size, seed = 4, 4096, 9
     rng = np.random.default_rng(seed)
@@ -124,7 +122,7 @@ def test_one_large_scale_hurts_laplace_numbers_and_blocks_mend_it() -> None:
     assert at("ring", "Laplace", "FP16", 8).nmse == pytest.approx(at("ring", "normal", "FP16", 8).nmse, rel=0.05)
 
 
-@pytest.mark.parametrize("most", [16, pytest.param(64, marks=pytest.mark.slow)])
+@up_to
 def test_stochastic_rounding_doubles_the_error_and_one_shot_stays_below_2_roundings(most: int) -> None:
     counts = [ranks for ranks in source.RANKS if ranks <= most]
     for ranks in counts:
@@ -137,8 +135,7 @@ def test_stochastic_rounding_doubles_the_error_and_one_shot_stays_below_2_roundi
     assert at("ring", "normal", "INT8", most).nmse / at("one-shot", "normal", "INT8", most).nmse == pytest.approx(most / 4, rel=0.1)
 
 
-@pytest.mark.parametrize("ranks", [pytest.param(ranks, marks=[pytest.mark.slow] if ranks > 16 else []) for ranks in source.RANKS])
-@pytest.mark.parametrize("algorithm", source.ALGORITHMS)
+@in_turn("algorithm, ranks", product(source.ALGORITHMS, [ranks for ranks in source.RANKS if ranks <= 16]))
 def test_bytes_are_counted_with_scales(algorithm: str, ranks: int) -> None:
     chunk = 131_072 // ranks  # all numbers of ranks divide it
     scales = {"FP16": 0, "BF16": 0, "INT8": 4, "INT8, block 256": 4 * (chunk // 256), "INT8, stochastic": 4}
@@ -177,10 +174,9 @@ def test_the_series_are_the_rows() -> None:
     assert len(explorer.measured["series"]) == 2 * 2 * 5
 
 
-def test_the_text_is_the_same_in_another_process_and_has_no_measured_digit() -> None:
-    program = "from hybridlab.widgets import ErrorExplorer; print(ErrorExplorer(ranks=(4, 2), size=512, show={'formats': ['INT8']}))"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "<ErrorExplorer: 512 numbers on 2 to 4 ranks; shows INT8; ring, normal, 2 ranks>"
+def test_the_text_has_no_measured_digit() -> None:
+    explorer = ErrorExplorer(ranks=(4, 2), size=512, show={"formats": ["INT8"]})
+    assert repr(explorer) == "<ErrorExplorer: 512 numbers on 2 to 4 ranks; shows INT8; ring, normal, 2 ranks>"
     assert repr(small(seed=1)) == repr(small(seed=2))
 
 
@@ -207,8 +203,8 @@ def test_what_is_shown_can_be_set_and_observed() -> None:
     assert "shows BF16, INT8; both, Laplace, 8 ranks" in repr(explorer)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "code", "word"),
+@in_turn(
+    "name, value, code, word",
     [
         ("ranks", 3, "out-of-range", "2, 4 and 8 ranks, not 3"),
         ("ranks", True, "not-a-whole-number", "ranks"),
@@ -225,8 +221,8 @@ def test_what_was_not_measured_is_refused_and_changes_nothing(name: str, value: 
     refused_and_unchanged(small, name, value, code, word)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "word"),
+@in_turn(
+    "arguments, code, word",
     [
         ({"ranks": ()}, "empty", "ranks"),
         ({"ranks": 1}, "too-small", "at least 2, not 1"),

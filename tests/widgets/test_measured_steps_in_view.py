@@ -5,7 +5,7 @@ from typing import Any
 
 import node
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from numpy.testing import assert_allclose
 
 from hybridlab import Costs, HybridLabError, Timeline, build, simulate
@@ -41,6 +41,7 @@ def test_the_entry_of_a_measured_step_has_its_times_and_its_orders() -> None:
     assert titles["1f1b, measured"] == f"{titles['1f1b']} (measured)"
 
 
+@pytest.mark.needs("node")
 def test_a_simulated_step_given_as_measured_waits_for_what_the_explorer_says_of_the_schedule(tmp_path: Path) -> None:
     """On a step without any jitter, the page names the same causes from measured times as from the times of its clock."""
     for name in ("gpipe", "1f1b", "zb-h1"):
@@ -82,7 +83,7 @@ WRONG: list[tuple[dict[str, Any], str, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "code", "words"), WRONG)
+@in_turn("change, code, words", WRONG)
 def test_steps_that_do_not_fit_are_refused(change: dict[str, Any], code: str, words: list[Any]) -> None:
     with refusal(code, *words):
         explorer(**change)

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -46,17 +46,25 @@ TIMELINES = {
 EVERY_LOOK = ("1f1b", "zb-h1", "interleaved", "hanayo", "chimera", "dualpipe", "dualpipe-v")
 
 
-def alike(name: str) -> bool:
-    """Return whether the timelines of ``EVERY_LOOK`` already show everything that this one shows.
-
-    If so, its case is marked as slow.
-    """
+def shows_more(name: str) -> bool:
+    """Return whether a timeline shows something that those of ``EVERY_LOOK`` on 4 devices do not show in less time."""
     schedule, _, size = name.partition(", ")
-    return size in ("4 devices", "fewest") and schedule not in EVERY_LOOK
+    return schedule in EVERY_LOOK if size == "4 devices" else name == "1f1b, fewest" or ("fewest" not in size and "16" not in size)
 
 
-CASES = [pytest.param(timeline, id=name, marks=[pytest.mark.slow] * alike(name)) for name, timeline in TIMELINES.items()]
-each_timeline = pytest.mark.parametrize("timeline", CASES)
+QUICK = [timeline for name, timeline in TIMELINES.items() if shows_more(name)]
+SLOW = [timeline for name, timeline in TIMELINES.items() if not shows_more(name)]
+
+
+def each_timeline(test: Callable[[Timeline], None]) -> Callable[[list[Timeline]], None]:
+    """Run a test with all timelines in turn: those that show something new, and as a slow case the others."""
+
+    def with_all(timelines: list[Timeline]) -> None:
+        in_turn("timeline", timelines)(test)()
+
+    with_all.__name__ = test.__name__
+    cases = [pytest.param(QUICK, id="quick"), pytest.param(SLOW, id="slow", marks=pytest.mark.slow)]
+    return pytest.mark.parametrize("timelines", cases)(with_all)
 
 
 @cache
@@ -188,13 +196,14 @@ def test_the_number_in_a_bar_is_its_microbatch_and_stays_within_the_bar(timeline
         assert f"microbatches 0 to {timeline.schedule.microbatches - 1}: narrow bars have no number" in shown
 
 
-@pytest.mark.parametrize("name", REGISTRY)
-def test_a_figure_of_usual_size_numbers_every_bar(name: str) -> None:
+@each_timeline
+def test_a_figure_of_usual_size_numbers_every_bar(timeline: Timeline) -> None:
     """A bar has room for a number if it takes at least a 70th of the time axis.
 
     Only a schedule that idles for long has narrower bars.
     """
-    timeline = made(name, *supported(name, 4, 8))
+    if timeline not in [TIMELINES[f"{name}, 4 devices"] for name in REGISTRY]:
+        return
     wide = timeline.end - timeline.start >= timeline.makespan / 70
     assert wide.any()
     (axes,) = panels(drawn(timeline))
@@ -255,7 +264,6 @@ def test_kinds_differ_without_colour_by_a_mark() -> None:
 
 
 FIGURES = {
-    **{name: partial(drawn, timeline) for name, timeline in TIMELINES.items()},
     "long title": lambda: plot.timeline(made("1f1b", 2, 4), title="cost $5, then $6; " * 9),
     "compare": lambda: plot.compare({name: made(name, 4, 8) for name in ("1f1b", "zb-h1", "interleaved")}, title="Three"),
     "near ends": lambda: plot.compare({"one": made("gpipe", 2, 9, forward=1.01), "two": made("gpipe", 2, 9)}),
@@ -263,9 +271,17 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("make", FIGURES.values(), ids=FIGURES)
-def test_texts_stay_on_the_page_and_clear_of_each_other(make: Callable[[], plot.Picture]) -> None:
-    figure = make()
+@each_timeline
+def test_texts_of_a_timeline_stay_on_the_page_and_clear_of_each_other(timeline: Timeline) -> None:
+    check_texts(drawn(timeline))
+
+
+@in_turn("name", FIGURES)
+def test_texts_stay_on_the_page_and_clear_of_each_other(name: str) -> None:
+    check_texts(FIGURES[name]())
+
+
+def check_texts(figure: plot.Picture) -> None:
     renderer = FigureCanvasAgg(figure).get_renderer()
     figure.draw_without_rendering()
     ticks = [tick for axes in figure.axes if axes.axison for tick in (*axes.get_xticklabels(), *axes.get_yticklabels())]
@@ -382,7 +398,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "code", "words"), [(call, code, words) for call, code, *words in REFUSED.values()], ids=REFUSED)
+@in_turn("call, code, words", [(call, code, words) for call, code, *words in REFUSED.values()])
 def test_what_cannot_be_drawn_is_refused_with_what_can(call: Callable[[], object], code: str, words: list[str]) -> None:
     with refusal(code, *words):
         call()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from colours import contrast
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
@@ -49,7 +49,7 @@ def test_a_part_has_one_colour_in_all_bars_and_no_other_part_has_it() -> None:
     assert {text.get_text() for text in figure.axes[0].texts} >= set(PARTS)
 
 
-@pytest.mark.parametrize("bars", [SEVEN, {"a": {"b": 0}}, {"a bar with a long name of many words": {"x": 1e-9, "y": 3e8}}])
+@in_turn("bars", [SEVEN, {"a": {"b": 0}}, {"a bar with a long name of many words": {"x": 1e-9, "y": 3e8}}])
 def test_numbers_stay_within_their_parts_and_names_on_the_page(bars: Any) -> None:
     figure = drawn(bars)
     renderer = FigureCanvasAgg(figure).get_renderer()
@@ -87,8 +87,8 @@ def test_numbers_have_three_digits() -> None:
     assert drawn({"a": {"x": 1234.5, "y": 0.012345, "z": 59.06}}).alt_text.endswith("a: 1290, of which x 1230, y 0.0123, z 59.1.")
 
 
-@pytest.mark.parametrize(
-    ("bars", "code", "words"),
+@in_turn(
+    "bars, code, words",
     [
         ({}, "empty", "16"),
         ([("a", {"x": 1})], "wrong-type", "16"),
@@ -125,7 +125,7 @@ def test_curves_pass_through_their_values_and_differ_in_more_than_colour() -> No
     assert all(contrast(line.get_color(), "#FFFFFF") >= 3 for line in axes.lines)  # the least contrast of graphics by WCAG 2.2
 
 
-@pytest.mark.parametrize(("x", "scale"), [([1, 2, 4, 8], "log"), ([1, 2, 3, 4], "linear"), ([0, 1, 2, 4], "linear"), ([1, 2], "linear")])
+@in_turn("x, scale", [([1, 2, 4, 8], "log"), ([1, 2, 3, 4], "linear"), ([0, 1, 2, 4], "linear"), ([1, 2], "linear")])
 def test_values_that_grow_by_one_factor_are_spaced_evenly(x: list[int], scale: str) -> None:
     (axes,) = [axes for axes in plot.lines(x, {"a": x}, x_label="x", y_label="y").axes if axes.axison]
     assert axes.get_xscale() == scale
@@ -164,9 +164,7 @@ REFUSED_CURVES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("call", "code", "words"), [(call, code, words) for call, code, *words in REFUSED_CURVES.values()], ids=REFUSED_CURVES
-)
+@in_turn("call, code, words", [(call, code, words) for call, code, *words in REFUSED_CURVES.values()])
 def test_what_is_no_curve_is_refused(call: Callable[[], object], code: str, words: list[str]) -> None:
     with refusal(code, *words):
         call()

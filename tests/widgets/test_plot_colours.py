@@ -1,10 +1,10 @@
 """Test the colours of figures: texts are readable, and kinds of operations differ for colour-blind readers, too."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
-import pytest
+from cases import in_turn
 from colours import contrast
 from matplotlib.colors import to_rgb
 
@@ -12,13 +12,12 @@ from hybridlab.palette import KIND_COLOURS, shade_colour
 from hybridlab.plot.picture import INK, MUTED
 
 
-@pytest.mark.parametrize("chunks", [1, 2, 5])
-@pytest.mark.parametrize("kind", KIND_COLOURS)
+@in_turn("kind, chunks", product(KIND_COLOURS, (1, 2, 5)))
 def test_black_text_is_readable_on_every_bar(kind: str, chunks: int) -> None:
     assert min(contrast("#000000", shade_colour(kind, chunk, chunks)) for chunk in range(chunks)) >= 4.5
 
 
-@pytest.mark.parametrize("colour", [INK, MUTED])
+@in_turn("colour", [INK, MUTED])
 def test_text_is_readable_on_white(colour: str) -> None:
     assert contrast(colour, "#FFFFFF") >= 4.5
 
@@ -30,8 +29,7 @@ DICHROMATS = {
 }
 
 
-@pytest.mark.parametrize("seen", DICHROMATS.values(), ids=DICHROMATS)
-@pytest.mark.parametrize(("one", "other"), list(combinations(KIND_COLOURS, 2)))
+@in_turn("one, other, seen", [(*pair, seen) for pair in combinations(KIND_COLOURS, 2) for seen in DICHROMATS.values()])
 def test_kinds_differ_for_the_colour_blind(one: str, other: str, seen: list[list[float]]) -> None:
     def lab(kind: str) -> npt.NDArray[np.float64]:
         rgb = np.array(to_rgb(KIND_COLOURS[kind]))

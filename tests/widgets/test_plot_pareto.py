@@ -4,8 +4,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 from misuse import BrokenRepr
@@ -25,17 +24,14 @@ def made(*places: tuple[float, float]) -> Search:
 
 SPREAD = made((2, 60), (2.5, 70), (3, 30), (3.5, 40), (4, 10), (20, 5), (21, 9))
 EVERY = {"spread": SPREAD, "alone": made((0.1, 79)), "at the left": made((3, 0.01), (9, 50)), "at the right": made((3, 80))}
-each = pytest.mark.parametrize("found", ["real", *EVERY], indirect=True)
+each = in_turn("name", ["real", *EVERY])
 
 
 @cache
-def real() -> Search:
-    return search(GPT, 32, A100_80GB, global_batch=64)
-
-
-@pytest.fixture
-def found(request: pytest.FixtureRequest) -> Search:
-    return real() if request.param == "real" else EVERY[request.param]
+def drawn(name: str) -> tuple[Search, plot.Picture]:
+    """Return a search and its figure, drawn once for all tests that only look at it."""
+    found = search(GPT, 32, A100_80GB, global_batch=64) if name == "real" else EVERY[name]
+    return found, plot.pareto(found, title="All plans")
 
 
 def lines_of(figure: plot.Picture) -> dict[str, Line2D]:
@@ -47,8 +43,8 @@ def xy_of(line: Line2D) -> list[tuple[float, float]]:
 
 
 @each
-def test_all_plans_stand_at_memory_and_seconds_but_the_slow_ones(found: Search) -> None:
-    figure = plot.pareto(found)
+def test_all_plans_stand_at_memory_and_seconds_but_the_slow_ones(name: str) -> None:
+    found, figure = drawn(name)
     (axes,) = [axes for axes in figure.axes if axes.axison]
     end = axes.get_ylim()[1]
     places = [(plan.memory / 1e9, plan.seconds) for plan in found.found]
@@ -61,26 +57,27 @@ def test_all_plans_stand_at_memory_and_seconds_but_the_slow_ones(found: Search) 
 
 
 @each
-def test_the_line_joins_those_that_no_other_beats_in_both(found: Search) -> None:
+def test_the_line_joins_those_that_no_other_beats_in_both(name: str) -> None:
+    found, figure = drawn(name)
     places = {(plan.memory / 1e9, plan.seconds) for plan in found.found}
     unbeaten = {(x, y) for x, y in places if not any((u <= x and v <= y) and (u, v) != (x, y) for u, v in places)}
-    line = lines_of(plot.pareto(found))["front"]
+    line = lines_of(figure)["front"]
     assert set(xy_of(line)) == unbeaten
     assert xy_of(line) == sorted(unbeaten)
     assert line.get_drawstyle() == "steps-post"  # with more memory than a plan needs, its time stays the best until the next plan fits
 
 
 @each
-def test_the_capacity_is_marked_and_named(found: Search) -> None:
-    figure = plot.pareto(found)
+def test_the_capacity_is_marked_and_named(name: str) -> None:
+    found, figure = drawn(name)
     assert set(np.asarray(lines_of(figure)["capacity"].get_xdata())) == {80.0}
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert f"80 GB of {found.profile.name}" in texts
 
 
 @each
-def test_the_fastest_is_named_on_the_page_below_all_plans_and_clear_of_the_capacity(found: Search) -> None:
-    figure = plot.pareto(found, title="All plans")
+def test_the_fastest_is_named_on_the_page_below_all_plans_and_clear_of_the_capacity(name: str) -> None:
+    found, figure = drawn(name)
     renderer = FigureCanvasAgg(figure).get_renderer()
     figure.draw_without_rendering()
     texts = [text for axes in figure.axes for text in axes.texts]
@@ -113,8 +110,8 @@ def test_a_plan_in_words_leaves_out_what_it_does_not_do() -> None:
     assert plan_words(PLAN) == words
 
 
-@pytest.mark.parametrize(
-    ("found", "title", "code", "word"),
+@in_turn(
+    "found, title, code, word",
     [
         (SPREAD.found, "", "wrong-type", "pareto"),
         (None, "", "wrong-type", "None"),

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
@@ -50,7 +49,7 @@ def test_both_axes_start_at_zero_and_hold_all_points() -> None:
     assert axes.get_ylim()[1] > 9
 
 
-@pytest.mark.parametrize("places", [FIVE, CROWDED, {"alone": (0, 0)}, {"a long name at the right edge": (9, 1), "left": (1, 1)}])
+@in_turn("places", [FIVE, CROWDED, {"alone": (0, 0)}, {"a long name at the right edge": (9, 1), "left": (1, 1)}])
 def test_names_stay_on_the_page_and_clear_of_each_other(places: Mapping[str, Any]) -> None:
     figure = drawn(places)
     renderer = FigureCanvasAgg(figure).get_renderer()
@@ -63,8 +62,8 @@ def test_names_stay_on_the_page_and_clear_of_each_other(places: Mapping[str, Any
     assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
 
 
-@pytest.mark.parametrize(
-    ("places", "code", "words"),
+@in_turn(
+    "places, code, words",
     [
         ({}, "empty", "24"),
         ([(1, 2)], "wrong-type", "24"),

@@ -4,12 +4,12 @@ They must also look different in grey.
 """
 
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
@@ -35,7 +35,7 @@ STEPS = {
     "rings that take no time": step("gpipe", 2, 3, 4),
     "sixteen ranks": step("1f1b", 4, 8, 4, ring_step=5, optimiser=0.5),
 }
-each_step = pytest.mark.parametrize("timeline", STEPS.values(), ids=STEPS)
+each_step = in_turn("timeline", STEPS.values())
 
 
 @cache
@@ -110,7 +110,7 @@ def test_kinds_of_spans_differ_without_colour() -> None:
     assert len(marks[0].get_segments()) == 2 * 12  # a line near the top and one near the bottom of each
 
 
-@pytest.mark.parametrize(("one", "other"), list(combinations(SPAN_COLOURS, 2)))
+@in_turn("one, other", list(combinations(SPAN_COLOURS, 2)))
 def test_colours_of_spans_differ_from_each_other_and_from_operations(one: str, other: str) -> None:
     colours = np.array([to_rgb(colour) for colour in (SPAN_COLOURS[one], SPAN_COLOURS[other], *KIND_COLOURS.values())])
     apart = np.linalg.norm(colours[:2, None] - colours[None], axis=-1)
@@ -118,8 +118,7 @@ def test_colours_of_spans_differ_from_each_other_and_from_operations(one: str, o
     assert (apart == 0).sum() == 2  # each one equals itself
 
 
-@pytest.mark.parametrize("activations", [True, False])
-@each_step
+@in_turn("timeline, activations", product(STEPS.values(), (True, False)))
 def test_texts_stay_on_the_page_and_clear_of_each_other(timeline: Timeline, activations: bool) -> None:
     figure = drawn_step(timeline, activations)
     renderer = FigureCanvasAgg(figure).get_renderer()

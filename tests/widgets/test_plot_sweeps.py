@@ -3,8 +3,7 @@
 from typing import Any
 
 import numpy as np
-import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from misuse import outcome, usual_or_junk
 from profiles import examples
@@ -29,7 +28,7 @@ def values_of(name: str, p2p: float) -> list[list[float]]:
     return [[np.nan if is_refused(line, devices) else LAWS[name](line, devices, p2p) for devices in DEVICES] for line in range(len(NAMES))]
 
 
-@pytest.mark.parametrize("quantities", ["makespan", ("bubble_ratio", "makespan")])
+@in_turn("quantities", ["makespan", ("bubble_ratio", "makespan")])
 def test_every_plot_has_the_lines_of_its_value(quantities: Any) -> None:
     figure = plot.panels(some_table(), "devices", quantities, panels="p2p")
     names = [quantities] if isinstance(quantities, str) else quantities
@@ -124,8 +123,8 @@ def test_a_figure_is_the_same_each_time() -> None:
     assert one == other
 
 
-@pytest.mark.parametrize(
-    ("named", "code", "words"),
+@in_turn(
+    "named, code, words",
     [
         ({"panels": "p2q"}, "unknown-name", ("'p2q'", "'p2p'")),
         ({"panels": "schedule"}, "unknown-name", ("'schedule'",)),

@@ -6,13 +6,16 @@ from random import Random
 
 import node
 import pytest
-from test_clock_script import case_of, random_runs
+from page_runs import case_of, random_runs
+from profiles import seeds
 from test_validation_script import changed, random_texts
 
 from hybridlab import HybridLabError, Op, Schedule, build, simulate
 from hybridlab.course.puzzles import PUZZLES
 from hybridlab.schedule.text import turn_text
 from hybridlab.widgets import ScheduleEditor
+
+pytestmark = pytest.mark.needs("node")
 
 PROGRAM = """
 import { judgedFor, reachedBy, timelineSoFar } from "./puzzle.js";
@@ -48,31 +51,31 @@ def texts_for(name: str) -> list[str]:
     return ["", *(each for text in schedules for each in variants(text, 12, rng)), *islice(random_texts(80), 60)]
 
 
-@pytest.mark.parametrize("name", PUZZLES)
-def test_the_page_finds_the_rungs_and_the_faults_of_the_library(name: str, tmp_path: Path) -> None:
-    puzzle, texts = PUZZLES[name], texts_for(name)
-    goal = ScheduleEditor(puzzle).data
-    answers = node.run(tmp_path, PROGRAM, [[goal, text] for text in texts])
-    codes = set()
-    for text, told in zip(texts, answers, strict=True):
-        judged = puzzle.judge(text)
-        assert told["reached"] == list(judged.reached), text
+def test_the_page_finds_the_rungs_and_the_faults_of_the_library(tmp_path: Path) -> None:
+    cases = [(name, text) for name in PUZZLES for text in texts_for(name)]
+    goals = {name: ScheduleEditor(puzzle).data for name, puzzle in PUZZLES.items()}
+    answers = node.run(tmp_path, PROGRAM, [[goals[name], text] for name, text in cases])
+    codes: dict[str, set[str]] = {name: set() for name in PUZZLES}
+    for (name, text), told in zip(cases, answers, strict=True):
+        judged = PUZZLES[name].judge(text)
+        assert told["reached"] == list(judged.reached), (name, text)
         if judged.timeline is None:
-            assert told["code"] == judged.code, text
+            assert told["code"] == judged.code, (name, text)
             if not judged.sentence.startswith("schedule "):  # then it is the sentence of the first fault alone
                 assert told["sentence"] == judged.sentence
         else:
-            assert told["code"] == ""
+            assert told["code"] == "", (name, text)
             assert told["makespan"] == pytest.approx(judged.timeline.makespan, rel=1e-12)
-        codes.add(told["code"])
-    assert codes >= {"", "another-size", "another-placement", "unknown-operation", "overlapped-pair", "deadlock", "doubled-operation"}
+        codes[name].add(told["code"])
+    wanted = {"", "another-size", "another-placement", "unknown-operation", "overlapped-pair", "deadlock", "doubled-operation"}
+    assert all(found >= wanted for found in codes.values())
 
 
 def test_what_can_run_so_far_runs_as_in_the_whole_schedule(tmp_path: Path) -> None:
     """If lines are cut, operations whose inputs are still there run at the times that they have in the whole schedule."""
     rng = Random(7)  # noqa: S311  # the same in every run
     cases, expected, lacked = [], [], []
-    for schedule, costs in random_runs(300):
+    for schedule, costs in random_runs()[: len(seeds(500))]:
         if schedule.copies > 2:
             continue
         turns = [order[: rng.randint(0, len(order))] if rng.random() < 0.7 else order for order in schedule.turns]
@@ -90,7 +93,7 @@ def test_what_can_run_so_far_runs_as_in_the_whole_schedule(tmp_path: Path) -> No
         assert all(stop in each for stop, each in zip(told["stops"] or [], stops, strict=bool(told["stops"]))), case
         for (_, *times), (_, start, end, _) in zip(right, told["times"], strict=True):
             assert [start, end] == pytest.approx(times, rel=1e-9, abs=1e-12)
-    assert sum(0 < len(right) < sum(map(len, case[1].split())) for right, case in zip(expected, cases, strict=True)) > 100
+    assert sum(0 < len(right) < sum(map(len, case[1].split())) for right, case in zip(expected, cases, strict=True)) > len(cases) / 3
 
 
 def running(schedule: Schedule, turns: list[tuple[tuple[Op, ...], ...]]) -> list[Op]:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 
 from hybridlab import HybridLabError, widgets
 from hybridlab.widgets.scripts import HERE, LAST_LINE, script_of
@@ -20,7 +20,7 @@ def folder_of(folder: Path, **texts: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", KINDS)
+@in_turn("name", KINDS)
 def test_a_widget_has_one_module_without_imports(name: str) -> None:
     script = str(KINDS[name]._esm)
     assert re.findall(r"^\s*(?:import|export)\b.*", script, re.MULTILINE) == [LAST_LINE.strip()]
@@ -62,8 +62,8 @@ def test_an_imported_file_comes_first_and_only_once(tmp_path: Path) -> None:
 ONE = 'import { one } from "./one.js";'
 
 
-@pytest.mark.parametrize(
-    ("top", "one", "code", "word"),
+@in_turn(
+    "top, one, code, word",
     [
         ('import { one } from "./ones.js";', "", "unknown-name", "file imported by top.js: 'ones.js': did you mean 'one.js'?"),
         ('import { once } from "./one.js";', "", "unknown-name", "name imported by top.js from one.js: 'once': did you mean 'one'?"),

@@ -3,8 +3,6 @@
 import contextlib
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache, partial
@@ -15,7 +13,7 @@ from typing import Any
 import node
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk, refused_and_unchanged
@@ -125,7 +123,8 @@ def test_the_reports_table_over_microbatches_is_the_corrected_one() -> None:
     assert [round(entry["speedup"], 2) for entry in entries] == [2.42, 3.01, 3.44, 3.7]
 
 
-@pytest.mark.parametrize(
+@pytest.mark.needs("node")
+@in_turn(
     "arguments",
     [
         {"schedules": tuple(REGISTRY), "devices": 2, "overlap": True, "p2p": 0.25, "optimiser": 1.5},
@@ -142,7 +141,8 @@ def test_every_bar_of_every_setting_is_the_librarys(tmp_path: Path, arguments: d
         same(found["rows"], rows_of(explorer.step))
 
 
-@pytest.mark.parametrize(("overlap", "name"), list(product((False, True), ("1f1b", "hanayo", "chimera", "dualpipe", "dualpipe-v"))))
+@pytest.mark.needs("node")
+@in_turn("overlap, name", list(product((False, True), ("1f1b", "hanayo", "chimera", "dualpipe", "dualpipe-v"))))
 def test_bars_stand_where_a_naive_loop_over_events_puts_them(tmp_path: Path, overlap: bool, name: str) -> None:
     explorer = small(schedules=name, devices=2, replicas=3, overlap=overlap, ring_step=0.5, p2p=0.25, pair_overlap=0.5, optimiser=2)
     explorer.microbatches = 4
@@ -176,7 +176,7 @@ def test_each_piece_goes_once_around_and_is_then_handed_on(replicas: int) -> Non
     assert all(ranks == set(range(replicas)) for ranks in held.values())
 
 
-@pytest.mark.parametrize(("name", "replicas"), list(product(("chimera", "dualpipe", "hanayo"), (1, 2, 3))))
+@in_turn("name, replicas", list(product(("chimera", "dualpipe", "hanayo"), (1, 2, 3))))
 def test_the_gradients_of_a_stage_are_summed_over_all_that_run_it(name: str, replicas: int) -> None:
     """The ring of each stage joins all ranks that run the stage, also both copies of the weights in every replica."""
     data = StepExplorer(name, 4, replicas, 8, overlap=False).data
@@ -196,6 +196,7 @@ def test_the_gradients_of_a_stage_are_summed_over_all_that_run_it(name: str, rep
     assert all(ranks == running[stage] for (_, stage, _), ranks in summed.items())
 
 
+@pytest.mark.needs("node")
 def test_a_microbatch_begins_on_the_first_device_of_its_copy(tmp_path: Path) -> None:
     explorer = StepExplorer(tuple(REGISTRY), 4, 1, 8, overlap=False)
     settings = able(explorer)
@@ -213,7 +214,8 @@ def test_the_bytes_of_a_hop_are_those_of_its_piece() -> None:
     assert [ring[0][-1] for ring in rings] == [[16, 12, 12], [8, 6, 6], [8, 7, 7]]  # 10 parameters are cut 4, 3, 3
 
 
-@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.needs("node")
+@in_turn("overlap", [False, True])
 def test_a_rank_waits_for_the_operation_that_the_library_names(tmp_path: Path, overlap: bool) -> None:
     """Before an operation, it is the one that the library's timeline names; before the rings, the last of the step, or a ring."""
     arguments: dict[str, Any] = {"devices": 4, "replicas": 2, "microbatches": 8, "ring_step": 3, "optimiser": 2, "overlap": overlap}
@@ -239,6 +241,7 @@ def test_a_rank_waits_for_the_operation_that_the_library_names(tmp_path: Path, o
         assert overlap or len(after) == 1
 
 
+@pytest.mark.needs("node")
 def test_costs_of_a_rank_reach_only_that_rank(tmp_path: Path) -> None:
     explorer = small(forward=[1, 1, 1, 5], devices=2, replicas=2, microbatches=4, schedules="gpipe", overlap=False, ring_step=0)
     ((found),) = drawn(tmp_path, explorer, settings_of(explorer))
@@ -297,8 +300,8 @@ def test_a_rank_that_a_smaller_mesh_lacks_becomes_the_first() -> None:
     assert explorer.rank == 3
 
 
-@pytest.mark.parametrize(
-    ("trait", "value", "code", "word"),
+@in_turn(
+    "trait, value, code, word",
     [
         ("schedule", "1f1", "unknown-name", "'1f1b'"),
         ("schedule", "hanayo", "unknown-name", "'hanayo'"),
@@ -316,19 +319,15 @@ def test_what_the_explorer_does_not_have_is_refused_and_changes_nothing(trait: s
     refused_and_unchanged(partial(small, schedules="1f1b", microbatches=2), trait, value, code, word)
 
 
-def test_the_text_is_the_same_in_another_process_and_changes_with_the_data() -> None:
-    make = "StepExplorer({'1f1b', 'gpipe'}, replicas={2, 1}, overlap={True, False}, ring_step=1/3)"
-    program = f"from hybridlab.widgets import StepExplorer; print({make})"
-    runs = {subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() for _ in range(2)}
-    assert runs == {repr(StepExplorer(("gpipe", "1f1b"), replicas=(1, 2), ring_step=1 / 3))}
+def test_the_text_changes_with_the_data_and_with_the_setting() -> None:
     assert len({repr(common()), repr(small(forward=1.5)), repr(small(unit="s")), repr(small(show={"rank": 1}))}) == 4
 
 
 # ---- wrong arguments ----
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "word"),
+@in_turn(
+    "arguments, code, word",
     [
         ({"schedules": ()}, "empty", "schedules"),
         ({"replicas": 0}, "too-small", "replicas"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from misuse import junk
 from profiles import examples
@@ -136,8 +136,8 @@ def test_junk_is_refused_in_a_sentence_or_taken(shared: SweepExplorer, value: An
     assert set(shared.drawn) <= set(NAMES)
 
 
-@pytest.mark.parametrize(
-    ("named", "code", "word"),
+@in_turn(
+    "named, code, word",
     [
         ({"y": "makespam"}, "unknown-name", "'makespam': did you mean 'makespan'"),
         ({"y": ()}, "empty", "y"),

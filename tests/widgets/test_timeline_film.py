@@ -2,8 +2,7 @@
 
 import json
 
-import pytest
-from cases import refusal
+from cases import in_turn, refusal
 
 from hybridlab import UnsupportedSize, build
 from hybridlab.widgets import TimelineFilm
@@ -31,6 +30,6 @@ def test_what_cannot_run_is_refused() -> None:
         TimelineFilm("1f1b", devices=4, microbatches=6, forward=-1)
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (1, 3), (4, 1)])
+@in_turn("sizes", [(1, 1), (1, 3), (4, 1)])
 def test_the_smallest_sizes_can_be_played(sizes: tuple[int, int]) -> None:
     assert len(TimelineFilm(("gpipe", "1f1b"), *sizes).data["schedules"]) == 2

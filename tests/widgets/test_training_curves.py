@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from hypothesis import given
 from misuse import junk
 from profiles import examples
@@ -112,8 +112,8 @@ def test_junk_is_refused_in_a_sentence_or_taken(shared: TrainingCurves, value: A
     assert 1 <= shared.step <= 6
 
 
-@pytest.mark.parametrize(
-    ("choices", "runs", "beside", "code", "word"),
+@in_turn(
+    "choices, runs, beside, code, word",
     [
         (CHOICES, dict, alone, "wrong-type", "up to 500 finished runs"),
         (CHOICES, lambda: [some_run()], alone, "wrong-type", "up to 500 finished runs"),
