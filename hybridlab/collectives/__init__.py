@@ -22,7 +22,6 @@ from hybridlab.collectives.measured import (
     A100_KNOTS,
     A100_LINKS,
     A100_SECONDS,
-    COLLECTIVES,
     bus_bandwidth,
     measured_time,
 )
@@ -35,7 +34,6 @@ __all__ = [
     "A100_LINKS",
     "A100_SECONDS",
     "ALGORITHMS",
-    "COLLECTIVES",
     "AllReduceResult",
     "Factors",
     "Hop",

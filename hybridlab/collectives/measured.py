@@ -24,7 +24,6 @@ from hybridlab.errors import HybridLabError, UnsupportedSize
 
 # how many times a collective of D ranks sends (D-1)/D of its bytes; 0 means that it sends all bytes once
 PASSES = MappingProxyType({"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1, "all-to-all": 1, "broadcast": 0, "reduce": 0})
-COLLECTIVES = tuple(PASSES)
 
 # one link for each number of ranks, fitted by tests/outside/fit_links.py, where each size counts as much as the range of sizes around it
 A100_LINKS: Mapping[int, Link] = MappingProxyType(
@@ -106,7 +105,7 @@ def bus_bandwidth(collective: str, ranks: int, nbytes: Any, seconds: Any) -> Any
     Parameters
     ----------
     collective : str
-        One of the six names above, which are ``COLLECTIVES``.
+        One of the six names above.
     ranks : int
         The number of ranks, D, at least two.
     nbytes : float or array

@@ -8,7 +8,7 @@ import pytest
 from cases import refusal
 
 from hybridlab import UnsupportedSize
-from hybridlab.collectives import A100_KNOTS, A100_SECONDS, COLLECTIVES, Link, all_reduce_time, bus_bandwidth, measured_time
+from hybridlab.collectives import A100_KNOTS, A100_SECONDS, Link, all_reduce_time, bus_bandwidth, measured_time
 
 
 def pieces(knots: Any, nbytes: Any) -> Any:
@@ -51,7 +51,6 @@ def test_the_bus_bandwidth_is_that_of_the_links() -> None:
             "broadcast": 1e9 / 200e9,
             "reduce": 1e9 / 200e9,
         }
-        assert set(taken) == set(COLLECTIVES)
         for name, seconds in taken.items():
             assert bus_bandwidth(name, ranks, 1e9, seconds) == pytest.approx(200e9), name
     assert bus_bandwidth("broadcast", 2, [1e9, 2e9], 0.5).tolist() == [2e9, 4e9]

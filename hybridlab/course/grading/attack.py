@@ -32,14 +32,11 @@ class Attack:
         What it tries.
     cells : callable
         Takes what a lab asks for, and the code cells of a copy in which one task is solved. Returns the cells that are handed in.
-    keeps_honest : bool
-        Whether the solved task still earns its points. It does not where the attack itself destroys the answer.
     """
 
     name: str
     aim: str
     cells: Cells
-    keeps_honest: bool = True
 
 
 def last(source: str) -> Cells:
