@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+import checks
 import numpy as np
 import pytest
 from cases import in_turn, refusal
@@ -62,6 +63,9 @@ def test_a_pair_waits_for_the_later_of_its_inputs() -> None:
     assert slow.blocking_operation()[5:7].tolist() == [1, 1]  # both operations of the pair wait for 0F1
     late = simulate(PAIR, Costs(forward=[1, 1], backward=[1, 1]))
     assert late.blocking_operation()[5:7].tolist() == [4, 4]  # the pair waits for its own device
+    other = Schedule.parse("0F0 (0F1;0B0) 0B1\n1F0 1B0 1F1 1B1")  # here the backward's input comes later, from device 1
+    checks.slots_prove_that_it_can_run(other)
+    assert simulate(other, Costs(forward=1, backward=2)).start[1:3].tolist() == [4, 4]
 
 
 def test_overlap_is_a_setting_of_a_batch() -> None:
