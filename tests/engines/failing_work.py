@@ -1,4 +1,4 @@
-"""Work that goes wrong at one place of one rank, in one of several ways."""
+"""Work of tests, in a module that processes load quickly: most goes wrong at one place of one rank, in one of several ways."""
 
 import os
 import signal
@@ -79,3 +79,18 @@ class CannotBeLoaded(StepWork):
 
     def __reduce__(self) -> Any:
         return os.strerror, ("no number",)
+
+
+class Echo(StepWork):
+    """It returns what it gets, so that the last operations hold the whole way of a microbatch."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def work(self, rank: int, op: Op, message: Any) -> Any:
+        way = (f"{rank}:{op}", message)
+        self.seen.append(way)
+        return way
+
+    def result(self, rank: int) -> Any:
+        return [way for way in self.seen if way[0].startswith(f"{rank}:")]

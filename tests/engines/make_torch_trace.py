@@ -1,8 +1,8 @@
 """Make traces of torch.profiler: a training step of ZB-V for `tests/data`, and one of 1F1B for the page *Traces of your own job*.
 
-`.venv/bin/python tests/engines/make_torch_trace.py` starts four processes, which talk over gloo, and writes the files. It needs torch. The stages
-sleep for most of their time, so that two cores are enough for four ranks. Each rank records a few steps, and the shortest is kept. Events
-that say nothing about the schedule, and names of machines, paths and users, are left out of the files.
+`.venv/bin/python tests/engines/make_torch_trace.py` starts four processes, which talk over gloo, and writes the files. It needs torch. The
+stages sleep for most of their time, so that two cores are enough for four ranks. Each rank records a few steps, and the shortest is kept.
+Events that say nothing about the schedule, and names of machines, paths and users, are left out of the files.
 """
 
 import gzip

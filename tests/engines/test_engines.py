@@ -5,36 +5,28 @@ The processes of an engine are started once for all its tests.
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
+from failing_work import Echo
 from numpy.testing import assert_array_equal
+from small_data import CLASSES, FEATURES, small_data
 
-from hybridlab import FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Op, Schedule, WireFormat, build, hybrid_step
+from hybridlab import FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Op, Schedule, WireFormat, build, hybrid_step, simulate
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.collectives.one_rank import average_in_place
-from hybridlab.engines import Group, StepWork, TrainingWork, run, trained_weights
+from hybridlab.engines import Group, RunResult, TrainingWork, run, trained_weights
 from hybridlab.training import Network, train
 
 WIRES = {"FP32": FP32, "FP16": FP16, "INT8": INT8, "INT8 in blocks": WireFormat("INT8", block=64)}
 SIZES = [(2, 1), (2, 2), (4, 2)]  # devices of a pipeline, replicas
-BATCH, STEPS = 64, 10
+BATCH, STEPS = 64, 3
 ALL = [(name, size, wire) for name in sorted(REGISTRY) for size in SIZES for wire in WIRES]
-SOME = [case for place, case in enumerate(ALL) if place % 5 == 0]  # 5 and the 4 wire formats have no common factor: each one comes up
+SOME = [case for place, case in enumerate(ALL) if place % 7 == 0]  # 7 has no factor of 12, so each size and format comes
 processes = [pytest.param("mpi", id="mpi"), pytest.param("torch", id="torch", marks=[pytest.mark.torch, pytest.mark.slow])]
 engines = pytest.mark.parametrize("engine", ["threads", *processes], indirect=True)
-
-
-@pytest.fixture(scope="module")
-def engine(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if request.param == "threads":
-        yield "threads"
-    else:
-        with Group(request.param, 8) as group:
-            yield group
 
 
 def schedule_of(name: str, devices: int) -> Schedule:
@@ -44,15 +36,19 @@ def schedule_of(name: str, devices: int) -> Schedule:
 
 
 def network_of(schedule: Schedule) -> Network:
-    return Network((64, *[8] * (schedule.stages - 1), 10))
+    return Network((FEATURES, *[8] * (schedule.stages - 1), CLASSES))
+
+
+def training(schedule: Schedule) -> dict[str, Any]:
+    return {"network": network_of(schedule), "data": small_data(), "batch": BATCH}
 
 
 def differing(engine: Any, cases: list[tuple[str, tuple[int, int], str]]) -> list[Any]:
-    """Return the cases in which a weight differs from those of ``train`` after ten steps, or in which the losses differ."""
+    """Return the cases in which a weight differs from those of ``train`` after the steps, or in which the losses differ."""
     wrong = []
     for name, (devices, replicas), wire in cases:
         schedule = schedule_of(name, devices)
-        of_both: dict[str, Any] = {"network": network_of(schedule), "batch": BATCH}
+        of_both = training(schedule)
         expected = train(schedule, replicas, wire=WIRES[wire], steps=STEPS, **of_both)
         ran = run(schedule, TrainingWork(schedule, replicas, **of_both), engine=engine, replicas=replicas, wire=WIRES[wire], steps=STEPS)
         losses = np.sum([result.losses for result in ran.results], axis=0)
@@ -63,24 +59,33 @@ def differing(engine: Any, cases: list[tuple[str, tuple[int, int], str]]) -> lis
 
 
 @engines
-def test_weights_after_ten_steps_have_the_bits_of_train(engine: Any) -> None:
-    assert differing(engine, SOME) == []
+def test_weights_after_some_steps_have_the_bits_of_train(engine: Any) -> None:
+    fit = [case for case in SOME if engine == "threads" or case[1][0] * case[1][1] <= engine.ranks]
+    assert differing(engine, fit) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["threads", "mpi"], indirect=True)
-def test_weights_after_ten_steps_have_the_bits_of_train_for_every_schedule_wire_format_and_size(engine: Any) -> None:
-    assert differing(engine, ALL) == []
+@pytest.mark.parametrize("name", ["threads", "mpi"])
+def test_weights_after_some_steps_have_the_bits_of_train_for_every_schedule_wire_format_and_size(name: str) -> None:
+    if name == "threads":
+        assert differing(name, ALL) == []
+        return
+    with Group(name, 8) as group:
+        assert differing(group, ALL) == []
 
 
 @engines
 def test_weights_of_another_wire_format_or_seed_differ(engine: Any) -> None:
     schedule = schedule_of("1f1b", 2)
-    expected = train(schedule, 2, network=network_of(schedule), batch=BATCH, steps=2).replicas
-    for wire, seed in ((FP16, 0), (FP32, 1)):
-        work = TrainingWork(schedule, 2, network=network_of(schedule), batch=BATCH, seed=seed)
-        ran = run(schedule, work, engine=engine, replicas=2, wire=wire, steps=2)
-        assert not np.array_equal(trained_weights(schedule, ran.results), expected)
+    expected = train(schedule, 2, **training(schedule), steps=2).replicas
+    same = {(wire.name, seed): trained(engine, schedule, wire, seed, expected) for wire, seed in ((FP32, 0), (FP16, 0), (FP32, 1))}
+    assert same == {("FP32", 0): True, ("FP16", 0): False, ("FP32", 1): False}
+
+
+def trained(engine: Any, schedule: Schedule, wire: WireFormat, seed: int, expected: Any) -> bool:
+    work = TrainingWork(schedule, 2, **training(schedule), seed=seed)
+    ran = run(schedule, work, engine=engine, replicas=2, wire=wire, steps=2)
+    return np.array_equal(trained_weights(schedule, ran.results), expected)
 
 
 @engines
@@ -99,21 +104,6 @@ def test_a_measured_step_has_the_parts_of_the_simulated_one_and_no_part_is_short
         assert ran.timeline in ran.timelines
 
 
-class Echo(StepWork):
-    """It returns what it gets, so that the last operations hold the whole way of a microbatch."""
-
-    def __init__(self) -> None:
-        self.seen: list[Any] = []
-
-    def work(self, rank: int, op: Op, message: Any) -> Any:
-        way = (f"{rank}:{op}", message)
-        self.seen.append(way)
-        return way
-
-    def result(self, rank: int) -> Any:
-        return [way for way in self.seen if way[0].startswith(f"{rank}:")]
-
-
 @engines
 def test_objects_of_any_type_and_size_arrive_as_they_were_sent(engine: Any) -> None:
     ran = run(build("zb-h1", 2, 1), Echo(), engine=engine)
@@ -125,7 +115,7 @@ def test_objects_of_any_type_and_size_arrive_as_they_were_sent(engine: Any) -> N
 
 @engines
 def test_the_smallest_pipelines_run(engine: Any) -> None:
-    for devices, microbatches, replicas in ((1, 1, 1), (1, 1, 3), (4, 1, 1), (4, 2, 2)):
+    for devices, microbatches, replicas in ((1, 1, 1), (1, 1, 3), (4, 1, 1), (2, 1, 2)):
         ran = run(build("1f1b", devices, microbatches), Echo(), engine=engine, replicas=replicas)
         assert len(ran.results) == devices * replicas
         assert ran.timeline.schedule.devices == devices * replicas
@@ -139,9 +129,17 @@ def test_progress_ends_with_all_steps(engine: Any) -> None:
     assert {of for _, of in told} <= {5}
 
 
-def test_what_processes_print_is_returned() -> None:
-    ran = run(build("1f1b", 1, 1), lambda rank, op, message: print(f"{rank} runs {op}"), engine="mpi")
-    assert ran.output == "0 runs 0F0\n0 runs 0B0\n"
+@pytest.mark.parametrize("engine", processes, indirect=True)
+def test_what_processes_print_is_returned_after_the_run_in_which_they_print_it(engine: Any) -> None:
+    for text in ("runs", "runs again"):
+        ran = run(build("1f1b", 1, 1), lambda rank, op, message, text=text: print(f"{rank} {text} {op}"), engine=engine)
+        assert ran.output == f"0 {text} 0F0\n0 {text} 0B0\n"
+
+
+@in_turn("lengths, middle", [([3, 1, 2], 2), ([4, 1, 3, 2], 2), ([5], 5)])
+def test_the_step_of_a_run_is_the_median_or_the_faster_of_the_two_in_the_middle(lengths: list[int], middle: int) -> None:
+    steps = tuple(simulate(build("1f1b", 1, 1), Costs(forward=length, backward=0)) for length in lengths)
+    assert RunResult(steps, (), "").timeline.makespan == middle
 
 
 def test_a_ring_seen_by_one_rank_has_the_bits_of_the_ring_of_all() -> None:
@@ -201,7 +199,7 @@ WRONG: list[tuple[dict[str, Any], str, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "code", "words"), WRONG)
+@in_turn("change, code, words", WRONG)
 def test_what_cannot_be_run_is_refused(change: dict[str, Any], code: str, words: list[Any]) -> None:
     with refusal(code, *words):
         run(**({"schedule": SMALL} | change))
