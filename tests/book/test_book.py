@@ -15,6 +15,7 @@ import lab_bar
 import lite
 import pytest
 import reachable
+from cases import in_turn
 from sphinx.errors import ExtensionError
 
 THEME = Path(str(find_spec("pydata_sphinx_theme").origin)).parent / "theme/pydata_sphinx_theme/static"
@@ -101,8 +102,8 @@ HEAD = (
 )
 
 
-@pytest.mark.parametrize(
-    ("body", "loaded"),
+@in_turn(
+    "body, loaded",
     [
         ("<p>words</p>", ["doctools.js"]),
         ('<div class="sd-card"></div>', ["sphinx-design.min.css", "doctools.js"]),

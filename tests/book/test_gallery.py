@@ -8,6 +8,7 @@ from typing import Any
 
 import gallery
 import pytest
+from cases import in_turn
 from docutils import nodes
 from docutils.utils import new_document
 from gallery_page import REFERENCES, TEXT, TITLES, anchor, filled_in, groups, longest, made, names, page, rows, sections, table
@@ -46,7 +47,7 @@ def test_groups_are_headings_of_the_page_and_of_the_table() -> None:
     assert lines == [title for _, title in wanted]
 
 
-@pytest.mark.parametrize(("name", "group"), list(zip(("1f1b", "zb-h2", "looped-bfs", "hanayo", "chimera"), TITLES, strict=True)))
+@in_turn("name, group", list(zip(("1f1b", "zb-h2", "looped-bfs", "hanayo", "chimera"), TITLES, strict=True)))
 def test_a_group_holds_what_its_title_says(name: str, group: str) -> None:
     assert name in groups()[group]
 
@@ -62,7 +63,7 @@ def test_the_table_is_one_for_screen_readers() -> None:
     assert 'role="region" aria-label="Comparison of the schedules" tabindex="0"' in filled
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 def test_the_call_of_a_figure_draws_what_its_words_say(name: str) -> None:
     part = sections(page())[anchor(name)]
     names: dict[str, Any] = {}

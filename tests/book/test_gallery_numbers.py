@@ -7,13 +7,14 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from cases import in_turn
 from gallery_page import COSTS, ENTRIES, OPTIMA, anchor, known, made, names, page, rows, sections, table
 
 from hybridlab import REGISTRY, HybridLabError, UnsupportedSize, build, formulas, plot, simulate
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 def test_the_solver_finds_the_optima_that_these_tests_are_given(name: str) -> None:
     """``OPTIMA`` holds the optima that the solver finds.
 
@@ -88,8 +89,8 @@ def test_the_table_says_what_clock_and_order_say() -> None:
     assert wrong_rows(page()) == []
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong"),
+@in_turn(
+    "right, wrong",
     [
         ("<td>28.5</td>", "<td>28</td>"),
         ("<td>28.5<small>", "<td>28<small>"),
@@ -124,8 +125,8 @@ def test_the_least_of_each_column_is_bold() -> None:
     assert set(table(page()).bold) == bold
 
 
-@pytest.mark.parametrize(
-    ("found", "column", "words"),
+@in_turn(
+    "found, column, words",
     [
         ("Shortest", "makespan", "with a makespan of {:g}."),
         ("Least memory", "peak", "of at most {:g} microbatch"),
@@ -140,7 +141,7 @@ def test_findings_name_all_that_share_the_first_place(found: str, column: str, w
     assert {name for name in REGISTRY if f"(#{anchor(name)})" in line} == {name for name, value in values.items() if value == least}
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 def test_a_section_states_the_numbers_of_the_clock(name: str) -> None:
     part, timeline = sections(page())[anchor(name)], simulate(made(name), COSTS)
     assert f"- **Makespan:** {timeline.makespan:g}" in part
@@ -190,7 +191,7 @@ def closed_form(name: str) -> float | None:
         return None
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 def test_a_closed_form_stands_beside_the_clock_and_agrees(name: str) -> None:
     found = re.search(r"Makespan:\*\* (\S+) by the clock, (\S+) by the closed form [^,]*?\.\n", sections(page())[anchor(name)])
     assert (float(found[2]) if found else None) == CLOSED_FORMS.get(name, closed_form(name))
@@ -219,7 +220,7 @@ def most_by_the_closed_form(name: str) -> float | None:
     return max(known, default=None)
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 def test_peaks_stand_beside_their_closed_form(name: str) -> None:
     part = sections(page())[anchor(name)]
     found = re.search(r"; at most (\S+) by the closed form {func}`~hybridlab.formulas.peak_activations`", part)
@@ -252,7 +253,7 @@ def cards() -> dict[str, str]:
     return {parts[place]: card for place, card in zip(found, whole, strict=True)}
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 def test_a_card_has_the_numbers_of_its_schedule_and_its_setting(name: str) -> None:
     card, schedule = cards()[name], made(name)
     timeline = simulate(schedule, COSTS)
@@ -263,7 +264,7 @@ def test_a_card_has_the_numbers_of_its_schedule_and_its_setting(name: str) -> No
     assert f'data-setting="{setting}"' in card
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@in_turn("name", REGISTRY)
 def test_a_thumbnail_fills_the_time_that_a_device_is_busy(name: str) -> None:
     timeline = simulate(made(name), COSTS)
     parts = 2 * timeline.schedule.chunks  # parts of a unit of time, such that every operation takes a whole number of them

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import head
 import pytest
 import yaml
+from cases import in_turn
 from docutils import nodes
 from docutils.core import publish_doctree
 from sphinx.errors import ExtensionError
@@ -48,7 +49,7 @@ def test_a_formula_in_a_description_is_text_or_left_out() -> None:
     assert head.description(document) == "With K devices … is small."
 
 
-@pytest.mark.parametrize(("given", "told"), [("https://a.org", "https://a.org/"), ("http://a.org/b/c/", "http://a.org/b/c/"), ("", "")])
+@in_turn("given, told", [("https://a.org", "https://a.org/"), ("http://a.org/b/c/", "http://a.org/b/c/"), ("", "")])
 def test_an_address_ends_with_a_slash(given: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(head.VARIABLE, raising=False)
     assert head.site_address(SimpleNamespace(html_baseurl=given)) == told
@@ -56,7 +57,7 @@ def test_an_address_ends_with_a_slash(given: str, told: str, monkeypatch: pytest
     assert head.site_address(SimpleNamespace(html_baseurl="https://other.org/")) == (told or "https://other.org/")
 
 
-@pytest.mark.parametrize("given", ["a.org", "ftp://a.org", "https://", "https://a.org/?b", "https://a.org/#b", "/course"])
+@in_turn("given", ["a.org", "ftp://a.org", "https://", "https://a.org/?b", "https://a.org/#b", "/course"])
 def test_a_wrong_address_stops_the_build(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(head.VARIABLE, given)
     with pytest.raises(ExtensionError, match=f"{re.escape(given)}.*{head.VARIABLE}"):

@@ -3,9 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from xml.etree import ElementTree as ET
 
 import pytest
+from cases import in_turn
 from page_figures import LINES, THEME, on_page
 
 from hybridlab import Costs, build, hybrid_step, plot, simulate
@@ -32,17 +34,21 @@ FIGURES = {
 }
 
 
-@pytest.fixture(params=FIGURES)
-def figure(request: pytest.FixtureRequest) -> Picture:
-    return FIGURES[request.param]()
+each_figure = in_turn("name", FIGURES)
+
+
+@cache
+def drawn(name: str) -> str:
+    """Return a figure as SVG, drawn once for all tests."""
+    return FIGURES[name]().svg()
 
 
 def parsed(text: str) -> ET.Element:
     return ET.fromstring(text)  # noqa: S314 - our own figure
 
 
-def shown(figure: Picture, prefix: str = "figure1-", alt: str = "words") -> ET.Element:
-    html = on_page(figure.svg(), alt, prefix)
+def shown(svg: str, prefix: str = "figure1-", alt: str = "words") -> ET.Element:
+    html = on_page(svg, alt, prefix)
     return parsed(html)[0]
 
 
@@ -51,28 +57,31 @@ def styles(root: ET.Element) -> Iterable[tuple[ET.Element, dict[str, str]]]:
         yield each, dict(re.findall(r"([\w-]+):\s*([^;]+)", each.get("style", "")))
 
 
-def test_texts_are_those_that_matplotlib_drew_at_their_places(figure: Picture) -> None:
-    drawn, after = (list(root.iter(f"{SVG}text")) for root in (parsed(figure.svg()), shown(figure)))
-    assert [each.text for each in after] == [each.text for each in drawn] != []
-    for name in ("x", "y"):
-        assert [float(each.attrib[name]) for each in after] == pytest.approx([float(each.attrib[name]) for each in drawn], abs=0.005)
+@each_figure
+def test_texts_are_those_that_matplotlib_drew_at_their_places(name: str) -> None:
+    before, after = (list(root.iter(f"{SVG}text")) for root in (parsed(drawn(name)), shown(drawn(name))))
+    assert [each.text for each in after] == [each.text for each in before] != []
+    for axis in ("x", "y"):
+        assert [float(each.attrib[axis]) for each in after] == pytest.approx([float(each.attrib[axis]) for each in before], abs=0.005)
 
 
-def test_all_shapes_are_there_and_bars_are_no_longer_uses(figure: Picture) -> None:
+@each_figure
+def test_all_shapes_are_there_and_bars_are_no_longer_uses(name: str) -> None:
     def points(root: ET.Element) -> Counter[str]:
         paths = [each.attrib["d"] for each in root.iter(f"{SVG}path")]
         return Counter(
             " ".join(re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), path).split()) for path in paths
         )
 
-    drawn, after = parsed(figure.svg()), shown(figure)
-    assert points(after) == points(drawn)
+    before, after = parsed(drawn(name)), shown(drawn(name))
+    assert points(after) == points(before)
     used = Counter(each.attrib["href"] for each in after.iter(f"{SVG}use"))
     assert all(count > 1 for count in used.values())
 
 
-def test_every_name_is_used_and_begins_with_the_prefix(figure: Picture) -> None:
-    root = shown(figure, "figure7-")
+@each_figure
+def test_every_name_is_used_and_begins_with_the_prefix(name: str) -> None:
+    root = shown(drawn(name), "figure7-")
     names = [each.attrib["id"] for each in root.iter() if "id" in each.attrib]
     text = ET.tostring(root, encoding="unicode")
     used = set(re.findall(r"url\(#([^)]+)\)", text)) | set(re.findall(r'href="#([^"]+)"', text))
@@ -82,13 +91,14 @@ def test_every_name_is_used_and_begins_with_the_prefix(figure: Picture) -> None:
     assert "metadata" not in text
 
 
-def test_a_colour_is_that_of_an_operation_or_follows_the_page(figure: Picture) -> None:
+@each_figure
+def test_a_colour_is_that_of_an_operation_or_follows_the_page(name: str) -> None:
     shades = {shade_colour(kind, shade, count).lower() for kind in KIND_COLOURS for count in range(1, 9) for shade in range(count)}
     themed = {*THEME.values(), *LINES.values()}
-    for each, style in styles(shown(figure)):
-        assert not any(HEX.search(value) for name, value in each.attrib.items() if name != "style")
-        for name in ("fill", "stroke"):
-            colour = style.get(name, "none")
+    for each, style in styles(shown(drawn(name))):
+        assert not any(HEX.search(value) for key, value in each.attrib.items() if key != "style")
+        for part in ("fill", "stroke"):
+            colour = style.get(part, "none")
             if colour in themed or colour == "none" or colour.startswith("url("):
                 continue
             assert HEX.fullmatch(colour), colour
@@ -98,11 +108,11 @@ def test_a_colour_is_that_of_an_operation_or_follows_the_page(figure: Picture) -
 
 
 def test_a_black_line_and_its_markers_are_light_on_a_dark_page() -> None:
-    drawn = [style for _, style in styles(shown(curves())) if "#E6EDF3" in str(style)]
-    assert {"none", "light-dark(#000000, #E6EDF3)"} <= {style.get("fill") for style in drawn}, "the line, and its filled markers"
+    dark = [style for _, style in styles(shown(drawn("lines"))) if "#E6EDF3" in str(style)]
+    assert {"none", "light-dark(#000000, #E6EDF3)"} <= {style.get("fill") for style in dark}, "the line, and its filled markers"
 
 
 def test_the_figure_is_an_image_with_its_description() -> None:
-    root = shown(curves(2), alt='5 < 6 & "so" on')
+    root = shown(drawn("parts"), alt='5 < 6 & "so" on')
     assert (root.get("role"), root.get("aria-label")) == ("img", '5 < 6 & "so" on')
     assert not {"width", "height"} & set(root.attrib), "the page decides how large it is"

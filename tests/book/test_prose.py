@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import in_turn
 
 from hybridlab.course.tasks import checking
 from hybridlab.schedules import Family
@@ -25,7 +26,7 @@ PUBLIC = (
 PUBLIC += ("hybridlab.widgets", "hybridlab.course.tasks")
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "book/api.md", "book/notation.md"])
+@in_turn("page", ["CONTRIBUTING.md", "book/api.md", "book/notation.md"])
 def test_examples_of_the_page_run(
     page: str, families: dict[str, Family], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -41,7 +42,7 @@ def test_examples_of_the_page_run(
     assert not failed, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("module", PUBLIC)
+@in_turn("module", PUBLIC)
 def test_every_public_name_is_in_the_api_reference(module: str) -> None:
     page = (ROOT / "book/api.md").read_text(encoding="utf-8")
     whole = re.search(rf"automodule:: {re.escape(module)}\n   :members:\n", page)

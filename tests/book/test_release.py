@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import wheel_alone
 import yaml
+from cases import in_turn
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -146,7 +147,7 @@ def missing(python: str) -> set[str]:
     return faults
 
 
-@pytest.mark.parametrize("python", VERSIONS)
+@in_turn("python", VERSIONS)
 def test_the_lock_is_complete(python: str) -> None:
     assert missing(python) == set()
 

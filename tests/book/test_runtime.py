@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import sys
 import tarfile
 from importlib.metadata import requires, version
@@ -15,6 +16,7 @@ import lite
 import pytest
 import runtime
 from browser import serving
+from cases import in_turn
 from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL, PYODIDE_VERSION
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -23,6 +25,13 @@ from packaging.utils import canonicalize_name
 BROUGHT = {*runtime.PACKAGES, "traitlets", "widgetsnbextension"}
 IN_A_BROWSER = {"sys_platform": "emscripten", "platform_system": "Emscripten", "os_name": "posix", "python_version": "3.14", "extra": ""}
 NEEDS = {"numpy": [], "pillow": [], "matplotlib": ["numpy", "Pillow", "python_dateutil"], "python-dateutil": ["six"], "six": [], "rich": []}
+
+
+@pytest.fixture(autouse=True)
+def without_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reach the servers of these tests directly, also on a machine with a proxy."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setenv("no_proxy", "*")
 
 
 @pytest.fixture
@@ -106,7 +115,7 @@ def test_all_that_a_lab_installs_is_in_the_site() -> None:
 # Where packages come from
 
 
-@pytest.mark.parametrize(("named", "place"), [(None, None), ("", None), ("download", PYODIDE_CDN_URL)])
+@in_turn("named, place", [(None, None), ("", None), ("download", PYODIDE_CDN_URL)])
 def test_the_variable_says_where_packages_come_from(named: str | None, place: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(runtime.VARIABLE, raising=False)
     if named is not None:
@@ -181,15 +190,17 @@ def test_another_core_is_refused_before_it_is_unpacked(archive: Path, tmp_path: 
 def test_the_core_is_npms_package_in_the_pinned_version(archive: Path, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
-    npm = programs / "npm"
+    npm, program = programs / "npm", tmp_path / "npm.py"
     wanted = ["pack", f"pyodide@{runtime.VERSION}", "--silent"]
-    npm.write_text(f"#!{sys.executable}\nimport shutil, sys\nassert sys.argv[1:] == {wanted}\nshutil.copy({str(archive)!r}, '.')\n")
+    program.write_text(f"import shutil, sys\nassert sys.argv[1:] == {wanted}\nshutil.copy({str(archive)!r}, '.')\n", encoding="utf-8")
+    # Python's path may have spaces, which the first line of a script cannot have
+    npm.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(program))} "$@"\n', encoding="utf-8")
     npm.chmod(0o755)
     monkeypatch.setenv("PATH", str(programs))
     monkeypatch.setattr(runtime, "INTEGRITY", integrity(archive))
     runtime.core(site)
     assert names_in(site) == set(runtime.CORE)
-    npm.write_text(f"#!{sys.executable}\nraise SystemExit('no network')\n")
+    program.write_text("raise SystemExit('no network')\n", encoding="utf-8")
     with pytest.raises(runtime.LiteError, match=r"^Fetching Python for the browser failed; its last lines:\nno network"):
         runtime.core(site)
 

@@ -1,13 +1,13 @@
 """Test that a number and its unit, and a short name with a hyphen, stay on one line of a page, and that nothing else changes."""
 
-import pytest
+from cases import in_turn
 from docutils import nodes
 from docutils.core import publish_doctree
 from units import keep_names, keep_units
 
 
-@pytest.mark.parametrize(
-    ("written", "kept"),
+@in_turn(
+    "written, kept",
     [
         ("takes 5 ms or 7.9 %.", "takes 5~ms or 7.9~%."),
         ("**7.9** % of the *time* % here", "7.9~% of the time % here"),
@@ -23,8 +23,8 @@ def test_only_the_space_between_a_number_and_its_unit_is_fixed(written: str, kep
     assert document.astext().replace("\N{NO-BREAK SPACE}", "~") == kept
 
 
-@pytest.mark.parametrize(
-    ("written", "kept"),
+@in_turn(
+    "written, kept",
     [
         ("ZB-H1, *ZB-V* and V-Half", ["ZB-H1", "ZB-V", "V-Half"]),
         ("DualPipe-V: see `ZB-H2 in the book <https://example.org>`_.", ["DualPipe-V", "ZB-H2"]),

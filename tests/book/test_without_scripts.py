@@ -8,7 +8,7 @@ from pathlib import Path
 
 import finish
 import nbformat
-import pytest
+from cases import in_turn
 from live_widgets import STATE, VIEW, in_words
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
@@ -73,7 +73,7 @@ def test_each_widget_of_a_page_has_its_own_words(tmp_path: Path) -> None:
     assert told == [in_words(widget.get_state(), repr(widget)) for widget in widgets]
 
 
-@pytest.mark.parametrize("root", ['<html lang="en" data-theme="auto">', '<html lang="en">'])
+@in_turn("root", ['<html lang="en" data-theme="auto">', '<html lang="en">'])
 def test_a_page_has_the_colours_of_light_pages_until_a_script_sets_others(root: str) -> None:
     page = "<!DOCTYPE html>\n{}<body><p>words</p></body></html>"
     assert finish.coloured(page.format(root)) == page.format('<html lang="en" data-theme="light">')

@@ -4,16 +4,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import runtime
 import yaml
+from cases import in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".github/workflows"
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.yml"))}
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
 EVENTS = True  # YAML 1.1 reads the key `on` as a truth value
-each_workflow = pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS)
+each_workflow = in_turn("workflow", WORKFLOWS.values())
 
 
 def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
