@@ -14,7 +14,7 @@ from failing_work import Echo
 from numpy.testing import assert_array_equal
 from small_data import CLASSES, FEATURES, small_data
 
-from hybridlab import FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Op, Schedule, WireFormat, build, hybrid_step, simulate
+from hybridlab import FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Schedule, WireFormat, build, hybrid_step, simulate
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.collectives.one_rank import average_in_place
 from hybridlab.engines import Group, RunResult, TrainingWork, run, trained_weights
