@@ -90,6 +90,14 @@ def test_slower_devices() -> None:
     assert batch.forward.tolist() == [[1, 3], [2, 6]]
 
 
+def test_longer_costs_stretch_a_whole_run() -> None:
+    rows = {"forward": [1, 2, 3], "backward": [4, 5, 6]}
+    for costs in (Costs(**rows, p2p=0.5), Costs(**rows, p2p_between=[0.5, 2])):
+        once, twice = (simulate(build("1f1b", 3, 4), each) for each in (costs, costs.longer(2)))
+        assert twice.start.tolist() == (2 * once.start).tolist()
+        assert twice.end.tolist() == (2 * once.end).tolist()
+
+
 @examples(30)
 @given(values=st.lists(decimals, min_size=2, max_size=5))
 def test_costs_keep_copies_that_nobody_can_change(values: list[float]) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import in_turn, refusal
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from misuse import junk, outcome
 from oracle import Setting, nodes, partners, times
+from profiles import examples
 from strategies import quarters, sizes
 
 from hybridlab import REGISTRY, Costs, Schedule, build, hybrid_step, simulate
@@ -63,10 +64,9 @@ def test_links_that_are_all_alike_are_one_latency(size: Any, p2p: float) -> None
     assert steps[0] == steps[1]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(name=st.sampled_from(["gpipe", "1f1b", "zb-h1"]), microbatches=st.integers(1, 3), links=st.lists(st.integers(0, 12), min_size=4))
 def test_the_shortest_order_is_between_the_bound_and_the_schedule(name: str, microbatches: int, links: list[int]) -> None:
-    pytest.importorskip("ortools")
     schedule = build(name, 3, microbatches)
     there, back = (each / 4 for each in links[:2]), (each / 4 for each in links[2:4])
     matrix = np.diag(list(there), 1) + np.diag(list(back), -1)
@@ -92,13 +92,11 @@ def test_every_replica_has_the_links_of_its_pipeline(between: Any) -> None:
 
 
 def test_threads_wait_for_the_latency_of_the_link() -> None:
-    schedule, costs = build("gpipe", 3, 1), Costs(forward=0, backward=0, p2p_between=[30, 60])
-    run = run_threads(schedule, costs)
-    starts = {str(op): start for op, start in zip(run.ops, run.start, strict=True)}
-    assert starts["1F0"] >= 30
-    assert starts["2F0"] >= 90
-    assert starts["0B0"] >= 180
-    assert starts["1F0"] < 90, "not the latency of the other link"
+    """Threads that waited for the other link would start before it, however slow the machine is."""
+    for between, least in (([40, 0], {"1F0": 40, "0B0": 80}), ([0, 40], {"2F0": 40, "1B0": 80})):
+        run = run_threads(build("gpipe", 3, 1), Costs(forward=0, backward=0, p2p_between=between))
+        starts = {str(op): start for op, start in zip(run.ops, run.start, strict=True)}
+        assert all(starts[op] >= start for op, start in least.items())
 
 
 def test_links_of_all_ranks_can_be_given() -> None:

@@ -452,7 +452,8 @@ def test_pandas_gets_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pandas_itself_takes_it() -> None:
-    pandas = pytest.importorskip("pandas")
+    import pandas  # imported here, because it takes a second
+
     frame = sweep("interleaved", {"devices": 4, "microbatches": [4, 6], **TIMES}).to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert frame["makespan"].isna().tolist() == [False, True]
