@@ -1,6 +1,6 @@
 """Test pipelines that run one thread for each device.
 
-A busy machine can only lengthen a run. So no test here requires speed, except one that may try again.
+A busy machine can only lengthen a run. So no quick test here requires speed.
 """
 
 import faulthandler
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import supported
 
@@ -30,7 +30,7 @@ from hybridlab.training import Network, loss_and_gradient
 REPORT = Costs(forward=50, backward=80)  # ms, of one stage
 HALVES = Costs(forward=25, backward=40)  # of one stage, where two stages share the model
 LONG = 60.0  # seconds: a sleep that no test may wait for
-each_name = pytest.mark.parametrize("name", sorted(REGISTRY))
+each_name = in_turn("name", sorted(REGISTRY))
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def no_thread_stays() -> Iterator[None]:
     faulthandler.dump_traceback_later(5 * LONG, exit=True)  # if threads wait for ever, the tests end
     yield
     faulthandler.cancel_dump_traceback_later()
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before, "a thread of another test may end meanwhile"
 
 
 def sizes(name: str) -> list[tuple[int, int]]:
@@ -51,8 +51,8 @@ def sizes(name: str) -> list[tuple[int, int]]:
 # When things run
 
 
-@each_name
 @pytest.mark.parametrize("replicas", [1, 3])
+@each_name
 def test_nothing_starts_before_its_input_and_each_device_keeps_its_order(name: str, replicas: int) -> None:
     """The test finds the inputs from the names of operations, and not from the arrays that the threads read."""
     costs = Costs(forward=0.4, backward=0.8, weight_share=0.25, p2p=0.2, overlap=0.5)
@@ -114,11 +114,8 @@ def test_a_step_of_the_ring_waits_for_the_step_of_its_neighbour() -> None:
 
 
 def test_the_ring_of_one_of_two_chunks_takes_half_of_a_ring_step() -> None:
-    spans = run_threads(build("interleaved", 1, 1, 2), replicas=2, ring_step=200).spans
-    assert spans is not None
-    hops = spans.of("reduce-scatter", "all-gather")
-    assert hops.size == 8
-    assert 100 - 1e-6 <= (hops.end - hops.start).min() < 200
+    assert checked_job(build("interleaved", 1, 1, 2), None, 2, ring_step=200).ring_step == 0.1
+    assert checked_job(build("1f1b", 1, 1), None, 2, ring_step=200).ring_step == 0.2
 
 
 def test_costs_may_name_all_ranks() -> None:
@@ -129,15 +126,14 @@ def test_costs_may_name_all_ranks() -> None:
 
 
 def test_a_message_on_its_way_holds_nobody_who_sent_it() -> None:
-    run = run_threads(build("gpipe", 2, 3), Costs(forward=1, backward=1, p2p=150))
+    run = run_threads(build("gpipe", 2, 3), Costs(forward=1, backward=1, p2p=1000))  # a second: a busy machine may delay device 0
     began = dict(zip(map(str, run.ops), run.start, strict=True))
     assert began["0F2"] < began["1F0"]
-    assert began["1F0"] >= 151 - 1e-6
+    assert began["1F0"] >= 1001 - 1e-6
 
 
 def test_without_waiting_stage_1_forwards_what_it_has_not_got() -> None:
-    schedule = build("1f1b", 2, 4)
-    run = run_threads(schedule, Costs(forward=100, backward=10), wait=np.False_)  # type: ignore[arg-type]
+    run = run_threads(build("1f1b", 2, 1), Costs(forward=1000, backward=1), wait=np.False_)  # type: ignore[arg-type]
     began, ended = ({str(op): at for op, at in zip(run.ops, times, strict=True)} for times in (run.start, run.end))
     assert began["1F0"] < ended["0F0"]
     assert run.spans is not None
@@ -194,8 +190,8 @@ def real_step(schedule: Schedule, replicas: int, **change: Any) -> tuple[RealSte
     return RealStep(network, schedule, weights, inputs, labels), *loss_and_gradient(network, weights, inputs.reshape(-1, 5), labels.ravel())
 
 
-@each_name
 @pytest.mark.parametrize("replicas", [1, 3])
+@each_name
 def test_a_training_step_over_threads_has_the_gradients_of_one_device(name: str, replicas: int) -> None:
     for devices, microbatches in sizes(name):
         schedule = build(name, devices, microbatches)
@@ -249,7 +245,7 @@ class Raises:
             raise ZeroDivisionError("planted")
 
 
-@pytest.mark.parametrize(("rank", "op"), [(0, "0F0"), (0, "0B3"), (2, "0F1"), (3, "1F0"), (3, "1B3"), (1, "1B0")])
+@in_turn("rank, op", [(0, "0F0"), (0, "0B3"), (2, "0F1"), (3, "1F0"), (3, "1B3"), (1, "1B0")])
 def test_an_error_in_any_operation_stops_all_threads(rank: int, op: str) -> None:
     with pytest.raises(HybridLabError) as caught:
         run_threads(build("1f1b", 2, 4), replicas=2, work=Raises(rank, op))
@@ -260,13 +256,13 @@ def test_an_error_in_any_operation_stops_all_threads(rank: int, op: str) -> None
 
 def test_an_error_does_not_wait_for_those_who_sleep() -> None:
     began = time.perf_counter()
-    costs = Costs(forward=[1000 * LONG, 0], backward=0)  # device 0 sleeps; device 1 of the other copy fails
+    costs = Costs(forward=[600_000, 0], backward=0)  # device 0 sleeps for ten minutes; device 1 of the other copy fails
     with refusal("device-failed", "device 1"):
         run_threads(build("chimera", 2, 2), costs, work=Raises(1, "0F1"))
-    assert time.perf_counter() - began < LONG / 2
+    assert time.perf_counter() - began < 300
 
 
-@pytest.mark.parametrize("stage", [0, 1])
+@in_turn("stage", [0, 1])
 def test_an_error_in_a_ring_stops_all_threads(stage: int) -> None:
     def gradients(rank: int, of: int) -> Any:
         if rank == 2 + stage:
@@ -277,7 +273,7 @@ def test_an_error_in_a_ring_stops_all_threads(stage: int) -> None:
         run_threads(build("1f1b", 2, 2), replicas=2, gradients=gradients)
 
 
-@pytest.mark.parametrize("wrong", [None, [0.0], np.zeros((2, 2)), np.zeros(3, dtype=int), np.broadcast_to(0.0, 3)])
+@in_turn("wrong", [None, [0.0], np.zeros((2, 2)), np.zeros(3, dtype=int), np.broadcast_to(0.0, 3)])
 def test_gradients_that_no_ring_can_average_are_refused(wrong: Any) -> None:
     with pytest.raises(HybridLabError, match="gradients must return an array of float64") as caught:
         run_threads(build("1f1b", 2, 2), gradients=lambda rank, stage: wrong)
@@ -286,9 +282,9 @@ def test_gradients_that_no_ring_can_average_are_refused(wrong: Any) -> None:
     assert caught.value.__cause__.code == "wrong-type"
 
 
-@pytest.mark.parametrize("odd", [(0, 4), (1, 6), (2, 1)])
-def test_gradients_of_other_lengths_on_other_ranks_are_refused(odd: tuple[int, int]) -> None:
-    lengths = {0: 3, 1: 3, 2: 3} | dict([odd])
+@in_turn("odd, length", [(0, 4), (1, 6), (2, 1)])
+def test_gradients_of_other_lengths_on_other_ranks_are_refused(odd: int, length: int) -> None:
+    lengths = {0: 3, 1: 3, 2: 3} | {odd: length}
     with refusal("device-failed", "the ring of stage 0", "one length"):
         run_threads(build("1f1b", 1, 2), replicas=3, gradients=lambda rank, stage: np.zeros(lengths[rank]))
 
@@ -310,7 +306,7 @@ class CannotBeShown(Exception):
         raise RuntimeError("no text")
 
 
-@pytest.mark.parametrize("why", [SystemExit, KeyboardInterrupt, CannotBeShown])
+@in_turn("why", [SystemExit, KeyboardInterrupt, CannotBeShown])
 def test_not_even_an_exit_in_a_thread_is_swallowed(why: type[BaseException]) -> None:
     def work(rank: int, op: Op, message: Any) -> None:
         raise why
@@ -361,7 +357,7 @@ def stands_at(schedule: Schedule, lost: Op) -> dict[int, str | None]:
     return {row: str(order[at[row]]) if at[row] < len(order) else None for row, order in enumerate(schedule.orders)}
 
 
-@pytest.mark.parametrize("name", ["gpipe", "1f1b", "interleaved", "zb-h1"])
+@in_turn("name", ["gpipe", "1f1b", "interleaved", "zb-h1"])
 def test_a_lost_message_is_diagnosed_wherever_it_is_lost(name: str) -> None:
     schedule = build(name, 3, 3)
     sent = {schedule.ops[row] for row in schedule.source[schedule.crosses].tolist()}
@@ -379,6 +375,13 @@ def test_a_deadlock_names_every_rank_of_a_small_mesh_and_counts_those_of_a_large
         run_threads(build("1f1b", 2, 1), replicas=2, lost=["0F0"])
     with refusal("deadlock", "12 devices more", kind=Deadlock):
         run_threads(build("1f1b", 2, 1), replicas=10, lost=["0F0"])
+
+
+def test_a_deadlock_in_a_ring_names_the_rank_before() -> None:
+    job = checked_job(build("1f1b", 2, 1), None, 3)
+    found = job.deadlock({2: job.ring_message(0, 1), 1: job.ring_message(1, 3)})
+    assert "device 1 waits for step 3 of the ring of stage 1 from device 5; " in str(found)
+    assert str(found).endswith("device 2 waits for step 1 of the ring of stage 0 from device 0")
 
 
 def two_queues() -> tuple[Queues, int]:
@@ -468,7 +471,7 @@ WRONG: list[tuple[dict[str, Any], str, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "code", "words"), WRONG)
+@in_turn("change, code, words", WRONG)
 def test_what_cannot_be_run_is_refused_before_a_thread_starts(
     change: dict[str, Any], code: str, words: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -487,8 +490,8 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(
-    ("change", "code", "words"),
+@in_turn(
+    "change, code, words",
     [
         ({"network": 3}, "wrong-type", ["Network", 3]),
         ({"schedule": build("1f1b", 3, 2)}, "too-large", ["3 stages", "3 layers"]),
@@ -524,10 +527,10 @@ def best_pause(call: Any, enough: float = 0.5) -> float:
 
 
 def test_sleeping_and_products_of_matrices_let_other_threads_run_but_one_long_call_does_not() -> None:
-    matrix = np.ones((1200, 1200))
+    matrix = np.ones((800, 800))
     assert best_pause(lambda: time.sleep(0.2)) < 0.5
-    assert best_pause(lambda: [matrix @ matrix for _ in range(3)]) < 0.5
-    assert best_pause(lambda: sum(range(10**7))) > 0.8
+    assert best_pause(lambda: [matrix @ matrix for _ in range(4)]) < 0.5
+    assert best_pause(lambda: sum(range(4 * 10**6))) > 0.8
 
 
 def test_what_the_timed_call_raises_is_raised_and_its_clock_stops() -> None:
