@@ -17,7 +17,6 @@ COSTS = Costs(forward=5, backward=10)
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[Group]:
-    pytest.importorskip("mpi4py")
     with Group("mpi", 2) as group:
         yield group
 

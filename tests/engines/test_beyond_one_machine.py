@@ -1,6 +1,7 @@
 """Run the programs and commands of the page "Beyond one machine", except for the script for Slurm."""
 
 import csv
+import json
 import os
 import re
 import shlex
@@ -11,13 +12,14 @@ import time
 from pathlib import Path
 
 import pytest
-from test_sweep_executors import BIN, PATIENCE, ROOT, command
+from test_sweep_executors import BIN, PATIENCE, ROOT
 
 from hybridlab import REGISTRY
 
 PAGE = (ROOT / "book/beyond_one_machine.md").read_text(encoding="utf-8")
 PROGRAMS = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
+PYTHON = shlex.quote(sys.executable)  # its path may have spaces
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -48,7 +50,7 @@ def the_command(begins: str) -> str:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     """Give the table of the first program, with all schedules."""
-    return finished(f"{sys.executable} on_one_machine.py", tmp_path_factory.mktemp("alone"))
+    return finished(f"{PYTHON} on_one_machine.py", tmp_path_factory.mktemp("alone"))
 
 
 def test_the_first_program_has_all_schedules(alone: list[dict[str, str]]) -> None:
@@ -57,23 +59,33 @@ def test_the_first_program_has_all_schedules(alone: list[dict[str, str]]) -> Non
 
 
 def test_the_command_for_mpi_gives_the_same_rows(alone: list[dict[str, str]], tmp_path: Path) -> None:
-    command("mpi")
     line = the_command("mpiexec")
     assert line == "mpiexec -n 3 python -m mpi4py.futures on_mpi.py"
     assert finished(line, tmp_path) == [row for name in ("1f1b", "zb-h1") for row in alone if row["schedule"] == name]
 
 
+def readable(file: Path) -> bool:
+    """Return whether a file is there and complete: Dask makes it first and then writes it."""
+    try:
+        json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+@pytest.mark.slow
 def test_the_commands_for_dask_give_the_same_rows(alone: list[dict[str, str]], tmp_path: Path) -> None:
     """The ports are free ones, since several tests may run at a time."""
-    command("dask")
     scheduler = started(f"{the_command('dask scheduler')} --port 0 --dashboard-address :0", tmp_path)
     programs = [scheduler]
     try:
-        while not (tmp_path / "scheduler.json").exists():
+        until = time.monotonic() + PATIENCE
+        while not readable(tmp_path / "scheduler.json"):
             assert scheduler.poll() is None
+            assert time.monotonic() < until
             time.sleep(0.1)
         programs.insert(0, started(f"{the_command('dask worker')} --dashboard-address :0", tmp_path))
-        rows = finished(f"{sys.executable} on_dask.py", tmp_path)
+        rows = finished(f"{PYTHON} on_dask.py", tmp_path)
     finally:
         for program in programs:
             program.send_signal(signal.SIGINT)
@@ -86,6 +98,6 @@ def test_the_commands_for_dask_give_the_same_rows(alone: list[dict[str, str]], t
 
 
 def test_the_last_program_runs(tmp_path: Path) -> None:
-    with started(f"{sys.executable} what_is_left.py", tmp_path) as program:
+    with started(f"{PYTHON} what_is_left.py", tmp_path) as program:
         written, _ = program.communicate(timeout=PATIENCE)
     assert (program.returncode, written) == (0, "")

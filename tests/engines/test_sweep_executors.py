@@ -1,6 +1,5 @@
 """Test that sweeps give the same on real processes, MPI and Dask, and what is left of one that is interrupted or loses a worker."""
 
-import importlib.util
 import os
 import pickle
 import signal
@@ -23,22 +22,19 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests/engines/sweep_worker.py"
 BIN = Path(sys.executable).parent
 PATIENCE = 300  # seconds for a program that takes ten
-NEEDS = {"mpi": ("mpi4py", "hybridlab[mpi]"), "dask": ("distributed", "hybridlab[dask]")}
 KINDS = ("serial", "processes", "mpi", "dask")
 RESULTS = ("makespan", "device_span", "bubble_ratio", "peak_activations")
 
 
 def command(kind: str, *arguments: str, program: Path = PROGRAM) -> list[str]:
-    """Return the command that starts a program with an executor of this kind, or skip the test."""
-    if kind in NEEDS and importlib.util.find_spec(NEEDS[kind][0]) is None:
-        pytest.skip(f"{NEEDS[kind][0]} is missing: pip install '{NEEDS[kind][1]}'")
+    """Return the command that starts a program with an executor of this kind."""
     start = [str(BIN / "mpiexec"), "-n", "3", sys.executable, "-m", "mpi4py.futures"] if kind == "mpi" else [sys.executable]
     return [*start, str(program), kind, *arguments]
 
 
 def left_behind(mark: str) -> list[str]:
-    """Return the processes that have the mark in their environment and are still there after ten seconds."""
-    until = time.monotonic() + 10
+    """Return the processes that have the mark in their environment and are still there after a minute."""
+    until = time.monotonic() + 60
     while True:
         there = []
         for process in psutil.process_iter():
@@ -172,7 +168,6 @@ def test_a_worker_of_mpi_that_dies_ends_the_whole_program(tmp_path: Path) -> Non
 
 def test_an_executor_of_mpi_without_workers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test shows that this executor would wait for ever only in a program of its own, which mpiexec did not start."""
-    command("mpi")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PMI")}
     done = subprocess.run(
         [sys.executable, str(PROGRAM), "mpi", "nowhere"],
