@@ -6,7 +6,8 @@ moment (``MOMENT``): it would be cut off after any time.
 
 import struct
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from hybridlab.course.grading.session import Budget, Session
 from hybridlab.course.grading.specs import LabSpec, spec_of
 
 PATIENT = Limits(seconds_a_cell=300.0, seconds_a_notebook=3000.0)
+DEADLINE = 240.0  # seconds for work that could wait for ever, far more than any needs on a busy machine, and less than a cell may take
 MOMENT = 0.25  # seconds for what never ends
 _FOLDERS: list["tempfile.TemporaryDirectory[str]"] = []  # they live as long as the tests
 
@@ -128,3 +130,22 @@ def verdict(program: bytes, machine: int, call: int, argument: int = 0) -> int:
         else:
             true = {syscalls.EQUAL: held == value, syscalls.AT_LEAST: held >= value, syscalls.HAS: bool(held & value)}[code]
             place += holds if true else fails
+
+
+def in_time(work: Callable[[], Any]) -> Any:
+    """Return what work returns; fail if it takes for ever. Whatever it raises, is raised here."""
+    found: list[Any] = []
+
+    def tried() -> None:
+        try:
+            found.append(work())
+        except BaseException as why:
+            found.append(why)
+
+    worker = threading.Thread(target=tried, daemon=True)
+    worker.start()
+    worker.join(DEADLINE)
+    assert found, f"it has not ended after {DEADLINE:g} s"
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    return found[0]

@@ -4,14 +4,13 @@ import json
 import os
 import resource
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from grading_worlds import World, cell, cheapest, honest_cells, lab_spec, made_runtime, new_world
+from grading_worlds import World, cell, cheapest, honest_cells, in_time, lab_spec, made_runtime, new_world
 
 from hybridlab.course.grading import marking
 from hybridlab.course.grading.attack import Attack, placed
@@ -27,7 +26,6 @@ from hybridlab.course.tasks.checking import check_with
 
 pytestmark = pytest.mark.needs("bwrap")
 SECRET = "a-secret-of-the-grader"  # noqa: S105 - of the tests
-DEADLINE = 240.0  # seconds for an attack, far more than any needs on a busy machine, and less than a cell may take
 MOST_GROWTH = 250_000  # KB by which the grader's memory may grow at most in one attack
 # whose cells never end, take very long, or leave behind what does not end
 ENDLESS = {"endless-function", "endless-loop", "flooded-pipe", "killed", "later", "left-alone", "long-number", "stubborn-loop"}
@@ -92,25 +90,6 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(Session, "_received", listening)
     return heard
-
-
-def in_time(work: Callable[[], Any]) -> Any:
-    """Return what work returns; fail if it takes for ever."""
-    found: list[Any] = []
-
-    def tried() -> None:
-        try:
-            found.append(work())
-        except BaseException as why:
-            found.append(why)
-
-    worker = threading.Thread(target=tried, daemon=True)
-    worker.start()
-    worker.join(DEADLINE)
-    assert found, f"the grader has not ended after {DEADLINE} s"
-    if isinstance(found[0], BaseException):
-        raise found[0]
-    return found[0]
 
 
 def left_processes() -> list[str]:

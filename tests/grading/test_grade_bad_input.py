@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import in_turn
 from graded_class import answered, earned, graded, hybridlab, needs_bubblewrap, out_of, quick_sandbox, save, shared_launcher, solved
 
 from hybridlab.course.grading import cli, doctor
+from hybridlab.course.grading import grade as grading
 from hybridlab.course.grading.copies import student_copy
 from hybridlab.course.grading.launch import Launcher
 
@@ -48,9 +50,9 @@ REFUSED: dict[str, tuple[Callable[[Path], list[object]], str]] = {
 
 
 @pytest.mark.usefixtures("nothing_is_graded")
-@pytest.mark.parametrize("fault", REFUSED)
-def test_a_command_that_is_not_right_is_refused_in_a_sentence(fault: str, tmp_path: Path) -> None:
-    arguments, words = REFUSED[fault]
+@in_turn("fault", REFUSED)
+def test_a_command_that_is_not_right_is_refused_in_a_sentence(fault: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    (arguments, words), tmp_path = REFUSED[fault], tmp_path_factory.mktemp("refused")
     (tmp_path / "in").mkdir()
     said = hybridlab("grade", *arguments(tmp_path / "in"), "--out", tmp_path / "out")
     assert (said.exit_code, said.stdout) == (2, "")
@@ -59,7 +61,7 @@ def test_a_command_that_is_not_right_is_refused_in_a_sentence(fault: str, tmp_pa
 
 
 @pytest.mark.usefixtures("nothing_is_graded")
-@pytest.mark.parametrize(("secret", "words"), [(None, "HYBRIDLAB_SECRET is not set"), ("short", "HYBRIDLAB_SECRET has 5 characters")])
+@in_turn("secret, words", [(None, "HYBRIDLAB_SECRET is not set"), ("short", "HYBRIDLAB_SECRET has 5 characters")])
 def test_without_a_long_secret_nothing_is_graded(secret: str | None, words: str, tmp_path: Path) -> None:
     said = hybridlab("grade", folder_of(tmp_path, "ana"), "--lab", "lab02", "--out", tmp_path / "out", secret=secret)
     assert said.exit_code == 2
@@ -68,7 +70,6 @@ def test_without_a_long_secret_nothing_is_graded(secret: str | None, words: str,
     assert not (tmp_path / "out").exists()
 
 
-@needs_bubblewrap
 def test_an_output_folder_that_cannot_be_written_is_found_before_anything_is_graded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_is_graded: None
 ) -> None:
@@ -81,19 +82,18 @@ def test_an_output_folder_that_cannot_be_written_is_found_before_anything_is_gra
 
 
 HANDED_IN: dict[str, tuple[Callable[[Path], object], str]] = {
-    "not a notebook": (lambda path: path.write_bytes(b"\x89PNG\r\n"), "'lab02_ana.ipynb' is no text: hand in the file .ipynb"),
-    "an empty file": (lambda path: path.write_bytes(b""), "'lab02_ana.ipynb' is empty: save the notebook"),
+    "not a notebook": (lambda path: path.write_bytes(b"\x89PNG\r\n"), "' is no text: hand in the file .ipynb"),
+    "an empty file": (lambda path: path.write_bytes(b""), "' is empty: save the notebook"),
     "no cells": (lambda path: save(path, answered("lab02", {}) | {"cells": []}), "has no code: answer its tasks"),
     "no task": (
         lambda path: save(path, other_notebook()),
         "this notebook has no task of lab02: is it a copy that hybridlab start has made?",
     ),
     "another course": (
-        lambda path: save(path, answered("lab02", {}, "ana", course="physics")),
+        lambda path: save(path, answered("lab02", {}, path.stem, course="physics")),
         "this copy was made for the course 'physics', and 'hybridlab' is graded",
     ),
     "no name": (lambda path: save(path, answered("lab02", {})), "this copy was made without a name"),
-    "a folder": (lambda path: path.mkdir(), "no submission of lab02"),
 }
 
 
@@ -102,26 +102,46 @@ def other_notebook() -> dict[str, Any]:
     return {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
+def of_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grade the second task of a lab alone: it is a number, and quick."""
+    own = grading.spec_of
+    monkeypatch.setattr(grading, "spec_of", lambda path: replace(own(path), tasks=own(path).tasks[1:2]))
+
+
 @needs_bubblewrap
-@pytest.mark.parametrize("fault", HANDED_IN)
-def test_a_file_that_is_not_right_needs_a_person(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_not_right_need_a_person_and_do_not_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick_sandbox(monkeypatch)
-    hand_in, words = HANDED_IN[fault]
-    (tmp_path / "in").mkdir()
-    hand_in(tmp_path / "in" / "lab02_ana.ipynb")
-    said = hybridlab("grade", tmp_path / "in", "--lab", "lab02", "--out", tmp_path / "out")
-    if fault == "a folder":
-        assert (said.exit_code, words in said.stderr) == (2, True)
-        return
+    of_one_task(monkeypatch)
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder_of(folder, "ana")
+    for fault, (hand_in, _) in HANDED_IN.items():
+        hand_in(folder / f"{fault.replace(' ', '-')}.ipynb")
+    for name in ("\N{NO-BREAK SPACE}.ipynb", os.fsdecode(b"lab02_\xff.ipynb")):  # they name no student
+        (folder / name).write_bytes((folder / "lab02_ana.ipynb").read_bytes())
+    said = hybridlab("grade", folder, "--lab", "lab02", "--out", out, "--jobs", 1)
     assert said.exit_code == 4, said.output
-    assert said.stdout.splitlines()[1].startswith("  ana                  0 of 26  needs a person: ")
-    assert words in graded(tmp_path / "out")["ana"].needs_person
-    assert words.split(":")[0] in (tmp_path / "out" / "grades.csv").read_text()
+    marks = graded(out)
+    assert f"{len(HANDED_IN) + 3} submissions graded" in said.stdout
+    assert len(marks) == len(HANDED_IN) + 3
+    assert [name for name, each in marks.items() if not each.needs_person] == ["ana"]
+    for fault, (_, words) in HANDED_IN.items():
+        student = fault.replace(" ", "-")
+        assert words in marks[student].needs_person, fault
+        assert f"  {student:20} 0 of 2  needs a person: " in said.stdout
+        assert words.split(":")[0] in (out / "grades.csv").read_text()
+
+
+@pytest.mark.usefixtures("nothing_is_graded")
+def test_a_folder_in_place_of_a_file_is_no_submission(tmp_path: Path) -> None:
+    (tmp_path / "in" / "lab02_ana.ipynb").mkdir(parents=True)
+    said = hybridlab("grade", tmp_path / "in", "--lab", "lab02", "--out", tmp_path / "out")
+    assert (said.exit_code, "no submission of lab02" in said.stderr) == (2, True)
 
 
 @needs_bubblewrap
 def test_names_that_differ_in_capital_letters_are_one_student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick_sandbox(monkeypatch)
+    of_one_task(monkeypatch)
     save(tmp_path / "in" / "Ana" / "lab02.ipynb", solved("lab02", "ana", keys=("lab02.t2",)))
     save(tmp_path / "in" / "ana" / "lab02.ipynb", student_copy("lab02", "ana"))
     save(tmp_path / "in" / "ben" / "lab02.ipynb", solved("lab02", "BEN", keys=("lab02.t2",)))
@@ -135,18 +155,6 @@ def test_names_that_differ_in_capital_letters_are_one_student(tmp_path: Path, mo
         "ana": f"'ana' and 'Ana' {one}",
         "ben": "",
     }
-
-
-@needs_bubblewrap
-@pytest.mark.parametrize("name", ["\N{NO-BREAK SPACE}.ipynb", os.fsdecode(b"lab02_\xff.ipynb")])
-def test_a_file_with_a_strange_name_does_not_stop_the_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    quick_sandbox(monkeypatch)
-    folder_of(tmp_path / "in", "ana")
-    (tmp_path / "in" / name).write_bytes((tmp_path / "in" / "lab02_ana.ipynb").read_bytes())
-    said = hybridlab("grade", tmp_path / "in", "--lab", "lab02", "--out", tmp_path / "out", "--jobs", 1)
-    assert said.exit_code == 4
-    assert "2 submissions graded" in said.stdout
-    assert not graded(tmp_path / "out")["ana"].needs_person
 
 
 def test_without_bubblewrap_nothing_is_graded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_is_graded: None) -> None:
@@ -176,13 +184,14 @@ LOOSE = {
 
 
 @needs_bubblewrap
-@pytest.mark.parametrize("probe", LOOSE)
+@in_turn("probe", LOOSE)
 def test_a_canary_that_is_not_stopped_ends_the_run_before_anything_is_graded(
     probe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_is_graded: None
 ) -> None:
-    monkeypatch.setattr(doctor, "PROBES", doctor.PROBES | {probe: LOOSE[probe]})
     monkeypatch.setattr(cli, "launcher", shared_with())
-    said = hybridlab("grade", folder_of(tmp_path, "ana"), "--lab", "lab02", "--out", tmp_path / "out")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(doctor, "PROBES", doctor.PROBES | {probe: LOOSE[probe]})
+        said = hybridlab("grade", folder_of(tmp_path, "ana"), "--lab", "lab02", "--out", tmp_path / "out")
     assert (said.exit_code, said.stdout) == (3, "")
     assert said.stderr.startswith(f"the sandbox does not hold, so nothing was graded. {probe}: no (a canary was not stopped)")
     assert not (tmp_path / "out").exists()

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import in_turn
 from click.testing import CliRunner
 
 from hybridlab.course.grading.cli import main
@@ -33,8 +34,11 @@ def test_a_student_can_check_a_notebook(elsewhere: str, tmp_path: Path) -> None:
     assert "nothing handed in yet: write 1F1B" in result.output
 
 
-@pytest.mark.parametrize("arguments", [["grade", "submissions", "--lab", "lab02"], ["doctor"], ["release", "lab02", "--out", "dist"]])
-def test_nothing_is_graded(elsewhere: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_turn("arguments", [["grade", "submissions", "--lab", "lab02"], ["doctor"], ["release", "lab02", "--out", "dist"]])
+def test_nothing_is_graded(
+    elsewhere: str, arguments: list[str], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path = tmp_path_factory.mktemp("elsewhere")
     monkeypatch.setenv("HYBRIDLAB_SECRET", "a secret of a test of other systems")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "submissions").mkdir()
@@ -52,7 +56,7 @@ def test_a_worker_runs_without_the_limits_of_unix(tmp_path: Path) -> None:
     from hybridlab.course.grading.session import Budget
 
     with launcher("none") as local:
-        session = local.open("library", Budget(10.0))
+        session = local.open("library", Budget(600.0))
         try:
             handed, error = session.run("import sys\ncheck('lab02.t2', 'resource' in sys.modules)", "a cell")
         finally:

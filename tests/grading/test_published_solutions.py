@@ -1,19 +1,18 @@
 """Test that the published solution of a build with a twist earns nothing, also where a task gives partial credit."""
 
-import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
+from grading_worlds import PATIENT, lab_spec
 
-from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.notebook import CodeCell
-from hybridlab.course.grading.specs import spec_of
 from hybridlab.course.tasks import TASKS, Student
 
-SPEC = spec_of(reference("lab02"))
 KEY = "lab02.t5"
+SPEC = replace(lab_spec("lab02"), tasks=(TASKS[KEY],))
 GPIPE = """
 def one_f_one_b(devices, microbatches):
     last_first = range(microbatches)[::-1]
@@ -23,17 +22,15 @@ check("lab02.t5", one_f_one_b)
 """
 
 
-@pytest.fixture(
-    scope="module", params=["none", pytest.param("bubblewrap", marks=pytest.mark.skipif(not shutil.which("bwrap"), reason="no bubblewrap"))]
-)
+@pytest.fixture(scope="module", params=["none", pytest.param("bubblewrap", marks=pytest.mark.needs("bwrap"))])
 def workers(request: pytest.FixtureRequest) -> Iterator[Launcher]:
-    with launcher(request.param) as found:
+    with launcher(request.param, PATIENT) as found:
         yield found
 
 
 def points(workers: Launcher, source: str, student: Student) -> float:
-    tasks = mark([CodeCell(source, KEY)], SPEC, student, workers.open, 30.0, lambda key: 5)
-    return next(task.points for task in tasks if task.key == KEY)
+    (task,) = mark([CodeCell(source, KEY)], SPEC, student, workers.open, PATIENT.seconds_a_notebook, lambda key: 5)
+    return task.points
 
 
 def test_a_published_solution_earns_nothing_and_an_own_program_a_part(workers: Launcher) -> None:

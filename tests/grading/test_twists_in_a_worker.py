@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cases import in_turn
+from grading_worlds import PATIENT
 
 from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.session import Budget, Remote
@@ -27,6 +29,7 @@ HONEST = [  # of each kind of renaming one
     ("lab13.t5", "two-latencies"),
     ("lab13.t5", "other-letters-and-caps"),
 ]
+QUICK = ("lab04.t7", "lab05.t1", "lab05.t3", "lab05.t6", "lab06.t5", "lab09.t5", "lab13.t5")
 SPOILING = """
 def spoiling(codes, scales, block):
     numbers = SOLUTIONS["lab05.t3", "unsigned"](codes.copy(), scales, block)
@@ -39,7 +42,7 @@ check("lab05.t3", spoiling)
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Launcher]:
-    with launcher("none") as found:
+    with launcher("none", PATIENT) as found:
         yield found
 
 
@@ -47,7 +50,7 @@ def judged(workers: Launcher, key: str, name: str, hand_in: str) -> Feedback:
     """Return the feedback on what a cell hands in under a twist."""
     names = [twist.name for twist in TASKS[key].instance(None).data.twists]
     build = TASKS[key].personal(names.index(name)).data
-    session = workers.open(build.worker, Budget(60))
+    session = workers.open(build.worker, Budget(PATIENT.seconds_a_notebook))
     try:
         handed, error = session.run((TWISTED / f"{key[:5]}.py").read_text(encoding="utf-8") + hand_in, "cell 1")
         assert error is None
@@ -58,10 +61,20 @@ def judged(workers: Launcher, key: str, name: str, hand_in: str) -> Feedback:
         session.close()
 
 
-@pytest.mark.parametrize(("key", "name"), [pytest.param(*each, marks=pytest.mark.slow if each[0] == "lab07.t6" else ()) for each in HONEST])
-def test_an_honest_solution_passes(workers: Launcher, key: str, name: str) -> None:
+def honest_passes(workers: Launcher, key: str, name: str) -> None:
     feedback = judged(workers, key, name, f"\ncheck({key!r}, SOLUTIONS[{key!r}, {name!r}])\n")
     assert feedback.passed, feedback.messages
+
+
+@in_turn("key, name", [each for each in HONEST if each[0] in QUICK])
+def test_an_honest_solution_passes(workers: Launcher, key: str, name: str) -> None:
+    honest_passes(workers, key, name)
+
+
+@pytest.mark.slow
+@in_turn("key, name", [each for each in HONEST if each[0] not in QUICK])
+def test_an_honest_solution_passes_where_it_takes_longer(workers: Launcher, key: str, name: str) -> None:
+    honest_passes(workers, key, name)
 
 
 def test_a_change_of_a_renamed_argument_is_found_out(workers: Launcher) -> None:
