@@ -17,6 +17,7 @@ from strategies import crossing_orders, legal_orders, settings_of, sizes
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, formulas, simulate
 from hybridlab.schedules import forget, registry
 from hybridlab.schedules.kept import RecentlyUsed
+from hybridlab.simulation import simulate_many
 from hybridlab.simulation.loops import Edges, all_settings, one_by_one, row_by_row
 from hybridlab.simulation.simulation import _is_wide
 from hybridlab.step.replicas import replicate
@@ -107,6 +108,12 @@ def test_a_batch_has_the_bits_of_its_settings(name: str) -> None:
     for setting in range(3):
         alone = simulate(schedule, Costs(forward=forward[setting], backward=2.2, p2p=p2p[setting], overlap=0.3))
         assert batch.at(setting) == alone
+
+
+def test_schedules_simulated_in_one_pass_are_those_simulated_alone() -> None:
+    settings = [Costs(forward=[[1], [2]], backward=2, p2p=p2p, overlap=0.5, unit=unit) for p2p, unit in ((0, "s"), (1, "us"), (2, None))]
+    runs = [(build(name, 2, 4), costs) for name, costs in zip(("1f1b", "dualpipe-v", "zb-h1"), settings, strict=True)]
+    assert simulate_many(runs) == [simulate(*run) for run in runs]
 
 
 @in_turn("batch", [(), (3,)])

@@ -44,6 +44,8 @@ def test_an_optimiser_computes_and_a_message_does_not() -> None:
     message = Spans([SEND], [0], [3.0], [4.0])  # type: ignore[arg-type]
     assert timeline(message).busy.tolist() == [3]
     assert timeline(message).bubble_ratio == 0.25
+    longer = Spans([OPTIMISER] * 2, [1, 0], [7.0] * 2, [8.0, 12.0])  # type: ignore[arg-type]
+    assert Timeline(TWO, np.zeros(4), np.ones(4), longer).busy.tolist() == [2 + 5, 2 + 1]  # type: ignore[arg-type]
 
 
 def test_rows_of_spans_come_after_the_operations() -> None:
