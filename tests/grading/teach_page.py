@@ -42,8 +42,13 @@ check("lab02.t2", "::error::=HYPERLINK(1)")
 os.system("touch /tmp/graded; kill -9 -1")
 os._exit(0)
 """
+# The command, in which a submission has time on a busy machine, and a cell the seconds that the page tells.
+COMMAND = (
+    "from hybridlab.course.grading import launch; from hybridlab.course.grading.sandbox import Limits; "
+    "launch.Limits = lambda: Limits(seconds_a_notebook=3000.0); from hybridlab.__main__ import command; command()"
+)
 # The attacks take minutes, and other tests try them all. Here a release tries none, and its line gets the number of them.
-RELEASE = "from hybridlab.course.grading import attacks; attacks.ATTACKS = {}; from hybridlab.__main__ import command; command()"
+RELEASE = f"from hybridlab.course.grading import attacks; attacks.ATTACKS = {{}}; {COMMAND}"
 NONE_TRIED = "no attack gets more than its honest part: 0 tried"
 GRADEBOOK = "Student,ID,SIS Login ID,Section,Lab 2 (7001)\nPoints Possible,,,,26\n"
 
@@ -76,7 +81,7 @@ def played(shown: Iterable[Shown], folder: Path) -> Iterator[Shown]:
     """Run the commands of blocks in an empty folder, and yield the blocks with what is printed now, without progress."""
     (folder / "bin").mkdir()
     program = folder / "bin/hybridlab"
-    how = f'if [ "$1" = release ]; then exec "{sys.executable}" -c "{RELEASE}" "$@"; fi\nexec "{sys.executable}" -m hybridlab "$@"'
+    how = f'if [ "$1" = release ]; then exec "{sys.executable}" -c "{RELEASE}" "$@"; fi\nexec "{sys.executable}" -c "{COMMAND}" "$@"'
     program.write_text(f"#!/bin/sh\n{how}\n", encoding="utf-8")
     program.chmod(0o755)
     laptop, course = folder / "laptop", folder / "course"

@@ -1,8 +1,6 @@
 """Test the page for instructors: its outputs are what the commands print, and its tables agree with the labs and the grader."""
 
 import re
-import shutil
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ from hybridlab.course.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = PAGE.read_text(encoding="utf-8")
-needs_sandbox = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+needs_sandbox = pytest.mark.needs("bwrap")
 
 
 def those(*beginnings: str) -> list[Shown]:
@@ -40,7 +38,6 @@ def test_an_instructor_sees_what_the_page_shows(tmp_path: Path) -> None:
 
 @needs_sandbox
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("hybridlab.course.grading.attacks") is None, reason="there are no attacks to try")
 def test_a_release_is_as_the_page_shows_it(tmp_path: Path) -> None:
     assert list(played(those(SLOW), tmp_path)) == those(SLOW)
 

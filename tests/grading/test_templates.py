@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ import pytest
 import teach_page
 import yaml
 from cases import in_turn
+from graded_class import PATIENT_COMMAND
 
 import hybridlab
 from hybridlab.course.grading.copies import start
@@ -32,7 +32,7 @@ check("lab02.t4", "::error::graded by nobody\\n##[error]```\\n# heading <script>
 raise ValueError("\\n::error::graded by nobody\\n##[error]\\n# heading")
 """
 each_template = in_turn("name", [*TEMPLATES])
-needs_sandbox = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+needs_sandbox = pytest.mark.needs("bwrap")
 
 
 def job(name: str) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class Runner:
         self.calls.touch()
         for program in ("sudo", "apt-get", "apparmor_parser", "pip"):
             self.program(programs / program, f'echo "{program} $*" >>"{self.calls}"')
-        self.program(programs / "hybridlab", f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m hybridlab "$@"')
+        self.program(programs / "hybridlab", f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -c "{PATIENT_COMMAND}" "$@"')
         self.environment = {
             "PATH": f"{programs}:{os.environ['PATH']}",
             "HOME": str(folder),
@@ -182,6 +182,7 @@ def handed_in(runner: Runner, **answers: Any) -> None:
 VARIABLES = {"HYBRIDLAB_SECRET": teach_page.SECRET, "LAB": "lab02", "LABEL": "final"}
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_course_is_graded_and_a_submission_that_needs_a_person_is_a_warning(runner: Runner) -> None:
     handed_in(runner, ana=teach_page.copied, fei=lambda key: HOSTILE if key == "lab02.t4" else teach_page.SPEC.stubs[key])

@@ -8,19 +8,21 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from cases import in_turn
 from graded_class import lab_spec, needs_bubblewrap, shared_launcher
+from grading_worlds import PATIENT
 from test_tasks_answers import listed
 
 from hybridlab.course.grading.marking import Player, _judged
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.session import Budget
-from hybridlab.course.tasks import TASKS, Question, Student, Task
+from hybridlab.course.tasks import TASKS, Student, Task
 from hybridlab.course.tasks.answers import plain_values
 from hybridlab.course.tasks.checking import Instance, check_with
 
 STUDENTS = ("ana", "ben")
 BUILDS = [key for key, task in TASKS.items() if task.kind == "build"]
-PLAIN = [key for key in TASKS if key not in BUILDS]
+NUMBERS = [key for key, task in TASKS.items() if task.kind == "number"]
 
 
 def wrong_answers(key: str) -> list[tuple[Any, str]]:
@@ -39,8 +41,6 @@ def asked_for(task: Task, asked: Instance) -> set[str]:
 
 def is_right_by_chance(asked: Instance, answer: Any) -> bool:
     """Whether the wrong answer to the question on the page is right for the sizes of a student."""
-    if not isinstance(asked.data, Question):
-        return False
     numbers = asked.data.numbers
     try:
         parts = [plain_values(answer)] if len(numbers) == 1 else plain_values(answer)
@@ -49,27 +49,14 @@ def is_right_by_chance(asked: Instance, answer: Any) -> bool:
         return False
 
 
-@pytest.mark.parametrize("key", PLAIN)
-def test_a_wrong_value_earns_nothing_on_the_page_and_with_own_sizes(key: str) -> None:
+@in_turn("key", NUMBERS)
+def test_a_wrong_number_is_right_for_own_sizes_only_by_chance(key: str) -> None:
+    """On the page, each of them gets the code of its mistake: the tests of the labs show it."""
     task = TASKS[key]
     assert wrong_answers(key)
-    for answer, code in wrong_answers(key):
-        on_page = check_with(task, task.instance(None), answer)
-        assert (on_page.passed, on_page.code) == (False, code), answer
-        if task.kind == "number":
-            for asked in personal(task):
-                assert check_with(task, asked, answer).passed is is_right_by_chance(asked, answer), answer
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", BUILDS)
-def test_a_wrong_program_earns_nothing_on_the_page_and_with_own_twists(key: str) -> None:
-    task = TASKS[key]
-    for asked in (task.instance(None), *personal(task)):
-        # a program that keeps its state would be another one in the tests after this one
-        tried = [(answer, code) for answer, code in wrong_answers(key) if code != "keeps-its-state"]
-        passing = {code for answer, code in tried if check_with(task, asked, answer).passed}
-        assert passing <= asked_for(task, asked), getattr(asked.data.twist, "name", "on the page")
+    for answer, _ in wrong_answers(key):
+        for asked in personal(task):
+            assert check_with(task, asked, answer).passed is is_right_by_chance(asked, answer), answer
 
 
 class WithoutAnnotations(ast.NodeTransformer):
@@ -125,7 +112,7 @@ def judged_in_a_worker(key: str, cells: list[CodeCell]) -> Iterator[tuple[int, f
     task = TASKS[key]
     for asked, seed in ((task.instance(None), None), (personal(task)[0], 5)):
         kind = asked.data.worker
-        player = Player(cells, lab_spec(key[:5]), lambda kind=kind: shared_launcher().open(kind, Budget(1000.0)))  # type: ignore[misc]
+        player = Player(cells, lab_spec(key[:5]), lambda kind=kind: shared_launcher().open(kind, Budget(PATIENT.seconds_a_notebook)))  # type: ignore[misc]
         try:
             played = player.played()
             assert played
@@ -152,7 +139,7 @@ IN_A_CELL = {"lab02.t5": 4, "lab03.t3": 14, "lab04.t7": 16, "lab05.t1": 8, "lab0
 
 
 @needs_bubblewrap
-@pytest.mark.parametrize("key", IN_A_CELL)
+@in_turn("key", IN_A_CELL)
 def test_a_wrong_program_in_a_worker_earns_nothing(key: str) -> None:
     all_fail(key, IN_A_CELL[key])
 
@@ -162,6 +149,17 @@ def test_a_wrong_program_in_a_worker_earns_nothing(key: str) -> None:
 @pytest.mark.parametrize("key", [key for key in BUILDS if key not in ("lab05.t6",)])  # whose programs are lambdas
 def test_all_wrong_programs_in_a_worker_earn_nothing(key: str) -> None:
     all_fail(key)
+
+
+@pytest.mark.slow
+@in_turn("key", BUILDS)
+def test_a_wrong_program_earns_nothing_with_own_twists(key: str) -> None:
+    task = TASKS[key]
+    for asked in personal(task):
+        # a program that keeps its state would be another one in the tests after this one
+        tried = [(answer, code) for answer, code in wrong_answers(key) if code != "keeps-its-state"]
+        passing = {code for answer, code in tried if check_with(task, asked, answer).passed}
+        assert passing <= asked_for(task, asked), getattr(asked.data.twist, "name", "on the page")
 
 
 def test_at_least_forty_wrong_programs_can_stand_in_a_cell() -> None:
