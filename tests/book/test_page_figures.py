@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from cases import in_turn
-from page_figures import LINES, THEME, on_page
+from page_figures import LINES, THEME, flatten, on_page
 
 from hybridlab import Costs, build, hybrid_step, plot, simulate
 from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS, shade_colour
@@ -116,3 +116,21 @@ def test_the_figure_is_an_image_with_its_description() -> None:
     root = shown(drawn("parts"), alt='5 < 6 & "so" on')
     assert (root.get("role"), root.get("aria-label")) == ("img", '5 < 6 & "so" on')
     assert not {"width", "height"} & set(root.attrib), "the page decides how large it is"
+
+
+def test_a_shape_that_is_used_once_stands_in_the_place_of_its_use_and_another_stays_a_shape() -> None:
+    shapes = '<defs><path id="once" d="M0 0"/><path id="twice" d="M1 1"/></defs>'
+    uses = "".join(f'<g><use xlink:href="#{name}" x="{x}" y="2"/></g>' for name, x in (("once", 1), ("twice", 2), ("twice", 3)))
+    names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    root = parsed(f"<svg {names}>{shapes}{uses}</svg>")
+    flatten(root)
+    assert [
+        (each.tag.removeprefix(SVG), each.get("d"), each.get("transform"))
+        for each in root.iter()
+        if each.tag in (f"{SVG}path", f"{SVG}use")
+    ] == [
+        ("path", "M1 1", None),
+        ("path", "M0 0", "translate(1 2)"),
+        ("use", None, None),
+        ("use", None, None),
+    ]
