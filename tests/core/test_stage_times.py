@@ -72,6 +72,11 @@ def test_no_order_beats_its_bound(schedule: Schedule, data: st.DataObject) -> No
         assert bound * ROUNDING >= float(max(parts)), "no less than the longest chain and the busiest device"
 
 
+def test_an_activation_stays_until_its_weight_gradient_has_run() -> None:
+    """Device 0 has room for one: 0F0, 1F0, 1I0, 0I0 and 0W0 take 5, and the second microbatch takes as long after it."""
+    assert lower_bound(build("zb-h1", 2, 2), Costs(forward=1, backward=2), memory=1) == 5 + 5
+
+
 def test_the_shortest_order_is_found_for_them() -> None:
     """Device 1 has the stages 1 and 2. Its load is 2 x (4 + 4 + 8 + 8) = 48 ms, and 1 ms comes before it and 2 ms after it."""
     found = optimum(build("hanayo", 2, 2), Costs(forward=[1, 4, 4, 1], backward=[2, 8, 8, 2], per="stage"), seconds=30)

@@ -194,6 +194,21 @@ def test_the_seed_reaches_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:
         assert states[0] != states[1]
 
 
+def test_what_the_wire_has_lost_is_sent_in_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    given, left = list[Any](), list[Any]()  # for each step and each stage
+
+    def watched(*arguments: Any, residual: Any, **named: Any) -> Any:
+        result = ring_all_reduce(*arguments, residual=residual, **named)
+        given.append(residual)
+        left.append(result.residual)
+        return result
+
+    monkeypatch.setattr(training_module, "ring_all_reduce", watched)
+    train(build("1f1b", 2, 2), 3, wire=INT8, error_feedback=True, steps=2, batch=60)
+    assert [each.any() for each in given] == [False, False, True, True]
+    assert [each.tolist() for each in given[2:]] == [each.tolist() for each in left[:2]]
+
+
 def test_digits_in_the_order_of_their_labels_train_the_same_network() -> None:
     alone, sorted_ = train_alone(steps=20), train(build("1f1b", 2, 4), 4, steps=20, by_label=True)
     assert np.abs(sorted_.weights - alone.weights).max() < 1e-6
