@@ -332,6 +332,20 @@ def test_every_greedy_order_and_every_exchange_is_legal(case: tuple[Costs, int, 
             assert max(problem.run(better)[1]) <= max(problem.run(orders)[1])  # type: ignore[index]
 
 
+@in_turn("devices, microbatches, memory", [(3, 4, 2), (4, 6, 3)])
+def test_exchanges_lead_from_the_longest_order_to_the_shortest_within_the_memory(devices: int, microbatches: int, memory: int) -> None:
+    costs, template = SHAPES["uneven"](devices), build("zb-h1", devices, microbatches)
+    problem = problem_of(template, costs, np.full(devices, float(memory)))
+    orders = [order for order in (greedy(problem, policy) for policy in policies(problem)) if order is not None]
+    worst = max(orders, key=lambda order: max(problem.run(order)[1]))  # type: ignore[index]
+    best = optimum(template, costs, memory=memory)
+    assert best.proven
+    for seed in range(2):
+        *_, found = exchanges(problem, worst, 400, seed)
+        assert all(map(problem.fits, found))
+        assert best.makespan <= max(problem.run(found)[1]) <= 1.02 * best.makespan < max(problem.run(worst)[1])  # type: ignore[index]
+
+
 def test_a_planted_fault_in_the_memory_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hybridlab.automatic.problem.OrderProblem.fits", lambda *_: True)
     costs = Costs(forward=[3, 4, 5, 7], backward=[9, 8, 11, 10], p2p=1)
