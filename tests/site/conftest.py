@@ -4,11 +4,11 @@
 `server`    address of that folder on a local web server, below a folder there as on GitHub Pages:
             "http://127.0.0.1:.../course/", with a slash at the end; what is asked for above it is a fault
 `files`     address of the same folder as files, "file:///.../", with a slash at the end
-`browser`   a headless Chromium, one for each worker; without one the tests are skipped (an error in CI)
+`browser`   a headless Chromium, one for each worker; without one its tests are left out (tests/missing.py)
 `new_page`  new_page(url, *, width=1280, scheme="light", edit=None, **context) -> playwright's Page, loaded, its widgets drawn.
             `edit` changes the text of a served page on its way to the browser; `context` are further arguments of
-            Browser.new_context, such as has_touch=True. A context has one such page, and the next one replaces it.
-`fresh_page` the same in a context of its own, for tests that store something, or change more than the page
+            Browser.new_context, such as has_touch=True. A context has one such page; the next one replaces it and finds nothing stored.
+`fresh_page` the same in a context of its own, for tests that change more than the page and what it stores
 `new_widgets` like new_page, for the widgets of a page alone, without the rest of it: to see what their data and code do
 `faults`    what was wrong with these pages: requests outside the site, requests that failed, errors and warnings on the
             console, errors that nothing caught. A test whose pages have any fails at its end; one that wants them
@@ -17,9 +17,7 @@
             the address #heading stands behind them, and `fragment` is the fragment of the page's address
 `alone`     alone(widget) -> the element (playwright's Locator) of a widget on a page of its own, drawn from the sources of this
             checkout; no built site is needed
-`page_name` each page of the site in turn: "labs/lab02_one_f_one_b.html"
-`own_page`  the same without index.html, which leads to another page of the site
-`lab`       each lab's page in turn
+`own_page`  each page of the site in turn, without index.html, which leads to another page: "labs/lab02_one_f_one_b.html"
 """
 
 from collections.abc import Callable, Iterator
@@ -28,31 +26,27 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from browser import LIVE, NO_CHROMIUM, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, program, record, serving, widget_page
+from browser import LIVE, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, record, serving, widget_page
 from explorers import bare
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 NewPage = Callable[..., Page]
 Edit = Callable[[str], str]
 expect.set_options(timeout=PATIENCE)
+FORGET = "() => { try { localStorage.clear(); sessionStorage.clear(); } catch { /* a test may have taken the storage away */ } }"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    names = page_names() or ["index.html"]  # if the site was not built, the fixture `site` fails
-    if "page_name" in metafunc.fixturenames:
-        metafunc.parametrize("page_name", names)
     if "own_page" in metafunc.fixturenames:
-        metafunc.parametrize("own_page", [name for name in names if name != "index.html"] or names)
-    if "lab" in metafunc.fixturenames:
-        metafunc.parametrize("lab", [name for name in names if name.startswith("labs/")] or ["labs"])
+        names = [name for name in page_names() if name != "index.html"]
+        metafunc.parametrize("own_page", names or ["index.html"])  # if the site was not built, the fixture `site` fails
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests that need a browser if there is none, with one line for each file."""
-    if program() is None:
-        for item in items:
-            if "browser" in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.skip(reason=NO_CHROMIUM))
+    """Give the mark for a browser to the tests that use one."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.needs("browser"))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -153,13 +147,17 @@ def new_page(kept_pages: Callable[..., Page], faults: list[str]) -> Iterator[New
 
 
 def left(page: Page) -> None:
-    """Leave the page that is shown; then remove its routes and move the pointer away.
+    """Leave the page that is shown; then remove its routes and what it has stored, and move the pointer away.
 
     After this, all messages of the page have arrived.
     """
     page.context.unroute_all()
+    for other in page.context.pages:
+        if other is not page:
+            other.close()
     if page.url != "about:blank":
         page.mouse.move(0, 0)
+        page.evaluate(FORGET)
         page.goto("about:blank")
 
 
@@ -191,20 +189,34 @@ def new_widgets(new_page: NewPage) -> NewPage:
     return opening
 
 
-@pytest.fixture
-def together(browser: Browser, tmp_path: Path, faults: list[str]) -> Iterator[Callable[..., Page]]:
-    """Give a function that draws widgets on a page of their own and returns the page."""
+@pytest.fixture(scope="session")
+def drawing_context(browser: Browser, tmp_path_factory: pytest.TempPathFactory, every_fault: list[str]) -> Iterator[BrowserContext]:
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    record(context, faults, (tmp_path.as_uri(), LIVE.as_uri()))
+    record(context, every_fault, (tmp_path_factory.getbasetemp().as_uri(), LIVE.as_uri()))
     context.set_default_timeout(PATIENCE)
+    context.new_page()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def together(drawing_context: BrowserContext, tmp_path: Path, faults: list[str]) -> Iterator[Callable[..., Page]]:
+    """Give a function that draws widgets on a page of their own and returns the page; a second page of a test is in a second tab."""
+    kept, *_ = drawing_context.pages
+    opened: list[Page] = []
 
     def drawn(*widgets: Any, fragment: str = "") -> Page:
-        path = tmp_path / "widget.html"
+        page = drawing_context.new_page() if opened else kept
+        opened.append(page)
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.emulate_media(color_scheme="light", reduced_motion="reduce", media="null")
+        path = tmp_path / f"widget{len(opened)}.html"
         path.write_text(widget_page(*widgets), encoding="utf-8")
-        return open_page(context.new_page(), path.as_uri() + fragment)
+        return open_page(page, path.as_uri() + fragment)
 
     yield drawn
-    context.close()
+    left(kept)
+    drawing_context.clear_permissions()
     assert not faults, "\n".join(dict.fromkeys(faults))
 
 

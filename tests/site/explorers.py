@@ -1,8 +1,9 @@
 """Read what a timeline explorer on a page draws, and compare it with what the library computes."""
 
+import copy
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,6 +16,7 @@ from playwright.sync_api import Locator, Page
 from hybridlab import REGISTRY, Costs, Timeline, build, simulate
 from hybridlab.course.comparisons import stored_steps
 
+WIDGET = "application/vnd.jupyter.widget"
 STATE = re.compile(r'(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
 VIEW = re.compile(r'<script type="application/vnd.jupyter.widget-view\+json">(.*?)</script>', re.DOTALL)
 SIZES = ("devices", "microbatches", "chunks")
@@ -163,13 +165,33 @@ def with_state(html: str, change: Callable[[Any], Any]) -> str:
     return STATE.sub(lambda match: match[1] + json.dumps(whole).replace("</", "<\\/") + match[3], html)
 
 
+def drawn_again(html: str, chosen: Callable[[Any], bool], changes: Sequence[Callable[[Any], Any]]) -> str:
+    """Return a page with the first widget for whose state ``chosen`` is true, as it is, and then once more after each of these changes."""
+    states = {name: entry["state"] for name, entry in state_of(html)["state"].items()}
+    first = next(name for match in VIEW.finditer(html) if chosen(states[name := json.loads(match[1])["model_id"]]))
+    entry = {"model_module": "anywidget", "state": states[first]}
+    drawn = {first: entry}
+    for number, change in enumerate(changes):
+        drawn[f"changed{number}"] = copy.deepcopy(entry)
+        state = drawn[f"changed{number}"]["state"]
+        change(state)
+        for name in LONG_TEXTS:
+            if state[name] == states[first][name]:
+                state[name] = {"as": first}
+    views = "".join(f'<script type="{WIDGET}-view+json">{json.dumps({"model_id": name})}</script>' for name in drawn)
+    whole = json.dumps({"state": drawn}).replace("</", "<\\/")
+    return alone_on_a_page(f'{views}<script type="{WIDGET}-state+json">{whole}</script>')
+
+
 def bare(html: str) -> str:
     """Return a page with only the widgets of this page and the scripts that draw them, in a column of the same width."""
-    views = "".join(match[0] for match in VIEW.finditer(html))
-    state = "".join(match[0] for match in STATE.finditer(html))
+    return alone_on_a_page("".join(match[0] for kind in (VIEW, STATE) for match in kind.finditer(html)))
+
+
+def alone_on_a_page(scripts: str) -> str:
     head = '<meta charset="utf-8"><title>Widgets</title><link rel="icon" href="data:,"><style>article { max-width: 688px }</style>'
     script = '<script defer src="../_static/live_widgets.js"></script>'
-    return f'<!DOCTYPE html><html lang="en"><head>{head}{script}</head><body><article>{views}{state}</article></body></html>'
+    return f'<!DOCTYPE html><html lang="en"><head>{head}{script}</head><body><article>{scripts}</article></body></html>'
 
 
 def is_right(explorer: Explorer) -> None:

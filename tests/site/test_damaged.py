@@ -6,11 +6,9 @@ A sentence replaces each such widget, and the rest of the page still works.
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from browser import follow
-from explorers import STATE, VIEW, with_state
-from lab_views import Kind, each_of
-from lab_views.kind import Damage
+from cases import in_turn
+from explorers import STATE, VIEW, drawn_again, with_state
 
 LAB = "labs/lab03_bubbles_and_memory.html"
 TOLD = "missing or damaged"
@@ -27,39 +25,34 @@ STOCK = """
 """
 
 
-def explorer_of(states: Any) -> Any:
-    (state,) = (each for each in states.values() if "data" in each)
-    return state
-
-
-def without_starts(states: Any) -> None:
-    for entry in explorer_of(states)["data"]["pipelines"].values():
+def without_starts(state: Any) -> None:
+    for entry in state["data"]["pipelines"].values():
         entry["start"] = [[]]
 
 
-def without_pipelines(states: Any) -> None:
-    explorer_of(states)["data"].pop("pipelines")
+def without_pipelines(state: Any) -> None:
+    state["data"].pop("pipelines")
 
 
-def with_no_data(states: Any) -> None:
-    explorer_of(states)["data"] = None
+def with_no_data(state: Any) -> None:
+    state["data"] = None
 
 
-def with_words_for_times(states: Any) -> None:
-    explorer_of(states)["forward"] = "ninety"
+def with_words_for_times(state: Any) -> None:
+    state["forward"] = "ninety"
 
 
-def with_broken_orders(states: Any) -> None:
-    for entry in explorer_of(states)["data"]["pipelines"].values():
+def with_broken_orders(state: Any) -> None:
+    for entry in state["data"]["pipelines"].values():
         entry["orders"] = ["0F0 junk" for _ in entry["orders"]]
 
 
-def with_an_unknown_schedule(states: Any) -> None:
-    explorer_of(states)["schedule"] = "none"
+def with_an_unknown_schedule(state: Any) -> None:
+    state["schedule"] = "none"
 
 
-def with_broken_code(states: Any) -> None:
-    explorer_of(states)["_esm"] += "\n}"
+def with_broken_code(state: Any) -> None:
+    state["_esm"] += "\n}"
 
 
 def only_warnings(faults: list[str]) -> None:
@@ -69,21 +62,26 @@ def only_warnings(faults: list[str]) -> None:
     faults.clear()
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        without_starts,
-        without_pipelines,
-        with_no_data,
-        with_words_for_times,
-        with_broken_orders,
-        with_an_unknown_schedule,
-        with_broken_code,
-    ],
-)
-def test_a_damaged_explorer_says_so_and_the_other_widgets_are_drawn(
-    new_page: Any, server: str, faults: list[str], damage: Callable[[Any], None]
-) -> None:
+DAMAGES = (
+    without_starts, without_pipelines, with_no_data, with_words_for_times, with_broken_orders, with_an_unknown_schedule, with_broken_code,
+)  # fmt: skip
+
+
+def test_each_damage_of_an_explorer_is_told(new_page: Any, server: str, faults: list[str]) -> None:
+    page = new_page(server + LAB, edit=lambda text: drawn_again(text, lambda state: "data" in state, DAMAGES))
+    whole, *damaged = page.locator(".live-widget").all()
+    assert whole.locator("svg").count() > 0
+    for damage, box in zip(DAMAGES, damaged, strict=True):
+        assert TOLD in box.inner_text(), damage.__name__
+        assert box.locator("svg").count() == 0, damage.__name__
+    only_warnings(faults)
+
+
+def test_beside_a_damaged_explorer_the_other_widgets_are_drawn(new_page: Any, server: str, faults: list[str]) -> None:
+    def damage(states: Any) -> None:
+        (state,) = (each for each in states.values() if "data" in each)
+        without_starts(state)
+
     page = new_page(server + LAB, edit=lambda text: with_state(text, damage))
     assert page.locator(".hybridlab-explorer svg").count() == 0
     told = [box.inner_text() for box in page.locator(".live-widget").all()]
@@ -93,25 +91,7 @@ def test_a_damaged_explorer_says_so_and_the_other_widgets_are_drawn(
     only_warnings(faults)
 
 
-@pytest.mark.parametrize(("kind", "damage"), each_of("damages"))
-def test_a_damaged_view_of_a_lab_says_so_and_the_other_widgets_are_drawn(
-    new_widgets: Any, server: str, faults: list[str], kind: Kind, damage: Damage
-) -> None:
-    page = new_widgets(server + kind.lab, edit=kind.changing(damage))
-    boxes = page.locator(".live-widget")
-    assert boxes.count() >= 3
-    assert all(box.inner_text() for box in boxes.all())
-    (damaged,) = boxes.filter(has_text=TOLD).all()
-    assert damaged.is_visible()
-    assert damaged.locator("svg").count() == 0
-    others = boxes.filter(has_not_text=TOLD).locator(f".hybridlab-{kind.name}").all()
-    assert len(others) == len(kind.given) - 1
-    for place, view in enumerate(others, start=1):
-        kind.is_right(view, place)
-    only_warnings(faults)
-
-
-@pytest.mark.parametrize("cut", [lambda text: text[: len(text) // 2], lambda text: "", lambda text: "[]", lambda text: '{"state": null}'])
+@in_turn("cut", [lambda text: text[: len(text) // 2], lambda text: "", lambda text: "[]", lambda text: '{"state": null}'])
 def test_a_page_whose_state_is_cut_off_says_so_in_the_place_of_every_widget(
     new_page: Any, server: str, faults: list[str], cut: Callable[[str], str]
 ) -> None:

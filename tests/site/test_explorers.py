@@ -1,6 +1,7 @@
-"""Test every timeline explorer of the site, by keyboard and by pointer.
+"""Test timeline explorers of the site, by keyboard and by pointer: their controls change the picture, and what is drawn is right.
 
-Its controls change the picture, and what is drawn is right.
+The pages here have one explorer of each kind: with all schedules, with one, with two, and with measured steps. test_visits.py looks at the
+explorers of all pages.
 """
 
 import random
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import PATIENCE, SITE, open_page, page_names, record
+from browser import PATIENCE, open_page, record
+from cases import in_turn
 from explorers import CHOICES, NAMES, TIMES, Explorer, explorers_of, is_right, with_state
 from playwright.sync_api import Browser, Locator, Page
 
@@ -20,13 +22,20 @@ NewPage = Any
 FOCUSED = "document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.id"
 
 
-def with_explorers() -> list[str]:
-    """Return the pages that hold the code of a timeline explorer."""
-    return [name for name in page_names() if "hybridlab-explorer" in (SITE / name).read_text(encoding="utf-8")]
+PAGES = ("book/gallery.html", "labs/lab02_one_f_one_b.html", "labs/lab16_real_processes.html")
+
+
+def on(*names: str) -> pytest.MarkDecorator:
+    """Return the mark of a test of explorers that asks the same code on every page."""
+    pages = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
+    return pytest.mark.parametrize("opened", pages, indirect=True, scope="module")
+
+
+gallery, one_page, two_pages = on(PAGES[0]), on(PAGES[1]), on(*PAGES[1:])
 
 
 # all tests of a page go to the same worker, which opens the page once
-@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in with_explorers() or ["labs"]])
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in PAGES])
 def opened(
     request: pytest.FixtureRequest, browser: Browser, server: str, files: str, site: Path, every_fault: list[str]
 ) -> Iterator[list[tuple[Explorer, dict[str, Any]]]]:
@@ -68,10 +77,6 @@ def enter(view: Locator) -> None:
     }""")
 
 
-def test_there_are_explorers_to_test() -> None:
-    assert set(with_explorers()) >= {"book/gallery.html", "labs/lab02_one_f_one_b.html", "labs/lab03_bubbles_and_memory.html"}
-
-
 def test_every_control_works_by_keyboard_alone_and_changes_the_picture_and_the_figures(explorers: list[Explorer]) -> None:
     for explorer in explorers:
         page: Page = explorer.view.page
@@ -91,10 +96,10 @@ def test_every_control_works_by_keyboard_alone_and_changes_the_picture_and_the_f
             values = control.evaluate("each => each.options?.length ?? Number(each.max) + 1")
             assert values >= (50 if name in TIMES else 2)
             drawn = [explorer.shown()]
-            for _ in range(min(values, 4) - 1 if name in TIMES else values - 1):
+            for _ in range(min(values, 3) - 1):
                 page.keyboard.press("ArrowDown" if name in CHOICES else "ArrowRight")
-                is_right(explorer)
                 drawn.append(explorer.shown())
+            is_right(explorer)
             different = {str((each["panels"], each["rows"])) for each in drawn}
             assert len(different) == len(drawn), f"two values of {name} look the same"
         explorer.choose(compare="")
@@ -103,6 +108,7 @@ def test_every_control_works_by_keyboard_alone_and_changes_the_picture_and_the_f
         assert page.evaluate("Boolean(document.activeElement.closest('.picture .op'))"), "Tab leads on to the picture"
 
 
+@one_page
 def test_any_time_can_be_typed_and_a_wrong_one_is_told(explorers: list[Explorer]) -> None:
     explorer = explorers[0]
     for name, value in (("p2p", 0.123), ("forward", 1.7), ("backward", 31.25)):
@@ -125,7 +131,7 @@ def test_what_is_drawn_is_right_all_over_the_grid(explorers: list[Explorer]) -> 
     chosen = random.Random(1)  # noqa: S311  # a choice of settings, the same in every run
     for explorer in explorers:
         names = [each["name"] for each in explorer.data["schedules"]]
-        for _ in range(10):
+        for _ in range(4):
             schedule, *others = chosen.sample(names, min(2, len(names)))
             sizes: dict[str, Any] = {name: chosen.choice(explorer.data[name]) for name in ("devices", "microbatches")}
             times = {name: chosen.randrange(1, 400) / 4 for name in ("p2p", "forward", "backward")}
@@ -134,6 +140,7 @@ def test_what_is_drawn_is_right_all_over_the_grid(explorers: list[Explorer]) -> 
             is_right(explorer)
 
 
+@one_page
 def test_a_click_on_a_slider_changes_the_picture(explorers: list[Explorer]) -> None:
     for explorer in explorers:
         slider = explorer.control("microbatches")
@@ -145,6 +152,7 @@ def test_a_click_on_a_slider_changes_the_picture(explorers: list[Explorer]) -> N
             is_right(explorer)
 
 
+@one_page
 def test_pointing_at_an_operation_says_what_it_is(explorers: list[Explorer]) -> None:
     for explorer in explorers:
         for bar in (explorer.view.locator(".op").nth(place) for place in (0, 3)):
@@ -154,6 +162,7 @@ def test_pointing_at_an_operation_says_what_it_is(explorers: list[Explorer]) -> 
             assert "now" in (bar.get_attribute("class") or "")
 
 
+@two_pages
 def test_arrow_keys_move_in_the_picture_and_enter_goes_to_what_was_waited_for(explorers: list[Explorer]) -> None:
     for explorer in explorers:
         explorer.choose(compare="")
@@ -193,9 +202,9 @@ def items_of(timeline: Timeline, device: int) -> list[str]:
     return items + ["idle"] * bool(timeline.makespan - free > 1e-9 * timeline.makespan)
 
 
+@gallery
 def test_a_size_that_a_schedule_refuses_is_told_and_its_buttons_lead_to_one_that_runs(explorers: list[Explorer]) -> None:
-    if "gallery" in explorers[0].view.page.url:
-        assert explorers[0].refused(), "the gallery offers every schedule, and some refuse some sizes"
+    assert explorers[0].refused(), "the gallery offers every schedule, and some refuse some sizes"
     for explorer in explorers:
         for key in explorer.refused()[:3]:
             name, *sizes = key.split("/")
@@ -221,7 +230,7 @@ PLANTED: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
+@in_turn("planted", PLANTED.values())
 def test_a_planted_fault_in_the_script_is_seen(new_widgets: NewPage, server: str, site: Path, planted: tuple[str, str]) -> None:
     html = (site / "book/gallery.html").read_text(encoding="utf-8")
 
@@ -247,7 +256,7 @@ FAULTS: dict[str, Callable[[Any], None]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+@in_turn("fault", FAULTS.values())
 def test_a_planted_fault_in_pairs_and_copies_is_seen(new_widgets: NewPage, server: str, site: Path, fault: Callable[[Any], None]) -> None:
     html = (site / "book/gallery.html").read_text(encoding="utf-8")
 

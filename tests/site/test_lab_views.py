@@ -1,21 +1,25 @@
 """Test the views of the labs on their built pages.
 
-They are used by keyboard, at many settings, in all colours and widths, and their values are set by Python.
+They are used by keyboard, at many settings, in all colours and widths, their values are set by Python, and damaged and wrong data are
+planted in them.
 """
 
 import random
 from typing import Any
 
 import pytest
-from accessibility import violations
+from accessibility import OF_COLOURS, thinned, violations
 from browser import held
-from lab_views import KINDS, Kind, each_of
-from lab_views.kind import SEEN, Damage, choose, setting_of, walk
+from lab_views import KINDS, Kind
+from lab_views.kind import SEEN, choose, setting_of, walk
+from missing import here
 from playwright.sync_api import Page
+from test_damaged import only_warnings
+from visits import in_order, show
 
 NewPage = Any
-each_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
-each_fault = pytest.mark.parametrize(("kind", "fault"), each_of("faults"))
+each_kind = pytest.mark.parametrize("kind", [pytest.param(each, id=str(each), marks=pytest.mark.xdist_group(str(each))) for each in KINDS])
+TOLD = "missing or damaged"
 OPTIONS = """(root) => {
   const shown = [...root.querySelectorAll(".field:not(:has(textarea))")].filter((each) => each.checkVisibility());
   return Object.fromEntries(shown.map((each) => {
@@ -43,25 +47,39 @@ BEHIND_A_KERNEL = """async ([id, trait, value]) => {
   const stop = await view.default.render({ model, el: box });
   state[trait] = value;
   for (const [event, listener] of [...listeners]) if (event === `change:${trait}`) listener();
-  window.stopped = () => { stop(); return listeners.length; };
+  [window.stopped, window.taken] = [() => { stop(); return listeners.length; }, box];
 }"""
 
 
-@each_kind
-def test_every_control_works_by_keyboard_alone_and_what_it_changes_is_right(new_page: NewPage, files: str, kind: Kind) -> None:
-    page = new_page(files + kind.lab)
+def views_are_right(page: Page, kind: Kind) -> None:
     for place, view in enumerate(kind.views(page)):
         kind.is_right(view, place)
-        choose(view, kind.begin)
-        (kind.walk or walk)(view, kind, place)
 
 
-@each_kind
-def test_what_is_shown_is_right_all_over_the_settings(new_widgets: NewPage, server: str, kind: Kind) -> None:
+def every_control_works_by_keyboard_alone(page: Page, kind: Kind) -> None:
+    """In the last view, which has more controls than others of its kind."""
+    *_, view = kind.views(page)
+    choose(view, kind.begin)
+    (kind.walk or walk)(view, kind, len(kind.given) - 1)
+
+
+def what_python_sets_is_shown_and_a_view_that_is_taken_away_hears_no_more(page: Page, kind: Kind) -> None:
+    before = kind.views(page)[0].evaluate(SEEN)
+    page.evaluate(BEHIND_A_KERNEL, [kind.widget, *kind.python])
+    view = held(page.locator(f".hybridlab-{kind.name}").last)
+    try:
+        assert view.evaluate(SEEN) != before
+        kind.is_right(view)
+        assert page.evaluate("window.stopped()") == 0
+    finally:
+        page.evaluate("window.taken.remove()")
+
+
+def it_is_right_all_over_the_settings(page: Page, kind: Kind) -> None:
     chosen = random.Random(1)  # noqa: S311  # a choice of settings, the same in every run
-    for place, view in enumerate(kind.views(new_widgets(server + kind.lab))):
+    for place, view in enumerate(kind.views(page)):
         seen = set()
-        for _ in range(8):
+        for _ in range(4):
             for label in view.evaluate(OPTIONS):
                 offered = view.evaluate(OPTIONS).get(label)  # of the settings before it
                 if offered:
@@ -69,12 +87,10 @@ def test_what_is_shown_is_right_all_over_the_settings(new_widgets: NewPage, serv
                     kind.take(view)
             kind.is_right(view, place)
             seen.add(str(setting_of(view)))
-        assert len(seen) > 4
+        assert len(seen) > 2
 
 
-@each_kind
-def test_it_is_accessible_and_fits_in_light_and_dark_with_all_that_it_can_show(new_page: NewPage, files: str, kind: Kind) -> None:
-    page: Page = new_page(files + kind.lab)
+def it_is_right_and_fits_in_light_and_dark_with_all_that_it_can_show(page: Page, kind: Kind) -> None:
     views = kind.views(page)
     for view in views:
         for label in view.evaluate(OPTIONS):
@@ -83,32 +99,45 @@ def test_it_is_accessible_and_fits_in_light_and_dark_with_all_that_it_can_show(n
         for fold in view.locator("summary").all():
             fold.click()
     for width, scheme in ((1280, "light"), (360, "dark")):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(color_scheme=scheme)
-        page.wait_for_function("(scheme) => document.documentElement.dataset.theme === scheme", arg=scheme)
-        page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        show(page, width, scheme)
         for place, view in enumerate(views):
             kind.is_right(view, place)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if here("axe"):
+        thinned(page)
         found = violations(page, f".hybridlab-{kind.name}")
+        show(page, 1280, "light")
+        found += violations(page, f".hybridlab-{kind.name}", rules=OF_COLOURS)
         assert not found, "\n".join(found)
 
 
+QUESTIONS = (
+    views_are_right,
+    every_control_works_by_keyboard_alone,
+    what_python_sets_is_shown_and_a_view_that_is_taken_away_hears_no_more,
+    it_is_right_all_over_the_settings,
+    it_is_right_and_fits_in_light_and_dark_with_all_that_it_can_show,
+)
+
+
 @each_kind
-def test_what_python_sets_is_shown_and_a_view_that_is_taken_away_hears_no_more(new_page: NewPage, server: str, kind: Kind) -> None:
-    page: Page = new_page(server + kind.lab)
-    before = kind.views(page)[0].evaluate(SEEN)
-    page.evaluate(BEHIND_A_KERNEL, [kind.widget, *kind.python])
-    view = held(page.locator(f".hybridlab-{kind.name}").last)
-    assert view.evaluate(SEEN) != before
-    kind.is_right(view)
-    assert page.evaluate("window.stopped()") == 0
+def test_the_views_of_a_kind(new_page: NewPage, files: str, kind: Kind) -> None:
+    page = new_page(files + kind.lab)
+    in_order(page, QUESTIONS, kind)
 
 
-@each_fault
-def test_a_planted_fault_in_the_data_is_seen(new_widgets: NewPage, server: str, kind: Kind, fault: Damage) -> None:
-    page = new_widgets(server + kind.lab, edit=kind.changing(fault))
-    view = held(page.locator(f".hybridlab-{kind.name}").first)
-    with pytest.raises(AssertionError):
-        kind.is_right(view)
-    assert view.get_by_role("alert").count() == 0
+@each_kind
+def test_damaged_data_and_wrong_data_are_seen(new_page: NewPage, server: str, faults: list[str], kind: Kind) -> None:
+    """The page has the view as it is, then with each damage, in the place of which a sentence stands, then with each fault."""
+    page = new_page(server + kind.lab, edit=lambda html: kind.drawn_again(html, (*kind.damages, *kind.faults)))
+    whole, *changed = page.locator(".live-widget").all()
+    kind.is_right(held(whole.locator("> *")))
+    for change, box in zip((*kind.damages, *kind.faults), changed, strict=True):
+        damaged = change in kind.damages
+        assert (TOLD in box.inner_text()) == damaged, change.__name__
+        assert not damaged or box.locator("svg").count() == 0, change.__name__
+        if not damaged:
+            with pytest.raises(AssertionError):  # noqa: PT012  # the fault must be named
+                kind.is_right(held(box.locator("> *")))
+                pytest.fail(f"{change.__name__} is not seen")
+    only_warnings(faults)

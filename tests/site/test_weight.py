@@ -1,29 +1,11 @@
-"""Test how many bytes a first visit of a lab and of the gallery transfers, and that a page has each script of its widgets only once.
-
-Every file that the browser requests is counted as a public server would send it.
-"""
+"""Test that a page has each script and style sheet of its widgets only once; test_visits.py weighs what a first visit transfers."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-from browser import MOST_BYTES, page_names, weight_of
 from explorers import STATE
 from live_widgets import each_text_once
-
-HEAVY = [(name, most) for name in page_names() for start, most in MOST_BYTES.items() if name.startswith(start)]
-
-
-@pytest.mark.parametrize(("name", "most"), HEAVY or [("labs", 0)])
-def test_a_first_visit_of_a_lab_or_the_gallery_is_light(new_page: Any, server: str, site: Path, name: str, most: int) -> None:
-    page = new_page(server + name)
-    page.evaluate("document.fonts.ready")  # the last file that a page requests
-    sizes = weight_of(page, site, server)
-    pictures = {".png"} if page.locator("article img[src$='.png']").count() else set()
-    assert {".css", ".html", ".js", ".woff2"} | pictures <= {Path(name).suffix for name in sizes}
-    heaviest = ", ".join(f"{name} {size / 1e3:.0f} kB" for name, size in sorted(sizes.items(), key=lambda each: -each[1])[:6])
-    assert sum(sizes.values()) <= most, f"{sum(sizes.values()) / 1e3:.0f} kB: {heaviest}"
 
 
 def test_a_page_has_each_script_and_style_sheet_once(site: Path) -> None:

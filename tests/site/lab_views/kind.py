@@ -1,16 +1,16 @@
 """Define what all views of the labs share: their place on the page, and ways to read their setting and to press their keys."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from browser import held
-from explorers import with_state
+from explorers import drawn_again, with_state
 from playwright.sync_api import Locator, Page
 
 Damage = Callable[[Any], None]  # changes the state of a widget in place
-MOST_PRESSED = 5  # how many values of a long slider are visited one after the other
+MOST_PRESSED = 3  # how many values of a long slider are visited one after the other
 
 SETTING = """(root) => {
   const shown = [...root.querySelectorAll(".field:not(:has(textarea))")].filter((each) => each.checkVisibility());
@@ -113,6 +113,10 @@ class Kind:
 
         return lambda text: with_state(text, found)
 
+    def drawn_again(self, html: str, changes: Sequence[Damage]) -> str:
+        """Return a page with the first view of this kind alone: as it is, and then once more after each of these changes of its state."""
+        return drawn_again(html, lambda state: str(state.get("_anywidget_id")).endswith(f".{self.widget}"), changes)
+
     def showing(self, widget: Any, damage: Damage = lambda state: None) -> Callable[[str], str]:
         """Return the edit of the page that puts another widget of this kind in the place of the first."""
 
@@ -153,7 +157,7 @@ def walk(view: Locator, kind: Kind, place: int) -> None:
     """Go through a view with the Tab key and press the keys of each control; raise AssertionError at the first fault.
 
     Every control must be reached. Every key that changes a value must change the picture or the words. Some keys must change the picture,
-    and some the words. After every key, the view must be right.
+    and some the words. After the last key of each control, the view must be right.
     """
     page = view.page
     view.evaluate(ENTER)
@@ -175,8 +179,8 @@ def walk(view: Locator, kind: Kind, place: int) -> None:
             seen.append(now)
             if before["place"] != after["place"] or stop["kind"] not in ("select-one", "range"):
                 assert (seen[-1] != seen[-2]) != before["off"], f"{key} on {stop['name']!r}: nothing changes"
-            kind.is_right(view, place)
             before = after
+        kind.is_right(view, place)
         told = [str(each) for each in seen]
         least = min(stop["count"], MOST_PRESSED + 1) if stop["kind"] in ("select-one", "range") else 2 - stop["off"]
         assert len(set(told)) >= least, f"two values of {stop['name']!r} look the same"
