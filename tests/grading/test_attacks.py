@@ -43,20 +43,9 @@ KINDS: dict[str, tuple[Attack, ...]] = {
     "the kernel": ON_THE_KERNEL,
 }
 # what is tried in the quick tests: some of each kind
-QUICK = {"patched-checker", "false-modules", "copied-cells", "environment", "judges-imported", "poisoned-exceptions"}
-QUICK |= {"forged-reply-of-run", "replies-ahead", "forged-types", "equal-to-everything", "pickles", "workflow-commands", "huge-numbers"}
-QUICK |= {
-    "exit",
-    "endless-loop",
-    "system-exit",
-    "memory-in-one-piece",
-    "files-in-memory",
-    "full-disk",
-    "written-outside",
-    "connection",
-    "datagrams",
-}
-QUICK |= {"fork-bomb", "background-thread", "namespaces", "keyrings", "raised-limits"}
+QUICK = {"patched-checker", "copied-cells", "judges-imported", "poisoned-exceptions", "forged-reply-of-run", "forged-types"}
+QUICK |= {"equal-to-everything", "pickles", "workflow-commands", "exit", "endless-loop", "memory-in-one-piece", "files-in-memory"}
+QUICK |= {"full-disk", "written-outside", "connection", "datagrams", "fork-bomb", "background-thread", "namespaces", "raised-limits"}
 ON_ARRAYS = (
     "changed-arguments",
     "close-to-everything",
@@ -79,7 +68,7 @@ def cases() -> Iterator[Any]:
     """Yield each attack with the lab on which it is tried."""
     for lab, names, quick in (
         ("lab02", tuple(ATTACKS), QUICK),
-        ("lab05", ON_ARRAYS, {"changed-arguments", "forged-reply-of-call"}),
+        ("lab05", ON_ARRAYS, {"forged-reply-of-call"}),
         ("lab07", ON_HANDLES, {"kept-handles"}),
     ):
         for name in names:

@@ -304,6 +304,7 @@ def test_work_that_ends_every_worker_gets_no_points_and_no_person(tmp_path: Path
 
 
 @needs_bubblewrap
+@pytest.mark.slow
 def test_two_jobs_grade_as_one_does_and_go_on_after_an_interrupt(submissions: Path, tmp_path: Path) -> None:
     assignment, found = Assignment("lab02", Secret(SECRET)), dict([*find_submissions(submissions, "lab02").items()][:3])
     running: Iterator[Any] = grade_all(found, assignment, shared_launcher(), tmp_path, jobs=2)

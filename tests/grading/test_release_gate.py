@@ -134,13 +134,13 @@ def the_gate_finds(fault: str, dist: Path) -> None:
     assert not dist.exists()
 
 
-@in_turn("fault", [*FAULTS][:2])
+@in_turn("fault", ["a judge of functions"])
 def test_the_gate_finds_a_planted_fault_and_nothing_is_released(fault: str, tmp_path: Path) -> None:
     the_gate_finds(fault, tmp_path / "dist")
 
 
 @pytest.mark.slow
-@in_turn("fault", [*FAULTS][2:])
+@in_turn("fault", [fault for fault in FAULTS if fault != "a judge of functions"])
 def test_each_condition_of_the_gate_finds_a_planted_fault(fault: str, tmp_path: Path) -> None:
     the_gate_finds(fault, tmp_path / "dist")
 

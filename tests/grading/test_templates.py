@@ -144,6 +144,7 @@ def obeyed_in(summary: str) -> list[str]:
     return [line for line in summary.splitlines() if line.strip() and not line.startswith("    ") and line not in own]
 
 
+@pytest.mark.slow
 def test_a_student_gets_advice_and_a_run_that_does_not_fail(runner: Runner) -> None:
     copy = start("lab02", runner.repository, "ben")
     teach_page.answer(copy, teach_page.half(Student("ben")))

@@ -36,7 +36,7 @@ from hybridlab.course.grading.labs import lab_notebooks
 from hybridlab.course.grading.marks import Marks
 from hybridlab.course.tasks import TASKS
 
-QUICK = ("lab04", "lab05")  # labs of which a copy is graded in the quick tests, beside the class of lab 2
+QUICK = ("lab05",)  # of which a copy is graded in the quick tests, beside the class of lab 2
 HALF = ("lab02.t2", "lab02.t5")
 STOPS = "import os\nos._exit(0)"
 PATCHES = """
