@@ -32,11 +32,20 @@ def started(line: str, folder: Path) -> subprocess.Popen[str]:
     )
 
 
+def ended(program: subprocess.Popen[str]) -> tuple[int, str]:
+    """Return the exit code of a program and what it wrote; if it does not end, end it."""
+    try:
+        written, _ = program.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGKILL)
+        written, _ = program.communicate()
+    return program.returncode, written
+
+
 def finished(line: str, folder: Path) -> list[dict[str, str]]:
     """Run a command of the page and return the table that it wrote."""
-    with started(line, folder) as program:
-        written, _ = program.communicate(timeout=PATIENCE)
-    assert program.returncode == 0, written
+    status, written = ended(started(line, folder))
+    assert status == 0, written
     assert "rows" in written
     with (folder / "table.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
@@ -98,6 +107,4 @@ def test_the_commands_for_dask_give_the_same_rows(alone: list[dict[str, str]], t
 
 
 def test_the_last_program_runs(tmp_path: Path) -> None:
-    with started(f"{PYTHON} what_is_left.py", tmp_path) as program:
-        written, _ = program.communicate(timeout=PATIENCE)
-    assert (program.returncode, written) == (0, "")
+    assert ended(started(f"{PYTHON} what_is_left.py", tmp_path)) == (0, "")
