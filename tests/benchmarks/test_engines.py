@@ -22,7 +22,7 @@ ENGINES = ["threads", "mpi", pytest.param("torch", marks=pytest.mark.torch)]
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_overhead_and_errors_of_predictions(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], engine: str) -> None:
-    """Where nothing is measured, threads stand for all engines, because tests/engines/test_prediction.py starts the processes of the others."""
+    """Where nothing is measured, threads stand for all engines: tests/engines/test_prediction.py starts the processes of the others."""
     schedules = [build(name, DEVICES, MICROBATCHES) for name in ("gpipe", "1f1b", "interleaved")]
     how: dict[str, Any] = {"work": PaddedWork(), "engine": engine, "steps": 8}
     costs = Costs(forward=20, backward=40)

@@ -18,7 +18,7 @@ PROGRAM = Path(__file__).parent / "sweep_program.py"
 def test_what_an_executor_costs(kind: str, benchmark: BenchmarkFixture, tell: Callable[[str, str], None]) -> None:
     """The program is new for each executor, and what it starts ends with it."""
     rounds = 1 if benchmark.disabled else 3
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests/engines")])
 
     def run() -> list[float]:
         program = [*command(kind, program=PROGRAM), str(time.time()), str(rounds)]

@@ -51,8 +51,7 @@ def left_behind(mark: str) -> list[str]:
 def run(kind: str, folder: Path, *more: str) -> tuple[int, str]:
     """Run the program, interrupt it when it asks for it, and return its status and what it wrote; no process may be left."""
     mark = uuid.uuid4().hex
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    environment = {**os.environ, "HYBRIDLAB_SWEEPS": str(folder), "HYBRIDLAB_MARK": mark, "PYTHONPATH": path}
+    environment = {**os.environ, "HYBRIDLAB_SWEEPS": str(folder), "HYBRIDLAB_MARK": mark, "PYTHONPATH": str(ROOT)}
     with (
         (folder / "errors.txt").open("w+") as errors,
         subprocess.Popen(
