@@ -8,11 +8,16 @@ from threading import Condition
 from typing import Any
 
 import numpy as np
+import pytest
 from notebooks import LABS, Cell, cells_of
 
 from hybridlab import A100_80GB, REGISTRY, Costs, Transformer, WireFormat, build, formulas, hybrid_step, published, search, simulate
 from hybridlab.collectives import Link, ring_all_reduce
 from hybridlab.course.published.zero_bubble import RUNS
+from hybridlab.course.tasks import TASKS
+
+NAMES_OF_LABS = sorted(path.name[:5] for path in LABS.glob("lab*.ipynb"))
+each_lab = pytest.mark.parametrize("lab", NAMES_OF_LABS)
 
 
 def _encoded(values: Any, block: int) -> tuple[Any, Any]:
@@ -53,6 +58,11 @@ def lab_cells(lab: str) -> tuple[Cell, ...]:
     return cells_of(path)
 
 
+def tasks_of(lab: str) -> list[str]:
+    """Return the keys of a lab's tasks, in their order."""
+    return [key for key in TASKS if key.startswith(f"{lab}.")]
+
+
 def is_solution(cell: Cell) -> bool:
     return "solution" in cell.tags
 
@@ -85,4 +95,4 @@ def solutions_of(lab: str) -> dict[str, Any]:
 @cache
 def solutions() -> dict[str, Any]:
     """Return the answers of all labs, in the order of the labs."""
-    return {key: answer for path in sorted(LABS.glob("lab*.ipynb")) for key, answer in solutions_of(path.name[:5]).items()}
+    return {key: answer for lab in NAMES_OF_LABS for key, answer in solutions_of(lab).items()}

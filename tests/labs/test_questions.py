@@ -4,7 +4,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pytest
 from cases import in_turn, refusal
 from instances import instances_of
 
@@ -15,7 +14,7 @@ from hybridlab.course.tasks.expressions import Mistake
 from hybridlab.course.tasks.questions import Number, Question
 
 NUMBER_TASKS = [key for key, known in TASKS.items() if known.kind == "number"]
-each_number_task = pytest.mark.parametrize("key", NUMBER_TASKS)
+each_number_task = in_turn("key", NUMBER_TASKS)
 
 
 def question_of(key: str, seed: int | None) -> Question:

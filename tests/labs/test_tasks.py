@@ -2,24 +2,22 @@
 
 import re
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from cases import refusal
+from cases import in_turn, refusal
 from folds import ANSWERS
 from hypothesis import given
 from misuse import CIRCLE, BrokenRepr, junk
-from notebooks import LABS, Cell, with_folds
-from solutions import lab_cells, solutions, solutions_of, task_cells
+from notebooks import Cell, with_folds
+from solutions import each_lab, lab_cells, solutions, solutions_of, task_cells, tasks_of
 
 from hybridlab import HybridLabError
 from hybridlab.course import tasks
 from hybridlab.course.tasks import TASKS, Feedback, Task, check, checking, task
 from hybridlab.course.tasks.checking import Instance, right
-
-each_task = pytest.mark.parametrize("key", TASKS)
-each_lab = pytest.mark.parametrize("lab", sorted(path.name[:5] for path in LABS.glob("lab*.ipynb")))
 
 
 class AlwaysEqual:
@@ -75,21 +73,19 @@ def test_every_task_has_a_solution_in_its_lab() -> None:
     assert list(solutions()) == list(TASKS)
 
 
-@each_task
-def test_the_solution_passes(key: str) -> None:
-    assert check(key, solutions_of(key[:5])[key]).passed
+@each_lab
+def test_the_solutions_pass(lab: str) -> None:
+    assert not [verdict for key, answer in solutions_of(lab).items() if not (verdict := check(key, answer)).passed]
 
 
-@each_task
-def test_nothing_handed_in_is_no_answer(key: str) -> None:
-    expected = Feedback(False, (f"nothing handed in yet: {TASKS[key].prompt}",), key, "nothing-handed-in")
-    other = {f"{place}: {named(nothing)}": verdict for place, nothing in enumerate(NOTHING) if (verdict := check(key, nothing)) != expected}
-    assert not other
+@in_turn("key, nothing", product(("lab02.t2", "lab02.t1", "lab02.t5"), NOTHING))  # a number, a written task and a build
+def test_nothing_handed_in_is_no_answer(key: str, nothing: Any) -> None:
+    assert check(key, nothing) == Feedback(False, (f"nothing handed in yet: {TASKS[key].prompt}",), key, "nothing-handed-in")
 
 
-@each_task
-def test_cheating_and_junk_get_a_sentence(key: str) -> None:
-    feedback = {f"{place}: {named(answer)}": check(key, answer) for place, answer in enumerate(CHEATS + JUNK)}
+@each_lab
+def test_cheating_and_junk_get_a_sentence(lab: str) -> None:
+    feedback = {f"{key}: {place}: {named(each)}": check(key, each) for key in tasks_of(lab) for place, each in enumerate(CHEATS + JUNK)}
     assert not {name: verdict for name, verdict in feedback.items() if verdict.passed}
     assert not {name: verdict for name, verdict in feedback.items() if any(len(message) <= 20 for message in verdict.messages)}
     assert not {name: verdict.code for name, verdict in feedback.items() if not CODE.fullmatch(verdict.code) or verdict.code == "passed"}
@@ -108,19 +104,21 @@ def test_any_answer_gets_feedback(answer: Any) -> None:
     }
 
 
-@each_task
-def test_an_answer_to_another_task_does_not_pass(key: str) -> None:
+@each_lab
+def test_an_answer_to_another_task_does_not_pass(lab: str) -> None:
     same = {("lab02.t4", "lab02.t1")}  # the whole of 1F1B has the line that task 4 asks for
-    assert not any(check(key, answer).passed for other, answer in solutions().items() if other != key and (key, other) not in same)
+    pairs = [(key, other) for key in tasks_of(lab) for other in solutions() if other != key]
+    assert {(key, other) for key, other in pairs if check(key, solutions()[other]).passed} <= same
 
 
-@each_task
-def test_no_solution_can_be_imported(key: str) -> None:
-    own = import_module(f"hybridlab.course.tasks.{key[:5]}")
-    assert not any(check(key, value).passed for module in (own, tasks) for value in list(vars(module).values()))
+@each_lab
+def test_no_solution_can_be_imported(lab: str) -> None:
+    own = import_module(f"hybridlab.course.tasks.{lab}")
+    values = {f"{module.__name__}.{name}": value for module in (own, tasks) for name, value in vars(module).items()}
+    assert not [(key, name) for key in tasks_of(lab) for name, value in values.items() if check(key, value).passed]
 
 
-@each_task
+@in_turn("key", TASKS)
 def test_a_task_says_what_is_wanted(key: str) -> None:
     known = TASKS[key]
     assert known.key == key
@@ -129,7 +127,7 @@ def test_a_task_says_what_is_wanted(key: str) -> None:
     assert known.prompt[0].islower(), "it is printed after 'nothing handed in yet:'"
 
 
-@pytest.mark.parametrize("key", ["lab02.t11", "LAB02.T1", "lab2.t1", "", None, 3, AlwaysEqual()], ids=named)
+@in_turn("key", ["lab02.t11", "LAB02.T1", "lab2.t1", "", None, 3, AlwaysEqual()])
 def test_an_unknown_task_names_the_known_ones(key: Any) -> None:
     with refusal("unknown-name", "lab01.t1, lab01.t2"):
         check(key, "answer")
@@ -165,9 +163,8 @@ def test_feedback_reads_as_text() -> None:
 
 @each_lab
 def test_a_solution_stands_folded_behind_the_cell_where_a_student_answers(lab: str) -> None:
-    keys = [key for key in TASKS if key.startswith(f"{lab}.")]
     in_fold = [cell for cell, folds in with_folds(lab_cells(lab)) if any(map(ANSWERS.match, folds))]
-    for key, (answer, solution) in zip(keys, task_cells(lab), strict=True):
+    for key, (answer, solution) in zip(tasks_of(lab), task_cells(lab), strict=True):
         assert solution in in_fold or {"hide-cell", "hide-input"} & set(solution.tags), solution.source
         assert stored(answer).startswith(f"{key}: not yet\n  nothing handed in yet")
         assert stored(solution).startswith(f"{key}: passed\n")

@@ -6,6 +6,7 @@ from itertools import chain, pairwise, product
 from typing import Any
 
 import numpy as np
+from forms import form_by_form
 
 from hybridlab import Mesh
 from hybridlab.course.tasks import TASKS, check
@@ -275,12 +276,18 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab01.t4", (np.float32(768), 448_000)),
     ("lab01.t6", program()),
     ("lab01.t6", messages_by_place),
-    ("lab01.t6", lambda *size: Counter(program()(*size))),
-    ("lab01.t6", lambda *size: tuple(map(list, program()(*size)))),
-    ("lab01.t6", lambda *size: [Message(*message) for message in program()(*size)]),
-    ("lab01.t6", lambda *size: chain(program()(*size))),
-    ("lab01.t6", lambda *size: np.array(program()(*size), dtype=object).reshape(-1, 3)),
-    ("lab01.t6", lambda *size: [(float(a), b, kind) for a, b, kind in program()(*size)]),
+    (
+        "lab01.t6",
+        form_by_form(
+            program(),
+            Counter,
+            lambda sent: tuple(map(list, sent)),
+            lambda sent: [Message(*message) for message in sent],
+            chain,
+            lambda sent: np.array(sent, dtype=object).reshape(-1, 3),
+            lambda sent: [(float(a), b, kind) for a, b, kind in sent],
+        ),
+    ),
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forms import form_by_form
 from hypothesis import assume, given
 from strategies import any_orders
 
@@ -230,12 +231,18 @@ def changes_its_orders(orders: list[str], *times: Any) -> Spans:
 # Each row has a task and another function that is right.
 RIGHT: list[tuple[str, Any]] = [
     ("lab02.t5", lambda devices, microbatches: right_lines(devices, microbatches)),
-    ("lab02.t5", lambda devices, microbatches: by_hand(devices, microbatches)),
-    ("lab02.t5", lambda devices, microbatches: str(by_hand(devices, microbatches))),
-    ("lab02.t5", lambda devices, microbatches: by_hand(devices, microbatches).to_csv()),
-    ("lab02.t5", lambda devices, microbatches: by_hand(devices, microbatches).orders),
-    ("lab02.t5", lambda devices, microbatches: [[str(op) for op in order] for order in by_hand(devices, microbatches)]),
-    ("lab02.t5", lambda *size: {f"device {d}": line for d, line in enumerate(by_hand(*size).orders)}),
+    (
+        "lab02.t5",
+        form_by_form(
+            by_hand,
+            lambda schedule: schedule,
+            str,
+            lambda schedule: schedule.to_csv(),
+            lambda schedule: schedule.orders,
+            lambda schedule: [[str(op) for op in order] for order in schedule.orders],
+            lambda schedule: {f"device {d}": line for d, line in enumerate(schedule.orders)},
+        ),
+    ),
     ("lab02.t6", lambda *case: {Op.parse(op): np.array(span) for op, span in a_simulator(*case).items()}),
     ("lab02.t6", lambda *case: {op: [Fraction(start), np.float64(end)] for op, (start, end) in a_simulator(*case).items()}),
 ]

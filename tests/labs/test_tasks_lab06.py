@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import in_turn
+from forms import form_by_form
 
 from hybridlab import Costs, hybrid_step
 from hybridlab.course.tasks import TASKS, check
@@ -203,9 +204,15 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab06.t4", ("chunks", "overlap", BOTH)),
     ("lab06.t4", ["Overlap", " CHUNKS ", 277.6]),
     ("lab06.t5", rings),
-    ("lab06.t5", lambda rows, ring_time: [rings(rows, ring_time)[stage] for stage in range(1 + max(row["stage"] for row in rows))]),
-    ("lab06.t5", lambda rows, ring_time: np.array([time for _, time in sorted(rings(rows, ring_time).items())])),
-    ("lab06.t5", lambda rows, ring_time: {np.int64(stage): list(map(np.float32, time)) for stage, time in rings(rows, ring_time).items()}),
+    (
+        "lab06.t5",
+        form_by_form(
+            rings,
+            lambda times: [times[stage] for stage in range(len(times))],
+            lambda times: np.array([time for _, time in sorted(times.items())]),
+            lambda times: {np.int64(stage): list(map(np.float32, time)) for stage, time in times.items()},
+        ),
+    ),
 ]
 
 

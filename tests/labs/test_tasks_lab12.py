@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forms import form_by_form
 from oracle import nodes, times, uniform
 from solutions import solutions_of
 
@@ -269,13 +270,12 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab12.t4", (4, 12)),
     ("lab12.t4", [4.0, np.int64(12)]),
     ("lab12.t5", orders()),
-    ("lab12.t5", lambda k, m, v: "\n".join(orders()(k, m, v))),
-    ("lab12.t5", lambda k, m, v: [line.split() for line in orders()(k, m, v)]),
-    ("lab12.t5", lambda k, m, v: Schedule.parse("\n".join(orders()(k, m, v)))),
+    (
+        "lab12.t5",
+        form_by_form(orders(), "\n".join, lambda lines: [line.split() for line in lines], lambda lines: Schedule.parse("\n".join(lines))),
+    ),
     ("lab12.t6", back_from_the_end),
-    ("lab12.t6", lambda rows, latency: tuple(back_from_the_end(rows, latency))),
-    ("lab12.t6", lambda rows, latency: np.array(back_from_the_end(rows, latency))),
-    ("lab12.t6", lambda rows, latency: iter(back_from_the_end(rows, latency))),
+    ("lab12.t6", form_by_form(back_from_the_end, tuple, np.array, iter)),
 ]
 
 

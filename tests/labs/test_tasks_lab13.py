@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forms import form_by_form
 from oracle import Setting, nodes, times
 from solutions import solutions_of
 from twisted import lab13 as twisted_lab13
@@ -235,12 +236,17 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab13.t4", [list(order) for order in Schedule.parse(NEARLY).orders]),
     ("lab13.t4", solutions_of("lab13")["lab13.t4"].replace("device 0:", "").replace("device 1:", "").replace("device 2:", "")),
     ("lab13.t5", scheduler()),
-    ("lab13.t5", scheduler(depth=2)),
     ("lab13.t5", scheduler("FIW", depth=2)),
-    ("lab13.t5", scheduler(lines=lambda orders, devices: tuple(orders))),
-    ("lab13.t5", scheduler(lines=lambda orders, devices: "\n".join(map(" ".join, orders)))),
-    ("lab13.t5", scheduler(lines=lambda orders, devices: Schedule.parse("\n".join(map(" ".join, orders))))),
-    ("lab13.t5", scheduler(lines=lambda orders, devices: {f"device {place}": line for place, line in enumerate(orders)})),
+    (
+        "lab13.t5",
+        form_by_form(
+            scheduler(lines=lambda orders, devices: tuple(orders)),
+            lambda orders: orders,
+            lambda orders: "\n".join(map(" ".join, orders)),
+            lambda orders: Schedule.parse("\n".join(map(" ".join, orders))),
+            lambda orders: {f"device {place}": line for place, line in enumerate(orders)},
+        ),
+    ),
 ]
 
 
