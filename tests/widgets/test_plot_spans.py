@@ -18,6 +18,7 @@ from matplotlib.colors import to_rgb
 from hybridlab import Costs, Timeline, build, hybrid_step, plot, simulate
 from hybridlab.course.tasks.drawing import Drawing, with_rings
 from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
+from hybridlab.plot.marks import marked_figure
 from hybridlab.timeline.spans import SPAN_KINDS, Spans
 
 COSTS = {"forward": 50, "backward": 80}
@@ -202,6 +203,19 @@ def test_rings_that_follow_each_other_are_at_one_height_also_below_a_timeline_wh
     alone = hops_of(panel(with_rings(TWO_STAGES, *apart), activations=False))
     assert np.ptp(boxes[:, 2]) == pytest.approx(0)
     assert boxes[0, 3] - boxes[0, 2] == pytest.approx(alone[0, 3] - alone[0, 2])
+
+
+def test_the_mark_of_a_wrong_operation_surrounds_it_also_if_time_starts_late() -> None:
+    timeline = simulate(build("1f1b", 2, 2), Costs(**COSTS))
+    late = Timeline(timeline.schedule, timeline.start + 64, timeline.end + 64)
+    row = [str(op) for op in late.ops].index("1B0")
+    figure = marked_figure({"yours": late}, {}, "words", rows=[row])
+    (axes,) = [axes for axes in figure.axes if axes.get_gid() == "timeline"]
+    (outline,) = [each for each in axes.patches if each.get_gid() == "wrong"]
+    bars = {left: (left, right, top, bottom) for left, right, top, bottom in rectangles(axes, "operations B").tolist()}
+    left, right, top, bottom = bars[timeline.start[row]]
+    assert (outline.get_x(), outline.get_x() + outline.get_width()) == (left, right)
+    assert (outline.get_y(), outline.get_y() + outline.get_height()) == pytest.approx((top, bottom))
 
 
 def test_the_mark_of_a_wrong_ring_surrounds_this_ring_alone() -> None:

@@ -28,11 +28,13 @@ JUDGED = """
 import { judged, readLines } from "./validation.js";
 const forwardFirst = ([one, other]) => (other && one.kind === "B" ? [other, one] : [one, other]).flatMap((op) => op?.text ?? []);
 const answer = (texts) => texts.map((text) => {
-  const { faults, circle, orders, paths } = judged(readLines(text));
+  const lines = readLines(text);
+  const { faults, circle, orders, paths } = judged(lines);
+  const astray = lines.flatMap(({ words }) => words.filter((word) => text.slice(word.start, word.end) !== word.text));
   const told = faults.map(({ sentence, code, device, position }) => [sentence, code, device, position]);
   const stages = [...paths.copies[0]].length;
   const copies = paths.copies.map((path) => Array.from({ length: stages }, (_, stage) => path.get(stage)));
-  return { faults: told, circle, ...(faults.length ? {} : { orders: orders.map((turns) => turns.map(forwardFirst)), copies }) };
+  return { faults: told, circle, astray, ...(faults.length ? {} : { orders: orders.map((turns) => turns.map(forwardFirst)), copies }) };
 });
 """
 SPACES = [" ", "  ", "\t", "\r", "\u00a0", "\u2003", "\u3000", "\x1c", "\x85", "\n", "\n\n", "\n \t\n"]
@@ -115,17 +117,17 @@ def random_texts(count: int) -> list[str]:
 
 
 def told(text: str) -> dict[str, Any]:
-    """Return what the library says about a text, in the form in which the page says it."""
+    """Return what the library says about a text, in the form in which the page says it; no word is astray from its place in the text."""
     try:
         schedule = Schedule.parse(text)
     except InvalidSchedule as why:
         if why.problems:
             faults = [[each.sentence, each.code, each.device, each.position] for each in why.problems if isinstance(each, Problem)]
             circles = re.findall(r"^  (device \d+ waits for .*)$", str(why), re.MULTILINE)
-            return {"faults": faults, "circle": "".join(circles)}
-        return {"faults": [[str(why), why.code, *place_of(text, str(why))]], "circle": ""}
+            return {"faults": faults, "circle": "".join(circles), "astray": []}
+        return {"faults": [[str(why), why.code, *place_of(text, str(why))]], "circle": "", "astray": []}
     orders = [[[str(op) for op in turn] for turn in order] for order in schedule.turns]
-    return {"faults": [], "circle": "", "orders": orders, "copies": [list(path) for path in schedule.paths]}
+    return {"faults": [], "circle": "", "astray": [], "orders": orders, "copies": [list(path) for path in schedule.paths]}
 
 
 def place_of(text: str, sentence: str) -> list[int | None]:
